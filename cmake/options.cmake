@@ -1,0 +1,12 @@
+# What every target of ours is compiled with: link `dtypecheck_options`.
+add_library(dtypecheck_options INTERFACE)
+target_include_directories(dtypecheck_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(dtypecheck_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(DTYPECHECK_WERROR)
+  target_compile_options(dtypecheck_options INTERFACE -Werror)
+endif()
+if(DTYPECHECK_SANITIZE)
+  target_compile_options(dtypecheck_options INTERFACE -fsanitize=${DTYPECHECK_SANITIZE} -fno-omit-frame-pointer
+                                                      -fno-sanitize-recover=all)
+  target_link_options(dtypecheck_options INTERFACE -fsanitize=${DTYPECHECK_SANITIZE})
+endif()

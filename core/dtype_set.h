@@ -1,0 +1,101 @@
+// dtype_set.h: scalar types, and sets of them with one bit each.
+// A traced operand has exactly one bit; an operand in analysed source may have several. One type serves both.
+//
+// The numbers are those of c10::ScalarType, which has only ever grown at its end (LibTorch 1.13 to 2.14), so the tracer
+// can store a scalar type without a table. Undefined moved between versions and is ours.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dtypecheck {
+
+enum class Dtype : uint8_t {
+  kByte = 0,
+  kChar = 1,
+  kShort = 2,
+  kInt = 3,
+  kLong = 4,
+  kHalf = 5,
+  kFloat = 6,
+  kDouble = 7,
+  kComplexHalf = 8,
+  kComplexFloat = 9,
+  kComplexDouble = 10,
+  kBool = 11,
+  kQInt8 = 12,
+  kQUInt8 = 13,
+  kQInt32 = 14,
+  kBFloat16 = 15,
+  kFloat8_e5m2 = 23,
+  kFloat8_e4m3fn = 24,
+  kFloat8_e5m2fnuz = 25,
+  kFloat8_e4m3fnuz = 26,
+  kUInt16 = 27,
+  kUInt32 = 28,
+  kUInt64 = 29,
+  kFloat8_e8m0fnu = 44,
+  kUndefined = 63,
+};
+
+// The name as LibTorch prints it ("Half", "BFloat16"); "dtype#17" for one without a name here.
+std::string dtype_name(Dtype dtype);
+
+// Accepts LibTorch's names, torch's ("float16", "torch.float16") and C++'s ("c10::Half", "at::kHalf", "float").
+std::optional<Dtype> parse_dtype(std::string_view text);
+
+// Bytes of one element; 0 when not known.
+int dtype_size_bytes(Dtype dtype);
+
+class DtypeSet {
+ public:
+  constexpr DtypeSet() = default;
+  constexpr DtypeSet(Dtype dtype) : bits_(uint64_t{1} << static_cast<unsigned>(dtype)) {}  // NOLINT: a dtype is a set
+  static constexpr DtypeSet from_bits(uint64_t bits) {
+    DtypeSet set;
+    set.bits_ = bits;
+    return set;
+  }
+
+  constexpr uint64_t bits() const { return bits_; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr int size() const { return std::popcount(bits_); }
+  constexpr bool contains(Dtype dtype) const { return !(*this & DtypeSet(dtype)).empty(); }
+  constexpr bool intersects(DtypeSet other) const { return (bits_ & other.bits_) != 0; }
+  constexpr bool within(DtypeSet other) const { return bits_ != 0 && (bits_ & ~other.bits_) == 0; }
+  // True when some dtypes lie in one set and some in the other: Half beside Float.
+  constexpr bool mixes(DtypeSet a, DtypeSet b) const { return intersects(a) && intersects(b); }
+  // The one dtype of a set of one.
+  constexpr std::optional<Dtype> single() const {
+    if (size() != 1) return std::nullopt;
+    return static_cast<Dtype>(std::countr_zero(bits_));
+  }
+
+  constexpr DtypeSet operator|(DtypeSet other) const { return from_bits(bits_ | other.bits_); }
+  constexpr DtypeSet operator&(DtypeSet other) const { return from_bits(bits_ & other.bits_); }
+  constexpr DtypeSet operator-(DtypeSet other) const { return from_bits(bits_ & ~other.bits_); }
+  constexpr DtypeSet& operator|=(DtypeSet other) {
+    bits_ |= other.bits_;
+    return *this;
+  }
+  constexpr bool operator==(const DtypeSet&) const = default;
+
+  // "Half", or "Half|Float" for more than one.
+  std::string to_string() const;
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+inline constexpr DtypeSet kLowPrecision = DtypeSet(Dtype::kHalf) | Dtype::kBFloat16;
+inline constexpr DtypeSet kFloat8 = DtypeSet(Dtype::kFloat8_e5m2) | Dtype::kFloat8_e4m3fn | Dtype::kFloat8_e5m2fnuz |
+                                    Dtype::kFloat8_e4m3fnuz | Dtype::kFloat8_e8m0fnu;
+inline constexpr DtypeSet kFloating = kLowPrecision | Dtype::kFloat | Dtype::kDouble | kFloat8;
+inline constexpr DtypeSet kComplex = DtypeSet(Dtype::kComplexHalf) | Dtype::kComplexFloat | Dtype::kComplexDouble;
+inline constexpr DtypeSet kIntegral = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort | Dtype::kInt | Dtype::kLong |
+                                      Dtype::kUInt16 | Dtype::kUInt32 | Dtype::kUInt64;
+
+}  // namespace dtypecheck

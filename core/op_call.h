@@ -1,0 +1,134 @@
+// op_call.h: one call of a LibTorch operator with the dtypes of all that went in and came out.
+// *The* fact of the project: the tracer and the analyzer both produce it, the rules read it and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype_set.h"
+#include "core/site.h"
+
+namespace dtypecheck {
+
+using OpCallId = uint32_t;  // index + 1 into Run::calls; 0 is "none"
+inline constexpr OpCallId kNoOpCall = 0;
+
+enum class Role : uint8_t { kInput = 0, kWeight = 1, kBias = 2, kState = 3, kOut = 4 };
+const char* role_name(Role role);  // "input", "weight", "bias", "state", "out"
+
+// What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read in full.
+enum class TensorKind : uint8_t {
+  kDense = 0,
+  kUndefined = 1,    // an omitted optional tensor
+  kSubclass = 2,     // __torch_dispatch__ subclass: dtype as its wrapper says
+  kFake = 3,         // FakeTensor: a compiler is tracing, nothing is computed
+  kSymbolic = 4,     // symbolic sizes
+  kNested = 5,
+  kSparse = 6,
+  kQuantized = 7,
+  kMeta = 8,
+  kFunctorch = 9,    // vmap/grad wrapper
+};
+const char* tensor_kind_name(TensorKind kind);  // "dense", "undefined", …
+
+struct Device {
+  std::string type = "cpu";  // as LibTorch spells it: cpu, cuda, mps, xpu, meta, …
+  int index = -1;            // -1: none given
+
+  std::string to_string() const;  // "cpu", "cuda:0"
+  bool operator==(const Device&) const = default;
+};
+
+struct Operand {
+  std::string name;  // the schema's argument name; "tensors[2]" for an element of a list
+  Role role = Role::kInput;
+  DtypeSet dtypes;
+  Device device;
+  std::vector<int64_t> shape;  // of the first call with this signature; empty and !has_shape when not known
+  bool has_shape = true;       // a 0-d tensor has a shape with no dimensions
+  TensorKind kind = TensorKind::kDense;
+  bool requires_grad = false;
+  bool is_leaf = false;       // requires_grad and no grad_fn: a trainable parameter (or an input asked for its gradient)
+  bool is_written = false;    // the schema says that the op writes it: in-place, out=
+  bool is_wrapped_number = false;  // a Python number: it does not promote
+  std::string parameter;      // "unet.conv_in.weight" when it is one; of the gradient's owner for "grad" operands of an optimizer
+  OpCallId origin = kNoOpCall;  // the op call that gave the tensor its dtype, when one was seen
+
+  bool is_floating() const { return dtypes.within(kFloating); }
+  // Promotion (torch.result_type): a 0-d tensor or a number takes part only with its category, not its width.
+  bool promotes() const { return !is_wrapped_number && !(has_shape && shape.empty()); }
+};
+
+// A number or dtype among the arguments, as it was in the first call with this signature.
+struct ScalarArgument {
+  std::string name;   // "eps", "alpha", "dtype"
+  double value = 0;
+  std::optional<Dtype> dtype;  // set when the argument is a ScalarType
+};
+
+// What autocast was doing when the op was called.
+struct AutocastState {
+  struct Region {
+    std::string device;  // "cpu", "cuda"
+    Dtype dtype = Dtype::kUndefined;
+    bool operator==(const Region&) const = default;
+  };
+  std::vector<Region> enabled;  // one for each device it was on for
+  bool is_wrapper = false;      // autocast took this call, cast, and called the op again: that inner call is the real one
+  bool is_inner = false;        // the inner call of such a pair
+
+  const Region* region_for(const std::string& device_type) const;
+};
+
+enum class Outcome : uint8_t {
+  kReturned = 0,
+  kThrew = 1,
+  kRepaired = 2,  // keep-going cast the operands and called again
+  kFixed = 3,     // a kernel of ours served it
+};
+const char* outcome_name(Outcome outcome);  // "returned", "threw", …
+
+// A conversion that did not keep an integer's value: 1365 became 1368 in BFloat16.
+struct InexactValue {
+  double from = 0;
+  double to = 0;
+};
+
+struct OpCall {
+  OpCallId id = kNoOpCall;
+  // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called directly, Python code such as
+  // GradScaler), "python::<qualified function name>", and the operands are that function's tensor variables.
+  std::string op;
+  std::string overload;  // "out", "Tensor", ""
+  std::vector<Operand> operands;
+  std::vector<Operand> results;  // empty for an op that threw
+  std::vector<ScalarArgument> scalars;
+  Site site;
+  AutocastState autocast;
+  OpCallId parent = kNoOpCall;  // the op call inside which this one was made
+  Outcome outcome = Outcome::kReturned;
+  std::string error;        // the message of the throw
+  std::string error_type;   // "c10::Error", "dnnl::error", "ValueError"
+  uint64_t count = 1;       // equal calls are stored once and counted
+  uint64_t throws = 0;      // how many of them threw
+  uint32_t first_step = 0;  // 0: before the first optimizer step, 1: in the first step, …
+  uint32_t last_step = 0;
+  uint32_t process = 0;     // index into Run::processes
+  bool result_non_finite = false;    // with value checks: a result had inf or NaN …
+  bool result_nan = false;           // … and this one NaN
+  bool operands_were_finite = false; // … while no operand had
+  std::optional<InexactValue> inexact;
+  bool in_compiled_region = false;   // op is "compiled::<name>": a torch.compile region as one call
+
+  DtypeSet operand_dtypes() const;  // of all defined operands
+  DtypeSet floating_dtypes() const;  // of the floating operands that take part in promotion
+  std::optional<Dtype> result_dtype() const;  // of the first result, when it has one
+  const Operand* operand(const std::string& name) const;
+  const Operand* first_operand_in(DtypeSet dtypes) const;
+  const ScalarArgument* scalar(const std::string& name) const;
+  std::string short_op() const;  // "addmm" of "aten::addmm"
+};
+
+}  // namespace dtypecheck

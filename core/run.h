@@ -1,0 +1,57 @@
+// run.h: what was recorded of one run: its processes and their op calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/op_call.h"
+
+namespace dtypecheck {
+
+// How a process ended, as far as its trace tells.
+enum class EndState : uint8_t {
+  kRunning = 0,    // no end was recorded: killed, os._exit, or still running
+  kExited = 1,     // went through exit()
+  kReplaced = 2,   // exec() put another program in its place
+};
+
+struct Process {
+  std::string file;  // the trace file it was read from
+  std::string host;
+  int64_t pid = 0;
+  int64_t parent_pid = 0;
+  int rank = -1;              // RANK of a distributed launch; -1: none
+  std::string command;        // argv joined, for people
+  std::string executable;
+  std::string libtorch;       // "2.11.0"
+  std::string python;         // "3.11.7", empty in a C++ program
+  std::vector<std::string> devices;  // device types that its tensors were on
+  EndState end = EndState::kRunning;
+  std::string damaged;        // why the trace is partial: "cut short at byte 4096", …; empty when whole
+  uint64_t events = 0;        // dispatcher events seen, dropped ones included
+  uint64_t steps = 0;
+  uint64_t steps_traced = 0;  // < steps with --steady
+  uint64_t signatures_lost = 0;  // full records that found no room (disk full)
+  // Facts about the program that no op call shows, by name: "accelerate.mixed_precision" = "fp16", "sites" = "off: …".
+  std::map<std::string, std::string> facts;
+
+  bool complete() const { return damaged.empty() && signatures_lost == 0; }
+};
+
+struct Run {
+  std::vector<Process> processes;
+  std::vector<OpCall> calls;  // calls[id - 1]
+  bool values_checked = false;
+
+  const OpCall* call(OpCallId id) const { return id == kNoOpCall || id > calls.size() ? nullptr : &calls[id - 1]; }
+  const Process& process_of(const OpCall& call) const { return processes.at(call.process); }
+
+  // The chain of origins of an operand, nearest first, at most max_links long; never loops.
+  std::vector<const OpCall*> provenance(const Operand& operand, size_t max_links = 8) const;
+  // True when an op call has another one inside it that threw: the inner one is the culprit.
+  bool is_outermost_of_throw(const OpCall& call) const;
+};
+
+}  // namespace dtypecheck

@@ -1,0 +1,35 @@
+// site.h: where in a program an op was called.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dtypecheck {
+
+enum class Phase : uint8_t { kUnknown = 0, kLoad = 1, kForward = 2, kBackward = 3, kOptimizer = 4, kData = 5 };
+
+const char* phase_name(Phase phase);  // "load", "forward", …; "unknown"
+
+// One source line. Empty file: not known (then function may still hold "libfoo.so+0x1a2b").
+struct SourceLine {
+  std::string file;
+  int line = 0;
+  std::string function;
+
+  bool known() const { return !file.empty(); }
+  bool operator==(const SourceLine&) const = default;
+};
+
+// A line is the user's own where there is one (outside site-packages and LibTorch): the line that they can edit.
+// The inner line is the innermost one outside of torch, in diffusers, say; it equals the line when no library lies between.
+struct Site {
+  SourceLine line;
+  SourceLine inner;
+  std::string module;  // "unet.time_embedding.linear_1"; empty outside of every module
+  std::string module_class;  // "Linear"
+  Phase phase = Phase::kUnknown;
+
+  bool operator==(const Site&) const = default;
+};
+
+}  // namespace dtypecheck

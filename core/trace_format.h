@@ -1,0 +1,237 @@
+// trace_format.h: every record of a trace file, byte by byte.
+//
+// One process writes one file, "<host>.<pid>[.<n>][.r<rank>].dtrace", through a MAP_SHARED mapping, so that what was stored
+// survives SIGKILL, abort and the OOM killer without a flush. The file grows in chunks that are really allocated
+// (posix_fallocate), so a full disk is an error code and not a SIGBUS in the traced program.
+//
+//   0                    kHeaderBytes                                     FileHeader::used_bytes
+//   +--------------------+---------+---------+-----------+ … +-----------+------------------+
+//   | FileHeader         | Record  | Record  | Record    |   | Record    | zeros to the end |
+//   +--------------------+---------+---------+-----------+ … +-----------+------------------+
+//
+// A record is reserved by advancing used_bytes after its size_bytes was written, filled in, and then committed by storing
+// RecordHeader::state = kCommitted with release order. A reader skips what is not committed by its size and stops at the
+// first size that cannot be: 0, no multiple of 8, or past the end of the file. It trusts nothing else either: ids that were
+// not defined, counts that do not fit their record and numbers outside an enum are damage, and damage costs one record.
+//
+// All numbers are little-endian. Ids are per file, start at 1 and are dense per kind; 0 means none. Strings are UTF-8 by
+// intention and any bytes in fact. Counters inside SignatureRecord go on changing after it was committed.
+//
+// This header is read by the tracer (C++17, either C++ ABI) and by the reader, so it holds plain structs alone.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace dtypecheck {
+namespace trace {
+
+// Raised by each change of this file, which states the difference here.
+//  1: the first.
+constexpr uint32_t kTraceVersion = 1;
+
+constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
+constexpr uint32_t kEndianMark = 0x01020304;
+constexpr uint32_t kHeaderBytes = 256;
+constexpr uint32_t kMaxFileBytes = 256u << 20;    // the mapping; a tracer that reaches it records no further signature
+constexpr uint32_t kGrowBytes = 128u << 10;       // what is allocated at a time
+constexpr uint32_t kMaxStringBytes = 8192;        // longer ones are cut, and end in "…"
+constexpr uint32_t kMaxOperands = 32;             // further ones are left out; OperandRecord::list_size tells
+constexpr uint32_t kMaxResults = 8;
+constexpr uint32_t kMaxScalars = 8;
+constexpr uint32_t kMaxDims = 6;
+
+struct FileHeader {
+  char magic[8];             //   0
+  uint32_t endian;           //   8  kEndianMark
+  uint32_t version;          //  12  kTraceVersion
+  uint32_t header_bytes;     //  16  kHeaderBytes
+  uint32_t end_state;        //  20  EndState: 0 running or killed, 1 exited, 2 replaced by exec
+  uint64_t used_bytes;       //  24  where the next record goes, from the start of the file
+  int64_t pid;               //  32
+  int64_t parent_pid;        //  40
+  int64_t start_unix_ns;     //  48
+  int64_t end_unix_ns;       //  56  0 while running
+  uint64_t events;           //  64  dispatcher events seen, dropped ones included
+  uint64_t steps;            //  72  optimizer steps (or backward passes, in a program with no torch.optim step)
+  uint64_t steps_traced;     //  80  fewer than steps with --steady
+  uint64_t signatures_lost;  //  88  full records that found no room
+  int32_t rank;              //  96  -1: none
+  uint32_t flags;            // 100  kFlag…
+  char host[64];             // 104  zero-terminated
+  char libtorch[24];         // 168  "2.11.0"
+  char python[16];           // 192  "3.11.7", empty in a C++ program
+  char reserved[48];         // 208  zero
+};
+static_assert(sizeof(FileHeader) == kHeaderBytes, "the header's layout is part of the format");
+
+constexpr uint32_t kFlagValuesChecked = 1u << 0;  // --check-values was on
+constexpr uint32_t kFlagKeepGoing = 1u << 1;      // results of this run are not valid
+
+enum class Kind : uint16_t {
+  kString = 1,
+  kLine = 2,
+  kSite = 3,
+  kSignature = 4,
+  kThrow = 5,
+  kFact = 6,
+  kMapping = 7,
+  kInexact = 8,
+  kNonFinite = 9,
+};
+
+constexpr uint16_t kReserved = 0;   // RecordHeader::state while it is being filled in
+constexpr uint16_t kCommitted = 1;
+
+// Every record begins so.
+//   0        4      6       8
+//   | size   | kind | state | …
+struct RecordHeader {
+  uint32_t size_bytes;  // of the whole record, a multiple of 8
+  uint16_t kind;
+  uint16_t state;
+};
+static_assert(sizeof(RecordHeader) == 8, "");
+
+// A string; its id is the number of kString records up to and including this one, and is stored to be checked.
+struct StringRecord {
+  RecordHeader header;
+  uint32_t id;
+  uint32_t length_bytes;
+  // char bytes[length_bytes], then zeros up to the multiple of 8
+};
+static_assert(sizeof(StringRecord) == 16, "");
+
+// One source line (Python), or one return address (C++) that the reader turns into a line with the process' mappings.
+struct LineRecord {
+  RecordHeader header;
+  uint32_t id;
+  uint32_t file;        // string; 0 with an address
+  uint32_t function;    // string; 0 when not known
+  int32_t line;         // 0 when not known
+  uint64_t address;     // return address in the traced process; 0 for Python
+};
+static_assert(sizeof(LineRecord) == 32, "");
+
+struct SiteRecord {
+  RecordHeader header;
+  uint32_t id;
+  uint32_t line;          // line id: the user's own line
+  uint32_t inner;         // line id: the innermost line outside of torch; may equal `line`
+  uint32_t module;        // string: "unet.conv_in"; 0 outside of modules
+  uint32_t module_class;  // string: "Conv2d"
+  uint32_t reserved;
+};
+static_assert(sizeof(SiteRecord) == 32, "");
+
+// One tensor that went in or came out.
+//   flags: bit 0 requires_grad, 1 is_leaf, 2 is_written, 3 is_wrapped_number, 4 has_shape, 5 shape was cut to kMaxDims
+struct OperandRecord {
+  uint32_t name;        // string: the argument's name; 0 for a result
+  int16_t list_index;   // -1: not an element of a list
+  uint8_t dtype;        // Dtype
+  uint8_t kind;         // TensorKind
+  uint8_t role;         // Role
+  uint8_t flags;
+  uint8_t dim_count;
+  int8_t device_index;  // -1: none
+  uint32_t device;      // string: "cpu"
+  uint32_t parameter;   // string: qualified parameter name; 0 when it is none
+  uint32_t origin;      // signature id that gave the tensor its dtype; 0 when not seen
+  uint32_t list_size;   // of the list it stands in; 0 outside of lists
+  uint32_t reserved;
+  int64_t shape[kMaxDims];
+};
+static_assert(sizeof(OperandRecord) == 80, "");
+constexpr uint8_t kOperandRequiresGrad = 1, kOperandIsLeaf = 2, kOperandIsWritten = 4, kOperandIsWrappedNumber = 8,
+                  kOperandHasShape = 16, kOperandShapeCut = 32;
+
+struct ScalarRecord {
+  uint32_t name;     // string
+  uint8_t is_dtype;  // 1: value is a Dtype number
+  uint8_t reserved[3];
+  double value;
+};
+static_assert(sizeof(ScalarRecord) == 16, "");
+
+// An op call without its count: equal calls share one record and add to its counters.
+//   autocast: bit 0 on for cpu, bit 1 on for cuda, bit 2 this is autocast's wrapper call, bit 3 the inner call of one
+struct SignatureRecord {
+  RecordHeader header;
+  uint32_t id;
+  uint32_t op;             // string: "aten::addmm", "compiled::…", "python::…"
+  uint32_t overload;       // string; 0 for none
+  uint32_t site;           // site id; 0 when not known
+  uint32_t parent;         // signature id; 0 for none
+  uint8_t phase;           // Phase
+  uint8_t autocast;
+  uint8_t autocast_cpu;    // Dtype
+  uint8_t autocast_cuda;   // Dtype
+  uint16_t operand_count;
+  uint16_t scalar_count;
+  uint16_t result_room;    // OperandRecords reserved for results
+  uint16_t result_count;   // filled in when the first call returned; <= result_room
+  uint32_t first_step;
+  uint32_t last_step;      // changes
+  uint64_t count;          // changes: calls begun
+  uint64_t throws;         // changes: calls that threw
+  uint32_t flags;          // changes: kSignature…
+  uint32_t reserved;
+  // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord results[result_room]
+};
+static_assert(sizeof(SignatureRecord) == 80, "");
+constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
+constexpr uint32_t kSignatureRepaired = 1, kSignatureFixed = 2, kSignatureInCompiled = 4;
+
+// The message of a throw; one for each new (signature, message).
+struct ThrowRecord {
+  RecordHeader header;
+  uint32_t signature;  // the innermost op call in flight; 0: none (then the throw is not a finding by itself)
+  uint32_t message;    // string
+  uint32_t type;       // string: demangled C++ type or Python type name
+  uint32_t step;
+};
+static_assert(sizeof(ThrowRecord) == 24, "");
+
+// Something about the program: key and value. Later records of a key win.
+struct FactRecord {
+  RecordHeader header;
+  uint32_t key;    // string: "argv", "executable", "accelerate.mixed_precision", "env.RANK", …
+  uint32_t value;  // string
+};
+static_assert(sizeof(FactRecord) == 16, "");
+
+// A file mapped executable in a C++ program: turns addresses into lines when the report is made.
+struct MappingRecord {
+  RecordHeader header;
+  uint64_t begin;        // addresses [begin, end)
+  uint64_t end;
+  uint64_t file_offset;  // of begin
+  uint32_t path;         // string
+  uint32_t reserved;
+};
+static_assert(sizeof(MappingRecord) == 40, "");
+
+// A conversion of an integer tensor to a floating dtype that cannot hold one of its values.
+struct InexactRecord {
+  RecordHeader header;
+  uint32_t signature;
+  uint32_t step;
+  double from;
+  double to;
+};
+static_assert(sizeof(InexactRecord) == 32, "");
+
+// With value checks: the first time that a signature's result had inf or NaN.
+//   flags: bit 0 NaN (else inf), bit 1 all operands were finite
+struct NonFiniteRecord {
+  RecordHeader header;
+  uint32_t signature;
+  uint32_t step;
+  uint32_t flags;
+  uint32_t result;  // index of the result
+};
+static_assert(sizeof(NonFiniteRecord) == 24, "");
+
+}  // namespace trace
+}  // namespace dtypecheck

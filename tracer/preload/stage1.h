@@ -1,0 +1,35 @@
+/* stage1.h: what stage 1 (C, preloaded) and stage 2 (C++, loaded at the first op) know of each other. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DTYPECHECK_STAGE1_ABI 1
+
+/* Given to stage 2; lives as long as the process. */
+typedef struct DtypecheckStage1 {
+  uint32_t abi;
+  const char* run_folder;
+  const char* options;
+  const char* libtorch_path;
+  /* One pointer per thread in static TLS (a dlopened library has none to spare): stage 2's thread state. */
+  void** (*thread_slot)(void);
+  /* Stage 2 sets these; each may be null. */
+  void (**on_throw)(void* object, void* type_info);  /* in the throwing thread, before unwinding starts */
+  void (**on_fork_child)(void);                      /* in the child, in its only thread */
+  void (**on_exec)(void);                            /* before an exec*() that may or may not succeed */
+  void (**on_exit)(void);                            /* at exit(), after the program's own handlers */
+  /* One line on stderr, prefixed "dtypecheck: ", and kept in the run's folder; then nothing more from this process. */
+  void (*complain)(const char* line);
+} DtypecheckStage1;
+
+/* Stage 2's entry point; 0 when tracing is on. */
+typedef int (*DtypecheckHookStart)(const DtypecheckStage1* stage1);
+
+#ifdef __cplusplus
+}
+#endif
