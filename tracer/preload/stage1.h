@@ -21,8 +21,8 @@ typedef struct DtypecheckStage1 {
   /* Stage 2 sets these; each may be null. */
   void (**on_throw)(void* object, void* type_info);  /* in the throwing thread, before unwinding starts */
   void (**on_fork_child)(void);                      /* in the child, in its only thread */
-  void (**on_exec)(void);                            /* before an exec*() that may or may not succeed */
-  void (**on_exit)(void);                            /* at exit(), after the program's own handlers */
+  void (**on_exec)(int failed);                      /* 0: before an exec*(); 1: it returned, the process goes on */
+  void (**on_exit)(void);                            /* at exit() and _exit(), after the program's own handlers */
   /* One line on stderr, prefixed "dtypecheck: ", and kept in the run's folder; then nothing more from this process. */
   void (*complain)(const char* line);
 } DtypecheckStage1;

@@ -1,0 +1,366 @@
+/* preload.c: stage 1. Gets into every process of a traced run by LD_PRELOAD and does nothing until LibTorch runs an op.
+ *
+ * libtorch_cpu calls at::getStepCallbacksUnlessEmpty() through its own PLT once for each op, and a preloaded symbol wins.
+ * So that name is defined here as a trampoline (trampoline.S) which jumps to the real function. At the first op, and never
+ * before, it finds the LibTorch that is really there and loads stage 2 for it. sh, gcc or a launcher pay a 20 kB mapping.
+ *
+ * Plain C: a preloaded library that needs libstdc++ breaks environments that bring a newer one. No LibTorch, for it would
+ * come into every child. Nothing here is slow, blocks, or fails loudly: on trouble one line, and the program runs on.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tracer/preload/stage1.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define STEP_CALLBACKS "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
+
+extern char** environ;
+extern void dtypecheck_trampoline_first(void); /* trampoline.S */
+extern void dtypecheck_trampoline_entry(void) __asm__(STEP_CALLBACKS);
+
+/* Where the trampoline jumps: first to the loader of stage 2, then for good to LibTorch's own function. */
+__attribute__((visibility("hidden"))) void* dtypecheck_step_callbacks = (void*)dtypecheck_trampoline_first;
+__attribute__((visibility("hidden"))) void* dtypecheck_real_dlopen;
+
+static __thread void* thread_slot __attribute__((tls_model("initial-exec")));
+static void** get_thread_slot(void) { return &thread_slot; }
+
+static void (*on_throw)(void*, void*);
+static void (*on_fork_child)(void);
+static void (*on_exec)(int);
+static void (*at_end)(void);
+
+static void complain(const char* line);
+static char run_folder[PATH_MAX];
+static char libtorch_path[PATH_MAX];
+static DtypecheckStage1 stage1 = {DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
+                                  &on_throw, &on_fork_child, &on_exec, &at_end, complain};
+
+static pid_t traced_pid; /* the process that stage 2 runs in: a vfork child shares our memory, not our pid */
+static int in_traced_process(void) { return traced_pid != 0 && getpid() == traced_pid; }
+
+/* ---- saying what went wrong ------------------------------------------------------------------------------------- */
+
+static void write_all(int fd, const char* text, size_t size) {
+  while (size > 0) {
+    const ssize_t n = write(fd, text, size);
+    if (n <= 0) return;
+    text += n;
+    size -= (size_t)n;
+  }
+}
+
+/* One line on stderr, and the same in the run's folder so that the report can tell. */
+static void complain(const char* line) {
+  char text[1024];
+  const int n = snprintf(text, sizeof text, "dtypecheck: %s\n", line);
+  if (n <= 0) return;
+  const size_t size = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+  write_all(STDERR_FILENO, text, size);
+  char path[PATH_MAX + 32];
+  snprintf(path, sizeof path, "%s/untraced.%ld.txt", run_folder, (long)getpid());
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  write_all(fd, text, size);
+  close(fd);
+}
+
+static void complain_about(const char* what, const char* detail) {
+  char line[900];
+  snprintf(line, sizeof line, "%.400s: %.400s; pid %ld runs on untraced", what, detail ? detail : "unknown", (long)getpid());
+  complain(line);
+}
+
+/* ---- finding LibTorch -------------------------------------------------------------------------------------------- */
+
+static int starts_with(const char* text, const char* prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+
+static const char* base_name(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+struct search {
+  const char* base_prefix; /* of the file's name */
+  char* path;              /* PATH_MAX */
+  struct dl_phdr_info info;
+};
+
+static int match_object(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  struct search* search = data;
+  if (!info->dlpi_name || !starts_with(base_name(info->dlpi_name), search->base_prefix)) return 0;
+  snprintf(search->path, PATH_MAX, "%s", info->dlpi_name);
+  search->info = *info;
+  return 1;
+}
+
+static int find_object(const char* base_prefix, char* path, struct dl_phdr_info* info) {
+  struct search search = {base_prefix, path, {0}};
+  if (!dl_iterate_phdr(match_object, &search)) return 0;
+  if (info) *info = search.info;
+  return 1;
+}
+
+/* ---- stage 2 ------------------------------------------------------------------------------------------------------ */
+
+/* The name under which stage 2 for this very LibTorch file is kept; see tracer/protocol.md. */
+static int hook_key(char key[17]) {
+  char real[PATH_MAX], text[PATH_MAX + 64];
+  struct stat st;
+  if (!realpath(libtorch_path, real) || stat(real, &st) != 0) return 0;
+  const long long mtime_ns = (long long)st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
+  snprintf(text, sizeof text, "%s:%lld:%lld", real, (long long)st.st_size, mtime_ns);
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char* c = text; *c; ++c) hash = (hash ^ (unsigned char)*c) * 0x100000001b3ULL;
+  snprintf(key, 17, "%016llx", (unsigned long long)hash);
+  return 1;
+}
+
+/* The environment without LD_PRELOAD: the hook's compiler is not part of the run. */
+static char** environment_without_preload(void) {
+  size_t n = 0;
+  while (environ[n]) ++n;
+  char** copy = malloc((n + 1) * sizeof *copy);
+  if (!copy) return NULL;
+  size_t kept = 0;
+  for (size_t i = 0; i < n; ++i)
+    if (!starts_with(environ[i], "LD_PRELOAD=")) copy[kept++] = environ[i];
+  copy[kept] = NULL;
+  return copy;
+}
+
+static void build_hook(const char* path) {
+  const char* exe = getenv("DTYPECHECK_EXE");
+  char** env = exe ? environment_without_preload() : NULL;
+  if (!env) return;
+  char* argv[] = {(char*)exe, "build-hook", "--libtorch", libtorch_path, "-o", (char*)path, NULL};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  pid_t child;
+  if (posix_spawn(&child, exe, &actions, NULL, argv, env) == 0) {
+    int status; /* of no use: a program that ignores SIGCHLD has it reaped. Whether the file is there decides. */
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  free(env);
+}
+
+static void after_fork_in_child(void) {
+  if (traced_pid == 0) return;
+  traced_pid = getpid();
+  if (on_fork_child) on_fork_child();
+}
+
+static void load_stage2(void* libtorch) {
+  const char* folder = getenv("DTYPECHECK_RUN");
+  const char* hooks = getenv("DTYPECHECK_HOOKS");
+  const char* options = getenv("DTYPECHECK_OPTIONS");
+  if (!folder || !hooks || strlen(folder) >= sizeof run_folder) return; /* preloaded, but not by `dtypecheck trace` */
+  strcpy(run_folder, folder);
+  stage1.options = options ? strdup(options) : "";
+  char key[17], path[PATH_MAX];
+  if (!hook_key(key)) return complain_about(libtorch_path, "cannot be read");
+  if (snprintf(path, sizeof path, "%s/%s.so", hooks, key) >= (int)sizeof path) return;
+  if (access(path, R_OK) != 0) build_hook(path);
+  if (access(path, R_OK) != 0) return complain_about("no tracer for this LibTorch", libtorch_path);
+  /* Stage 2 is not linked to LibTorch: its symbols come from the copy that is here, made global. */
+  (void)libtorch;
+  void* hook = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!hook) return complain_about("the tracer could not be loaded", dlerror());
+  DtypecheckHookStart start;
+  *(void**)&start = dlsym(hook, "dtypecheck_hook_start");
+  if (!start) return complain_about(path, "is not a tracer");
+  traced_pid = getpid();
+  pthread_atfork(NULL, NULL, after_fork_in_child);
+  if (start(&stage1) != 0) traced_pid = 0;
+}
+
+static atomic_int begun;
+
+/* The first op of the process, from the trampoline. Threads that come meanwhile run untraced, but they do not wait. */
+__attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
+  const int saved_errno = errno;
+  if (atomic_exchange(&begun, 1) == 0) {
+    void* real = NULL;
+    if (find_object("libtorch_cpu.so", libtorch_path, NULL) || find_object("libtorch.so", libtorch_path, NULL)) {
+      void* libtorch = dlopen(libtorch_path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+      real = libtorch ? dlsym(libtorch, STEP_CALLBACKS) : NULL;
+      if (real && real != (void*)dtypecheck_trampoline_entry) {
+        __atomic_store_n(&dtypecheck_step_callbacks, real, __ATOMIC_RELEASE);
+        char c10[PATH_MAX];
+        if (find_object("libc10.so", c10, NULL)) dlopen(c10, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+        load_stage2(libtorch);
+      }
+    }
+    if (!real) { /* a caller without a LibTorch: nothing sensible is left to jump to */
+      complain_about("at::getStepCallbacksUnlessEmpty", "was called, but no libtorch_cpu.so is loaded");
+      _exit(127);
+    }
+  }
+  /* Another thread is resolving it at this moment: a matter of microseconds. */
+  while (__atomic_load_n(&dtypecheck_step_callbacks, __ATOMIC_ACQUIRE) == (void*)dtypecheck_trampoline_first) usleep(50);
+  errno = saved_errno;
+}
+
+/* ---- when the trampoline cannot work ------------------------------------------------------------------------------- */
+
+/* The GOT slot through which libtorch_cpu calls the function; NULL when it has none (linked -Bsymbolic, or inlined). */
+static void** find_slot(const struct dl_phdr_info* info) {
+  const ElfW(Dyn)* dyn = NULL;
+  for (int i = 0; i < info->dlpi_phnum; ++i)
+    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) dyn = (const void*)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+  const ElfW(Rela)* rela = NULL;
+  const ElfW(Sym)* symbols = NULL;
+  const char* strings = NULL;
+  size_t bytes = 0;
+  for (; dyn && dyn->d_tag != DT_NULL; ++dyn) {
+    if (dyn->d_tag == DT_JMPREL) rela = (const void*)dyn->d_un.d_ptr;
+    if (dyn->d_tag == DT_PLTRELSZ) bytes = dyn->d_un.d_val;
+    if (dyn->d_tag == DT_SYMTAB) symbols = (const void*)dyn->d_un.d_ptr;
+    if (dyn->d_tag == DT_STRTAB) strings = (const void*)dyn->d_un.d_ptr;
+  }
+  if (!rela || !symbols || !strings) return NULL;
+  for (size_t i = 0; i < bytes / sizeof *rela; ++i)
+    if (strcmp(strings + symbols[ELF64_R_SYM(rela[i].r_info)].st_name, STEP_CALLBACKS) == 0)
+      return (void**)(info->dlpi_addr + rela[i].r_offset);
+  return NULL;
+}
+
+static int inside(const struct dl_phdr_info* info, const void* address) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Addr) begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    if (info->dlpi_phdr[i].p_type == PT_LOAD && (ElfW(Addr))address >= begin &&
+        (ElfW(Addr))address < begin + info->dlpi_phdr[i].p_memsz)
+      return 1;
+  }
+  return 0;
+}
+
+/* A slot that is still lazy points into libtorch_cpu's own PLT, which is not the function itself. */
+static int is_bound_elsewhere(const struct dl_phdr_info* info, const char* path) {
+  void** slot = find_slot(info);
+  if (!slot) return 1;
+  if (*slot == (void*)dtypecheck_trampoline_entry) return 0;
+  void* libtorch = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  void* real = libtorch ? dlsym(libtorch, STEP_CALLBACKS) : NULL;
+  return !inside(info, *slot) || *slot == real;
+}
+
+static atomic_int checked;
+
+/* Before each dlopen: has an earlier one brought a LibTorch whose calls do not come here? Then stage 2 is loaded now,
+ * which for Python is in the middle of `import torch`'s own imports, at the latest at the next import of an extension. */
+static void check_binding(void) {
+  char path[PATH_MAX];
+  struct dl_phdr_info info;
+  if (atomic_load(&begun) || atomic_load(&checked) || !getenv("DTYPECHECK_RUN")) return;
+  if (!find_object("libtorch_cpu.so", path, &info) || atomic_exchange(&checked, 1)) return;
+  if (!is_bound_elsewhere(&info, path) || atomic_exchange(&begun, 1)) return;
+  strcpy(libtorch_path, path);
+  void* libtorch = dlopen(path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+  load_stage2(libtorch);
+  if (traced_pid) complain("this LibTorch binds at::getStepCallbacksUnlessEmpty itself; tracing began at its import instead");
+}
+
+static _Thread_local int in_dlopen_check __attribute__((tls_model("initial-exec")));
+
+/* From the dlopen wrapper in trampoline.S, which then jumps: glibc takes the caller's RUNPATH from the return address. */
+__attribute__((visibility("hidden"))) void dtypecheck_before_dlopen(void) {
+  if (!dtypecheck_real_dlopen) dtypecheck_real_dlopen = dlsym(RTLD_NEXT, "dlopen");
+  if (in_dlopen_check) return;
+  const int saved_errno = errno;
+  in_dlopen_check = 1;
+  check_binding();
+  in_dlopen_check = 0;
+  errno = saved_errno;
+}
+
+/* ---- what a throwing op says --------------------------------------------------------------------------------------- */
+
+typedef void (*ThrowFn)(void*, void*, void (*)(void*)) __attribute__((noreturn));
+
+static void* find_real_throw(void) {
+  void* real = dlsym(RTLD_NEXT, "__cxa_throw");
+  char path[PATH_MAX];
+  if (!real && find_object("libstdc++.so", path, NULL)) { /* came in with RTLD_LOCAL, as under Python */
+    void* library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+    if (library) real = dlsym(library, "__cxa_throw");
+  }
+  if (!real && find_object("libc++abi.so", path, NULL)) {
+    void* library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+    if (library) real = dlsym(library, "__cxa_throw");
+  }
+  return real;
+}
+
+EXPORT void __cxa_throw(void* object, void* type_info, void (*destructor)(void*)) {
+  static ThrowFn real;
+  if (!real) *(void**)&real = find_real_throw();
+  if (!real) {
+    complain("no C++ run time was found to throw an exception with");
+    abort();
+  }
+  if (on_throw && in_traced_process()) on_throw(object, type_info);
+  real(object, type_info, destructor);
+}
+
+/* ---- how the process ends ------------------------------------------------------------------------------------------ */
+
+static void will_exec(int failed) {
+  if (on_exec && in_traced_process()) on_exec(failed);
+}
+
+EXPORT int execve(const char* path, char* const argv[], char* const env[]) {
+  static int (*real)(const char*, char* const[], char* const[]);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execve");
+  will_exec(0);
+  const int result = real(path, argv, env);
+  const int saved_errno = errno;
+  will_exec(1);
+  errno = saved_errno;
+  return result;
+}
+
+EXPORT int execv(const char* path, char* const argv[]) { return execve(path, argv, environ); }
+
+EXPORT int execvp(const char* file, char* const argv[]) {
+  static int (*real)(const char*, char* const[]);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execvp");
+  will_exec(0);
+  const int result = real(file, argv);
+  const int saved_errno = errno;
+  will_exec(1);
+  errno = saved_errno;
+  return result;
+}
+
+EXPORT void _exit(int status) {
+  static void (*real)(int) __attribute__((noreturn));
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "_exit");
+  if (at_end && in_traced_process()) at_end();
+  real(status);
+}
+
+__attribute__((destructor)) static void at_exit(void) {
+  if (at_end && in_traced_process()) at_end();
+}
