@@ -59,13 +59,16 @@ struct Operand {
   bool is_floating() const { return dtypes.within(kFloating); }
   // Promotion (torch.result_type): a 0-d tensor or a number takes part only with its category, not its width.
   bool promotes() const { return !is_wrapped_number && !(has_shape && shape.empty()); }
+  bool operator==(const Operand&) const = default;
 };
 
 // A number or dtype among the arguments, as it was in the first call with this signature.
 struct ScalarArgument {
   std::string name;   // "eps", "alpha", "dtype"
   double value = 0;
-  std::optional<Dtype> dtype;  // set when the argument is a ScalarType
+  std::optional<Dtype> dtype;  // set when the argument is a ScalarType; then value is 0
+
+  bool operator==(const ScalarArgument&) const = default;
 };
 
 // What autocast was doing when the op was called.
@@ -80,6 +83,7 @@ struct AutocastState {
   bool is_inner = false;        // the inner call of such a pair
 
   const Region* region_for(const std::string& device_type) const;
+  bool operator==(const AutocastState&) const = default;
 };
 
 enum class Outcome : uint8_t {
@@ -94,6 +98,8 @@ const char* outcome_name(Outcome outcome);  // "returned", "threw", …
 struct InexactValue {
   double from = 0;
   double to = 0;
+
+  bool operator==(const InexactValue&) const = default;
 };
 
 struct OpCall {
@@ -129,6 +135,7 @@ struct OpCall {
   const Operand* first_operand_in(DtypeSet dtypes) const;
   const ScalarArgument* scalar(const std::string& name) const;
   std::string short_op() const;  // "addmm" of "aten::addmm"
+  bool operator==(const OpCall&) const = default;
 };
 
 }  // namespace dtypecheck

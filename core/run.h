@@ -16,6 +16,7 @@ enum class EndState : uint8_t {
   kExited = 1,     // went through exit()
   kReplaced = 2,   // exec() put another program in its place
 };
+const char* end_state_name(EndState end);  // "running", "exited", "replaced"
 
 struct Process {
   std::string file;  // the trace file it was read from
@@ -38,6 +39,7 @@ struct Process {
   std::map<std::string, std::string> facts;
 
   bool complete() const { return damaged.empty() && signatures_lost == 0; }
+  bool operator==(const Process&) const = default;
 };
 
 struct Run {
@@ -52,6 +54,9 @@ struct Run {
   std::vector<const OpCall*> provenance(const Operand& operand, size_t max_links = 8) const;
   // True when an op call has another one inside it that threw: the inner one is the culprit.
   bool is_outermost_of_throw(const OpCall& call) const;
+  // The device types that the operands and results of a process were on, sorted: what Process::devices holds.
+  std::vector<std::string> device_types_of(uint32_t process) const;
+  bool operator==(const Run&) const = default;
 };
 
 }  // namespace dtypecheck

@@ -1,0 +1,118 @@
+#include "core/op_call.h"
+
+#include <algorithm>
+
+namespace dtypecheck {
+
+const char* role_name(Role role) {
+  switch (role) {
+    case Role::kInput:
+      return "input";
+    case Role::kWeight:
+      return "weight";
+    case Role::kBias:
+      return "bias";
+    case Role::kState:
+      return "state";
+    case Role::kOut:
+      return "out";
+  }
+  return "input";
+}
+
+const char* tensor_kind_name(TensorKind kind) {
+  switch (kind) {
+    case TensorKind::kDense:
+      return "dense";
+    case TensorKind::kUndefined:
+      return "undefined";
+    case TensorKind::kSubclass:
+      return "subclass";
+    case TensorKind::kFake:
+      return "fake";
+    case TensorKind::kSymbolic:
+      return "symbolic";
+    case TensorKind::kNested:
+      return "nested";
+    case TensorKind::kSparse:
+      return "sparse";
+    case TensorKind::kQuantized:
+      return "quantized";
+    case TensorKind::kMeta:
+      return "meta";
+    case TensorKind::kFunctorch:
+      return "functorch";
+  }
+  return "dense";
+}
+
+const char* outcome_name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kReturned:
+      return "returned";
+    case Outcome::kThrew:
+      return "threw";
+    case Outcome::kRepaired:
+      return "repaired";
+    case Outcome::kFixed:
+      return "fixed";
+  }
+  return "returned";
+}
+
+std::string Device::to_string() const {
+  return index < 0 ? type : type + ":" + std::to_string(index);
+}
+
+const AutocastState::Region* AutocastState::region_for(const std::string& device_type) const {
+  const auto region = std::find_if(enabled.begin(), enabled.end(),
+                                   [&](const Region& r) { return r.device == device_type; });
+  return region == enabled.end() ? nullptr : &*region;
+}
+
+DtypeSet OpCall::operand_dtypes() const {
+  DtypeSet all;
+  for (const Operand& operand : operands) {
+    if (operand.kind != TensorKind::kUndefined) all |= operand.dtypes;
+  }
+  return all;
+}
+
+DtypeSet OpCall::floating_dtypes() const {
+  DtypeSet all;
+  for (const Operand& operand : operands) {
+    if (operand.is_floating() && operand.promotes()) all |= operand.dtypes;
+  }
+  return all;
+}
+
+std::optional<Dtype> OpCall::result_dtype() const {
+  return results.empty() ? std::nullopt : results.front().dtypes.single();
+}
+
+const Operand* OpCall::operand(const std::string& name) const {
+  const auto found = std::find_if(operands.begin(), operands.end(),
+                                  [&](const Operand& operand) { return operand.name == name; });
+  return found == operands.end() ? nullptr : &*found;
+}
+
+const Operand* OpCall::first_operand_in(DtypeSet dtypes) const {
+  const auto found = std::find_if(operands.begin(), operands.end(), [&](const Operand& operand) {
+    return operand.dtypes.within(dtypes);
+  });
+  return found == operands.end() ? nullptr : &*found;
+}
+
+const ScalarArgument* OpCall::scalar(const std::string& name) const {
+  const auto found =
+      std::find_if(scalars.begin(), scalars.end(),
+                   [&](const ScalarArgument& scalar) { return scalar.name == name; });
+  return found == scalars.end() ? nullptr : &*found;
+}
+
+std::string OpCall::short_op() const {
+  const size_t colons = op.find("::");
+  return colons == std::string::npos ? op : op.substr(colons + 2);
+}
+
+}  // namespace dtypecheck

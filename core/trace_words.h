@@ -1,0 +1,52 @@
+// trace_words.h: what the parser and the printer of the text form have to agree on. Private to
+// trace_text_*.cpp.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "core/op_call.h"
+
+namespace dtypecheck {
+
+// Beside letters, digits and _: what may stand without quotes. Parsing takes more (see
+// TextCursor::word).
+inline constexpr std::string_view kFreeWordCharacters = ".:/<>+-~@$,[]&*{}!";
+inline constexpr std::string_view kOpCharacters = ":<>-";
+inline constexpr std::string_view kDottedOpCharacters = ":<>-.";
+inline constexpr std::string_view kArgumentCharacters = ".[]";
+inline constexpr std::string_view kParameterCharacters = ".-/";
+
+inline constexpr std::string_view kKeys[] = {
+    "raised",   "at", "inside", "in",         "phase",   "step",     "count", "throws",
+    "autocast", "id", "parent", "non-finite", "inexact", "repaired", "fixed", "compiled"};
+
+inline bool is_key(std::string_view word) {
+  return std::find(std::begin(kKeys), std::end(kKeys), word) != std::end(kKeys);
+}
+
+// The op of a Python function or a compiled region has dots in its name and no overload.
+inline bool has_dotted_name(std::string_view op) {
+  return op.starts_with("python::") || op.starts_with("compiled::");
+}
+
+inline TensorKind default_kind(DtypeSet dtypes) {
+  return dtypes.empty() ? TensorKind::kUndefined : TensorKind::kDense;
+}
+
+inline Role default_role(std::string_view argument) {
+  argument = argument.substr(0, argument.find('['));  // an element of a list has the list's role
+  const auto has = [&](std::string_view part) { return argument.find(part) != argument.npos; };
+  if (argument == "weight") return Role::kWeight;
+  if (argument == "bias") return Role::kBias;
+  if (argument == "out") return Role::kOut;
+  if (argument.starts_with("running_") || argument.starts_with("state") || has("exp_avg") ||
+      has("_step")) {
+    return Role::kState;
+  }
+  return Role::kInput;
+}
+
+}  // namespace dtypecheck

@@ -1,0 +1,64 @@
+#include "core/dtype_set.h"
+
+#include <catch2/catch.hpp>
+
+namespace dtypecheck {
+namespace {
+
+TEST_CASE("every dtype parses from the name it prints") {
+  for (unsigned number = 0; number < 64; ++number) {
+    const Dtype dtype = static_cast<Dtype>(number);
+    INFO(dtype_name(dtype));
+    CHECK(parse_dtype(dtype_name(dtype)) == dtype);
+  }
+  CHECK(dtype_name(static_cast<Dtype>(17)) == "dtype#17");
+}
+
+TEST_CASE("names of torch and of C++") {
+  CHECK(parse_dtype("float16") == Dtype::kHalf);
+  CHECK(parse_dtype("torch.float16") == Dtype::kHalf);
+  CHECK(parse_dtype("torch.half") == Dtype::kHalf);
+  CHECK(parse_dtype("c10::Half") == Dtype::kHalf);
+  CHECK(parse_dtype("::c10::Half") == Dtype::kHalf);
+  CHECK(parse_dtype("at::kHalf") == Dtype::kHalf);
+  CHECK(parse_dtype("torch::kFloat16") == Dtype::kHalf);
+  CHECK(parse_dtype("at::ScalarType::BFloat16") == Dtype::kBFloat16);
+  CHECK(parse_dtype("at::kBFloat16") == Dtype::kBFloat16);
+  CHECK(parse_dtype("torch::kUInt8") == Dtype::kByte);
+  CHECK(parse_dtype("float") == Dtype::kFloat);
+  CHECK(parse_dtype("double") == Dtype::kDouble);
+  CHECK(parse_dtype("int64_t") == Dtype::kLong);
+  CHECK(parse_dtype("c10::complex<float>") == Dtype::kComplexFloat);
+}
+
+TEST_CASE("what is no dtype") {
+  for (const char* text :
+       {"", "k", "kk", "float17", "torch.", "dtype#", "dtype#64", "dtype#-1", "half ", "HALF"}) {
+    INFO(text);
+    CHECK_FALSE(parse_dtype(text).has_value());
+  }
+}
+
+TEST_CASE("sizes") {
+  CHECK(dtype_size_bytes(Dtype::kHalf) == 2);
+  CHECK(dtype_size_bytes(Dtype::kComplexDouble) == 16);
+  CHECK(dtype_size_bytes(Dtype::kFloat8_e4m3fn) == 1);
+  CHECK(dtype_size_bytes(static_cast<Dtype>(17)) == 0);
+}
+
+TEST_CASE("sets") {
+  const DtypeSet both = DtypeSet(Dtype::kHalf) | Dtype::kFloat;
+  CHECK(both.size() == 2);
+  CHECK(both.to_string() == "Half|Float");
+  CHECK(DtypeSet().to_string().empty());
+  CHECK_FALSE(both.single().has_value());
+  CHECK(DtypeSet(Dtype::kUndefined).single() == Dtype::kUndefined);
+  CHECK(both.mixes(kLowPrecision, Dtype::kFloat));
+  CHECK_FALSE(DtypeSet(Dtype::kHalf).mixes(kLowPrecision, Dtype::kFloat));
+  CHECK(both.within(kFloating));
+  CHECK_FALSE(DtypeSet().within(kFloating));
+  CHECK((both - Dtype::kHalf) == Dtype::kFloat);
+}
+
+}  // namespace
+}  // namespace dtypecheck
