@@ -1,6 +1,8 @@
-// report.h: what every report format gets, and the list of formats. A format is one file and one line in report.cpp.
+// report.h: what every report format gets, and the list of formats. A format is one file and one
+// line in report.cpp.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -16,16 +18,26 @@ struct RuleText {
   Severity severity;
 };
 
+// The text of a source line, for people; "" when it is not known. See source_lines.h.
+using LineText = std::function<std::string(const std::string& file, int line)>;
+
 struct Report {
   const Run& run;
   std::vector<Finding> findings;
-  std::vector<RuleText> rules;        // of the findings' rules
-  std::vector<std::string> remarks;   // what could not be read, what was suppressed: shown in every format
+  std::vector<RuleText> rules;       // of the findings' rules
+  std::vector<std::string> remarks;  // what else a reader must know: suppressed, …; in every format
   std::string tool_version;
-  bool colour = false;                // text only
-  std::string base_folder;            // paths below it are shown relative to it; empty: as recorded
+  bool colour = false;      // text only
+  std::string base_folder;  // paths below it are shown relative to it; empty: as recorded
+  // What belongs to the run and is missing here: files that could not be read ("path: reason"),
+  // processes that ran untraced. A report with any is not complete.
+  std::vector<std::string> left_out;
+  bool all = false;    // text only: every finding in full, however many there are
+  int columns = 96;    // text only: width of a line, held between 60 and 100
+  LineText line_text;  // none: no source lines are shown
 
-  bool complete() const;              // every process whole and none left out
+  bool complete() const;       // every process whole and none left out
+  bool results_valid() const;  // no op call was repaired: the program computed what it says
 };
 
 struct Format {

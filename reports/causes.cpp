@@ -1,0 +1,57 @@
+#include "reports/causes.h"
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace dtypecheck::reports {
+
+namespace {
+
+// Deeper than this a chain of consequences is shown flat: nobody reads it, and it costs stack.
+constexpr int kMaxDepth = 16;
+
+class Forest {
+ public:
+  explicit Forest(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) ids_.insert(finding.id);
+    for (const Finding& finding : findings) {
+      if (!finding.follows.empty()) followers_[finding.follows].push_back(&finding);
+    }
+  }
+
+  bool is_root(const Finding& finding) const { return !ids_.contains(finding.follows); }
+  bool is_placed(const Finding& finding) const { return placed_.contains(&finding); }
+
+  Cause grow(const Finding& finding, int depth = 0) {
+    placed_.insert(&finding);
+    Cause cause{&finding, {}};
+    const auto followers = followers_.find(finding.id);
+    if (followers == followers_.end() || depth == kMaxDepth) return cause;
+    for (const Finding* follower : followers->second) {
+      if (!is_placed(*follower)) cause.consequences.push_back(grow(*follower, depth + 1));
+    }
+    return cause;
+  }
+
+ private:
+  std::set<std::string> ids_;
+  std::map<std::string, std::vector<const Finding*>> followers_;
+  std::set<const Finding*> placed_;
+};
+
+}  // namespace
+
+std::vector<Cause> causes(const std::vector<Finding>& findings) {
+  Forest forest(findings);
+  std::vector<Cause> roots;
+  for (const Finding& finding : findings) {
+    if (forest.is_root(finding)) roots.push_back(forest.grow(finding));
+  }
+  for (const Finding& finding : findings) {
+    if (!forest.is_placed(finding)) roots.push_back(forest.grow(finding));
+  }
+  return roots;
+}
+
+}  // namespace dtypecheck::reports

@@ -1,0 +1,285 @@
+// json.cpp: the report for programs. docs/report-schema.json describes every field; a field that is
+// renamed, removed or given another meaning raises kSchema.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+
+#include "reports/formats.h"
+#include "reports/summary.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;  // fields stand in the order in which people read them
+
+constexpr int kSchema = 1;
+constexpr size_t kMaxLinks = 8;
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json positive_or_null(int64_t number) { return number > 0 ? Json(number) : Json(); }
+
+// JSON has no inf and NaN: they become words.
+Json number_json(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Json line_json(const Report& report, const SourceLine& line) {
+  return {{"file", text_or_null(relative_path(report, line.file))},
+          {"line", positive_or_null(line.line)},
+          {"function", text_or_null(line.function)}};
+}
+
+Json location_json(const Report& report, const Site& site, uint32_t step) {
+  Json location = line_json(report, site.line);
+  location["module"] = text_or_null(site.module);
+  location["module_class"] = text_or_null(site.module_class);
+  location["phase"] = phase_name(site.phase);
+  location["step"] = step;
+  location["inner"] = has_inner(site) ? line_json(report, site.inner) : Json();
+  return location;
+}
+
+Json origin_json(const Report& report, const Operand& operand) {
+  Json chain = Json::array();
+  for (const OpCall* call : report.run.provenance(operand, kMaxLinks)) {
+    Json link = {{"op", call->op}};
+    link.update(line_json(report, call->site.line));
+    link["code"] = text_or_null(code_at(report, call->site.line));
+    link["module"] = text_or_null(call->site.module);
+    link["phase"] = phase_name(call->site.phase);
+    link["step"] = call->first_step;
+    chain.push_back(std::move(link));
+  }
+  return chain;
+}
+
+Json tensor_json(const Operand& tensor) {
+  const bool defined = tensor.kind != TensorKind::kUndefined;
+  return {{"dtype", defined ? text_or_null(tensor.dtypes.to_string()) : Json()},
+          {"shape", defined && tensor.has_shape ? Json(tensor.shape) : Json()},
+          {"device", defined ? Json(tensor.device.to_string()) : Json()},
+          {"kind", tensor_kind_name(tensor.kind)}};
+}
+
+Json operand_json(const Report& report, const Finding& finding, const Operand& operand) {
+  Json json = {{"name", operand.name}, {"role", role_name(operand.role)}};
+  json.update(tensor_json(operand));
+  json["parameter"] = text_or_null(operand.parameter);
+  json["odd"] = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
+  json["requires_grad"] = operand.requires_grad;
+  json["leaf"] = operand.is_leaf;
+  json["written"] = operand.is_written;
+  json["wrapped_number"] = operand.is_wrapped_number;
+  json["origin"] = origin_json(report, operand);
+  return json;
+}
+
+// For each device that takes part: the dtype that autocast would cast to, or null when it was off.
+Json autocast_json(const OpCall& call) {
+  Json states = Json::object();
+  for (const Operand& operand : call.operands) {
+    if (operand.kind != TensorKind::kUndefined) states[operand.device.type] = nullptr;
+  }
+  for (const AutocastState::Region& region : call.autocast.enabled) {
+    states[region.device] = dtype_name(region.dtype);
+  }
+  return states;
+}
+
+Json autocast_call_json(const AutocastState& autocast) {
+  return autocast.is_wrapper ? Json("wrapper") : autocast.is_inner ? Json("inner") : Json();
+}
+
+Json scalars_json(const OpCall& call) {
+  Json scalars = Json::object();
+  for (const ScalarArgument& scalar : call.scalars) {
+    scalars[scalar.name] =
+        scalar.dtype ? Json(dtype_name(*scalar.dtype)) : number_json(scalar.value);
+  }
+  return scalars;
+}
+
+Json non_finite_json(const OpCall& call) {
+  if (!call.result_non_finite) return {};
+  return {{"value", call.result_nan ? "nan" : "inf"},
+          {"operands_were_finite", call.operands_were_finite}};
+}
+
+Json inexact_json(const OpCall& call) {
+  if (!call.inexact) return {};
+  return {{"from", number_json(call.inexact->from)}, {"to", number_json(call.inexact->to)}};
+}
+
+void add_call(const Report& report, const Finding& finding, const OpCall& call, Json& json) {
+  json["op"] = call.op;
+  json["overload"] = text_or_null(call.overload);
+  json["error"] = text_or_null(call.error);
+  json["error_type"] = text_or_null(call.error_type);
+  json["outcome"] = outcome_name(call.outcome);
+  json["autocast"] = autocast_json(call);
+  json["autocast_call"] = autocast_call_json(call.autocast);
+  json["operands"] = Json::array();
+  for (const Operand& operand : call.operands) {
+    json["operands"].push_back(operand_json(report, finding, operand));
+  }
+  json["results"] = Json::array();
+  for (const Operand& result : call.results) json["results"].push_back(tensor_json(result));
+  json["scalars"] = scalars_json(call);
+  json["non_finite"] = non_finite_json(call);
+  json["inexact"] = inexact_json(call);
+}
+
+void add_no_call(Json& json) {
+  for (const char* name : {"op", "overload", "error", "error_type", "outcome", "autocast",
+                           "autocast_call", "non_finite", "inexact"}) {
+    json[name] = nullptr;
+  }
+  json["operands"] = Json::array();
+  json["results"] = Json::array();
+  json["scalars"] = Json::object();
+}
+
+Json related_json(const Report& report, const Finding& finding) {
+  Json related = Json::array();
+  for (const OpCallId id : finding.related) {
+    const OpCall* call = report.run.call(id);
+    if (call == nullptr) continue;
+    related.push_back({{"op", call->op},
+                       {"location", location_json(report, call->site, call->first_step)},
+                       {"outcome", outcome_name(call->outcome)},
+                       {"count", call->count}});
+  }
+  return related;
+}
+
+Json finding_json(const Report& report, const Finding& finding) {
+  Json json = {{"id", finding.id},
+               {"rule", finding.rule},
+               {"severity", severity_name(finding.severity)},
+               {"message", finding.message},
+               {"why", finding.why},
+               {"fix", finding.fix},
+               {"count", finding.count},
+               {"follows", text_or_null(finding.follows)},
+               {"process", finding.process},
+               {"location", location_json(report, finding.site, finding.first_step)}};
+  const OpCall* call = report.run.call(finding.call);
+  call == nullptr ? add_no_call(json) : add_call(report, finding, *call, json);
+  json["related"] = related_json(report, finding);
+  return json;
+}
+
+// The one version that the processes agree on; null when they do not, or when none is known.
+Json agreed(const Run& run, std::string Process::* field) {
+  std::set<std::string> values;
+  for (const Process& process : run.processes) {
+    if (!(process.*field).empty()) values.insert(process.*field);
+  }
+  return values.size() == 1 ? Json(*values.begin()) : Json();
+}
+
+Json runtime_json(const Run& run) {
+  return {{"libtorch", agreed(run, &Process::libtorch)},
+          {"python", agreed(run, &Process::python)},
+          {"devices", devices(run)},
+          {"values_checked", run.values_checked}};
+}
+
+struct Totals {
+  uint64_t op_calls = 0;
+  uint64_t signatures = 0;
+};
+
+std::vector<Totals> totals_by_process(const Run& run) {
+  std::vector<Totals> totals(run.processes.size());
+  for (const OpCall& call : run.calls) {
+    if (call.process >= totals.size()) continue;
+    totals[call.process].op_calls += call.count;
+    totals[call.process].signatures += 1;
+  }
+  return totals;
+}
+
+Json process_json(const Report& report, const Process& process, const Totals& totals) {
+  return {{"file", relative_path(report, process.file)},
+          {"host", text_or_null(process.host)},
+          {"pid", process.pid},
+          {"parent_pid", process.parent_pid},
+          {"rank", process.rank < 0 ? Json() : Json(process.rank)},
+          {"command", process.command},
+          {"executable", process.executable},
+          {"libtorch", text_or_null(process.libtorch)},
+          {"python", text_or_null(process.python)},
+          {"devices", process.devices},
+          {"end", end_state_name(process.end)},
+          {"complete", process.complete()},
+          {"damaged", text_or_null(process.damaged)},
+          {"events", process.events},
+          {"op_calls", totals.op_calls},
+          {"signatures", totals.signatures},
+          {"signatures_lost", process.signatures_lost},
+          {"steps", process.steps},
+          {"steps_traced", process.steps_traced},
+          {"facts", process.facts}};
+}
+
+Json processes_json(const Report& report) {
+  Json processes = Json::array();
+  const std::vector<Totals> totals = totals_by_process(report.run);
+  for (size_t i = 0; i < totals.size(); ++i) {
+    processes.push_back(process_json(report, report.run.processes[i], totals[i]));
+  }
+  return processes;
+}
+
+Json rules_json(const Report& report) {
+  Json rules = Json::array();
+  for (const RuleText& rule : report.rules) {
+    rules.push_back({{"id", rule.id},
+                     {"severity", severity_name(rule.severity)},
+                     {"summary", rule.summary},
+                     {"why", rule.why},
+                     {"fix", rule.fix},
+                     {"example", rule.example}});
+  }
+  return rules;
+}
+
+Json summary_json(const Summary& summary) {
+  return {{"op_calls", summary.op_calls},   {"signatures", summary.signatures},
+          {"steps", summary.steps},         {"steps_traced", summary.steps_traced},
+          {"processes", summary.processes}, {"errors", summary.errors},
+          {"warnings", summary.warnings},   {"notes", summary.notes}};
+}
+
+Json report_json(const Report& report) {
+  Json json = {{"schema", kSchema},
+               {"tool", {{"name", "dtypecheck"}, {"version", report.tool_version}}},
+               {"runtime", runtime_json(report.run)},
+               {"complete", report.complete()},
+               {"results_valid", report.results_valid()}};
+  json["findings"] = Json::array();
+  for (const Finding& finding : report.findings) {
+    json["findings"].push_back(finding_json(report, finding));
+  }
+  json["rules"] = rules_json(report);
+  json["processes"] = processes_json(report);
+  json["left_out"] = report.left_out;
+  json["remarks"] = report.remarks;
+  json["summary"] = summary_json(summarize(report));
+  return json;
+}
+
+}  // namespace
+
+void write_json(const Report& report, std::ostream& out) {
+  // Recorded strings may be no UTF-8: such bytes become U+FFFD instead of an exception.
+  out << report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace dtypecheck::reports

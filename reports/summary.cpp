@@ -1,0 +1,163 @@
+#include "reports/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "reports/printable.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+void count_findings(const Report& report, Summary& summary) {
+  for (const Finding& finding : report.findings) {
+    if (finding.severity == Severity::kError) ++summary.errors;
+    if (finding.severity == Severity::kWarning) ++summary.warnings;
+    if (finding.severity == Severity::kNote) ++summary.notes;
+  }
+}
+
+std::string looked_at(const Summary& s) {
+  return fmt::format("{} ({}), {}, {}", counted(s.op_calls, "op call"),
+                     counted(s.signatures, "signature"), counted(s.steps, "step"),
+                     counted(s.processes, "process"));
+}
+
+void say_invalid(const Report& report, Lines& out) {
+  uint64_t repaired = 0;
+  for (const OpCall& call : report.run.calls) {
+    if (call.outcome == Outcome::kRepaired) repaired += call.count;
+  }
+  if (repaired == 0) return;
+  out.push_back(fmt::format("results are not valid: {} would have failed and ran on cast operands",
+                            counted(repaired, "op call")));
+}
+
+void say_damaged(const Report& report, Lines& out) {
+  for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
+    const Process& process = report.run.processes[i];
+    const std::string label = process_label(report.run, i);
+    if (!process.damaged.empty()) {
+      out.push_back(fmt::format("partial: {}: {}", label, printable(process.damaged)));
+    }
+    if (process.signatures_lost > 0) {
+      out.push_back(fmt::format("partial: {}: {} found no room on the disk and {} missing", label,
+                                counted(process.signatures_lost, "signature"),
+                                process.signatures_lost == 1 ? "is" : "are"));
+    }
+  }
+}
+
+// A worker that a process forks ends by os._exit as a rule (Python's multiprocessing does it), so
+// that it leaves no end behind is not worth a line when its parent went through its own.
+bool is_worker_of_an_ended(const Run& run, const Process& process) {
+  return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
+    return other.end != EndState::kRunning && other.host == process.host &&
+           other.pid == process.parent_pid;
+  });
+}
+
+void say_without_end(const Report& report, Lines& out) {
+  Lines labels;
+  for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
+    const Process& process = report.run.processes[i];
+    if (process.end != EndState::kRunning || is_worker_of_an_ended(report.run, process)) continue;
+    labels.push_back(process_label(report.run, i));
+  }
+  if (labels.empty()) return;
+  const size_t shown = std::min<size_t>(labels.size(), 4);
+  std::string who = joined(Lines(labels.begin(), labels.begin() + shown), ", ");
+  if (shown < labels.size()) who += fmt::format(" and {} more", labels.size() - shown);
+  out.push_back(fmt::format(
+      "no end was recorded of {}: killed, left by os._exit, or still running; what was recorded "
+      "until then is here",
+      who));
+}
+
+void say_left_out(const Report& report, Lines& out) {
+  for (const std::string& what : report.left_out) out.push_back("left out: " + printable(what));
+}
+
+void say_sampled(const Summary& summary, Lines& out) {
+  if (summary.steps_traced >= summary.steps) return;
+  out.push_back(fmt::format("steady: {} of {} traced; counts are those of the traced steps",
+                            grouped(summary.steps_traced), counted(summary.steps, "step")));
+}
+
+// A part of the tracer that switched itself off leaves a fact "off: reason".
+void say_switched_off(const Report& report, Lines& out) {
+  std::set<std::string> said;
+  for (const Process& process : report.run.processes) {
+    for (const auto& [name, value] : process.facts) {
+      if (!value.starts_with("off")) continue;
+      const std::string line = printable(name + " " + value);
+      if (said.insert(line).second) out.push_back(line);
+    }
+  }
+}
+
+}  // namespace
+
+Summary summarize(const Report& report) {
+  Summary summary;
+  for (const OpCall& call : report.run.calls) summary.op_calls += call.count;
+  summary.signatures = report.run.calls.size();
+  summary.processes = report.run.processes.size();
+  for (const Process& process : report.run.processes) {
+    if (process.steps < summary.steps || process.steps == 0) continue;
+    summary.steps = process.steps;
+    summary.steps_traced = process.steps_traced;
+  }
+  count_findings(report, summary);
+  return summary;
+}
+
+std::string verdict(const Report& report) {
+  const Summary s = summarize(report);
+  if (!report.findings.empty()) {
+    return fmt::format("{}, {}, {} in {}", counted(s.errors, "error"),
+                       counted(s.warnings, "warning"), counted(s.notes, "note"), looked_at(s));
+  }
+  if (s.op_calls == 0) return "no op call was recorded, so there was nothing to judge";
+  const char* none = report.complete() ? "no findings in" : "no findings in what was recorded:";
+  return fmt::format("{} {}", none, looked_at(s));
+}
+
+std::vector<std::string> devices(const Run& run) {
+  std::set<std::string> names;
+  for (const Process& process : run.processes) {
+    names.insert(process.devices.begin(), process.devices.end());
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string runtime_text(const Run& run) {
+  std::set<std::string> libtorch, python;
+  for (const Process& process : run.processes) {
+    if (!process.libtorch.empty()) libtorch.insert("LibTorch " + process.libtorch);
+    if (!process.python.empty()) python.insert("Python " + process.python);
+  }
+  Lines parts(libtorch.begin(), libtorch.end());
+  parts.insert(parts.end(), python.begin(), python.end());
+  for (const std::string& device : devices(run)) parts.push_back(device);
+  return printable(joined(parts, ", "));
+}
+
+std::vector<std::string> caveats(const Report& report) {
+  Lines out;
+  say_invalid(report, out);
+  say_damaged(report, out);
+  say_without_end(report, out);
+  say_left_out(report, out);
+  say_sampled(summarize(report), out);
+  say_switched_off(report, out);
+  for (const std::string& remark : report.remarks) out.push_back(printable(remark));
+  return out;
+}
+
+}  // namespace dtypecheck::reports

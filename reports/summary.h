@@ -1,0 +1,33 @@
+// summary.h: the whole report in a few numbers and lines, alike in every format.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/report.h"
+
+namespace dtypecheck::reports {
+
+struct Summary {
+  uint64_t op_calls = 0;  // recorded ones: the sum of all counts
+  uint64_t signatures = 0;
+  uint64_t steps = 0;         // of the process that made the most: ranks step together
+  uint64_t steps_traced = 0;  // of the same process
+  uint64_t processes = 0;
+  uint64_t errors = 0, warnings = 0, notes = 0;
+};
+Summary summarize(const Report& report);
+
+// "1 error, 0 warnings, 2 notes in 41,312 op calls (618 signatures), 3 steps, 1 process"; when
+// there is none, a line that says so, and that does not call clean what was not seen in full.
+std::string verdict(const Report& report);
+
+std::string runtime_text(const Run& run);  // "LibTorch 2.11.0, Python 3.11.7, cpu"; "" not known
+std::vector<std::string> devices(const Run& run);  // of all processes, sorted
+
+// What limits the report: results that are not valid, partial traces, missing processes, sampled
+// steps, features that were off, remarks. One line each, the gravest first.
+std::vector<std::string> caveats(const Report& report);
+
+}  // namespace dtypecheck::reports

@@ -1,0 +1,105 @@
+// text.cpp: the report for people in a terminal. A normal run fills one screen: the first findings
+// in full as far as they fit, the others in a line each, and at the end what was looked at.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "reports/causes.h"
+#include "reports/formats.h"
+#include "reports/printable.h"
+#include "reports/summary.h"
+#include "reports/text_finding.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr size_t kFullLines = 22;  // a screen of 24 less the summary
+constexpr size_t kBriefFindings = 10;
+constexpr size_t kCaveats = 6;
+
+struct Entry {
+  const Finding* finding;
+  Indent indent;
+};
+
+void flatten(const std::vector<Cause>& forest, int depth, std::vector<Entry>& out) {
+  for (const Cause& cause : forest) {
+    out.push_back({cause.finding, {depth}});
+    flatten(cause.consequences, depth + 1, out);
+  }
+}
+
+// How many entries from the first on are shown in full; returns their lines.
+Lines full_lines(const Report& report, const std::vector<Entry>& entries, size_t& shown) {
+  Lines lines;
+  for (shown = 0; shown < entries.size(); ++shown) {
+    const Entry& entry = entries[shown];
+    const Lines next = full_finding(report, *entry.finding, entry.indent);
+    const bool fits = lines.size() + 1 + next.size() <= kFullLines;
+    if (!report.all && shown > 0 && !fits) break;
+    if (shown > 0 && entry.indent.depth == 0) lines.emplace_back();
+    lines.insert(lines.end(), next.begin(), next.end());
+  }
+  return lines;
+}
+
+Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_t first) {
+  Lines lines;
+  const size_t end = std::min(entries.size(), first + kBriefFindings);
+  for (size_t i = first; i < end; ++i) {
+    lines.push_back(brief_finding(report, *entries[i].finding, entries[i].indent));
+  }
+  if (end < entries.size()) {
+    lines.push_back(fmt::format("… and {}", counted(entries.size() - end, "more finding")));
+  }
+  if (first < entries.size()) lines.push_back("(--all shows every finding in full)");
+  return lines;
+}
+
+void write_paragraph(const Lines& lines, std::ostream& out) {
+  for (const std::string& line : lines) out << line << '\n';
+  if (!lines.empty()) out << '\n';
+}
+
+void write_caveats(const Report& report, std::ostream& out) {
+  const Lines lines = caveats(report);
+  const size_t shown = report.all ? lines.size() : std::min(lines.size(), kCaveats);
+  const size_t columns = text_columns(report);
+  for (size_t i = 0; i < shown; ++i) {
+    const Lines pieces = wrap(lines[i], columns - 2);
+    for (size_t k = 0; k < pieces.size(); ++k) out << (k == 0 ? "" : "  ") << pieces[k] << '\n';
+  }
+  if (shown < lines.size()) {
+    out << fmt::format("… and {} (--all shows them)\n",
+                       counted(lines.size() - shown, "more remark"));
+  }
+}
+
+void write_summary(const Report& report, std::ostream& out) {
+  std::string line = verdict(report);
+  const std::string runtime = runtime_text(report.run);
+  if (!runtime.empty()) line += "; " + runtime;
+  const Paint paint(report.colour);
+  for (const std::string& piece : wrap(line, text_columns(report))) {
+    out << paint.bold(piece) << '\n';
+  }
+}
+
+}  // namespace
+
+void write_text(const Report& report, std::ostream& out) {
+  std::vector<Entry> entries;
+  flatten(causes(report.findings), 0, entries);
+  size_t in_full = 0;
+  write_paragraph(full_lines(report, entries, in_full), out);
+  write_paragraph(brief_lines(report, entries, in_full), out);
+  write_caveats(report, out);
+  write_summary(report, out);
+}
+
+}  // namespace dtypecheck::reports

@@ -1,0 +1,189 @@
+#include "reports/text_finding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/printable.h"
+#include "reports/text_operands.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// An error text in a report for a terminal; the whole of a longer one is in the other formats.
+constexpr size_t kMaxErrorLines = 4;
+
+class FullFinding {
+ public:
+  FullFinding(const Report& report, const Finding& finding, Indent indent)
+      : report_(report),
+        finding_(finding),
+        indent_(indent),
+        paint_(report.colour),
+        columns_(text_columns(report) - indent.spaces().size()) {}
+
+  Lines lines() {
+    say_what();
+    say_where();
+    if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
+    say_labelled("why", finding_.why);
+    say_labelled("fix", finding_.fix);
+    return std::move(lines_);
+  }
+
+ private:
+  void add(const std::string& line) { lines_.push_back(indent_.spaces() + line); }
+
+  void say_what() {
+    const std::string severity = indent_.lead() + std::string(severity_name(finding_.severity));
+    const std::string rule = fmt::format("[{}]", printable(finding_.rule));
+    const std::string text = severity + ": " + printable(finding_.message);
+    Lines wrapped = wrap(text, columns_);
+    const size_t last_width = display_width(wrapped.back());
+    if (last_width + 2 + display_width(rule) > columns_) wrapped.emplace_back();
+    const size_t gap = columns_ - display_width(rule);
+    const std::string tag = paint_.dim(rule);
+    std::string first = wrapped.front();
+    for (size_t i = 0; i < wrapped.size(); ++i) {
+      const bool last = i + 1 == wrapped.size();
+      std::string line = last ? pad(wrapped[i], gap) : wrapped[i];
+      if (i == 0) line = painted_head(line, severity.size());
+      add(last ? line + tag : line);
+    }
+  }
+
+  std::string painted_head(const std::string& line, size_t severity_bytes) const {
+    if (line.size() < severity_bytes) return line;
+    return paint_.severity(finding_.severity, line.substr(0, severity_bytes)) +
+           paint_.bold(line.substr(severity_bytes));
+  }
+
+  void say_where() {
+    const Site& site = finding_.site;
+    Lines parts = {place(report_, site.line), printable(site.module), when(report_, finding_)};
+    std::erase(parts, "");
+    std::string line;
+    for (const std::string& part : parts) {
+      const std::string shown = shorten(part, columns_ - 4);
+      if (!line.empty() && display_width(line) + 2 + display_width(shown) > columns_ - 2) {
+        add("  " + line);
+        line = "  " + shown;
+      } else {
+        line += (line.empty() ? "" : "  ") + shown;
+      }
+    }
+    if (!line.empty()) add("  " + line);
+    if (has_inner(site)) say_inner(site);
+  }
+
+  void say_inner(const Site& site) {
+    std::string text = "inside " + place(report_, site.inner);
+    if (site.inner.known() && !site.inner.function.empty()) {
+      text += "  " + printable(site.inner.function);
+    }
+    add("    " + paint_.dim(shorten(text, columns_ - 4)));
+  }
+
+  void say_op(const OpCall& call) {
+    say_outcome(call);
+    for (const std::string& line : operand_lines(report_, finding_, call, columns_)) add(line);
+  }
+
+  void say_outcome(const OpCall& call) {
+    if (call.outcome == Outcome::kReturned) {
+      add("    " + shorten(printable(call.op) + returned(call), columns_ - 4));
+      return;
+    }
+    say_error(raised(call), call.error);
+    if (call.outcome == Outcome::kRepaired) {
+      add("    its operands were cast and the run went on: what it computes from here is not "
+          "valid");
+    } else if (call.outcome == Outcome::kFixed) {
+      add("    a kernel of dtypecheck served it");
+    }
+  }
+
+  static std::string returned(const OpCall& call) {
+    if (call.results.empty()) return " returned";
+    const Operand& result = call.results.front();
+    const std::string shape = shape_text(result);
+    std::string text = " returned " + result.dtypes.to_string();
+    if (!shape.empty()) text += "  " + shape;
+    if (call.result_non_finite) text += call.result_nan ? "  with NaN" : "  with inf";
+    return text;
+  }
+
+  void say_error(const std::string& head, const std::string& error) {
+    Lines shown;
+    size_t characters = 0;
+    for (const std::string& line : printable_lines(error)) {
+      const std::string lead = shown.empty() ? head + ": " : "";
+      for (std::string& piece : wrap(lead + line, columns_ - 6)) {
+        if (shown.size() < kMaxErrorLines) characters += display_width(piece);
+        shown.push_back(std::move(piece));
+      }
+    }
+    if (shown.empty()) shown = wrap(head, columns_ - 6);
+    const size_t kept = std::min(shown.size(), kMaxErrorLines);
+    for (size_t i = 0; i < kept; ++i) add((i == 0 ? "    " : "      ") + shown[i]);
+    if (kept < shown.size()) {
+      add(paint_.dim(fmt::format("      … {}", counted(shown.size() - kept, "more line"))));
+    }
+  }
+
+  void say_labelled(const char* label, const std::string& text) {
+    bool first = true;
+    for (const std::string& line : printable_lines(text)) {
+      for (const std::string& piece : wrap(line, columns_ - 8)) {
+        add(fmt::format("  {}{}", first ? paint_.bold(pad(label, 6)) : std::string(6, ' '), piece));
+        first = false;
+      }
+    }
+  }
+
+  const Report& report_;
+  const Finding& finding_;
+  Indent indent_;
+  Paint paint_;
+  size_t columns_;
+  Lines lines_;
+};
+
+}  // namespace
+
+std::string Paint::wrapped(const char* code, std::string_view text) const {
+  return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+std::string Paint::severity(Severity severity, std::string_view text) const {
+  static constexpr const char* kCodes[] = {"1;36", "1;35", "1;31"};  // note, warning, error
+  return wrapped(kCodes[static_cast<int>(severity)], text);
+}
+
+int text_columns(const Report& report) { return std::clamp(report.columns, 60, 100); }
+
+std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent) {
+  return FullFinding(report, finding, indent).lines();
+}
+
+std::string brief_finding(const Report& report, const Finding& finding, Indent indent) {
+  const Paint paint(report.colour);
+  const std::string severity = indent.lead() + std::string(severity_name(finding.severity));
+  const std::string rule = fmt::format("[{}]", printable(finding.rule));
+  std::string where = place(report, finding.site.line);
+  if (where.empty()) where = printable(finding.site.module);
+  if (finding.count > 1) where += fmt::format("  {} times", grouped(finding.count));
+  const size_t width = text_columns(report) - indent.spaces().size();
+  where = shorten(where, width / 3);
+  const size_t fixed = severity.size() + 2 + 2 + display_width(where) + 2 + display_width(rule);
+  const size_t room = width > fixed + 16 ? width - fixed : 16;
+  const std::string message = pad(shorten(printable(finding.message), room), room);
+  return fmt::format("{}{}: {}  {}  {}", indent.spaces(),
+                     paint.severity(finding.severity, severity), message, where, paint.dim(rule));
+}
+
+}  // namespace dtypecheck::reports

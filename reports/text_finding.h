@@ -1,0 +1,42 @@
+// text_finding.h: one finding as lines for a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/report.h"
+
+namespace dtypecheck::reports {
+
+// Colours as a terminal shows them; plain text when off. What is painted must be printable: the
+// escape sequences here are the only ones that may reach the terminal.
+class Paint {
+ public:
+  explicit Paint(bool on) : on_(on) {}
+  std::string severity(Severity severity, std::string_view text) const;
+  std::string bold(std::string_view text) const { return wrapped("1", text); }
+  std::string dim(std::string_view text) const { return wrapped("2", text); }
+  std::string odd(std::string_view text) const { return wrapped("1;33", text); }
+
+ private:
+  std::string wrapped(const char* code, std::string_view text) const;
+  bool on_;
+};
+
+// How far a consequence is moved to the right of its cause, and how it is introduced.
+struct Indent {
+  int depth = 0;
+  std::string spaces() const { return std::string(2 * std::min(depth, 8), ' '); }
+  const char* lead() const { return depth == 0 ? "" : "then "; }
+};
+
+int text_columns(const Report& report);  // the report's, held between 60 and 100
+
+// All of it: what, where, the op with its operands and where they came from, why, the cure.
+std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent);
+
+// One line: severity, what, where, how often, which rule.
+std::string brief_finding(const Report& report, const Finding& finding, Indent indent);
+
+}  // namespace dtypecheck::reports

@@ -1,0 +1,154 @@
+#include "reports/text_operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/printable.h"
+#include "reports/text_finding.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr size_t kMaxRows = 6;
+constexpr size_t kMaxLinks = 32;
+
+struct Row {
+  std::string name, dtype, shape;
+  Lines notes;  // parameter name, origins: packed into as few lines as there is room
+  bool odd = false;
+};
+
+bool shows_device(const OpCall& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+    return operand.kind != TensorKind::kUndefined && operand.device.type != "cpu";
+  });
+}
+
+std::string shape_and_kind(const Operand& operand, bool with_device) {
+  Lines parts = {shape_text(operand)};
+  if (with_device) parts.push_back(printable(operand.device.to_string()));
+  if (operand.kind != TensorKind::kDense) parts.push_back(tensor_kind_name(operand.kind));
+  std::erase(parts, "");
+  return joined(parts, " ");
+}
+
+std::string link_text(const Report& report, const OpCall& link) {
+  Lines parts = {origin_name(link), place(report, link.site.line), code_at(report, link.site.line)};
+  std::erase(parts, "");
+  return joined(parts, "  ");
+}
+
+// The nearest op and the one that made the dtype, the far end of the chain. What lies between only
+// passed it on, and is counted.
+Lines origin_notes(const Report& report, const Operand& operand) {
+  const std::vector<const OpCall*> chain = report.run.provenance(operand, kMaxLinks);
+  if (chain.empty()) return {};
+  Lines notes = {"from " + link_text(report, *chain.front())};
+  if (chain.size() < 2) return notes;
+  const std::string between =
+      chain.size() == 2 ? "" : fmt::format("({} between) ", counted(chain.size() - 2, "op"));
+  notes.push_back(fmt::format("<- {}{}", between, link_text(report, *chain.back())));
+  return notes;
+}
+
+Row row_of(const Report& report, const Finding& finding, const Operand& operand, bool with_device) {
+  Row row;
+  row.name = printable(operand.name);
+  row.dtype = operand.dtypes.to_string();
+  row.shape = shape_and_kind(operand, with_device);
+  row.odd = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
+  row.notes = origin_notes(report, operand);
+  if (!operand.parameter.empty()) {
+    row.notes.insert(row.notes.begin(), printable(operand.parameter));
+  }
+  return row;
+}
+
+// The first few, and the odd one wherever it stands. Undefined ones say nothing.
+std::vector<const Operand*> shown_operands(const Finding& finding, const OpCall& call) {
+  std::vector<const Operand*> shown;
+  for (const Operand& operand : call.operands) {
+    if (operand.kind == TensorKind::kUndefined) continue;
+    const bool is_odd = operand.name == finding.odd_operand;
+    if (shown.size() < kMaxRows) {
+      shown.push_back(&operand);
+    } else if (is_odd) {
+      shown.back() = &operand;
+    }
+  }
+  return shown;
+}
+
+size_t defined_operands(const OpCall& call) {
+  return std::count_if(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+    return operand.kind != TensorKind::kUndefined;
+  });
+}
+
+struct Widths {
+  size_t name = 0, dtype = 0, shape = 0;
+};
+
+Widths widths_of(const std::vector<Row>& rows, size_t columns) {
+  Widths widths;
+  for (const Row& row : rows) {
+    widths.name = std::max(widths.name, std::min(display_width(row.name), columns / 4));
+    widths.dtype = std::max(widths.dtype, std::min(display_width(row.dtype), columns / 5));
+    widths.shape = std::max(widths.shape, std::min(display_width(row.shape), columns / 3));
+  }
+  return widths;
+}
+
+// As many notes on a line as fit; one that is too long alone is shortened.
+Lines pack(const Lines& notes, size_t room) {
+  Lines lines;
+  for (const std::string& note : notes) {
+    const std::string separator = note.starts_with("<-") ? " " : ", ";
+    if (!lines.empty() && display_width(lines.back() + separator + note) <= room) {
+      lines.back() += separator + note;
+    } else {
+      lines.push_back(shorten(note, room));
+    }
+  }
+  return lines;
+}
+
+void add_row(const Row& row, const Widths& widths, size_t columns, const Paint& paint, Lines& out) {
+  const auto cell = [](const std::string& text, size_t width) {
+    return pad(shorten(text, width), width);
+  };
+  std::string head =
+      fmt::format("{}{}  {}  {}", row.odd ? "    > " : "      ", cell(row.name, widths.name),
+                  cell(row.dtype, widths.dtype), cell(row.shape, widths.shape));
+  const size_t notes_at = display_width(head) + 2;
+  const Lines notes = pack(row.notes, columns > notes_at + 20 ? columns - notes_at : 20);
+  if (notes.empty()) head.erase(head.find_last_not_of(' ') + 1);
+  if (row.odd) head = paint.odd(head);
+  out.push_back(notes.empty() ? head : head + "  " + notes.front());
+  for (size_t i = 1; i < notes.size(); ++i) out.push_back(std::string(notes_at, ' ') + notes[i]);
+}
+
+}  // namespace
+
+std::vector<std::string> operand_lines(const Report& report, const Finding& finding,
+                                       const OpCall& call, size_t columns) {
+  std::vector<Row> rows;
+  const bool with_device = shows_device(call);
+  for (const Operand* operand : shown_operands(finding, call)) {
+    rows.push_back(row_of(report, finding, *operand, with_device));
+  }
+  Lines lines;
+  const Widths widths = widths_of(rows, columns);
+  const Paint paint(report.colour);
+  for (const Row& row : rows) add_row(row, widths, columns, paint, lines);
+  const size_t hidden = defined_operands(call) - rows.size();
+  if (hidden > 0) lines.push_back(fmt::format("      … {}", counted(hidden, "more operand")));
+  return lines;
+}
+
+}  // namespace dtypecheck::reports

@@ -1,0 +1,95 @@
+#include "reports/words.h"
+
+#include <fmt/format.h>
+
+#include "reports/printable.h"
+
+namespace dtypecheck::reports {
+
+std::string grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+std::string counted(uint64_t number, const std::string& what) {
+  const bool es = what.ends_with("ss");
+  return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : es ? "es" : "s");
+}
+
+std::string joined(const std::vector<std::string>& parts, const std::string& between) {
+  return fmt::format("{}", fmt::join(parts, between));
+}
+
+std::string relative_path(const Report& report, const std::string& file) {
+  std::string folder = report.base_folder;
+  if (folder.empty()) return file;
+  if (!folder.ends_with('/')) folder += '/';
+  return file.starts_with(folder) ? file.substr(folder.size()) : file;
+}
+
+std::string short_path(const Report& report, const std::string& file) {
+  const std::string path = relative_path(report, file);
+  for (const char* folder : {"/site-packages/", "/dist-packages/"}) {
+    const size_t at = path.rfind(folder);
+    if (at != std::string::npos) return printable(path.substr(at + std::string(folder).size()));
+  }
+  return printable(path);
+}
+
+std::string place(const Report& report, const SourceLine& line) {
+  if (!line.known()) return printable(line.function);
+  const std::string path = short_path(report, line.file);
+  return line.line > 0 ? fmt::format("{}:{}", path, line.line) : path;
+}
+
+std::string code_at(const Report& report, const SourceLine& line) {
+  if (!report.line_text || !line.known() || line.line <= 0) return "";
+  return printable(report.line_text(line.file, line.line));
+}
+
+bool has_inner(const Site& site) {
+  return site.inner != SourceLine{} && !(site.inner == site.line);
+}
+
+std::string shape_text(const Operand& operand) {
+  if (!operand.has_shape) return "";
+  return fmt::format("[{}]", fmt::join(operand.shape, ", "));
+}
+
+static std::string step_text(uint32_t step) {
+  return step == 0 ? "before the first step" : fmt::format("step {}", step);
+}
+
+std::string when(const Report& report, const Finding& finding) {
+  std::vector<std::string> parts;
+  if (finding.site.phase != Phase::kUnknown) parts.push_back(phase_name(finding.site.phase));
+  if (finding.call != kNoOpCall) parts.push_back(step_text(finding.first_step));
+  if (finding.count > 1) parts.push_back(grouped(finding.count) + " times");
+  if (report.run.processes.size() > 1) parts.push_back(process_label(report.run, finding.process));
+  return joined(parts, ", ");
+}
+
+std::string process_label(const Run& run, uint32_t index) {
+  const Process* process = process_at(run, index);
+  if (process == nullptr) return "unknown process";
+  if (process->rank < 0) return fmt::format("pid {}", process->pid);
+  return fmt::format("rank {} (pid {})", process->rank, process->pid);
+}
+
+std::string raised(const OpCall& call) {
+  const std::string text = printable(call.op) + " raised";
+  const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
+  return plain ? text : fmt::format("{} {}", text, printable(call.error_type));
+}
+
+std::string origin_name(const OpCall& origin) {
+  const std::string op = printable(origin.op);
+  return origin.site.phase == Phase::kLoad ? fmt::format("load ({})", op) : op;
+}
+
+const Process* process_at(const Run& run, uint32_t process) {
+  return process < run.processes.size() ? &run.processes[process] : nullptr;
+}
+
+}  // namespace dtypecheck::reports

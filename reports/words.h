@@ -1,0 +1,35 @@
+// words.h: how all formats say the same things: numbers, places, processes, origins.
+// What comes back is for people and printable (printable.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/report.h"
+
+namespace dtypecheck::reports {
+
+std::string grouped(uint64_t number);                           // 41,312
+std::string counted(uint64_t number, const std::string& what);  // "1 error", "2 errors"
+std::string joined(const std::vector<std::string>& parts, const std::string& between);
+
+// As recorded, or relative to the report's base folder when it lies below it.
+std::string relative_path(const Report& report, const std::string& file);
+// The same, and what a package manager installed from the package's name on:
+// "diffusers/models/….py".
+std::string short_path(const Report& report, const std::string& file);
+
+std::string place(const Report& report, const SourceLine& line);    // "train.py:1065"; "" not known
+std::string code_at(const Report& report, const SourceLine& line);  // the line's text, or ""
+bool has_inner(const Site& site);  // the innermost line is another one than the user's
+
+std::string shape_text(const Operand& operand);                  // "[2, 320]"; "" when not known
+std::string when(const Report& report, const Finding& finding);  // "forward, step 1, 3 times"
+std::string process_label(const Run& run, uint32_t process);     // "rank 1 (pid 4242)"
+std::string raised(const OpCall& call);         // "aten::addmm raised", "… raised ValueError"
+std::string origin_name(const OpCall& origin);  // "aten::_to_copy", "load (aten::_to_copy)"
+
+const Process* process_at(const Run& run, uint32_t process);  // nullptr when there is none
+
+}  // namespace dtypecheck::reports
