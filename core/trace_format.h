@@ -179,7 +179,7 @@ struct SignatureRecord {
   uint32_t reserved;
   // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord results[result_room]
 };
-static_assert(sizeof(SignatureRecord) == 80, "");
+static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
 constexpr uint32_t kSignatureRepaired = 1, kSignatureFixed = 2, kSignatureInCompiled = 4;
 
