@@ -1,8 +1,5 @@
 // dtype_set.h: scalar types, and sets of them with one bit each.
 // A traced operand has exactly one bit; an operand in analysed source may have several. One type serves both.
-//
-// The numbers are those of c10::ScalarType, which has only ever grown at its end (LibTorch 1.13 to 2.14), so the tracer
-// can store a scalar type without a table. Undefined moved between versions and is ours.
 #pragma once
 
 #include <bit>
@@ -11,35 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace dtypecheck {
+#include "core/codes.h"
 
-enum class Dtype : uint8_t {
-  kByte = 0,
-  kChar = 1,
-  kShort = 2,
-  kInt = 3,
-  kLong = 4,
-  kHalf = 5,
-  kFloat = 6,
-  kDouble = 7,
-  kComplexHalf = 8,
-  kComplexFloat = 9,
-  kComplexDouble = 10,
-  kBool = 11,
-  kQInt8 = 12,
-  kQUInt8 = 13,
-  kQInt32 = 14,
-  kBFloat16 = 15,
-  kFloat8_e5m2 = 23,
-  kFloat8_e4m3fn = 24,
-  kFloat8_e5m2fnuz = 25,
-  kFloat8_e4m3fnuz = 26,
-  kUInt16 = 27,
-  kUInt32 = 28,
-  kUInt64 = 29,
-  kFloat8_e8m0fnu = 44,
-  kUndefined = 63,
-};
+namespace dtypecheck {
 
 // The name as LibTorch prints it ("Half", "BFloat16"); "dtype#17" for one without a name here.
 std::string dtype_name(Dtype dtype);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/codes.h"
 #include "core/dtype_set.h"
 #include "core/site.h"
 
@@ -15,22 +16,8 @@ namespace dtypecheck {
 using OpCallId = uint32_t;  // index + 1 into Run::calls; 0 is "none"
 inline constexpr OpCallId kNoOpCall = 0;
 
-enum class Role : uint8_t { kInput = 0, kWeight = 1, kBias = 2, kState = 3, kOut = 4 };
 const char* role_name(Role role);  // "input", "weight", "bias", "state", "out"
 
-// What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read in full.
-enum class TensorKind : uint8_t {
-  kDense = 0,
-  kUndefined = 1,    // an omitted optional tensor
-  kSubclass = 2,     // __torch_dispatch__ subclass: dtype as its wrapper says
-  kFake = 3,         // FakeTensor: a compiler is tracing, nothing is computed
-  kSymbolic = 4,     // symbolic sizes
-  kNested = 5,
-  kSparse = 6,
-  kQuantized = 7,
-  kMeta = 8,
-  kFunctorch = 9,    // vmap/grad wrapper
-};
 const char* tensor_kind_name(TensorKind kind);  // "dense", "undefined", …
 
 struct Device {

@@ -10,12 +10,6 @@
 
 namespace dtypecheck {
 
-// How a process ended, as far as its trace tells.
-enum class EndState : uint8_t {
-  kRunning = 0,    // no end was recorded: killed, os._exit, or still running
-  kExited = 1,     // went through exit()
-  kReplaced = 2,   // exec() put another program in its place
-};
 const char* end_state_name(EndState end);  // "running", "exited", "replaced"
 
 struct Process {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-namespace dtypecheck {
+#include "core/codes.h"
 
-enum class Phase : uint8_t { kUnknown = 0, kLoad = 1, kForward = 2, kBackward = 3, kOptimizer = 4, kData = 5 };
+namespace dtypecheck {
 
 const char* phase_name(Phase phase);  // "load", "forward", …; "unknown"
 

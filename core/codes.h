@@ -1,0 +1,64 @@
+// codes.h: the numbers that stand in a trace. C++17 and plain, because the tracer is compiled as the LibTorch that it goes into
+// asks for; everything else about them (names, sets) is in the headers that include this one.
+#pragma once
+
+#include <cstdint>
+
+namespace dtypecheck {
+
+// The numbers are those of c10::ScalarType, which has only ever grown at its end (LibTorch 1.13 to 2.14), so the tracer
+// can store a scalar type without a table. Undefined moved between versions and is ours.
+enum class Dtype : uint8_t {
+  kByte = 0,
+  kChar = 1,
+  kShort = 2,
+  kInt = 3,
+  kLong = 4,
+  kHalf = 5,
+  kFloat = 6,
+  kDouble = 7,
+  kComplexHalf = 8,
+  kComplexFloat = 9,
+  kComplexDouble = 10,
+  kBool = 11,
+  kQInt8 = 12,
+  kQUInt8 = 13,
+  kQInt32 = 14,
+  kBFloat16 = 15,
+  kFloat8_e5m2 = 23,
+  kFloat8_e4m3fn = 24,
+  kFloat8_e5m2fnuz = 25,
+  kFloat8_e4m3fnuz = 26,
+  kUInt16 = 27,
+  kUInt32 = 28,
+  kUInt64 = 29,
+  kFloat8_e8m0fnu = 44,
+  kUndefined = 63,
+};
+
+enum class Phase : uint8_t { kUnknown = 0, kLoad = 1, kForward = 2, kBackward = 3, kOptimizer = 4, kData = 5 };
+
+enum class Role : uint8_t { kInput = 0, kWeight = 1, kBias = 2, kState = 3, kOut = 4 };
+
+// What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read in full.
+enum class TensorKind : uint8_t {
+  kDense = 0,
+  kUndefined = 1,    // an omitted optional tensor
+  kSubclass = 2,     // __torch_dispatch__ subclass: dtype as its wrapper says
+  kFake = 3,         // FakeTensor: a compiler is tracing, nothing is computed
+  kSymbolic = 4,     // symbolic sizes
+  kNested = 5,
+  kSparse = 6,
+  kQuantized = 7,
+  kMeta = 8,
+  kFunctorch = 9,    // vmap/grad wrapper
+};
+
+// How a process ended, as far as its trace tells.
+enum class EndState : uint8_t {
+  kRunning = 0,    // no end was recorded: killed, os._exit, or still running
+  kExited = 1,     // went through exit()
+  kReplaced = 2,   // exec() put another program in its place
+};
+
+}  // namespace dtypecheck

@@ -1,0 +1,367 @@
+// describe.cpp: cold. A signature seen for the first time becomes a record; from then on it is only counted.
+//
+// Whatever may take the GIL (names of parameters) comes first; the record is then written under a lock that nobody waits
+// for with the GIL wanted, so that ids come in order and two threads do not write the same signature twice.
+#include "tracer/hook/describe.h"
+
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include <torch/csrc/autograd/variable.h>
+
+#include "tracer/hook/sites.h"
+#include "tracer/hook/throws.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+constexpr c10::DispatchKeySet kSpecial({c10::DispatchKey::Python, c10::DispatchKey::FuncTorchBatched,
+                                        c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::NestedTensor,
+                                        c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsrCPU,
+                                        c10::DispatchKey::SparseCsrCUDA});
+
+bool is_undefined(const c10::TensorImpl* impl) { return impl == c10::UndefinedTensorImpl::singleton(); }
+
+TensorKind kind_of(const c10::TensorImpl* impl) {
+  const auto keys = impl->key_set();
+  if (is_undefined(impl)) return TensorKind::kUndefined;
+  if (keys.has(c10::DispatchKey::Python))
+    return keys.has_backend(c10::BackendComponent::MetaBit) ? TensorKind::kFake : TensorKind::kSubclass;
+  if (keys.has(c10::DispatchKey::FuncTorchBatched) || keys.has(c10::DispatchKey::FuncTorchGradWrapper))
+    return TensorKind::kFunctorch;
+  if (keys.has(c10::DispatchKey::NestedTensor)) return TensorKind::kNested;
+  if (keys.has_any(kSpecial)) return TensorKind::kSparse;
+  if (impl->has_symbolic_sizes_strides()) return TensorKind::kSymbolic;
+  if (impl->is_quantized()) return TensorKind::kQuantized;
+  return impl->is_meta() ? TensorKind::kMeta : TensorKind::kDense;
+}
+
+bool can_be_measured(TensorKind kind) {
+  return kind == TensorKind::kDense || kind == TensorKind::kMeta || kind == TensorKind::kQuantized;
+}
+
+bool is_leaf(const c10::TensorImpl* impl) {
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl->autograd_meta());
+  return meta && meta->requires_grad_ && !meta->grad_fn_;
+}
+
+void measure(const c10::TensorImpl* impl, trace::OperandRecord& out) {
+  const auto sizes = impl->sizes();
+  out.flags |= trace::kOperandHasShape;
+  if (sizes.size() > trace::kMaxDims) out.flags |= trace::kOperandShapeCut;
+  out.dim_count = static_cast<uint8_t>(std::min<size_t>(sizes.size(), trace::kMaxDims));
+  for (int i = 0; i < out.dim_count; ++i) out.shape[i] = sizes[i];
+  const c10::Device device = impl->device();
+  out.device = intern(c10::DeviceTypeName(device.type(), /*lower_case=*/true));
+  out.device_index = static_cast<int8_t>(device.index());
+}
+
+uint64_t storage_key(const c10::TensorImpl* plain) {
+  return mix(reinterpret_cast<uint64_t>(plain->unsafe_storage().unsafeGetStorageImpl()),
+             reinterpret_cast<uint64_t>(data_of(plain))) | 1;
+}
+
+// A linear layer's weight arrives at addmm transposed, as a view: the storage tells whose it is, once the parameter itself
+// was seen as an operand (of aten::linear, in this case).
+uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter) {
+  if (!is_plain(impl) || !impl->unsafe_storage()) return 0;
+  const uint64_t key = storage_key(impl);
+  if (const uint32_t name = tracer.parameters.find(key)) return name;
+  if (!tracer.python || !may_be_parameter) return 0;
+  const std::string name = python::parameter_name(impl);
+  if (name.empty()) return 0;
+  const uint32_t id = intern(name);
+  tracer.parameters.insert(key, id);
+  return id;
+}
+
+bool may_be_parameter(Role role, bool leaf) {
+  return leaf || role == Role::kWeight || role == Role::kBias || role == Role::kState;
+}
+
+trace::OperandRecord describe_tensor(const c10::TensorImpl* impl, Role role) {
+  trace::OperandRecord out = {};
+  out.list_index = -1;
+  out.device_index = -1;
+  out.role = static_cast<uint8_t>(role);
+  const TensorKind kind = impl ? kind_of(impl) : TensorKind::kUndefined;
+  out.kind = static_cast<uint8_t>(kind);
+  out.dtype = static_cast<uint8_t>(Dtype::kUndefined);
+  if (kind == TensorKind::kUndefined) return out;
+  out.dtype = dtype_of(impl);
+  if (impl->requires_grad()) out.flags |= trace::kOperandRequiresGrad;
+  const bool leaf = is_leaf(impl);
+  if (leaf) out.flags |= trace::kOperandIsLeaf;
+  if (!can_be_measured(kind)) return out;
+  measure(impl, out);
+  if (impl->is_wrapped_number()) out.flags |= trace::kOperandIsWrappedNumber;
+  if (kind != TensorKind::kDense || !impl->unsafe_storage()) return out;
+  out.parameter = parameter_name(impl, may_be_parameter(role, leaf));
+  out.origin = tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), out.dtype);
+  return out;
+}
+
+const c10::TensorImpl* tensor_in(const c10::IValue& value) {
+  return value.isTensor() ? value.unsafeToTensorImpl() : nullptr;
+}
+
+using OperandList = std::vector<trace::OperandRecord>;
+
+void add_list(OperandList& out, const Argument& argument, c10::ArrayRef<c10::IValue> values) {
+  // A long list (foreach) is cut, but an element whose dtype was not seen before is never left out.
+  uint64_t seen = 0;
+  for (size_t i = 0; i < values.size() && out.size() < trace::kMaxOperands; ++i) {
+    const c10::TensorImpl* impl = tensor_in(values[i]);
+    const uint64_t bit = impl ? uint64_t{1} << (dtype_of(impl) & 63) : 0;
+    if (i >= 4 && values.size() > 8 && !(bit & ~seen)) continue;
+    seen |= bit;
+    trace::OperandRecord record = describe_tensor(impl, static_cast<Role>(argument.role));
+    record.name = intern(argument.name);
+    record.list_index = static_cast<int16_t>(std::min<size_t>(i, INT16_MAX));
+    record.list_size = static_cast<uint32_t>(values.size());
+    if (argument.is_written) record.flags |= trace::kOperandIsWritten;
+    out.push_back(record);
+  }
+}
+
+OperandList describe_operands(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  OperandList out;
+  for (const Argument& argument : op.tensors) {
+    const c10::IValue& value = inputs[argument.index];
+    if (argument.kind == Argument::Kind::kTensorList) {
+      if (value.isList()) add_list(out, argument, value.toListRef());
+      continue;
+    }
+    if (out.size() == trace::kMaxOperands) break;
+    trace::OperandRecord record = describe_tensor(tensor_in(value), static_cast<Role>(argument.role));
+    record.name = intern(argument.name);
+    if (argument.is_written) record.flags |= trace::kOperandIsWritten;
+    out.push_back(record);
+  }
+  return out;
+}
+
+using ScalarList = std::vector<trace::ScalarRecord>;
+
+ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  ScalarList out;
+  const auto add = [&](const Argument& argument, double value, bool is_dtype) {
+    if (out.size() < trace::kMaxScalars) out.push_back({intern(argument.name), is_dtype, {}, value});
+  };
+  for (const Argument& argument : op.dtypes)
+    if (inputs[argument.index].isInt()) add(argument, static_cast<double>(inputs[argument.index].toInt()), true);
+  for (const Argument& argument : op.numbers) {
+    const c10::IValue& value = inputs[argument.index];
+    if (value.isDouble()) add(argument, value.toDouble(), false);
+    if (value.isInt()) add(argument, static_cast<double>(value.toInt()), false);
+  }
+  return out;
+}
+
+struct Description {
+  OperandList operands;
+  ScalarList scalars;
+  uint32_t op = 0, overload = 0, site = 0, parent = 0;
+  uint8_t phase = 0, autocast = 0;
+  uint8_t autocast_cpu = static_cast<uint8_t>(Dtype::kUndefined), autocast_cuda = autocast_cpu;
+  uint16_t result_room = 0;
+};
+
+template <typename T>
+char* append(char* at, const std::vector<T>& records) {
+  if (!records.empty()) std::memcpy(at, records.data(), records.size() * sizeof(T));
+  return at + records.size() * sizeof(T);
+}
+
+// With the writing lock held.
+trace::SignatureRecord* write(const Description& from) {
+  const size_t bytes_behind = from.scalars.size() * sizeof(trace::ScalarRecord) +
+                              (from.operands.size() + from.result_room) * sizeof(trace::OperandRecord);
+  auto* record = tracer.file.reserve<trace::SignatureRecord>(trace::Kind::kSignature, bytes_behind);
+  if (!record) return nullptr;
+  record->op = from.op;
+  record->overload = from.overload;
+  record->site = site_id(from.site);
+  record->parent = from.parent;
+  record->phase = from.phase;
+  record->autocast = from.autocast;
+  record->autocast_cpu = from.autocast_cpu;
+  record->autocast_cuda = from.autocast_cuda;
+  record->operand_count = static_cast<uint16_t>(from.operands.size());
+  record->scalar_count = static_cast<uint16_t>(from.scalars.size());
+  record->result_room = from.result_room;
+  record->result_count = 0;
+  record->first_step = record->last_step = tracer.current_step();
+  record->count = 1;
+  record->throws = 0;
+  record->flags = 0;
+  record->reserved = 0;
+  append(append(reinterpret_cast<char*>(record + 1), from.operands), from.scalars);
+  tracer.file.commit(record->header);
+  return record;
+}
+
+std::mutex& writing() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+trace::SignatureRecord* write_once(uint64_t key, const Description& description) {
+  const std::lock_guard<std::mutex> lock(writing());
+  if (trace::SignatureRecord* record = tracer.signatures.find(key)) {
+    count_call(record);  // another thread was faster
+    return record;
+  }
+  trace::SignatureRecord* record = write(description);
+  if (!record) return nullptr;
+  tracer.signatures.insert(key, record);
+  tracer.new_signatures.fetch_add(1, std::memory_order_relaxed);
+  return record;
+}
+
+trace::OperandRecord* results_of(trace::SignatureRecord* record) {
+  return reinterpret_cast<trace::OperandRecord*>(reinterpret_cast<char*>(record + 1) +
+                                                 record->operand_count * sizeof(trace::OperandRecord) +
+                                                 record->scalar_count * sizeof(trace::ScalarRecord));
+}
+
+void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::IValue& value, int16_t index, uint32_t size) {
+  if (count >= record->result_room) return;
+  trace::OperandRecord result = describe_tensor(tensor_in(value), Role::kInput);
+  result.list_index = index;
+  result.list_size = size;
+  result.origin = 0;
+  results_of(record)[count++] = result;
+}
+
+uint8_t parse(const std::string& torch_name) {
+  static const std::pair<const char*, Dtype> names[] = {
+      {"float16", Dtype::kHalf},   {"float32", Dtype::kFloat}, {"float64", Dtype::kDouble}, {"bfloat16", Dtype::kBFloat16},
+      {"int64", Dtype::kLong},     {"int32", Dtype::kInt},     {"int16", Dtype::kShort},    {"int8", Dtype::kChar},
+      {"uint8", Dtype::kByte},     {"bool", Dtype::kBool},     {"complex64", Dtype::kComplexFloat},
+      {"complex128", Dtype::kComplexDouble}};
+  for (const auto& [name, dtype] : names)
+    if (torch_name == name) return static_cast<uint8_t>(dtype);
+  return static_cast<uint8_t>(Dtype::kUndefined);
+}
+
+trace::OperandRecord describe_local(const python::LocalTensor& local, const std::string& name, const std::string& dtype) {
+  trace::OperandRecord out = {};
+  out.name = intern(name);
+  out.list_index = -1;
+  out.dtype = parse(dtype);
+  out.role = static_cast<uint8_t>(name == "weight" || name == "gamma" ? Role::kWeight
+                                  : name == "bias" || name == "beta"  ? Role::kBias
+                                                                      : Role::kInput);
+  out.flags = trace::kOperandHasShape;
+  if (local.requires_grad) out.flags |= trace::kOperandRequiresGrad;
+  if (local.is_leaf && local.requires_grad) out.flags |= trace::kOperandIsLeaf;
+  out.dim_count = static_cast<uint8_t>(std::min<size_t>(local.shape.size(), trace::kMaxDims));
+  for (int i = 0; i < out.dim_count; ++i) out.shape[i] = local.shape[i];
+  const size_t colon = local.device.find(':');
+  out.device = intern(local.device.substr(0, colon));
+  out.device_index = colon == std::string::npos ? -1 : static_cast<int8_t>(std::atoi(local.device.c_str() + colon + 1));
+  out.parameter = local.parameter.empty() ? 0 : intern(local.parameter);
+  return out;
+}
+
+OperandList describe_locals(const std::vector<python::LocalTensor>& locals) {
+  OperandList out;
+  for (const python::LocalTensor& local : locals) {
+    if (out.size() + 2 > trace::kMaxOperands) break;
+    trace::OperandRecord record = describe_local(local, local.name, local.dtype);
+    const auto* impl = static_cast<const c10::TensorImpl*>(local.impl);
+    if (impl && is_plain(impl) && impl->unsafe_storage())
+      record.origin = tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), record.dtype);
+    out.push_back(record);
+    if (!local.grad_dtype.empty()) out.push_back(describe_local(local, local.name + ".grad", local.grad_dtype));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_plain(const c10::TensorImpl* impl) {
+  return !is_undefined(impl) && !impl->key_set().has_any(kSpecial) && !impl->has_symbolic_sizes_strides() &&
+         !impl->is_meta();
+}
+
+const void* data_of(const c10::TensorImpl* plain) { return plain->unsafe_storage().data(); }
+
+uint32_t intern(const std::string& text) { return text.empty() ? 0 : tracer.file.intern(text.data(), text.size()); }
+uint32_t intern(const char* text) { return *text ? tracer.file.intern(text, std::strlen(text)) : 0; }
+
+trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
+                                 c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner) {
+  BusyScope busy(state);
+  Description description;
+  try {
+    description.operands = describe_operands(*frame.op, inputs);
+    description.scalars = describe_scalars(*frame.op, inputs);
+  } catch (...) {  // an exotic tensor that would not be described: the call is recorded without the rest
+  }
+  description.op = intern(frame.op->name);
+  description.overload = intern(frame.op->overload);
+  description.site = frame.site;
+  description.parent = parent && parent->signature ? parent->signature->id : 0;
+  description.phase = frame.phase;
+  description.autocast = autocast.on | (inner ? trace::kAutocastInner : 0);
+  description.autocast_cpu = autocast.cpu;
+  description.autocast_cuda = autocast.cuda;
+  description.result_room = frame.op->result_room;
+  if (inner && parent->signature) parent->signature->autocast |= trace::kAutocastWrapper;
+  trace::SignatureRecord* record = write_once(key, description);
+  if (!record) __atomic_fetch_add(&tracer.file.header()->signatures_lost, 1, __ATOMIC_RELAXED);
+  return record;
+}
+
+void describe_results(ThreadState* state, trace::SignatureRecord* record, const std::vector<c10::IValue>& outputs) {
+  BusyScope busy(state);
+  uint16_t count = 0;
+  try {
+    for (const c10::IValue& value : outputs) {
+      if (!value.isList()) {
+        add_result(record, count, value, -1, 0);
+        continue;
+      }
+      const auto elements = value.toListRef();
+      for (size_t i = 0; i < elements.size(); ++i)
+        add_result(record, count, elements[i], static_cast<int16_t>(std::min<size_t>(i, INT16_MAX)),
+                   static_cast<uint32_t>(elements.size()));
+    }
+  } catch (...) {
+  }
+  __atomic_store_n(&record->result_count, count, __ATOMIC_RELEASE);
+  __atomic_fetch_or(&record->flags, kResultsKnown, __ATOMIC_RELAXED);
+}
+
+void describe_refusal(ThreadState*, const python::Refusal& refusal) {
+  Description description;
+  description.operands = describe_locals(refusal.tensors);
+  description.op = intern("python::" + refusal.function);
+  description.site = write_site(refusal.site);
+  description.phase = static_cast<uint8_t>(tracer.trained.load() ? Phase::kOptimizer : Phase::kForward);
+  const AutocastBits autocast = autocast_bits();
+  description.autocast = autocast.on;
+  description.autocast_cpu = autocast.cpu;
+  description.autocast_cuda = autocast.cuda;
+  trace::SignatureRecord* record = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(writing());
+    record = write(description);
+  }
+  if (!record) return;
+  record->throws = 1;
+  write_throw(record, refusal.message.c_str(), refusal.type.c_str());
+}
+
+SequenceRing* make_sequence_ring(ThreadState* state) {
+  auto* ring = new (std::nothrow) SequenceRing;
+  if (ring) state->sequences.store(ring, std::memory_order_release);
+  return ring;
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck

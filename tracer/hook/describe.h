@@ -1,0 +1,71 @@
+// describe.h: writes down a signature that is seen for the first time. Cold, but for the small inline readers.
+#pragma once
+
+#include <cstdint>
+
+#include "tracer/hook/thread_state.h"
+#include "tracer/hook/torch_compat.h"
+#include "tracer/hook/tracer.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+// What autocast is set to in this thread; read from the dispatcher's thread-local key set.
+struct AutocastBits {
+  uint8_t on = 0;  // trace::kAutocast…
+  uint8_t cpu = static_cast<uint8_t>(Dtype::kUndefined);
+  uint8_t cuda = static_cast<uint8_t>(Dtype::kUndefined);
+
+  bool any() const { return on != 0; }
+  uint64_t word() const { return on ? uint64_t{on} << 12 | uint64_t{cpu} << 6 | cuda : 0; }
+};
+
+inline AutocastBits autocast_bits() {
+  AutocastBits bits;
+  const auto excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
+  if (!excluded.has(c10::DispatchKey::AutocastCPU)) {
+    bits.on |= trace::kAutocastCpu;
+    bits.cpu = static_cast<uint8_t>(autocast_dtype(c10::DeviceType::CPU));
+  }
+  if (!excluded.has(c10::DispatchKey::AutocastCUDA)) {
+    bits.on |= trace::kAutocastCuda;
+    bits.cuda = static_cast<uint8_t>(autocast_dtype(c10::DeviceType::CUDA));
+  }
+  return bits;
+}
+
+inline uint8_t dtype_of(const c10::TensorImpl* impl) {
+  const auto type = impl->dtype();
+  if (!type.isScalarType()) return static_cast<uint8_t>(Dtype::kUndefined);
+  const auto scalar = c10::typeMetaToScalarType(type);
+  return scalar == c10::ScalarType::Undefined ? static_cast<uint8_t>(Dtype::kUndefined) : static_cast<uint8_t>(scalar);
+}
+
+// A tensor whose sizes, device and data can be read without anything of a subclass being called.
+bool is_plain(const c10::TensorImpl* impl);
+const void* data_of(const c10::TensorImpl* plain);
+
+// In SignatureRecord::flags, for ourselves: the results were written down, or there are none.
+constexpr uint32_t kResultsKnown = 1u << 31;
+
+inline void count_call(trace::SignatureRecord* record) {
+  __atomic_fetch_add(&record->count, 1, __ATOMIC_RELAXED);
+  const uint32_t step = tracer.current_step();
+  if (record->last_step != step) __atomic_store_n(&record->last_step, step, __ATOMIC_RELAXED);
+}
+
+// Null when there was no room: then the call is counted as lost.
+trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
+                                 c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner);
+
+void describe_results(ThreadState* state, trace::SignatureRecord* record, const std::vector<c10::IValue>& outputs);
+
+// A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_").
+void describe_refusal(ThreadState* state, const python::Refusal& refusal);
+
+SequenceRing* make_sequence_ring(ThreadState* state);
+uint32_t intern(const std::string& text);
+uint32_t intern(const char* text);
+
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,73 @@
+// facts.cpp: see facts.h. Nothing here is asked for on the hot path.
+#include "tracer/hook/facts.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "tracer/hook/describe.h"
+#include "tracer/hook/tracer.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+void write_fact(const std::string& key, const std::string& value) {
+  const uint32_t key_id = intern(key), value_id = intern(value);
+  auto* record = tracer.file.reserve<trace::FactRecord>(trace::Kind::kFact);
+  if (!record) return;
+  record->key = key_id;
+  record->value = value_id;
+  tracer.file.commit(record->header);
+}
+
+std::string command_line() {
+  std::string text;
+  std::FILE* file = std::fopen("/proc/self/cmdline", "re");
+  if (!file) return text;
+  char buffer[4096];
+  const size_t size = std::fread(buffer, 1, sizeof buffer, file);
+  std::fclose(file);
+  for (size_t i = 0; i < size; ++i) text += buffer[i] ? buffer[i] : ' ';
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+std::string link_target(const char* path) {
+  char target[4096];
+  const ssize_t size = readlink(path, target, sizeof target);
+  return size > 0 ? std::string(target, static_cast<size_t>(size)) : std::string();
+}
+
+}  // namespace
+
+void write_facts_at_start() {
+  write_fact("argv", command_line());
+  write_fact("executable", link_target("/proc/self/exe"));
+  write_fact("folder", link_target("/proc/self/cwd"));
+  write_fact("libtorch.path", tracer.stage1->libtorch_path);
+  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "ACCELERATE_MIXED_PRECISION"})
+    if (const char* value = std::getenv(name)) write_fact(std::string("env.") + name, value);
+}
+
+void note_facts() {
+  if (!tracer.python) return;
+  static auto* known = new std::map<std::string, std::string>;
+  static auto* mutex = new std::mutex;
+  if (tracer.step.load() > 2) return;  // settled by then
+  const auto facts = python::facts();  // takes the GIL: before the lock
+  const std::lock_guard<std::mutex> lock(*mutex);
+  for (const auto& [key, value] : facts) {
+    if ((*known)[key] == value) continue;
+    (*known)[key] = value;
+    write_fact(key, value);
+  }
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck

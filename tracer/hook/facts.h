@@ -1,0 +1,11 @@
+// facts.h: what the trace says of the program beside its op calls.
+#pragma once
+
+namespace dtypecheck {
+namespace tracer {
+
+void write_facts_at_start();  // command line, executable, environment
+void note_facts();            // what Python objects hold once training runs; after a step, written when it changed
+
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,143 @@
+// hook.cpp: stage 2's entry. Stage 1 loads this library in the middle of the process' first op, which is then its first record.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "tracer/hook/facts.h"
+#include "tracer/hook/phases.h"
+#include "tracer/hook/recorder.h"
+#include "tracer/hook/thread_state.h"
+#include "tracer/hook/throws.h"
+#include "tracer/hook/torch_compat.h"
+#include "tracer/hook/tracer.h"
+#include "tracer/native/native_sites.h"
+#include "tracer/preload/stage1.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+// Zero pages until used, and no destructor: ops run after ours would have.
+static std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
+Tracer& tracer = *new (&tracer_room) Tracer;
+
+void Tracer::give_up(const char* why) {
+  if (!on.exchange(false)) return;
+  stage1->complain(why);
+}
+
+namespace {
+
+bool has_option(const char* options, const char* name) {
+  const std::string all = std::string(",") + options + ",";
+  return all.find(std::string(",") + name + ",") != std::string::npos;
+}
+
+int rank_of_process() {
+  const char* rank = std::getenv("RANK");
+  return rank && *rank ? std::atoi(rank) : -1;
+}
+
+void fill_header() {
+  trace::FileHeader* header = tracer.file.header();
+  std::snprintf(header->libtorch, sizeof header->libtorch, "%s", TORCH_VERSION);
+  std::snprintf(header->python, sizeof header->python, "%s", tracer.python ? python::version() : "");
+  header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
+}
+
+bool open_file() {
+  char host[64] = "localhost";
+  gethostname(host, sizeof host - 1);
+  const int error = tracer.file.create(tracer.stage1->run_folder, host, getpid(), rank_of_process());
+  if (error == 0) return true;
+  const std::string what = std::string(tracer.stage1->run_folder) + ": no trace file can be made here: ";
+  tracer.stage1->complain((what + std::strerror(error) + "; this process runs on untraced").c_str());
+  return false;
+}
+
+void start_python() {
+  std::string why_not;
+  tracer.python = python::start(&why_not);
+  if (tracer.python)
+    python::watch_uncaught(on_uncaught);
+  else if (!why_not.empty())
+    tracer.stage1->complain((why_not + "; ops are recorded without Python lines").c_str());
+}
+
+void register_callbacks() {
+  using at::RecordScope;
+  const auto ops = at::addGlobalCallback(
+      at::RecordFunctionCallback(on_op_start, on_op_end).needsInputs(true).needsOutputs(true).scopes({RecordScope::FUNCTION}));
+  const auto nodes = at::addGlobalCallback(
+      at::RecordFunctionCallback(on_node_start, on_node_end).scopes({RecordScope::BACKWARD_FUNCTION}));
+  at::addGlobalCallback(at::RecordFunctionCallback(on_scope_start, on_scope_end).scopes({RecordScope::USER_SCOPE}));
+  set_switched_callbacks(ops, nodes);
+}
+
+// In the child of a fork, its only thread: the parent's file is the parent's; ids start anew in one of our own.
+void on_fork_child() {
+  if (!tracer.on.load()) return;
+  if (const int error = tracer.file.reopen_in_child()) {
+    const std::string what = "no trace file can be made for this child: ";
+    tracer.give_up((what + std::strerror(error) + "; it runs on untraced").c_str());
+    return;
+  }
+  tracer.signatures.clear();
+  tracer.sites.clear();
+  tracer.messages.clear();
+  tracer.parameters.clear();
+  tracer.origins.clear();
+  tracer.step = 0;
+  for (ThreadState* state = first_thread_state(); state; state = state->next) {
+    if (state != existing_thread_state()) state->in_use = false;
+    state->depth = 0;
+    state->events = 0;
+  }
+  fill_header();
+  write_facts_at_start();
+}
+
+void on_exec(int failed) {
+  if (!tracer.on.load()) return;
+  flush_all_events();
+  failed ? tracer.file.resume() : tracer.file.finish(2);
+}
+
+void on_exit() {
+  if (!tracer.on.exchange(false)) return;
+  python::stop();
+  flush_all_events();
+  tracer.file.finish(1);
+}
+
+}  // namespace
+}  // namespace tracer
+}  // namespace dtypecheck
+
+extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(const DtypecheckStage1* stage1) {
+  using namespace dtypecheck::tracer;
+  if (stage1->abi != DTYPECHECK_STAGE1_ABI) return 1;
+  tracer.stage1 = stage1;
+  try {
+    tracer.options.steady = has_option(stage1->options, "steady");
+    tracer.options.check_values = has_option(stage1->options, "check-values");
+    start_threads(stage1->thread_slot);
+    start_python();
+    if (!tracer.python) dtypecheck::tracer::native::start();
+    if (!open_file()) return 1;
+    fill_header();
+    write_facts_at_start();
+    register_callbacks();
+  } catch (const std::exception& error) {
+    stage1->complain(error.what());
+    return 1;
+  }
+  *stage1->on_throw = on_throw;
+  *stage1->on_fork_child = on_fork_child;
+  *stage1->on_exec = on_exec;
+  *stage1->on_exit = on_exit;
+  tracer.on = true;
+  return 0;
+}

@@ -1,0 +1,153 @@
+// op_table.cpp: schemas to OpInfo. The table's key is the address of the name inside the FunctionSchema: stable and unique
+// for each overload (two overloads share the text, not the address).
+#include "tracer/hook/op_table.h"
+
+#include <cstring>
+#include <set>
+
+#include "tracer/hook/keyed_table.h"
+#include "tracer/hook/torch_compat.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+KeyedTable<const OpInfo*, 1 << 14> table;
+
+const std::set<std::string>& views_and_questions() {
+  static const std::set<std::string>* names = new std::set<std::string>{
+      "as_strided",     "as_strided_",   "view",           "_unsafe_view",  "reshape",       "_reshape_alias",
+      "t",              "t_",            "transpose",      "transpose_",    "permute",       "movedim",
+      "moveaxis",       "swapaxes",      "swapdims",       "expand",        "expand_as",     "view_as",
+      "select",         "slice",         "narrow",         "unsqueeze",     "unsqueeze_",    "squeeze",
+      "squeeze_",       "flatten",       "unflatten",      "detach",        "detach_",       "alias",
+      "unbind",         "split",         "split_with_sizes", "chunk",       "tensor_split",  "diagonal",
+      "unfold",         "numpy_T",       "mT",             "mH",            "adjoint",       "matrix_H",
+      "resolve_conj",   "resolve_neg",   "conj",           "_conj",         "real",          "imag",
+      "view_as_real",   "view_as_complex", "_neg_view",    "lift",          "lift_fresh",    "result_type",
+      "can_cast",       "promote_types", "item",           "_local_scalar_dense", "is_nonzero", "equal",
+      "numel",          "sym_size",      "sym_numel",      "sym_stride",    "sym_storage_offset", "stride",
+      "is_same_size",   "is_floating_point", "is_signed",  "is_contiguous", "is_pinned",     "pin_memory",
+      "_pin_memory",    "record_stream", "requires_grad_", "retain_grad",   "retains_grad",  "data",
+      "_has_compatible_shallow_copy_type", "_version",     "output_nr",     "is_leaf",       "is_inference",
+      "_nested_tensor_size", "_cufft_get_plan_cache_size", "_debug_has_internal_overlap", "set_data",
+      "_use_cudnn_ctc_loss", "_use_miopen_ctc_loss", "cudnn_is_acceptable", "_is_zerotensor", "resize_", "set_",
+      "_fused_sdp_choice", "_assert_async", "_assert_scalar", "broadcast_tensors", "broadcast_to", "atleast_1d",
+      "atleast_2d",     "atleast_3d",    "squeeze_copy",   "infer_size",    "values",        "indices",
+      "_values",        "_indices",      "sparse_dim",     "dense_dim",     "is_coalesced",  "hsplit",
+      "vsplit",         "dsplit",        "ravel",          "type_as_view",  "_record_function_enter",
+      "_record_function_enter_new", "_record_function_exit", "set_source"};
+  return *names;
+}
+
+const std::set<std::string>& allocations_and_fills() {
+  static const std::set<std::string>* names = new std::set<std::string>{
+      "empty",        "empty_like",    "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "fill_",
+      "zero_",        "zeros",         "zeros_like",    "ones",           "ones_like", "full",              "full_like",
+      "new_zeros",    "new_ones",      "new_full",      "copy_",          "clone",     "contiguous",        "scalar_tensor",
+      "arange",       "linspace",      "_efficientzerotensor", "rand",    "randn",     "randint",           "randperm",
+      "uniform_",     "normal_",       "random_",       "bernoulli_",     "eye",       "resize_as_",        "tril",
+      "triu",         "tril_indices",  "triu_indices",  "_foreach_zero_", "is_any_true", "is_all_true",     "_copy_from",
+      "rand_like",    "randn_like",    "randint_like",  "isnan",          "isinf",     "isfinite"};
+  return *names;
+}
+
+bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+
+std::string bare_name(const std::string& name) {
+  const size_t colons = name.find("::");
+  return colons == std::string::npos ? name : name.substr(colons + 2);
+}
+
+Interest interest_in(const std::string& name) {
+  if (starts_with(name, "profiler::")) return Interest::kNever;
+  if (!starts_with(name, "aten::")) return Interest::kAlways;
+  const std::string bare = bare_name(name);
+  if (views_and_questions().count(bare)) return Interest::kNever;
+  if (allocations_and_fills().count(bare)) return Interest::kTopLevel;
+  return Interest::kAlways;
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+Role role_of(const std::string& name) {
+  if (name == "out" || starts_with(name, "out")) return Role::kOut;
+  if (name == "weight" || name == "weights" || starts_with(name, "w_")) return Role::kWeight;
+  if (name == "bias" || starts_with(name, "b_")) return Role::kBias;
+  if (starts_with(name, "running_") || contains(name, "exp_avg") || contains(name, "state") || contains(name, "momentum_buffer"))
+    return Role::kState;
+  return Role::kInput;
+}
+
+bool is_tensor_list(const c10::TypePtr& type) {
+  const auto list = type->cast<c10::ListType>();
+  if (!list) {
+    const auto optional = type->cast<c10::OptionalType>();
+    return optional && is_tensor_list(optional->getElementType());
+  }
+  const auto element = list->getElementType();
+  if (element->isSubtypeOf(*c10::TensorType::get())) return true;
+  const auto optional = element->cast<c10::OptionalType>();
+  return optional && optional->getElementType()->isSubtypeOf(*c10::TensorType::get());
+}
+
+bool is_tensor(const c10::TypePtr& type) {
+  if (type->isSubtypeOf(*c10::TensorType::get())) return true;
+  const auto optional = type->cast<c10::OptionalType>();
+  return optional && optional->getElementType()->isSubtypeOf(*c10::TensorType::get());
+}
+
+void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
+  Argument argument;
+  argument.index = index;
+  argument.name = schema.name();
+  argument.role = static_cast<uint8_t>(role_of(argument.name));
+  argument.is_written = schema.alias_info() && schema.alias_info()->isWrite();
+  if (is_tensor(schema.type()) || is_tensor_list(schema.type())) {
+    argument.kind = is_tensor(schema.type()) ? Argument::Kind::kTensor : Argument::Kind::kTensorList;
+    if (op.tensors.empty()) op.writes_first_tensor = argument.is_written;
+    op.tensors.push_back(argument);
+  } else if (argument.name == "dtype" || argument.name == "out_dtype" || argument.name == "output_dtype") {
+    argument.kind = Argument::Kind::kDtype;
+    op.dtypes.push_back(argument);
+  } else {
+    argument.kind = Argument::Kind::kNumber;
+    op.numbers.push_back(argument);
+  }
+}
+
+const OpInfo* learn(const at::RecordFunction& fn) {
+  const auto schema = fn.operator_schema();
+  if (!schema) return nullptr;
+  auto* op = new OpInfo;  // lives as long as the process
+  op->name = schema->name();
+  op->overload = schema->overload_name();
+  op->interest = interest_in(op->name);
+  op->argument_count = static_cast<uint16_t>(schema->arguments().size());
+  for (size_t i = 0; i < schema->arguments().size(); ++i)
+    add_argument(*op, static_cast<uint16_t>(i), schema->arguments()[i]);
+  for (const auto& result : schema->returns())
+    op->result_room += is_tensor(result.type()) ? 1 : is_tensor_list(result.type()) ? 4 : 0;
+  if (op->result_room > trace::kMaxResults) op->result_room = trace::kMaxResults;
+  const std::string bare = bare_name(op->name);
+  op->converts = bare == "_to_copy" || bare == "copy_";
+  op->makes_garbage = starts_with(bare, "empty") || starts_with(bare, "new_empty");
+  return op;
+}
+
+}  // namespace
+
+const OpInfo* find_op(const at::RecordFunction& fn) {
+  const char* name = fn.name();
+  const uint64_t key = reinterpret_cast<uint64_t>(name);
+  if (const OpInfo* op = table.find(key)) return op;
+  // The engine's records are strings of a moment: their address says nothing, so they never enter the table.
+  if (std::strncmp(name, "autograd::", 10) == 0) return nullptr;
+  const OpInfo* op = learn(fn);
+  if (!op || table.insert(key, op)) return op;
+  const OpInfo* faster = table.find(key);  // another thread learned it too
+  return faster ? faster : op;
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck

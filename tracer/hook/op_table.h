@@ -1,0 +1,51 @@
+// op_table.h: what the hot path must know of an operator, worked out once from its schema.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/codes.h"
+#include "core/trace_format.h"
+
+namespace at {
+struct RecordFunction;
+}
+
+namespace dtypecheck {
+namespace tracer {
+
+enum class Interest : uint8_t {
+  kAlways,      // recorded wherever it is called
+  kTopLevel,    // allocations and fills: recorded when the program calls them itself, not inside another op
+  kNever,       // views and questions: no dtype is read or made
+};
+
+struct Argument {
+  enum class Kind : uint8_t { kTensor, kTensorList, kDtype, kNumber };
+  uint16_t index;
+  Kind kind;
+  uint8_t role;      // Role
+  bool is_written;
+  std::string name;
+};
+
+struct OpInfo {
+  std::string name;      // "aten::addmm"
+  std::string overload;  // "out"
+  Interest interest = Interest::kAlways;
+  bool writes_first_tensor = false;  // in-place on its first tensor argument
+  bool converts = false;             // _to_copy, copy_: may lose an integer's value
+  bool makes_garbage = false;        // empty and its like: values mean nothing yet
+  uint16_t argument_count = 0;
+  uint16_t result_room = 0;
+  std::vector<Argument> tensors;  // tensors and lists of them, in the schema's order: what the key is made of
+  std::vector<Argument> dtypes;   // arguments that are a ScalarType
+  std::vector<Argument> numbers;
+};
+
+// The op of a record, or null for a record that is no operator ("autograd::engine::evaluate_function: …"). Hot.
+const OpInfo* find_op(const at::RecordFunction& fn);
+
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,102 @@
+// sites.cpp: a table from what the walk saw to the id of a site record; the record is written at first sight.
+#include "tracer/hook/sites.h"
+
+#include "tracer/hook/describe.h"
+#include "tracer/hook/tracer.h"
+#include "tracer/native/native_sites.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+uint32_t write_line(const python::Line& line) {
+  auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
+  if (!record) return 0;
+  record->file = intern(line.file);
+  record->function = intern(line.function);
+  record->line = line.line;
+  record->address = 0;
+  tracer.file.commit(record->header);
+  return record->id;
+}
+
+uint32_t write_address(uint64_t address) {
+  auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
+  if (!record) return 0;
+  record->file = record->function = 0;
+  record->line = 0;
+  record->address = address;
+  tracer.file.commit(record->header);
+  return record->id;
+}
+
+uint32_t write_record(uint32_t line, uint32_t inner, uint32_t module, uint32_t module_class) {
+  auto* record = tracer.file.reserve<trace::SiteRecord>(trace::Kind::kSite);
+  if (!record) return 0;
+  record->line = line;
+  record->inner = inner;
+  record->module = module;
+  record->module_class = module_class;
+  record->reserved = 0;
+  tracer.file.commit(record->header);
+  return record->id;
+}
+
+void write_mapping(uint64_t address) {
+  native::Mapping mapping;
+  if (!native::find_mapping(address, &mapping)) return;
+  static KeyedTable<uint32_t, 1 << 10> written;
+  if (!written.insert(mapping.begin, 1)) return;
+  auto* record = tracer.file.reserve<trace::MappingRecord>(trace::Kind::kMapping);
+  if (!record) return;
+  record->begin = mapping.begin;
+  record->end = mapping.end;
+  record->file_offset = mapping.file_offset;
+  record->path = intern(mapping.path);
+  record->reserved = 0;
+  tracer.file.commit(record->header);
+}
+
+uint32_t native_site() {
+  native::rescan();
+  uint64_t addresses[2];
+  const int found = native::unwind(addresses, 2);
+  if (found == 0) return 0;
+  write_mapping(addresses[0]);
+  const uint32_t line = write_address(addresses[0]);
+  return write_record(line, line, 0, 0);
+}
+
+uint32_t python_site(const python::Walk& walk) {
+  python::Site site;
+  return python::resolve(walk, &site) ? write_site(site) : 0;
+}
+
+bool same(const python::Line& a, const python::Line& b) {
+  return a.line == b.line && a.file == b.file && a.function == b.function;
+}
+
+}  // namespace
+
+uint32_t write_site(const python::Site& site) {
+  const uint32_t line = write_line(site.line);
+  const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
+  const uint32_t id = write_record(line, inner, intern(site.module), intern(site.module_class));
+  return id && !site.module_class.empty() ? id | kSiteInModule : id;
+}
+
+uint32_t site_here(ThreadState* state) {
+  python::Walk walk;
+  const bool in_python = tracer.python && python::walk(&walk);
+  if (tracer.python && !in_python) return 0;  // a thread of LibTorch's own in a Python program
+  const uint64_t key = in_python ? walk.key : native::scan_key();
+  if (key == 0) return 0;
+  if (const uint32_t site = tracer.sites.find(key)) return site;
+  BusyScope busy(state);
+  const uint32_t site = in_python ? python_site(walk) : native_site();
+  if (site) tracer.sites.insert(key, site);
+  return site;
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck

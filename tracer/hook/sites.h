@@ -1,0 +1,24 @@
+// sites.h: where an op was called, as the id of a site record.
+#pragma once
+
+#include <cstdint>
+
+#include "tracer/hook/thread_state.h"
+#include "tracer/python/python_sites.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+// A site as the hot path carries it: the record's id, and in the highest bit whether it lies inside an nn.Module.
+constexpr uint32_t kSiteInModule = 1u << 31;
+inline uint32_t site_id(uint32_t site) { return site & ~kSiteInModule; }
+inline bool site_in_module(uint32_t site) { return (site & kSiteInModule) != 0; }
+
+// Hot when the site was seen before; else it is resolved and written down. 0 when nothing is known.
+uint32_t site_here(ThreadState* state);
+
+// Writes down a site that Python resolved.
+uint32_t write_site(const python::Site& site);
+
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,85 @@
+// thread_state.h: what the tracer keeps for each thread. One pointer in static TLS (stage 1's) leads to it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/trace_format.h"
+#include "tracer/hook/op_table.h"
+#include "tracer/python/python_sites.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+// An op in flight, or an autograd node that is being run.
+struct Frame {
+  const void* record = nullptr;  // the RecordFunction: an address in this thread's stack
+  const OpInfo* op = nullptr;    // null for an autograd node
+  trace::SignatureRecord* signature = nullptr;
+  const void* first_storage = nullptr;  // of the first tensor argument: a result that shares it is no new tensor
+  uint32_t site = 0;
+  uint32_t throws_before = 0;
+  uint8_t phase = 0;
+  bool autocast_on = false;
+  bool inputs_finite = false;  // with value checks
+  python::Top top;             // autograd nodes: the Python frame below the engine
+};
+
+// The forward site of each autograd node of a thread, by its sequence number.
+class SequenceRing {
+ public:
+  void set(int64_t sequence, uint32_t site) {
+    slots_[sequence & (kSlots - 1)].store(uint64_t(sequence) << 32 | site, std::memory_order_relaxed);
+  }
+  uint32_t find(int64_t sequence) const {
+    const uint64_t slot = slots_[sequence & (kSlots - 1)].load(std::memory_order_relaxed);
+    return uint32_t(slot >> 32) == uint32_t(sequence) ? uint32_t(slot) : 0;
+  }
+
+ private:
+  static constexpr int64_t kSlots = 1 << 15;
+  std::atomic<uint64_t> slots_[kSlots] = {};
+};
+
+struct ThreadState {
+  static constexpr int kMaxDepth = 96;
+
+  bool busy = false;  // the tracer itself is running: whatever it calls is not recorded
+  int depth = 0;
+  uint32_t throws = 0;    // C++ exceptions thrown by this thread so far
+  uint32_t events = 0;    // not yet added to the file's counter
+  int optimizer_depth = 0;
+  int data_depth = 0;
+  bool has_message = false;
+  char message[1024];
+  char message_type[128];
+  uint64_t thread_id = 0;  // RecordFunction::currentThreadId()
+  std::atomic<SequenceRing*> sequences{nullptr};
+  ThreadState* next = nullptr;       // all states ever made
+  std::atomic<bool> in_use{true};
+  Frame frames[kMaxDepth];
+
+  Frame* innermost() { return depth > 0 ? &frames[depth - 1] : nullptr; }
+};
+
+void start_threads(void** (*slot)());
+ThreadState* thread_state();           // of this thread; made at its first op. Null when memory is out.
+ThreadState* existing_thread_state();  // null when this thread never ran an op
+ThreadState* first_thread_state();     // head of the list of all
+const SequenceRing* sequences_of(uint64_t thread_id);
+
+// Marks the tracer's own work: ops that it calls are not seen, and nothing is recorded twice.
+class BusyScope {
+ public:
+  explicit BusyScope(ThreadState* state) : state_(state), before_(state->busy) { state->busy = true; }
+  ~BusyScope() { state_->busy = before_; }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  ThreadState* state_;
+  bool before_;
+};
+
+}  // namespace tracer
+}  // namespace dtypecheck

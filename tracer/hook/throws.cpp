@@ -1,0 +1,114 @@
+// throws.cpp: RecordFunction's end callback runs while the stack unwinds and cannot see the exception; __cxa_throw can.
+#include "tracer/hook/throws.h"
+
+#include <cstdio>
+#include <cstring>
+#include <cxxabi.h>
+#include <typeinfo>
+
+#include "tracer/hook/describe.h"
+#include "tracer/hook/phases.h"
+#include "tracer/hook/torch_compat.h"
+#include "tracer/hook/tracer.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+// The object as a Base, when its type is derived from it; what a catch clause does.
+template <typename Base>
+const Base* as(void* object, const std::type_info* type) {
+  void* adjusted = object;
+  return typeid(Base).__do_catch(type, &adjusted, 1) ? static_cast<const Base*>(adjusted) : nullptr;
+}
+
+// Exceptions that carry a Python error through C++: Python code raised them, no op refused anything.
+bool is_python_carrier(const char* type_name) {
+  return std::strstr(type_name, "python_error") || std::strstr(type_name, "error_already_set") ||
+         std::strstr(type_name, "stop_iteration") || std::strstr(type_name, "StopIteration");
+}
+
+void keep(ThreadState* state, const char* message, const char* mangled) {
+  std::snprintf(state->message, sizeof state->message, "%s", message ? message : "");
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  std::snprintf(state->message_type, sizeof state->message_type, "%s", demangled ? demangled : mangled);
+  std::free(demangled);
+  state->has_message = true;
+}
+
+uint64_t hash_text(const char* text) {
+  uint64_t h = 1469598103934665603ull;
+  for (; *text; ++text) h = (h ^ static_cast<unsigned char>(*text)) * 1099511628211ull;
+  return h;
+}
+
+// What was said once is not said again when the exception arrives at the program's top level.
+KeyedTable<uint32_t, 1 << 10> said;
+uint64_t key_of_message(const char* message) {
+  char start[64];
+  std::snprintf(start, sizeof start, "%.63s", message);
+  return hash_text(start) | 1;
+}
+
+// An extension called directly, not as an op: its operands are the tensors of the Python function that called it.
+void throw_outside_of_ops(ThreadState* state) {
+  python::Refusal refusal;
+  if (!tracer.python || said.find(key_of_message(state->message)) || !python::describe_innermost_call(&refusal)) return;
+  refusal.message = state->message;
+  refusal.type = state->message_type;
+  describe_refusal(state, refusal);
+  said.insert(key_of_message(state->message), 1);
+}
+
+}  // namespace
+
+void on_throw(void* object, void* type_info) {
+  ThreadState* state = existing_thread_state();
+  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
+  ++state->throws;
+  wake_up();
+  const auto* type = static_cast<const std::type_info*>(type_info);
+  if (is_python_carrier(type->name())) return;
+  BusyScope busy(state);
+  const bool in_op = state->depth > 0 && state->innermost()->op;
+  if (const auto* error = as<c10::Error>(object, type)) {
+    keep(state, error->what_without_backtrace(), type->name());  // what() would symbolize a backtrace: 5 ms
+    if (!in_op) throw_outside_of_ops(state);
+  } else if (const auto* exception = in_op ? as<std::exception>(object, type) : nullptr) {
+    keep(state, exception->what(), type->name());
+  }
+}
+
+void record_throw(ThreadState* state, trace::SignatureRecord* record) {
+  if (!state->has_message) return;  // a Python error that only passed through
+  __atomic_fetch_add(&record->throws, 1, __ATOMIC_RELAXED);
+  BusyScope busy(state);
+  write_throw(record, state->message, state->message_type);
+}
+
+void write_throw(trace::SignatureRecord* record, const char* message, const char* type) {
+  const uint64_t key = mix(reinterpret_cast<uint64_t>(record), hash_text(message)) | 1;
+  if (tracer.messages.find(key)) return;
+  const uint32_t text = intern(message), type_text = intern(type);
+  auto* written = tracer.file.reserve<trace::ThrowRecord>(trace::Kind::kThrow);
+  if (!written) return;
+  written->signature = record->id;
+  written->message = text;
+  written->type = type_text;
+  written->step = tracer.current_step();
+  tracer.file.commit(written->header);
+  tracer.messages.insert(key, 1);
+  said.insert(key_of_message(message), 1);
+}
+
+void on_uncaught(const python::Refusal& refusal) {
+  ThreadState* state = thread_state();
+  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
+  BusyScope busy(state);
+  if (refusal.tensors.empty() || said.find(key_of_message(refusal.message.c_str()))) return;
+  describe_refusal(state, refusal);
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck

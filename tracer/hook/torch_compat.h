@@ -1,0 +1,53 @@
+// torch_compat.h: the one place that knows how LibTorch's versions differ, 1.13 to 2.14.
+// tracer/hook is the one folder that includes ATen's dispatcher; it is compiled once per LibTorch minor and C++ ABI.
+#pragma once
+
+#ifndef NDEBUG
+// RecordFunction has one member more without it, and every inputs() would fail an internal assertion.
+#error "stage 2 must be compiled with NDEBUG, as the LibTorch that it goes into was"
+#endif
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/UndefinedTensorImpl.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/version.h>
+
+#define DTYPECHECK_TORCH_AT_LEAST(major, minor) \
+  (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+
+namespace dtypecheck {
+namespace tracer {
+
+inline at::ScalarType autocast_dtype(c10::DeviceType device) {
+#if DTYPECHECK_TORCH_AT_LEAST(2, 4)
+  return at::autocast::get_autocast_dtype(device);
+#else
+  return device == c10::DeviceType::CPU ? at::autocast::get_autocast_cpu_dtype()
+                                        : at::autocast::get_autocast_gpu_dtype();
+#endif
+}
+
+// RecordFunction::step_callbacks_ is private, but the explicit instantiation of a template may name it.
+namespace access {
+using StepCallbacksMember = at::StepCallbacks at::RecordFunction::*;
+StepCallbacksMember step_callbacks();
+template <StepCallbacksMember member>
+struct Grant {
+  friend StepCallbacksMember step_callbacks() { return member; }
+};
+template struct Grant<&at::RecordFunction::step_callbacks_>;
+}  // namespace access
+
+// Spares an op that is of no interest the copy of its results (30 to 50 ns), unless another observer wants them.
+// The dispatcher asks after the start callbacks ran, which is when this is called.
+inline void skip_outputs(const at::RecordFunction& fn) {
+  at::StepCallbacks& step = const_cast<at::RecordFunction&>(fn).*access::step_callbacks();
+  if (step.callbacks_.size() == 1) step.needs_outputs_ = false;
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck

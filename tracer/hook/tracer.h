@@ -1,0 +1,47 @@
+// tracer.h: the state of stage 2 in this process. One object, never destroyed: ops run after static destructors too.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/trace_format.h"
+#include "core/trace_writer.h"
+#include "tracer/hook/keyed_table.h"
+#include "tracer/hook/origins.h"
+#include "tracer/preload/stage1.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+struct Options {
+  bool steady = false;
+  bool check_values = false;
+};
+
+struct Tracer {
+  const DtypecheckStage1* stage1 = nullptr;
+  Options options;
+  bool python = false;            // lines come from CPython frames
+  std::atomic<bool> on{false};    // off for good after trouble
+  trace::TraceFile file;
+
+  KeyedTable<trace::SignatureRecord*, 1 << 16> signatures;
+  KeyedTable<uint32_t, 1 << 15> sites;       // site key to site id
+  KeyedTable<uint32_t, 1 << 12> messages;    // (signature, message) pairs that were written
+  KeyedTable<uint32_t, 1 << 14> parameters;  // storage of a parameter to its name
+  Origins origins;
+
+  std::atomic<uint32_t> step{0};          // optimizer steps completed
+  std::atomic<bool> trained{false};       // a backward pass was seen
+  std::atomic<bool> forward_seen{false};  // an op in a module, or one that autograd recorded
+  std::atomic<uint32_t> new_signatures{0};
+
+  uint32_t current_step() const { return forward_seen.load(std::memory_order_relaxed) ? step.load(std::memory_order_relaxed) + 1 : 0; }
+  // Tells once what went wrong and records nothing from then on; the program runs on.
+  void give_up(const char* why);
+};
+
+extern Tracer& tracer;  // hook.cpp
+
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,16 @@
+// values.h: looks at values: integers that a conversion could not keep, and with --check-values inf and NaN.
+#pragma once
+
+#include <vector>
+
+#include "tracer/hook/thread_state.h"
+#include "tracer/hook/torch_compat.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs);
+void look_at_results(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs);
+
+}  // namespace tracer
+}  // namespace dtypecheck
