@@ -30,8 +30,8 @@ void write_verdict(const Report& report, HtmlWriter& html) {
   html.open("header", verdict_class(report, summarize(report))).line();
   html.element("p", "tool", "dtypecheck " + report.tool_version).line();
   html.element("h1", "", verdict(report)).line();
-  const std::string runtime = runtime_text(report.run);
-  if (!runtime.empty()) html.element("p", "runtime", runtime).line();
+  const std::string libtorch = libtorch_text(report.run);
+  if (!libtorch.empty()) html.element("p", "runtime", libtorch).line();
   html.close("header").line();
 }
 

@@ -207,24 +207,26 @@ class FindingCards {
   }
 
   void related(const Finding& finding) {
-    if (finding.related.empty()) return;
+    std::vector<const OpCall*> calls;
+    for (const OpCallId id : finding.related) {
+      if (const OpCall* call = report_.run.call(id)) calls.push_back(call);
+    }
+    if (calls.empty()) return;
     html_.open("details");
-    html_.element("summary", "",
-                  counted(finding.related.size(), "more op call") + " of this cause");
+    html_.element("summary", "", counted(calls.size(), "more op call") + " of this cause");
     html_.open("ul");
-    const size_t shown = std::min<size_t>(finding.related.size(), kMaxOperands);
-    for (size_t i = 0; i < shown; ++i) related_call(report_.run.call(finding.related[i]));
-    if (shown < finding.related.size()) {
-      html_.element("li", "quiet", fmt::format("and {} more", finding.related.size() - shown));
+    const size_t shown = std::min(calls.size(), kMaxOperands);
+    for (size_t i = 0; i < shown; ++i) related_call(*calls[i]);
+    if (shown < calls.size()) {
+      html_.element("li", "quiet", fmt::format("and {} more", calls.size() - shown));
     }
     html_.close("ul").close("details").line();
   }
 
-  void related_call(const OpCall* call) {
-    if (call == nullptr) return;
-    html_.open("li").element("code", "", call->op).text(" ");
-    part("place", place(report_, call->site.line));
-    part("module", call->site.module);
+  void related_call(const OpCall& call) {
+    html_.open("li").element("code", "", call.op).text(" ");
+    part("place", place(report_, call.site.line));
+    part("module", call.site.module);
     html_.close("li");
   }
 

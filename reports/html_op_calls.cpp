@@ -31,7 +31,10 @@ class Strings {
   Json texts_ = Json::array();
 };
 
-std::string list_name(const std::string& name) { return name.substr(0, name.find('[')); }
+// "tensors" of "tensors[2]".
+std::string list_name(const std::string& name) {
+  return name.ends_with(']') ? name.substr(0, name.rfind('[')) : name;
+}
 
 // "input Half, weight Float"; the elements of a list that have the same dtype as one: "tensors
 // Half ×320".

@@ -278,8 +278,9 @@ Json report_json(const Report& report) {
 }  // namespace
 
 void write_json(const Report& report, std::ostream& out) {
-  // Recorded strings may be no UTF-8: such bytes become U+FFFD instead of an exception.
-  out << report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  // ASCII only, for people print it on terminals too, where C1 controls act. Recorded strings may
+  // be no UTF-8: such bytes become U+FFFD instead of an exception.
+  out << report_json(report).dump(1, ' ', true, Json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace dtypecheck::reports

@@ -153,6 +153,12 @@ std::string shorten(std::string_view text, size_t columns) {
   return out;
 }
 
+std::string cut(std::string_view text, size_t columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  if (columns == 0) return "";
+  return std::string(text.substr(0, bytes_that_fit(text, columns - 1))) + "…";
+}
+
 std::string pad(std::string_view text, size_t columns) {
   std::string out(text);
   const size_t width = display_width(text);

@@ -136,14 +136,12 @@ std::vector<std::string> devices(const Run& run) {
   return {names.begin(), names.end()};
 }
 
-std::string runtime_text(const Run& run) {
-  std::set<std::string> libtorch, python;
+std::string libtorch_text(const Run& run) {
+  std::set<std::string> versions;
   for (const Process& process : run.processes) {
-    if (!process.libtorch.empty()) libtorch.insert("LibTorch " + process.libtorch);
-    if (!process.python.empty()) python.insert("Python " + process.python);
+    if (!process.libtorch.empty()) versions.insert("LibTorch " + process.libtorch);
   }
-  Lines parts(libtorch.begin(), libtorch.end());
-  parts.insert(parts.end(), python.begin(), python.end());
+  Lines parts(versions.begin(), versions.end());
   for (const std::string& device : devices(run)) parts.push_back(device);
   return printable(joined(parts, ", "));
 }

@@ -23,7 +23,7 @@ Summary summarize(const Report& report);
 // there is none, a line that says so, and that does not call clean what was not seen in full.
 std::string verdict(const Report& report);
 
-std::string runtime_text(const Run& run);  // "LibTorch 2.11.0, Python 3.11.7, cpu"; "" not known
+std::string libtorch_text(const Run& run);         // "LibTorch 2.11.0, cpu"; "" not known
 std::vector<std::string> devices(const Run& run);  // of all processes, sorted
 
 // What limits the report: results that are not valid, partial traces, missing processes, sampled

@@ -18,7 +18,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr size_t kFullLines = 22;  // a screen of 24 less the summary
+constexpr size_t kAllFullLines = 24;   // when all findings fit in so many, all are shown in full …
+constexpr size_t kSomeFullLines = 14;  // … otherwise the first ones, to leave room for the others
 constexpr size_t kBriefFindings = 10;
 constexpr size_t kCaveats = 6;
 
@@ -34,18 +35,28 @@ void flatten(const std::vector<Cause>& forest, int depth, std::vector<Entry>& ou
   }
 }
 
-// How many entries from the first on are shown in full; returns their lines.
-Lines full_lines(const Report& report, const std::vector<Entry>& entries, size_t& shown) {
+struct Full {
   Lines lines;
-  for (shown = 0; shown < entries.size(); ++shown) {
-    const Entry& entry = entries[shown];
+  size_t shown = 0;  // how many entries from the first on
+};
+
+Full full_findings(const Report& report, const std::vector<Entry>& entries, size_t max_lines) {
+  Full full;
+  for (const Entry& entry : entries) {
     const Lines next = full_finding(report, *entry.finding, entry.indent);
-    const bool fits = lines.size() + 1 + next.size() <= kFullLines;
-    if (!report.all && shown > 0 && !fits) break;
-    if (shown > 0 && entry.indent.depth == 0) lines.emplace_back();
-    lines.insert(lines.end(), next.begin(), next.end());
+    const bool fits = full.lines.size() + 1 + next.size() <= max_lines;
+    if (!report.all && full.shown > 0 && !fits) break;
+    if (full.shown > 0 && entry.indent.depth == 0) full.lines.emplace_back();
+    full.lines.insert(full.lines.end(), next.begin(), next.end());
+    ++full.shown;
   }
-  return lines;
+  return full;
+}
+
+Full full_findings(const Report& report, const std::vector<Entry>& entries) {
+  Full full = full_findings(report, entries, kAllFullLines);
+  if (full.shown == entries.size()) return full;
+  return full_findings(report, entries, kSomeFullLines);
 }
 
 Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_t first) {
@@ -80,12 +91,16 @@ void write_caveats(const Report& report, std::ostream& out) {
   }
 }
 
+// The verdict is the last line; the versions stand behind it where there is room, else above it.
 void write_summary(const Report& report, std::ostream& out) {
-  std::string line = verdict(report);
-  const std::string runtime = runtime_text(report.run);
-  if (!runtime.empty()) line += "; " + runtime;
   const Paint paint(report.colour);
-  for (const std::string& piece : wrap(line, text_columns(report))) {
+  const std::string said = verdict(report);
+  const std::string libtorch = libtorch_text(report.run);
+  const size_t columns = text_columns(report);
+  const bool together = display_width(said) + 2 + display_width(libtorch) <= columns;
+  if (!together) out << paint.dim(cut(libtorch, columns)) << '\n';
+  const bool behind = together && !libtorch.empty();
+  for (const std::string& piece : wrap(behind ? said + "; " + libtorch : said, columns)) {
     out << paint.bold(piece) << '\n';
   }
 }
@@ -95,9 +110,9 @@ void write_summary(const Report& report, std::ostream& out) {
 void write_text(const Report& report, std::ostream& out) {
   std::vector<Entry> entries;
   flatten(causes(report.findings), 0, entries);
-  size_t in_full = 0;
-  write_paragraph(full_lines(report, entries, in_full), out);
-  write_paragraph(brief_lines(report, entries, in_full), out);
+  const Full full = full_findings(report, entries);
+  write_paragraph(full.lines, out);
+  write_paragraph(brief_lines(report, entries, full.shown), out);
   write_caveats(report, out);
   write_summary(report, out);
 }

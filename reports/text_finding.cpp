@@ -40,7 +40,7 @@ class FullFinding {
 
   void say_what() {
     const std::string severity = indent_.lead() + std::string(severity_name(finding_.severity));
-    const std::string rule = fmt::format("[{}]", printable(finding_.rule));
+    const std::string rule = fmt::format("[{}]", shorten(printable(finding_.rule), columns_ / 2));
     const std::string text = severity + ": " + printable(finding_.message);
     Lines wrapped = wrap(text, columns_);
     const size_t last_width = display_width(wrapped.back());
@@ -108,30 +108,27 @@ class FullFinding {
   }
 
   static std::string returned(const OpCall& call) {
-    if (call.results.empty()) return " returned";
+    std::string text = " returned";
+    if (call.results.empty() || call.results.front().dtypes.empty()) return text;
     const Operand& result = call.results.front();
-    const std::string shape = shape_text(result);
-    std::string text = " returned " + result.dtypes.to_string();
-    if (!shape.empty()) text += "  " + shape;
-    if (call.result_non_finite) text += call.result_nan ? "  with NaN" : "  with inf";
+    text += fmt::format(" {} {}", result.dtypes.to_string(), shape_text(result));
+    if (call.result_non_finite) text += call.result_nan ? " with NaN" : " with inf";
     return text;
   }
 
   void say_error(const std::string& head, const std::string& error) {
     Lines shown;
-    size_t characters = 0;
     for (const std::string& line : printable_lines(error)) {
       const std::string lead = shown.empty() ? head + ": " : "";
-      for (std::string& piece : wrap(lead + line, columns_ - 6)) {
-        if (shown.size() < kMaxErrorLines) characters += display_width(piece);
+      for (std::string& piece : wrap(lead + line, columns_ - 4)) {
         shown.push_back(std::move(piece));
       }
     }
-    if (shown.empty()) shown = wrap(head, columns_ - 6);
+    if (shown.empty()) shown = wrap(head, columns_ - 4);
     const size_t kept = std::min(shown.size(), kMaxErrorLines);
-    for (size_t i = 0; i < kept; ++i) add((i == 0 ? "    " : "      ") + shown[i]);
+    for (size_t i = 0; i < kept; ++i) add("    " + shown[i]);
     if (kept < shown.size()) {
-      add(paint_.dim(fmt::format("      … {}", counted(shown.size() - kept, "more line"))));
+      add(paint_.dim(fmt::format("    … {}", counted(shown.size() - kept, "more line"))));
     }
   }
 
@@ -173,15 +170,15 @@ std::vector<std::string> full_finding(const Report& report, const Finding& findi
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent) {
   const Paint paint(report.colour);
   const std::string severity = indent.lead() + std::string(severity_name(finding.severity));
-  const std::string rule = fmt::format("[{}]", printable(finding.rule));
   std::string where = place(report, finding.site.line);
   if (where.empty()) where = printable(finding.site.module);
-  if (finding.count > 1) where += fmt::format("  {} times", grouped(finding.count));
+  if (finding.count > 1) where += fmt::format(" ×{}", grouped(finding.count));
   const size_t width = text_columns(report) - indent.spaces().size();
   where = shorten(where, width / 3);
+  const std::string rule = fmt::format("[{}]", shorten(printable(finding.rule), width / 3));
   const size_t fixed = severity.size() + 2 + 2 + display_width(where) + 2 + display_width(rule);
   const size_t room = width > fixed + 16 ? width - fixed : 16;
-  const std::string message = pad(shorten(printable(finding.message), room), room);
+  const std::string message = pad(cut(printable(finding.message), room), room);
   return fmt::format("{}{}: {}  {}  {}", indent.spaces(),
                      paint.severity(finding.severity, severity), message, where, paint.dim(rule));
 }

@@ -70,8 +70,8 @@
 
   const kShown = [
     {name: 'op', label: 'op', detail: 'autocast', prefix: 'autocast '},
-    {name: 'operands', label: 'operands', detail: 'shapes', prefix: ''},
-    {name: 'results', label: 'results'},
+    {name: 'operands', label: 'operands', dtypes: true, detail: 'shapes', prefix: ''},
+    {name: 'results', label: 'results', dtypes: true},
     {name: 'phase', label: 'phase', narrow: true},
     {name: 'steps', label: 'steps', narrow: true},
     {name: 'place', label: 'line', detail: 'inner', prefix: 'inside '},
@@ -82,9 +82,21 @@
     kShown.splice(6, 0, {name: 'process', label: 'process', narrow: true});
   }
 
+  const kDtypeClasses = {Half: 'half', BFloat16: 'half', Float: 'float', Double: 'double'};
+
+  // "input Half, weight Float" with the dtypes in the colours that they have in the findings.
+  function dtypeParts(text) {
+    return text.split(/(\bHalf\b|\bBFloat16\b|\bFloat\b|\bDouble\b)/).map((part) => {
+      const dtype = kDtypeClasses[part];
+      return dtype ? element('span', {class: dtype, text: part}) : part;
+    });
+  }
+
   function cell(row, shown) {
     if (shown.name === 'count') return element('td', {class: 'number', text: number(countOf(row))});
-    const made = element('td', {class: shown.narrow ? 'narrow' : '', text: textOf(row, shown.name)});
+    const text = textOf(row, shown.name);
+    const parts = shown.dtypes ? dtypeParts(text) : [text];
+    const made = element('td', {class: shown.narrow ? 'narrow' : ''}, parts);
     const detail = shown.detail ? textOf(row, shown.detail) : '';
     if (detail) made.append(element('div', {class: 'detail', text: shown.prefix + detail}));
     return made;
