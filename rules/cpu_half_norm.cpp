@@ -1,0 +1,88 @@
+// Finds: a layer, group, batch, instance or RMS norm in Half on the CPU. LibTorch 1.13 has no
+// kernel for it; later ones have one, and it costs. Misses: norms that a program writes out by hand
+// from means and squares.
+#include <fmt/format.h>
+
+#include "rules/rule.h"
+#include "rules/run_index.h"
+#include "rules/throws.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+const Operand* half_input(const OpCall& call) {
+  if (call.operands.empty()) return nullptr;
+  const Operand& input = call.operands.front();
+  const bool is_half = input.dtypes == DtypeSet(Dtype::kHalf) && input.device.type == "cpu";
+  return is_half ? &input : nullptr;
+}
+
+// aten::layer_norm runs aten::native_layer_norm: the outer one is what the program called.
+bool is_inside_norm(const RunIndex& index, const OpCall& call) {
+  const OpCall* outer = index.run().call(call.parent);
+  return outer != nullptr && (index.has(*outer, kIsNorm) || outer->outcome == Outcome::kRepaired);
+}
+
+void report_missing(const OpCall& call, const Process& process, const Operand& input,
+                    Findings& out) {
+  Finding& finding =
+      out.add(call, fmt::format("{} has no Half kernel on cpu in LibTorch {}", call.op,
+                                process.libtorch.empty() ? "of this run" : process.libtorch));
+  if (!finding.why.empty()) return;
+  finding.severity = Severity::kError;
+  finding.odd_operand = input.name;
+  finding.why =
+      "Half norms came to the CPU between LibTorch 2.1 and 2.6; autocast casts no norm there";
+  finding.fix =
+      "keep the model in Float or BFloat16 on the CPU: model.to(dtype=torch.float32); with a "
+      "GPU at hand, move it there before the first forward pass";
+}
+
+void report_cost(const OpCall& call, const Operand& input, Findings& out) {
+  Finding& finding = out.add(call, fmt::format("{} runs in Half on the CPU", call.op));
+  if (!finding.why.empty()) return;
+  finding.severity = Severity::kNote;
+  finding.odd_operand = input.name;
+  finding.why =
+      "this LibTorch has a kernel, LibTorch 1.13 refuses the call; and Half is the slowest "
+      "dtype on most CPUs, in the layers around the norm still more than in it";
+  finding.fix = "on the CPU use BFloat16, or Float: model.to(dtype=torch.bfloat16)";
+}
+
+void check(const OpCall& call, const Run& run, Findings& out) {
+  const RunIndex& index = out.index();
+  if (!index.has(call, kIsNorm)) return;
+  const Operand* input = half_input(call);
+  if (input == nullptr) return;
+  if (was_refused(call)) {
+    const auto missing = missing_kernel(call.error);
+    if (missing && missing->dtype == Dtype::kHalf) {
+      report_missing(call, run.process_of(call), *input, out);
+    }
+    return;
+  }
+  if (!is_inside_norm(index, call)) report_cost(call, *input, out);
+}
+
+}  // namespace
+
+const Rule cpu_half_norm = {
+    .doc =
+        {.id = "cpu-half-norm",
+         .severity = Severity::kNote,
+         .summary = "a layer, group, batch or RMS norm runs in Half on the CPU",
+         .why =
+             "LibTorch 1.13 has no CPU kernel for it and raises. Later versions have one, but Half "
+             "is the slowest dtype on most CPUs.",
+         .fix = "On the CPU keep norms, or the whole model, in Float or BFloat16."},
+    .check = check,
+    .example = R"(
+process libtorch=1.13.1
+op aten::native_layer_norm input=Half[2,77,768] weight=Half[768] bias=Half[768] raised "\"LayerNormKernelImpl\" not implemented for 'Half'" at train.py:12 in text_encoder.layer_norm1 (LayerNorm) phase forward
+# EXPECT train.py:12: error: aten::native_layer_norm has no Half kernel on cpu in LibTorch 1.13.1 [cpu-half-norm]
+# BFloat16 has a kernel in every version.
+op aten::native_layer_norm input=BFloat16[2,77,768] weight=BFloat16[768] bias=BFloat16[768] -> BFloat16[2,77,768] at train.py:13 phase forward
+)",
+};
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,121 @@
+// Finds: a small number, an epsilon mostly, that is 0 in the dtype of the tensor it is added to.
+// Misses: numbers that are merely coarse there, and kernels that compute in Float inside: the fused
+// optimizers and the norms keep their eps (measured on LibTorch 2.11: fused AdamW with Half
+// parameters and eps 1e-8 stays finite where the others give NaN).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "rules/provenance.h"
+#include "rules/rounding.h"
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+std::optional<double> rounded(double value, DtypeSet dtypes) {
+  const auto dtype = dtypes.single();
+  if (dtype == Dtype::kHalf) return round_to_half(value);
+  if (dtype == Dtype::kBFloat16) return round_to_bfloat16(value);
+  if (dtype == Dtype::kFloat) return static_cast<double>(static_cast<float>(value));
+  return std::nullopt;
+}
+
+// alpha and value are factors, computed in Float inside; these are what is added or compared.
+bool is_added(const std::string& name) {
+  constexpr std::array<std::string_view, 5> kAdded = {"other", "scalar", "scalars", "min", "eps"};
+  return std::find(kAdded.begin(), kAdded.end(), list_name(name)) != kAdded.end();
+}
+
+const Operand* tensor_of(const OpCall& call) {
+  const auto tensor =
+      std::find_if(call.operands.begin(), call.operands.end(),
+                   [](const Operand& o) { return o.is_floating() && !o.is_wrapped_number; });
+  return tensor == call.operands.end() ? nullptr : &*tensor;
+}
+
+const ScalarArgument* vanishing_scalar(const OpCall& call, DtypeSet dtypes) {
+  for (const ScalarArgument& scalar : call.scalars) {
+    if (scalar.dtype || scalar.value == 0 || !is_added(scalar.name)) continue;
+    if (rounded(scalar.value, dtypes) == 0.0) return &scalar;
+  }
+  return nullptr;
+}
+
+bool is_divisor(const OpCall& division, OpCallId origin) {
+  return std::any_of(
+      division.operands.begin(), division.operands.end(), [&](const Operand& operand) {
+        const std::string_view list = list_name(operand.name);
+        return operand.origin == origin && (list == "tensor2" || list == "other" ||
+                                            division.short_op().starts_with("reciprocal"));
+      });
+}
+
+// An in-place add keeps its tensor: the division may know it by the call that made it.
+const OpCall* division_by(const RunIndex& index, const OpCall& call, const Operand& tensor) {
+  for (const OpCall* made : {&call, index.run().call(tensor.origin)}) {
+    if (made == nullptr) continue;
+    for (const OpCallId id : index.consumers(*made)) {
+      const OpCall& consumer = index.run().calls[id - 1];
+      if (index.has(consumer, kDivides) && consumer.id > call.id && is_divisor(consumer, made->id))
+        return &consumer;
+    }
+  }
+  return nullptr;
+}
+
+void check(const OpCall& call, const Run&, Findings& out) {
+  const RunIndex& index = out.index();
+  if (!index.has(call, kAddsScalar) || call.scalars.empty()) return;
+  const Operand* tensor = tensor_of(call);
+  if (tensor == nullptr) return;
+  // An op that answers in a wider dtype computes in it.
+  const DtypeSet dtypes = call.results.empty() ? tensor->dtypes : call.results.front().dtypes;
+  const ScalarArgument* scalar = vanishing_scalar(call, dtypes);
+  if (scalar == nullptr) return;
+  const OpCall* division = division_by(index, call, *tensor);
+  const bool in_optimizer = call.site.phase == Phase::kOptimizer;
+  Finding& finding =
+      out.add(call, fmt::format("{} is 0 in {}", number(scalar->value), dtypes.to_string()));
+  if (in_optimizer) out.follows_any(finding, "fp16-trainable");
+  if (!finding.why.empty()) return;
+  finding.severity = in_optimizer && division != nullptr ? Severity::kError : Severity::kWarning;
+  finding.odd_operand = tensor->name;
+  finding.why =
+      division == nullptr
+          ? fmt::format("{} adds nothing, so a 0 that it should keep away from 0 stays 0", call.op)
+          : fmt::format("{} adds nothing, and {} divides by the result: 0/0 is NaN, the rest inf",
+                        call.op, division->op);
+  finding.fix =
+      in_optimizer
+          ? "keep the parameters and the optimizer's state in Float; an eps of 1e-4 would "
+            "be finite in Half, and the steps still too coarse"
+          : "compute this in Float: (x.float() + eps).to(x.dtype), or take an eps that the "
+            "dtype can hold: torch.finfo(x.dtype).tiny";
+}
+
+}  // namespace
+
+const Rule eps_underflow = {
+    .doc =
+        {.id = "eps-underflow",
+         .severity = Severity::kWarning,
+         .summary = "an epsilon is 0 in the dtype that it is used in",
+         .why =
+             "Half has no number between 0 and 6e-8, so an eps of 1e-8 keeps nothing away from 0: "
+             "AdamW on Half parameters divides by 0 in its first step.",
+         .fix = "Keep parameters and optimizer state in Float, or take an eps that the dtype can "
+                "hold."},
+    .check = check,
+    .example = R"(
+op aten::_foreach_add_.Scalar self=Half[4,320]!out, scalar:=1e-08 at train.py:205 phase optimizer step 1
+# EXPECT train.py:205: warning: 1e-08 is 0 in Half [eps-underflow]
+# BFloat16 has the exponents of Float.
+op aten::_foreach_add_.Scalar self=BFloat16[4,320]!out, scalar:=1e-08 at train.py:206 phase optimizer step 1
+)",
+};
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,128 @@
+// Finds: an optimizer that does its arithmetic on Half parameters, and GradScaler's refusal of
+// their gradients. Told once a run, however many parameters there are. Misses: a Half parameter
+// whose optimizer runs in code that calls no op (a fused kernel of one's own).
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "rules/rule.h"
+#include "rules/run_index.h"
+#include "rules/throws.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr const char* kFix =
+    "keep trainable parameters in Float and let autocast lower the compute: "
+    "cast_training_params(model, dtype=torch.float32) in diffusers, or "
+    "p.data = p.data.float() for each trainable p before the optimizer is made";
+
+struct Trained {
+  const OpCall* step = nullptr;  // the first step of a Half parameter
+  const Operand* first = nullptr;
+  const OpCall* refusal = nullptr;  // GradScaler's
+  std::set<std::string> parameters;
+};
+
+bool is_scaler_refusal(const OpCall& call) {
+  return was_refused(call) && call.error.find("unscale FP16 gradients") != std::string::npos;
+}
+
+void note_parameters(const RunIndex& index, const OpCall& call, Trained& trained) {
+  const Operand* first = index.stepped_parameter(call, Dtype::kHalf);
+  if (first == nullptr) return;
+  if (trained.step == nullptr) {
+    trained.step = &call;
+    trained.first = first;
+  }
+  for (const Operand& operand : call.operands) {
+    const bool trainable = operand.is_leaf && operand.requires_grad;
+    if (trainable && operand.dtypes == DtypeSet(Dtype::kHalf) && !operand.parameter.empty()) {
+      trained.parameters.insert(operand.parameter);
+    }
+  }
+}
+
+const Operand* refused_parameter(const OpCall& call) {
+  for (const Operand& operand : call.operands) {
+    if (operand.dtypes == DtypeSet(Dtype::kHalf)) return &operand;
+  }
+  return nullptr;
+}
+
+std::string name_of(const Operand* operand) {
+  return operand == nullptr || operand->parameter.empty()
+             ? "a Half parameter"
+             : "the Half parameter " + operand->parameter;
+}
+
+void report_refusal(const Trained& trained, Findings& out) {
+  const Operand* parameter = refused_parameter(*trained.refusal);
+  Finding& finding = out.add(
+      *trained.refusal, fmt::format("GradScaler refuses the gradient of {}", name_of(parameter)));
+  if (!finding.why.empty()) return;
+  if (parameter != nullptr) finding.odd_operand = parameter->name;
+  finding.why =
+      "gradients have their parameter's dtype, and dividing a Half gradient by the scale would "
+      "flush small values to 0; so the trainable parameters themselves must not be Half";
+  finding.fix = kFix;
+}
+
+void report_step(const Trained& trained, Findings& out) {
+  Finding& finding = out.add(
+      *trained.step, fmt::format("{} steps {} in place", trained.step->op, name_of(trained.first)));
+  if (!finding.why.empty()) return;
+  const size_t others = trained.parameters.empty() ? 0 : trained.parameters.size() - 1;
+  finding.odd_operand = trained.first->name;
+  finding.why = fmt::format(
+      "{}Half has 11 bits: small steps round away, squared gradients below 6e-8 are 0, "
+      "and with Adam's eps of 1e-8, which is 0 too, one step gives NaN",
+      others == 0 ? "" : fmt::format("so are {} or more others; ", others));
+  finding.fix = kFix;
+}
+
+void check_run(const Run& run, Findings& out) {
+  const RunIndex& index = out.index();
+  std::map<uint32_t, Trained> processes;
+  for (const OpCall& call : run.calls) {
+    if (!index.is_judged(call)) continue;
+    if (is_scaler_refusal(call) && processes[call.process].refusal == nullptr) {
+      processes[call.process].refusal = &call;
+    }
+    if (index.has(call, kUpdates)) note_parameters(index, call, processes[call.process]);
+  }
+  for (const auto& [process, trained] : processes) {
+    if (trained.refusal != nullptr) {
+      report_refusal(trained, out);
+    } else if (trained.step != nullptr) {
+      report_step(trained, out);
+    }
+  }
+}
+
+}  // namespace
+
+const Rule fp16_trainable = {
+    .doc =
+        {.id = "fp16-trainable",
+         .severity = Severity::kError,
+         .summary = "the optimizer updates Half parameters that have no Float masters",
+         .why =
+             "Half has 11 bits and a smallest number of 6e-8: steps round away, squared gradients "
+             "become 0, and GradScaler refuses such gradients.",
+         .fix =
+             "Keep trainable parameters in Float and let autocast lower the compute; in diffusers "
+             "cast_training_params(model, dtype=torch.float32)."},
+    .check_run = check_run,
+    .example = R"(
+op aten::addcdiv_ self=Half[4,320]%unet.lora_A.weight!out^^ tensor1=Half[4,320] tensor2=Half[4,320] -> Half[4,320] at train.py:205 phase optimizer step 1-3 count 3
+# EXPECT train.py:205: error: aten::addcdiv_ steps the Half parameter unet.lora_A.weight in place [fp16-trainable]
+# EXPECT-FIX cast_training_params
+# EXPECT train.py:205: warning: Half parameters are stepped in place, unet.lora_A.weight among them [lost-update]
+# A Half copy that is written from Float masters is sound.
+op aten::copy_ self=Half[4,320]%unet.lora_B.weight!out^^ src=Float[4,320] -> Half[4,320] at train.py:207 phase optimizer step 1-3 count 3
+)",
+};
+
+}  // namespace dtypecheck::rules

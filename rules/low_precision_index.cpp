@@ -1,0 +1,113 @@
+// Finds: integers (time steps, sizes, positions) carried in a dtype that cannot hold them: a
+// conversion that changed a value, or an arange in Half or BFloat16 that leaves its exact range.
+// Misses: integers that were made in a floating dtype and only later grew too large.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "rules/rounding.h"
+#include "rules/rule.h"
+#include "rules/run_index.h"
+#include "rules/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+// Beyond this an integer is a sentinel (the smallest int64 in an attention mask), not a count.
+constexpr double kLargestCount = 2147483648.0;
+constexpr int kMaxValues = 1 << 17;  // twice the range of Half in steps of one
+
+double round_in(Dtype dtype, double value) {
+  return dtype == Dtype::kHalf ? round_to_half(value) : round_to_bfloat16(value);
+}
+
+bool is_whole(double value) { return std::isfinite(value) && value == std::floor(value); }
+
+std::optional<InexactValue> first_inexact(Dtype dtype, double start, double end, double step) {
+  if (!is_whole(start) || !is_whole(step) || step == 0 || !std::isfinite(end)) return std::nullopt;
+  for (int i = 0; i < kMaxValues; ++i) {
+    const double value = start + i * step;
+    if (step > 0 ? value >= end : value <= end) break;
+    const double kept = round_in(dtype, value);
+    if (kept != value) return InexactValue{value, kept};
+  }
+  return std::nullopt;
+}
+
+std::optional<double> value_of(const OpCall& call, const char* name) {
+  const ScalarArgument* scalar = call.scalar(name);
+  return scalar == nullptr || scalar->dtype ? std::nullopt : std::optional(scalar->value);
+}
+
+// arange(start, end, step) leaves `end` out; linspace(start, end, steps) ends with it.
+std::optional<InexactValue> inexact_range(const OpCall& call, Dtype dtype) {
+  const auto end = value_of(call, "end");
+  if (!end) return std::nullopt;
+  const double start = value_of(call, "start").value_or(0);
+  if (call.short_op() == "arange") {
+    return first_inexact(dtype, start, *end, value_of(call, "step").value_or(1));
+  }
+  const double steps = value_of(call, "steps").value_or(0);
+  if (steps < 2) return std::nullopt;
+  const double step = (*end - start) / (steps - 1);
+  return first_inexact(dtype, start, *end + (step > 0 ? 0.5 : -0.5), step);
+}
+
+std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
+  if (call.inexact) {
+    // aten::to runs aten::_to_copy: the outer one is what the program called.
+    const OpCall* outer = run.call(call.parent);
+    const bool is_told = outer != nullptr && outer->inexact.has_value();
+    const bool is_count = std::fabs(call.inexact->from) < kLargestCount;
+    return is_count && !is_told ? call.inexact : std::nullopt;
+  }
+  const std::string op = call.short_op();
+  if (op != "arange" && op != "linspace") return std::nullopt;
+  const auto dtype = call.result_dtype();
+  if (!dtype || !kLowPrecision.contains(*dtype)) return std::nullopt;
+  return inexact_range(call, *dtype);
+}
+
+void check(const OpCall& call, const Run& run, Findings& out) {
+  const bool is_range = call.operands.empty() && out.index().has(call, kIsFactory);
+  if (!call.inexact && !is_range) return;
+  const auto changed = inexact_value(call, run);
+  if (!changed) return;
+  const auto dtype = call.result_dtype();
+  const std::string name = dtype ? dtype_name(*dtype) : "a low-precision dtype";
+  Finding& finding = out.add(
+      call, fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name));
+  if (!finding.why.empty()) return;
+  if (!call.operands.empty()) finding.odd_operand = call.operands.front().name;
+  finding.why = fmt::format(
+      "{} holds every integer up to {} only; time steps, sizes and positions beyond that "
+      "turn into their neighbours",
+      name, dtype == Dtype::kHalf ? 2048 : 256);
+  finding.fix =
+      "keep it in Float or Long until it has been embedded, and cast the embedding: "
+      "emb(t.float()).to(dtype)";
+}
+
+}  // namespace
+
+const Rule low_precision_index = {
+    .doc = {.id = "low-precision-index",
+            .severity = Severity::kWarning,
+            .summary = "integers are carried in a dtype that cannot hold them",
+            .why = "BFloat16 holds every integer up to 256 and Half up to 2048; a size of 1365 "
+                   "becomes 1368, "
+                   "time step 999 becomes 1000, and nothing says so.",
+            .fix = "Keep time steps, sizes and positions in Float or Long until they are embedded, "
+                   "and cast "
+                   "the embedding."},
+    .check = check,
+    .example = R"(
+op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] inexact 1365 1368 at train.py:88 phase forward
+# EXPECT train.py:88: warning: 1365 became 1368 in BFloat16 [low-precision-index]
+# 1024 is a power of two.
+op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] at train.py:89 phase forward
+)",
+};
+
+}  // namespace dtypecheck::rules

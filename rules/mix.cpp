@@ -1,0 +1,183 @@
+#include "rules/mix.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "rules/provenance.h"
+#include "rules/throws.h"
+#include "rules/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+using Sides = std::vector<Side>;
+
+// aten::linear(input, weight, bias) runs aten::addmm(self = bias, mat1 = input, mat2 = weight').
+const Operand* linear_argument(const OpCall* parent, const OpCall& call, const Operand& operand) {
+  if (parent == nullptr || parent->op != "aten::linear") return nullptr;
+  if (operand.name == "mat2") return parent->operand("weight");
+  if (operand.name == "self" && call.op == "aten::addmm") return parent->operand("bias");
+  return nullptr;
+}
+
+Role role_of(const std::string& parameter) {
+  return parameter.ends_with("bias") ? Role::kBias : Role::kWeight;
+}
+
+Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
+  Side side{&operand, operand.role, "", *operand.dtypes.single()};
+  if (const Operand* parameter = parameter_behind(index, operand)) {
+    side.parameter = parameter->parameter;
+    if (side.role == Role::kInput) side.role = role_of(side.parameter);
+  }
+  const Operand* argument = linear_argument(index.run().call(call.parent), call, operand);
+  if (argument != nullptr) {
+    side.role = argument->role;
+    if (side.parameter.empty()) side.parameter = argument->parameter;
+  }
+  return side;
+}
+
+Sides sides_of(const RunIndex& index, const OpCall& call, bool with_scalars) {
+  Sides sides;
+  for (const Operand& operand : call.operands) {
+    if (!operand.is_floating() || operand.dtypes.size() != 1) continue;
+    if (operand.is_wrapped_number || (!with_scalars && !operand.promotes())) continue;
+    sides.push_back(make_side(index, call, operand));
+  }
+  return sides;
+}
+
+bool disagree(const Sides& sides) {
+  return std::any_of(sides.begin(), sides.end(),
+                     [&](const Side& side) { return side.dtype != sides.front().dtype; });
+}
+
+// A norm's statistics may be Float beside Half data: they have a say only where nothing else does.
+Sides without_state(const Sides& sides) {
+  Sides rest;
+  std::copy_if(sides.begin(), sides.end(), std::back_inserter(rest),
+               [](const Side& side) { return side.operand->role != Role::kState; });
+  return disagree(rest) ? rest : sides;
+}
+
+// One vote an argument, so that a list of 300 parameters does not outvote its gradients.
+std::map<Dtype, size_t> votes(const Sides& sides) {
+  std::set<std::pair<std::string_view, Dtype>> voters;
+  for (const Side& side : sides) voters.emplace(list_name(side.operand->name), side.dtype);
+  std::map<Dtype, size_t> count;
+  for (const auto& [name, dtype] : voters) ++count[dtype];
+  return count;
+}
+
+const Side* first_of(const Sides& sides, const auto& accept) {
+  const auto side = std::find_if(sides.begin(), sides.end(), accept);
+  return side == sides.end() ? nullptr : &*side;
+}
+
+// Almost all other parameters around have the input's dtype: it is this one that was left behind.
+bool is_left_behind(const RunIndex& index, const OpCall& call, const Side& parameter, Dtype input) {
+  if (parameter.parameter.empty()) return false;
+  std::map<Dtype, size_t> around = index.parameter_dtypes(call.process, parameter.parameter);
+  const size_t same = around[parameter.dtype];
+  const size_t other = around[input];
+  return other >= 4 && other >= 9 * same;
+}
+
+std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall& call,
+                                            const Sides& sides) {
+  const Side* parameter = first_of(sides, [](const Side& s) { return s.role == Role::kWeight; });
+  if (parameter == nullptr)
+    parameter = first_of(sides, [](const Side& s) { return s.is_parameter(); });
+  if (parameter == nullptr) return std::nullopt;
+  const bool agree = std::all_of(sides.begin(), sides.end(), [&](const Side& s) {
+    return !s.is_parameter() || s.dtype == parameter->dtype;
+  });
+  const Side* input = first_of(
+      sides, [&](const Side& s) { return !s.is_parameter() && s.dtype != parameter->dtype; });
+  if (!agree || input == nullptr) return std::nullopt;
+  const bool was_promoted = dtype_source(index, *input->operand).promotion != nullptr;
+  if (!was_promoted && is_left_behind(index, call, *parameter, input->dtype)) {
+    return Mix{*parameter, *input};
+  }
+  return Mix{*input, *parameter};
+}
+
+// On a tie the bias, then whatever was promoted or cast on its way here, then the later operand:
+// LibTorch picks its kernel by the first.
+const Side& odd_of_tie(const RunIndex& index, const Sides& sides) {
+  if (const Side* bias = first_of(sides, [](const Side& s) { return s.role == Role::kBias; })) {
+    return *bias;
+  }
+  for (const Side& side : sides) {
+    if (dtype_source(index, *side.operand).promotion != nullptr) return side;
+  }
+  const auto is_cast = [&](const Side& side) {
+    const OpCall* maker = dtype_source(index, *side.operand).maker;
+    return maker != nullptr && index.has(*maker, kCasts);
+  };
+  if (const Side* cast = first_of(sides, is_cast)) return *cast;
+  return *first_of(sides, [&](const Side& s) { return s.dtype != sides.front().dtype; });
+}
+
+Mix minority(const RunIndex& index, const Sides& sides) {
+  const std::map<Dtype, size_t> count = votes(sides);
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto least = std::min_element(count.begin(), count.end(), fewer);
+  const auto most = std::max_element(count.begin(), count.end(), fewer);
+  const Side* odd = least->second == most->second
+                        ? &odd_of_tie(index, sides)
+                        : first_of(sides, [&](const Side& s) { return s.dtype == least->first; });
+  const auto other = [&](const Side& s) { return s.dtype != odd->dtype; };
+  const Side* met = first_of(
+      sides, [&](const Side& s) { return other(s) && !s.operand->name.starts_with("grad"); });
+  return {*odd, met != nullptr ? *met : *first_of(sides, other)};
+}
+
+// Promoting ops take any pair of dtypes, so dtypes cannot be why one of them threw, unless it says
+// so. Of an op that is not LibTorch's own nothing is known but what it says.
+bool is_about_dtypes(const RunIndex& index, const OpCall& call, const OpCall& thrower) {
+  switch (throw_reason(thrower.error, thrower.error_type)) {
+    case ThrowReason::kDtypes:
+      return true;
+    case ThrowReason::kOther:
+    case ThrowReason::kNotImplemented:
+      return false;
+    case ThrowReason::kUnknown:
+      break;
+  }
+  return !thrower.error.empty() && call.op.starts_with("aten::") && !index.has(call, kPromotes);
+}
+
+}  // namespace
+
+std::string Side::noun() const {
+  if (role == Role::kBias || role == Role::kWeight) return role_name(role);
+  const std::string_view list = list_name(operand->name);
+  if (list == "grads") return "gradient";
+  if (list.starts_with("exp_avg") || list.starts_with("max_exp_avg")) return "optimizer state";
+  constexpr std::string_view kGeneric[] = {"self", "input", "mat1", "mat2", "x"};
+  const bool generic =
+      std::find(std::begin(kGeneric), std::end(kGeneric), list) != std::end(kGeneric);
+  return generic && role == Role::kInput ? "input" : operand->name;
+}
+
+std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with_scalars) {
+  const Sides all = sides_of(index, call, with_scalars);
+  if (!disagree(all)) return std::nullopt;
+  const Sides sides = without_state(all);
+  if (const auto mix = input_against_parameters(index, call, sides)) return mix;
+  return minority(index, sides);
+}
+
+std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
+  if (!was_refused(call)) return std::nullopt;
+  const OpCall* thrower = index.thrower(call);
+  if (thrower == nullptr || !is_about_dtypes(index, call, *thrower)) return std::nullopt;
+  const bool says_so = throw_reason(thrower->error, thrower->error_type) == ThrowReason::kDtypes;
+  return find_mix(index, call, /*with_scalars=*/says_so);
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,35 @@
+// mix.h: whether an op was refused because its operands disagree in floating dtype, and which of
+// them a person would call the odd one out.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rules/run_index.h"
+
+namespace dtypecheck::rules {
+
+// One side of a mix.
+struct Side {
+  const Operand* operand = nullptr;
+  Role role = Role::kInput;  // as the user sees it: mat2 of a linear's addmm is the weight
+  std::string parameter;     // also when a transposed view of it was passed
+  Dtype dtype = Dtype::kUndefined;
+
+  bool is_parameter() const { return role == Role::kWeight || role == Role::kBias; }
+  std::string noun() const;  // "input", "weight", "tensors[1]", "gradient"
+};
+
+struct Mix {
+  Side odd;
+  Side met;  // what the odd one disagrees with
+};
+
+// Of a call that was refused, and only when its dtypes were the reason. The message is the one that
+// came out of the call, from an op inside it if need be.
+std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call);
+
+// The dtypes disagree, whatever became of the call.
+std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with_scalars);
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,112 @@
+// Finds: a training process that was asked for mixed precision and never opened autocast.
+// Misses: runs whose mixed precision is not accelerate's. Silent for DeepSpeed and Megatron, which
+// lower the model themselves, and where the trace has lost calls.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "rules/rule.h"
+#include "rules/run_index.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+struct Training {
+  const OpCall* step = nullptr;      // the first call of an optimizer
+  const OpCall* backward = nullptr;  // … of a backward pass
+  bool has_autocast = false;
+};
+
+std::string fact(const Process& process, const char* key) {
+  const auto found = process.facts.find(key);
+  return found == process.facts.end() ? "" : found->second;
+}
+
+std::string asked_for(const Process& process) {
+  const std::string precision = fact(process, "accelerate.mixed_precision");
+  return precision == "fp16" || precision == "bf16" ? precision : "";
+}
+
+bool lowers_by_itself(const Process& process) {
+  const std::string kind = fact(process, "accelerate.distributed_type") + process.command;
+  for (const char* name : {"deepspeed", "DEEPSPEED", "DeepSpeed", "MEGATRON", "megatron"}) {
+    if (kind.find(name) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::vector<Training> training_of(const Run& run, const RunIndex& index) {
+  std::vector<Training> processes(run.processes.size());
+  for (const OpCall& call : run.calls) {
+    Training& training = processes.at(call.process);
+    training.has_autocast |= !call.autocast.enabled.empty() || call.autocast.is_wrapper ||
+                             call.autocast.is_inner || call.in_compiled_region;
+    if (!index.is_judged(call)) continue;
+    if (call.site.phase == Phase::kOptimizer && training.step == nullptr) training.step = &call;
+    if (call.site.phase == Phase::kBackward && training.backward == nullptr)
+      training.backward = &call;
+  }
+  return processes;
+}
+
+void report(const Process& process, const std::string& precision, const Training& training,
+            Findings& out) {
+  const OpCall& call = training.step != nullptr ? *training.step : *training.backward;
+  Finding& finding = out.add(
+      call, fmt::format("mixed precision {} was asked for, but autocast never opened", precision));
+  finding.count = 1;
+  if (!finding.why.empty()) return;
+  bool on_gpu = false;
+  for (const std::string& device : process.devices) on_gpu |= device != "cpu" && device != "meta";
+  finding.why = precision == "fp16" && !on_gpu
+                    ? "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no "
+                      "GradScaler, "
+                      "without a word; scripts still cast their weights to Half by it"
+                    : "the forward pass runs outside of the prepared model and of "
+                      "accelerator.autocast(), so every "
+                      "op computes in the dtype of its operands";
+  finding.fix =
+      precision == "fp16" && !on_gpu
+          ? "on a CPU ask for bf16: accelerate launch --mixed_precision bf16, or run where there "
+            "is a GPU"
+          : "prepare the model, model = accelerator.prepare(model), or compute the loss inside "
+            "with accelerator.autocast():";
+}
+
+void check_run(const Run& run, Findings& out) {
+  const std::vector<Training> processes = training_of(run, out.index());
+  for (size_t i = 0; i < processes.size(); ++i) {
+    const Process& process = run.processes[i];
+    const Training& training = processes[i];
+    const std::string precision = asked_for(process);
+    if (precision.empty() || training.has_autocast || lowers_by_itself(process)) continue;
+    if (process.signatures_lost > 0) continue;
+    if (training.step != nullptr || training.backward != nullptr)
+      report(process, precision, training, out);
+  }
+}
+
+}  // namespace
+
+const Rule outside_autocast = {
+    .doc = {.id = "outside-autocast",
+            .severity = Severity::kWarning,
+            .summary = "a run asked for mixed precision and never opened autocast",
+            .why = "accelerate accepts fp16 on a CPU but enters no autocast and makes no "
+                   "GradScaler there, "
+                   "without a word, while the script goes on to cast its weights to Half.",
+            .fix = "Ask for bf16 on a CPU, or run the forward pass in the prepared model or in "
+                   "accelerator.autocast()."},
+    .check_run = check_run,
+    .example = R"(
+process pid=1 fact:accelerate.mixed_precision="fp16"
+op aten::mm self=Float[2,4] mat2=Float[4,4] -> Float[2,4] at train.py:80 phase forward
+op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at train.py:90 phase optimizer step 1
+# EXPECT train.py:90: warning: mixed precision fp16 was asked for, but autocast never opened [outside-autocast]
+process pid=2 fact:accelerate.mixed_precision="bf16"
+op aten::mm self=BFloat16[2,4] mat2=BFloat16[4,4] -> BFloat16[2,4] at train.py:80 phase forward autocast cpu:BFloat16 inner
+op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at train.py:90 phase optimizer step 1
+)",
+};
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,54 @@
+#include "rules/provenance.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr int kMaxSteps = 64;  // long enough for a network's block; a circle ends here too
+
+// What handed this dtype on: an activation before a parameter, since a parameter's dtype explains
+// less than that of the tensor that flowed in.
+const Operand* giver_of(const OpCall& call, DtypeSet dtypes) {
+  const Operand* parameter = nullptr;
+  for (const Operand& operand : call.operands) {
+    if (operand.dtypes != dtypes || operand.is_wrapped_number) continue;
+    if (!is_parameter(operand)) return &operand;
+    if (parameter == nullptr) parameter = &operand;
+  }
+  return parameter;
+}
+
+}  // namespace
+
+DtypeSource dtype_source(const RunIndex& index, const Operand& operand) {
+  DtypeSource source;
+  const Operand* current = &operand;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const OpCall* call = index.run().call(current->origin);
+    if (call == nullptr) break;
+    const Operand* giver = giver_of(*call, operand.dtypes);
+    if (giver == nullptr || index.has(*call, kCasts)) {
+      source.maker = call;
+      return source;
+    }
+    if (index.has(*call, kPromotes) && call->floating_dtypes().size() > 1) {
+      source.promotion = call;
+      source.promoted_by = giver;
+    }
+    current = giver;
+  }
+  if (current != &operand && is_parameter(*current)) source.parameter = current;
+  return source;
+}
+
+const Operand* parameter_behind(const RunIndex& index, const Operand& operand) {
+  const Operand* current = &operand;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    if (is_parameter(*current)) return current;
+    const OpCall* call = index.run().call(current->origin);
+    if (call == nullptr || !index.has(*call, kIsView) || call->operands.empty()) return nullptr;
+    current = &call->operands.front();
+  }
+  return nullptr;
+}
+
+}  // namespace dtypecheck::rules

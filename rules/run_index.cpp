@@ -1,0 +1,165 @@
+#include "rules/run_index.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr size_t kMaxNesting = 64;  // a hostile trace may have parents in a circle
+
+bool is_real(const Operand& operand) {
+  return operand.kind != TensorKind::kFake && operand.kind != TensorKind::kMeta &&
+         operand.device.type != "meta";
+}
+
+bool is_real(const OpCall& call) {
+  const auto real = [](const Operand& operand) { return is_real(operand); };
+  return std::all_of(call.operands.begin(), call.operands.end(), real) &&
+         std::all_of(call.results.begin(), call.results.end(), real);
+}
+
+bool threw(const OpCall& call) { return call.outcome != Outcome::kReturned; }
+
+std::string root_of(const std::string& parameter) {
+  return parameter.substr(0, parameter.find('.'));
+}
+
+}  // namespace
+
+bool is_parameter(const Operand& operand) {
+  return !operand.parameter.empty() && !operand.name.starts_with("grad");
+}
+
+RunIndex::RunIndex(const Run& run) : run_(run) {
+  std::unordered_map<std::string_view, uint32_t> known;
+  traits_.reserve(run.calls.size());
+  judged_.reserve(run.calls.size());
+  for (const OpCall& call : run.calls) {
+    const auto [entry, is_new] = known.try_emplace(call.op, 0);
+    if (is_new) entry->second = op_traits(call.op);
+    traits_.push_back(entry->second);
+    judged_.push_back(is_real(call));
+  }
+  index_consumers();
+  index_throws();
+  index_autocast();
+}
+
+void RunIndex::index_consumers() {
+  const size_t count = run_.calls.size();
+  std::vector<std::pair<OpCallId, OpCallId>> edges;  // origin, consumer
+  for (const OpCall& call : run_.calls) {
+    for (const Operand& operand : call.operands) {
+      if (run_.call(operand.origin) != nullptr) edges.emplace_back(operand.origin, call.id);
+    }
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  consumer_begin_.assign(count + 1, 0);
+  consumers_.reserve(edges.size());
+  for (const auto& [origin, consumer] : edges) {
+    ++consumer_begin_[origin];
+    consumers_.push_back(consumer);
+  }
+  for (size_t i = 1; i <= count; ++i) consumer_begin_[i] += consumer_begin_[i - 1];
+}
+
+// A message is recorded with the innermost op in flight; the calls around it only know that they
+// threw.
+void RunIndex::index_throws() {
+  thrower_.assign(run_.calls.size(), kNoOpCall);
+  for (const OpCall& call : run_.calls) {
+    if (!threw(call) || call.error.empty()) continue;
+    thrower_[call.id - 1] = call.id;
+    if (!call.op.starts_with("python::")) op_errors_.emplace(call.process, call.error);
+  }
+  for (const OpCall& call :
+       run_.calls) {  // inner calls have the higher ids, so the innermost stays
+    if (!threw(call) || call.error.empty()) continue;
+    const OpCall* outer = run_.call(call.parent);
+    for (size_t depth = 0; outer != nullptr && threw(*outer) && depth < kMaxNesting; ++depth) {
+      if (!outer->error.empty() && outer->error != call.error) break;
+      thrower_[outer->id - 1] = call.id;
+      outer = run_.call(outer->parent);
+    }
+  }
+}
+
+void RunIndex::index_autocast() {
+  for (const OpCall& call : run_.calls) {
+    for (const AutocastState::Region& region : call.autocast.enabled) {
+      autocast_.try_emplace({call.process, region.device}, call.id);
+    }
+  }
+}
+
+std::span<const OpCallId> RunIndex::consumers(const OpCall& call) const {
+  const size_t begin = consumer_begin_[call.id - 1];
+  return std::span(consumers_).subspan(begin, consumer_begin_[call.id] - begin);
+}
+
+const OpCall* RunIndex::thrower(const OpCall& call) const {
+  return run_.call(thrower_[call.id - 1]);
+}
+
+bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) const {
+  return op_errors_.contains({process, message});
+}
+
+// In a C++ program nothing marks the optimizer; there a leaf that wants a gradient can only be
+// written under no_grad, and after the first backward pass that is the step. Initialisation comes
+// before it.
+const Operand* RunIndex::stepped_parameter(const OpCall& call, DtypeSet dtypes) const {
+  if (!has(call, kUpdates) || call.outcome == Outcome::kThrew) return nullptr;
+  const bool steps = call.site.phase == Phase::kOptimizer ||
+                     (call.site.phase == Phase::kUnknown && call.last_step >= 1);
+  if (!steps) return nullptr;
+  const auto stepped =
+      std::find_if(call.operands.begin(), call.operands.end(), [&](const Operand& o) {
+        const bool is_self = o.name == "self" || o.name.starts_with("self[");
+        return is_self && o.is_leaf && o.requires_grad && o.dtypes.within(dtypes);
+      });
+  return stepped == call.operands.end() ? nullptr : &*stepped;
+}
+
+const OpCall* RunIndex::autocast_elsewhere(uint32_t process, const std::string& device) const {
+  const auto found = autocast_.find({process, device});
+  return found == autocast_.end() ? nullptr : run_.call(found->second);
+}
+
+const RunIndex::ParameterDtypes& RunIndex::parameters() const {
+  if (parameters_) return *parameters_;
+  ParameterDtypes& all = parameters_.emplace();
+  for (const OpCall& call : run_.calls) {
+    for (const Operand& operand : call.operands) {
+      if (!is_parameter(operand) || !operand.is_floating()) continue;
+      const std::optional<Dtype> dtype = operand.dtypes.single();
+      if (!dtype || !all.of.try_emplace({call.process, operand.parameter}, *dtype).second) continue;
+      ++all.by_root[{call.process, root_of(operand.parameter)}][*dtype];
+      ++all.by_root[{call.process, ""}][*dtype];
+    }
+  }
+  return all;
+}
+
+std::map<Dtype, size_t> RunIndex::parameter_dtypes(uint32_t process,
+                                                   const std::string& parameter) const {
+  constexpr size_t kEnough = 4;
+  const ParameterDtypes& all = parameters();
+  const auto counts_of = [&](const std::string& root) {
+    const auto found = all.by_root.find({process, root});
+    return found == all.by_root.end() ? std::map<Dtype, size_t>{} : found->second;
+  };
+  const auto own = all.of.find({process, parameter});
+  for (const std::string& root : {root_of(parameter), std::string()}) {
+    std::map<Dtype, size_t> counts = counts_of(root);
+    if (own != all.of.end() && counts[own->second] > 0) --counts[own->second];
+    size_t total = 0;
+    for (const auto& [dtype, count] : counts) total += count;
+    if (total >= kEnough || root.empty()) return counts;
+  }
+  return {};
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,76 @@
+// run_index.h: a run turned round, so that rules can ask what became of a result without searching.
+// Built once a judgement, in time linear in the operands.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/run.h"
+#include "rules/op_traits.h"
+
+namespace dtypecheck::rules {
+
+class RunIndex {
+ public:
+  explicit RunIndex(const Run& run);
+
+  const Run& run() const { return run_; }
+  uint32_t traits(const OpCall& call) const { return traits_[call.id - 1]; }
+  bool has(const OpCall& call, OpTrait trait) const { return (traits(call) & trait) != 0; }
+
+  // False for what a compiler traces with fake or meta tensors: nothing was computed.
+  bool is_judged(const OpCall& call) const { return judged_[call.id - 1]; }
+
+  // Calls with an operand that originates in this one, each once.
+  std::span<const OpCallId> consumers(const OpCall& call) const;
+
+  // The innermost call that threw what also came out of this one; the call itself when there is
+  // none inside it, nullptr when it did not throw.
+  const OpCall* thrower(const OpCall& call) const;
+  // The same message came out of an op of the dispatcher: a second sight of one failure.
+  bool is_raised_by_an_op(uint32_t process, const std::string& message) const;
+
+  // Trainable leaf written by arithmetic in an optimizer's step: first such operand, or nullptr.
+  const Operand* stepped_parameter(const OpCall& call, DtypeSet dtypes) const;
+
+  // Where autocast was on for a device in this process, if anywhere.
+  const OpCall* autocast_elsewhere(uint32_t process, const std::string& device) const;
+
+  // How many other parameters of the same root module ("unet"), or where that has fewer than four,
+  // of the whole process, were seen in each dtype.
+  std::map<Dtype, size_t> parameter_dtypes(uint32_t process, const std::string& parameter) const;
+
+ private:
+  void index_consumers();
+  void index_throws();
+  void index_autocast();
+
+  const Run& run_;
+  std::vector<uint32_t> traits_;
+  std::vector<bool> judged_;
+  std::vector<uint32_t>
+      consumer_begin_;  // consumers of call id are consumers_[begin[id-1] .. begin[id])
+  std::vector<OpCallId> consumers_;
+  std::vector<OpCallId> thrower_;
+  std::set<std::pair<uint32_t, std::string>> op_errors_;
+  std::map<std::pair<uint32_t, std::string>, OpCallId> autocast_;
+
+  // Filled when first asked for: only a run with a mismatch needs it.
+  struct ParameterDtypes {
+    std::map<std::pair<uint32_t, std::string>, Dtype> of;  // process, parameter
+    std::map<std::pair<uint32_t, std::string>, std::map<Dtype, size_t>> by_root;  // "": all roots
+  };
+  const ParameterDtypes& parameters() const;
+  mutable std::optional<ParameterDtypes> parameters_;
+};
+
+// True when a parameter name on an operand says that the operand is that parameter, not its
+// gradient.
+bool is_parameter(const Operand& operand);
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,262 @@
+// Finds: an op that mixes Half or BFloat16 with Float, or Float with Double, and quietly answers in
+// the wider dtype, outside of autocast; a loss whose backward will refuse the mix it takes.
+// Misses: promotions inside a fused kernel, where no op is called. Silent on purpose: promotions
+// that are cast back at once (norms that compute in Float), that end in a loss, that only touch
+// what is wide already (a Float activation times a Half parameter), and all that torch does by
+// itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "rules/mix.h"
+#include "rules/provenance.h"
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+// The tensor that was widened and the one that widened it.
+struct Promotion {
+  const Operand* low = nullptr;
+  const Operand* wide = nullptr;
+};
+
+int width(const Operand& operand) {
+  const auto dtype = operand.dtypes.single();
+  if (!dtype || !operand.is_floating() || !operand.promotes()) return 0;
+  if (kLowPrecision.contains(*dtype)) return 1;
+  if (*dtype == Dtype::kFloat) return 2;
+  return *dtype == Dtype::kDouble ? 3 : 0;
+}
+
+int64_t element_count(const Operand& operand) {
+  int64_t count = 1;
+  for (const int64_t size : operand.shape) {
+    if (size <= 0 || count > (int64_t{1} << 40)) return count;
+    count *= size;
+  }
+  return count;
+}
+
+// What is widened must be a good part of the result: a Half scale on a Float batch changes nothing.
+bool is_substantial(const Operand& low, const OpCall& call) {
+  if (call.results.empty() || !low.has_shape || !call.results.front().has_shape) return true;
+  return element_count(low) * 4 >= element_count(call.results.front());
+}
+
+Promotion promotion_of(const OpCall& call) {
+  Promotion found;
+  const auto result = call.results.empty() ? 0 : width(call.results.front());
+  for (const Operand& operand : call.operands) {
+    const int w = width(operand);
+    if (w == 0) continue;
+    if (w == result && found.wide == nullptr) found.wide = &operand;
+    if (w < result && !is_parameter(operand) && found.low == nullptr) found.low = &operand;
+  }
+  return found;
+}
+
+bool writes_operand(const OpCall& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(),
+                     [](const Operand& operand) { return operand.is_written; });
+}
+
+// Outside of autocast, called by the program itself, in a phase where the program and not torch
+// decides about dtypes.
+bool is_candidate(const RunIndex& index, const OpCall& call) {
+  const AutocastState& autocast = call.autocast;
+  const Phase phase = call.site.phase;
+  return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
+         !call.in_compiled_region && autocast.enabled.empty() && !autocast.is_wrapper &&
+         !autocast.is_inner && phase != Phase::kBackward && phase != Phase::kOptimizer &&
+         index.is_judged(call) && !writes_operand(call);
+}
+
+bool casts_to(const OpCall& call, const Operand& low) {
+  if (call.op.find("copy_") != std::string::npos && !call.operands.empty() &&
+      call.operands.front().dtypes == low.dtypes) {
+    return true;
+  }
+  return !call.results.empty() && call.results.front().dtypes == low.dtypes;
+}
+
+// All that became of the result satisfies `accept`, looked at through views.
+template <typename Accept>
+bool all_consumers(const RunIndex& index, const OpCall& call, const Accept& accept, int depth = 0) {
+  const auto consumers = index.consumers(call);
+  return !consumers.empty() && std::all_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
+    const OpCall& consumer = index.run().calls[id - 1];
+    if (accept(consumer)) return true;
+    return depth < 3 && index.has(consumer, kIsView) &&
+           all_consumers(index, consumer, accept, depth + 1);
+  });
+}
+
+bool is_cast_back(const RunIndex& index, const OpCall& call, const Operand& low) {
+  return all_consumers(index, call, [&](const OpCall& consumer) {
+    return index.has(consumer, kCasts) && casts_to(consumer, low);
+  });
+}
+
+bool ends_in_loss(const RunIndex& index, const OpCall& call) {
+  return all_consumers(index, call, [&](const OpCall& consumer) {
+    return index.has(consumer, kIsLoss) || index.has(consumer, kReduces);
+  });
+}
+
+// Double in what prepares data is how NumPy works.
+bool is_data_preparation(const OpCall& call, const Promotion& promotion) {
+  return width(*promotion.wide) == 3 &&
+         (call.site.phase == Phase::kData || call.site.phase == Phase::kLoad);
+}
+
+class Promotions {
+ public:
+  Promotions(const Run& run, Findings& out) : run_(run), index_(out.index()), out_(out) {
+    find_what_led_to_refusals();
+  }
+
+  void look_at(const OpCall& call) {
+    if (check_loss(call)) return;
+    const OpCallId cause = cause_of_operands(call);
+    const bool is_new = is_promotion(call);
+    if (cause != kNoOpCall) {
+      cause_[call.id] = cause;
+      if (is_new) out_.relate(cause, call);
+    } else if (is_new) {
+      cause_[call.id] = call.id;
+      report(call);
+    }
+  }
+
+ private:
+  void find_what_led_to_refusals() {
+    for (const OpCall& call : run_.calls) {
+      const auto mix = index_.is_judged(call) ? refused_mix(index_, call) : std::nullopt;
+      if (!mix) continue;
+      const DtypeSource source = dtype_source(index_, *mix->odd.operand);
+      if (source.promotion != nullptr) led_to_refusal_.insert(source.promotion->id);
+    }
+  }
+
+  bool is_promotion(const OpCall& call) const {
+    if (!index_.has(call, kPromotes) || !is_candidate(index_, call)) return false;
+    const Promotion found = promotion_of(call);
+    if (found.low == nullptr || found.wide == nullptr) return false;
+    if (led_to_refusal_.contains(call.id)) return true;
+    return is_substantial(*found.low, call) && !is_data_preparation(call, found) &&
+           !is_cast_back(index_, call, *found.low) && !ends_in_loss(index_, call);
+  }
+
+  // The earlier promotion that made a wide operand of this call wide. The result inherits it.
+  OpCallId cause_of_operands(const OpCall& call) const {
+    if (cause_.empty() || call.results.empty() || index_.has(call, kCasts)) return kNoOpCall;
+    for (const Operand& operand : call.operands) {
+      if (operand.origin == kNoOpCall || operand.dtypes != call.results.front().dtypes) continue;
+      const auto cause = cause_.find(operand.origin);
+      if (cause != cause_.end()) return cause->second;
+    }
+    return kNoOpCall;
+  }
+
+  void report(const OpCall& call) {
+    const Promotion found = promotion_of(call);
+    const auto [line, is_first] =
+        at_line_.try_emplace(fmt::format("{}:{} {}:{}", call.site.line.file, call.site.line.line,
+                                         call.site.inner.file, call.site.inner.line),
+                             call.id);
+    if (!is_first && call.site.line.known()) {
+      cause_[call.id] = line->second;
+      out_.relate(line->second, call);
+      return;
+    }
+    Finding& finding =
+        out_.add(call, fmt::format("{} promotes {} from {} to {}", call.op, found.low->name,
+                                   dtype_word(*found.low), dtype_word(*found.wide)));
+    if (finding.why.empty()) explain(call, found, finding);
+  }
+
+  void explain(const OpCall& call, const Promotion& found, Finding& finding) {
+    const DtypeSource source = dtype_source(index_, *found.wide);
+    finding.odd_operand = found.wide->name;
+    finding.why = fmt::format(
+        "{} is {}{}; the result and all that follows take {} the memory, and the "
+        "next {} layer refuses it",
+        found.wide->name, dtype_word(*found.wide), origin_text(source),
+        width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
+        dtype_word(*found.low));
+    const std::string cast = fmt::format(".to({})", torch_dtype(*found.low->dtypes.single()));
+    const std::string where = place((source.maker != nullptr ? source.maker : &call)->site);
+    finding.fix = source.maker != nullptr && !where.empty()
+                      ? fmt::format("cast it where it is made: {}: append {}", where, cast)
+                      : fmt::format("cast it first: {}{}", found.wide->name, cast);
+  }
+
+  static std::string origin_text(const DtypeSource& source) {
+    if (source.maker != nullptr)
+      return fmt::format(" (from {}{})", source.maker->op, at_place(source.maker->site));
+    if (source.parameter != nullptr) return fmt::format(" (from {})", source.parameter->parameter);
+    return "";
+  }
+
+  // mse_loss and huber_loss take the mix and refuse it in backward.
+  bool check_loss(const OpCall& call) {
+    if (!index_.has(call, kLossRefusesBackward) || !is_candidate_loss(call)) return false;
+    const auto mix = find_mix(index_, call, /*with_scalars=*/false);
+    if (!mix) return false;
+    Finding& finding =
+        out_.add(call, fmt::format("{} takes a {} {} with a {} {}, and its backward refuses them",
+                                   call.op, dtype_name(mix->met.dtype), mix->met.noun(),
+                                   dtype_name(mix->odd.dtype), mix->odd.noun()));
+    if (!finding.why.empty()) return true;
+    finding.odd_operand = mix->odd.operand->name;
+    finding.why =
+        "forward promotes without a word; backward raises that it found one dtype but expected the "
+        "other";
+    finding.fix = "cast both sides first: F.mse_loss(prediction.float(), target.float())";
+    return true;
+  }
+
+  bool is_candidate_loss(const OpCall& call) const {
+    const bool wants_gradient =
+        std::any_of(call.operands.begin(), call.operands.end(),
+                    [](const Operand& operand) { return operand.requires_grad; });
+    return wants_gradient && is_candidate(index_, call);
+  }
+
+  const Run& run_;
+  const RunIndex& index_;
+  Findings& out_;
+  std::unordered_map<OpCallId, OpCallId> cause_;  // call whose wide result goes back to a promotion
+  std::unordered_set<OpCallId> led_to_refusal_;
+  std::unordered_map<std::string, OpCallId> at_line_;
+};
+
+void check_run(const Run& run, Findings& out) {
+  Promotions promotions(run, out);
+  for (const OpCall& call : run.calls) promotions.look_at(call);
+}
+
+}  // namespace
+
+const Rule silent_promotion = {
+    .doc = {.id = "silent-promotion",
+            .severity = Severity::kWarning,
+            .summary = "a tensor is promoted to a wider dtype without anyone asking",
+            .why = "The result and all that follows take twice the memory, and the next half layer "
+                   "throws.",
+            .fix = "Cast the wide operand where it is made: mask = mask.to(latents.dtype)."},
+    .check_run = check_run,
+    .example = R"(
+op aten::cat tensors=Half[1,4,64,64],Float[1,1,64,64] -> Float[1,5,64,64] at train.py:91 phase forward
+# EXPECT train.py:91: warning: aten::cat promotes tensors[0] from Half to Float [silent-promotion]
+# EXPECT-ODD tensors[1]
+op aten::cat tensors=Float[1,4,64,64],Float[1,1,64,64] -> Float[1,5,64,64] at train.py:97 phase forward
+)",
+};
+
+}  // namespace dtypecheck::rules

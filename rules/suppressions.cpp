@@ -1,0 +1,157 @@
+// suppressions.cpp: findings that a project has accepted, each with a reason beside it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "rules/rule.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r";
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
+}
+
+// '*' stands for any text, '?' for one character.
+bool matches_glob(std::string_view text, std::string_view glob) {
+  size_t t = 0, g = 0, star = glob.npos, star_text = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && (glob[g] == '?' || (glob[g] == text[t] && glob[g] != '*'))) {
+      ++t, ++g;
+    } else if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      star_text = t;
+    } else if (star != glob.npos) {
+      g = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == glob.npos;
+}
+
+bool is_end_of_path(std::string_view path, std::string_view end) {
+  if (!path.ends_with(end)) return false;
+  return path.size() == end.size() || path[path.size() - end.size() - 1] == '/';
+}
+
+bool matches_line(const SourceLine& line, const Suppression& accepted) {
+  return is_end_of_path(line.file, accepted.file) &&
+         (accepted.line == 0 || accepted.line == line.line);
+}
+
+bool accepts(const Suppression& accepted, const Finding& finding) {
+  if (accepted.rule != finding.rule) return false;
+  if (!accepted.module_glob.empty()) return matches_glob(finding.site.module, accepted.module_glob);
+  if (accepted.file.empty()) return true;
+  return matches_line(finding.site.line, accepted) || matches_line(finding.site.inner, accepted);
+}
+
+std::string rule_ids() {
+  std::string ids;
+  for (const Rule* rule : all_rules()) ids += (ids.empty() ? "" : ", ") + std::string(rule->doc.id);
+  return ids;
+}
+
+void read_place(std::string_view place, Suppression& accepted) {
+  constexpr std::string_view kModule = "module=";
+  if (place.starts_with(kModule)) {
+    accepted.module_glob = place.substr(kModule.size());
+    return;
+  }
+  accepted.file = place;
+  const size_t colon = place.rfind(':');
+  if (colon == place.npos || colon + 1 == place.size()) return;
+  const char* end = place.data() + place.size();
+  int line = 0;
+  const auto parsed = std::from_chars(place.data() + colon + 1, end, line);
+  if (parsed.ec != std::errc() || parsed.ptr != end || line <= 0) return;
+  accepted.file = place.substr(0, colon);
+  accepted.line = line;
+}
+
+Suppression read_line(std::string_view text, const std::string& where) {
+  const size_t hash = text.find('#');
+  const std::string_view reason = hash == text.npos ? "" : trimmed(text.substr(hash + 1));
+  const std::string_view entry = trimmed(text.substr(0, hash));
+  if (reason.empty()) {
+    throw InputError(
+        fmt::format("{}: expected \"RULE [PLACE]  # reason\", got \"{}\" with no reason; "
+                    "say after a # why it is accepted",
+                    where, entry));
+  }
+  const size_t space = std::min(entry.find_first_of(" \t"), entry.size());
+  Suppression accepted;
+  accepted.rule = entry.substr(0, space);
+  accepted.reason = reason;
+  if (find_rule(accepted.rule) == nullptr) {
+    throw InputError(fmt::format("{}: expected a rule, got \"{}\"; the rules are {}", where,
+                                 accepted.rule, rule_ids()));
+  }
+  const std::string_view place = trimmed(entry.substr(space));
+  if (place == "module=") {
+    throw InputError(
+        fmt::format("{}: expected a pattern after module=, got nothing; module=* is "
+                    "every module",
+                    where));
+  }
+  read_place(place, accepted);
+  return accepted;
+}
+
+}  // namespace
+
+std::vector<Suppression> parse_suppressions(std::string_view text, const std::string& name) {
+  std::vector<Suppression> all;
+  for (int number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    all.push_back(read_line(line, fmt::format("{}:{}", name, number)));
+    all.back().text_line = number;
+  }
+  return all;
+}
+
+std::vector<Suppression> read_suppressions(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw InputError(fmt::format("{}: cannot be read; give a file of suppressions", path));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return parse_suppressions(text.str(), path);
+}
+
+size_t suppress(std::vector<Finding>& findings, const std::vector<Suppression>& suppressions,
+                std::vector<Suppression>* unused) {
+  std::vector<bool> used(suppressions.size(), false);
+  const auto is_accepted = [&](const Finding& finding) {
+    bool accepted = false;
+    for (size_t i = 0; i < suppressions.size(); ++i) {
+      if (!accepts(suppressions[i], finding)) continue;
+      used[i] = accepted = true;
+    }
+    return accepted;
+  };
+  const size_t dropped = std::erase_if(findings, is_accepted);
+  std::unordered_set<std::string> shown;
+  for (const Finding& finding : findings) shown.insert(finding.id);
+  for (Finding& finding : findings) {  // a cause that is no longer shown is no longer named
+    if (!shown.contains(finding.follows)) finding.follows.clear();
+  }
+  for (size_t i = 0; unused != nullptr && i < suppressions.size(); ++i) {
+    if (!used[i]) unused->push_back(suppressions[i]);
+  }
+  return dropped;
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,137 @@
+#include "rules/throws.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+namespace dtypecheck::rules {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+template <size_t kCount>
+bool contains_any(std::string_view text, const std::array<std::string_view, kCount>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return contains(text, part); });
+}
+
+// Texts that dtypes have no part in, though dtype words may stand in them (a tensor printed, a
+// CUDA type that names a device).
+constexpr std::array<std::string_view, 32> kOtherReasons = {
+    "shapes cannot be multiplied",
+    "size mismatch",
+    "must match the size of tensor",
+    "Sizes of tensors must match",
+    "must match the existing size",
+    "is invalid for input of size",
+    "inconsistent tensor size",
+    "same number of dimensions",
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "out of range",
+    "out of bounds",
+    "on the same device",
+    "same device, but",
+    "is on a different device",
+    "should be on the same",
+    "backward through the graph a second time",
+    "modified by an inplace operation",
+    "does not require grad",
+    "a leaf Variable that requires grad",
+    "weight of size",
+    "channels, but got",
+    "normalized_shape",
+    "view size is not compatible",
+    "Calculated padded input size",
+    "Kernel size can't be greater",
+    "Expected more than 1 value per channel",
+    "CUDA error",
+    "device-side assert",
+    "Could not run '",
+    "probability tensor contains",
+};
+
+// Stronger than the above: the foreach check names device and dtype in one sentence.
+constexpr std::array<std::string_view, 3> kDtypePhrases = {"same dtype", "scalar type",
+                                                           "mixed dtype"};
+
+constexpr std::array<std::string_view, 16> kDtypeWords = {
+    "dtype",   "scalar type", "data type", "datatype",
+    "Half",    "Float",       "BFloat16",  "Double",
+    "float32", "float16",     "bfloat16",  "float64",
+    "FP16",    "same type",   "float ",    "needs_dynamic_casting"};
+
+std::optional<Dtype> dtype_after(std::string_view message, std::string_view words) {
+  const size_t begin = message.find(words);
+  if (begin == message.npos) return std::nullopt;
+  std::string_view rest = message.substr(begin + words.size());
+  size_t end = 0;
+  while (end < rest.size() &&
+         (std::isalnum(static_cast<unsigned char>(rest[end])) || rest[end] == ':'))
+    ++end;
+  return parse_dtype(rest.substr(0, end));
+}
+
+std::string kernel_in(std::string_view message) {
+  const size_t begin = message.find('"');
+  const size_t end = begin == message.npos ? begin : message.find('"', begin + 1);
+  return end == message.npos ? "" : std::string(message.substr(begin + 1, end - begin - 1));
+}
+
+}  // namespace
+
+bool was_refused(const OpCall& call) {
+  return call.outcome == Outcome::kThrew || call.outcome == Outcome::kRepaired;
+}
+
+ThrowReason throw_reason(std::string_view message, std::string_view type) {
+  if (missing_kernel(message)) return ThrowReason::kNotImplemented;
+  if (contains(type, "python_error") || contains(type, "StopRecomputation"))
+    return ThrowReason::kOther;
+  if (contains_any(message, kDtypePhrases)) return ThrowReason::kDtypes;
+  if (contains_any(message, kOtherReasons)) return ThrowReason::kOther;
+  if (contains_any(message, kDtypeWords)) return ThrowReason::kDtypes;
+  return ThrowReason::kUnknown;
+}
+
+std::optional<MissingKernel> missing_kernel(std::string_view message) {
+  constexpr std::array<std::string_view, 6> kPhrases = {"not implemented for '",
+                                                        "Unsupported dtype ",
+                                                        "doesn't support tensors of type: ",
+                                                        "Low precision dtypes not supported. Got ",
+                                                        "is not implemented for ",
+                                                        "real-to-complex FFT for "};
+  for (std::string_view phrase : kPhrases) {
+    const std::optional<Dtype> dtype = dtype_after(message, phrase);
+    if (dtype && kLowPrecision.contains(*dtype)) return MissingKernel{*dtype, kernel_in(message)};
+  }
+  return std::nullopt;
+}
+
+std::optional<WantedInteger> wanted_integer(std::string_view message) {
+  if (contains(message, "expected scalar type Long but found ")) {
+    const auto found = dtype_after(message, "but found ");
+    if (found) return WantedInteger{Dtype::kLong, *found};
+  }
+  if (contains(message, "following scalar types: Long, Int; but got ")) {
+    for (Dtype dtype : {Dtype::kBFloat16, Dtype::kHalf, Dtype::kFloat, Dtype::kDouble}) {
+      if (contains(message, fmt::format(".{}Tensor", dtype_name(dtype))))
+        return WantedInteger{Dtype::kLong, dtype};
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_before(std::string_view libtorch, int major, int minor) {
+  int parts[2] = {0, 0};
+  const char* const end = libtorch.data() + libtorch.size();
+  const auto first = std::from_chars(libtorch.data(), end, parts[0]);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return false;
+  if (std::from_chars(first.ptr + 1, end, parts[1]).ec != std::errc()) return false;
+  return parts[0] != major ? parts[0] < major : parts[1] < minor;
+}
+
+}  // namespace dtypecheck::rules

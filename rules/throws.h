@@ -1,0 +1,42 @@
+// throws.h: what a throw is about, by its message. Rules decide by operands first; the message is
+// asked where operands cannot tell: whether the dtypes were the reason at all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/op_call.h"
+
+namespace dtypecheck::rules {
+
+// The op was refused: it threw, or would have, had keep-going not repaired it.
+bool was_refused(const OpCall& call);
+
+enum class ThrowReason {
+  kUnknown,         // no word about dtypes, and none about anything else: operands must decide
+  kDtypes,          // speaks of dtypes
+  kNotImplemented,  // there is no kernel for a dtype
+  kOther,           // shapes, devices, memory, indices, Python's own control flow
+};
+ThrowReason throw_reason(std::string_view message, std::string_view type);
+
+// The dtype that a "not implemented" message is about, and the kernel it names ("" for none).
+struct MissingKernel {
+  Dtype dtype;
+  std::string kernel;
+};
+std::optional<MissingKernel> missing_kernel(std::string_view message);
+
+// The integer dtype that a message asks for and the one it got: "expected scalar type Long but
+// found Float".
+struct WantedInteger {
+  Dtype wanted;
+  Dtype found;
+};
+std::optional<WantedInteger> wanted_integer(std::string_view message);
+
+// "1.13.1" is before 2.6; a version that cannot be read is not before anything.
+bool is_before(std::string_view libtorch, int major, int minor);
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,29 @@
+// words.h: how rules write dtypes, places and operands in their sentences.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/run.h"
+
+namespace dtypecheck::rules {
+
+std::string torch_dtype(Dtype dtype);            // "torch.float16"
+std::string dtype_word(const Operand& operand);  // "Half"; "Half|Float" for a set
+
+// "train.py:91", without the folders; "" when the line is not known.
+std::string place(const Site& site);
+// " at train.py:91", or "".
+std::string at_place(const Site& site);
+
+// "tensors[2]" to "tensors"; other names unchanged.
+std::string_view list_name(std::string_view operand_name);
+
+// "unet" of "unet.conv_in"; the module part "unet.conv_in" of the parameter "unet.conv_in.weight".
+std::string root_module(std::string_view path);
+std::string owner_module(std::string_view parameter);
+
+// "1e-08", "0.001": as short as it can be read back.
+std::string number(double value);
+
+}  // namespace dtypecheck::rules

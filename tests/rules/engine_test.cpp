@@ -1,0 +1,144 @@
+// Folding, order, ids, links between findings, and how long it all takes.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <set>
+
+#include "core/trace_text.h"
+#include "rules/rule.h"
+
+using namespace dtypecheck;
+using namespace dtypecheck::rules;
+
+namespace {
+
+std::vector<Finding> judge_text(const std::string& text) {
+  return judge(parse_trace_text(text, "test").run);
+}
+
+std::string mismatch(int line, const std::string& module, const std::string& more = "") {
+  return fmt::format(
+      "op aten::addmm self=Float[4]%{0}.bias mat1=Half[2,4] mat2=Float[4,4]%{0}.weight raised "
+      "\"mat1 and mat2 must "
+      "have the same dtype, but got Half and Float\" at train.py:{1} in {0} (Linear) phase forward "
+      "{2}\n",
+      module, line, more);
+}
+
+const std::string kMaskedLatents =
+    "op aten::cat tensors=Half[1,4,8,8],Float[1,1,8,8] -> Float[1,5,8,8] at train.py:91 phase "
+    "forward\n"
+    "op aten::conv2d input=Float[1,5,8,8]<#1 weight=Half[8,5,3,3]%unet.conv_in.weight "
+    "bias=Half[8]%unet.conv_in.bias "
+    "raised \"Input type (float) and bias type (c10::Half) should be the same\" at train.py:95 "
+    "phase forward\n";
+
+}  // namespace
+
+TEST_CASE("equal findings are one, with the summed count and the earliest step") {
+  const auto findings = judge_text(mismatch(10, "unet.a", "count 3 throws 2 step 4") +
+                                   mismatch(10, "unet.b", "count 5 throws 5 step 2"));
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].count == 7);
+  CHECK(findings[0].first_step == 2);
+  CHECK(findings[0].site.module == "unet.a");
+  CHECK(findings[0].related == std::vector<OpCallId>{2});
+}
+
+TEST_CASE("another line is another finding, and so is another module class") {
+  CHECK(judge_text(mismatch(10, "unet.a") + mismatch(11, "unet.a")).size() == 2);
+}
+
+TEST_CASE("ranks that fail alike are one finding") {
+  const auto findings = judge_text("process pid=1 rank=0\n" + mismatch(10, "unet.a") +
+                                   "process pid=2 rank=1\n" + mismatch(10, "unet.a"));
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].count == 2);
+}
+
+TEST_CASE("ids do not change with counts, lines above or folders, and are never shared") {
+  const auto first = judge_text(mismatch(10, "unet.a") + mismatch(11, "unet.a"));
+  const auto moved =
+      judge_text(mismatch(20, "unet.a", "count 9 throws 9") + mismatch(21, "unet.a"));
+  REQUIRE(first.size() == 2);
+  REQUIRE(moved.size() == 2);
+  CHECK(first[0].id == moved[0].id);
+  CHECK(first[0].id != first[1].id);
+}
+
+TEST_CASE("a consequence names its cause and stands after it") {
+  const auto findings = judge_text(kMaskedLatents);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].rule == "silent-promotion");
+  CHECK(findings[1].rule == "mixed-operands");
+  CHECK(findings[1].follows == findings[0].id);
+  CHECK(findings[1].odd_operand == "input");
+  CHECK(findings[0].follows.empty());
+}
+
+TEST_CASE("what has no cause comes in order of severity, step and place") {
+  const std::string inexact =
+      "op aten::_to_copy self=Long[1] -> BFloat16[1] inexact 257 256 at a.py:1\n";
+  const auto findings =
+      judge_text(inexact + mismatch(12, "unet.a", "step 2") + mismatch(11, "unet.b", "step 1") +
+                 mismatch(10, "unet.c", "step 2"));
+  REQUIRE(findings.size() == 4);
+  CHECK(findings[0].site.line.line == 11);
+  CHECK(findings[1].site.line.line == 10);
+  CHECK(findings[2].site.line.line == 12);
+  CHECK(findings[3].rule == "low-precision-index");
+}
+
+TEST_CASE("a run without calls, and parents and origins in a circle") {
+  CHECK(judge(Run{}).empty());
+  Run run = parse_trace_text(kMaskedLatents, "test").run;
+  run.calls[0].parent = 1;
+  run.calls[0].operands[1].origin = 2;
+  run.calls[1].parent = 1;
+  CHECK_NOTHROW(judge(run));
+  run.calls[0].operands[1].origin = 4000000000u;
+  run.calls[0].parent = 4000000000u;
+  CHECK_NOTHROW(judge(run));
+}
+
+TEST_CASE("every rule is documented") {
+  std::set<std::string> ids;
+  for (const Rule* rule : all_rules()) {
+    CAPTURE(rule->doc.id);
+    CHECK(ids.insert(rule->doc.id).second);
+    CHECK(find_rule(rule->doc.id) == rule);
+    for (const char* text : {rule->doc.summary, rule->doc.why, rule->doc.fix, rule->example}) {
+      REQUIRE(text != nullptr);
+      CHECK(std::string(text).size() > 20);
+    }
+    CHECK((rule->check != nullptr) != (rule->check_run != nullptr));
+  }
+  CHECK(find_rule("no-such-rule") == nullptr);
+}
+
+// A hundred thousand calls, chained, half of them with a mismatch of their own. A loop over all
+// calls for each would take minutes here; the bound only tells the two apart.
+TEST_CASE("judging takes time in proportion to the run") {
+  Run run = parse_trace_text(
+                mismatch(10, "unet.a") +
+                    "op aten::mul self=Half[2,4] other=Float[2,4] -> Float[2,4] at train.py:11\n",
+                "test")
+                .run;
+  const OpCall refused = run.calls[0], promoting = run.calls[1];
+  run.calls.clear();
+  for (OpCallId id = 1; id <= 100000; ++id) {
+    OpCall call = id % 2 == 0 ? refused : promoting;
+    call.id = id;
+    call.site.line.line = static_cast<int>(id % 500);
+    if (id > 2) call.operands[1].origin = id - 2 + id % 2;
+    run.calls.push_back(call);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const size_t count = judge(run).size();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print("judged {} calls to {} findings in {:.3f} s\n", run.calls.size(), count, seconds);
+  CHECK(count > 0);
+  CHECK(seconds < 20);
+}

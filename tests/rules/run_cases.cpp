@@ -1,0 +1,116 @@
+// rule_cases: judges one trace text and compares with the expectations that stand in it.
+//   rule_cases example RULE     the example in the rule's own file
+//   rule_cases case FILE        a .trace file
+// A finding that nobody expects fails as surely as an expectation that nothing meets, whichever
+// rule it is of. A case that expects nothing must say in its first line why the rules stay silent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/trace_text.h"
+#include "rules/rule.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+std::string place_of(const Finding& finding) {
+  const SourceLine& line = finding.site.line;
+  return line.known() ? fmt::format("{}:{}", line.file, line.line) : "?:0";
+}
+
+std::string as_expectation(const Finding& finding) {
+  return fmt::format("# EXPECT {}: {}: {} [{}]", place_of(finding), severity_name(finding.severity),
+                     finding.message, finding.rule);
+}
+
+bool is_met(const Expectation& expected, const Finding& finding) {
+  return finding.rule == expected.rule &&
+         place_of(finding) == fmt::format("{}:{}", expected.file, expected.line) &&
+         severity_name(finding.severity) == expected.severity &&
+         finding.message.find(expected.message) != std::string::npos;
+}
+
+// What the finding lacks of what was asked for; "" when nothing.
+std::string details_missed(const Expectation& expected, const Finding& finding) {
+  if (finding.fix.find(expected.fix) == std::string::npos) {
+    return fmt::format("expected the fix to have \"{}\", got \"{}\"", expected.fix, finding.fix);
+  }
+  if (!expected.odd_operand.empty() && finding.odd_operand != expected.odd_operand) {
+    return fmt::format("expected the odd operand {}, got {}", expected.odd_operand,
+                       finding.odd_operand);
+  }
+  return finding.why.empty() ? "expected a reason, got none" : "";
+}
+
+int compare(const TraceText& text, const std::string& name) {
+  std::vector<Finding> findings = judge(text.run);
+  int failures = 0;
+  const auto fail = [&](int line, const std::string& what) {
+    fmt::print("{}:{}: {}\n", name, line, what);
+    ++failures;
+  };
+  for (const Expectation& expected : text.expectations) {
+    const auto met = std::find_if(findings.begin(), findings.end(),
+                                  [&](const Finding& f) { return is_met(expected, f); });
+    if (met == findings.end()) {
+      fail(expected.text_line,
+           fmt::format("expected {}: {} [{}] at {}:{}, and nothing of the kind was found",
+                       expected.severity, expected.message, expected.rule, expected.file,
+                       expected.line));
+      continue;
+    }
+    const std::string missed = details_missed(expected, *met);
+    if (!missed.empty()) fail(expected.text_line, missed);
+    findings.erase(met);
+  }
+  for (const Finding& finding : findings) {
+    fail(static_cast<int>(finding.call),
+         fmt::format("found and not expected: {}\n  why {}\n  fix {}", as_expectation(finding),
+                     finding.why, finding.fix));
+  }
+  return failures;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw InputError(path + ": cannot be read; give a .trace file");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+int run(const std::string& kind, const std::string& subject) {
+  if (kind == "example") {
+    const Rule* rule = find_rule(subject);
+    if (rule == nullptr) throw InputError(subject + ": expected the id of a rule in rule_list.inc");
+    const TraceText text = parse_trace_text(rule->example, subject);
+    if (text.expectations.empty()) throw InputError(subject + ": expected an example that fires");
+    return compare(text, subject);
+  }
+  const std::string source = read_file(subject);
+  const TraceText text = parse_trace_text(source, subject);
+  if (text.expectations.empty() && !source.starts_with("# ")) {
+    throw InputError(subject + ": expected a first line that says why the rules are silent here");
+  }
+  return compare(text, subject);
+}
+
+}  // namespace
+}  // namespace dtypecheck::rules
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    fmt::print(stderr, "usage: rule_cases example RULE | rule_cases case FILE\n");
+    return 2;
+  }
+  try {
+    return dtypecheck::rules::run(argv[1], argv[2]) == 0 ? 0 : 1;
+  } catch (const dtypecheck::InputError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,94 @@
+// What LibTorch says when it refuses, by what the words are about. The texts are LibTorch's own.
+#include "rules/throws.h"
+
+#include <catch2/catch.hpp>
+
+using namespace dtypecheck;
+using namespace dtypecheck::rules;
+
+TEST_CASE("texts about dtypes") {
+  for (const char* text : {
+           "mat1 and mat2 must have the same dtype, but got Half and Float",
+           "expected scalar type Float but found Half",
+           "expected m1 and m2 to have the same dtype, but got: float != c10::Half",
+           "Input type (float) and bias type (struct c10::Half) should be the same",
+           "Input type (CPUBFloat16Type) and weight type (torch.FloatTensor) should be the same or "
+           "input "
+           "should be a MKLDNN tensor and weight is a dense tensor",
+           "mixed dtype (CPU): expect parameter to have scalar type of Float",
+           "Index put requires the source and destination dtypes match, got Float for the "
+           "destination and "
+           "Half for the source.",
+           "Tensors of the same index must be on the same device and the same dtype except `step` "
+           "tensors "
+           "that can be CPU and float32/64 notwithstanding",
+           "Float did not match Half",
+           "!needs_dynamic_casting<func_t>::check(iter) INTERNAL ASSERT FAILED at \"Loops.h\":348",
+       }) {
+    CAPTURE(text);
+    CHECK(throw_reason(text, "c10::Error") == ThrowReason::kDtypes);
+  }
+}
+
+TEST_CASE("texts about anything else") {
+  for (const char* text : {
+           "mat1 and mat2 shapes cannot be multiplied (2x320 and 640x1280)",
+           "Expected all tensors to be on the same device, but found at least two devices, cpu and "
+           "cuda:0!",
+           "CUDA out of memory. Tried to allocate 2.00 GiB",
+           "index 77 is out of bounds for dimension 0 with size 77",
+           "The size of tensor a (4) must match the size of tensor b (5) at non-singleton "
+           "dimension 1",
+           "Could not run 'aten::cudnn_convolution' with arguments from the 'CPU' backend. CUDA, "
+           "HIP",
+           "Given groups=1, weight of size [320, 4, 3, 3], expected input[1, 9, 64, 64] to have 4 "
+           "channels, "
+           "but got 9 channels instead",
+       }) {
+    CAPTURE(text);
+    CHECK(throw_reason(text, "c10::Error") == ThrowReason::kOther);
+  }
+  CHECK(throw_reason("expected dtype", "python_error") == ThrowReason::kOther);
+}
+
+TEST_CASE("texts that leave it to the operands") {
+  CHECK(throw_reason("could not create a primitive", "dnnl::error") == ThrowReason::kUnknown);
+  CHECK(throw_reason("", "") == ThrowReason::kUnknown);
+}
+
+TEST_CASE("missing kernels") {
+  const auto norm = missing_kernel("\"LayerNormKernelImpl\" not implemented for 'Half'");
+  REQUIRE(norm);
+  CHECK(norm->dtype == Dtype::kHalf);
+  CHECK(norm->kernel == "LayerNormKernelImpl");
+  const auto amp = missing_kernel(
+      "\"_amp_foreach_non_finite_check_and_unscale_cuda\" not implemented for 'BFloat16'");
+  REQUIRE(amp);
+  CHECK(amp->dtype == Dtype::kBFloat16);
+  CHECK(missing_kernel("Unsupported dtype Half"));
+  CHECK(missing_kernel("MKL FFT doesn't support tensors of type: Half"));
+  CHECK(missing_kernel("linalg.inv: Low precision dtypes not supported. Got Half"));
+  CHECK_FALSE(missing_kernel("\"softmax_lastdim_kernel_impl\" not implemented for 'Long'"));
+  CHECK_FALSE(missing_kernel("\"x\" not implemented for '"));
+}
+
+TEST_CASE("integers that were wanted") {
+  const auto target = wanted_integer("expected scalar type Long but found Float");
+  REQUIRE(target);
+  CHECK(target->found == Dtype::kFloat);
+  const auto index = wanted_integer(
+      "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+      "Int; "
+      "but got torch.HalfTensor instead (while checking arguments for embedding)");
+  REQUIRE(index);
+  CHECK(index->found == Dtype::kHalf);
+  CHECK_FALSE(wanted_integer("expected scalar type Float but found Half"));
+}
+
+TEST_CASE("versions") {
+  CHECK(is_before("1.13.1", 2, 6));
+  CHECK(is_before("2.5.1+cpu", 2, 6));
+  CHECK_FALSE(is_before("2.11.0", 2, 6));
+  CHECK_FALSE(is_before("", 2, 6));
+  CHECK_FALSE(is_before("two", 2, 6));
+}
