@@ -1,9 +1,15 @@
 // native_sites.h: which line of a C++ program runs an op, cheaply enough to ask at each op.
 //
-// A real unwind costs microseconds. The return address into the user's code, however, always lies on the stack above us, so
-// a scan of the stack for words that point into executable mappings of user code gives a key of a few words that is equal
-// whenever the call chain is equal. Only for a key seen for the first time is the stack unwound for good.
-// What is user code: the program itself and every library that is not LibTorch's, the C/C++ run time's or ours.
+// A real unwind costs a microsecond a frame, because it interprets the unwind tables anew each
+// time. What the tables say of a return address never changes, so it is read once and kept in a
+// hash table (frame_rule.h); from then on a frame costs one look-up and one or two loads.
+//
+// The obvious way that is cheaper still, to scan the stack for words that point into the program's
+// code, is wrong more often than it looks: LibTorch's frames have uninitialised parts where return
+// addresses of earlier, deeper calls survive, and then two lines get one key.
+//
+// What is user code: the program itself and every library that is not LibTorch's, the C/C++ run
+// time's or ours.
 //
 // C++17, either C++ ABI, no LibTorch. Nothing here throws.
 #pragma once
@@ -19,18 +25,34 @@ struct Mapping {
   char path[512];
 };
 
-// Reads the mappings (dl_iterate_phdr). Call again after dlopen brought new libraries (rescan() is cheap when none did).
+// Loads what the first unwind needs; call it once, outside of the hot path.
 void start();
+// Forgets what was learned when a library was closed, since another may lie there now. Cheap when
+// none was.
 void rescan();
 
-// Hot: no allocation, no lock. 0 when no word of user code was found between here and `limit_bytes` up the stack.
-uint64_t scan_key(uint32_t limit_bytes = 16384);
+// Hot: no allocation, and a lock only at a return address that was not seen before. A hash of the
+// return addresses of the innermost kKeyFrames user frames: several, because the innermost may lie
+// in a function of a LibTorch header that was compiled into the program. 0 when there is no user
+// frame within limit_bytes up the stack, or when the calling thread is not on the stack that it was
+// born with (a coroutine).
+constexpr int kKeyFrames = 4;
+uint64_t scan_key(uint32_t limit_bytes = 1u << 20);
 
-// Cold: unwinds, and gives the return addresses of the innermost user frames, nearest first. Returns how many (<= room).
+// Cold: unwinds, and gives the return addresses of the innermost user frames, nearest first.
+// Returns how many (<= room).
 int unwind(uint64_t* addresses, int room);
 
 // The mapping that an address lies in; false when none does.
 bool find_mapping(uint64_t address, Mapping* out);
+
+// False for LibTorch, CUDA, maths and run-time libraries and libpython, by path.
+bool is_user_file(const char* path);
+
+// What scan_key() has to equal, by a real unwind. Slow: for tests.
+uint64_t unwound_key();
+// How often scan_key() met a frame that it could not walk over and unwound for good.
+uint64_t scan_unwinds();
 
 }  // namespace native
 }  // namespace tracer
