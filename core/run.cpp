@@ -55,7 +55,9 @@ std::vector<std::string> Run::device_types_of(uint32_t process) const {
     if (call.process != process) continue;
     for (const std::vector<Operand>* tensors : {&call.operands, &call.results}) {
       for (const Operand& tensor : *tensors) {
-        if (tensor.kind != TensorKind::kUndefined) types.insert(tensor.device.type);
+        if (!tensor.device.type.empty() && tensor.kind != TensorKind::kUndefined) {
+          types.insert(tensor.device.type);
+        }
       }
     }
   }
