@@ -49,11 +49,17 @@ uint64_t times(const OpCall& call) {
   return call.outcome == Outcome::kThrew && call.throws > 0 ? call.throws : call.count;
 }
 
-std::string call_key(std::string_view rule, OpCallId call) {
-  return fmt::format("{} {}", rule, call);
+uint64_t rule_number(std::string_view id) {
+  const auto& rules = all_rules();
+  const auto rule = std::find_if(rules.begin(), rules.end(),
+                                 [&](const Rule* candidate) { return candidate->doc.id == id; });
+  return static_cast<uint64_t>(rule - rules.begin());
 }
-std::string process_key(std::string_view rule, uint32_t process) {
-  return fmt::format("{} p{}", rule, process);
+
+constexpr uint64_t kProcessKey = uint64_t{1} << 32;
+uint64_t call_key(std::string_view rule, OpCallId call) { return rule_number(rule) << 33 | call; }
+uint64_t process_key(std::string_view rule, uint32_t process) {
+  return rule_number(rule) << 33 | kProcessKey | process;
 }
 
 // Two findings at one place differ in their order alone.

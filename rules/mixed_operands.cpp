@@ -176,11 +176,11 @@ void link_to_forward_loss(const OpCall& call, const Finding& finding, Findings& 
 void report(const Refusal& refusal, Findings& out) {
   const auto& [call, mix] = refusal;
   const RunIndex& index = out.index();
-  const DtypeSource source = dtype_source(index, *mix.odd.operand);
   Finding& finding =
       out.add(call, fmt::format("{} {} meets a {} {}", dtype_name(mix.odd.dtype), mix.odd.noun(),
                                 dtype_name(mix.met.dtype), mix.met.noun()));
   if (!finding.why.empty()) return;
+  const DtypeSource source = dtype_source(index, *mix.odd.operand);
   finding.odd_operand = mix.odd.operand->name;
   finding.why = why(index, call, mix, source);
   finding.fix = fix(index, call, mix, source);

@@ -47,7 +47,7 @@ class Findings {
   friend std::vector<Finding> judge(const Run&);
   struct Link {
     size_t finding;
-    std::string cause;  // key into about_
+    uint64_t cause;  // key into about_
   };
   Finding& fold(const std::string& key, Finding finding);
   void resolve_links();
@@ -57,7 +57,7 @@ class Findings {
   const Rule* rule_ = nullptr;  // the one that is running
   std::vector<Finding> findings_;
   std::unordered_map<std::string, size_t> folded_;  // what makes two findings one
-  std::unordered_map<std::string, size_t> about_;   // "rule call" and "rule p<process>"
+  std::unordered_map<uint64_t, size_t> about_;      // (rule, call) and (rule, process)
   std::vector<Link> links_;
 };
 
