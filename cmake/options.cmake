@@ -2,6 +2,9 @@
 add_library(dtypecheck_options INTERFACE)
 target_include_directories(dtypecheck_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(dtypecheck_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(dtypecheck_options INTERFACE -Wno-restrict)  # GCC PR 105651: "x" + std::string is no overlap
+endif()
 if(DTYPECHECK_WERROR)
   target_compile_options(dtypecheck_options INTERFACE -Werror)
 endif()
