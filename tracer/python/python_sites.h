@@ -1,12 +1,14 @@
-// python_sites.h: which Python line, and which nn.Module, is running an op, without the GIL on the hot path.
+// python_sites.h: which Python line, and which nn.Module, is running an op, without the GIL on the
+// hot path.
 //
-// ATen's Python bindings release the GIL around each op, but the calling thread is then blocked below its own Python
-// frames: nobody else can pop or change them, and each frame holds strong references to its code object and its locals.
-// So the own thread's chain of frames is read with plain loads. The layout of those structs differs by CPython version:
-// python_offsets.h has one table a version, and start() refuses what it does not know or what a self test contradicts.
+// ATen's Python bindings release the GIL around each op, but the calling thread is then blocked
+// below its own Python frames: nobody else can pop or change them, and each frame holds strong
+// references to its code object and its locals. So the own thread's chain of frames is read with
+// plain loads. The layout of those structs differs by CPython version: python_offsets.h has one
+// table a version, and start() refuses what it does not know or what a self test contradicts.
 //
-// Compiled into stage 2; CPython is reached by dlsym alone, so no Python headers are needed and one build serves all.
-// C++17, either C++ ABI. Nothing here throws.
+// Compiled into stage 2; CPython is reached by dlsym alone, so no Python headers are needed and one
+// build serves all. C++17, either C++ ABI. Nothing here throws.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +19,17 @@ namespace dtypecheck {
 namespace tracer {
 namespace python {
 
-// True when the process has a CPython that can be read. Takes the GIL for its self test: call it outside of any lock, in a
-// thread that runs Python. `why_not` gets one line: "CPython 3.15 is newer than this build knows".
-// Without a CPython in the process: false, and why_not stays empty.
+// True when the process has a CPython that can be read. Takes the GIL for its self test: call it
+// outside of any lock, in a thread that runs Python. `why_not` gets one line: "CPython 3.15 is
+// newer than this build knows". Without a CPython in the process: false, and why_not stays empty.
 bool start(std::string* why_not);
 bool active();
 const char* version();  // "3.11.7"; "" without Python
 
-// The innermost frame of this thread; equal values mean: no Python has run in between. Both null without frames. Hot.
+// The innermost frame of this thread. Both null without frames. Hot.
+// Different values mean that Python has run in between. Equal ones do NOT mean that it has not: the
+// next call at the same depth gets the same memory, so two Linear layers in a row look alike. Only
+// for ops nested in one op is nothing else needed.
 struct Top {
   const void* frame = nullptr;
   const void* instr = nullptr;
@@ -32,16 +37,21 @@ struct Top {
 };
 Top top();
 
-// What identifies a site. Pointers are valid only during the op that they were read in.
+// What identifies a site. Pointers are valid only during the op that they were read in, and are not
+// to be followed. The walk ends at the innermost frame of the user's own code, once the innermost
+// module is known: what lies further out (the outermost module, the variable that holds it) is
+// looked up by resolve(), whose frames are still the same.
 struct Walk {
-  uint64_t key = 0;  // hash of all below; 0: no frames
-  const void* user_code = nullptr;    // innermost frame of the user's own code (null: none on the stack)
+  // Hash of all below; 0: no frames. Equal keys are the same site, also when a code object or a
+  // module died in between.
+  uint64_t key = 0;
+  const void* user_code =
+      nullptr;  // innermost frame of the user's own code (null: none on the stack)
   const void* user_instr = nullptr;
-  const void* inner_code = nullptr;   // innermost frame outside of torch itself (may equal the user's)
+  const void* inner_code =
+      nullptr;  // innermost frame outside of torch itself (may equal the user's)
   const void* inner_instr = nullptr;
-  const void* module = nullptr;       // `self` of the innermost nn.Module call; null outside of modules
-  const void* root_module = nullptr;  // `self` of the outermost one
-  const void* root_caller = nullptr;  // the frame that called the root module (for its variable name)
+  const void* module = nullptr;  // `self` of the innermost nn.Module call; null outside of modules
 };
 // Hot: no GIL, no allocation, no lock. False without frames.
 bool walk(Walk* out);
@@ -52,23 +62,27 @@ struct Line {
   int line = 0;
 };
 struct Site {
-  Line line;   // the user's; the inner one when there is no user frame
+  Line line;  // the user's; the inner one when there is no user frame
   Line inner;
   std::string module;        // "unet.down_blocks.0.resnets.1.conv1"
   std::string module_class;  // "Conv2d"
 };
-// Cold: takes the GIL (never call it with a lock held). False when the interpreter is finalizing.
+// Cold: takes the GIL (never call it with a lock held). In the thread of the walk and during the
+// same op. False when the interpreter is finalizing, or the thread's frames are no longer the
+// walk's.
 bool resolve(const Walk& walk, Site* out);
 
-// The name of the parameter whose TensorImpl is at `impl` ("unet.conv_in.weight"), from the module trees seen so far.
-// Cold: takes the GIL. Empty when it is no known parameter.
+// The name of the parameter whose TensorImpl is at `impl` ("unet.conv_in.weight"), from the module
+// trees seen so far. Cold: takes the GIL. Empty when it is no known parameter.
 std::string parameter_name(const void* impl);
 
-// Tensors among the local variables of a Python frame, for a refusal that no op raised.
+// Tensors among the local variables of a Python frame, for a refusal that no op raised. Of a list
+// of tensors, the first one and the first of each other dtype ("grads[3]"). A tensor subclass of
+// the program's own has only its name.
 struct LocalTensor {
   std::string name;
-  std::string dtype;     // torch's: "float16"
-  std::string device;    // "cpu", "cuda:0"
+  std::string dtype;   // torch's: "float16"
+  std::string device;  // "cpu", "cuda:0"
   std::vector<int64_t> shape;
   bool requires_grad = false;
   bool is_leaf = false;
@@ -78,25 +92,29 @@ struct LocalTensor {
   std::string grad_dtype;  // of .grad when it is there
 };
 struct Refusal {
-  std::string type;      // "ValueError"
+  std::string type;  // "ValueError"
   std::string message;
-  std::string function;  // qualified name of the innermost frame that has tensors among its locals
+  // Qualified name of the innermost frame that has tensors among its locals, looking four frames
+  // out at most and not past the user's own code; of the innermost frame where none has.
+  std::string function;
   Site site;
   std::vector<LocalTensor> tensors;
 };
-// The same of the calling thread's innermost Python frames, for a C++ exception thrown outside of every op. False when this
-// thread does not hold the GIL: it never waits for it.
+// The same of the calling thread's innermost Python frames, for a C++ exception thrown outside of
+// every op. False when this thread does not hold the GIL: it never waits for it.
 bool describe_innermost_call(Refusal* out);
 
-// Calls `seen` when an exception leaves the program uncaught (the audit event of sys.excepthook, which precedes every hook
-// the program may have set), with the GIL held. Call once, after start().
+// Calls `seen` when an exception leaves the program uncaught (the audit event of sys.excepthook,
+// which precedes every hook the program may have set), with the GIL held. Call once, after start().
 void watch_uncaught(void (*seen)(const Refusal& refusal));
 
-// Facts that only Python objects hold, as they are now: accelerate's mixed precision ("accelerate.mixed_precision" = "fp16",
-// read from accelerate.state without importing it), sys.argv ("python.argv"). Takes the GIL.
+// Facts that only Python objects hold, as they are now: accelerate's mixed precision
+// ("accelerate.mixed_precision" = "fp16", read from accelerate.state without importing it),
+// sys.argv ("python.argv"). Takes the GIL.
 std::vector<std::pair<std::string, std::string>> facts();
 
-// After fork in the child: caches stay, the watcher stays. Before exec or at exit: take no GIL from now on.
+// After fork in the child: caches stay, the watcher stays. Before exec or at exit: take no GIL from
+// now on.
 void stop();
 
 }  // namespace python

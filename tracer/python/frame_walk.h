@@ -1,0 +1,19 @@
+// frame_walk.h: the switch of top() and walk(), and what cold code shares with them.
+#pragma once
+
+#include "tracer/python/code_class.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+// From now on top() and walk() read frames, laid out as `layout` says.
+void start_walking();
+void stop_walking();
+
+// The nn.Module that a kModuleCall frame calls; null when it cannot be told.
+const Object* module_called_in(const char* frame, CodeClass code_class);
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck

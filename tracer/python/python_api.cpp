@@ -1,0 +1,149 @@
+#include "tracer/python/python_api.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+Api api;
+
+namespace {
+
+std::atomic<bool> g_forbidden{false};
+
+template <typename T>
+bool find(const char* name, T* out) {
+  void* address = dlsym(RTLD_DEFAULT, name);
+  static_assert(sizeof(T) == sizeof(address), "a pointer");
+  std::memcpy(out, &address, sizeof address);
+  return address != nullptr;
+}
+
+// gc.disable() and its kin of 3.8 and 3.9, which have no C function for it.
+Object* call_gc(const char* name) {
+  Object* function = imported_item("gc", name);
+  return function == nullptr ? nullptr : api.PyObject_CallObject(function, nullptr);
+}
+
+bool disable_collector() {
+  if (api.gc_disable != nullptr) return api.gc_disable() != 0;
+  const Ref enabled(call_gc("isenabled"));
+  if (!enabled || api.PyObject_IsTrue(enabled.get()) != 1) return false;
+  return static_cast<bool>(Ref(call_gc("disable")));
+}
+
+void enable_collector() {
+  if (api.gc_enable != nullptr) {
+    api.gc_enable();
+  } else {
+    Ref(call_gc("enable"));
+  }
+}
+
+}  // namespace
+
+bool load_api(std::string* missing) {
+  Api found;
+  if (!find("Py_GetVersion", &found.Py_GetVersion)) return false;
+#define DTYPECHECK_FIND(result, name, arguments) \
+  if (!find(#name, &found.name)) return *missing = #name, false;
+  DTYPECHECK_PYTHON_FUNCTIONS(DTYPECHECK_FIND)
+#undef DTYPECHECK_FIND
+#define DTYPECHECK_FIND(name) \
+  if (!find(#name, &found.name)) return *missing = #name, false;
+  DTYPECHECK_PYTHON_OBJECTS(DTYPECHECK_FIND)
+#undef DTYPECHECK_FIND
+  if (!find("Py_IsFinalizing", &found.is_finalizing) &&
+      !find("_Py_IsFinalizing", &found.is_finalizing)) {
+    return *missing = "Py_IsFinalizing", false;
+  }
+  find("PyGC_Disable", &found.gc_disable);
+  find("PyGC_Enable", &found.gc_enable);
+  find("_PyRuntime", &found.runtime);
+  api = found;
+  return true;
+}
+
+std::string type_name(const Object* type) {
+  const char* name = load<const char*>(type, 24);  // tp_name, behind the header of variable size
+  const char* dot = std::strrchr(name, '.');
+  return dot == nullptr ? name : dot + 1;
+}
+
+Ref attribute(Object* object, const char* name) {
+  Ref value(object == nullptr ? nullptr : api.PyObject_GetAttrString(object, name));
+  if (!value) api.PyErr_Clear();
+  return value;
+}
+
+Object* new_text(const char* text) {
+  return api.PyUnicode_DecodeUTF8(text, static_cast<std::ptrdiff_t>(std::strlen(text)), "replace");
+}
+
+Object* dict_item(Object* dict, const char* key) {
+  if (!is_instance(dict, api.PyDict_Type)) return nullptr;
+  const Ref text(new_text(key));
+  Object* value = text ? api.PyDict_GetItemWithError(dict, text.get()) : nullptr;
+  if (value == nullptr) api.PyErr_Clear();
+  return value;
+}
+
+Ref instance_dict(Object* object) {
+  Ref dict(api.PyObject_GenericGetDict(object, nullptr));
+  if (!dict) api.PyErr_Clear();
+  return dict;
+}
+
+Object* imported_item(const char* module, const char* name) {
+  Object* object = dict_item(api.PyImport_GetModuleDict(), module);
+  if (!is_instance(object, api.PyModule_Type)) return nullptr;
+  const Ref dict = instance_dict(object);
+  return dict ? dict_item(dict.get(), name) : nullptr;
+}
+
+long long as_integer(Object* object, long long otherwise) {
+  if (!is_instance(object, api.PyLong_Type)) return otherwise;
+  const long long value = api.PyLong_AsLongLong(object);
+  if (value == -1) api.PyErr_Clear();  // -1 itself, or too large for 64 bits
+  return value;
+}
+
+std::ptrdiff_t sequence_size(Object* sequence) {
+  if (is_exactly(sequence, api.PyTuple_Type)) return api.PyTuple_Size(sequence);
+  if (is_exactly(sequence, api.PyList_Type)) return api.PyList_Size(sequence);
+  return 0;
+}
+
+Object* sequence_item(Object* sequence, std::ptrdiff_t index) {
+  return is_exactly(sequence, api.PyTuple_Type) ? api.PyTuple_GetItem(sequence, index)
+                                                : api.PyList_GetItem(sequence, index);
+}
+
+bool interpreter_usable() {
+  return !g_forbidden.load(std::memory_order_relaxed) && api.is_finalizing != nullptr &&
+         api.is_finalizing() == 0 && api.Py_IsInitialized() != 0;
+}
+
+void forbid_interpreter() { g_forbidden.store(true, std::memory_order_relaxed); }
+
+Interpreter::Interpreter() {
+  if (!interpreter_usable()) return;
+  state_ = api.PyGILState_Ensure();
+  held_ = true;
+  api.PyErr_Fetch(&error_[0], &error_[1], &error_[2]);
+  collector_was_on_ = disable_collector();
+}
+
+Interpreter::~Interpreter() {
+  if (!held_) return;
+  if (collector_was_on_) enable_collector();
+  api.PyErr_Restore(error_[0], error_[1], error_[2]);
+  api.PyGILState_Release(state_);
+}
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,73 @@
+// From a walk's pointers to names. Cold: once for each new site.
+#include <unordered_set>
+
+#include "tracer/python/frames.h"
+#include "tracer/python/module_names.h"
+#include "tracer/python/parameter_names.h"
+#include "tracer/python/python_sites.h"
+#include "tracer/python/site_of_frames.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+namespace {
+
+constexpr size_t kMaxKeptCode = 16384;
+
+// Keeps the code of a site alive, so that no other code gets its address and with it the site.
+// Bounded, for programs that compile new code in every step.
+void keep_code(Object* code) {
+  static auto* kept = new std::unordered_set<Object*>;
+  if (kept->size() < kMaxKeptCode && kept->insert(code).second) api.Py_IncRef(code);
+}
+
+bool is_frame(const Frame* frame, const void* code, const void* instr) {
+  if (frame == nullptr) return code == nullptr;
+  return frame->code == code && frame->instr == instr;
+}
+
+}  // namespace
+
+Site site_of(const Frames& frames) {
+  Site site;
+  const KeyFrames key = key_frames(frames);
+  if (key.inner != nullptr) site.inner = line_of(*key.inner);
+  site.line = key.user != nullptr ? line_of(*key.user) : site.inner;
+  const ModuleName module = name_innermost_module(frames);
+  site.module = module.path;
+  site.module_class = module.class_name;
+  return site;
+}
+
+bool resolve(const Walk& walk, Site* out) {
+  if (!active()) return false;
+  try {
+    const Interpreter interpreter;
+    if (!interpreter) return false;
+    const Frames frames = own_frames();
+    const KeyFrames key = key_frames(frames);
+    if (!is_frame(key.user, walk.user_code, walk.user_instr)) return false;
+    if (!is_frame(key.inner, walk.inner_code, walk.inner_instr)) return false;
+    *out = site_of(frames);
+    if (key.user != nullptr) keep_code(key.user->code);
+    if (key.inner != nullptr) keep_code(key.inner->code);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string parameter_name(const void* impl) {
+  if (!active()) return std::string();
+  try {
+    const Interpreter interpreter;
+    return interpreter ? find_parameter_name(impl) : std::string();
+  } catch (...) {
+    return std::string();
+  }
+}
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,135 @@
+// Reads the calling thread's frames through `layout` and compares them with what CPython's own
+// functions say. The layout may be wrong (a patched CPython, a debug build), so memory is read
+// through a pipe here: a bad address then is an error and not the end of the traced program.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tracer/python/layout.h"
+#include "tracer/python/text.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+namespace {
+
+constexpr int kFramesCompared = 64;
+
+class CarefulReader {
+ public:
+  CarefulReader() {
+    if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) pipe_[0] = pipe_[1] = -1;
+  }
+  ~CarefulReader() {
+    if (pipe_[0] >= 0) close(pipe_[0]);
+    if (pipe_[1] >= 0) close(pipe_[1]);
+  }
+  CarefulReader(const CarefulReader&) = delete;
+  CarefulReader& operator=(const CarefulReader&) = delete;
+
+  bool readable(const void* address, size_t size) const {
+    char copy[512];
+    return size <= sizeof copy && write(pipe_[1], address, size) == static_cast<ssize_t>(size) &&
+           read(pipe_[0], copy, sizeof copy) == static_cast<ssize_t>(size);
+  }
+  bool readable_object(const Object* object, const Object* type) const {
+    return readable(object, 256) && type_of(object) == type;
+  }
+
+ private:
+  int pipe_[2];
+};
+
+size_t frame_header_size() { return layout.frame_localsplus; }
+
+// The thread's innermost frame, each step checked before it is taken.
+const char* careful_innermost(const CarefulReader& reader, const void* thread) {
+  if (!reader.readable(thread, layout.thread_frame + 8u)) return nullptr;
+  const void* first = load<const void*>(thread, layout.thread_frame);
+  if (layout.chain == FrameChain::kCFrame && !reader.readable(first, layout.cframe_current + 8u)) {
+    return nullptr;
+  }
+  const char* frame = innermost_frame(thread);
+  return reader.readable(frame, frame_header_size()) ? frame : nullptr;
+}
+
+const char* skip_internal(const CarefulReader& reader, const char* frame) {
+  while (frame != nullptr && is_internal_frame(frame)) {
+    frame = previous_frame(frame);
+    if (frame != nullptr && !reader.readable(frame, frame_header_size())) return nullptr;
+  }
+  return frame;
+}
+
+bool code_agrees(const CarefulReader& reader, Object* code) {
+  if (!reader.readable_object(code, api.PyCode_Type)) return false;
+  const Ref filename = attribute(code, "co_filename");
+  const Ref name = attribute(code, "co_name");
+  if (code_filename(code) != filename.get() || code_name(code) != name.get()) return false;
+  if (layout.code_varnames == 0) return true;
+  const Ref varnames = attribute(code, "co_varnames");
+  const Ref nlocals = attribute(code, "co_nlocals");
+  return load<Object*>(code, layout.code_varnames) == varnames.get() &&
+         load<int32_t>(code, layout.code_nlocals) == as_integer(nlocals.get(), -1);
+}
+
+bool frame_agrees(const CarefulReader& reader, const char* frame, Object* object) {
+  const Ref code = attribute(object, "f_code");
+  const Ref globals = attribute(object, "f_globals");
+  if (frame_of_object(object) != frame || frame_code(frame) != code.get()) return false;
+  if (!code_agrees(reader, code.get())) return false;
+  if (load<Object*>(frame, layout.frame_globals) != globals.get()) return false;
+  const int line =
+      api.PyCode_Addr2Line(code.get(), instruction_offset(code.get(), frame_instr(frame)));
+  return line == api.PyFrame_GetLineNumber(object);
+}
+
+// A frame object embeds a frame without its locals, so its size tells where they begin.
+bool locals_begin_agrees() {
+  const auto basic_size = load<int64_t>(api.PyFrame_Type, 32);
+  switch (layout.chain) {
+    case FrameChain::kFrameObjects:
+      return basic_size == layout.frame_localsplus + 8;
+    case FrameChain::kCFrame:
+      return basic_size == layout.object_embedded + layout.frame_localsplus;
+    case FrameChain::kCurrent:
+      return layout.frame_localsplus > layout.frame_owner;
+  }
+  return false;
+}
+
+bool chain_agrees(const CarefulReader& reader) {
+  Ref object = Ref::share(api.PyEval_GetFrame());
+  const char* frame = careful_innermost(reader, api.PyGILState_GetThisThreadState());
+  for (int i = 0; i < kFramesCompared; ++i) {
+    frame = skip_internal(reader, frame);
+    if (frame == nullptr || !frame_agrees(reader, frame, object.get())) return false;
+    object = attribute(object.get(), "f_back");
+    frame = previous_frame(frame);
+    const bool last = !object || object.get() == api._Py_NoneStruct;
+    if (frame == nullptr) return last;
+    if (!reader.readable(frame, frame_header_size())) return false;
+    if (last) return skip_internal(reader, frame) == nullptr;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool self_test(std::string* why_not) {
+  const std::string version(api.Py_GetVersion(), std::strcspn(api.Py_GetVersion(), " "));
+  if (api.PyEval_GetFrame() == nullptr) {
+    *why_not = "CPython " + version +
+               " runs no code in the thread of the first op; Python lines are not recorded";
+    return false;
+  }
+  const CarefulReader reader;
+  if (locals_begin_agrees() && chain_agrees(reader) && learn_text_layout()) return true;
+  *why_not =
+      "CPython " + version + "'s frames are not laid out as known; Python lines are not recorded";
+  return false;
+}
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck

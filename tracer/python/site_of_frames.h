@@ -1,0 +1,15 @@
+// site_of_frames.h: the site that a call chain stands for. GIL held.
+#pragma once
+
+#include "tracer/python/frames.h"
+#include "tracer/python/python_sites.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+Site site_of(const Frames& frames);
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck

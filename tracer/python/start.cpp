@@ -1,0 +1,114 @@
+// start(), stop(), and the facts that only Python objects hold.
+#include <unistd.h>
+
+#include <atomic>
+
+#include "tracer/python/frame_walk.h"
+#include "tracer/python/layout.h"
+#include "tracer/python/python_sites.h"
+#include "tracer/python/state.h"
+#include "tracer/python/text.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+namespace {
+
+std::atomic<bool> g_active{false};
+
+std::string* g_version = nullptr;  // never freed: version() may be asked at exit
+std::string* g_folder = nullptr;
+
+std::string working_folder() {
+  char buffer[4096];
+  return getcwd(buffer, sizeof buffer) == nullptr ? std::string() : buffer;
+}
+
+bool start_held(std::string* why_not) {
+  const Interpreter interpreter;
+  if (!interpreter || !self_test(why_not)) return false;
+  learn_paths();
+  const char* version = api.Py_GetVersion();
+  g_version = new std::string(version, std::strcspn(version, " "));
+  g_folder = new std::string(working_folder());
+  start_walking();
+  g_active.store(true, std::memory_order_release);
+  return true;
+}
+
+// One argument as a shell would take it.
+std::string quoted(const std::string& argument) {
+  if (!argument.empty() && argument.find_first_of(" \t\n'\"\\$`*?;&|<>()") == std::string::npos)
+    return argument;
+  std::string out = "'";
+  for (char c : argument) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string command_line() {
+  std::string line;
+  Object* arguments = api.PySys_GetObject("argv");
+  for (std::ptrdiff_t i = 0; i < sequence_size(arguments); ++i) {
+    line += (i == 0 ? "" : " ") + quoted(text_of(sequence_item(arguments, i)));
+  }
+  return line;
+}
+
+// accelerate keeps one state for the process, in a dict that its class shares between all
+// instances.
+std::string accelerate_mixed_precision() {
+  const Ref state = Ref::share(imported_item("accelerate.state", "AcceleratorState"));
+  if (!is_type(state.get())) return std::string();
+  const Ref shared = attribute(state.get(), "_shared_state");
+  return text_of(dict_item(shared.get(), "_mixed_precision"));
+}
+
+}  // namespace
+
+const std::string& first_folder() { return *g_folder; }
+
+bool start(std::string* why_not) {
+  if (active()) return true;
+  try {
+    std::string missing;
+    if (!load_api(&missing)) {
+      if (!missing.empty()) {
+        *why_not = "this CPython does not export " + missing + "; Python lines are not recorded";
+      }
+      return false;
+    }
+    return interpreter_usable() && choose_layout(why_not) && start_held(why_not);
+  } catch (...) {
+    return false;
+  }
+}
+
+bool active() { return g_active.load(std::memory_order_relaxed); }
+
+const char* version() { return g_version == nullptr ? "" : g_version->c_str(); }
+
+std::vector<std::pair<std::string, std::string>> facts() {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!active()) return out;
+  try {
+    const Interpreter interpreter;
+    if (!interpreter) return out;
+    const std::string precision = accelerate_mixed_precision();
+    if (!precision.empty()) out.emplace_back("accelerate.mixed_precision", precision);
+    const std::string command = command_line();
+    if (!command.empty()) out.emplace_back("python.argv", command);
+  } catch (...) {
+  }
+  return out;
+}
+
+void stop() {
+  g_active.store(false, std::memory_order_relaxed);
+  stop_walking();
+  forbid_interpreter();
+}
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck

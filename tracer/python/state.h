@@ -1,0 +1,15 @@
+// state.h: what start() leaves for the other files.
+#pragma once
+
+#include <string>
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+// The working folder when tracing began: relative file names are of that time.
+const std::string& first_folder();
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck
