@@ -123,8 +123,7 @@ class FindingCards {
     html_.line();
     if (call.outcome == Outcome::kRepaired) {
       html_.element("p", "quiet",
-                    "its operands were cast and the run went on: what it computes from here is "
-                    "not valid");
+                    "its operands were cast and the run went on: what it computes is not valid");
     }
   }
 

@@ -100,11 +100,14 @@ class FullFinding {
     }
     say_error(raised(call), call.error);
     if (call.outcome == Outcome::kRepaired) {
-      add("    its operands were cast and the run went on: what it computes from here is not "
-          "valid");
+      add_wrapped("its operands were cast and the run went on: what it computes is not valid");
     } else if (call.outcome == Outcome::kFixed) {
-      add("    a kernel of dtypecheck served it");
+      add_wrapped("a kernel of dtypecheck served it");
     }
+  }
+
+  void add_wrapped(const std::string& text) {
+    for (const std::string& piece : wrap(text, columns_ - 4)) add("    " + piece);
   }
 
   static std::string returned(const OpCall& call) {
@@ -174,10 +177,10 @@ std::string brief_finding(const Report& report, const Finding& finding, Indent i
   if (where.empty()) where = printable(finding.site.module);
   if (finding.count > 1) where += fmt::format(" ×{}", grouped(finding.count));
   const size_t width = text_columns(report) - indent.spaces().size();
-  where = shorten(where, width / 3);
-  const std::string rule = fmt::format("[{}]", shorten(printable(finding.rule), width / 3));
+  where = shorten(where, width / 4);
+  const std::string rule = fmt::format("[{}]", shorten(printable(finding.rule), width / 4));
   const size_t fixed = severity.size() + 2 + 2 + display_width(where) + 2 + display_width(rule);
-  const size_t room = width > fixed + 16 ? width - fixed : 16;
+  const size_t room = std::max(width, fixed + 1) - fixed;
   const std::string message = pad(cut(printable(finding.message), room), room);
   return fmt::format("{}{}: {}  {}  {}", indent.spaces(),
                      paint.severity(finding.severity, severity), message, where, paint.dim(rule));

@@ -16,6 +16,7 @@ using Lines = std::vector<std::string>;
 
 constexpr size_t kMaxRows = 6;
 constexpr size_t kMaxLinks = 32;
+constexpr size_t kMinNoteColumns = 28;  // less room beside a row: the notes go below it
 
 struct Row {
   std::string name, dtype, shape;
@@ -125,12 +126,17 @@ void add_row(const Row& row, const Widths& widths, size_t columns, const Paint& 
   std::string head =
       fmt::format("{}{}  {}  {}", row.odd ? "    > " : "      ", cell(row.name, widths.name),
                   cell(row.dtype, widths.dtype), cell(row.shape, widths.shape));
-  const size_t notes_at = display_width(head) + 2;
-  const Lines notes = pack(row.notes, columns > notes_at + 20 ? columns - notes_at : 20);
-  if (notes.empty()) head.erase(head.find_last_not_of(' ') + 1);
+  const size_t beside = display_width(head) + 2;
+  const bool fits_beside = columns >= beside + kMinNoteColumns;
+  const size_t notes_at = fits_beside ? beside : 10;
+  const Lines notes = pack(row.notes, columns - notes_at);
+  const bool alone = notes.empty() || !fits_beside;
+  if (alone) head.erase(head.find_last_not_of(' ') + 1);
   if (row.odd) head = paint.odd(head);
-  out.push_back(notes.empty() ? head : head + "  " + notes.front());
-  for (size_t i = 1; i < notes.size(); ++i) out.push_back(std::string(notes_at, ' ') + notes[i]);
+  out.push_back(alone ? head : head + "  " + notes.front());
+  for (size_t i = alone ? 0 : 1; i < notes.size(); ++i) {
+    out.push_back(std::string(notes_at, ' ') + notes[i]);
+  }
 }
 
 }  // namespace

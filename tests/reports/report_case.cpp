@@ -1,5 +1,5 @@
-// report_case CASE FORMAT: writes the report of a case, or of "large:SIGNATURES", to standard output,
-// for the checks that are written in Python and for looking at it.
+// report_case CASE FORMAT: writes the report of a case, or of "large:SIGNATURES", to standard
+// output, for the checks that are written in Python and for looking at it.
 #include <iostream>
 
 #include "tests/reports/cases.h"

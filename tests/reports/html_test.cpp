@@ -1,0 +1,66 @@
+// The page: what it says without its script, what it holds of hostile input, how large it gets.
+// check_html.py reads it as a browser's parser does.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "reports/html_writer.h"
+#include "tests/reports/cases.h"
+
+namespace dtypecheck::reports {
+
+using Catch::Matchers::Contains;
+
+static nlohmann::json data_of(const std::string& page) {
+  const std::string begin_mark = "<script type=\"application/json\" id=\"op-calls\">";
+  const size_t begin = page.find(begin_mark) + begin_mark.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+TEST_CASE("no recorded string becomes markup") {
+  const std::string page = written(*load_case("hostile").report, "html");
+  for (const char* raw : {"<script>alert", "<img", "</td></main><!--", "onerror=alert(1)\"", "\x1b",
+                          "\x07", "\xff", "\xe2\x80\xae", "\xe2\x81\xa6", "\xc2\x9b"}) {
+    INFO(raw);
+    CHECK(page.find(raw) == std::string::npos);
+  }
+  CHECK_THAT(page, Contains("&lt;script&gt;alert(3)&lt;/script&gt;"));  // it is there, as text
+  CHECK_THAT(page, Contains("\\u202egnp.exe"));
+}
+
+TEST_CASE("a data block cannot be ended from inside") {
+  HtmlWriter html;
+  html.data_block("d", R"(["</script><!--<script>&"])");
+  CHECK(html.html() == R"(<script type="application/json" id="d">["\u003c/script\u003e)"
+                       R"(\u003c!--\u003cscript\u003e\u0026"]</script>)");
+}
+
+TEST_CASE("verdict and findings need no script") {
+  const std::string page = written(*load_case("half_float_addmm").report, "html");
+  CHECK_THAT(page, Contains("1 error, 0 warnings, 0 notes in 41,312 op calls"));
+  CHECK_THAT(page, Contains("Half input meets a Float weight") && Contains("odd one out") &&
+                       Contains("train.py:1042") && Contains("emb = emb.to(weight_dtype)"));
+}
+
+TEST_CASE("op calls are all in the data, each string once") {
+  const Case made = large_case(20000);
+  const std::string page = written(*made.report, "html");
+  const nlohmann::json data = data_of(page);
+  CHECK(data["rows"].size() == 20000);
+  CHECK(data["rows"][0].size() == data["columns"].size());
+  CHECK(page.size() < 3 << 20);
+}
+
+TEST_CASE("thousands of findings do not make a page that cannot be opened") {
+  Case made = large_case(5000);
+  for (OpCallId id = 1; id <= 5000; ++id) {
+    Finding finding;
+    finding.id = std::to_string(id);
+    finding.call = id;
+    made.report->findings.push_back(finding);
+  }
+  const std::string page = written(*made.report, "html");
+  CHECK(page.size() < 6 << 20);
+  CHECK_THAT(page, Contains("the first 300 of 5,005 findings; --format json has all"));
+}
+
+}  // namespace dtypecheck::reports

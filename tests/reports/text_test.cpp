@@ -1,0 +1,113 @@
+// What the text report does beyond what its goldens show: width, colour, --all, long lists.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "reports/printable.h"
+#include "reports/summary.h"
+#include "reports/words.h"
+#include "tests/reports/cases.h"
+
+namespace dtypecheck::reports {
+
+using Catch::Matchers::Contains;
+
+static std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE("no line is wider than the terminal") {
+  const std::string name = GENERATE(from_range(case_names()));
+  const int columns = GENERATE(60, 80, 100);
+  const Case made = load_case(name);
+  made.report->columns = columns;
+  made.report->all = GENERATE(false, true);
+  for (const std::string& line : lines_of(written(*made.report, "text"))) {
+    INFO(name << " in " << columns << " columns: " << line);
+    CHECK(display_width(line) <= static_cast<size_t>(columns));
+  }
+}
+
+TEST_CASE("a report fits on a screen unless all of it is asked for") {
+  const Case few = load_case("half_float_addmm");
+  CHECK(lines_of(written(*few.report, "text")).size() <= 24);
+  const Case many = load_case("many");
+  const std::string text = written(*many.report, "text");
+  CHECK(lines_of(text).size() <= 30);
+  CHECK_THAT(text, Contains("--all"));
+  many.report->all = true;
+  const std::string all = written(*many.report, "text");
+  CHECK_THAT(all, Contains("in layer 13") && !Contains("--all"));
+  CHECK(lines_of(all).size() > 100);
+}
+
+TEST_CASE("colour comes only when it is asked for, and only ours") {
+  const Case made = load_case(GENERATE(as<std::string>(), "half_float_addmm", "hostile"));
+  const std::string plain = written(*made.report, "text");
+  CHECK(plain.find('\x1b') == std::string::npos);
+  made.report->colour = true;
+  std::string coloured = written(*made.report, "text");
+  CHECK(coloured.find("\x1b[1;31merror\x1b[0m") == 0);
+  for (const char* ours :
+       {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m"}) {
+    for (size_t at; (at = coloured.find(ours)) != std::string::npos;) {
+      coloured.erase(at, std::string(ours).size());
+    }
+  }
+  CHECK(coloured == plain);
+}
+
+TEST_CASE("the odd operand is shown however far back it stands") {
+  const Case made = load_case("many");
+  made.report->all = true;
+  const std::string text = written(*made.report, "text");
+  CHECK_THAT(text, Contains("> self[7]  Float  [4]  h") && Contains("… 12 more operands"));
+}
+
+TEST_CASE("paths below the base folder are relative to it") {
+  const Case made = load_case("clean");
+  made.report->base_folder = "/home/me/project";
+  CHECK(relative_path(*made.report, "/home/me/project/src/train.py") == "src/train.py");
+  CHECK(relative_path(*made.report, "/home/me/project2/train.py") == "/home/me/project2/train.py");
+  CHECK(short_path(*made.report, "/v/lib/python3/site-packages/peft/lora.py") == "peft/lora.py");
+}
+
+TEST_CASE("numbers and words") {
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(999) == "999");
+  CHECK(grouped(1000) == "1,000");
+  CHECK(grouped(18446744073709551615u) == "18,446,744,073,709,551,615");
+  CHECK(counted(1, "process") == "1 process");
+  CHECK(counted(2, "process") == "2 processes");
+  CHECK(counted(0, "error") == "0 errors");
+}
+
+TEST_CASE("nothing recorded is not called clean") {
+  const Run run;
+  const Report report{.run = run};
+  CHECK(written(report, "text") == "no op call was recorded, so there was nothing to judge\n");
+}
+
+TEST_CASE("a killed process is told, a worker of a process that ended is not") {
+  Run run;
+  run.processes = {Process{.pid = 1, .end = EndState::kExited},
+                   Process{.pid = 2, .parent_pid = 1, .end = EndState::kRunning}};
+  const Report report{.run = run};
+  CHECK(caveats(report).empty());
+  run.processes[0].end = EndState::kRunning;
+  CHECK(caveats(report).size() == 1);
+}
+
+TEST_CASE("what is missing makes a report incomplete, what was repaired not valid") {
+  Case made = load_case("clean");
+  CHECK((made.report->complete() && made.report->results_valid()));
+  made.report->left_out = {"a.dtrace: empty"};
+  CHECK_FALSE(made.report->complete());
+  CHECK_FALSE(load_case("partial").report->complete());
+  CHECK_FALSE(load_case("keep_going").report->results_valid());
+}
+
+}  // namespace dtypecheck::reports
