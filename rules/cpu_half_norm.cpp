@@ -3,6 +3,8 @@
 // from means and squares.
 #include <fmt/format.h>
 
+#include <unordered_set>
+
 #include "rules/rule.h"
 #include "rules/run_index.h"
 #include "rules/throws.h"
@@ -15,12 +17,6 @@ const Operand* half_input(const OpCall& call) {
   const Operand& input = call.operands.front();
   const bool is_half = input.dtypes == DtypeSet(Dtype::kHalf) && input.device.type == "cpu";
   return is_half ? &input : nullptr;
-}
-
-// aten::layer_norm runs aten::native_layer_norm: the outer one is what the program called.
-bool is_inside_norm(const RunIndex& index, const OpCall& call) {
-  const OpCall* outer = index.run().call(call.parent);
-  return outer != nullptr && (index.has(*outer, kIsNorm) || outer->outcome == Outcome::kRepaired);
 }
 
 void report_missing(const OpCall& call, const Process& process, const Operand& input,
@@ -49,19 +45,37 @@ void report_cost(const OpCall& call, const Operand& input, Findings& out) {
   finding.fix = "on the CPU use BFloat16, or Float: model.to(dtype=torch.bfloat16)";
 }
 
-void check(const OpCall& call, const Run& run, Findings& out) {
-  const RunIndex& index = out.index();
-  if (!index.has(call, kIsNorm)) return;
-  const Operand* input = half_input(call);
-  if (input == nullptr) return;
-  if (was_refused(call)) {
-    const auto missing = missing_kernel(call.error);
-    if (missing && missing->dtype == Dtype::kHalf) {
-      report_missing(call, run.process_of(call), *input, out);
-    }
-    return;
+// aten::layer_norm runs aten::native_layer_norm: one norm, told of the inner one that has the
+// kernel.
+std::unordered_set<OpCallId> composites(const Run& run, const RunIndex& index) {
+  std::unordered_set<OpCallId> around;
+  for (const OpCall& call : run.calls) {
+    if (index.has(call, kIsNorm)) around.insert(call.parent);
   }
-  if (!is_inside_norm(index, call)) report_cost(call, *input, out);
+  return around;
+}
+
+bool is_in_repaired(const OpCall& call, const Run& run) {
+  const OpCall* outer = run.call(call.parent);
+  return outer != nullptr && outer->outcome == Outcome::kRepaired;
+}
+
+void check_norm(const OpCall& call, const Run& run, Findings& out) {
+  const Operand* input = half_input(call);
+  if (input == nullptr || is_in_repaired(call, run)) return;
+  if (!was_refused(call)) return report_cost(call, *input, out);
+  const auto missing = missing_kernel(call.error);
+  if (missing && missing->dtype == Dtype::kHalf)
+    report_missing(call, run.process_of(call), *input, out);
+}
+
+void check_run(const Run& run, Findings& out) {
+  const RunIndex& index = out.index();
+  const std::unordered_set<OpCallId> around = composites(run, index);
+  for (const OpCall& call : run.calls) {
+    if (!index.has(call, kIsNorm) || !index.is_judged(call) || around.contains(call.id)) continue;
+    check_norm(call, run, out);
+  }
 }
 
 }  // namespace
@@ -75,7 +89,7 @@ const Rule cpu_half_norm = {
              "LibTorch 1.13 has no CPU kernel for it and raises. Later versions have one, but Half "
              "is the slowest dtype on most CPUs.",
          .fix = "On the CPU keep norms, or the whole model, in Float or BFloat16."},
-    .check = check,
+    .check_run = check_run,
     .example = R"(
 process libtorch=1.13.1
 op aten::native_layer_norm input=Half[2,77,768] weight=Half[768] bias=Half[768] raised "\"LayerNormKernelImpl\" not implemented for 'Half'" at train.py:12 in text_encoder.layer_norm1 (LayerNorm) phase forward

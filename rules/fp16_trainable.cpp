@@ -32,7 +32,8 @@ bool is_scaler_refusal(const OpCall& call) {
 void note_parameters(const RunIndex& index, const OpCall& call, Trained& trained) {
   const Operand* first = index.stepped_parameter(call, Dtype::kHalf);
   if (first == nullptr) return;
-  if (trained.step == nullptr) {
+  const bool is_decay = trained.step != nullptr && index.has(*trained.step, kScales);
+  if (trained.step == nullptr || (is_decay && !index.has(call, kScales))) {
     trained.step = &call;
     trained.first = first;
   }

@@ -17,6 +17,12 @@ struct Stepped {
   const Operand* parameter = nullptr;
 };
 
+// The step itself says more than the weight decay that often comes before it.
+bool is_better(const RunIndex& index, const OpCall& call, const Stepped& than) {
+  if (than.first == nullptr) return true;
+  return index.has(*than.first, kScales) && !index.has(call, kScales);
+}
+
 // Kahan summation reads the parameter back after the step, to keep what the rounding took.
 bool compensates(const RunIndex& index, const OpCall& call) {
   if (!index.has(call, kIsSubtraction) || call.site.phase != Phase::kOptimizer) return false;
@@ -59,9 +65,9 @@ void check_run(const Run& run, Findings& out) {
     if (!index.is_judged(call)) continue;
     if (compensates(index, call)) compensated.insert(call.process);
     const Operand* parameter = index.stepped_parameter(call, kLowPrecision);
-    if (parameter != nullptr) {
-      stepped.try_emplace({call.process, *parameter->dtypes.single()}, Stepped{&call, parameter});
-    }
+    if (parameter == nullptr) continue;
+    Stepped& first = stepped[{call.process, *parameter->dtypes.single()}];
+    if (is_better(index, call, first)) first = {&call, parameter};
   }
   for (const auto& [key, first] : stepped) {
     if (!compensated.contains(key.first)) report(key.second, first, out);

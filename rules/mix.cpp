@@ -77,13 +77,28 @@ const Side* first_of(const Sides& sides, const auto& accept) {
   return side == sides.end() ? nullptr : &*side;
 }
 
-// Almost all other parameters around have the input's dtype: it is this one that was left behind.
+// Most other parameters around have the input's dtype: it is this one that was left behind.
 bool is_left_behind(const RunIndex& index, const OpCall& call, const Side& parameter, Dtype input) {
-  if (parameter.parameter.empty()) return false;
   std::map<Dtype, size_t> around = index.parameter_dtypes(call.process, parameter.parameter);
-  const size_t same = around[parameter.dtype];
-  const size_t other = around[input];
-  return other >= 4 && other >= 9 * same;
+  return around[input] >= 4 && around[input] >= 2 * around[parameter.dtype];
+}
+
+// The input's dtype comes down from another parameter of the same model: its embedding's table.
+bool is_models_own_dtype(const Side& parameter, const DtypeSource& input) {
+  return input.parameter != nullptr && !parameter.parameter.empty() &&
+         root_module(input.parameter->parameter) == root_module(parameter.parameter);
+}
+
+// A dtype that was mixed in on the way is odd whatever it meets. Else it is one against one, or an
+// input against a layer whose parameters agree.
+bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& sides,
+                      const Side& parameter, const Side& input) {
+  const DtypeSource source = dtype_source(index, *input.operand);
+  if (source.promotion != nullptr) return false;
+  if (is_left_behind(index, call, parameter, input.dtype)) return true;
+  const auto parameters = std::count_if(sides.begin(), sides.end(),
+                                        [](const Side& side) { return side.is_parameter(); });
+  return parameters == 1 && is_models_own_dtype(parameter, source);
 }
 
 std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall& call,
@@ -98,10 +113,7 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
   const Side* input = first_of(
       sides, [&](const Side& s) { return !s.is_parameter() && s.dtype != parameter->dtype; });
   if (!agree || input == nullptr) return std::nullopt;
-  const bool was_promoted = dtype_source(index, *input->operand).promotion != nullptr;
-  if (!was_promoted && is_left_behind(index, call, *parameter, input->dtype)) {
-    return Mix{*parameter, *input};
-  }
+  if (is_parameter_odd(index, call, sides, *parameter, *input)) return Mix{*parameter, *input};
   return Mix{*input, *parameter};
 }
 

@@ -40,6 +40,7 @@ constexpr Traits kTable[] = {
      "add sub mul div addcmul addcdiv lerp _fused_adam _fused_adamw _fused_sgd _fused_adagrad"},
     {kDivides, "div true_divide divide addcdiv reciprocal"},
     {kIsSubtraction, "sub subtract rsub"},
+    {kScales, "mul div"},
     {kAddsScalar, "add sub rsub clamp_min maximum"},
     {kIsFactory,
      "empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize "

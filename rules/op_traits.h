@@ -33,6 +33,7 @@ enum OpTrait : uint32_t {
   kIsBackward = 1u << 12,
   kScalesGradients = 1u << 13,  // a GradScaler's own ops
   kIsSubtraction = 1u << 14,
+  kScales = 1u << 15,  // multiplies or divides: weight decay, when it writes a parameter
 };
 uint32_t op_traits(std::string_view op);
 

@@ -17,6 +17,12 @@ const Operand* giver_of(const OpCall& call, DtypeSet dtypes) {
   return parameter;
 }
 
+// A cast to the dtype that the tensor had already (to another device, say) made nothing.
+bool changes_dtype(const RunIndex& index, const OpCall& call, DtypeSet dtypes) {
+  return index.has(call, kCasts) && !call.operands.empty() &&
+         call.operands.front().dtypes != dtypes;
+}
+
 }  // namespace
 
 DtypeSource dtype_source(const RunIndex& index, const Operand& operand) {
@@ -26,7 +32,7 @@ DtypeSource dtype_source(const RunIndex& index, const Operand& operand) {
     const OpCall* call = index.run().call(current->origin);
     if (call == nullptr) break;
     const Operand* giver = giver_of(*call, operand.dtypes);
-    if (giver == nullptr || index.has(*call, kCasts)) {
+    if (giver == nullptr || changes_dtype(index, *call, operand.dtypes)) {
       source.maker = call;
       return source;
     }

@@ -28,7 +28,8 @@ std::string root_of(const std::string& parameter) {
 }  // namespace
 
 bool is_parameter(const Operand& operand) {
-  return !operand.parameter.empty() && !operand.name.starts_with("grad");
+  return !operand.parameter.empty() && !operand.name.starts_with("grad") &&
+         !operand.name.ends_with(".grad");
 }
 
 RunIndex::RunIndex(const Run& run) : run_(run) {
@@ -107,19 +108,14 @@ bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) 
   return op_errors_.contains({process, message});
 }
 
-// In a C++ program nothing marks the optimizer; there a leaf that wants a gradient can only be
-// written under no_grad, and after the first backward pass that is the step. Initialisation comes
-// before it.
 const Operand* RunIndex::stepped_parameter(const OpCall& call, DtypeSet dtypes) const {
   if (!has(call, kUpdates) || call.outcome == Outcome::kThrew) return nullptr;
-  const bool steps = call.site.phase == Phase::kOptimizer ||
-                     (call.site.phase == Phase::kUnknown && call.last_step >= 1);
-  if (!steps) return nullptr;
-  const auto stepped =
-      std::find_if(call.operands.begin(), call.operands.end(), [&](const Operand& o) {
-        const bool is_self = o.name == "self" || o.name.starts_with("self[");
-        return is_self && o.is_leaf && o.requires_grad && o.dtypes.within(dtypes);
-      });
+  if (call.site.phase != Phase::kOptimizer) return nullptr;
+  const auto is_stepped = [&](const Operand& o) {
+    const bool is_self = o.name == "self" || o.name.starts_with("self[");
+    return is_self && o.is_leaf && o.requires_grad && o.dtypes.within(dtypes);
+  };
+  const auto stepped = std::find_if(call.operands.begin(), call.operands.end(), is_stepped);
   return stepped == call.operands.end() ? nullptr : &*stepped;
 }
 

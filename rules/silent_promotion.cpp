@@ -65,48 +65,89 @@ bool writes_operand(const OpCall& call) {
                      [](const Operand& operand) { return operand.is_written; });
 }
 
-// Outside of autocast, called by the program itself, in a phase where the program and not torch
-// decides about dtypes.
-bool is_candidate(const RunIndex& index, const OpCall& call) {
+bool is_in_autocast(const OpCall& call) {
   const AutocastState& autocast = call.autocast;
+  const std::string device = call.operands.empty() ? "cpu" : call.operands.front().device.type;
+  return autocast.is_wrapper || autocast.is_inner || autocast.region_for(device) != nullptr;
+}
+
+// Called by the program itself, in a phase where the program and not torch decides about dtypes.
+bool is_called_by_program(const OpCall& call) {
   const Phase phase = call.site.phase;
-  return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
-         !call.in_compiled_region && autocast.enabled.empty() && !autocast.is_wrapper &&
-         !autocast.is_inner && phase != Phase::kBackward && phase != Phase::kOptimizer &&
-         index.is_judged(call) && !writes_operand(call);
+  return call.parent == kNoOpCall && !call.in_compiled_region && phase != Phase::kBackward &&
+         phase != Phase::kOptimizer;
 }
 
-bool casts_to(const OpCall& call, const Operand& low) {
-  if (call.op.find("copy_") != std::string::npos && !call.operands.empty() &&
-      call.operands.front().dtypes == low.dtypes) {
-    return true;
-  }
-  return !call.results.empty() && call.results.front().dtypes == low.dtypes;
+bool is_candidate(const RunIndex& index, const OpCall& call) {
+  return call.outcome == Outcome::kReturned && index.is_judged(call) && !writes_operand(call);
 }
 
-// All that became of the result satisfies `accept`, looked at through views.
-template <typename Accept>
-bool all_consumers(const RunIndex& index, const OpCall& call, const Accept& accept, int depth = 0) {
-  const auto consumers = index.consumers(call);
-  return !consumers.empty() && std::all_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
-    const OpCall& consumer = index.run().calls[id - 1];
-    if (accept(consumer)) return true;
-    return depth < 3 && index.has(consumer, kIsView) &&
-           all_consumers(index, consumer, accept, depth + 1);
-  });
+bool casts_to(const OpCall& call, DtypeSet low) {
+  if (call.autocast.is_wrapper) return true;
+  const bool is_low = !call.results.empty() && call.results.front().dtypes == low;
+  const bool writes_low =
+      call.short_op() == "copy_" && !call.operands.empty() && call.operands.front().dtypes == low;
+  return is_low || writes_low;
 }
 
-bool is_cast_back(const RunIndex& index, const OpCall& call, const Operand& low) {
-  return all_consumers(index, call, [&](const OpCall& consumer) {
-    return index.has(consumer, kCasts) && casts_to(consumer, low);
-  });
-}
+bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
 
 bool ends_in_loss(const RunIndex& index, const OpCall& call) {
-  return all_consumers(index, call, [&](const OpCall& consumer) {
-    return index.has(consumer, kIsLoss) || index.has(consumer, kReduces);
-  });
+  bool any = false;
+  for (const OpCallId id : index.consumers(call)) {
+    const OpCall& consumer = index.run().calls[id - 1];
+    if (is_backward(consumer)) continue;
+    if (!index.has(consumer, kIsLoss) && !index.has(consumer, kReduces)) return false;
+    any = true;
+  }
+  return any;
 }
+
+// A deliberate upcast: T5's residual stream is Float, and its norms bring all that leaves it back
+// to Half. True when every way that the result takes ends in a cast to the low dtype.
+class CastBack {
+ public:
+  explicit CastBack(const RunIndex& index) : index_(index) {}
+
+  bool holds(const OpCall& call, DtypeSet low) {
+    if (contained_.contains(call.id)) return true;
+    std::vector<OpCallId> reached = {call.id};
+    std::unordered_set<OpCallId> seen = {call.id};
+    bool any_cast = false;
+    for (size_t next = 0; next < reached.size(); ++next) {
+      if (reached.size() > kMaxReached || !follow(reached[next], low, reached, seen, any_cast))
+        return false;
+    }
+    if (any_cast) contained_.insert(seen.begin(), seen.end());
+    return any_cast;
+  }
+
+ private:
+  static constexpr size_t kMaxReached = 2000;
+
+  // False when a use of the result is neither wide arithmetic nor a cast back.
+  bool follow(OpCallId from, DtypeSet low, std::vector<OpCallId>& reached,
+              std::unordered_set<OpCallId>& seen, bool& any_cast) const {
+    const Run& run = index_.run();
+    bool any_use = false;
+    for (const OpCallId id : index_.consumers(run.calls[from - 1])) {
+      const OpCall& consumer = run.calls[id - 1];
+      if (is_backward(consumer)) continue;
+      any_use = true;
+      if (casts_to(consumer, low)) {
+        any_cast = true;
+      } else if (consumer.outcome != Outcome::kReturned || consumer.results.empty()) {
+        return false;
+      } else if (consumer.results.front().is_floating() && seen.insert(id).second) {
+        reached.push_back(id);
+      }
+    }
+    return any_use;
+  }
+
+  const RunIndex& index_;
+  std::unordered_set<OpCallId> contained_;
+};
 
 // Double in what prepares data is how NumPy works.
 bool is_data_preparation(const OpCall& call, const Promotion& promotion) {
@@ -116,7 +157,8 @@ bool is_data_preparation(const OpCall& call, const Promotion& promotion) {
 
 class Promotions {
  public:
-  Promotions(const Run& run, Findings& out) : run_(run), index_(out.index()), out_(out) {
+  Promotions(const Run& run, Findings& out)
+      : run_(run), index_(out.index()), out_(out), cast_back_(index_) {
     find_what_led_to_refusals();
   }
 
@@ -143,13 +185,14 @@ class Promotions {
     }
   }
 
-  bool is_promotion(const OpCall& call) const {
+  bool is_promotion(const OpCall& call) {
     if (!index_.has(call, kPromotes) || !is_candidate(index_, call)) return false;
     const Promotion found = promotion_of(call);
     if (found.low == nullptr || found.wide == nullptr) return false;
     if (led_to_refusal_.contains(call.id)) return true;
-    return is_substantial(*found.low, call) && !is_data_preparation(call, found) &&
-           !is_cast_back(index_, call, *found.low) && !ends_in_loss(index_, call);
+    return is_called_by_program(call) && !is_in_autocast(call) &&
+           is_substantial(*found.low, call) && !is_data_preparation(call, found) &&
+           !ends_in_loss(index_, call) && !cast_back_.holds(call, found.low->dtypes);
   }
 
   // The earlier promotion that made a wide operand of this call wide. The result inherits it.
@@ -225,12 +268,14 @@ class Promotions {
     const bool wants_gradient =
         std::any_of(call.operands.begin(), call.operands.end(),
                     [](const Operand& operand) { return operand.requires_grad; });
-    return wants_gradient && is_candidate(index_, call);
+    return wants_gradient && is_candidate(index_, call) && is_called_by_program(call) &&
+           !is_in_autocast(call);
   }
 
   const Run& run_;
   const RunIndex& index_;
   Findings& out_;
+  CastBack cast_back_;
   std::unordered_map<OpCallId, OpCallId> cause_;  // call whose wide result goes back to a promotion
   std::unordered_set<OpCallId> led_to_refusal_;
   std::unordered_map<std::string, OpCallId> at_line_;
