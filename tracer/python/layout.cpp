@@ -33,12 +33,15 @@ bool refuse(const Version& v, const std::string& reason, std::string* why_not) {
   return false;
 }
 
-bool read_published(const Version& v, std::string* why_not) {
-  const PublishedIndices* at = nullptr;
+const PublishedIndices* published_indices(const Version& v) {
   for (const PublishedIndices& known : kPublished) {
-    if (known.minor == v.minor) at = &known;
+    if (known.minor == v.minor) return &known;
   }
-  if (at == nullptr) return refuse(v, "is newer than this build knows", why_not);
+  return nullptr;
+}
+
+bool read_published(const Version& v, std::string* why_not) {
+  const PublishedIndices* at = published_indices(v);
   if (api.runtime == nullptr || std::memcmp(api.runtime, kPublishedCookie, 8) != 0) {
     return refuse(v, "does not publish where its frames lie", why_not);
   }
@@ -74,12 +77,20 @@ bool read_published(const Version& v, std::string* why_not) {
 
 }  // namespace
 
-bool choose_layout(std::string* why_not) {
-  static_assert(sizeof(void*) == 8, "the offsets are those of 64-bit builds");
+bool is_known_version(std::string* why_not) {
   const Version v = running_version();
   if (v.major != 3) return refuse(v, "is not a CPython 3", why_not);
   if (v.minor < 8) return refuse(v, "is older than 3.8", why_not);
   if (v.minor < 13 && !v.released) return refuse(v, "is a preview release", why_not);
+  if (v.minor >= 13 && published_indices(v) == nullptr) {
+    return refuse(v, "is newer than this build knows", why_not);
+  }
+  return true;
+}
+
+bool choose_layout(std::string* why_not) {
+  static_assert(sizeof(void*) == 8, "the offsets are those of 64-bit builds");
+  const Version v = running_version();
   switch (v.minor) {
     case 8:
       return layout = kLayout38, true;

@@ -12,8 +12,9 @@ namespace python {
 
 extern Layout layout;
 
-// Sets `layout` for the CPython that load_api() found; false with one line in why_not when it is
-// not known.
+// False with one line in why_not when the CPython at hand is of no version that has a table.
+bool is_known_version(std::string* why_not);
+// Sets `layout`. After load_api().
 bool choose_layout(std::string* why_not);
 
 // Compares what is read through `layout` with what CPython itself says of the calling thread's

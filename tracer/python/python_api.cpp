@@ -1,6 +1,8 @@
 #include "tracer/python/python_api.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -43,11 +45,23 @@ void enable_collector() {
   }
 }
 
+// A thread that waits for the GIL while the interpreter goes away is ended by CPython (before 3.14)
+// through pthread_exit(), which unwinds the stack. LibTorch's frames above us would turn that into
+// an abort, so the thread stays here until the process ends, as it does in CPython 3.14.
+int take_gil() {
+  try {
+    return api.PyGILState_Ensure();
+  } catch (abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+}
+
 }  // namespace
+
+bool find_python() { return find("Py_GetVersion", &api.Py_GetVersion); }
 
 bool load_api(std::string* missing) {
   Api found;
-  if (!find("Py_GetVersion", &found.Py_GetVersion)) return false;
 #define DTYPECHECK_FIND(result, name, arguments) \
   if (!find(#name, &found.name)) return *missing = #name, false;
   DTYPECHECK_PYTHON_FUNCTIONS(DTYPECHECK_FIND)
@@ -131,7 +145,7 @@ void forbid_interpreter() { g_forbidden.store(true, std::memory_order_relaxed); 
 
 Interpreter::Interpreter() {
   if (!interpreter_usable()) return;
-  state_ = api.PyGILState_Ensure();
+  state_ = take_gil();
   held_ = true;
   api.PyErr_Fetch(&error_[0], &error_[1], &error_[2]);
   collector_was_on_ = disable_collector();

@@ -87,8 +87,9 @@ struct Api {
 };
 extern Api api;
 
-// False when the process has no CPython; `missing` then stays empty, or names the symbol that a
-// CPython lacks.
+// False when the process has no CPython. Only Py_GetVersion may be called after it.
+bool find_python();
+// False, and the symbol's name, when this CPython lacks one.
 bool load_api(std::string* missing);
 
 template <typename T>

@@ -71,11 +71,10 @@ const std::string& first_folder() { return *g_folder; }
 bool start(std::string* why_not) {
   if (active()) return true;
   try {
+    if (!find_python() || !is_known_version(why_not)) return false;
     std::string missing;
     if (!load_api(&missing)) {
-      if (!missing.empty()) {
-        *why_not = "this CPython does not export " + missing + "; Python lines are not recorded";
-      }
+      *why_not = "this CPython does not export " + missing + "; Python lines are not recorded";
       return false;
     }
     return interpreter_usable() && choose_layout(why_not) && start_held(why_not);

@@ -1,0 +1,39 @@
+"""The driver library, from Python."""
+import ctypes
+import json
+import os
+
+_PATH = os.environ["DRIVER"]
+_ROOM = 1 << 20
+
+
+class Driver:
+    def __init__(self, loader):
+        self._library = loader(_PATH)
+        self._library.dc_parameter.argtypes = [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t]
+
+    def ask(self, name, *arguments):
+        buffer = ctypes.create_string_buffer(_ROOM)
+        getattr(self._library, name)(*arguments, buffer, ctypes.c_size_t(_ROOM))
+        return json.loads(buffer.value.decode("utf-8", "replace"))
+
+    def time(self, rounds):
+        top, walk = ctypes.c_double(), ctypes.c_double()
+        self._library.dc_time(rounds, ctypes.byref(top), ctypes.byref(walk))
+        return top.value, walk.value
+
+
+released = Driver(ctypes.CDLL)  # the GIL is released around a call
+held = Driver(ctypes.PyDLL)
+
+
+def start():
+    return released.ask("dc_start")
+
+
+def site():
+    return released.ask("dc_site")
+
+
+def walk():
+    return released.ask("dc_walk")
