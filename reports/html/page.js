@@ -40,11 +40,11 @@
                                 matchers.every((matches) => matches(row)));
   }
 
+  const collator = new Intl.Collator('en', {numeric: true});  // layer.2 before layer.10
+
   function compare(a, b) {
     if (state.sort === 'count') return countOf(a) - countOf(b);
-    const left = textOf(a, state.sort);
-    const right = textOf(b, state.sort);
-    return left < right ? -1 : left > right ? 1 : 0;
+    return collator.compare(textOf(a, state.sort), textOf(b, state.sort));
   }
 
   function sorted(found) {
