@@ -1,0 +1,160 @@
+// dtypecheck build-hook: the tracer's stage 2 for one LibTorch, from what was built ahead or from
+// its sources. Stage 1 calls it in the middle of a traced program (tracer/protocol.md), in several
+// processes at once.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/hook_compiler.h"
+#include "cli/install_paths.h"
+#include "cli/libtorch_info.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::cli {
+
+struct BuildHookCommand {
+  std::string libtorch, output;
+  bool force = false;
+};
+
+static constexpr std::chrono::seconds kLongestWait{120};
+// A compile error would come again at each process of a run; it is believed for so long.
+static constexpr std::chrono::minutes kFailureStays{10};
+
+// Held by the process that builds; the system lets go of it when that process dies.
+class BuildLock {
+ public:
+  explicit BuildLock(const std::string& output) {
+    const std::string path = output + ".lock";
+    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd_ < 0)
+      throw InputError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+    const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+    while (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        ::close(fd_);
+        throw InputError(fmt::format(
+            "{}: another process has been building it for {} s; try again when it is done", output,
+            kLongestWait.count()));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  ~BuildLock() { ::close(fd_); }
+  BuildLock(const BuildLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+static bool failed_lately(const std::string& output) {
+  std::error_code none;
+  const auto written = fs::last_write_time(output + ".log", none);
+  return !none && fs::file_time_type::clock::now() - written < kFailureStays;
+}
+
+// One build serves all patch releases of a minor version.
+static const PrebuiltHook* find_prebuilt(const std::vector<PrebuiltHook>& hooks,
+                                         const LibTorchInfo& libtorch) {
+  for (const PrebuiltHook& hook : hooks) {
+    const Version version = parse_version(hook.libtorch_version, "hooks.txt");
+    if (version.same_minor(libtorch.version) && hook.cxx11_abi == libtorch.cxx11_abi) return &hook;
+  }
+  return nullptr;
+}
+
+static void link_prebuilt(const PrebuiltHook& hook, const std::string& output) {
+  const std::string unfinished = fmt::format("{}.new.{}", output, ::getpid());
+  std::error_code error;
+  fs::create_symlink(hook.path, unfinished, error);
+  if (!error) fs::rename(unfinished, output, error);
+  if (error) throw InputError(fmt::format("{}: cannot be written: {}", output, error.message()));
+}
+
+static HookSources sources_or_throw(const LibTorchInfo& libtorch) {
+  const auto sources = hook_sources();
+  if (sources) return *sources;
+  throw InputError(fmt::format(
+      "no tracer was built ahead for LibTorch {} with C++ ABI {}, and its sources are not "
+      "installed; install dtypecheck again, with share/dtypecheck",
+      libtorch.version.to_string(), libtorch.cxx11_abi));
+}
+
+static int build(const BuildHookCommand& command) {
+  const LibTorchInfo libtorch = inspect_libtorch(command.libtorch);
+  const BuildLock lock(command.output);
+  if (!command.force && fs::exists(command.output)) return kClean;  // another process was faster
+  const std::vector<PrebuiltHook> prebuilt = prebuilt_hooks();
+  if (const PrebuiltHook* hook = find_prebuilt(prebuilt, libtorch)) {
+    link_prebuilt(*hook, command.output);
+    return kClean;
+  }
+  if (!command.force && failed_lately(command.output)) {
+    throw InputError(fmt::format(
+        "the tracer for LibTorch {} could not be compiled before; see {}.log, and try again with "
+        "dtypecheck build-hook --force",
+        libtorch.version.to_string(), command.output));
+  }
+  compile_hook(libtorch, sources_or_throw(libtorch), command.output);
+  return kClean;
+}
+
+// Called by stage 1, the reason belongs to the notes of the process that asks; it adds to them that
+// it runs untraced.
+static void leave_note(const std::string& reason) {
+  const char* folder = std::getenv("DTYPECHECK_RUN");
+  if (!folder) return;
+  const std::string path = fmt::format("{}/untraced.{}.txt", folder, ::getppid());
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  const std::string line = printable(reason) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
+  ::close(fd);
+}
+
+static int run(const BuildHookCommand& command) {
+  try {
+    return build(command);
+  } catch (const InputError& error) {
+    leave_note(error.what());
+    throw;
+  }
+}
+
+static std::function<int()> set_up(CLI::App& app) {
+  auto command = std::make_shared<BuildHookCommand>();
+  app.add_option("--libtorch", command->libtorch, "the libtorch_cpu.so that programs load")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("-o,--output", command->output, "where the tracer for it goes")
+      ->type_name("FILE")
+      ->required();
+  app.add_flag("--force", command->force, "build it even when it is there, or failed lately");
+  return [command] { return run(*command); };
+}
+
+extern const Command build_hook_command = {
+    .name = "build-hook",
+    .summary = "make the tracer for a LibTorch that none was built for; trace does so by itself",
+    .arguments = "[OPTIONS] --libtorch FILE -o FILE",
+    .examples =
+        "  dtypecheck build-hook --libtorch "
+        ".venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so -o hook.so\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli

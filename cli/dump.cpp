@@ -1,0 +1,58 @@
+// dtypecheck dump: traces as text that tests and people read, or as one JSON object an op call.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/op_call_json.h"
+#include "cli/output.h"
+#include "cli/recorded_run.h"
+#include "cli/terminal.h"
+#include "core/trace_text.h"
+
+namespace dtypecheck::cli {
+
+struct DumpCommand {
+  std::vector<std::string> inputs;
+  std::string format = "text";
+};
+
+static void write_json_lines(const Run& run, std::ostream& out) {
+  for (const OpCall& call : run.calls) out << op_call_json(call, run) << '\n';
+}
+
+static int run(const DumpCommand& command) {
+  const RecordedRun recorded = read_recorded_run(command.inputs);
+  for (const std::string& remark : recorded.remarks) say(remark);
+  Output output = open_output("");
+  if (command.format == "jsonl") {
+    write_json_lines(recorded.run, output.stream());
+  } else {
+    output.stream() << to_text(recorded.run);
+  }
+  output.finish();
+  return kClean;
+}
+
+static std::function<int()> set_up(CLI::App& app) {
+  auto command = std::make_shared<DumpCommand>();
+  app.add_option("INPUT", command->inputs, "*.dtrace files, run folders or *.trace text")
+      ->type_name("")
+      ->required();
+  add_choice(app, "--format", command->format, {"text", "jsonl"},
+             "jsonl has one op call a line; default: text");
+  return [command] { return run(*command); };
+}
+
+extern const Command dump_command = {
+    .name = "dump",
+    .summary = "write a trace as text or as JSON lines",
+    .arguments = "[OPTIONS] INPUT...",
+    .examples =
+        "  dtypecheck dump run.trace\n"
+        "  dtypecheck dump dtypecheck-runs/* --format jsonl\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli

@@ -1,0 +1,51 @@
+// dtypecheck report: reads traces, judges them, writes what it finds.
+#include <unistd.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/judged_report.h"
+#include "cli/recorded_run.h"
+#include "cli/run_folder.h"
+
+namespace dtypecheck::cli {
+
+struct ReportCommand {
+  std::vector<std::string> inputs;
+  ReportOptions report{.fail_on = "warning"};
+};
+
+static int run(const ReportCommand& command) {
+  const auto inputs = command.inputs.empty() ? std::vector{newest_run_folder()} : command.inputs;
+  const RecordedRun recorded = read_recorded_run(inputs);
+  reports::Report report = judged_report(recorded, command.report);
+  Output output = open_output(command.report.output);
+  write_report(report, command.report.format, output, STDOUT_FILENO);
+  return any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
+}
+
+static std::function<int()> set_up(CLI::App& app) {
+  auto command = std::make_shared<ReportCommand>();
+  app.add_option("INPUT", command->inputs,
+                 "run folders, *.dtrace files or *.trace text; default: the newest run in "
+                 "./dtypecheck-runs")
+      ->type_name("");
+  add_report_options(app, command->report, "file for the findings; default: standard output",
+                     "exit with 1 on findings of this severity or above; default: warning");
+  add_suppression_options(app, command->report);
+  return [command] { return run(*command); };
+}
+
+extern const Command report_command = {
+    .name = "report",
+    .summary = "judge a recorded run and write what was found",
+    .arguments = "[OPTIONS] [INPUT...]",
+    .examples =
+        "  dtypecheck report\n"
+        "  dtypecheck report dtypecheck-runs/* --format html -o report.html\n"
+        "  dtypecheck report run.trace --fail-on error\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli

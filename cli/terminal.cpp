@@ -1,0 +1,48 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace dtypecheck::cli {
+
+void say(std::string_view line) {
+  const std::string text = fmt::format("dtypecheck: {}\n", printable(line));
+  // In one write, so that the lines of several processes do not mix.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = byte == '\n' || byte == '\t' ? ' ' : '?';
+  }
+  return out;
+}
+
+bool wants_colour(int fd) {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color && *no_color) return false;
+  const char* term = std::getenv("TERM");
+  return ::isatty(fd) && term && std::string_view(term) != "dumb";
+}
+
+std::string wrapped(std::string_view text, size_t indent, size_t width) {
+  std::istringstream words{std::string(text)};
+  const std::string margin(indent, ' ');
+  std::string out, line, word;
+  while (words >> word) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > width) {
+      out += margin + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line.empty() ? out : out + margin + line + "\n";
+}
+
+}  // namespace dtypecheck::cli

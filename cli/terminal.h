@@ -1,0 +1,23 @@
+// terminal.h: what is said to people. Findings go through output.h; everything else is a line on
+// stderr.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dtypecheck::cli {
+
+// One line on stderr, prefixed "dtypecheck: ".
+void say(std::string_view line);
+
+// The text with control characters (terminal escapes, line ends) replaced: names and messages come
+// from untrusted files.
+std::string printable(std::string_view text);
+
+// Colour is for terminals, unless NO_COLOR is set to something or the terminal cannot show any.
+bool wants_colour(int fd);
+
+// The text broken into lines of at most `width` columns, each after `indent` spaces.
+std::string wrapped(std::string_view text, size_t indent, size_t width = 88);
+
+}  // namespace dtypecheck::cli

@@ -1,0 +1,199 @@
+// dtypecheck trace: runs a program with the tracer in it, and reports what was found once it has
+// ended.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "cli/child.h"
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/hook_cache.h"
+#include "cli/install_paths.h"
+#include "cli/judged_report.h"
+#include "cli/program.h"
+#include "cli/recorded_run.h"
+#include "cli/run_folder.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::cli {
+
+struct TraceCommand {
+  std::vector<std::string> program;
+  std::string out;
+  bool steady = false;
+  bool check_values = false;
+  bool no_report = false;
+  ReportOptions report;
+};
+
+// LD_PRELOAD is split at spaces and colons, with no way to escape them: such a path is taken by a
+// link without.
+static std::string preloadable(const std::string& library, const std::string& link_folder) {
+  const auto splits = [](const std::string& path) {
+    return path.find_first_of(": ") != std::string::npos;
+  };
+  if (!splits(library)) return library;
+  const std::string link = fmt::format("{}/libdtypecheck_preload.so", link_folder);
+  std::error_code error;
+  fs::remove(link, error);
+  fs::create_symlink(library, link, error);
+  if (!error && !splits(link)) return link;
+  throw InputError(
+      fmt::format("{}: LD_PRELOAD takes no path with a space or a colon; install dtypecheck "
+                  "elsewhere, or set XDG_CACHE_HOME",
+                  library));
+}
+
+// tracer/protocol.md
+static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder) {
+  std::string why_no_cache;
+  const std::string hooks = hook_cache(folder.path(), &why_no_cache);
+  if (!why_no_cache.empty())
+    say(fmt::format("{}; this run keeps its tracer in {}", why_no_cache, hooks));
+  const std::string preload = preloadable(preload_library(), hooks);
+  const char* before = std::getenv("LD_PRELOAD");
+  std::vector<std::string> options;
+  if (command.steady) options.push_back("steady");
+  if (command.check_values) options.push_back("check-values");
+
+  Environment environment = current_environment();
+  set_variable(environment, "LD_PRELOAD", before && *before ? preload + ":" + before : preload);
+  set_variable(environment, "DTYPECHECK_RUN", folder.path());
+  set_variable(environment, "DTYPECHECK_HOOKS", hooks);
+  set_variable(environment, "DTYPECHECK_EXE", own_executable());
+  set_variable(environment, "DTYPECHECK_OPTIONS", fmt::format("{}", fmt::join(options, ",")));
+  return environment;
+}
+
+static void say_if_killed(const std::string& program, const ChildEnd& end) {
+  if (end.signal == 0) return;
+  say(fmt::format("{} was killed by signal {} ({}){}", program, end.signal, strsignal(end.signal),
+                  end.core_dumped ? ", and left a core file" : ""));
+}
+
+// Beside the program's own output a person reads text; a page or a document for programs is a file.
+static Output open_trace_report(const TraceCommand& command, const RunFolder& folder) {
+  if (!command.report.output.empty()) return Output::to_file(command.report.output);
+  if (command.report.format == "text") return Output::to_fd(STDERR_FILENO, "standard error");
+  const std::string path = fmt::format("{}/report.{}", folder.shown_path(), command.report.format);
+  say(fmt::format("the report is in {}", path));
+  return Output::to_file(path);
+}
+
+static void write_trace_report(reports::Report& report, const TraceCommand& command,
+                               const RunFolder& folder) {
+  Output output = open_trace_report(command, folder);
+  if (!output.is_file()) output.stream() << '\n';
+  write_report(report, command.report.format, output, STDERR_FILENO);
+}
+
+static void say_what_was_recorded(const RecordedRun& recorded, const RunFolder& folder) {
+  if (!recorded.run.processes.empty()) {
+    say(fmt::format("the trace is in {}", folder.shown_path()));
+  } else if (recorded.remarks.empty()) {
+    say("no LibTorch op ran, so there is nothing to report");
+  } else {
+    for (const std::string& remark : recorded.remarks) say(remark);
+    say("nothing was recorded, so there is nothing to report");
+  }
+}
+
+// A faulty name is told before a run of hours, not after it.
+static void check_report_options(const TraceCommand& command) {
+  check_suppressions(command.report);
+  if (!command.report.output.empty()) Output::to_file(command.report.output).finish();
+}
+
+static bool has_fail_level(const TraceCommand& command) {
+  return !command.report.fail_on.empty() && command.report.fail_on != "never";
+}
+
+static int status_of(const ChildEnd& end) {
+  return end.signal == 0 ? end.exit_status : kSignalBase + end.signal;
+}
+
+// With a fail level a run that recorded nothing is no clean run; without one it is the user's
+// program that counts.
+static int report_on(const TraceCommand& command, const RunFolder& folder, const ChildEnd& end) {
+  const RecordedRun recorded = read_run_folder(folder.path());
+  reports::Report report = judged_report(recorded, command.report);
+  const bool empty = recorded.run.processes.empty();
+  if (!empty && !command.no_report) write_trace_report(report, command, folder);
+  say_what_was_recorded(recorded, folder);
+  if (has_fail_level(command) && empty) return kCouldNotDo;
+  if (any_at_least(report.findings, command.report.fail_on)) return kFound;
+  return status_of(end);
+}
+
+static int run(const TraceCommand& command) {
+  const std::string program = find_program(command.program.front());
+  const std::string obstacle = why_not_traceable(program);
+  check_report_options(command);
+  RunFolder folder = RunFolder::create(command.out, command.program);
+  const Environment environment = tracer_environment(command, folder);
+  if (!obstacle.empty()) say(fmt::format("{}: {}; it runs untraced", program, obstacle));
+
+  const ChildEnd end = run_child(program, command.program, environment);
+  say_if_killed(command.program.front(), end);
+  try {
+    folder.note_end(end);
+    return report_on(command, folder, end);
+  } catch (const std::exception&
+               error) {  // here, and not in main: the program has run, and its status is the answer
+    say(error.what());
+    return has_fail_level(command) ? kCouldNotDo : status_of(end);
+  }
+}
+
+// What follows the options, less the "--" that may stand before the program.
+static std::vector<std::string> program_of(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining();
+  if (!words.empty() && words.front() == "--") words.erase(words.begin());
+  if (words.empty())
+    throw InputError("no program to trace; for example dtypecheck trace -- python train.py");
+  return words;
+}
+
+static std::function<int()> set_up(CLI::App& app) {
+  auto command = std::make_shared<TraceCommand>();
+  app.prefix_command();
+  app.add_option("--out", command->out,
+                 "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
+      ->type_name("DIR");
+  app.add_flag("--steady", command->steady,
+               "once nothing new appears, trace only some of the steps");
+  app.add_flag("--check-values", command->check_values,
+               "look for the first inf or NaN in the results");
+  add_report_options(app, command->report,
+                     "file for the findings; default: standard error for text, a file in the run's "
+                     "folder for the others",
+                     "exit with 1 on findings of this severity or above, with 2 when nothing could "
+                     "be traced; default and otherwise: the "
+                     "program's own status");
+  app.add_flag("--no-report", command->no_report, "only record; dtypecheck report judges it later");
+  add_suppression_options(app, command->report);
+  return [command, &app] {
+    command->program = program_of(app);
+    return run(*command);
+  };
+}
+
+extern const Command trace_command = {
+    .name = "trace",
+    .summary = "run a program under the tracer and report what was found",
+    .arguments = "[OPTIONS] [--] PROGRAM [ARGS...]",
+    .examples =
+        "  dtypecheck trace -- python train.py\n"
+        "  dtypecheck trace --steady --out run1 -- accelerate launch train.py --mixed_precision "
+        "bf16\n"
+        "  dtypecheck trace --check-values --fail-on error -- ./libtorch_trainer\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli

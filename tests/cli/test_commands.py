@@ -1,0 +1,167 @@
+"""The list of commands, their help, and what is said to what they do not know."""
+
+import os
+import pty
+import re
+import shlex
+import shutil
+import subprocess
+import time
+import unittest
+
+import tool
+
+COMMANDS = ["trace", "report", "dump", "rules", "build-hook"]
+
+
+class Commands(tool.ToolTest):
+    def test_help_lists_every_command(self):
+        result = self.run_tool("--help")
+        self.assertEqual((result.status, result.err), (0, ""))
+        for command in COMMANDS:
+            self.assertRegex(result.out, rf"(?m)^  {command} +\S")
+
+    def test_help_of_a_command_names_it_in_full(self):
+        for command in COMMANDS:
+            result = self.run_tool(command, "--help")
+            self.assertEqual((result.status, result.err), (0, ""))
+            self.assertIn(f"usage: dtypecheck {command}", result.out)
+            self.assertLessEqual(max(map(len, result.out.splitlines())), 120)
+
+    def test_version(self):
+        result = self.run_tool("--version")
+        self.assertEqual(result.status, 0)
+        self.assertRegex(result.out, r"^dtypecheck \d+\.\d+\.\d+\n$")
+
+    def test_no_command(self):
+        self.assert_one_line(self.run_tool(), "no command given", "--help")
+
+    def test_unknown_command(self):
+        self.assert_one_line(self.run_tool("rport"), "unknown command rport", "did you mean 'report'?")
+        self.assert_one_line(self.run_tool("xyzzy"), "unknown command xyzzy", "dtypecheck --help")
+        self.assert_one_line(self.run_tool("--versoin"), "did you mean '--version'?")
+        self.assert_one_line(self.run_tool("x" * 100_000), "unknown command")
+
+    def test_unknown_option(self):
+        self.assert_one_line(self.run_tool("report", "--fromat", "json"), "--fromat", "did you mean '--format'?")
+        self.assert_one_line(self.run_tool("trace", "--stedy", "--", "true"), "did you mean '--steady'?")
+        self.assert_one_line(self.run_tool("dump", "--xyzzy=1", "a"), "unknown option --xyzzy;", "dump --help")
+
+    def test_wrong_value(self):
+        self.assert_one_line(self.run_tool("report", "--format", "pdf"), "--format", "pdf", "json")
+        self.assert_one_line(self.run_tool("report", "--fail-on", "always"), "--fail-on", "always", "never")
+        self.assert_one_line(self.run_tool("report", "-o"), "--output", "report --help")
+
+    def test_too_many_arguments(self):
+        self.assert_one_line(self.run_tool("rules", "mixed-operands", "more"), "unexpected argument 'more'")
+
+    def test_control_characters_are_not_echoed(self):
+        result = self.run_tool("re\x1b[31mport\nnext")
+        self.assertNotIn("\x1b", result.err)
+        self.assert_one_line(result, "unknown command")
+
+    def test_starts_quickly(self):
+        def seconds():
+            begin = time.monotonic()
+            self.run_tool("rules")
+            return time.monotonic() - begin
+
+        self.assertLess(min(seconds() for _ in range(5)), 0.25)  # as a rule 5 ms; a sanitizer's build is slower
+
+
+class Examples(tool.ToolTest):
+    """Every example of every --help runs, in a folder that has what it names."""
+
+    def furnish(self):
+        shutil.rmtree(self.work)
+        self.work.mkdir()
+        for name in ("run.trace", "dtypecheck-runs/20250101-000000-1/text.trace"):
+            self.write(name, tool.CLEAN)
+        self.write("dtypecheck-runs/20250101-000000-1/run.json", "{}")
+        self.write("train.py", "")
+        self.write("libtorch_trainer", "#!/bin/sh\n", 0o755)
+        for name in ("python", "accelerate"):
+            self.write(f"bin/{name}", "#!/bin/sh\n", 0o755)
+        os.symlink(tool.DTYPECHECK, self.work / "bin/dtypecheck")
+
+    def examples_of(self, command):
+        text = self.run_tool(command, "--help").out
+        examples = re.findall(r"(?m)^  (dtypecheck .*)$", text[text.index("examples:"):])
+        self.assertGreater(len(examples), 0)
+        return examples
+
+    def test_examples(self):
+        self.environment["PATH"] = f"{self.work}/bin:{self.environment['PATH']}"
+        for command in COMMANDS:
+            self.furnish()
+            for example in self.examples_of(command):
+                with self.subTest(example):
+                    self.assertEqual(shlex.split(example)[1], command)
+                    process = subprocess.run(["bash", "-c", example], cwd=self.work, env=self.environment,
+                                             stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                    err = process.stderr.decode()
+                    self.assertNotRegex(err, "unknown|unexpected|required|internal error")
+                    if command == "build-hook":  # needs a LibTorch at that place; test_build_hook.py has one
+                        self.assertIn("give the path of libtorch_cpu.so", err)
+                    elif "--fail-on error -- " in example:  # nothing was traced
+                        self.assertEqual(process.returncode, 2, err)
+                    else:
+                        self.assertEqual(process.returncode, 0, err)
+
+
+class OutputStreams(tool.ToolTest):
+    def test_a_reader_that_goes_away_is_no_error(self):
+        self.write("long.trace", tool.CLEAN * 20_000)
+        process = self.start("dump", "long.trace")
+        process.stdout.read(10)
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), b"")
+        self.assertEqual(process.wait(timeout=60), 0)
+        process.stderr.close()
+
+    def test_head(self):
+        self.write("long.trace", tool.CLEAN * 20_000)
+        for ignore in ("", "trap '' PIPE; "):
+            script = f"set -o pipefail; {ignore}{tool.DTYPECHECK} dump long.trace | head -1"
+            process = subprocess.run(["bash", "-c", script], cwd=self.work, env=self.environment, capture_output=True)
+            self.assertEqual((process.returncode, process.stderr), (0, b""))
+            self.assertEqual(len(process.stdout.splitlines()), 1)
+
+    def test_full_disk(self):
+        with open("/dev/full", "w") as full:
+            result = self.run_tool("rules", stdout=full)
+        self.assert_one_line(result, "standard output", "No space left")
+
+    def test_closed_standard_output(self):
+        script = f"{tool.DTYPECHECK} rules >&-"
+        process = subprocess.run(["bash", "-c", script], cwd=self.work, env=self.environment, capture_output=True)
+        self.assertEqual(process.returncode, 2)
+        self.assertIn(b"standard output", process.stderr)
+
+    def colours(self, environment):
+        self.write("run.trace", tool.MIXED)
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            os.execve(tool.DTYPECHECK, ["dtypecheck", "report", "run.trace"], {**self.environment, **environment})
+        text = b""
+        try:
+            while chunk := os.read(terminal, 65536):
+                text += chunk
+        except OSError:  # how Linux ends a terminal
+            pass
+        os.close(terminal)
+        os.waitpid(pid, 0)
+        self.assertIn(b"addmm", text)
+        return b"\x1b[" in text
+
+    def test_colour_is_for_terminals(self):
+        self.assertTrue(self.colours({"TERM": "xterm"}))
+        self.assertFalse(self.colours({"TERM": "xterm", "NO_COLOR": "1"}))
+        self.assertFalse(self.colours({"TERM": "dumb"}))
+        self.write("run.trace", tool.MIXED)
+        self.assertNotIn("\x1b[", self.run_tool("report", "run.trace").out)
+
+
+if __name__ == "__main__":
+    unittest.main()

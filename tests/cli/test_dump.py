@@ -1,0 +1,73 @@
+"""dtypecheck dump: text that reads back, and one JSON object an op call."""
+
+import json
+import unittest
+
+import tool
+
+CALLS = """\
+process pid=7 rank=1 libtorch=2.11.0 python=3.11.7 steps=2
+op aten::_to_copy self=Float[2,320] dtype:=Half -> Half[2,320] at train.py:1042 main step 1
+op aten::addmm bias=Float[320]%net.bias mat1=Half[2,320]<#1 mat2=Float[320,1280]^^ alpha:=1 raised "a \\"quoted\\" text" c10::Error at train.py:1065 main inside lib.py:3 forward in net.linear (Linear) phase forward step 1-2 count 3 throws 3 autocast cpu:BFloat16 inner parent #1
+"""
+
+
+class Dump(tool.ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("run.trace", CALLS)
+
+    def test_text_reads_back_as_the_same(self):
+        once = self.run_tool("dump", "run.trace")
+        self.assertEqual((once.status, once.err), (0, ""))
+        self.write("again.trace", once.out)
+        self.assertEqual(self.run_tool("dump", "again.trace").out, once.out)
+
+    def test_json_lines(self):
+        result = self.run_tool("dump", "run.trace", "--format", "jsonl")
+        self.assertEqual(result.status, 0)
+        cast, addmm = map(json.loads, result.out.splitlines())
+        self.assertEqual((cast["op"], cast["scalars"], cast["outcome"]), ("aten::_to_copy", {"dtype": "Half"}, "returned"))
+        self.assertEqual(cast["results"][0]["dtype"], "Half")
+        self.assertEqual([o["name"] for o in addmm["operands"]], ["bias", "mat1", "mat2"])
+        self.assertEqual([o["dtype"] for o in addmm["operands"]], ["Float", "Half", "Float"])
+        self.assertEqual(addmm["operands"][0]["parameter"], "net.bias")
+        self.assertEqual(addmm["operands"][1]["origin"], 1)
+        self.assertTrue(addmm["operands"][2]["leaf"])
+        self.assertEqual(addmm["operands"][1]["shape"], [2, 320])
+        self.assertEqual((addmm["outcome"], addmm["error"]), ("threw", 'a "quoted" text'))
+        self.assertEqual(addmm["at"], {"file": "train.py", "line": 1065, "function": "main"})
+        self.assertEqual(addmm["inside"]["file"], "lib.py")
+        self.assertEqual((addmm["module"], addmm["phase"], addmm["count"], addmm["parent"]), ("net.linear", "forward", 3, 1))
+        self.assertEqual((addmm["first_step"], addmm["last_step"], addmm["pid"]), (1, 2, 7))
+        self.assertEqual(addmm["autocast"], {"cpu": "BFloat16"})
+
+    def test_two_files_become_one_run(self):
+        result = self.run_tool("dump", "run.trace", "run.trace", "--format", "jsonl")
+        calls = list(map(json.loads, result.out.splitlines()))
+        self.assertEqual([c["id"] for c in calls], [1, 2, 3, 4])
+        self.assertEqual([c["process"] for c in calls], [0, 0, 1, 1])
+        self.assertEqual(calls[3]["parent"], 3)
+        self.assertEqual(calls[3]["operands"][1]["origin"], 3)
+
+    def test_bytes_that_are_no_utf8(self):
+        (self.work / "bytes.trace").write_bytes(b'process pid=1\nop aten::mm self=Half[1] raised "\\xff\\x00" E at a.py:1\n')
+        result = self.run_tool("dump", "bytes.trace", "--format", "jsonl")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(json.loads(result.out)["op"], "aten::mm")
+
+    def test_bad_input(self):
+        self.assert_one_line(self.run_tool("dump"), "INPUT")
+        self.assert_one_line(self.run_tool("dump", "none.trace"), "none.trace", "cannot be opened")
+        self.write("bad.trace", "process pid=1\nop\n")
+        self.assert_one_line(self.run_tool("dump", "bad.trace"), "bad.trace", "2")
+
+    def test_what_can_be_read_is_read(self):
+        result = self.run_tool("dump", "none.trace", "run.trace")
+        self.assertEqual(result.status, 0)
+        self.assertIn("none.trace", result.err)
+        self.assertIn("aten::addmm", result.out)
+
+
+if __name__ == "__main__":
+    unittest.main()

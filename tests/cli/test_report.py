@@ -1,0 +1,168 @@
+"""dtypecheck report: inputs, formats, fail levels, suppressions, and what cannot be read."""
+
+import json
+import os
+import stat
+import unittest
+
+import tool
+
+
+class Report(tool.ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("mixed.trace", tool.MIXED)
+        self.write("clean.trace", tool.CLEAN)
+        self.write("promoted.trace", tool.PROMOTED)
+
+    def findings(self, *arguments):
+        result = self.run_tool("report", *arguments, "--format", "json")
+        return json.loads(result.out)["findings"]
+
+    def test_text(self):
+        result = self.run_tool("report", "mixed.trace")
+        self.assertEqual((result.status, result.err), (1, ""))
+        for part in ("mixed-operands", "train.py:1065", "mat1", "Half"):
+            self.assertIn(part, result.out)
+
+    def test_clean(self):
+        result = self.run_tool("report", "clean.trace", "--fail-on", "note")
+        self.assertEqual((result.status, result.err), (0, ""))
+
+    def test_json(self):
+        (finding,) = self.findings("mixed.trace")
+        self.assertEqual((finding["rule"], finding["severity"]), ("mixed-operands", "error"))
+        self.assertEqual(finding["location"]["line"], 1065)
+
+    def test_html(self):
+        result = self.run_tool("report", "mixed.trace", "--format", "html")
+        self.assertTrue(result.out.lstrip().lower().startswith("<!doctype html"))
+
+    def test_fail_levels(self):
+        levels = {"note": 1, "warning": 1, "error": 1, "never": 0}
+        for level, status in levels.items():
+            self.assertEqual(self.run_tool("report", "mixed.trace", "--fail-on", level).status, status, level)
+        (finding,) = self.findings("promoted.trace")
+        self.assertEqual(finding["severity"], "warning")
+        levels = {"note": 1, "warning": 1, "error": 0, "never": 0}
+        for level, status in levels.items():
+            self.assertEqual(self.run_tool("report", "promoted.trace", "--fail-on", level).status, status, level)
+        self.assertEqual(self.run_tool("report", "promoted.trace").status, 1)
+
+    def test_several_inputs_are_one_report(self):
+        rules = {finding["rule"] for finding in self.findings("mixed.trace", "clean.trace", "promoted.trace")}
+        self.assertEqual(rules, {"mixed-operands", "silent-promotion"})
+
+    def test_newest_run_is_the_default(self):
+        self.assert_one_line(self.run_tool("report"), "dtypecheck-runs", "dtypecheck trace")
+        for name, text in (("20250101-000000-99", tool.MIXED), ("20250102-000000-7", tool.MIXED),
+                           ("20250102-000000-12", tool.CLEAN)):
+            self.write(f"dtypecheck-runs/{name}/run.json", "{}")
+            self.write(f"dtypecheck-runs/{name}/one.trace", text)
+        self.write("dtypecheck-runs/99999999-not-ours/one.trace", tool.MIXED)
+        result = self.run_tool("report")
+        self.assertEqual(result.status, 0, result.out + result.err)
+
+    def test_output_file(self):
+        result = self.run_tool("report", "mixed.trace", "--format", "json", "-o", "report.json")
+        self.assertEqual((result.status, result.out, result.err), (1, "", ""))
+        path = self.work / "report.json"
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        self.assertEqual(len(json.loads(path.read_text())["findings"]), 1)
+        self.run_tool("report", "clean.trace", "--format", "json", "-o", "report.json")
+        self.assertEqual(json.loads(path.read_text())["findings"], [])
+
+    def test_output_file_that_cannot_be_written(self):
+        self.assert_one_line(self.run_tool("report", "mixed.trace", "-o", "none/report.txt"), "none/report.txt", "-o")
+        self.assert_one_line(self.run_tool("report", "mixed.trace", "-o", "/dev/full"), "/dev/full", "No space left")
+        self.assert_one_line(self.run_tool("report", "mixed.trace", "-o", "."), "Is a directory")
+
+
+class Suppressions(tool.ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("mixed.trace", tool.MIXED)
+
+    def test_file_in_the_current_folder(self):
+        self.write(".dtypecheck-suppressions", "mixed-operands train.py:1065  # known, see the README\n")
+        result = self.run_tool("report", "mixed.trace")
+        self.assertEqual(result.status, 0, result.out)
+        self.assertNotIn("must have the same dtype", result.out)
+        self.assertIn("1 finding accepted by .dtypecheck-suppressions", result.out)
+
+    def test_all_shows_them(self):
+        self.write(".dtypecheck-suppressions", "mixed-operands  # known\n")
+        result = self.run_tool("report", "mixed.trace", "--all")
+        self.assertEqual(result.status, 1)
+        self.assertIn("train.py:1065", result.out)
+
+    def test_named_file(self):
+        self.write("accepted.txt", "mixed-operands train.py  # known\nsilent-promotion other.py  # long gone\n")
+        result = self.run_tool("report", "mixed.trace", "--suppress", "accepted.txt")
+        self.assertEqual(result.status, 0, result.out)
+        self.assertIn("accepted.txt:2: nothing matches silent-promotion", result.out)
+
+    def test_another_line_is_not_accepted(self):
+        self.write(".dtypecheck-suppressions", "mixed-operands train.py:1066  # known\n")
+        self.assertEqual(self.run_tool("report", "mixed.trace").status, 1)
+
+    def test_bad_files(self):
+        self.assert_one_line(self.run_tool("report", "mixed.trace", "--suppress", "none.txt"), "none.txt")
+        self.write("bad.txt", "# fine\nmixed-operands\n")
+        self.assert_one_line(self.run_tool("report", "mixed.trace", "--suppress", "bad.txt"), "bad.txt:2", "reason")
+
+
+class BadInput(tool.ToolTest):
+    """A clear line, the rest where there is some, and 2 where there is none."""
+
+    def test_nothing_there(self):
+        self.assert_one_line(self.run_tool("report", "none"), "none")
+        self.assert_one_line(self.run_tool("report", "none.dtrace"), "none.dtrace")
+        self.assert_one_line(self.run_tool("report", "none.trace"), "none.trace", "cannot be opened")
+
+    def test_folder_without_traces(self):
+        self.write("run/run.json", "{}")
+        self.assert_one_line(self.run_tool("report", "run"), "run")
+
+    def test_folder_whose_processes_were_not_traced(self):
+        self.write("run/run.json", "{}")
+        self.write("run/untraced.42.txt", "dtypecheck: no compiler was found\x1b[31m\n")
+        result = self.run_tool("report", "run")
+        self.assert_one_line(result, "process 42: no compiler was found")
+        self.assertNotIn("\x1b", result.err)
+
+    def test_garbage(self):
+        cases = {"empty": b"", "zeros": bytes(4096), "text": b"hello\n" * 100, "magic": b"DTYPETRC",
+                 "endian": b"DTYPETRC" + b"\x01\x02\x03\x04" + bytes(500)}
+        for name, content in cases.items():
+            with self.subTest(name):
+                path = self.work / f"{name}.dtrace"
+                path.write_bytes(content)
+                self.assert_one_line(self.run_tool("report", path.name), path.name)
+
+    def test_another_version(self):
+        (self.work / "new.dtrace").write_bytes(
+            b"DTYPETRC" + (0x01020304).to_bytes(4, "little") + (99).to_bytes(4, "little") + bytes(500))
+        self.assert_one_line(self.run_tool("report", "new.dtrace"), "new.dtrace", "99")
+
+    def test_the_rest_is_judged(self):
+        self.write("mixed.trace", tool.MIXED)
+        (self.work / "bad.dtrace").write_bytes(b"hello")
+        result = self.run_tool("report", "bad.dtrace", "mixed.trace", "none.trace")
+        self.assertEqual(result.status, 1)
+        self.assertIn("train.py:1065", result.out)
+        for name in ("bad.dtrace", "none.trace"):
+            self.assertIn(name, result.out)
+
+    def test_unreadable(self):
+        path = self.write("secret.trace", tool.MIXED, 0)
+        if os.access(path, os.R_OK):
+            self.skipTest("root can read everything")
+        self.assert_one_line(self.run_tool("report", "secret.trace"), "secret.trace", "permissions")
+
+    def test_a_pipe_or_device_does_not_hang(self):
+        self.assert_one_line(self.run_tool("report", "/dev/null"), "/dev/null")
+
+
+if __name__ == "__main__":
+    unittest.main()

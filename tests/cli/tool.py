@@ -1,0 +1,82 @@
+"""Runs the dtypecheck program that $DTYPECHECK names, in a folder of its own for each test."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+DTYPECHECK = os.environ["DTYPECHECK"]
+
+MIXED = """\
+process pid=1 libtorch=2.11.0 steps=1
+op aten::addmm bias=Float[320] mat1=Half[2,320] mat2=Float[320,1280] raised "mat1 and mat2 must have the same dtype, but got Half and Float" c10::Error at train.py:1065 main phase forward step 1
+"""
+CLEAN = """\
+process pid=1 libtorch=2.11.0 steps=1
+op aten::mm self=Float[2,3] mat2=Float[3,4] -> Float[2,4] at train.py:3 main phase forward step 1
+"""
+PROMOTED = """\
+process pid=1 libtorch=2.11.0 steps=1
+op aten::cat tensors=Half[1,4,64,64],Float[1,1,64,64] -> Float[1,5,64,64] at train.py:91 main phase forward step 1
+"""
+
+
+class Result:
+    def __init__(self, process, out, err):
+        self.status = process.returncode
+        self.out = out.decode("utf-8", "replace")
+        self.err = err.decode("utf-8", "replace")
+
+
+class ToolTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.work = self.folder / "work"
+        self.work.mkdir()
+        self.environment = {k: v for k, v in os.environ.items()
+                            if not k.startswith("DTYPECHECK") and k not in ("LD_PRELOAD", "NO_COLOR")}
+        self.environment["HOME"] = str(self.folder)
+        self.environment["XDG_CACHE_HOME"] = str(self.folder / "cache")
+
+    def start(self, *arguments, tool=DTYPECHECK, **options):
+        options = {"cwd": self.work, "env": self.environment, "stdin": subprocess.DEVNULL,
+                   "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.Popen([str(tool), *map(str, arguments)], **options)
+
+    def run_tool(self, *arguments, **options):
+        process = self.start(*arguments, **options)
+        out, err = process.communicate(timeout=120)
+        return Result(process, out or b"", err or b"")
+
+    def write(self, name, text, mode=None):
+        path = self.work / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        if mode is not None:
+            path.chmod(mode)
+        return path
+
+    def only_run(self):
+        (run,) = (self.work / "dtypecheck-runs").iterdir()
+        return run
+
+    def assert_one_line(self, result, *parts, status=2):
+        """The tool gave up with one line on stderr that holds all of `parts`, and wrote nothing else."""
+        self.assertEqual(result.status, status, result.err)
+        self.assertEqual(result.out, "")
+        lines = result.err.splitlines()
+        self.assertEqual(len(lines), 1, result.err)
+        self.assertTrue(lines[0].startswith("dtypecheck: "), lines[0])
+        self.assertFalse(lines[0].endswith("."), lines[0])
+        for part in parts:
+            self.assertIn(str(part), lines[0])
+
+
+def compile_c(source, output, *flags):
+    """Compiles with the C compiler of the build; gives the output's path."""
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, "-x", "c", "-", "-o", str(output), *flags], input=source.encode(), check=True)
+    return output
