@@ -189,7 +189,10 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   const OpCall* thrower = index.thrower(call);
   if (thrower == nullptr || !is_about_dtypes(index, call, *thrower)) return std::nullopt;
   const bool says_so = throw_reason(thrower->error, thrower->error_type) == ThrowReason::kDtypes;
-  return find_mix(index, call, /*with_scalars=*/says_so);
+  const auto mix = find_mix(index, call, /*with_scalars=*/says_so);
+  const bool is_named = mix && names_dtype(thrower->error, mix->odd.dtype) &&
+                        names_dtype(thrower->error, mix->met.dtype);
+  return call.op.starts_with("python::") && !is_named ? std::nullopt : mix;
 }
 
 }  // namespace dtypecheck::rules

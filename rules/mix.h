@@ -26,7 +26,8 @@ struct Mix {
 };
 
 // Of a call that was refused, and only when its dtypes were the reason. The message is the one that
-// came out of the call, from an op inside it if need be.
+// came out of the call, from an op inside it if need be. The operands of a "python::" call are
+// merely a function's variables, so there the message must name both dtypes.
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call);
 
 // The dtypes disagree, whatever became of the call.

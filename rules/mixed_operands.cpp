@@ -173,12 +173,18 @@ void link_to_forward_loss(const OpCall& call, const Finding& finding, Findings& 
   }
 }
 
+std::string message(const Mix& mix) {
+  const auto [odd, met] = std::pair(mix.odd.noun(), mix.met.noun());
+  const bool alike = odd == met;  // two inputs: their names tell them apart
+  return fmt::format("{} {} meets a {} {}", dtype_name(mix.odd.dtype),
+                     alike ? mix.odd.operand->name : odd, dtype_name(mix.met.dtype),
+                     alike ? mix.met.operand->name : met);
+}
+
 void report(const Refusal& refusal, Findings& out) {
   const auto& [call, mix] = refusal;
   const RunIndex& index = out.index();
-  Finding& finding =
-      out.add(call, fmt::format("{} {} meets a {} {}", dtype_name(mix.odd.dtype), mix.odd.noun(),
-                                dtype_name(mix.met.dtype), mix.met.noun()));
+  Finding& finding = out.add(call, message(mix));
   if (!finding.why.empty()) return;
   const DtypeSource source = dtype_source(index, *mix.odd.operand);
   finding.odd_operand = mix.odd.operand->name;

@@ -75,6 +75,19 @@ std::optional<Dtype> dtype_after(std::string_view message, std::string_view word
   return parse_dtype(rest.substr(0, end));
 }
 
+// "HalfTensor", "CPUBFloat16Type", "FP16".
+std::optional<Dtype> dtype_in_word(std::string_view word) {
+  for (std::string_view prefix : {"CPU", "CUDA", "Mkldnn"}) {
+    if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
+  }
+  for (std::string_view suffix : {"Tensor", "Type"}) {
+    if (word.ends_with(suffix)) word.remove_suffix(suffix.size());
+  }
+  if (word == "FP16" || word == "fp16") return Dtype::kHalf;
+  if (word == "BF16" || word == "bf16") return Dtype::kBFloat16;
+  return word.empty() ? std::nullopt : parse_dtype(word);
+}
+
 std::string kernel_in(std::string_view message) {
   const size_t begin = message.find('"');
   const size_t end = begin == message.npos ? begin : message.find('"', begin + 1);
@@ -95,6 +108,16 @@ ThrowReason throw_reason(std::string_view message, std::string_view type) {
   if (contains_any(message, kOtherReasons)) return ThrowReason::kOther;
   if (contains_any(message, kDtypeWords)) return ThrowReason::kDtypes;
   return ThrowReason::kUnknown;
+}
+
+bool names_dtype(std::string_view message, Dtype dtype) {
+  for (size_t begin = 0; begin < message.size();) {
+    size_t end = begin;
+    while (end < message.size() && std::isalnum(static_cast<unsigned char>(message[end]))) ++end;
+    if (dtype_in_word(message.substr(begin, end - begin)) == dtype) return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 std::optional<MissingKernel> missing_kernel(std::string_view message) {

@@ -21,6 +21,10 @@ enum class ThrowReason {
 };
 ThrowReason throw_reason(std::string_view message, std::string_view type);
 
+// True when a dtype stands in the message in any of its spellings: Half, float16, c10::Half,
+// torch.cuda.HalfTensor, FP16.
+bool names_dtype(std::string_view message, Dtype dtype);
+
 // The dtype that a "not implemented" message is about, and the kernel it names ("" for none).
 struct MissingKernel {
   Dtype dtype;

@@ -56,6 +56,20 @@ TEST_CASE("texts that leave it to the operands") {
   CHECK(throw_reason("", "") == ThrowReason::kUnknown);
 }
 
+TEST_CASE("a dtype in any of its spellings") {
+  for (const char* text :
+       {"found Half", "!= c10::Half", "struct c10::Half", "torch.cuda.HalfTensor", "torch.float16",
+        "FP16 gradients", "CPUHalfType", "(Half)"}) {
+    CAPTURE(text);
+    CHECK(names_dtype(text, Dtype::kHalf));
+    CHECK_FALSE(names_dtype(text, Dtype::kFloat));
+  }
+  CHECK(names_dtype("but got: float != c10::BFloat16", Dtype::kFloat));
+  CHECK_FALSE(names_dtype("BFloat16", Dtype::kFloat));
+  CHECK_FALSE(names_dtype("Halfway", Dtype::kHalf));
+  CHECK_FALSE(names_dtype("", Dtype::kHalf));
+}
+
 TEST_CASE("missing kernels") {
   const auto norm = missing_kernel("\"LayerNormKernelImpl\" not implemented for 'Half'");
   REQUIRE(norm);
