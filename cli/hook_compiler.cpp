@@ -160,6 +160,8 @@ static Words compile_flags(const LibTorchInfo& libtorch, const HookSources& sour
                  "-O2",
                  "-DNDEBUG",
                  "-fPIC",
+                 "-fvisibility=hidden",
+                 "-fvisibility-inlines-hidden",
                  "-w",
                  fmt::format("-D_GLIBCXX_USE_CXX11_ABI={}", libtorch.cxx11_abi),
                  "-I" + sources.root};

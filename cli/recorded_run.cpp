@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/trace_reader.h"
 #include "core/trace_text.h"
+#include "symbols/symbols.h"
 
 namespace fs = std::filesystem;
 
@@ -92,6 +94,11 @@ static bool read_or_note(Read read, RecordedRun& recorded) {
   }
 }
 
+static void use_symbols() {
+  static const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
+  set_symbolizer(symbolizer.get());
+}
+
 // What core reads, and what is text; a folder may hold both.
 struct SortedInputs {
   std::vector<std::string> binary, text, folders;
@@ -119,6 +126,7 @@ static void add_all(std::vector<std::string>& to, const std::vector<std::string>
 }
 
 RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
+  use_symbols();
   const SortedInputs sorted = sort_inputs(inputs);
   RecordedRun recorded;
   std::vector<std::string> unreadable;

@@ -36,7 +36,7 @@ HOOK = """
 #ifndef NDEBUG
 #error NDEBUG is part of the ABI
 #endif
-extern "C" int dtypecheck_hook_start(const void*) { return TOY + TORCH_VERSION_MINOR; }
+extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(const void*) { return TOY + TORCH_VERSION_MINOR; }
 std::string toy(const std::string& s) { return s; }
 """
 
@@ -86,28 +86,29 @@ class HookTest(tool.ToolTest):
             self.assertIn(part, result.err)
         self.assertTrue(self.output.exists())
 
-    def strings(self):
-        return subprocess.run(["nm", "-D", "-C", self.output], capture_output=True, text=True, check=True).stdout
+    def symbols(self, *options):
+        return subprocess.run(["nm", "-C", *options, self.output], capture_output=True, text=True, check=True).stdout
 
 
 class BuildHook(HookTest):
     def test_compiles(self):
         result = self.build(self.make_libtorch())
         self.assert_built(result, "compiling the tracer for LibTorch 1.13.1, once …")
-        self.assertIn("toy(std::__cxx11::basic_string", self.strings())
+        self.assertIn("toy(std::__cxx11::basic_string", self.symbols())
+        self.assertIn(" T dtypecheck_hook_start", self.symbols("-D"))
         self.assertEqual(sorted(p.name for p in self.work.iterdir()), ["hook.so", "hook.so.lock"])
 
     def test_compiles_for_the_old_abi(self):
         self.assert_built(self.build(self.make_libtorch(symbol=OLD_ABI)), "compiling")
-        self.assertNotIn("__cxx11", self.strings())
+        self.assertNotIn("__cxx11", self.symbols())
 
     def test_language_standard(self):
         with self.source.open("a") as source:
             source.write("\n#if __cplusplus > 201703L\nextern \"C\" { int newer_than_17() { return 0; } }\n#endif\n")
         self.assert_built(self.build(self.make_libtorch((2, 13, 0), name="a")), "compiling")
-        self.assertNotIn("newer_than_17", self.strings())
+        self.assertNotIn("newer_than_17", self.symbols())
         self.assert_built(self.build(self.make_libtorch((2, 14, 0), name="b"), "--force"), "compiling")
-        self.assertIn("newer_than_17", self.strings())
+        self.assertIn("newer_than_17", self.symbols())
 
     def test_what_is_there_is_kept(self):
         library = self.make_libtorch()
