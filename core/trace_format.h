@@ -128,6 +128,10 @@ static_assert(sizeof(SiteRecord) == 32, "");
 //   flags: bit 0 requires_grad, 1 is_leaf, 2 is_written, 3 is_wrapped_number, 4 has_shape, 5 shape was cut to kMaxDims
 struct OperandRecord {
   uint32_t name;        // string: the argument's name; 0 for a result
+  uint32_t parameter;   // string: qualified parameter name; 0 when it is none
+  uint32_t origin;      // signature id that gave the tensor its dtype; 0 when not seen
+  uint16_t device;      // string: "cpu"
+  uint16_t list_size;   // of the list it stands in, at most 65535; 0 outside of lists
   int16_t list_index;   // -1: not an element of a list
   uint8_t dtype;        // Dtype
   uint8_t kind;         // TensorKind
@@ -135,14 +139,9 @@ struct OperandRecord {
   uint8_t flags;
   uint8_t dim_count;
   int8_t device_index;  // -1: none
-  uint32_t device;      // string: "cpu"
-  uint32_t parameter;   // string: qualified parameter name; 0 when it is none
-  uint32_t origin;      // signature id that gave the tensor its dtype; 0 when not seen
-  uint32_t list_size;   // of the list it stands in; 0 outside of lists
-  uint32_t reserved;
-  int64_t shape[kMaxDims];
+  int32_t shape[kMaxDims];  // at most INT32_MAX
 };
-static_assert(sizeof(OperandRecord) == 80, "");
+static_assert(sizeof(OperandRecord) == 48, "");
 constexpr uint8_t kOperandRequiresGrad = 1, kOperandIsLeaf = 2, kOperandIsWritten = 4, kOperandIsWrappedNumber = 8,
                   kOperandHasShape = 16, kOperandShapeCut = 32;
 

@@ -17,10 +17,10 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
+// Functionalities, no backends: a key of one backend would match every tensor of it. A sparse tensor has no storage.
 constexpr c10::DispatchKeySet kSpecial({c10::DispatchKey::Python, c10::DispatchKey::FuncTorchBatched,
                                         c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::NestedTensor,
-                                        c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsrCPU,
-                                        c10::DispatchKey::SparseCsrCUDA});
+                                        c10::DispatchKey::Sparse});
 
 bool is_undefined(const c10::TensorImpl* impl) { return impl == c10::UndefinedTensorImpl::singleton(); }
 
@@ -32,8 +32,8 @@ TensorKind kind_of(const c10::TensorImpl* impl) {
   if (keys.has(c10::DispatchKey::FuncTorchBatched) || keys.has(c10::DispatchKey::FuncTorchGradWrapper))
     return TensorKind::kFunctorch;
   if (keys.has(c10::DispatchKey::NestedTensor)) return TensorKind::kNested;
-  if (keys.has_any(kSpecial)) return TensorKind::kSparse;
   if (impl->has_symbolic_sizes_strides()) return TensorKind::kSymbolic;
+  if (impl->layout() != c10::Layout::Strided) return TensorKind::kSparse;
   if (impl->is_quantized()) return TensorKind::kQuantized;
   return impl->is_meta() ? TensorKind::kMeta : TensorKind::kDense;
 }
@@ -47,14 +47,18 @@ bool is_leaf(const c10::TensorImpl* impl) {
   return meta && meta->requires_grad_ && !meta->grad_fn_;
 }
 
+int32_t narrow(int64_t size) { return static_cast<int32_t>(std::min<int64_t>(size, INT32_MAX)); }
+uint16_t short_id(uint32_t id) { return id > UINT16_MAX ? 0 : static_cast<uint16_t>(id); }
+uint16_t short_size(size_t size) { return static_cast<uint16_t>(std::min<size_t>(size, UINT16_MAX)); }
+
 void measure(const c10::TensorImpl* impl, trace::OperandRecord& out) {
   const auto sizes = impl->sizes();
   out.flags |= trace::kOperandHasShape;
   if (sizes.size() > trace::kMaxDims) out.flags |= trace::kOperandShapeCut;
   out.dim_count = static_cast<uint8_t>(std::min<size_t>(sizes.size(), trace::kMaxDims));
-  for (int i = 0; i < out.dim_count; ++i) out.shape[i] = sizes[i];
+  for (int i = 0; i < out.dim_count; ++i) out.shape[i] = narrow(sizes[i]);
   const c10::Device device = impl->device();
-  out.device = intern(c10::DeviceTypeName(device.type(), /*lower_case=*/true));
+  out.device = short_id(intern(c10::DeviceTypeName(device.type(), /*lower_case=*/true)));
   out.device_index = static_cast<int8_t>(device.index());
 }
 
@@ -120,7 +124,7 @@ void add_list(OperandList& out, const Argument& argument, c10::ArrayRef<c10::IVa
     trace::OperandRecord record = describe_tensor(impl, static_cast<Role>(argument.role));
     record.name = intern(argument.name);
     record.list_index = static_cast<int16_t>(std::min<size_t>(i, INT16_MAX));
-    record.list_size = static_cast<uint32_t>(values.size());
+    record.list_size = short_size(values.size());
     if (argument.is_written) record.flags |= trace::kOperandIsWritten;
     out.push_back(record);
   }
@@ -135,6 +139,7 @@ OperandList describe_operands(const OpInfo& op, c10::ArrayRef<const c10::IValue>
       continue;
     }
     if (out.size() == trace::kMaxOperands) break;
+    if (!tensor_in(value)) continue;  // None: an optional tensor that was not given
     trace::OperandRecord record = describe_tensor(tensor_in(value), static_cast<Role>(argument.role));
     record.name = intern(argument.name);
     if (argument.is_written) record.flags |= trace::kOperandIsWritten;
@@ -155,7 +160,7 @@ ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> i
   for (const Argument& argument : op.numbers) {
     const c10::IValue& value = inputs[argument.index];
     if (value.isDouble()) add(argument, value.toDouble(), false);
-    if (value.isInt()) add(argument, static_cast<double>(value.toInt()), false);
+    if (value.isInt() && argument.is_scalar) add(argument, static_cast<double>(value.toInt()), false);
   }
   return out;
 }
@@ -227,7 +232,7 @@ trace::OperandRecord* results_of(trace::SignatureRecord* record) {
                                                  record->scalar_count * sizeof(trace::ScalarRecord));
 }
 
-void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::IValue& value, int16_t index, uint32_t size) {
+void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::IValue& value, int16_t index, uint16_t size) {
   if (count >= record->result_room) return;
   trace::OperandRecord result = describe_tensor(tensor_in(value), Role::kInput);
   result.list_index = index;
@@ -259,9 +264,9 @@ trace::OperandRecord describe_local(const python::LocalTensor& local, const std:
   if (local.requires_grad) out.flags |= trace::kOperandRequiresGrad;
   if (local.is_leaf && local.requires_grad) out.flags |= trace::kOperandIsLeaf;
   out.dim_count = static_cast<uint8_t>(std::min<size_t>(local.shape.size(), trace::kMaxDims));
-  for (int i = 0; i < out.dim_count; ++i) out.shape[i] = local.shape[i];
+  for (int i = 0; i < out.dim_count; ++i) out.shape[i] = narrow(local.shape[i]);
   const size_t colon = local.device.find(':');
-  out.device = intern(local.device.substr(0, colon));
+  out.device = short_id(intern(local.device.substr(0, colon)));
   out.device_index = colon == std::string::npos ? -1 : static_cast<int8_t>(std::atoi(local.device.c_str() + colon + 1));
   out.parameter = local.parameter.empty() ? 0 : intern(local.parameter);
   return out;
@@ -329,7 +334,7 @@ void describe_results(ThreadState* state, trace::SignatureRecord* record, const 
       const auto elements = value.toListRef();
       for (size_t i = 0; i < elements.size(); ++i)
         add_result(record, count, elements[i], static_cast<int16_t>(std::min<size_t>(i, INT16_MAX)),
-                   static_cast<uint32_t>(elements.size()));
+                   short_size(elements.size()));
     }
   } catch (...) {
   }

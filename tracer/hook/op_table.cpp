@@ -35,8 +35,9 @@ const std::set<std::string>& views_and_questions() {
       "_fused_sdp_choice", "_assert_async", "_assert_scalar", "broadcast_tensors", "broadcast_to", "atleast_1d",
       "atleast_2d",     "atleast_3d",    "squeeze_copy",   "infer_size",    "values",        "indices",
       "_values",        "_indices",      "sparse_dim",     "dense_dim",     "is_coalesced",  "hsplit",
-      "vsplit",         "dsplit",        "ravel",          "type_as_view",  "_record_function_enter",
-      "_record_function_enter_new", "_record_function_exit", "set_source"};
+      "vsplit",         "dsplit",        "ravel",
+      // Wrappers around _to_copy and copy_, which are recorded: a cast that does nothing is no event.
+      "to",             "type_as",       "_autocast_to_reduced_precision", "_autocast_to_full_precision"};
   return *names;
 }
 
@@ -48,6 +49,8 @@ const std::set<std::string>& allocations_and_fills() {
       "arange",       "linspace",      "_efficientzerotensor", "rand",    "randn",     "randint",           "randperm",
       "uniform_",     "normal_",       "random_",       "bernoulli_",     "eye",       "resize_as_",        "tril",
       "triu",         "tril_indices",  "triu_indices",  "_foreach_zero_", "is_any_true", "is_all_true",     "_copy_from",
+      // Wrappers: what they call says the same again.
+      "matmul",       "convolution",   "_convolution",
       "rand_like",    "randn_like",    "randint_like",  "isnan",          "isinf",     "isfinite"};
   return *names;
 }
@@ -97,12 +100,19 @@ bool is_tensor(const c10::TypePtr& type) {
   return optional && optional->getElementType()->isSubtypeOf(*c10::TensorType::get());
 }
 
+bool is_scalar(const c10::TypePtr& type) {
+  if (type->kind() == c10::TypeKind::NumberType) return true;
+  const auto optional = type->cast<c10::OptionalType>();
+  return optional && is_scalar(optional->getElementType());
+}
+
 void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
   Argument argument;
   argument.index = index;
   argument.name = schema.name();
   argument.role = static_cast<uint8_t>(role_of(argument.name));
   argument.is_written = schema.alias_info() && schema.alias_info()->isWrite();
+  argument.is_scalar = is_scalar(schema.type());
   if (is_tensor(schema.type()) || is_tensor_list(schema.type())) {
     argument.kind = is_tensor(schema.type()) ? Argument::Kind::kTensor : Argument::Kind::kTensorList;
     if (op.tensors.empty()) op.writes_first_tensor = argument.is_written;
@@ -129,6 +139,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   for (const auto& result : schema->returns())
     op->result_room += is_tensor(result.type()) ? 1 : is_tensor_list(result.type()) ? 4 : 0;
   if (op->result_room > trace::kMaxResults) op->result_room = trace::kMaxResults;
+  if (op->tensors.empty() && op->result_room == 0) op->interest = Interest::kNever;
   const std::string bare = bare_name(op->name);
   op->converts = bare == "_to_copy" || bare == "copy_";
   op->makes_garbage = starts_with(bare, "empty") || starts_with(bare, "new_empty");

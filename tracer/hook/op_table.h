@@ -27,6 +27,7 @@ struct Argument {
   Kind kind;
   uint8_t role;      // Role
   bool is_written;
+  bool is_scalar;  // a number that takes part in the arithmetic (Scalar), not a dimension or a flag
   std::string name;
 };
 

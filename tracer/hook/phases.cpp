@@ -87,7 +87,8 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
     return number(Phase::kOptimizer);
   }
   if (!tracer.forward_seen.load(std::memory_order_relaxed)) {
-    if (!recorded && !site_in_module(site)) return number(Phase::kLoad);
+    // Without modules to be seen (C++), training begins where autograd records.
+    if (!(tracer.python ? site_in_module(site) : recorded)) return number(Phase::kLoad);
     tracer.forward_seen.store(true, std::memory_order_relaxed);
   }
   return number(Phase::kForward);
