@@ -1,6 +1,8 @@
 // Hot: no allocation, no lock, no formatting, no GIL. Runs for every op.
 #include "tracer/python/frame_walk.h"
 
+#include <pthread.h>
+
 #include <atomic>
 
 #include "tracer/python/code_class.h"
@@ -110,6 +112,17 @@ Top top_with() {
   return frame == nullptr ? Top{} : Top{frame, frame_instr<At>(frame)};
 }
 
+pthread_t g_thread;
+std::atomic<bool (*)(Walk*)> g_walk_in_thread{nullptr};
+std::atomic<Top (*)()> g_top_in_thread{nullptr};
+
+bool walk_in_thread(Walk* out) {
+  return pthread_equal(g_thread, pthread_self()) != 0 && g_walk_in_thread.load()(out);
+}
+Top top_in_thread() {
+  return pthread_equal(g_thread, pthread_self()) != 0 ? g_top_in_thread.load()() : Top{};
+}
+
 bool no_walk(Walk*) { return false; }
 Top no_top() { return Top{}; }
 
@@ -135,6 +148,15 @@ void start_walking() {
   walk_if_laid_out_so<layout>();
 }
 
+void walk_only_in_this_thread() {
+  if (g_walk_in_thread.load() != nullptr) return;
+  g_thread = pthread_self();
+  g_walk_in_thread = g_walk.load();
+  g_top_in_thread = g_top.load();
+  g_walk.store(walk_in_thread, std::memory_order_release);
+  g_top.store(top_in_thread, std::memory_order_release);
+}
+
 void stop_walking() {
   g_top = no_top;
   g_walk = no_walk;
@@ -144,11 +166,11 @@ const Object* module_called_in(const char* frame, CodeClass code_class) {
   return module_called<layout>(frame, code_class);
 }
 
-Top top() { return g_top.load(std::memory_order_relaxed)(); }
+Top top() { return g_top.load(std::memory_order_acquire)(); }
 
 bool walk(Walk* out) {
   *out = Walk();
-  return g_walk.load(std::memory_order_relaxed)(out);
+  return g_walk.load(std::memory_order_acquire)(out);
 }
 
 }  // namespace python

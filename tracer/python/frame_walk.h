@@ -9,6 +9,9 @@ namespace python {
 
 // From now on top() and walk() read frames, laid out as `layout` says.
 void start_walking();
+// From now on only the calling thread's frames are read: the interpreter is about to free the
+// others'.
+void walk_only_in_this_thread();
 void stop_walking();
 
 // The nn.Module that a kModuleCall frame calls; null when it cannot be told.

@@ -36,18 +36,8 @@ Object* module_died(Object*, Object* weakref) {
     if (watch().died != nullptr) watch().died(module);
     api.Py_DecRef(weakref);
   }
-  api.Py_IncRef(api._Py_NoneStruct);
-  return api._Py_NoneStruct;
+  return return_none();
 }
-
-struct MethodDefinition {  // PyMethodDef
-  const char* name;
-  Object* (*function)(Object*, Object*);
-  int flags;
-  const char* doc;
-};
-constexpr int kOneArgument = 8;  // METH_O
-MethodDefinition g_module_died = {"dtypecheck_module_died", module_died, kOneArgument, nullptr};
 
 }  // namespace
 
@@ -58,7 +48,9 @@ bool is_watched(const Object* module) { return watch().modules.count(module) != 
 void watch_module(Object* module) {
   Watch& w = watch();
   if (is_watched(module) || module_generation(module) >= kMaxGenerations) return;
-  if (w.callback == nullptr) w.callback = api.PyCFunction_NewEx(&g_module_died, nullptr, nullptr);
+  if (w.callback == nullptr) {
+    w.callback = new_callback("dtypecheck_module_died", module_died, kOneArgument).release();
+  }
   Object* weakref = w.callback == nullptr ? nullptr : api.PyWeakref_NewRef(module, w.callback);
   if (weakref == nullptr) return api.PyErr_Clear();
   w.module_of_weakref.emplace(weakref, module);

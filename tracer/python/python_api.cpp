@@ -1,7 +1,7 @@
 #include "tracer/python/python_api.h"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +15,8 @@ Api api;
 namespace {
 
 std::atomic<bool> g_forbidden{false};
+std::atomic<bool> g_only_one_thread{false};
+pthread_t g_thread;  // that one
 
 template <typename T>
 bool find(const char* name, T* out) {
@@ -51,10 +53,17 @@ void enable_collector() {
 int take_gil() {
   try {
     return api.PyGILState_Ensure();
-  } catch (abi::__forced_unwind&) {
+  } catch (...) {
     for (;;) pause();
   }
 }
+
+struct MethodDefinition {  // PyMethodDef
+  const char* name;
+  Object* (*function)(Object*, Object*);
+  int flags;
+  const char* doc;
+};
 
 }  // namespace
 
@@ -125,6 +134,12 @@ long long as_integer(Object* object, long long otherwise) {
   return value;
 }
 
+Ref new_callback(const char* name, Object* (*function)(Object*, Object*), int flags) {
+  auto* definition =
+      new MethodDefinition{name, function, flags, nullptr};  // as long as the function
+  return Ref(api.PyCFunction_NewEx(definition, nullptr, nullptr));
+}
+
 std::ptrdiff_t sequence_size(Object* sequence) {
   if (is_exactly(sequence, api.PyTuple_Type)) return api.PyTuple_Size(sequence);
   if (is_exactly(sequence, api.PyList_Type)) return api.PyList_Size(sequence);
@@ -137,11 +152,20 @@ Object* sequence_item(Object* sequence, std::ptrdiff_t index) {
 }
 
 bool interpreter_usable() {
+  if (g_only_one_thread.load(std::memory_order_acquire) &&
+      pthread_equal(g_thread, pthread_self()) == 0) {
+    return false;
+  }
   return !g_forbidden.load(std::memory_order_relaxed) && api.is_finalizing != nullptr &&
          api.is_finalizing() == 0 && api.Py_IsInitialized() != 0;
 }
 
 void forbid_interpreter() { g_forbidden.store(true, std::memory_order_relaxed); }
+
+void forbid_interpreter_to_other_threads() {
+  g_thread = pthread_self();
+  g_only_one_thread.store(true, std::memory_order_release);
+}
 
 Interpreter::Interpreter() {
   if (!interpreter_usable()) return;

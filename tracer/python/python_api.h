@@ -46,6 +46,8 @@ struct Object;
   F(Object*, PyDict_GetItemWithError, (Object*, Object*))                      \
   F(int, PyDict_Next, (Object*, std::ptrdiff_t*, Object**, Object**))          \
   F(Object*, PyImport_GetModuleDict, (void))                                   \
+  F(Object*, PyImport_ImportModule, (const char*))                             \
+  F(Object*, PyObject_CallFunctionObjArgs, (Object*, ...))                     \
   F(Object*, PySys_GetObject, (const char*))                                   \
   F(std::ptrdiff_t, PyTuple_Size, (Object*))                                   \
   F(Object*, PyTuple_GetItem, (Object*, std::ptrdiff_t))                       \
@@ -156,6 +158,16 @@ Ref instance_dict(Object* object);
 Object* imported_item(const char* module, const char* name);
 long long as_integer(Object* object, long long otherwise);
 
+// A function that Python can call. `flags` is kOneArgument or kNoArguments; `argument` is null
+// without one.
+Ref new_callback(const char* name, Object* (*function)(Object* self, Object* argument), int flags);
+inline constexpr int kNoArguments = 4;  // METH_NOARGS
+inline constexpr int kOneArgument = 8;  // METH_O
+inline Object* return_none() {
+  api.Py_IncRef(api._Py_NoneStruct);
+  return api._Py_NoneStruct;
+}
+
 // Elements of an exact tuple or list, borrowed; 0 and null for anything else.
 std::ptrdiff_t sequence_size(Object* sequence);
 Object* sequence_item(Object* sequence, std::ptrdiff_t index);
@@ -180,6 +192,8 @@ class Interpreter {
 
 // Set by stop(): no cold function takes the GIL any more.
 void forbid_interpreter();
+// The interpreter is about to go away, and frees the frames of all threads but this one.
+void forbid_interpreter_to_other_threads();
 bool interpreter_usable();
 
 }  // namespace python

@@ -25,9 +25,32 @@ std::string working_folder() {
   return getcwd(buffer, sizeof buffer) == nullptr ? std::string() : buffer;
 }
 
+// Called by atexit. The interpreter then frees the thread states and frames of daemon threads,
+// which may be in the middle of an op and never learn of it.
+Object* interpreter_goes_away(Object*, Object*) {
+  walk_only_in_this_thread();
+  forbid_interpreter_to_other_threads();
+  return return_none();
+}
+
+bool watch_exit() {
+  const Ref module(api.PyImport_ImportModule("atexit"));
+  const Ref register_function = attribute(module.get(), "register");
+  const Ref callback = new_callback("dtypecheck_exit", interpreter_goes_away, kNoArguments);
+  if (!register_function || !callback) return api.PyErr_Clear(), false;
+  const Ref done(
+      api.PyObject_CallFunctionObjArgs(register_function.get(), callback.get(), nullptr));
+  if (!done) api.PyErr_Clear();
+  return static_cast<bool>(done);
+}
+
 bool start_held(std::string* why_not) {
   const Interpreter interpreter;
   if (!interpreter || !self_test(why_not)) return false;
+  if (!watch_exit()) {
+    *why_not = "Python's atexit cannot be used; Python lines are not recorded";
+    return false;
+  }
   learn_paths();
   const char* version = api.Py_GetVersion();
   g_version = new std::string(version, std::strcspn(version, " "));
