@@ -12,4 +12,13 @@ if(DTYPECHECK_SANITIZE)
   target_compile_options(dtypecheck_options INTERFACE -fsanitize=${DTYPECHECK_SANITIZE} -fno-omit-frame-pointer
                                                       -fno-sanitize-recover=all)
   target_link_options(dtypecheck_options INTERFACE -fsanitize=${DTYPECHECK_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(dtypecheck_options INTERFACE -Wno-maybe-uninitialized)  # wrong beside sanitizers, says GCC
+  endif()
+endif()
+if(DTYPECHECK_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "DTYPECHECK_FUZZ needs clang, this is ${CMAKE_CXX_COMPILER_ID}; cmake --preset fuzz")
+  endif()
+  target_compile_options(dtypecheck_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()

@@ -8,7 +8,7 @@
 namespace dtypecheck::trace {
 namespace {
 
-// A record of 80 bytes can name strings of 8 KiB, which each op call gets a copy of.
+// A small record can name strings of 8 KiB, which each op call gets a copy of.
 constexpr size_t kRoomBytes = size_t{64} << 20;
 constexpr size_t kRoomPerFileByte = 16;
 
@@ -288,15 +288,15 @@ void SignatureReader::resolve_origins(std::vector<Operand>& operands) {
   }
 }
 
-// A parent's record is written before its children run, so its id is the smaller one; parents
+// A parent's record is written before its children run, so it comes earlier in the file; parents
 // therefore never form a loop.
 OpCallId SignatureReader::parent_of(const Signature& child, bool child_threw) {
   const uint32_t id = child.record.parent;
   if (id == 0) return kNoOpCall;
   const auto found = index_of_id_.find(id);
-  if (id >= child.record.id || found == index_of_id_.end()) {
-    damage_.note(
-        fmt::format("op call {}, the parent of op call {}, is not there", id, child.record.id));
+  if (found == index_of_id_.end() || &signatures_[found->second] >= &child) {
+    damage_.note(fmt::format("op call {}, the parent of op call {}, does not come before it", id,
+                             child.record.id));
     return kNoOpCall;
   }
   const Signature& parent = signatures_[found->second];

@@ -55,15 +55,11 @@ SiteTable::SiteTable(const TraceBytes& bytes, const TraceRecords& records, Strin
   for (size_t offset : records.of(Kind::kMapping)) {
     const auto mapping = bytes.load<MappingRecord>(offset);
     if (mapping.begin < mapping.end) {
-      mappings_.push_back(mapping);
+      mappings_[mapping.begin] = mapping;  // the later one wins: libraries come and go
     } else {
       damage.leave_out(fmt::format("a mapping that ends before it begins at byte {}", offset));
     }
   }
-  // Later mappings of the same addresses win: a library may have been unloaded.
-  std::stable_sort(
-      mappings_.begin(), mappings_.end(),
-      [](const MappingRecord& a, const MappingRecord& b) { return a.begin < b.begin; });
 }
 
 const Site& SiteTable::site(uint32_t id) {
@@ -126,11 +122,9 @@ SourceLine SiteTable::resolve(uint64_t address) {
 }
 
 const MappingRecord* SiteTable::mapping_of(uint64_t address) const {
-  auto after =
-      std::upper_bound(mappings_.begin(), mappings_.end(), address,
-                       [](uint64_t a, const MappingRecord& mapping) { return a < mapping.begin; });
+  const auto after = mappings_.upper_bound(address);
   if (after == mappings_.begin()) return nullptr;
-  const MappingRecord& last = *std::prev(after);
+  const MappingRecord& last = std::prev(after)->second;
   return address < last.end ? &last : nullptr;
 }
 

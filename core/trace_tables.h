@@ -3,6 +3,7 @@
 // the reader.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,7 +61,7 @@ class SiteTable {
   Symbolizer* symbolizer_;
   IdTable site_ids_;
   IdTable line_ids_;
-  std::vector<MappingRecord> mappings_;  // sorted by begin
+  std::map<uint64_t, MappingRecord> mappings_;  // by begin
   std::unordered_map<uint32_t, Site> sites_;
   std::unordered_map<uint32_t, SourceLine> lines_;
   std::unordered_map<uint64_t, SourceLine> addresses_;

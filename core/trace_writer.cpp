@@ -129,7 +129,7 @@ int TraceFile::create_file(int64_t pid, int32_t rank) {
   }
   if (fd < 0) return EEXIST;
   const int error = map_file(fd);
-  close(fd);
+  ::close(fd);
   if (error != 0) {
     unlink(path_);
     return error;
@@ -202,7 +202,7 @@ int TraceFile::grow_to(uint64_t bytes) {
   const int fd = open_again();
   if (fd < 0) return -fd;
   const int error = allocate(fd, bytes);
-  close(fd);
+  ::close(fd);
   if (error == 0) allocated_bytes_ = bytes;
   return error;
 }
@@ -213,7 +213,7 @@ int TraceFile::open_again() const {
   if (fd < 0) return -errno;
   struct stat status;
   if (fstat(fd, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_) return fd;
-  close(fd);
+  ::close(fd);
   return -ESTALE;
 }
 
@@ -314,7 +314,7 @@ void TraceFile::finish(uint32_t end_state) {
   if (fd < 0) return;
   if (ftruncate(fd, static_cast<off_t>(header_->used_bytes)) == 0)
     allocated_bytes_ = header_->used_bytes;
-  close(fd);
+  ::close(fd);
 }
 
 void TraceFile::resume() {
@@ -323,6 +323,12 @@ void TraceFile::resume() {
   header_->end_unix_ns = 0;
   header_->end_state = 0;
   is_finished_ = false;
+}
+
+void TraceFile::close() {
+  if (header_ != nullptr) munmap(header_, mapped_bytes_);
+  free(strings_);
+  *this = TraceFile();
 }
 
 }  // namespace trace

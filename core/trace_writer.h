@@ -71,6 +71,8 @@ class TraceFile {
   void finish(uint32_t end_state);
   // Takes finish() back: exec() failed and the program goes on.
   void resume();
+  // Unmaps the file and frees what it took, for tests: nobody may hold a pointer into it any more.
+  void close();
 
  private:
   struct InternedString {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 
 #include "core/dtype_set.h"
@@ -168,7 +167,7 @@ void TraceBuilder::non_finite(uint32_t signature, uint32_t flags) {
 
 std::string sample_trace() {
   const TemporaryFolder folder;
-  const auto file = std::make_unique<TraceFile>();
+  const auto file = new_trace_file();
   if (file->create(folder.path().c_str(), "host", 4711, 0) != 0)
     throw std::runtime_error("no trace file");
   std::strcpy(file->header()->libtorch, "2.11.0");

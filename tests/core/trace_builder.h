@@ -2,6 +2,7 @@
 // first inputs.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ class TemporaryFolder {
 
 std::string read_bytes(const std::string& path);
 void write_bytes(const std::string& path, const std::string& bytes);
+
+struct CloseTrace {
+  void operator()(trace::TraceFile* file) const {
+    file->close();
+    delete file;
+  }
+};
+using OwnedTraceFile = std::unique_ptr<trace::TraceFile, CloseTrace>;
+inline OwnedTraceFile new_trace_file() { return OwnedTraceFile(new trace::TraceFile()); }
 
 struct OperandSpec {
   const char* name;

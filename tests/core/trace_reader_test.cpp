@@ -3,11 +3,12 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "core/error.h"
+#include "core/trace_records.h"
 #include "core/trace_text.h"
 #include "trace_builder.h"
 
@@ -18,6 +19,8 @@ using test::sample_trace;
 using test::TemporaryFolder;
 using test::TraceBuilder;
 using trace::FileHeader;
+using trace::OperandRecord;
+using trace::SignatureRecord;
 using trace::TraceFile;
 
 Run read(const std::string& bytes, const std::string& name = "x.dtrace") {
@@ -39,7 +42,7 @@ std::string error_of(const std::string& bytes) {
 template <typename Build>
 Run written(Build build) {
   const TemporaryFolder folder;
-  const auto file = std::make_unique<TraceFile>();
+  const auto file = test::new_trace_file();
   REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
   TraceBuilder builder(*file);
   build(builder, *file);
@@ -208,12 +211,12 @@ TEST_CASE("what cannot be read at all is told with the way out") {
   CHECK(error_of(whole.substr(0, 100)) ==
         "x.dtrace: cut short at byte 100, expected a header of 256 bytes; record it again");
   std::string bytes = whole;
-  put<uint32_t>(bytes, 8, 0x04030201);
+  put<uint32_t>(bytes, offsetof(FileHeader, endian), 0x04030201);
   CHECK(error_of(bytes) ==
         "x.dtrace: recorded on a machine of the other byte order; read it with a dtypecheck on "
         "such a machine");
   bytes = whole;
-  put<uint32_t>(bytes, 12, 3);
+  put<uint32_t>(bytes, offsetof(FileHeader, version), 3);
   CHECK(error_of(bytes) == "x.dtrace: version 3, this build reads 1; record it again");
 }
 
@@ -273,22 +276,23 @@ TEST_CASE("damage costs one record") {
   run = damaged(cast + 4, uint16_t{77});
   CHECK(run.processes[0].damaged.find("a record of unknown kind 77 at byte " + place) == 0);
   CHECK(run.calls.size() == 4);
-  run = damaged(cast + 36, uint16_t{9});  // operand_count
-  CHECK(run.processes[0].damaged.find("expected 888 by its counts, at byte " + place) !=
-        std::string::npos);
+  run = damaged(cast + offsetof(SignatureRecord, operand_count), uint16_t{9});
+  const size_t by_counts = get<uint32_t>(whole, cast) + 8 * sizeof(OperandRecord);
+  CHECK(run.processes[0].damaged.find("expected " + std::to_string(by_counts) +
+                                      " by its counts, at byte " + place) != std::string::npos);
   CHECK(run.calls.size() == 4);
   CHECK(run.calls[2].operands[0].origin == kNoOpCall);
-  run = damaged(cast + 28, uint8_t{9});  // phase
+  run = damaged(cast + offsetof(SignatureRecord, phase), uint8_t{9});
   CHECK(run.processes[0].damaged.find("an impossible op call at byte " + place) == 0);
   CHECK(run.calls.size() == 4);
-  run = damaged(cast + 72 + 6, uint8_t{64});  // dtype of its operand
+  run = damaged(trace::operand_offset(cast, 0) + offsetof(OperandRecord, dtype), uint8_t{64});
   CHECK(run.calls.size() == 4);
 }
 
 TEST_CASE("an id without its record is damage, and the op call stays") {
   std::string bytes = sample_trace();
   const size_t cast = record_of(bytes, trace::Kind::kSignature);
-  put<uint32_t>(bytes, cast + 20, 99);  // site
+  put<uint32_t>(bytes, cast + offsetof(SignatureRecord, site), 99);
   const Run run = read(bytes);
   CHECK(run.processes[0].damaged == "the site 99 of an op call is not there");
   CHECK(run.calls.size() == 5);
@@ -298,16 +302,16 @@ TEST_CASE("an id without its record is damage, and the op call stays") {
 TEST_CASE("a parent is an earlier op call") {
   std::string bytes = sample_trace();
   const size_t addmm = record_of(bytes, trace::Kind::kSignature, 2);
-  put<uint32_t>(bytes, addmm + 24, 3);  // itself
+  put<uint32_t>(bytes, addmm + offsetof(SignatureRecord, parent), 3);  // itself
   const Run run = read(bytes);
-  CHECK(run.processes[0].damaged == "op call 3, the parent of op call 3, is not there");
+  CHECK(run.processes[0].damaged == "op call 3, the parent of op call 3, does not come before it");
   for (const OpCall& call : run.calls) CHECK(call.parent == kNoOpCall);
 }
 
 TEST_CASE("a record that was not committed is skipped") {
   std::string bytes = sample_trace();
   const size_t linear = record_of(bytes, trace::Kind::kSignature, 1);
-  put<uint16_t>(bytes, linear + 6, trace::kReserved);
+  put<uint16_t>(bytes, linear + offsetof(trace::RecordHeader, state), trace::kReserved);
   const Run run = read(bytes);
   REQUIRE(run.calls.size() == 3);
   CHECK(run.calls[1].op == "aten::addmm");
@@ -316,7 +320,7 @@ TEST_CASE("a record that was not committed is skipped") {
 TEST_CASE("used_bytes that lags behind loses nothing, and zeros at the end are fine") {
   const std::string whole = sample_trace();
   std::string bytes = whole;
-  put<uint64_t>(bytes, 24, trace::kHeaderBytes);
+  put<uint64_t>(bytes, offsetof(FileHeader, used_bytes), trace::kHeaderBytes);
   CHECK(read(bytes) == read(whole));
   CHECK(read(whole + std::string(5000, '\0')) == read(whole));
 }
@@ -324,7 +328,7 @@ TEST_CASE("used_bytes that lags behind loses nothing, and zeros at the end are f
 TEST_CASE("a large count in a small file takes no memory") {
   std::string bytes = sample_trace();
   const size_t string = record_of(bytes, trace::Kind::kString);
-  put<uint32_t>(bytes, string + 8, 0xfffffff0);  // id
+  put<uint32_t>(bytes, string + offsetof(trace::StringRecord, id), 0xfffffff0);
   CHECK(read(bytes).processes[0].damaged.find("string id 4294967280 is impossible") == 0);
 }
 
