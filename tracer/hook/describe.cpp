@@ -62,9 +62,11 @@ void measure(const c10::TensorImpl* impl, trace::OperandRecord& out) {
   out.device_index = static_cast<int8_t>(device.index());
 }
 
+// The size and the dtype are part of it, for a storage's address is used again.
 uint64_t storage_key(const c10::TensorImpl* plain) {
-  return mix(reinterpret_cast<uint64_t>(plain->unsafe_storage().unsafeGetStorageImpl()),
-             reinterpret_cast<uint64_t>(data_of(plain))) | 1;
+  const uint64_t key = mix(reinterpret_cast<uint64_t>(plain->unsafe_storage().unsafeGetStorageImpl()),
+                           reinterpret_cast<uint64_t>(data_of(plain)));
+  return mix(key, plain->unsafe_storage().nbytes() << 8 | dtype_of(plain)) | 1;
 }
 
 // A linear layer's weight arrives at addmm transposed, as a view: the storage tells whose it is, once the parameter itself
@@ -77,7 +79,8 @@ uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter) {
   const std::string name = python::parameter_name(impl);
   if (name.empty()) return 0;
   const uint32_t id = intern(name);
-  tracer.parameters.insert(key, id);
+  // While a model is loaded and cast, its parameters still change their storages.
+  if (tracer.forward_seen.load(std::memory_order_relaxed)) tracer.parameters.insert(key, id);
   return id;
 }
 
@@ -150,6 +153,17 @@ OperandList describe_operands(const OpInfo& op, c10::ArrayRef<const c10::IValue>
 
 using ScalarList = std::vector<trace::ScalarRecord>;
 
+// x + 1e-8 in Python arrives as a 0-d tensor that was made of the number.
+bool is_number(const c10::TensorImpl* impl) {
+  return impl && is_plain(impl) && impl->is_wrapped_number() && impl->device().is_cpu() && data_of(impl) &&
+         (dtype_of(impl) == static_cast<uint8_t>(Dtype::kDouble) || dtype_of(impl) == static_cast<uint8_t>(Dtype::kLong));
+}
+
+double number_in(const c10::TensorImpl* impl) {
+  return dtype_of(impl) == static_cast<uint8_t>(Dtype::kDouble) ? *static_cast<const double*>(data_of(impl))
+                                                                : static_cast<double>(*static_cast<const int64_t*>(data_of(impl)));
+}
+
 ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   ScalarList out;
   const auto add = [&](const Argument& argument, double value, bool is_dtype) {
@@ -157,6 +171,8 @@ ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> i
   };
   for (const Argument& argument : op.dtypes)
     if (inputs[argument.index].isInt()) add(argument, static_cast<double>(inputs[argument.index].toInt()), true);
+  for (const Argument& argument : op.tensors)
+    if (is_number(tensor_in(inputs[argument.index]))) add(argument, number_in(tensor_in(inputs[argument.index])), false);
   for (const Argument& argument : op.numbers) {
     const c10::IValue& value = inputs[argument.index];
     if (value.isDouble()) add(argument, value.toDouble(), false);

@@ -36,7 +36,8 @@ const std::set<std::string>& views_and_questions() {
       "atleast_2d",     "atleast_3d",    "squeeze_copy",   "infer_size",    "values",        "indices",
       "_values",        "_indices",      "sparse_dim",     "dense_dim",     "is_coalesced",  "hsplit",
       "vsplit",         "dsplit",        "ravel",
-      // Wrappers around _to_copy and copy_, which are recorded: a cast that does nothing is no event.
+      // Wrappers around cat, _to_copy and copy_, which are recorded: a cast that does nothing is no event.
+      "concat",         "concatenate",
       "to",             "type_as",       "_autocast_to_reduced_precision", "_autocast_to_full_precision"};
   return *names;
 }
@@ -106,10 +107,17 @@ bool is_scalar(const c10::TypePtr& type) {
   return optional && is_scalar(optional->getElementType());
 }
 
+// The schema's name, but for addmm and its like: their `self` is what is added to the product, which people call the bias.
+std::string argument_name(const OpInfo& op, uint16_t index, const std::string& name) {
+  const std::string bare = bare_name(op.name);
+  const bool adds_product = bare == "addmm" || bare == "addmv" || bare == "baddbmm" || bare == "addbmm" || bare == "_addmm_activation";
+  return adds_product && index == 0 ? "bias" : name;
+}
+
 void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
   Argument argument;
   argument.index = index;
-  argument.name = schema.name();
+  argument.name = argument_name(op, index, schema.name());
   argument.role = static_cast<uint8_t>(role_of(argument.name));
   argument.is_written = schema.alias_info() && schema.alias_info()->isWrite();
   argument.is_scalar = is_scalar(schema.type());
