@@ -327,29 +327,19 @@ class Interpreter {
   int depth_ = 0;
 };
 
-bool fits(const State& state) {
-  const int64_t words = state.fp.offset / 8;
-  return state.offset == static_cast<int32_t>(state.offset) && state.fp.offset % 8 == 0 &&
-         words == static_cast<int16_t>(words);
-}
-
 FrameRule to_rule(const State& state) {
-  FrameRule rule = FrameRule();
-  if (state.return_address.where == State::kUndefined) {
-    rule.base = FrameRule::kOutermost;
-    return rule;
-  }
+  if (state.return_address.where == State::kUndefined) return FrameRule::kOutermost;
   const bool returns_from_stack =
       state.return_address.where == State::kAtCfa && state.return_address.offset == -8;
-  if (!returns_from_stack || !fits(state)) return rule;
-  if (state.fp.where == State::kElsewhere) return rule;
-  rule.base = state.base;
-  rule.offset_bytes = static_cast<int32_t>(state.offset);
-  rule.saved = state.fp.where == State::kAtCfa  ? FrameRule::kSavedAtCfa
-               : state.fp.where == State::kAtFp ? FrameRule::kSavedAtFramePointer
-                                                : FrameRule::kUnchanged;
-  rule.saved_words = static_cast<int16_t>(state.fp.offset / 8);
-  return rule;
+  const bool fits = state.offset == static_cast<int32_t>(state.offset) &&
+                    state.fp.offset == static_cast<int16_t>(state.fp.offset);
+  if (!returns_from_stack || !fits || state.fp.where == State::kElsewhere) return FrameRule();
+  const FrameRule::Saved saved = state.fp.where == State::kAtCfa  ? FrameRule::kSavedAtCfa
+                                 : state.fp.where == State::kAtFp ? FrameRule::kSavedAtFramePointer
+                                                                  : FrameRule::kUnchanged;
+  const int64_t saved_bytes = saved == FrameRule::kUnchanged ? -8 : state.fp.offset;
+  return FrameRule(state.base, static_cast<int32_t>(state.offset), saved,
+                   static_cast<int16_t>(saved_bytes));
 }
 
 }  // namespace
@@ -362,9 +352,7 @@ FrameRule find_frame_rule(uint64_t return_address) {
   const uint64_t target = return_address - 1;
   dwarf_eh_bases bases = {};
   const void* fde = _Unwind_Find_FDE(reinterpret_cast<void*>(target), &bases);
-  FrameRule outermost = FrameRule();
-  outermost.base = FrameRule::kOutermost;
-  if (fde == nullptr) return outermost;
+  if (fde == nullptr) return FrameRule::kOutermost;
 
   const uint8_t* p = static_cast<const uint8_t*>(fde);
   Bytes bytes = record_at(p);

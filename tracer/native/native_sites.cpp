@@ -3,7 +3,6 @@
 
 #include <link.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -42,19 +41,19 @@ struct Entry {
   FrameRule rule;
 };
 
+// Return addresses are odd enough to need no better hash, and a frame waits for this one.
 uint32_t slot_of(uint64_t address) {
-  return static_cast<uint32_t>((address * 0x9E3779B97F4A7C15u) >> (64 - kSlotBits));
+  return static_cast<uint32_t>(address ^ address >> kSlotBits) & (kSlots - 1);
 }
 
-Entry find(uint64_t address) {
+inline __attribute__((always_inline)) Entry find(uint64_t address) {
   for (uint32_t i = slot_of(address);; i = (i + 1) & (kSlots - 1)) {
     const uint64_t found = __atomic_load_n(&g_table[i].address, __ATOMIC_ACQUIRE);
+    if ((found & ~kUser) == address && found != 0) {
+      const uint64_t rule = __atomic_load_n(&g_table[i].rule, __ATOMIC_RELAXED);
+      return {true, (found & kUser) != 0, FrameRule::from_word(rule)};
+    }
     if (found == 0) return {false, false, FrameRule()};
-    if ((found & ~kUser) != address) continue;
-    const uint64_t word = __atomic_load_n(&g_table[i].rule, __ATOMIC_RELAXED);
-    Entry entry = {true, (found & kUser) != 0, FrameRule()};
-    memcpy(&entry.rule, &word, sizeof word);
-    return entry;
   }
 }
 
@@ -78,9 +77,7 @@ void insert(uint64_t address, const Entry& entry) {
   for (; g_table[i].address != 0; i = (i + 1) & (kSlots - 1)) {
     if ((g_table[i].address & ~kUser) == address) return;
   }
-  uint64_t word;
-  memcpy(&word, &entry.rule, sizeof word);
-  __atomic_store_n(&g_table[i].rule, word, __ATOMIC_RELAXED);
+  __atomic_store_n(&g_table[i].rule, entry.rule.word(), __ATOMIC_RELAXED);
   __atomic_store_n(&g_table[i].address, address | (entry.is_user ? kUser : 0), __ATOMIC_RELEASE);
   ++g_entries;
 }
@@ -111,10 +108,11 @@ struct Key {
   int frames = 0;
 
   bool full() const { return frames == kKeyFrames; }
-  void add(uint64_t address) {
-    hash = (hash ^ address) * 0x9FB21C651E98DF25u;
-    hash ^= hash >> 32;
-    ++frames;
+  void add(uint64_t address, bool is_user) {
+    uint64_t next = (hash ^ address) * 0x9FB21C651E98DF25u;
+    next ^= next >> 32;
+    hash = is_user ? next : hash;
+    frames += is_user;
   }
   // An address may mean something else after a library was closed: the epoch makes all keys new.
   uint64_t value() const {
@@ -164,9 +162,9 @@ class Walk {
     for (;;) {
       Entry entry = find(frame_.address);
       if (__builtin_expect(!entry.known, 0)) entry = learn(frame_.address);
-      if (entry.is_user) key->add(frame_.address);
-      if (key->full() || entry.rule.base == FrameRule::kOutermost) return true;
-      if (entry.rule.base == FrameRule::kUnknown) return false;
+      key->add(frame_.address, entry.is_user);
+      if (key->full() || entry.rule.base() == FrameRule::kOutermost) return true;
+      if (entry.rule.base() == FrameRule::kUnknown) return false;
       if (!go_up(entry.rule)) return true;
     }
   }
@@ -179,19 +177,21 @@ class Walk {
   }
 
   bool find_cfa(const FrameRule& rule, uint64_t* cfa) const {
-    const uint64_t base = rule.base == FrameRule::kStackPointer ? frame_.sp : frame_.fp;
-    *cfa = base + static_cast<int64_t>(rule.offset_bytes);
-    return rule.base != FrameRule::kAtFramePointer || load(*cfa, cfa);
+    const uint64_t base = rule.base() == FrameRule::kStackPointer ? frame_.sp : frame_.fp;
+    *cfa = base + rule.offset_bytes();
+    return rule.base() != FrameRule::kAtFramePointer || load(*cfa, cfa);
   }
 
   // False at the limit.
   bool go_up(const FrameRule& rule) {
-    Frame caller = {0, 0, frame_.fp};
+    Frame caller = frame_;
     if (!find_cfa(rule, &caller.sp) || caller.sp <= frame_.sp) return false;
-    if (rule.saved != FrameRule::kUnchanged) {
-      const uint64_t base = rule.saved == FrameRule::kSavedAtCfa ? caller.sp : frame_.fp;
-      if (!load(base + rule.saved_words * int64_t{8}, &caller.fp)) return false;
-    }
+    // Loaded in any case: whether a frame saved the register is a branch that no processor
+    // predicts.
+    uint64_t saved;
+    const uint64_t base = rule.saved() == FrameRule::kSavedAtFramePointer ? frame_.fp : caller.sp;
+    if (!load(base + rule.saved_bytes(), &saved)) return false;
+    caller.fp = rule.saved() == FrameRule::kUnchanged ? frame_.fp : saved;
     if (!load(caller.sp - 8, &caller.address)) return false;
     frame_ = caller;
     return true;
@@ -226,7 +226,7 @@ __attribute__((noinline)) Key key_by_unwinding(uint64_t start_sp, uint64_t limit
   Key key;
   for (int i = 0; i < unwound.count && !key.full(); ++i) {
     const bool in_range = unwound.sps[i] >= start_sp && unwound.sps[i] <= limit;
-    if (in_range && is_user(unwound.addresses[i])) key.add(unwound.addresses[i]);
+    if (in_range) key.add(unwound.addresses[i], is_user(unwound.addresses[i]));
   }
   return key;
 }
