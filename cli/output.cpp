@@ -9,8 +9,6 @@
 #include <streambuf>
 #include <vector>
 
-#include "core/error.h"
-
 namespace dtypecheck::cli {
 
 // Collects 64 kB and writes it. After the first error it swallows the rest, so that no later write
@@ -77,9 +75,11 @@ Output Output::to_fd(int fd, std::string name) {
 
 Output Output::to_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int error = errno;
   if (fd < 0) {
-    throw InputError(fmt::format("{}: cannot be written: {}; name another file with -o", path,
-                                 std::strerror(errno)));
+    throw OutputError(fmt::format("{}: cannot be written: {}; name another file with -o", path,
+                                  std::strerror(error)),
+                      error);
   }
   return Output(std::make_unique<Buffer>(fd, path, /*owns_fd=*/true));
 }
@@ -92,8 +92,9 @@ void Output::finish() {
   buffer_->close_file();
   const int error = buffer_->error();
   if (error == 0 || error == EPIPE) return;
-  throw InputError(
-      fmt::format("{}: could not be written in full: {}", buffer_->name(), std::strerror(error)));
+  throw OutputError(
+      fmt::format("{}: could not be written in full: {}", buffer_->name(), std::strerror(error)),
+      error);
 }
 
 Output open_output(const std::string& path) {

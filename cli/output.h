@@ -6,7 +6,15 @@
 #include <ostream>
 #include <string>
 
+#include "core/error.h"
+
 namespace dtypecheck::cli {
+
+// Thrown by all below; `code` is the errno.
+struct OutputError : InputError {
+  OutputError(const std::string& message, int code) : InputError(message), code(code) {}
+  int code;
+};
 
 class Output {
  public:

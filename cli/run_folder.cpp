@@ -123,8 +123,8 @@ void RunFolder::write_description(const ChildEnd* end) const {
     // Arguments may be any bytes; JSON is UTF-8.
     file.stream() << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     file.finish();
-  } catch (const InputError&) {
-    fail_to_write(shown_path_, errno);
+  } catch (const OutputError& error) {
+    fail_to_write(shown_path_, error.code);
   }
   if (::rename(unfinished.c_str(), path.c_str()) != 0) fail_to_write(shown_path_, errno);
 }
