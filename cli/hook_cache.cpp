@@ -39,22 +39,21 @@ static void add_file(Hash& hash, const fs::path& path) {
   hash.add(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-// The headers that the sources include are all in the same few folders.
+// All of the few folders that stage 2 is compiled from, since its sources include headers and each
+// other.
 static void add_sources(Hash& hash, const HookSources& sources) {
   std::vector<fs::path> files;
-  for (const std::string& file : sources.files) files.emplace_back(file);
   for (const char* folder :
        {"core", "tracer/hook", "tracer/native", "tracer/preload", "tracer/python"}) {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(fs::path(sources.root) / folder, none)) {
-      if (entry.path().extension() == ".h")
-        files.push_back(fs::path(folder) / entry.path().filename());
+      if (entry.is_regular_file(none)) files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
-    hash.add(file.string());
-    add_file(hash, fs::path(sources.root) / file);
+    hash.add(file.filename().string());
+    add_file(hash, file);
   }
 }
 
