@@ -13,7 +13,9 @@ namespace dtypecheck {
 // Appends one process and its op calls to `run`. A file that holds a usable header and is then cut short, bit-flipped or
 // uncommitted gives what can be read, and Process::damaged says what was wrong. Throws InputError when nothing can be
 // read: no such file, empty, another format, another version, another byte order; the message names file, what was
-// expected, what came and the way out.
+// expected, what came and the way out. A signature that returned at times and threw at others is two op calls, and each of
+// its further messages one more (trace_signatures.h). Facts "argv" and "executable" become members of Process; "keep-going"
+// = "on" is added when the results of the run are not valid.
 void read_trace_file(const std::string& path, Run& run);
 
 // The same from memory, for tests and the fuzz target; `name` stands for the path in messages.

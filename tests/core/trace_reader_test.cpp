@@ -308,6 +308,18 @@ TEST_CASE("a parent is an earlier op call") {
   for (const OpCall& call : run.calls) CHECK(call.parent == kNoOpCall);
 }
 
+TEST_CASE("a parent comes earlier in the file, whatever its id") {
+  std::string bytes = sample_trace();
+  const size_t cast = record_of(bytes, trace::Kind::kSignature);
+  const size_t addmm = record_of(bytes, trace::Kind::kSignature, 2);
+  put<uint32_t>(bytes, addmm + offsetof(SignatureRecord, id), 1);
+  put<uint32_t>(bytes, cast + offsetof(SignatureRecord, id), 3);
+  put<uint32_t>(bytes, cast + offsetof(SignatureRecord, parent), 2);
+  const Run run = read(bytes);
+  CHECK(run.processes[0].damaged == "op call 2, the parent of op call 3, does not come before it");
+  for (const OpCall& call : run.calls) CHECK(call.parent < call.id);
+}
+
 TEST_CASE("a record that was not committed is skipped") {
   std::string bytes = sample_trace();
   const size_t linear = record_of(bytes, trace::Kind::kSignature, 1);
