@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tracer/hook/facts.h"
+#include "tracer/hook/op_table.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/thread_state.h"
@@ -66,14 +67,9 @@ void start_python() {
     tracer.stage1->complain((why_not + "; ops are recorded without Python lines").c_str());
 }
 
-void register_callbacks() {
-  using at::RecordScope;
-  const auto ops = at::addGlobalCallback(
-      at::RecordFunctionCallback(on_op_start, on_op_end).needsInputs(true).needsOutputs(true).scopes({RecordScope::FUNCTION}));
-  const auto nodes = at::addGlobalCallback(
-      at::RecordFunctionCallback(on_node_start, on_node_end).scopes({RecordScope::BACKWARD_FUNCTION}));
-  at::addGlobalCallback(at::RecordFunctionCallback(on_scope_start, on_scope_end).scopes({RecordScope::USER_SCOPE}));
-  set_switched_callbacks(ops, nodes);
+// Another observer is about to be added; it is to see what we hide.
+void on_observer() {
+  if (!is_adding_callback()) show_hidden_ops();
 }
 
 // In the child of a fork, its only thread: the parent's file is the parent's; ids start anew in one of our own.
@@ -129,15 +125,21 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(cons
     if (!open_file()) return 1;
     fill_header();
     write_facts_at_start();
-    register_callbacks();
+    start_looking();
   } catch (const std::exception& error) {
     stage1->complain(error.what());
     return 1;
   }
   *stage1->on_throw = on_throw;
+  *stage1->on_observer = on_observer;
   *stage1->on_fork_child = on_fork_child;
   *stage1->on_exec = on_exec;
   *stage1->on_exit = on_exit;
   tracer.on = true;
   return 0;
+}
+
+// For benchmarks: looks away, or again.
+extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause(int paused) {
+  dtypecheck::tracer::pause(paused != 0);
 }

@@ -3,6 +3,7 @@
 #include "tracer/hook/op_table.h"
 
 #include <cstring>
+#include <mutex>
 #include <set>
 
 #include "tracer/hook/keyed_table.h"
@@ -134,6 +135,27 @@ void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
   }
 }
 
+struct Hidden {
+  std::mutex mutex;
+  std::vector<bool*> flags;
+  bool allowed = true;
+};
+Hidden& hidden() {
+  static auto* all = new Hidden;
+  return *all;
+}
+
+// Another thread may read the flag at this moment; either value is right for it.
+void hide(const c10::FunctionSchema& schema) {
+  const auto op = c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  if (!op) return;
+  const std::lock_guard<std::mutex> lock(hidden().mutex);
+  if (!hidden().allowed) return;
+  auto* flag = const_cast<bool*>(&access::is_observed(*op));
+  hidden().flags.push_back(flag);
+  *flag = false;
+}
+
 const OpInfo* learn(const at::RecordFunction& fn) {
   const auto schema = fn.operator_schema();
   if (!schema) return nullptr;
@@ -151,10 +173,18 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   const std::string bare = bare_name(op->name);
   op->converts = bare == "_to_copy" || bare == "copy_";
   op->makes_garbage = starts_with(bare, "empty") || starts_with(bare, "new_empty");
+  if (op->interest == Interest::kNever) hide(*schema);
   return op;
 }
 
 }  // namespace
+
+void show_hidden_ops() {
+  const std::lock_guard<std::mutex> lock(hidden().mutex);
+  hidden().allowed = false;
+  for (bool* flag : hidden().flags) *flag = true;
+  hidden().flags.clear();
+}
 
 const OpInfo* find_op(const at::RecordFunction& fn) {
   const char* name = fn.name();

@@ -45,6 +45,10 @@ struct OpInfo {
   std::vector<Argument> numbers;
 };
 
+// Ops of no interest are marked unobserved in the dispatcher, which then does not even make a record of them: most events
+// of a training step cost nothing. Another observer (torch.profiler) is to see them, so they are shown again before one comes.
+void show_hidden_ops();
+
 // The op of a record, or null for a record that is no operator ("autograd::engine::evaluate_function: …"). Hot.
 const OpInfo* find_op(const at::RecordFunction& fn);
 

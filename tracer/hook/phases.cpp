@@ -3,8 +3,10 @@
 #include "tracer/hook/phases.h"
 
 #include <cstring>
+#include <mutex>
 
 #include "tracer/hook/facts.h"
+#include "tracer/hook/recorder.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
 
@@ -19,7 +21,11 @@ std::atomic<bool> scopes_seen{false};        // this program's optimizers announ
 std::atomic<bool> parameters_written{false};
 std::atomic<uint32_t> quiet_steps{0};
 std::atomic<bool> asleep{false};
-at::CallbackHandle switched_ops = 0, switched_nodes = 0;
+std::atomic<bool> adding{false};
+std::mutex& switching() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
 
 bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
@@ -39,15 +45,30 @@ bool writes_parameter(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs)
   return impl && impl->requires_grad();
 }
 
+at::RecordFunctionCallback whole_callback() {
+  return at::RecordFunctionCallback(on_start, on_end)
+      .needsInputs(true)
+      .needsOutputs(true)
+      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
+}
+
+at::RecordFunctionCallback scope_callback() {
+  return at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::USER_SCOPE});
+}
+
+// Removed and added, not disabled: LibTorch copies disabled ones too.
+void set_callback(const at::RecordFunctionCallback& callback) {
+  static at::CallbackHandle current = 0;
+  const std::lock_guard<std::mutex> lock(switching());
+  if (current) at::removeCallback(current);
+  adding.store(true);
+  current = at::addGlobalCallback(callback);
+  adding.store(false);
+}
+
 void look(bool again) {
   if (asleep.exchange(!again) == !again) return;
-  if (again) {
-    at::reenableCallback(switched_ops);
-    at::reenableCallback(switched_nodes);
-  } else {
-    at::disableCallback(switched_ops);
-    at::disableCallback(switched_nodes);
-  }
+  set_callback(again ? whole_callback() : scope_callback());
 }
 
 void steady_after(uint32_t step) {
@@ -94,25 +115,20 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
   return number(Phase::kForward);
 }
 
-void note_backward(ThreadState*) {
+void note_backward() {
   if (!tracer.trained.load(std::memory_order_relaxed)) tracer.trained.store(true, std::memory_order_relaxed);
 }
 
-std::unique_ptr<at::ObserverContext> on_scope_start(const at::RecordFunction& fn) {
-  ThreadState* state = thread_state();
-  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return nullptr;
+void on_scope_start(ThreadState* state, const at::RecordFunction& fn) {
   if (starts_with(fn.name(), "Optimizer.step#")) {
     scopes_seen.store(true, std::memory_order_relaxed);
     ++state->optimizer_depth;
   } else if (starts_with(fn.name(), "enumerate(DataLoader)")) {
     ++state->data_depth;
   }
-  return nullptr;
 }
 
-void on_scope_end(const at::RecordFunction& fn, at::ObserverContext*) {
-  ThreadState* state = existing_thread_state();
-  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
+void on_scope_end(ThreadState* state, const at::RecordFunction& fn) {
   if (starts_with(fn.name(), "enumerate(DataLoader)") && state->data_depth > 0) --state->data_depth;
   if (!starts_with(fn.name(), "Optimizer.step#") || state->optimizer_depth == 0) return;
   if (--state->optimizer_depth > 0) return;  // an optimizer that wraps another one
@@ -132,16 +148,17 @@ void flush_all_events() {
     if (state->events > 0) flush_events(state);
 }
 
-void set_switched_callbacks(at::CallbackHandle ops, at::CallbackHandle nodes) {
-  switched_ops = ops;
-  switched_nodes = nodes;
-}
+void start_looking() { set_callback(whole_callback()); }
 
 void wake_up() {
   if (!asleep.load(std::memory_order_relaxed)) return;
   quiet_steps.store(0);
   look(true);
 }
+
+void pause(bool paused) { look(!paused); }
+
+bool is_adding_callback() { return adding.load(std::memory_order_relaxed); }
 
 }  // namespace tracer
 }  // namespace dtypecheck

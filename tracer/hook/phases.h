@@ -15,18 +15,22 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
                  uint32_t site);
 
 // An autograd node begins.
-void note_backward(ThreadState* state);
+void note_backward();
 
-// Scope USER_SCOPE: Optimizer.step, DataLoader, the user's own. These stay on while --steady looks away.
-std::unique_ptr<at::ObserverContext> on_scope_start(const at::RecordFunction& fn);
-void on_scope_end(const at::RecordFunction& fn, at::ObserverContext* context);
+// Scope USER_SCOPE: Optimizer.step, DataLoader, the user's own.
+void on_scope_start(ThreadState* state, const at::RecordFunction& fn);
+void on_scope_end(ThreadState* state, const at::RecordFunction& fn);
 
 void flush_events(ThreadState* state);
 void flush_all_events();
 
-// The callbacks that --steady switches.
-void set_switched_callbacks(at::CallbackHandle ops, at::CallbackHandle nodes);
-void wake_up();  // a throw: look again
+// Adds our callback: the whole one, or while --steady looks away one that only hears of optimizer steps.
+void start_looking();
+void wake_up();          // a throw: look again
+void pause(bool paused); // for benchmarks, which compare with and without in one process
+
+// True while we add a callback ourselves, which is no other observer.
+bool is_adding_callback();
 
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -106,21 +106,17 @@ inline bool threw(const ThreadState* state, const Frame& frame) {
   return state->throws != frame.throws_before && std::uncaught_exceptions() > 0;
 }
 
-}  // namespace
-
-std::unique_ptr<at::ObserverContext> on_op_start(const at::RecordFunction& fn) {
-  ThreadState* state = thread_state();
-  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return nullptr;
+void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (++state->events >= 4096) flush_events(state);
   const OpInfo* op = find_op(fn);
   drop_stale_frames(state, &fn);
   Frame* parent = state->innermost();
   if (!op || is_dropped(*op, parent) || state->depth >= ThreadState::kMaxDepth) {
     skip_outputs(fn);
-    return nullptr;
+    return;
   }
   const c10::ArrayRef<const c10::IValue> inputs = fn.inputs();
-  if (inputs.size() < op->argument_count) return nullptr;
+  if (inputs.size() < op->argument_count) return;
 
   Frame& frame = state->frames[state->depth];
   frame.record = &fn;
@@ -143,12 +139,10 @@ std::unique_ptr<at::ObserverContext> on_op_start(const at::RecordFunction& fn) {
   ++state->depth;
   note_sequence(state, fn, frame.site);
   if (tracer.options.check_values || op->converts) look_at_inputs(state, frame, inputs);
-  return nullptr;
 }
 
-void on_op_end(const at::RecordFunction& fn, at::ObserverContext*) {
-  ThreadState* state = existing_thread_state();
-  if (!state || state->busy || state->depth == 0) return;
+void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
+  if (state->depth == 0) return;
   Frame& frame = state->frames[state->depth - 1];
   if (frame.record != &fn) return;  // a dropped one
   --state->depth;
@@ -161,12 +155,10 @@ void on_op_end(const at::RecordFunction& fn, at::ObserverContext*) {
   if (tracer.options.check_values) look_at_results(state, frame, outputs);
 }
 
-std::unique_ptr<at::ObserverContext> on_node_start(const at::RecordFunction& fn) {
-  ThreadState* state = thread_state();
-  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return nullptr;
+void on_node_start(ThreadState* state, const at::RecordFunction& fn) {
   drop_stale_frames(state, &fn);
-  if (state->depth >= ThreadState::kMaxDepth) return nullptr;
-  note_backward(state);
+  if (state->depth >= ThreadState::kMaxDepth) return;
+  note_backward();
   Frame& frame = state->frames[state->depth++];
   frame.record = &fn;
   frame.op = nullptr;
@@ -177,13 +169,33 @@ std::unique_ptr<at::ObserverContext> on_node_start(const at::RecordFunction& fn)
   const SequenceRing* ring = fn.seqNr() >= 0 ? sequences_of(fn.forwardThreadId()) : nullptr;
   if (ring) frame.site = ring->find(fn.seqNr());
   if (tracer.python) frame.top = python::top();
+}
+
+void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
+  if (state->depth > 0 && state->frames[state->depth - 1].record == &fn) --state->depth;
+}
+
+}  // namespace
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
+  ThreadState* state = thread_state();
+  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return nullptr;
+  switch (fn.scope()) {
+    case at::RecordScope::FUNCTION: on_op_start(state, fn); break;
+    case at::RecordScope::BACKWARD_FUNCTION: on_node_start(state, fn); break;
+    default: on_scope_start(state, fn); break;
+  }
   return nullptr;
 }
 
-void on_node_end(const at::RecordFunction& fn, at::ObserverContext*) {
+void on_end(const at::RecordFunction& fn, at::ObserverContext*) {
   ThreadState* state = existing_thread_state();
-  if (!state || state->busy || state->depth == 0) return;
-  if (state->frames[state->depth - 1].record == &fn) --state->depth;
+  if (!state || state->busy) return;
+  switch (fn.scope()) {
+    case at::RecordScope::FUNCTION: on_op_end(state, fn); break;
+    case at::RecordScope::BACKWARD_FUNCTION: on_node_end(state, fn); break;
+    default: on_scope_end(state, fn); break;
+  }
 }
 
 }  // namespace tracer

@@ -8,13 +8,10 @@
 namespace dtypecheck {
 namespace tracer {
 
-// Scope FUNCTION: every op of the dispatcher.
-std::unique_ptr<at::ObserverContext> on_op_start(const at::RecordFunction& fn);
-void on_op_end(const at::RecordFunction& fn, at::ObserverContext* context);
-
-// Scope BACKWARD_FUNCTION: autograd nodes.
-std::unique_ptr<at::ObserverContext> on_node_start(const at::RecordFunction& fn);
-void on_node_end(const at::RecordFunction& fn, at::ObserverContext* context);
+// One callback for all scopes: LibTorch copies its list of callbacks at each autograd node, and a second one costs more than
+// the branch. FUNCTION is every op of the dispatcher, BACKWARD_FUNCTION an autograd node, USER_SCOPE an optimizer's step.
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn);
+void on_end(const at::RecordFunction& fn, at::ObserverContext* context);
 
 }  // namespace tracer
 }  // namespace dtypecheck

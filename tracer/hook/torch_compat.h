@@ -40,6 +40,14 @@ struct Grant {
   friend StepCallbacksMember step_callbacks() { return member; }
 };
 template struct Grant<&at::RecordFunction::step_callbacks_>;
+
+// OperatorHandle::operatorDef_->op.is_observed_, which the dispatcher asks before it makes a RecordFunction.
+template <auto definition, auto observed>
+struct GrantObserved {
+  friend const bool& is_observed(const c10::OperatorHandle& op) { return ((op.*definition)->op).*observed; }
+};
+const bool& is_observed(const c10::OperatorHandle& op);
+template struct GrantObserved<&c10::OperatorHandle::operatorDef_, &c10::impl::OperatorEntry::is_observed_>;
 }  // namespace access
 
 // Spares an op that is of no interest the copy of its results (30 to 50 ns), unless another observer wants them.

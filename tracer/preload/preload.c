@@ -42,6 +42,7 @@ static __thread void* thread_slot __attribute__((tls_model("initial-exec")));
 static void** get_thread_slot(void) { return &thread_slot; }
 
 static void (*on_throw)(void*, void*);
+static void (*on_observer)(void);
 static void (*on_fork_child)(void);
 static void (*on_exec)(int);
 static void (*at_end)(void);
@@ -50,7 +51,7 @@ static void complain(const char* line);
 static char run_folder[PATH_MAX];
 static char libtorch_path[PATH_MAX];
 static DtypecheckStage1 stage1 = {DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
-                                  &on_throw, &on_fork_child, &on_exec, &at_end, complain};
+                                  &on_throw, &on_observer, &on_fork_child, &on_exec, &at_end, complain};
 
 static pid_t traced_pid; /* the process that stage 2 runs in: a vfork child shares our memory, not our pid */
 static int in_traced_process(void) { return traced_pid != 0 && getpid() == traced_pid; }
@@ -293,6 +294,25 @@ __attribute__((visibility("hidden"))) void dtypecheck_before_dlopen(void) {
   check_binding();
   in_dlopen_check = 0;
   errno = saved_errno;
+}
+
+/* ---- other observers ------------------------------------------------------------------------------------------------ */
+
+__attribute__((visibility("hidden"))) void* dtypecheck_real_add_global;
+__attribute__((visibility("hidden"))) void* dtypecheck_real_add_thread_local;
+
+/* From the wrappers in trampoline.S: torch.profiler, say, is about to watch. Stage 2 then stops hiding from it what is of no
+ * interest to us (op_table.h). */
+__attribute__((visibility("hidden"))) void dtypecheck_before_observer(void) {
+  char path[PATH_MAX];
+  if (!dtypecheck_real_add_global && find_object("libtorch_cpu.so", path, NULL)) {
+    void* libtorch = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+    if (libtorch) {
+      dtypecheck_real_add_thread_local = dlsym(libtorch, "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE");
+      dtypecheck_real_add_global = dlsym(libtorch, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+    }
+  }
+  if (on_observer && in_traced_process()) on_observer();
 }
 
 /* ---- what a throwing op says --------------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ typedef struct DtypecheckStage1 {
   void** (*thread_slot)(void);
   /* Stage 2 sets these; each may be null. */
   void (**on_throw)(void* object, void* type_info);  /* in the throwing thread, before unwinding starts */
+  void (**on_observer)(void);                        /* before anyone adds a RecordFunction callback */
   void (**on_fork_child)(void);                      /* in the child, in its only thread */
   void (**on_exec)(int failed);                      /* 0: before an exec*(); 1: it returned, the process goes on */
   void (**on_exit)(void);                            /* at exit() and _exit(), after the program's own handlers */

@@ -1,8 +1,9 @@
-/* trampoline.S: two symbols that are entered for others and leave no frame behind.
+/* trampoline.S: symbols that are entered for others and leave no frame behind.
  *
  * at::getStepCallbacksUnlessEmpty(RecordScope) returns a C++ object through a hidden pointer, so its registers must reach the
  * real function as they came: a jump through a pointer, which at first leads to dtypecheck_first_op() in preload.c.
- * dlopen() finds the caller's RUNPATH by its return address, so it may only be jumped to as well.
+ * dlopen() finds the caller's RUNPATH by its return address, so it may only be jumped to as well, and at::add…Callback()
+ * takes a C++ struct by value.
  */
 #define STEP_CALLBACKS _ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE
 
@@ -78,6 +79,22 @@ dlopen:
     .cfi_endproc
     .size dlopen, . - dlopen
 
+    .globl _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
+    .type _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, @function
+_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE:
+    SAVE_AND_CALL dtypecheck_before_observer
+    jmp *dtypecheck_real_add_global(%rip)
+    .cfi_endproc
+    .size _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
+
+    .globl _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
+    .type _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, @function
+_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE:
+    SAVE_AND_CALL dtypecheck_before_observer
+    jmp *dtypecheck_real_add_thread_local(%rip)
+    .cfi_endproc
+    .size _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
+
 #elif defined(__aarch64__)
 
     .macro SAVE_AND_CALL function
@@ -134,6 +151,22 @@ dlopen:
     JUMP_THROUGH dtypecheck_real_dlopen
     .cfi_endproc
     .size dlopen, . - dlopen
+
+    .globl _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
+    .type _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, @function
+_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE:
+    SAVE_AND_CALL dtypecheck_before_observer
+    JUMP_THROUGH dtypecheck_real_add_global
+    .cfi_endproc
+    .size _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
+
+    .globl _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
+    .type _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, @function
+_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE:
+    SAVE_AND_CALL dtypecheck_before_observer
+    JUMP_THROUGH dtypecheck_real_add_thread_local
+    .cfi_endproc
+    .size _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
 
 #else
 #error "the tracer's trampoline is written for x86-64 and AArch64"

@@ -20,8 +20,8 @@ enum class CodeKind : uint8_t {
   kStandardLibrary = 2,
   kLibrary = 3,
   kUser = 4,
-  kModuleCall =
-      5,  // nn.Module's own call: `self` is the module that is called; torch's own code as well
+  // nn.Module's own call, whose `self` is the module that is called; it is torch's code as well.
+  kModuleCall = 5,
 };
 
 // Low three bits: the kind; the others: which local holds `self` (kModuleCall).

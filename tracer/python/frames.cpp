@@ -14,7 +14,6 @@ namespace python {
 namespace {
 
 constexpr size_t kMaxFrames = 512;
-constexpr long long kOptimized = 1;  // CO_OPTIMIZED: a function's code, with numbered locals
 
 void classify(Frames& frames) {
   for (size_t i = 0; i < frames.size(); ++i) {

@@ -52,6 +52,7 @@ struct Layout {
 
 inline constexpr uint16_t kCellContents = 16;
 inline constexpr uint16_t kTupleItems = 24;
+inline constexpr long long kOptimized = 1;  // CO_OPTIMIZED: a function's code, with numbered locals
 inline constexpr uint8_t kFirstInternalOwner =
     3;  // FRAME_OWNED_BY_CSTACK, in 3.14 FRAME_OWNED_BY_INTERPRETER
 // References in frames carry tag bits from 3.14 on: 1 "not counted", 3 "a small integer, no

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "tracer/python/layout.h"
 #include "tracer/python/text.h"
 
@@ -14,6 +16,8 @@ namespace python {
 namespace {
 
 constexpr int kFramesCompared = 64;
+constexpr size_t kBytesSize = 16;  // of a bytes object
+constexpr size_t kBytesContents = 32;
 
 class CarefulReader {
  public:
@@ -33,7 +37,7 @@ class CarefulReader {
            read(pipe_[0], copy, sizeof copy) == static_cast<ssize_t>(size);
   }
   bool readable_object(const Object* object, const Object* type) const {
-    return readable(object, 256) && type_of(object) == type;
+    return readable(object, 64) && type_of(object) == type;
   }
 
  private:
@@ -61,16 +65,39 @@ const char* skip_internal(const CarefulReader& reader, const char* frame) {
   return frame;
 }
 
+bool is_tuple_at(const Object* code, uint16_t offset, const char* name) {
+  return load<Object*>(code, offset) == attribute(const_cast<Object*>(code), name).get();
+}
+
+// Up to 3.10: the tuples of names. From 3.11 on: the instructions, which lie in the code object
+// itself.
+bool code_contents_agree(const CarefulReader& reader, Object* code) {
+  if (layout.chain == FrameChain::kFrameObjects) {
+    return is_tuple_at(code, layout.code_varnames, "co_varnames") &&
+           is_tuple_at(code, layout.code_cellvars, "co_cellvars") &&
+           load<int32_t>(code, layout.code_nlocals) ==
+               as_integer(attribute(code, "co_nlocals").get(), -1);
+  }
+  const Ref copy = attribute(code, "_co_code_adaptive");
+  if (!copy) return false;
+  const size_t size = std::min<size_t>(load<size_t>(copy.get(), kBytesSize), 256);
+  const char* instructions = reinterpret_cast<const char*>(code) + layout.code_instructions;
+  const char* copied = reinterpret_cast<const char*>(copy.get()) + kBytesContents;
+  return reader.readable(instructions, size) && std::memcmp(instructions, copied, size) == 0;
+}
+
 bool code_agrees(const CarefulReader& reader, Object* code) {
-  if (!reader.readable_object(code, api.PyCode_Type)) return false;
-  const Ref filename = attribute(code, "co_filename");
-  const Ref name = attribute(code, "co_name");
-  if (code_filename(code) != filename.get() || code_name(code) != name.get()) return false;
-  if (layout.code_varnames == 0) return true;
-  const Ref varnames = attribute(code, "co_varnames");
-  const Ref nlocals = attribute(code, "co_nlocals");
-  return load<Object*>(code, layout.code_varnames) == varnames.get() &&
-         load<int32_t>(code, layout.code_nlocals) == as_integer(nlocals.get(), -1);
+  if (!reader.readable_object(code, api.PyCode_Type) || !reader.readable(code, 192)) return false;
+  return code_filename(code) == attribute(code, "co_filename").get() &&
+         code_name(code) == attribute(code, "co_name").get() && code_contents_agree(reader, code);
+}
+
+// A module's frame has its names in a dict; a function's has none, or one that locals() left there.
+bool names_agree(const CarefulReader& reader, const char* frame, Object* object, Object* code) {
+  Object* names = load<Object*>(frame, layout.frame_locals);
+  const bool is_function = (as_integer(attribute(code, "co_flags").get(), 0) & kOptimized) != 0;
+  if (!is_function) return names == attribute(object, "f_locals").get();
+  return names == nullptr || reader.readable_object(names, api.PyDict_Type);
 }
 
 bool frame_agrees(const CarefulReader& reader, const char* frame, Object* object) {
@@ -79,6 +106,7 @@ bool frame_agrees(const CarefulReader& reader, const char* frame, Object* object
   if (frame_of_object(object) != frame || frame_code(frame) != code.get()) return false;
   if (!code_agrees(reader, code.get())) return false;
   if (load<Object*>(frame, layout.frame_globals) != globals.get()) return false;
+  if (!names_agree(reader, frame, object, code.get())) return false;
   const int line =
       api.PyCode_Addr2Line(code.get(), instruction_offset(code.get(), frame_instr(frame)));
   return line == api.PyFrame_GetLineNumber(object);
@@ -107,7 +135,8 @@ bool chain_agrees(const CarefulReader& reader) {
     object = attribute(object.get(), "f_back");
     frame = previous_frame(frame);
     const bool last = !object || object.get() == api._Py_NoneStruct;
-    if (frame == nullptr) return last;
+    // Below the outermost frame lies one of the interpreter's own, in the versions that have those.
+    if (frame == nullptr) return last && layout.frame_owner == 0;
     if (!reader.readable(frame, frame_header_size())) return false;
     if (last) return skip_internal(reader, frame) == nullptr;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tracer/python/module_tree.h"
+#include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
 namespace dtypecheck {
@@ -18,7 +19,7 @@ constexpr size_t kMaxAttributes = 4096;
 // looked at otherwise.
 bool has_attributes(const Object* object) {
   if (is_type(object) || is_module(object) || is_instance(object, api.PyDict_Type)) return false;
-  if (is_instance(object, imported_item("torch", "Tensor"))) return false;
+  if (is_tensor(object)) return false;
   return (api.PyType_GetFlags(type_of(object)) & kHeapType) != 0;
 }
 
