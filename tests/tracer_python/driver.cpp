@@ -147,7 +147,7 @@ void dc_facts(char* out, size_t room) {
   give("{" + fields + "}", out, room);
 }
 
-void dc_time(int rounds, double* top_ns, double* walk_ns) {
+void dc_time(int rounds, double* top_ns, double* walk_ns, double* resolve_ns) {
   volatile uintptr_t sink = 0;
   *top_ns = nanoseconds_each(rounds,
                              [&sink] { sink = reinterpret_cast<uintptr_t>(python::top().frame); });
@@ -155,6 +155,11 @@ void dc_time(int rounds, double* top_ns, double* walk_ns) {
     python::Walk walk;
     python::walk(&walk);
     sink = walk.key;
+  });
+  *resolve_ns = nanoseconds_each(1 + rounds / 1000, [] {
+    python::Walk walk;
+    python::Site site;
+    if (python::walk(&walk)) python::resolve(walk, &site);
   });
 }
 

@@ -35,19 +35,21 @@ def run(title, command, environment):
     return subprocess.run(command, env=environment).returncode == 0
 
 
-def refuses(python, version, library, environment):
+def refuses(python, version, library, environment, reason):
     done = subprocess.run([python, os.path.join(HERE, "refused.py"), library], env=environment,
                           stdout=subprocess.PIPE, universal_newlines=True)
     print("-- %s: %s" % (version, done.stdout.strip()), flush=True)
     if done.returncode != 0:
         return False
     answer = json.loads(done.stdout)
-    return not answer["started"] and ("CPython " + version) in answer["why_not"]
+    why_not = answer["why_not"]
+    return not answer["started"] and why_not.startswith("CPython " + version) and reason in why_not
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
+    parser.add_argument("--wrong-library", help="the driver with a table of offsets that is wrong")
     parser.add_argument("--torch-python", help="a Python that has torch, diffusers, peft and accelerate")
     parser.add_argument("--preload", metavar="LIBRARY",
                         help="a sanitizer's run time: tests with the oldest and the newest CPython only, without torch")
@@ -69,7 +71,11 @@ def main():
             results[version] = run("CPython " + version, command, environment)
     for version in REFUSED:
         if version in pythons:
-            results[version] = refuses(pythons[version], version, environment["DRIVER"], environment)
+            results[version] = refuses(pythons[version], version, environment["DRIVER"], environment, " is ")
+    if options.wrong_library:
+        for version in chosen:
+            results[version + " with a wrong table"] = refuses(
+                pythons[version], version, options.wrong_library, environment, "not laid out as known")
     if options.torch_python and os.path.exists(options.torch_python):
         command = [options.torch_python, os.path.join(HERE, "test_torch.py")]
         results["torch"] = run("the real torch", command, environment)
