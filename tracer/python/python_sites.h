@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dtypecheck {
@@ -45,11 +46,11 @@ struct Walk {
   // Hash of all below; 0: no frames. Equal keys are the same site, also when a code object or a
   // module died in between.
   uint64_t key = 0;
-  const void* user_code =
-      nullptr;  // innermost frame of the user's own code (null: none on the stack)
+  // The innermost frame of the user's own code; null: none on the stack.
+  const void* user_code = nullptr;
   const void* user_instr = nullptr;
-  const void* inner_code =
-      nullptr;  // innermost frame outside of torch itself (may equal the user's)
+  // The innermost frame outside of torch itself; may equal the user's.
+  const void* inner_code = nullptr;
   const void* inner_instr = nullptr;
   const void* module = nullptr;  // `self` of the innermost nn.Module call; null outside of modules
 };
