@@ -1,6 +1,7 @@
 # dtypecheck_test(core.dtype_set SOURCES a.cpp LIBRARIES dtypecheck_core): one Catch2 program, one CTest entry of that name.
 add_library(dtypecheck_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
 target_link_libraries(dtypecheck_test_main PUBLIC dtypecheck_options Catch2::Catch2)
+target_compile_options(dtypecheck_test_main PRIVATE -O0)  # Catch's own code: minutes, with sanitizers and optimization
 
 function(dtypecheck_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")

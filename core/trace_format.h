@@ -153,7 +153,8 @@ struct ScalarRecord {
 };
 static_assert(sizeof(ScalarRecord) == 16, "");
 
-// An op call without its count: equal calls share one record and add to its counters.
+// An op call without its count: equal calls share one record and add to its counters. A parent's record stands before its
+// children's.
 //   autocast: bit 0 on for cpu, bit 1 on for cuda, bit 2 this is autocast's wrapper call, bit 3 the inner call of one
 struct SignatureRecord {
   RecordHeader header;
@@ -185,7 +186,7 @@ constexpr uint32_t kSignatureRepaired = 1, kSignatureFixed = 2, kSignatureInComp
 // The message of a throw; one for each new (signature, message).
 struct ThrowRecord {
   RecordHeader header;
-  uint32_t signature;  // the innermost op call in flight; 0: none (then the throw is not a finding by itself)
+  uint32_t signature;  // the op call that it was thrown in, and those around it; 0: none (no finding by itself)
   uint32_t message;    // string
   uint32_t type;       // string: demangled C++ type or Python type name
   uint32_t step;

@@ -172,6 +172,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   if (op->tensors.empty() && op->result_room == 0) op->interest = Interest::kNever;
   const std::string bare = bare_name(op->name);
   op->converts = bare == "_to_copy" || bare == "copy_";
+  op->speaks_for_inner = starts_with(bare, "_foreach_") || starts_with(bare, "_fused_");
   op->makes_garbage = starts_with(bare, "empty") || starts_with(bare, "new_empty");
   if (op->interest == Interest::kNever) hide(*schema);
   return op;

@@ -63,8 +63,16 @@ inline void drop_stale_frames(ThreadState* state, const void* record) {
   while (state->depth > 0 && state->frames[state->depth - 1].record <= record) --state->depth;
 }
 
-inline bool is_dropped(const OpInfo& op, const Frame* parent) {
-  return op.interest == Interest::kNever || (op.interest == Interest::kTopLevel && parent && parent->op);
+// x + 1 casts the 1 before it adds: a number's own conversion is no cast of a tensor.
+inline bool converts_number(const OpInfo& op, const at::RecordFunction& fn) {
+  if (!op.converts || fn.inputs().empty() || !fn.inputs()[0].isTensor()) return false;
+  return fn.inputs()[0].unsafeToTensorImpl()->is_wrapped_number();
+}
+
+inline bool is_dropped(const OpInfo& op, const Frame* parent, const at::RecordFunction& fn) {
+  if (op.interest == Interest::kNever) return true;
+  if (!parent || !parent->op) return false;
+  return op.interest == Interest::kTopLevel || parent->op->speaks_for_inner || converts_number(op, fn);
 }
 
 // In an autograd node, Python runs above the engine: a custom Function, or a checkpoint that computes its forward again.
@@ -111,7 +119,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   const OpInfo* op = find_op(fn);
   drop_stale_frames(state, &fn);
   Frame* parent = state->innermost();
-  if (!op || is_dropped(*op, parent) || state->depth >= ThreadState::kMaxDepth) {
+  if (!op || is_dropped(*op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
     skip_outputs(fn);
     return;
   }

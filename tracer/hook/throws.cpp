@@ -78,6 +78,9 @@ void on_throw(void* object, void* type_info) {
   } else if (const auto* exception = in_op ? as<std::exception>(object, type) : nullptr) {
     keep(state, exception->what(), type->name());
   }
+  // An exception that nobody catches ends a C++ program without unwinding, so the op's end callback never runs.
+  const Frame* frame = in_op && !tracer.python ? state->innermost() : nullptr;
+  if (frame && frame->signature && state->has_message) write_throw(frame->signature, state->message, state->message_type);
 }
 
 void record_throw(ThreadState* state, trace::SignatureRecord* record) {
