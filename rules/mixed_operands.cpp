@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "rules/mix.h"
-#include "rules/provenance.h"
+#include "rules/mix_reason.h"
 #include "rules/rule.h"
 #include "rules/throws.h"
 #include "rules/words.h"
@@ -21,143 +20,6 @@ struct Refusal {
   const OpCall& call;
   Mix mix;
 };
-
-bool is_cpu_norm(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  return index.has(call, kIsNorm) && mix.odd.operand->device.type == "cpu";
-}
-
-std::string made_by(const OpCall& call) {
-  return fmt::format("{}{}", call.op, at_place(call.site));
-}
-
-std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  if (!mix.odd.is_parameter() || mix.odd.parameter.empty()) return "";
-  auto around = index.parameter_dtypes(call.process, mix.odd.parameter);
-  if (around[mix.met.dtype] < 4)
-    return fmt::format("the parameter {} is {}", mix.odd.parameter, dtype_name(mix.odd.dtype));
-  return fmt::format("the parameter {} was loaded or made in {}, while {} others are {}",
-                     mix.odd.parameter, dtype_name(mix.odd.dtype), around[mix.met.dtype],
-                     dtype_name(mix.met.dtype));
-}
-
-// How the odd operand came to its dtype; "" when that is not known.
-std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& mix,
-                          const DtypeSource& source) {
-  const std::string dtype = dtype_name(mix.odd.dtype);
-  if (source.promotion != nullptr) {
-    std::string text =
-        fmt::format("{} promoted it to {}, because its {} is {}", made_by(*source.promotion), dtype,
-                    source.promoted_by->name, dtype);
-    if (source.maker != nullptr) text += fmt::format(" (from {})", made_by(*source.maker));
-    if (source.parameter != nullptr) text += fmt::format(" (from {})", source.parameter->parameter);
-    return text;
-  }
-  if (source.maker != nullptr) {
-    const char* verb = index.has(*source.maker, kCasts) ? "was cast to" : "was made in";
-    return fmt::format("the {} {} {} by {}", mix.odd.noun(), verb, dtype, made_by(*source.maker));
-  }
-  if (source.parameter != nullptr) {
-    return fmt::format("the {} is {} because {} is", mix.odd.noun(), dtype,
-                       source.parameter->parameter);
-  }
-  return parameter_reason(index, call, mix);
-}
-
-std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  const std::string& device = mix.odd.operand->device.type;
-  if (index.has(call, kIsBackward)) {
-    return "the forward op accepted the mix, its backward does not";
-  }
-  if (const AutocastState::Region* region = call.autocast.region_for(device)) {
-    if (is_cpu_norm(index, call, mix)) {
-      return fmt::format(
-          "autocast is on for cpu, but CPU autocast has no rule for {}, so nothing "
-          "casts its operands",
-          call.short_op());
-    }
-    return fmt::format("autocast is on for {}:{}, but did not cast the operands of this call",
-                       device, dtype_name(region->dtype));
-  }
-  if (const OpCall* elsewhere = index.autocast_elsewhere(call.process, device)) {
-    return fmt::format("autocast is off for {} here, though it is on elsewhere in this run{}",
-                       device, at_place(elsewhere->site));
-  }
-  return fmt::format("autocast is off for {} here, so nothing casts one side to the other's dtype",
-                     device);
-}
-
-std::string why(const RunIndex& index, const OpCall& call, const Mix& mix,
-                const DtypeSource& source) {
-  const std::string origin = origin_reason(index, call, mix, source);
-  const std::string autocast = autocast_reason(index, call, mix);
-  return origin.empty() ? autocast : origin + "; " + autocast;
-}
-
-std::string to_dtype(Dtype dtype) { return fmt::format(".to({})", torch_dtype(dtype)); }
-
-// The line that brought the dtype in, when the run shows one.
-std::string fix_at_origin(const Mix& mix, const DtypeSource& source) {
-  const std::string cast = to_dtype(mix.met.dtype);
-  if (source.promotion == nullptr) return "";
-  const std::string promotion = place(source.promotion->site);
-  if (source.maker != nullptr && !place(source.maker->site).empty()) {
-    return fmt::format("cast it where it is made: {}: append {}", place(source.maker->site), cast);
-  }
-  if (source.parameter != nullptr && !source.parameter->requires_grad) {
-    return fmt::format("{}.to(dtype={})", owner_module(source.parameter->parameter),
-                       torch_dtype(mix.met.dtype));
-  }
-  if (promotion.empty()) return "";
-  return fmt::format("cast {} before it is mixed in: {}: {}{}", source.promoted_by->name, promotion,
-                     source.promoted_by->name, cast);
-}
-
-std::string module_of(const OpCall& call, const Mix& mix) {
-  const std::string& parameter = mix.odd.is_parameter() ? mix.odd.parameter : mix.met.parameter;
-  return call.site.module.empty() ? root_module(owner_module(parameter))
-                                  : root_module(call.site.module);
-}
-
-bool is_trainable(const Mix& mix) {
-  return mix.odd.operand->requires_grad && mix.odd.operand->is_leaf;
-}
-
-std::string fix_parameter(const Mix& mix) {
-  const std::string owner = owner_module(mix.odd.parameter);
-  if (owner.empty() || is_trainable(mix)) {
-    return fmt::format("cast the {}: {}{}", mix.odd.noun(), mix.odd.operand->name,
-                       to_dtype(mix.met.dtype));
-  }
-  return fmt::format("{}.to(dtype={})", owner, torch_dtype(mix.met.dtype));
-}
-
-// Half or BFloat16 flows into Float weights: autocast would lower the weights; a frozen model can
-// be lowered once. Trainable weights must stay Float, so for them only autocast is named.
-std::string fix_low_input(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  const std::string module = module_of(call, mix);
-  const std::string& device = mix.odd.operand->device.type;
-  const std::string autocast =
-      fmt::format("torch.autocast(\"{}\", dtype={})", device, torch_dtype(mix.odd.dtype));
-  const std::string subject = module.empty() ? "it" : module;
-  if (is_cpu_norm(index, call, mix) || mix.met.parameter.empty()) return "";
-  if (mix.met.operand->requires_grad) return fmt::format("run {} under {}", subject, autocast);
-  return fmt::format("run {} under {}, or load it in the same dtype: {}.to(dtype={})", subject,
-                     autocast, subject, torch_dtype(mix.odd.dtype));
-}
-
-std::string fix(const RunIndex& index, const OpCall& call, const Mix& mix,
-                const DtypeSource& source) {
-  if (const std::string text = fix_at_origin(mix, source); !text.empty()) return text;
-  if (index.has(call, kIsBackward) && call.op.find("_loss_") != std::string::npos) {
-    return "cast both sides before the loss: prediction.float(), target.float()";
-  }
-  if (mix.odd.is_parameter()) return fix_parameter(mix);
-  if (kLowPrecision.contains(mix.odd.dtype) && mix.met.dtype == Dtype::kFloat) {
-    if (const std::string text = fix_low_input(index, call, mix); !text.empty()) return text;
-  }
-  return fmt::format("cast the {}: {}{}", mix.odd.noun(), mix.odd.operand->name,
-                     to_dtype(mix.met.dtype));
-}
 
 // The loss whose backward refuses: it took the mix at the same line without a word.
 void link_to_forward_loss(const OpCall& call, const Finding& finding, Findings& out) {
@@ -181,17 +43,51 @@ std::string message(const Mix& mix) {
                      alike ? mix.met.operand->name : met);
 }
 
-void report(const Refusal& refusal, Findings& out) {
+// Promotions whose result nothing has read: it was on its way into something when the run ended.
+std::vector<OpCallId> unread_promotions(const Run& run, const RunIndex& index) {
+  std::vector<OpCallId> unread;
+  for (const OpCall& call : run.calls) {
+    const bool is_top = call.parent == kNoOpCall && index.is_judged(call);
+    if (!is_top || !index.has(call, kPromotes) || call.floating_dtypes().size() < 2) continue;
+    if (index.consumers(call).empty() && !call.results.empty()) unread.push_back(call.id);
+  }
+  return unread;
+}
+
+// A model that casts its embeddings to its sample's dtype fails there, before it reads the sample:
+// the last promotion to that dtype that the program made before, when it is still unread.
+const OpCall* pending_promotion(const Run& run, const std::vector<OpCallId>& unread,
+                                const OpCall& call, const Mix& mix, const DtypeSource& source) {
+  const bool is_cast_in_model = source.promotion == nullptr && source.maker != nullptr &&
+                                !call.site.module.empty() && !is_users_own(source.maker->site);
+  const auto after = std::lower_bound(unread.begin(), unread.end(), call.id);
+  if (!is_cast_in_model || after == unread.begin()) return nullptr;
+  const OpCall& last = run.calls[*std::prev(after) - 1];
+  const bool fits = last.process == call.process && last.result_dtype() == mix.odd.dtype &&
+                    is_users_own(last.site);
+  return fits ? &last : nullptr;
+}
+
+void explain(const Refusal& refusal, const std::vector<OpCallId>& unread, Finding& finding,
+             Findings& out) {
   const auto& [call, mix] = refusal;
   const RunIndex& index = out.index();
-  Finding& finding = out.add(call, message(mix));
-  if (!finding.why.empty()) return;
   const DtypeSource source = dtype_source(index, *mix.odd.operand);
   finding.odd_operand = mix.odd.operand->name;
-  finding.why = why(index, call, mix, source);
-  finding.fix = fix(index, call, mix, source);
+  finding.why = mix_why(index, call, mix, source);
+  finding.fix = mix_fix(index, call, mix, source);
   if (source.promotion != nullptr) out.follows(finding, "silent-promotion", source.promotion->id);
   if (index.has(call, kIsBackward)) link_to_forward_loss(call, finding, out);
+  const OpCall* pending = pending_promotion(index.run(), unread, call, mix, source);
+  if (pending == nullptr) return;
+  finding.why += fmt::format("; before that, {} promoted a tensor to {} that nothing has read yet",
+                             made_by(*pending), dtype_name(mix.odd.dtype));
+  out.follows(finding, "silent-promotion", pending->id);
+}
+
+void report(const Refusal& refusal, const std::vector<OpCallId>& unread, Findings& out) {
+  Finding& finding = out.add(refusal.call, message(refusal.mix));
+  if (finding.why.empty()) explain(refusal, unread, finding, out);
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.
@@ -243,8 +139,10 @@ void check_run(const Run& run, Findings& out) {
       outer = run.call(outer->parent);
     }
   }
+  const std::vector<OpCallId> unread =
+      all.empty() ? std::vector<OpCallId>() : unread_promotions(run, out.index());
   for (const Refusal& refusal : all) {
-    if (!around.contains(refusal.call.id)) report(refusal, out);
+    if (!around.contains(refusal.call.id)) report(refusal, unread, out);
   }
   for (const OpCall& call : run.calls) {
     if (out.index().is_judged(call)) check_integer(call, out);

@@ -67,8 +67,8 @@ void report(const Process& process, const std::string& precision, const Training
                       "op computes in the dtype of its operands";
   finding.fix =
       precision == "fp16" && !on_gpu
-          ? "on a CPU ask for bf16: accelerate launch --mixed_precision bf16, or run where there "
-            "is a GPU"
+          ? "on a CPU ask for bf16, for which accelerate opens autocast there: "
+            "accelerate launch --mixed_precision bf16"
           : "prepare the model, model = accelerator.prepare(model), or compute the loss inside "
             "with accelerator.autocast():";
 }

@@ -40,9 +40,9 @@ DtypeSource dtype_source(const RunIndex& index, const Operand& operand) {
       source.promotion = call;
       source.promoted_by = giver;
     }
+    if (is_parameter(*giver)) source.parameter = giver;
     current = giver;
   }
-  if (current != &operand && is_parameter(*current)) source.parameter = current;
   return source;
 }
 

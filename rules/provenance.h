@@ -14,7 +14,7 @@ struct DtypeSource {
   const Operand* promoted_by = nullptr;
   // The cast or factory that the way ends at; nullptr when it ends at a load or is not known.
   const OpCall* maker = nullptr;
-  // The parameter that the way ends at: an embedding's table, say.
+  // The parameter that handed its dtype on: an embedding's table, say. The maker is then its own.
   const Operand* parameter = nullptr;
 };
 DtypeSource dtype_source(const RunIndex& index, const Operand& operand);

@@ -220,30 +220,38 @@ class Promotions {
     Finding& finding =
         out_.add(call, fmt::format("{} promotes {} from {} to {}", call.op, found.low->name,
                                    dtype_word(*found.low), dtype_word(*found.wide)));
-    if (finding.why.empty()) explain(call, found, finding);
+    if (finding.why.empty()) explain(found, finding);
   }
 
-  void explain(const OpCall& call, const Promotion& found, Finding& finding) {
+  void explain(const Promotion& found, Finding& finding) {
     const DtypeSource source = dtype_source(index_, *found.wide);
     finding.odd_operand = found.wide->name;
     finding.why = fmt::format(
-        "{} is {}{}; the result and all that follows take {} the memory, and the "
-        "next {} layer refuses it",
+        "{} is {}{}; the result and all that follows take {} the memory, and a "
+        "{} layer refuses it",
         found.wide->name, dtype_word(*found.wide), origin_text(source),
         width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
         dtype_word(*found.low));
-    const std::string cast = fmt::format(".to({})", torch_dtype(*found.low->dtypes.single()));
-    const std::string where = place((source.maker != nullptr ? source.maker : &call)->site);
-    finding.fix = source.maker != nullptr && !where.empty()
-                      ? fmt::format("cast it where it is made: {}: append {}", where, cast)
-                      : fmt::format("cast it first: {}{}", found.wide->name, cast);
+    finding.fix = fix_text(source, *found.wide, *found.low->dtypes.single());
+  }
+
+  static std::string fix_text(const DtypeSource& source, const Operand& wide, Dtype low) {
+    const std::string cast = fmt::format(".to({})", torch_dtype(low));
+    if (source.parameter != nullptr) {
+      const std::string owner = owner_module(source.parameter->parameter);
+      return fmt::format("cast what {0} gives: {1}; or, if it is not trained, {0}.to(dtype={2})",
+                         owner, cast, torch_dtype(low));
+    }
+    if (source.maker != nullptr && is_users_own(source.maker->site)) {
+      return fmt::format("cast it where it is made: {}: append {}", place(source.maker->site),
+                         cast);
+    }
+    return fmt::format("cast it first: {}{}", wide.name, cast);
   }
 
   static std::string origin_text(const DtypeSource& source) {
-    if (source.maker != nullptr)
-      return fmt::format(" (from {}{})", source.maker->op, at_place(source.maker->site));
     if (source.parameter != nullptr) return fmt::format(" (from {})", source.parameter->parameter);
-    return "";
+    return source.maker == nullptr ? "" : fmt::format(" (from {})", made_by(*source.maker));
   }
 
   // mse_loss and huber_loss take the mix and refuse it in backward.

@@ -77,6 +77,23 @@ TEST_CASE("a consequence names its cause and stands after it") {
   CHECK(findings[0].follows.empty());
 }
 
+TEST_CASE("a refusal follows the promotion that its model was about to read") {
+  const auto findings = judge_text(
+      "op aten::cat tensors=Half[1,4,8,8],Float[1,1,8,8] -> Float[1,5,8,8] at train.py:24 phase "
+      "forward\n"
+      "op aten::to.dtype self=Half[1,4] dtype:=Float -> Float[1,4] at train.py:25 inside unet.py:9 "
+      "in unet (UNet) "
+      "phase forward\n"
+      "op aten::addmm self=Half[4]%unet.l.bias mat1=Float[1,4]<#2 mat2=Half[4,4]%unet.l.weight "
+      "raised \"mat1 and mat2 "
+      "must have the same dtype, but got Float and Half\" at train.py:25 inside unet.py:10 in "
+      "unet.l (Linear)\n");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[1].follows == findings[0].id);
+  CHECK(findings[1].why.find("aten::cat at train.py:24 promoted a tensor to Float") !=
+        std::string::npos);
+}
+
 TEST_CASE("what has no cause comes in order of severity, step and place") {
   const std::string inexact =
       "op aten::_to_copy self=Long[1] -> BFloat16[1] inexact 257 256 at a.py:1\n";

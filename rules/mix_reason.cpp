@@ -1,0 +1,171 @@
+#include "rules/mix_reason.h"
+
+#include <fmt/format.h>
+
+#include "rules/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+std::string device_of(const Mix& mix) {
+  const std::string& type = mix.odd.operand->device.type;
+  return type.empty() ? "cpu" : type;
+}
+
+bool is_cpu_norm(const RunIndex& index, const OpCall& call, const Mix& mix) {
+  return index.has(call, kIsNorm) && device_of(mix) == "cpu";
+}
+
+std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
+  if (!mix.odd.is_parameter() || mix.odd.parameter.empty()) return "";
+  auto around = index.parameter_dtypes(call.process, mix.odd.parameter);
+  if (around[mix.met.dtype] < 4)
+    return fmt::format("the parameter {} is {}", mix.odd.parameter, dtype_name(mix.odd.dtype));
+  return fmt::format("the parameter {} was loaded or made in {}, while {} others are {}",
+                     mix.odd.parameter, dtype_name(mix.odd.dtype), around[mix.met.dtype],
+                     dtype_name(mix.met.dtype));
+}
+
+// " (from text_encoder.shared.weight)", " (from aten::ones at data.py:17)".
+std::string from(const DtypeSource& source) {
+  if (source.parameter != nullptr) return fmt::format(" (from {})", source.parameter->parameter);
+  return source.maker == nullptr ? "" : fmt::format(" (from {})", made_by(*source.maker));
+}
+
+// How the odd operand came to its dtype; "" when that is not known.
+std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& mix,
+                          const DtypeSource& source) {
+  const std::string dtype = dtype_name(mix.odd.dtype);
+  if (mix.odd.is_parameter()) return parameter_reason(index, call, mix);
+  if (source.promotion != nullptr) {
+    return fmt::format("{} promoted it to {}, because its {} is {}{}", made_by(*source.promotion),
+                       dtype, source.promoted_by->name, dtype, from(source));
+  }
+  if (source.parameter != nullptr) {
+    return fmt::format("the {} is {} because {} is", mix.odd.noun(), dtype,
+                       source.parameter->parameter);
+  }
+  if (source.maker == nullptr) return "";
+  const char* verb = index.has(*source.maker, kCasts) ? "was cast to" : "was made in";
+  return fmt::format("the {} {} {} by {}", mix.odd.noun(), verb, dtype, made_by(*source.maker));
+}
+
+std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
+  const std::string device = device_of(mix);
+  if (index.has(call, kIsBackward)) {
+    return "the forward op accepted the mix, its backward does not";
+  }
+  if (const AutocastState::Region* region = call.autocast.region_for(device)) {
+    if (is_cpu_norm(index, call, mix)) {
+      return fmt::format(
+          "autocast is on for cpu, but CPU autocast has no rule for {}, so nothing "
+          "casts its operands",
+          call.short_op());
+    }
+    return fmt::format("autocast is on for {}:{}, but did not cast the operands of this call",
+                       device, dtype_name(region->dtype));
+  }
+  if (const OpCall* elsewhere = index.autocast_elsewhere(call.process, device)) {
+    return fmt::format("autocast is off for {} here, though it is on elsewhere in this run{}",
+                       device, at_place(elsewhere->site));
+  }
+  return fmt::format("autocast is off for {} here, so nothing casts one side to the other's dtype",
+                     device);
+}
+
+std::string to_dtype(Dtype dtype) { return fmt::format(".to({})", torch_dtype(dtype)); }
+
+std::string fix_table(const DtypeSource& source, Dtype wanted) {
+  const std::string owner = owner_module(source.parameter->parameter);
+  const std::string whole = fmt::format("{}.to(dtype={})", owner, torch_dtype(wanted));
+  const bool is_told = source.maker != nullptr && is_users_own(source.maker->site);
+  const std::string since = is_told ? ", " + place(source.maker->site) : "";
+  if (!source.parameter->requires_grad) return whole + since;
+  return fmt::format("cast what {} gives: {}; or, if it is not trained, {}{}", owner,
+                     to_dtype(wanted), whole, since);
+}
+
+// Where the dtype came in, when that is a line that the user can edit.
+std::string fix_at_origin(const Mix& mix, const DtypeSource& source) {
+  if (source.promotion == nullptr) return "";
+  const std::string cast = to_dtype(mix.met.dtype);
+  if (source.parameter != nullptr) return fix_table(source, mix.met.dtype);
+  if (source.maker != nullptr && is_users_own(source.maker->site)) {
+    return fmt::format("cast it where it is made: {}: append {}", place(source.maker->site), cast);
+  }
+  if (!is_users_own(source.promotion->site)) return "";
+  return fmt::format("cast {} before it is mixed in: {}: {}{}", source.promoted_by->name,
+                     place(source.promotion->site), source.promoted_by->name, cast);
+}
+
+std::string module_of(const OpCall& call, const Mix& mix) {
+  const std::string& parameter = mix.odd.is_parameter() ? mix.odd.parameter : mix.met.parameter;
+  return call.site.module.empty() ? root_module(owner_module(parameter))
+                                  : root_module(call.site.module);
+}
+
+bool is_trainable(const Mix& mix) {
+  return mix.odd.operand->requires_grad && mix.odd.operand->is_leaf;
+}
+
+std::string fix_parameter(const Mix& mix) {
+  const std::string owner = owner_module(mix.odd.parameter);
+  const std::string whole = fmt::format("{}.to(dtype={})", owner, torch_dtype(mix.met.dtype));
+  if (owner.empty()) {
+    return fmt::format("cast the {}: {}{}", mix.odd.noun(), mix.odd.operand->name,
+                       to_dtype(mix.met.dtype));
+  }
+  if (!is_trainable(mix)) return whole;
+  return fmt::format("cast the {}: {}{}; or, if {} is not trained, {}", mix.met.noun(),
+                     mix.met.operand->name, to_dtype(mix.odd.dtype), owner, whole);
+}
+
+// Half or BFloat16 flows into Float weights: autocast would lower the weights; a frozen model can
+// be lowered once. Trainable weights must stay Float, so for them only autocast is named.
+std::string fix_low_input(const RunIndex& index, const OpCall& call, const Mix& mix) {
+  const std::string module = module_of(call, mix);
+  const std::string device = device_of(mix);
+  const std::string autocast =
+      fmt::format("torch.autocast(\"{}\", dtype={})", device, torch_dtype(mix.odd.dtype));
+  const std::string subject = module.empty() ? "it" : module;
+  if (is_cpu_norm(index, call, mix) || mix.met.parameter.empty()) return "";
+  if (mix.met.operand->requires_grad) return fmt::format("run {} under {}", subject, autocast);
+  return fmt::format("run {} under {}, or load it in the same dtype: {}.to(dtype={})", subject,
+                     autocast, subject, torch_dtype(mix.odd.dtype));
+}
+
+// Inside of a model there is no line to edit: what it is called with has to change.
+std::string fix_input(const OpCall& call, const Mix& mix, const DtypeSource& source) {
+  const std::string cast = to_dtype(mix.met.dtype);
+  const bool came_from_outside = source.promotion == nullptr && !call.site.module.empty();
+  if (!came_from_outside || !mix.met.is_parameter()) {
+    return fmt::format("cast the {}: {}{}", mix.odd.noun(), mix.odd.operand->name, cast);
+  }
+  const std::string where = place(call.site);
+  return fmt::format("cast what {} is called with{}: x{}", root_module(call.site.module),
+                     where.empty() ? "" : ", " + where, cast);
+}
+
+}  // namespace
+
+std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
+                    const DtypeSource& source) {
+  if (const std::string text = fix_at_origin(mix, source); !text.empty()) return text;
+  if (index.has(call, kIsBackward) && call.op.find("_loss_") != std::string::npos) {
+    return "cast both sides before the loss: prediction.float(), target.float()";
+  }
+  if (mix.odd.is_parameter()) return fix_parameter(mix);
+  if (kLowPrecision.contains(mix.odd.dtype) && mix.met.dtype == Dtype::kFloat) {
+    if (const std::string text = fix_low_input(index, call, mix); !text.empty()) return text;
+  }
+  return fix_input(call, mix, source);
+}
+
+std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
+                    const DtypeSource& source) {
+  const std::string origin = origin_reason(index, call, mix, source);
+  const std::string autocast = autocast_reason(index, call, mix);
+  return origin.empty() ? autocast : origin + "; " + autocast;
+}
+
+}  // namespace dtypecheck::rules

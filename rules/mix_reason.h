@@ -1,0 +1,17 @@
+// mix_reason.h: why two operands came to disagree, and the smallest cure, in words.
+#pragma once
+
+#include <string>
+
+#include "rules/mix.h"
+#include "rules/provenance.h"
+
+namespace dtypecheck::rules {
+
+// `source` is where the odd operand's dtype came from.
+std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
+                    const DtypeSource& source);
+std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
+                    const DtypeSource& source);
+
+}  // namespace dtypecheck::rules
