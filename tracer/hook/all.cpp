@@ -6,6 +6,7 @@
 #include "tracer/hook/op_table.cpp"
 #include "tracer/hook/phases.cpp"
 #include "tracer/hook/recorder.cpp"
+#include "tracer/hook/regions.cpp"
 #include "tracer/hook/sites.cpp"
 #include "tracer/hook/thread_state.cpp"
 #include "tracer/hook/throws.cpp"

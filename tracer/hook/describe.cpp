@@ -10,6 +10,7 @@
 
 #include <torch/csrc/autograd/variable.h>
 
+#include "tracer/hook/regions.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/throws.h"
 
@@ -24,11 +25,20 @@ constexpr c10::DispatchKeySet kSpecial({c10::DispatchKey::Python, c10::DispatchK
 
 bool is_undefined(const c10::TensorImpl* impl) { return impl == c10::UndefinedTensorImpl::singleton(); }
 
+// The class of the Python object behind a tensor, by its name: plain loads, the object lives as long as the tensor.
+bool is_fake(const c10::TensorImpl* impl) {
+  const void* object = tracer.python ? python_object(impl) : nullptr;
+  if (!object) return false;
+  const auto* type = *reinterpret_cast<const char* const*>(static_cast<const char*>(object) + 8);
+  const char* name = *reinterpret_cast<const char* const*>(type + 24);
+  const char* last = std::strrchr(name, '.');
+  return std::strcmp(last ? last + 1 : name, "FakeTensor") == 0;
+}
+
 TensorKind kind_of(const c10::TensorImpl* impl) {
   const auto keys = impl->key_set();
   if (is_undefined(impl)) return TensorKind::kUndefined;
-  if (keys.has(c10::DispatchKey::Python))
-    return keys.has_backend(c10::BackendComponent::MetaBit) ? TensorKind::kFake : TensorKind::kSubclass;
+  if (keys.has(c10::DispatchKey::Python)) return is_fake(impl) ? TensorKind::kFake : TensorKind::kSubclass;
   if (keys.has(c10::DispatchKey::FuncTorchBatched) || keys.has(c10::DispatchKey::FuncTorchGradWrapper))
     return TensorKind::kFunctorch;
   if (keys.has(c10::DispatchKey::NestedTensor)) return TensorKind::kNested;
@@ -88,6 +98,14 @@ bool may_be_parameter(Role role, bool leaf) {
   return leaf || role == Role::kWeight || role == Role::kBias || role == Role::kState;
 }
 
+// A fake tensor is a compiler at work: what it makes will run as regions, once its own modules are imported.
+std::atomic<bool> compiler_seen{false};
+void watch_compiler() {
+  static std::atomic<bool> watching{false};
+  if (compiler_seen.load(std::memory_order_relaxed) && !watching.load(std::memory_order_relaxed))
+    watching.store(watch_compiled_regions());
+}
+
 trace::OperandRecord describe_tensor(const c10::TensorImpl* impl, Role role) {
   trace::OperandRecord out = {};
   out.list_index = -1;
@@ -98,6 +116,7 @@ trace::OperandRecord describe_tensor(const c10::TensorImpl* impl, Role role) {
   out.dtype = static_cast<uint8_t>(Dtype::kUndefined);
   if (kind == TensorKind::kUndefined) return out;
   out.dtype = dtype_of(impl);
+  if (kind == TensorKind::kFake) compiler_seen.store(true, std::memory_order_relaxed);
   if (impl->requires_grad()) out.flags |= trace::kOperandRequiresGrad;
   const bool leaf = is_leaf(impl);
   if (leaf) out.flags |= trace::kOperandIsLeaf;
@@ -116,21 +135,26 @@ const c10::TensorImpl* tensor_in(const c10::IValue& value) {
 
 using OperandList = std::vector<trace::OperandRecord>;
 
-void add_list(OperandList& out, const Argument& argument, c10::ArrayRef<c10::IValue> values) {
-  // A long list (foreach) is cut, but an element whose dtype was not seen before is never left out.
+// A long list (foreach) is cut, but an element whose dtype was not seen before is never left out.
+void add_list(OperandList& out, const std::string& name, Role role, bool is_written, Tensors tensors) {
   uint64_t seen = 0;
-  for (size_t i = 0; i < values.size() && out.size() < trace::kMaxOperands; ++i) {
-    const c10::TensorImpl* impl = tensor_in(values[i]);
-    const uint64_t bit = impl ? uint64_t{1} << (dtype_of(impl) & 63) : 0;
-    if (i >= 4 && values.size() > 8 && !(bit & ~seen)) continue;
+  for (size_t i = 0; i < tensors.size() && out.size() < trace::kMaxOperands; ++i) {
+    const uint64_t bit = tensors[i] ? uint64_t{1} << (dtype_of(tensors[i]) & 63) : 0;
+    if (i >= 4 && tensors.size() > 8 && !(bit & ~seen)) continue;
     seen |= bit;
-    trace::OperandRecord record = describe_tensor(impl, static_cast<Role>(argument.role));
-    record.name = intern(argument.name);
+    trace::OperandRecord record = describe_tensor(tensors[i], role);
+    record.name = intern(name);
     record.list_index = static_cast<int16_t>(std::min<size_t>(i, INT16_MAX));
-    record.list_size = short_size(values.size());
-    if (argument.is_written) record.flags |= trace::kOperandIsWritten;
+    record.list_size = short_size(tensors.size());
+    if (is_written) record.flags |= trace::kOperandIsWritten;
     out.push_back(record);
   }
+}
+
+std::vector<const c10::TensorImpl*> tensors_in(const c10::IValue& list) {
+  std::vector<const c10::TensorImpl*> tensors;
+  for (const c10::IValue& element : list.toListRef()) tensors.push_back(tensor_in(element));
+  return tensors;
 }
 
 OperandList describe_operands(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
@@ -138,7 +162,8 @@ OperandList describe_operands(const OpInfo& op, c10::ArrayRef<const c10::IValue>
   for (const Argument& argument : op.tensors) {
     const c10::IValue& value = inputs[argument.index];
     if (argument.kind == Argument::Kind::kTensorList) {
-      if (value.isList()) add_list(out, argument, value.toListRef());
+      if (value.isList())
+        add_list(out, argument.name, static_cast<Role>(argument.role), argument.is_written, tensors_in(value));
       continue;
     }
     if (out.size() == trace::kMaxOperands) break;
@@ -248,13 +273,23 @@ trace::OperandRecord* results_of(trace::SignatureRecord* record) {
                                                  record->scalar_count * sizeof(trace::ScalarRecord));
 }
 
-void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::IValue& value, int16_t index, uint16_t size) {
+void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::TensorImpl* tensor, int16_t index, uint16_t size) {
   if (count >= record->result_room) return;
-  trace::OperandRecord result = describe_tensor(tensor_in(value), Role::kInput);
+  trace::OperandRecord result = describe_tensor(tensor, Role::kInput);
   result.list_index = index;
   result.list_size = size;
   result.origin = 0;
   results_of(record)[count++] = result;
+}
+
+void add_results(trace::SignatureRecord* record, uint16_t& count, Tensors tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    add_result(record, count, tensors[i], static_cast<int16_t>(std::min<size_t>(i, INT16_MAX)), short_size(tensors.size()));
+}
+
+void finish_results(trace::SignatureRecord* record, uint16_t count) {
+  __atomic_store_n(&record->result_count, count, __ATOMIC_RELEASE);
+  __atomic_fetch_or(&record->flags, kResultsKnown, __ATOMIC_RELAXED);
 }
 
 uint8_t parse(const std::string& torch_name) {
@@ -317,6 +352,7 @@ uint32_t intern(const char* text) { return *text ? tracer.file.intern(text, std:
 trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
                                  c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner) {
   BusyScope busy(state);
+  watch_compiler();
   Description description;
   try {
     description.operands = describe_operands(*frame.op, inputs);
@@ -344,18 +380,32 @@ void describe_results(ThreadState* state, trace::SignatureRecord* record, const 
   try {
     for (const c10::IValue& value : outputs) {
       if (!value.isList()) {
-        add_result(record, count, value, -1, 0);
+        add_result(record, count, tensor_in(value), -1, 0);
         continue;
       }
-      const auto elements = value.toListRef();
-      for (size_t i = 0; i < elements.size(); ++i)
-        add_result(record, count, elements[i], static_cast<int16_t>(std::min<size_t>(i, INT16_MAX)),
-                   short_size(elements.size()));
+      add_results(record, count, tensors_in(value));
     }
   } catch (...) {
   }
-  __atomic_store_n(&record->result_count, count, __ATOMIC_RELEASE);
-  __atomic_fetch_or(&record->flags, kResultsKnown, __ATOMIC_RELAXED);
+  finish_results(record, count);
+}
+
+trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, const Frame& frame, const Frame* parent,
+                                        Tensors inputs) {
+  Description description;
+  add_list(description.operands, "inputs", Role::kInput, false, inputs);
+  description.op = intern("compiled::" + name);
+  description.site = frame.site;
+  description.parent = parent && parent->signature ? parent->signature->id : 0;
+  description.phase = frame.phase;
+  description.result_room = trace::kMaxResults;
+  return write_once(key, description);
+}
+
+void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {
+  uint16_t count = 0;
+  add_results(record, count, outputs);
+  finish_results(record, count);
 }
 
 void describe_refusal(ThreadState*, const python::Refusal& refusal) {

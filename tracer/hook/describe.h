@@ -60,6 +60,12 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
 
 void describe_results(ThreadState* state, trace::SignatureRecord* record, const std::vector<c10::IValue>& outputs);
 
+// A compiled region as an op call of its own ("compiled::inductor_forward_0"), by the tensors that go in and come out.
+using Tensors = c10::ArrayRef<const c10::TensorImpl*>;
+trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, const Frame& frame, const Frame* parent,
+                                        Tensors inputs);
+void describe_region_results(trace::SignatureRecord* record, Tensors outputs);
+
 // A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_").
 void describe_refusal(ThreadState* state, const python::Refusal& refusal);
 

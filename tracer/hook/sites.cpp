@@ -20,11 +20,12 @@ uint32_t write_line(const python::Line& line) {
   return record->id;
 }
 
-uint32_t write_address(uint64_t address) {
+// `caller` is the line of the frame above, 0 for none.
+uint32_t write_address(uint64_t address, uint32_t caller) {
   auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
   if (!record) return 0;
   record->file = record->function = 0;
-  record->line = 0;
+  record->line = static_cast<int32_t>(caller);
   record->address = address;
   tracer.file.commit(record->header);
   return record->id;
@@ -59,12 +60,13 @@ void write_mapping(uint64_t address) {
 
 uint32_t native_site() {
   native::rescan();
-  uint64_t addresses[2];
-  const int found = native::unwind(addresses, 2);
-  if (found == 0) return 0;
-  write_mapping(addresses[0]);
-  const uint32_t line = write_address(addresses[0]);
-  return write_record(line, line, 0, 0);
+  uint64_t addresses[native::kKeyFrames];
+  uint32_t line = 0;
+  for (int i = native::unwind(addresses, native::kKeyFrames); i-- > 0;) {
+    write_mapping(addresses[i]);
+    line = write_address(addresses[i], line);
+  }
+  return line ? write_record(line, line, 0, 0) : 0;
 }
 
 uint32_t python_site(const python::Walk& walk) {

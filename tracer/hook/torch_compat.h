@@ -50,6 +50,24 @@ const bool& is_observed(const c10::OperatorHandle& op);
 template struct GrantObserved<&c10::OperatorHandle::operatorDef_, &c10::impl::OperatorEntry::is_observed_>;
 }  // namespace access
 
+// The Python object of a tensor, or null. Its keeper was renamed more than once.
+template <typename Slot>
+auto object_in(const Slot& slot, int) -> decltype(static_cast<const void*>(slot.load_pyobj())) {
+  return slot.load_pyobj();
+}
+template <typename Slot>
+auto object_in(const Slot& slot, long) -> decltype(static_cast<const void*>(slot._unchecked_untagged_pyobj())) {
+  return slot._unchecked_untagged_pyobj();
+}
+inline const void* object_in(...) { return nullptr; }
+
+template <typename Impl>
+auto python_object_of(const Impl* impl, int) -> decltype(object_in(*impl->pyobj_slot(), 0)) {
+  return object_in(*impl->pyobj_slot(), 0);
+}
+inline const void* python_object_of(const void*, long) { return nullptr; }
+inline const void* python_object(const c10::TensorImpl* impl) { return python_object_of(impl, 0); }
+
 // Spares an op that is of no interest the copy of its results (30 to 50 ns), unless another observer wants them.
 // The dispatcher asks after the start callbacks ran, which is when this is called.
 inline void skip_outputs(const at::RecordFunction& fn) {

@@ -58,6 +58,10 @@ struct Object;
   F(Object*, PyFunction_GetCode, (Object*))                                    \
   F(Object*, PyWeakref_NewRef, (Object*, Object*))                             \
   F(Object*, PyCFunction_NewEx, (void*, Object*, Object*))                     \
+  F(Object*, PyDict_New, (void))                                               \
+  F(int, PyDict_SetItemString, (Object*, const char*, Object*))                \
+  F(Object*, Py_CompileString, (const char*, const char*, int))                \
+  F(Object*, PyEval_EvalCode, (Object*, Object*, Object*))                     \
   F(int, PySys_AddAuditHook, (int (*)(const char*, Object*, void*), void*))
 
 // Types and singletons, by address.

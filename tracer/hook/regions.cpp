@@ -1,0 +1,75 @@
+// regions.cpp: a region is a frame like an op's, so that what LibTorch computes inside it (extern kernels) has it as parent.
+#include "tracer/hook/regions.h"
+
+#include "tracer/hook/describe.h"
+#include "tracer/hook/sites.h"
+#include "tracer/hook/thread_state.h"
+#include "tracer/hook/tracer.h"
+#include "tracer/python/compiled_regions.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+// No address in the stack is as high: the frame ends when the region says so.
+const void* const kUntilTold = reinterpret_cast<const void*>(~uintptr_t{0});
+
+Tensors as_tensors(const void* const* tensors, size_t count) {
+  return Tensors(reinterpret_cast<const c10::TensorImpl* const*>(tensors), count);
+}
+
+uint64_t key_of(const char* name, const Frame& frame, Tensors inputs) {
+  uint64_t key = mix(0xC0371E, frame.site);
+  for (const char* c = name; *c; ++c) key = mix(key, static_cast<unsigned char>(*c));
+  for (const c10::TensorImpl* impl : inputs) key = mix(key, impl->key_set().raw_repr() * 64 + dtype_of(impl));
+  return key;
+}
+
+const OpInfo& region_op() {
+  static const OpInfo* op = new OpInfo;
+  return *op;
+}
+
+void on_enter(const char* name, const void* const* tensors, size_t count) {
+  ThreadState* state = thread_state();
+  if (!state || state->busy || !tracer.on.load() || state->depth >= ThreadState::kMaxDepth) return;
+  const Frame* parent = state->innermost();
+  Frame& frame = state->frames[state->depth];
+  frame = Frame{};
+  frame.record = kUntilTold;
+  frame.op = &region_op();
+  frame.throws_before = state->throws;
+  frame.site = parent && parent->site ? parent->site : site_here(state);
+  frame.phase = parent ? parent->phase : static_cast<uint8_t>(Phase::kForward);
+  BusyScope busy(state);
+  const Tensors inputs = as_tensors(tensors, count);
+  const uint64_t key = key_of(name, frame, inputs);
+  frame.signature = tracer.signatures.find(key);
+  if (frame.signature)
+    count_call(frame.signature);
+  else
+    frame.signature = describe_region(key, name, frame, parent, inputs);
+  ++state->depth;
+}
+
+void on_leave(const void* const* tensors, size_t count) {
+  ThreadState* state = existing_thread_state();
+  if (!state) return;
+  while (state->depth > 0 && state->frames[state->depth - 1].record != kUntilTold) --state->depth;
+  if (state->depth == 0) return;
+  const Frame& frame = state->frames[--state->depth];
+  if (!frame.signature || count == 0) return;
+  BusyScope busy(state);
+  const Tensors outputs = as_tensors(tensors, count);
+  if (!(frame.signature->flags & kResultsKnown)) describe_region_results(frame.signature, outputs);
+  for (const c10::TensorImpl* impl : outputs)
+    if (is_plain(impl) && impl->unsafe_storage() && !impl->requires_grad())  // a weight only passes through
+      tracer.origins.set(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), dtype_of(impl), frame.signature->id);
+}
+
+}  // namespace
+
+bool watch_compiled_regions() { return python::watch_compiled_regions({on_enter, on_leave}); }
+
+}  // namespace tracer
+}  // namespace dtypecheck

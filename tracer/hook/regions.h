@@ -1,0 +1,11 @@
+// regions.h: a torch.compile region is one op call: "compiled::inductor_forward_0" with its inputs and results.
+#pragma once
+
+namespace dtypecheck {
+namespace tracer {
+
+// Cold. True once regions are seen.
+bool watch_compiled_regions();
+
+}  // namespace tracer
+}  // namespace dtypecheck
