@@ -102,13 +102,15 @@ struct StringRecord {
 };
 static_assert(sizeof(StringRecord) == 16, "");
 
-// One source line (Python), or one return address (C++) that the reader turns into a line with the process' mappings.
+// One source line (Python), or one return address (C++) that the reader turns into a line with the process' mappings. The
+// innermost address of the program may lie in a function of a LibTorch header that was compiled into it (at::matmul, in a
+// build without inlining); then the line is that of the nearest caller that has one.
 struct LineRecord {
   RecordHeader header;
   uint32_t id;
   uint32_t file;        // string; 0 with an address
   uint32_t function;    // string; 0 when not known
-  int32_t line;         // 0 when not known
+  int32_t line;         // 0 when not known; with an address, the id of the LineRecord of the caller's, which is a smaller id
   uint64_t address;     // return address in the traced process; 0 for Python
 };
 static_assert(sizeof(LineRecord) == 32, "");

@@ -98,16 +98,34 @@ const SourceLine& SiteTable::line(uint32_t id) {
 
 SourceLine SiteTable::read_line(size_t offset) {
   const auto record = bytes_.load<LineRecord>(offset);
-  if (record.address != 0) {
-    const auto [place, is_new] = addresses_.try_emplace(record.address);
-    if (is_new) place->second = resolve(record.address);
-    return place->second;
-  }
+  if (record.address != 0) return read_address(record);
   SourceLine line;
   line.file = strings_.text(record.file, "a source file");
   line.function = strings_.text(record.function, "a function");
   line.line = std::max(record.line, 0);
   return line;
+}
+
+// The first address from the innermost on that has a line; what is known of the innermost when none
+// has.
+SourceLine SiteTable::read_address(const LineRecord& innermost) {
+  constexpr int kMaxCallers = 16;
+  LineRecord record = innermost;
+  for (int i = 0; i < kMaxCallers && record.address != 0; ++i) {
+    const SourceLine& line = resolve_once(record.address);
+    if (line.known()) return line;
+    const uint32_t caller = static_cast<uint32_t>(std::max(record.line, 0));
+    const size_t offset = caller < record.id ? line_ids_.offset_of(caller) : 0;
+    if (offset == 0) break;
+    record = bytes_.load<LineRecord>(offset);
+  }
+  return resolve_once(innermost.address);
+}
+
+const SourceLine& SiteTable::resolve_once(uint64_t address) {
+  const auto [place, is_new] = addresses_.try_emplace(address);
+  if (is_new) place->second = resolve(address);
+  return place->second;
 }
 
 SourceLine SiteTable::resolve(uint64_t address) {

@@ -52,6 +52,8 @@ class SiteTable {
   Site read_site(size_t offset);
   const SourceLine& line(uint32_t id);
   SourceLine read_line(size_t offset);
+  SourceLine read_address(const LineRecord& innermost);
+  const SourceLine& resolve_once(uint64_t address);
   SourceLine resolve(uint64_t address);
   const MappingRecord* mapping_of(uint64_t address) const;
 

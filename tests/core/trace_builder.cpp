@@ -45,8 +45,9 @@ uint32_t TraceBuilder::line(const std::string& path, int line, const std::string
   return record->id;
 }
 
-uint32_t TraceBuilder::address(uint64_t address) {
+uint32_t TraceBuilder::address(uint64_t address, uint32_t caller) {
   auto* record = file_.reserve<LineRecord>(Kind::kLine);
+  record->line = static_cast<int32_t>(caller);
   record->address = address;
   TraceFile::commit(record->header);
   return record->id;

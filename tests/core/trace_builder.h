@@ -69,7 +69,7 @@ class TraceBuilder {
 
   uint32_t string(const std::string& text) { return file_.intern(text.data(), text.size()); }
   uint32_t line(const std::string& path, int line, const std::string& function);
-  uint32_t address(uint64_t address);
+  uint32_t address(uint64_t address, uint32_t caller = 0);
   uint32_t site(uint32_t line, uint32_t inner, const std::string& module,
                 const std::string& module_class);
   // 0 when the file had no room.

@@ -186,6 +186,32 @@ TEST_CASE("a symbolizer turns addresses into lines, each once") {
   CHECK(fake.calls == 1);
 }
 
+TEST_CASE("an address without a line has that of its nearest caller with one") {
+  struct Fake : Symbolizer {
+    SourceLine resolve(const std::string&, uint64_t, uint64_t, uint64_t address) override {
+      if (address == 0x1200) return {"trainer.cpp", 7, "step"};
+      return {"", 0, address == 0x1100 ? "at::matmul" : "operator()"};
+    }
+  } fake;
+  set_symbolizer(&fake);
+  const Run run = written([](TraceBuilder& build, TraceFile&) {
+    build.mapping(0x1000, 0x2000, 0, "/opt/trainer");
+    const uint32_t step = build.address(0x1200);
+    const uint32_t wrapper = build.address(0x1300, step);
+    const uint32_t line = build.address(0x1100, wrapper);
+    const uint32_t alone = build.address(0x1100);
+    const uint32_t own_caller = build.address(0x1100, alone + 1);  // no smaller id: not followed
+    const uint32_t no_caller = build.address(0x1100, 99);
+    for (uint32_t id : {line, alone, own_caller, no_caller}) {
+      build.signature({.op = "aten::mm", .site = build.site(id, id, "", "")});
+    }
+  });
+  set_symbolizer(nullptr);
+  REQUIRE(run.calls.size() == 4);
+  CHECK(run.calls[0].site.line == SourceLine{"trainer.cpp", 7, "step"});
+  for (int i : {1, 2, 3}) CHECK(run.calls[i].site.line == SourceLine{"", 0, "at::matmul"});
+}
+
 TEST_CASE("ids of several traces do not meet") {
   Run run;
   const std::string bytes = sample_trace();

@@ -43,11 +43,12 @@ uint32_t write_record(uint32_t line, uint32_t inner, uint32_t module, uint32_t m
   return record->id;
 }
 
+KeyedTable<uint32_t, 1 << 10> mappings_written;
+
 void write_mapping(uint64_t address) {
   native::Mapping mapping;
   if (!native::find_mapping(address, &mapping)) return;
-  static KeyedTable<uint32_t, 1 << 10> written;
-  if (!written.insert(mapping.begin, 1)) return;
+  if (!mappings_written.insert(mapping.begin, 1)) return;
   auto* record = tracer.file.reserve<trace::MappingRecord>(trace::Kind::kMapping);
   if (!record) return;
   record->begin = mapping.begin;
@@ -85,6 +86,11 @@ uint32_t write_site(const python::Site& site) {
   const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
   const uint32_t id = write_record(line, inner, intern(site.module), intern(site.module_class));
   return id && !site.module_class.empty() ? id | kSiteInModule : id;
+}
+
+void forget_sites() {
+  tracer.sites.clear();
+  mappings_written.clear();
 }
 
 uint32_t site_here(ThreadState* state) {
