@@ -24,7 +24,7 @@ static void write_json_lines(const Run& run, std::ostream& out) {
 
 static int run(const DumpCommand& command) {
   const RecordedRun recorded = read_recorded_run(command.inputs);
-  for (const std::string& remark : recorded.remarks) say(remark);
+  for (const std::string& left_out : recorded.left_out) say(left_out);
   Output output = open_output("");
   if (command.format == "jsonl") {
     write_json_lines(recorded.run, output.stream());

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
+#include "reports/source_lines.h"
 #include "rules/rule.h"
 
 namespace fs = std::filesystem;
@@ -36,7 +37,7 @@ void add_suppression_options(CLI::App& app, ReportOptions& options) {
              "file of accepted findings; default: {} in the current folder, when it is there",
              kDefaultSuppressions))
       ->type_name("FILE");
-  app.add_flag("--all", options.all, "show accepted findings too");
+  app.add_flag("--all", options.all, "show every finding in full, and accepted ones too");
 }
 
 static std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
@@ -78,15 +79,27 @@ static void drop_accepted(reports::Report& report, const ReportOptions& options)
   }
 }
 
+// Lines are quoted only from files that have not changed since the run was recorded.
+static reports::LineText lines_of(const Run& run, const fs::path& folder) {
+  fs::file_time_type recorded_at = fs::file_time_type::min();
+  for (const Process& process : run.processes) {
+    std::error_code unknown;
+    const fs::file_time_type written = fs::last_write_time(process.file, unknown);
+    if (!unknown) recorded_at = std::max(recorded_at, written);
+  }
+  return reports::source_lines_below(folder, recorded_at);
+}
+
 reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options) {
   std::error_code unknown;
+  const fs::path folder = fs::current_path(unknown);
   reports::Report report{.run = recorded.run,
                          .findings = rules::judge(recorded.run),
-                         .rules = {},
-                         .remarks = recorded.remarks,
                          .tool_version = tool_version(),
-                         .colour = false,
-                         .base_folder = fs::current_path(unknown).string()};
+                         .base_folder = folder.string(),
+                         .left_out = recorded.left_out,
+                         .all = options.all,
+                         .line_text = lines_of(recorded.run, folder)};
   drop_accepted(report, options);
   report.rules = texts_of(report.findings);
   return report;
@@ -95,6 +108,7 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
 void write_report(reports::Report& report, const std::string& format, Output& output,
                   int colour_fd) {
   report.colour = !output.is_file() && wants_colour(colour_fd);
+  if (!output.is_file()) report.columns = columns_of(colour_fd, report.columns);
   const reports::Format* writer = reports::find_format(format);  // CLI11 has checked the name
   writer->write(report, output.stream());
   output.finish();

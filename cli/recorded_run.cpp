@@ -89,7 +89,7 @@ static bool read_or_note(Read read, RecordedRun& recorded) {
     append_run(recorded.run, read());
     return true;
   } catch (const InputError& error) {
-    recorded.remarks.push_back(error.what());
+    recorded.left_out.push_back(error.what());
     return false;
   }
 }
@@ -134,14 +134,14 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
   if (!sorted.binary.empty()) {
     any = read_or_note([&] { return read_traces(sorted.binary, &unreadable); }, recorded);
   }
-  add_all(recorded.remarks, unreadable);
+  add_all(recorded.left_out, unreadable);
   for (const std::string& text : sorted.text) {
     any |= read_or_note([&] { return parse_trace_text(read_text(text, kMaxTextBytes), text).run; },
                         recorded);
   }
   for (const std::string& folder : sorted.folders)
-    add_all(recorded.remarks, untraced_notes(folder));
-  if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.remarks, "; ")));
+    add_all(recorded.left_out, untraced_notes(folder));
+  if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.left_out, "; ")));
   return recorded;
 }
 
@@ -149,7 +149,7 @@ RecordedRun read_run_folder(const std::string& folder) {
   const bool has_trace =
       !files_in(folder, ".dtrace").empty() || !files_in(folder, ".trace").empty();
   if (has_trace) return read_recorded_run({folder});
-  return {.run = {}, .remarks = untraced_notes(folder)};
+  return {.run = {}, .left_out = untraced_notes(folder)};
 }
 
 }  // namespace dtypecheck::cli

@@ -11,8 +11,7 @@ namespace dtypecheck::cli {
 
 struct RecordedRun {
   Run run;
-  std::vector<std::string>
-      remarks;  // unreadable files, processes that were not traced: for the report
+  std::vector<std::string> left_out;  // unreadable files, processes that were not traced
 };
 
 // Folders, *.dtrace files and *.trace text files. With something unreadable beside something
@@ -23,8 +22,8 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs);
 // op.
 RecordedRun read_run_folder(const std::string& folder);
 
-// "process 4711: no tracer for this LibTorch …", one for each line of each untraced.<pid>.txt that
-// stage 1 left there.
+// "process 4711: no tracer for this LibTorch …": the lines of each untraced.<pid>.txt that stage 1
+// left in the folder.
 std::vector<std::string> untraced_notes(const std::string& folder);
 
 // Appends with its ids moved behind those that are there.

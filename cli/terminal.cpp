@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,6 +23,11 @@ std::string printable(std::string_view text) {
     if (byte < 0x20 || byte == 0x7f) c = byte == '\n' || byte == '\t' ? ' ' : '?';
   }
   return out;
+}
+
+int columns_of(int fd, int otherwise) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
 }
 
 bool wants_colour(int fd) {

@@ -17,6 +17,9 @@ std::string printable(std::string_view text);
 // Colour is for terminals, unless NO_COLOR is set to something or the terminal cannot show any.
 bool wants_colour(int fd);
 
+// The terminal's width, or `otherwise` when it is none.
+int columns_of(int fd, int otherwise);
+
 // The text broken into lines of at most `width` columns, each after `indent` spaces.
 std::string wrapped(std::string_view text, size_t indent, size_t width = 88);
 

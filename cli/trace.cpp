@@ -79,7 +79,7 @@ static void say_if_killed(const std::string& program, const ChildEnd& end) {
 
 // Beside the program's own output a person reads text; a page or a document for programs is a file.
 static Output open_trace_report(const TraceCommand& command, const RunFolder& folder) {
-  if (!command.report.output.empty()) return Output::to_file(command.report.output);
+  if (!command.report.output.empty()) return open_output(command.report.output);
   if (command.report.format == "text") return Output::to_fd(STDERR_FILENO, "standard error");
   const std::string path = fmt::format("{}/report.{}", folder.shown_path(), command.report.format);
   say(fmt::format("the report is in {}", path));
@@ -96,10 +96,10 @@ static void write_trace_report(reports::Report& report, const TraceCommand& comm
 static void say_what_was_recorded(const RecordedRun& recorded, const RunFolder& folder) {
   if (!recorded.run.processes.empty()) {
     say(fmt::format("the trace is in {}", folder.shown_path()));
-  } else if (recorded.remarks.empty()) {
+  } else if (recorded.left_out.empty()) {
     say("no LibTorch op ran, so there is nothing to report");
   } else {
-    for (const std::string& remark : recorded.remarks) say(remark);
+    for (const std::string& left_out : recorded.left_out) say(left_out);
     say("nothing was recorded, so there is nothing to report");
   }
 }
@@ -107,7 +107,7 @@ static void say_what_was_recorded(const RecordedRun& recorded, const RunFolder& 
 // A faulty name is told before a run of hours, not after it.
 static void check_report_options(const TraceCommand& command) {
   check_suppressions(command.report);
-  if (!command.report.output.empty()) Output::to_file(command.report.output).finish();
+  if (!command.report.output.empty()) open_output(command.report.output).finish();
 }
 
 static bool has_fail_level(const TraceCommand& command) {
