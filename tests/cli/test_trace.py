@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import stat
 import unittest
 
@@ -267,6 +268,10 @@ class Reports(tool.ToolTest):
         self.assertNotIn("train.py", result.err)
         self.assertIn("train.py:1065", (self.work / "report.txt").read_text())
 
+    def test_output_to_standard_output(self):
+        result = self.trace(tool.MIXED, "-o", "-")
+        self.assertIn("train.py:1065", result.out)
+
     def test_document_goes_into_the_run(self):
         result = self.trace(tool.MIXED, "--format", "json")
         path = self.only_run() / "report.json"
@@ -304,6 +309,17 @@ class Cache(tool.ToolTest):
         again, err = self.hooks()
         self.assertNotEqual(again, hooks)
         self.assertIn("others can write it", err)
+
+    def test_install_folder_with_a_space(self):
+        """LD_PRELOAD is split at spaces."""
+        prefix = self.folder / "my programs"
+        for name in ("bin/dtypecheck", "lib/libdtypecheck_preload.so"):
+            (prefix / name).parent.mkdir(parents=True)
+            shutil.copy2(pathlib.Path(tool.DTYPECHECK).parents[1] / name, prefix / name)
+        result = self.run_tool("trace", "--", "sh", "-c", "echo $LD_PRELOAD", tool=prefix / "bin/dtypecheck")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertNotIn("my programs", result.out)
+        self.assertTrue(os.path.samefile(result.out.strip(), prefix / "lib/libdtypecheck_preload.so"))
 
     def test_home(self):
         del self.environment["XDG_CACHE_HOME"]
