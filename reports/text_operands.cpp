@@ -39,7 +39,7 @@ std::string shape_and_kind(const Operand& operand, bool with_device) {
 }
 
 std::string link_text(const Report& report, const OpCall& link) {
-  Lines parts = {origin_name(link), place(report, link.site.line), code_at(report, link.site.line)};
+  Lines parts = {origin_name(link), place(report, link.site.line)};
   std::erase(parts, "");
   return joined(parts, "  ");
 }
@@ -50,6 +50,8 @@ Lines origin_notes(const Report& report, const Operand& operand) {
   const std::vector<const OpCall*> chain = report.run.provenance(operand, kMaxLinks);
   if (chain.empty()) return {};
   Lines notes = {"from " + link_text(report, *chain.front())};
+  const std::string code = code_at(report, chain.front()->site.line);
+  if (!code.empty()) notes.push_back("     " + code);  // a line of its own: the place must not be cut for it
   if (chain.size() < 2) return notes;
   const std::string between =
       chain.size() == 2 ? "" : fmt::format("({} between) ", counted(chain.size() - 2, "op"));
