@@ -131,9 +131,10 @@ const RunIndex::ParameterDtypes& RunIndex::parameters() const {
     for (const Operand& operand : call.operands) {
       if (!is_parameter(operand) || !operand.is_floating()) continue;
       const std::optional<Dtype> dtype = operand.dtypes.single();
-      if (!dtype || !all.of.try_emplace({call.process, operand.parameter}, *dtype).second) continue;
-      ++all.by_root[{call.process, root_of(operand.parameter)}][*dtype];
-      ++all.by_root[{call.process, ""}][*dtype];
+      if (!dtype) continue;
+      const Owner owner = {call.process, root_of(operand.parameter), operand.requires_grad};
+      if (all.of.try_emplace({call.process, operand.parameter}, std::pair(owner, *dtype)).second)
+        ++all.by_owner[owner][*dtype];
     }
   }
   return all;
@@ -141,21 +142,18 @@ const RunIndex::ParameterDtypes& RunIndex::parameters() const {
 
 std::map<Dtype, size_t> RunIndex::parameter_dtypes(uint32_t process,
                                                    const std::string& parameter) const {
-  constexpr size_t kEnough = 4;
   const ParameterDtypes& all = parameters();
-  const auto counts_of = [&](const std::string& root) {
-    const auto found = all.by_root.find({process, root});
-    return found == all.by_root.end() ? std::map<Dtype, size_t>{} : found->second;
-  };
   const auto own = all.of.find({process, parameter});
-  for (const std::string& root : {root_of(parameter), std::string()}) {
-    std::map<Dtype, size_t> counts = counts_of(root);
-    if (own != all.of.end() && counts[own->second] > 0) --counts[own->second];
-    size_t total = 0;
-    for (const auto& [dtype, count] : counts) total += count;
-    if (total >= kEnough || root.empty()) return counts;
+  if (own == all.of.end()) return {};
+  const bool is_lone_layer = std::count(parameter.begin(), parameter.end(), '.') == 1;
+  std::map<Dtype, size_t> counts;
+  for (const auto& [owner, dtypes] : all.by_owner) {
+    const bool counts_here =
+        is_lone_layer ? std::get<0>(owner) == process : owner == own->second.first;
+    for (const auto& [dtype, count] : dtypes) counts[dtype] += counts_here ? count : 0;
   }
-  return {};
+  --counts[own->second.second];
+  return counts;
 }
 
 }  // namespace dtypecheck::rules

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/run.h"
@@ -41,8 +42,10 @@ class RunIndex {
   // Where autocast was on for a device in this process, if anywhere.
   const OpCall* autocast_elsewhere(uint32_t process, const std::string& device) const;
 
-  // How many other parameters of the same root module ("unet"), or where that has fewer than four,
-  // of the whole process, were seen in each dtype.
+  // How many other parameters of the same root module ("unet"), trained or frozen like this one,
+  // were seen in each dtype. Others say nothing of what this one should be: a VAE is Float beside a
+  // Half UNet on purpose, and so is the LoRA inside it. A lone layer ("kernel.weight") is in no
+  // model, and is held against all parameters of the process.
   std::map<Dtype, size_t> parameter_dtypes(uint32_t process, const std::string& parameter) const;
 
  private:
@@ -61,9 +64,10 @@ class RunIndex {
   std::map<std::pair<uint32_t, std::string>, OpCallId> autocast_;
 
   // Filled when first asked for: only a run with a mismatch needs it.
+  using Owner = std::tuple<uint32_t, std::string, bool>;  // process, root module, trained
   struct ParameterDtypes {
-    std::map<std::pair<uint32_t, std::string>, Dtype> of;  // process, parameter
-    std::map<std::pair<uint32_t, std::string>, std::map<Dtype, size_t>> by_root;  // "": all roots
+    std::map<std::pair<uint32_t, std::string>, std::pair<Owner, Dtype>> of;  // process, parameter
+    std::map<Owner, std::map<Dtype, size_t>> by_owner;
   };
   const ParameterDtypes& parameters() const;
   mutable std::optional<ParameterDtypes> parameters_;
