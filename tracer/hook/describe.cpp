@@ -349,6 +349,8 @@ const void* data_of(const c10::TensorImpl* plain) { return plain->unsafe_storage
 uint32_t intern(const std::string& text) { return text.empty() ? 0 : tracer.file.intern(text.data(), text.size()); }
 uint32_t intern(const char* text) { return *text ? tracer.file.intern(text, std::strlen(text)) : 0; }
 
+void free_describe() { new (&writing()) std::mutex; }
+
 trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
                                  c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner) {
   BusyScope busy(state);

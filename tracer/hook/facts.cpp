@@ -44,7 +44,15 @@ std::string link_target(const char* path) {
   return size > 0 ? std::string(target, static_cast<size_t>(size)) : std::string();
 }
 
+struct Known {
+  std::mutex mutex;
+  std::map<std::string, std::string> facts;
+};
+Known* known = new Known;
+
 }  // namespace
+
+void forget_facts() { known = new Known; }  // the old one may have been locked, or half changed, by a thread that is no more
 
 void write_facts_at_start() {
   write_fact("argv", command_line());
@@ -57,14 +65,12 @@ void write_facts_at_start() {
 
 void note_facts() {
   if (!tracer.python) return;
-  static auto* known = new std::map<std::string, std::string>;
-  static auto* mutex = new std::mutex;
   if (tracer.step.load() > 2) return;  // settled by then
   const auto facts = python::facts();  // takes the GIL: before the lock
-  const std::lock_guard<std::mutex> lock(*mutex);
+  const std::lock_guard<std::mutex> lock(known->mutex);
   for (const auto& [key, value] : facts) {
-    if ((*known)[key] == value) continue;
-    (*known)[key] = value;
+    if (known->facts[key] == value) continue;
+    known->facts[key] = value;
     write_fact(key, value);
   }
 }

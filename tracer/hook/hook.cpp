@@ -31,6 +31,18 @@ void Tracer::give_up(const char* why) {
 
 namespace {
 
+// Ids start anew in the child's own file; what was remembered by the parent's ids is forgotten.
+void forget_parents_file() {
+  tracer.signatures.clear();
+  tracer.parameters.clear();
+  tracer.origins.clear();
+  tracer.step = 0;
+  forget_sites();
+  forget_messages();
+  forget_facts();
+  for (ThreadState* state = first_thread_state(); state; state = state->next) state->sequences = nullptr;
+}
+
 bool has_option(const char* options, const char* name) {
   const std::string all = std::string(",") + options + ",";
   return all.find(std::string(",") + name + ",") != std::string::npos;
@@ -72,27 +84,18 @@ void on_observer() {
   if (!is_adding_callback()) show_hidden_ops();
 }
 
-// In the child of a fork, its only thread: the parent's file is the parent's; ids start anew in one of our own.
+// In the child of a fork, its only thread. The parent's file is the parent's, so nothing is written before begin_in_child().
 void on_fork_child() {
-  if (!tracer.on.load()) return;
-  if (const int error = tracer.file.reopen_in_child()) {
-    const std::string what = "no trace file can be made for this child: ";
-    tracer.give_up((what + std::strerror(error) + "; it runs on untraced").c_str());
-    return;
-  }
-  tracer.signatures.clear();
-  tracer.sites.clear();
-  tracer.messages.clear();
-  tracer.parameters.clear();
-  tracer.origins.clear();
-  tracer.step = 0;
+  if (!tracer.on.exchange(false) && !tracer.forked.load()) return;
+  free_describe();
+  free_op_table();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     if (state != existing_thread_state()) state->in_use = false;
     state->depth = 0;
     state->events = 0;
   }
-  fill_header();
-  write_facts_at_start();
+  look_in_child();
+  tracer.forked = true;
 }
 
 void on_exec(int failed) {
@@ -109,6 +112,24 @@ void on_exit() {
 }
 
 }  // namespace
+
+// Threads that come while this goes on run untraced, but they do not wait.
+bool Tracer::begin_in_child() {
+  if (!forked.exchange(false)) return false;
+  if (const int error = file.reopen_in_child()) {
+    const std::string what = "no trace file can be made for this child: ";
+    stage1->complain((what + std::strerror(error) + "; it runs on untraced").c_str());
+    return false;
+  }
+  forget_parents_file();
+  fill_header();
+  file.header()->rank = rank_of_process();
+  write_facts_at_start();
+  data_worker = python::in_data_worker();
+  on = true;
+  return true;
+}
+
 }  // namespace tracer
 }  // namespace dtypecheck
 
@@ -125,6 +146,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(cons
     if (!open_file()) return 1;
     fill_header();
     write_facts_at_start();
+    tracer.data_worker = python::in_data_worker();
     start_looking();
   } catch (const std::exception& error) {
     stage1->complain(error.what());

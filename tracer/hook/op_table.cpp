@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <set>
 
 #include "tracer/hook/keyed_table.h"
@@ -179,6 +180,8 @@ const OpInfo* learn(const at::RecordFunction& fn) {
 }
 
 }  // namespace
+
+void free_op_table() { new (&hidden().mutex) std::mutex; }
 
 void show_hidden_ops() {
   const std::lock_guard<std::mutex> lock(hidden().mutex);

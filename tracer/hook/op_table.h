@@ -50,6 +50,9 @@ struct OpInfo {
 // of a training step cost nothing. Another observer (torch.profiler) is to see them, so they are shown again before one comes.
 void show_hidden_ops();
 
+// In a forked child: no thread is left that could hold it.
+void free_op_table();
+
 // The op of a record, or null for a record that is no operator ("autograd::engine::evaluate_function: …"). Hot.
 const OpInfo* find_op(const at::RecordFunction& fn);
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "tracer/hook/facts.h"
 #include "tracer/hook/recorder.h"
@@ -97,7 +98,7 @@ void finish_step() {
 uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs, int64_t sequence,
                  uint32_t site) {
   if (state->optimizer_depth > 0) return number(Phase::kOptimizer);
-  if (state->data_depth > 0) return number(Phase::kData);
+  if (state->data_depth > 0 || tracer.data_worker) return number(Phase::kData);
   const bool recorded = sequence >= 0;
   if (recorded && !scopes_seen.load(std::memory_order_relaxed) && parameters_written.load(std::memory_order_relaxed) &&
       parameters_written.exchange(false))
@@ -149,6 +150,12 @@ void flush_all_events() {
 }
 
 void start_looking() { set_callback(whole_callback()); }
+
+void look_in_child() {
+  new (&switching()) std::mutex;
+  quiet_steps.store(0);
+  if (asleep.load()) look(true);
+}
 
 void wake_up() {
   if (!asleep.load(std::memory_order_relaxed)) return;

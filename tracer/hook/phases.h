@@ -26,6 +26,7 @@ void flush_all_events();
 
 // Adds our callback: the whole one, or while --steady looks away one that only hears of optimizer steps.
 void start_looking();
+void look_in_child();    // after fork, in the only thread: what others held is free, and its ops are new
 void wake_up();          // a throw: look again
 void pause(bool paused); // for benchmarks, which compare with and without in one process
 

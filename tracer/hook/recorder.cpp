@@ -187,7 +187,7 @@ void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
   ThreadState* state = thread_state();
-  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return nullptr;
+  if (!state || state->busy || !tracer.is_on()) return nullptr;
   switch (fn.scope()) {
     case at::RecordScope::FUNCTION: on_op_start(state, fn); break;
     case at::RecordScope::BACKWARD_FUNCTION: on_node_start(state, fn); break;
@@ -198,7 +198,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
 
 void on_end(const at::RecordFunction& fn, at::ObserverContext*) {
   ThreadState* state = existing_thread_state();
-  if (!state || state->busy) return;
+  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
   switch (fn.scope()) {
     case at::RecordScope::FUNCTION: on_op_end(state, fn); break;
     case at::RecordScope::BACKWARD_FUNCTION: on_node_end(state, fn); break;

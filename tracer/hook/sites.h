@@ -20,5 +20,8 @@ uint32_t site_here(ThreadState* state);
 // Writes down a site that Python resolved.
 uint32_t write_site(const python::Site& site);
 
+// In a forked child: nothing was written yet.
+void forget_sites();
+
 }  // namespace tracer
 }  // namespace dtypecheck

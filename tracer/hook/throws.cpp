@@ -63,6 +63,11 @@ void throw_outside_of_ops(ThreadState* state) {
 
 }  // namespace
 
+void forget_messages() {
+  tracer.messages.clear();
+  said.clear();
+}
+
 void on_throw(void* object, void* type_info) {
   ThreadState* state = existing_thread_state();
   if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
@@ -107,9 +112,9 @@ void write_throw(trace::SignatureRecord* record, const char* message, const char
 
 void on_uncaught(const python::Refusal& refusal) {
   ThreadState* state = thread_state();
-  if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
+  if (!state || state->busy || refusal.tensors.empty() || !tracer.is_on()) return;
   BusyScope busy(state);
-  if (refusal.tensors.empty() || said.find(key_of_message(refusal.message.c_str()))) return;
+  if (said.find(key_of_message(refusal.message.c_str()))) return;
   describe_refusal(state, refusal);
 }
 

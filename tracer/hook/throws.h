@@ -20,5 +20,8 @@ void on_uncaught(const python::Refusal& refusal);
 // Writes a ThrowRecord unless this signature threw with this message before.
 void write_throw(trace::SignatureRecord* record, const char* message, const char* type);
 
+// In a forked child: nothing was written yet.
+void forget_messages();
+
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -114,6 +114,9 @@ void watch_uncaught(void (*seen)(const Refusal& refusal));
 // sys.argv ("python.argv"). Takes the GIL.
 std::vector<std::pair<std::string, std::string>> facts();
 
+// True in a worker process of a torch DataLoader. Takes the GIL.
+bool in_data_worker();
+
 // After fork in the child: caches stay, the watcher stays. Before exec or at exit: take no GIL from
 // now on.
 void stop();

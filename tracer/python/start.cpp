@@ -125,6 +125,18 @@ std::vector<std::pair<std::string, std::string>> facts() {
   return out;
 }
 
+bool in_data_worker() {
+  if (!active()) return false;
+  try {
+    const Interpreter interpreter;
+    if (!interpreter) return false;
+    const Object* info = imported_item("torch.utils.data._utils.worker", "_worker_info");
+    return info != nullptr && info != api._Py_NoneStruct;
+  } catch (...) {
+    return false;
+  }
+}
+
 void stop() {
   g_active.store(false, std::memory_order_relaxed);
   stop_walking();
