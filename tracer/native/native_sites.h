@@ -32,11 +32,12 @@ void start();
 void rescan();
 
 // Hot: no allocation, and a lock only at a return address that was not seen before. A hash of the
-// return addresses of the innermost kKeyFrames user frames: several, because the innermost may lie
-// in a function of a LibTorch header that was compiled into the program. 0 when there is no user
-// frame within limit_bytes up the stack, or when the calling thread is not on the stack that it was
-// born with (a coroutine).
-constexpr int kKeyFrames = 4;
+// return addresses of the innermost kKeyFrames user frames: many, because the innermost ones may
+// lie in functions of LibTorch's headers that were compiled into the program. A Sequential in a
+// build without inlining has nine of them between the module and the line that calls it. 0 when
+// there is no user frame within limit_bytes up the stack, or when the calling thread is not on the
+// stack that it was born with (a coroutine).
+constexpr int kKeyFrames = 12;
 uint64_t scan_key(uint32_t limit_bytes = 1u << 20);
 
 // Cold: unwinds, and gives the return addresses of the innermost user frames, nearest first.
