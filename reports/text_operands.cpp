@@ -38,6 +38,8 @@ std::string shape_and_kind(const Operand& operand, bool with_device) {
   return joined(parts, " ");
 }
 
+constexpr size_t kTableWidth = 32;  // about what name, dtype and shape take before a note
+
 std::string link_text(const Report& report, const OpCall& link) {
   Lines parts = {origin_name(link), place(report, link.site.line)};
   std::erase(parts, "");
@@ -51,7 +53,9 @@ Lines origin_notes(const Report& report, const Operand& operand) {
   if (chain.empty()) return {};
   Lines notes = {"from " + link_text(report, *chain.front())};
   const std::string code = code_at(report, chain.front()->site.line);
-  if (!code.empty()) notes.push_back("     " + code);  // a line of its own: the place must not be cut for it
+  const bool fits = notes[0].size() + 2 + code.size() + kTableWidth <= size_t(report.columns);
+  if (!code.empty() && fits) notes[0] += "  " + code;
+  if (!code.empty() && !fits) notes.push_back("     " + code);  // the place must not be cut for it
   if (chain.size() < 2) return notes;
   const std::string between =
       chain.size() == 2 ? "" : fmt::format("({} between) ", counted(chain.size() - 2, "op"));
