@@ -6,6 +6,7 @@
 // is written down by describe.cpp. Views and nested allocations, most of all events, are dropped before any of that.
 #include "tracer/hook/recorder.h"
 
+#include <cstring>
 #include <exception>
 
 #include "tracer/hook/describe.h"
@@ -114,9 +115,18 @@ inline bool threw(const ThreadState* state, const Frame& frame) {
   return state->throws != frame.throws_before && std::uncaught_exceptions() > 0;
 }
 
+// What the engine does around a node: it runs it, then reduces and adds up the gradients.
+inline bool is_engine(const at::RecordFunction& fn) {
+  constexpr char kPrefix[] = "autograd::engine::evaluate_function";
+  return std::strncmp(fn.name(), kPrefix, sizeof kPrefix - 1) == 0;
+}
+
+void on_node_start(ThreadState* state, const at::RecordFunction& fn);
+
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (++state->events >= 4096) flush_events(state);
   const OpInfo* op = find_op(fn);
+  if (!op && is_engine(fn)) return on_node_start(state, fn);
   drop_stale_frames(state, &fn);
   Frame* parent = state->innermost();
   if (!op || is_dropped(*op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
@@ -180,7 +190,10 @@ void on_node_start(ThreadState* state, const at::RecordFunction& fn) {
 }
 
 void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
-  if (state->depth > 0 && state->frames[state->depth - 1].record == &fn) --state->depth;
+  if (state->depth == 0 || state->frames[state->depth - 1].record != &fn) return;
+  const uint32_t site = state->frames[--state->depth].site;
+  Frame* engine = state->innermost();
+  if (engine && !engine->op) engine->site = site;  // what it does with the gradients now, it does for this node
 }
 
 }  // namespace
