@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""What dtypecheck trace costs, beside what PyTorch's own observers cost, measured in one run on one machine.
+
+    .venv/bin/python bench/overhead.py                  the small steps, --steady, and whole runs: about 15 minutes
+    .venv/bin/python bench/overhead.py --mid            also a UNet of 280 M parameters: 10 minutes more
+    .venv/bin/python bench/overhead.py --quick          everything once and short: do the figures come at all?
+
+bench/README.md says what each figure means. The machine should do nothing else meanwhile.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import figures
+import run_costs
+import tables
+from processes import HERE, Tools, worker
+
+# Options of overhead_worker.py. --steady looks at one step in 128, so its rounds are as long.
+PLANS = {
+    "transformer": {"warmup": 200, "rounds": 15, "steps": 30, "peer-rounds": 7, "peer-steps": 20},
+    "tiny-sdxl": {"warmup": 20, "rounds": 15, "steps": 10, "peer-rounds": 5, "peer-steps": 4},
+    "tiny-sdxl-bf16": {"warmup": 20, "rounds": 11, "steps": 10, "peer-rounds": 3, "peer-steps": 4, "peer": tables.STACKS},
+    "mid-sdxl": {"warmup": 2, "rounds": 10, "steps": 1, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
+    "mid-sdxl-bf16": {"warmup": 2, "rounds": 12, "steps": 2, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
+}
+STEADY = {"warmup": 40, "rounds": 4, "steps": 128}
+QUICK = {"warmup": 3, "rounds": 3, "steps": 2, "peer-rounds": 1, "peer-steps": 1}
+QUICK_STEADY = {"warmup": 15, "rounds": 1, "steps": 16}
+
+
+def say(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def cpu_model() -> str:
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def load() -> str:
+    return "{:.1f} {:.1f} {:.1f}".format(*os.getloadavg())
+
+
+def measure(args: argparse.Namespace, tools: Tools, folder: Path) -> dict:
+    machine = {"cpu": cpu_model(), "cores": os.cpu_count(), "kernel": platform.release(), "nice": os.nice(0)}
+    results = {"date": time.strftime("%Y-%m-%d"), "machine": machine | {"load_before": load()}, "workloads": {}}
+    for name in args.workloads:
+        plan = QUICK | {k: v for k, v in PLANS[name].items() if k == "peer"} if args.quick else PLANS[name]
+        traced, peers = [], []
+        for process in range(args.processes):
+            say(f"{name}, process {process + 1} of {args.processes}; load {load()}")
+            traced.append(worker(tools, folder, "traced", name, plan))
+            peers.append(worker(tools, folder, "peers", name, plan))
+        results["machine"] |= peers[0]["versions"]
+        results["workloads"][name] = figures.of_workload([p["results"] for p in traced], [p["results"] for p in peers])
+    if "steady" in args.parts:
+        results["steady"] = measure_steady(args, tools, folder)
+    if "runs" in args.parts:
+        measure_runs(args, tools, folder, results)
+    results["machine"]["load_after"] = load()
+    return results
+
+
+def measure_steady(args: argparse.Namespace, tools: Tools, folder: Path) -> dict:
+    plan = QUICK_STEADY if args.quick else STEADY
+    steady, alone = [], []
+    for process in range(args.processes):
+        say(f"--steady, process {process + 1} of {args.processes}; load {load()}")
+        alone.append(worker(tools, folder, "peers", "tiny-sdxl", plan | {"peer": "none"})["results"])
+        steady.append(worker(tools, folder, "steady", "tiny-sdxl", plan)["results"])
+    return figures.of_steady(steady, alone)
+
+
+def measure_runs(args: argparse.Namespace, tools: Tools, folder: Path, results: dict) -> None:
+    steps, count = (20, 1) if args.quick else (args.long_steps, 5)
+    say(f"starting up; load {load()}")
+    results["start_up"] = run_costs.start_up(tools, folder, 3 * count)
+    say(f"memory; load {load()}")
+    results["memory"] = run_costs.memory(tools, folder, min(30, steps), count)
+    say(f"{steps} steps of the example; load {load()}")
+    results["long_run"] = run_costs.long_run(tools, folder, steps)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    small = ["transformer", "tiny-sdxl", "tiny-sdxl-bf16"]
+    parser.add_argument("--dtypecheck", default=str(HERE.parent / "build" / "bin" / "dtypecheck"), metavar="EXE")
+    parser.add_argument("--python", default=sys.executable, metavar="EXE", help="one with torch (default: this one)")
+    parser.add_argument("--workloads", nargs="*", choices=PLANS, default=small, help=f"default: {' '.join(small)}")
+    parser.add_argument("--mid", action="store_true", help="also the mid-size UNet, in both dtypes")
+    parser.add_argument("--parts", nargs="*", choices=("steady", "runs"), default=["steady", "runs"], help="default: both")
+    parser.add_argument("--processes", type=int, default=3, metavar="N", help="of each kind (default: %(default)s)")
+    parser.add_argument("--long-steps", type=int, default=1000, metavar="N", help="of the example (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="all figures, for programs")
+    args = parser.parse_args()
+    if not os.access(args.dtypecheck, os.X_OK):
+        parser.error(f"{args.dtypecheck}: no such program; build it, or name it with --dtypecheck")
+    if args.mid:
+        args.workloads = list(PLANS)
+    if args.quick:
+        args.processes = 1
+    with tempfile.TemporaryDirectory(prefix="dtypecheck-bench-") as folder:
+        results = measure(args, Tools(args.dtypecheck, args.python), Path(folder))
+    tables.print_results(results)
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Training steps to be watched: small ones, which are nearly all dispatch, and one with real work in its ops.
+
+Each function returns a step: a callable that does one whole optimizer step on the CPU and returns nothing.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Callable
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import torch
+import torch.nn.functional as F
+
+EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "sdxl_lora"
+LORA_LAYERS = ["to_q", "to_k", "to_v", "to_out.0"]
+
+Step = Callable[[], None]
+
+
+def transformer() -> Step:
+    """One encoder layer of width 32 on 2 x 8 tokens: ops so small that only their number counts."""
+    model = torch.nn.TransformerEncoderLayer(32, nhead=4, dim_feedforward=64, dropout=0.1, batch_first=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
+    tokens = torch.randn(2, 8, 32)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(tokens).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return step
+
+
+def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_width: int) -> Step:
+    """Trains a Float LoRA on a frozen UNet, in 16 bits under autocast, as examples/sdxl_lora/train.py does."""
+    from diffusers.training_utils import cast_training_params
+    from peft import LoraConfig
+
+    unet.requires_grad_(False)
+    unet.to(dtype)
+    unet.add_adapter(LoraConfig(r=4, lora_alpha=4, target_modules=LORA_LAYERS))
+    unet.train()
+    cast_training_params([unet], dtype=torch.float32)
+    parameters = [p for p in unet.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=1e-4)
+    latents = torch.randn(1, 4, pixels, pixels)
+    text = torch.randn(1, 77, text_width)
+    condition = {"text_embeds": torch.randn(1, pooled_width), "time_ids": torch.tensor([[512.0, 512, 0, 0, 512, 512]])}
+    timestep = torch.tensor([500])
+    autocast = torch.autocast("cpu", torch.bfloat16, enabled=dtype != torch.float32)
+
+    def step() -> None:
+        noise = torch.randn_like(latents)
+        with autocast:
+            prediction = unet(latents + noise, timestep, text, added_cond_kwargs=condition, return_dict=False)[0]
+        F.mse_loss(prediction.float(), noise).backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def tiny_sdxl(dtype: torch.dtype = torch.float32) -> Step:
+    """The UNet of the tiny SDXL of the examples, 2 M parameters, 8 x 8 latents: dispatch again, but of the real classes."""
+    sys.path.insert(0, str(EXAMPLE))
+    import make_tiny_sdxl
+
+    width = make_tiny_sdxl.TEXT_WIDTH
+    return lora_step(make_tiny_sdxl.make_unet(), dtype, pixels=8, text_width=2 * width, pooled_width=width)
+
+
+def tiny_sdxl_bf16() -> Step:
+    """The same in BFloat16 under autocast, which adds its wrappers and casts."""
+    return tiny_sdxl(torch.bfloat16)
+
+
+def mid_sdxl(dtype: torch.dtype = torch.float32) -> Step:
+    """Half of SDXL's widths and fewer transformer blocks: 280 M parameters, 32 x 32 latents."""
+    from diffusers import UNet2DConditionModel
+
+    pooled_width, size_id_width = 640, 128
+    unet = UNet2DConditionModel(
+        sample_size=32,
+        block_out_channels=(160, 320, 640),
+        layers_per_block=2,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+        transformer_layers_per_block=(1, 2, 4),
+        attention_head_dim=(5, 5, 10),
+        use_linear_projection=True,
+        cross_attention_dim=1024,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=size_id_width,
+        projection_class_embeddings_input_dim=6 * size_id_width + pooled_width,
+    )
+    return lora_step(unet, dtype, pixels=32, text_width=1024, pooled_width=pooled_width)
+
+
+def mid_sdxl_bf16() -> Step:
+    return mid_sdxl(torch.bfloat16)
+
+
+WORKLOADS = {
+    "transformer": transformer,
+    "tiny-sdxl": tiny_sdxl,
+    "tiny-sdxl-bf16": tiny_sdxl_bf16,
+    "mid-sdxl": mid_sdxl,
+    "mid-sdxl-bf16": mid_sdxl_bf16,
+}
