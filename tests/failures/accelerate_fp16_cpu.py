@@ -1,7 +1,7 @@
 # accelerate takes mixed_precision="fp16" on a CPU without a word, and then neither opens autocast nor makes a scaler:
 # the run is float32 from end to end.
 # EXPECT rule=outside-autocast severity=warning
-# EXPECT-FIX autocast
+# EXPECT-FIX bf16
 # EXIT 0
 import sys
 

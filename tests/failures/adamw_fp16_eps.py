@@ -2,7 +2,9 @@
 # (or one whose square is 0 in float16) becomes NaN or inf in the first step. No exception, exit status 0.
 # EXPECT rule=eps-underflow severity=error line=here
 # EXPECT-FIX eps
-# EXPECT rule=fp16-trainable line=here
+# EXPECT rule=fp16-trainable severity=error line=here
+# EXPECT-FIX float32
+# EXPECT rule=lost-update severity=warning line=here
 # EXPECT-FIX float32
 # EXIT 0
 import sys

@@ -1,6 +1,6 @@
 # A float16 T5 whose norms a fused extension replaces. T5 keeps its feed-forward's last layer float32, so the residual
 # stream is float32 from the second block on; the extension reads its half weight as the input's dtype.
-# EXPECT rule=mixed-operands severity=error op=python::FusedRMSNormFunction.forward odd=weight file=fused_norm.py line=extension module=encoder.block.1.layer.0.layer_norm
+# EXPECT rule=mixed-operands severity=error op=python::FusedRMSNormFunction.forward odd=input file=fused_norm.py line=extension module=encoder.block.1.layer.0.layer_norm
 # EXPECT-OPERANDS input=Float weight=Half
 # EXPECT-ERROR expected scalar type Float but found Half
 # EXPECT-FIX .to(
