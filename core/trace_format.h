@@ -39,7 +39,7 @@ constexpr uint32_t kMaxStringBytes = 8192;        // longer ones are cut, and en
 constexpr uint32_t kMaxOperands = 32;             // further ones are left out; OperandRecord::list_size tells
 constexpr uint32_t kMaxResults = 8;
 constexpr uint32_t kMaxScalars = 8;
-constexpr uint32_t kMaxDims = 6;
+constexpr uint32_t kMaxDims = 5;
 
 struct FileHeader {
   char magic[8];             //   0
@@ -55,7 +55,7 @@ struct FileHeader {
   uint64_t events;           //  64  dispatcher events seen, dropped ones included
   uint64_t steps;            //  72  optimizer steps (or backward passes, in a program with no torch.optim step)
   uint64_t steps_traced;     //  80  fewer than steps with --steady
-  uint64_t signatures_lost;  //  88  full records that found no room
+  uint64_t signatures_lost;  //  88  op calls of signatures whose record found no room
   int32_t rank;              //  96  -1: none
   uint32_t flags;            // 100  kFlag…
   char host[64];             // 104  zero-terminated
@@ -143,7 +143,7 @@ struct OperandRecord {
   int8_t device_index;  // -1: none
   int32_t shape[kMaxDims];  // at most INT32_MAX
 };
-static_assert(sizeof(OperandRecord) == 48, "");
+static_assert(sizeof(OperandRecord) == 44, "");
 constexpr uint8_t kOperandRequiresGrad = 1, kOperandIsLeaf = 2, kOperandIsWritten = 4, kOperandIsWrappedNumber = 8,
                   kOperandHasShape = 16, kOperandShapeCut = 32;
 
@@ -179,7 +179,8 @@ struct SignatureRecord {
   uint64_t throws;         // changes: calls that threw
   uint32_t flags;          // changes: kSignature…
   uint32_t reserved;
-  // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord results[result_room]
+  // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord results[result_room];
+  // then zeros up to the multiple of 8. Scalars may stand at any multiple of 4.
 };
 static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;

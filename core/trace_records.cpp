@@ -110,7 +110,7 @@ class Walk {
     }
     if (kind != Kind::kSignature) return fixed_bytes(kind);
     const auto record = bytes_.load<SignatureRecord>(offset);
-    return result_offset(0, record, record.result_room);
+    return rounded_up(result_offset(0, record, record.result_room));
   }
 
   bool is_sound(size_t offset) const {

@@ -52,11 +52,6 @@ bool can_be_measured(TensorKind kind) {
   return kind == TensorKind::kDense || kind == TensorKind::kMeta || kind == TensorKind::kQuantized;
 }
 
-bool is_leaf(const c10::TensorImpl* impl) {
-  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl->autograd_meta());
-  return meta && meta->requires_grad_ && !meta->grad_fn_;
-}
-
 int32_t narrow(int64_t size) { return static_cast<int32_t>(std::min<int64_t>(size, INT32_MAX)); }
 uint16_t short_id(uint32_t id) { return id > UINT16_MAX ? 0 : static_cast<uint16_t>(id); }
 uint16_t short_size(size_t size) { return static_cast<uint16_t>(std::min<size_t>(size, UINT16_MAX)); }
@@ -200,8 +195,8 @@ ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> i
     if (is_number(tensor_in(inputs[argument.index]))) add(argument, number_in(tensor_in(inputs[argument.index])), false);
   for (const Argument& argument : op.numbers) {
     const c10::IValue& value = inputs[argument.index];
-    if (value.isDouble()) add(argument, value.toDouble(), false);
-    if (value.isInt() && argument.is_scalar) add(argument, static_cast<double>(value.toInt()), false);
+    const bool is_number = value.isDouble() || (value.isInt() && argument.is_scalar);
+    if (is_number && value.toScalar().to<double>() != argument.usual) add(argument, value.toScalar().to<double>(), false);
   }
   return out;
 }
@@ -252,6 +247,16 @@ trace::SignatureRecord* write(const Description& from) {
 std::mutex& writing() {
   static auto* mutex = new std::mutex;
   return *mutex;
+}
+
+// A file that cannot grow, or a table that is full, stays so: a call that has no record is from then on only counted as lost.
+std::atomic<bool> file_is_full{false};
+bool has_room() { return tracer.signatures.has_room() && !file_is_full.load(std::memory_order_relaxed); }
+
+trace::SignatureRecord* lost() {
+  file_is_full.store(true, std::memory_order_relaxed);
+  __atomic_fetch_add(&tracer.file.header()->signatures_lost, 1, __ATOMIC_RELAXED);
+  return nullptr;
 }
 
 trace::SignatureRecord* write_once(uint64_t key, const Description& description) {
@@ -344,6 +349,11 @@ bool is_plain(const c10::TensorImpl* impl) {
          !impl->is_meta();
 }
 
+bool is_leaf(const c10::TensorImpl* impl) {
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl->autograd_meta());
+  return meta && meta->requires_grad_ && !meta->grad_fn_;
+}
+
 const void* data_of(const c10::TensorImpl* plain) { return plain->unsafe_storage().data(); }
 
 uint32_t intern(const std::string& text) { return text.empty() ? 0 : tracer.file.intern(text.data(), text.size()); }
@@ -353,6 +363,7 @@ void free_describe() { new (&writing()) std::mutex; }
 
 trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
                                  c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner) {
+  if (!has_room()) return lost();
   BusyScope busy(state);
   watch_compiler();
   Description description;
@@ -372,8 +383,7 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   description.result_room = frame.op->result_room;
   if (inner && parent->signature) parent->signature->autocast |= trace::kAutocastWrapper;
   trace::SignatureRecord* record = write_once(key, description);
-  if (!record) __atomic_fetch_add(&tracer.file.header()->signatures_lost, 1, __ATOMIC_RELAXED);
-  return record;
+  return record ? record : lost();
 }
 
 void describe_results(ThreadState* state, trace::SignatureRecord* record, const std::vector<c10::IValue>& outputs) {
@@ -401,7 +411,10 @@ trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, c
   description.parent = parent && parent->signature ? parent->signature->id : 0;
   description.phase = frame.phase;
   description.result_room = trace::kMaxResults;
-  return write_once(key, description);
+  trace::SignatureRecord* record = has_room() ? write_once(key, description) : nullptr;
+  if (!record) return lost();
+  __atomic_fetch_or(&record->flags, trace::kSignatureInCompiled, __ATOMIC_RELAXED);
+  return record;
 }
 
 void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {

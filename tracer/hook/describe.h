@@ -44,6 +44,7 @@ inline uint8_t dtype_of(const c10::TensorImpl* impl) {
 // A tensor whose sizes, device and data can be read without anything of a subclass being called.
 bool is_plain(const c10::TensorImpl* impl);
 const void* data_of(const c10::TensorImpl* plain);
+bool is_leaf(const c10::TensorImpl* impl);  // a parameter, or an input that was asked for its gradient
 
 // In SignatureRecord::flags, for ourselves: the results were written down, or there are none.
 constexpr uint32_t kResultsKnown = 1u << 31;

@@ -30,6 +30,7 @@ class KeyedTable {
       uint64_t found = 0;
       if (slots_[i].key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) {
         slots_[i].value.store(value, std::memory_order_release);
+        used_.fetch_add(1, std::memory_order_relaxed);
         return true;
       }
       if (found == key) return false;
@@ -37,8 +38,12 @@ class KeyedTable {
     return false;
   }
 
+  // False when it is so full that an insert may fail: what is not kept is then not worth working out either.
+  bool has_room() const { return used_.load(std::memory_order_relaxed) < kSlots / 4 * 3; }
+
   // Only while no other thread runs: after fork, in the child.
   void clear() {
+    used_.store(0, std::memory_order_relaxed);
     for (Slot& slot : slots_) {
       if (slot.key.load(std::memory_order_relaxed) == 0) continue;
       slot.key.store(0, std::memory_order_relaxed);
@@ -54,6 +59,7 @@ class KeyedTable {
   };
   static size_t home(uint64_t key) { return (key * 0x9E3779B97F4A7C15ull) >> 20 & (kSlots - 1); }
 
+  std::atomic<uint32_t> used_{0};
   Slot slots_[kSlots];
 };
 

@@ -2,6 +2,7 @@
 // for each overload (two overloads share the text, not the address).
 #include "tracer/hook/op_table.h"
 
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -38,8 +39,8 @@ const std::set<std::string>& views_and_questions() {
       "atleast_2d",     "atleast_3d",    "squeeze_copy",   "infer_size",    "values",        "indices",
       "_values",        "_indices",      "sparse_dim",     "dense_dim",     "is_coalesced",  "hsplit",
       "vsplit",         "dsplit",        "ravel",
-      // Wrappers around cat, _to_copy and copy_, which are recorded: a cast that does nothing is no event.
-      "concat",         "concatenate",
+      // Wrappers around cat, native_layer_norm, _to_copy, copy_, which are recorded: a cast that does nothing is no event.
+      "concat",         "concatenate",  "layer_norm",     "group_norm",
       "to",             "type_as",       "_autocast_to_reduced_precision", "_autocast_to_full_precision"};
   return *names;
 }
@@ -123,6 +124,8 @@ void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
   argument.role = static_cast<uint8_t>(role_of(argument.name));
   argument.is_written = schema.alias_info() && schema.alias_info()->isWrite();
   argument.is_scalar = is_scalar(schema.type());
+  const auto& usual = schema.default_value();
+  argument.usual = usual && usual->isScalar() ? usual->toScalar().to<double>() : std::nan("");
   if (is_tensor(schema.type()) || is_tensor_list(schema.type())) {
     argument.kind = is_tensor(schema.type()) ? Argument::Kind::kTensor : Argument::Kind::kTensorList;
     if (op.tensors.empty()) op.writes_first_tensor = argument.is_written;

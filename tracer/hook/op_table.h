@@ -28,6 +28,7 @@ struct Argument {
   uint8_t role;      // Role
   bool is_written;
   bool is_scalar;  // a number that takes part in the arithmetic (Scalar), not a dimension or a flag
+  double usual;    // the schema's default for a number, which is not written down; NaN: none
   std::string name;
 };
 

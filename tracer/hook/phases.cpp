@@ -100,10 +100,11 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
   if (state->optimizer_depth > 0) return number(Phase::kOptimizer);
   if (state->data_depth > 0 || tracer.data_worker) return number(Phase::kData);
   const bool recorded = sequence >= 0;
-  if (recorded && !scopes_seen.load(std::memory_order_relaxed) && parameters_written.load(std::memory_order_relaxed) &&
-      parameters_written.exchange(false))
+  // Where optimizers announce their steps, what else writes a parameter is no step: a second model is initialized.
+  const bool announced = scopes_seen.load(std::memory_order_relaxed);
+  if (recorded && !announced && parameters_written.load(std::memory_order_relaxed) && parameters_written.exchange(false))
     finish_step();
-  const bool trained = tracer.trained.load(std::memory_order_relaxed);
+  const bool trained = !announced && tracer.trained.load(std::memory_order_relaxed);
   if (trained && !op.tensors.empty() && writes_parameter(op, inputs)) {
     parameters_written.store(true, std::memory_order_relaxed);
     return number(Phase::kOptimizer);

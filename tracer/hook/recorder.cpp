@@ -38,6 +38,13 @@ inline uint64_t mix_list(uint64_t h, const c10::IValue& value) {
   return h;
 }
 
+// Autocast casts input, weight and bias of a layer at one place: kept apart, so that each has the origin that is its own.
+uint64_t mix_source(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (op.tensors.empty() || !inputs[op.tensors.back().index].isTensor()) return h;
+  const c10::TensorImpl* source = inputs[op.tensors.back().index].unsafeToTensorImpl();
+  return is_plain(source) ? mix(h, uint64_t(source->dim()) << 1 | is_leaf(source)) : h;
+}
+
 uint64_t mix_operands(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   for (const Argument& argument : op.tensors) {
     const c10::IValue& value = inputs[argument.index];
@@ -121,6 +128,12 @@ inline bool is_engine(const at::RecordFunction& fn) {
   return std::strncmp(fn.name(), kPrefix, sizeof kPrefix - 1) == 0;
 }
 
+// matmul under autocast: the inner matmul is dropped, for what it calls says the same.
+inline void note_inner_call(const Frame& outer) {
+  if (!outer.autocast_on || !outer.signature || outer.signature->autocast & trace::kAutocastWrapper) return;
+  if (!autocast_bits().any()) outer.signature->autocast |= trace::kAutocastWrapper;
+}
+
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -130,6 +143,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   drop_stale_frames(state, &fn);
   Frame* parent = state->innermost();
   if (!op || is_dropped(*op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
+    if (op && parent && parent->op == op) note_inner_call(*parent);
     skip_outputs(fn);
     return;
   }
@@ -149,6 +163,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   uint64_t key = mix(reinterpret_cast<uint64_t>(op), parent ? reinterpret_cast<uint64_t>(parent->op) + 1 : 0);
   key = mix(key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
   key = mix_operands(key, *op, inputs);
+  if (op->converts) key = mix_source(key, *op, inputs);
   frame.signature = tracer.signatures.find(key);
   if (!frame.signature)
     frame.signature = describe(state, key, frame, parent, inputs, autocast, inner);

@@ -100,6 +100,7 @@ uint32_t site_here(ThreadState* state) {
   const uint64_t key = in_python ? walk.key : native::scan_key();
   if (key == 0) return 0;
   if (const uint32_t site = tracer.sites.find(key)) return site;
+  if (!tracer.sites.has_room()) return 0;
   BusyScope busy(state);
   const uint32_t site = in_python ? python_site(walk) : native_site();
   if (site) tracer.sites.insert(key, site);

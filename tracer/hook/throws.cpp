@@ -74,6 +74,7 @@ void on_throw(void* object, void* type_info) {
   ++state->throws;
   wake_up();
   const auto* type = static_cast<const std::type_info*>(type_info);
+  state->has_message = false;
   if (is_python_carrier(type->name())) return;
   BusyScope busy(state);
   const bool in_op = state->depth > 0 && state->innermost()->op;
@@ -97,7 +98,7 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record) {
 
 void write_throw(trace::SignatureRecord* record, const char* message, const char* type) {
   const uint64_t key = mix(reinterpret_cast<uint64_t>(record), hash_text(message)) | 1;
-  if (tracer.messages.find(key)) return;
+  if (tracer.messages.find(key) || !tracer.messages.has_room()) return;
   const uint32_t text = intern(message), type_text = intern(type);
   auto* written = tracer.file.reserve<trace::ThrowRecord>(trace::Kind::kThrow);
   if (!written) return;
