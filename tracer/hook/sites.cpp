@@ -9,18 +9,22 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
+// Many modules are called from one line, so lines are shared.
 uint32_t write_line(const python::Line& line) {
+  const uint32_t file = intern(line.file), function = intern(line.function);
+  const uint64_t key = mix(mix(file + 1, function), static_cast<uint32_t>(line.line)) | 1;
+  if (const uint32_t known = tracer.lines.find(key)) return known;
   auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
   if (!record) return 0;
-  record->file = intern(line.file);
-  record->function = intern(line.function);
+  record->file = file;
+  record->function = function;
   record->line = line.line;
   record->address = 0;
   tracer.file.commit(record->header);
+  tracer.lines.insert(key, record->id);
   return record->id;
 }
 
-// `caller` is the line of the frame above, 0 for none.
 uint32_t write_address(uint64_t address, uint32_t caller) {
   auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
   if (!record) return 0;

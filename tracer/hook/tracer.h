@@ -28,6 +28,7 @@ struct Tracer {
 
   KeyedTable<trace::SignatureRecord*, 1 << 16> signatures;
   KeyedTable<uint32_t, 1 << 15> sites;       // site key to site id
+  KeyedTable<uint32_t, 1 << 14> lines;       // file, function and line to the id of a line record
   KeyedTable<uint32_t, 1 << 12> messages;    // (signature, message) pairs that were written
   KeyedTable<uint32_t, 1 << 14> parameters;  // storage of a parameter to its name
   Origins origins;
