@@ -94,6 +94,7 @@ uint32_t write_site(const python::Site& site) {
 
 void forget_sites() {
   tracer.sites.clear();
+  tracer.lines.clear();
   mappings_written.clear();
 }
 
