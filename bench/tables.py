@@ -71,13 +71,16 @@ def print_runs(results: dict) -> None:
     print(f"\n{run['steps']} steps of examples/sdxl_lora/train.py, bf16")
     print(f"  trace {run['trace_bytes']:,} bytes; of {run['steps'] // 10} steps {run['trace_bytes_of_a_tenth']:,}")
     print(f"  CPU time {cpu['untraced']:.1f} s untraced, {cpu['traced']:.1f} s traced: {added:+.1f} %")
-    print(f"  peak memory {mib(peak['untraced']):.0f} MiB untraced, {mib(peak['traced'] - peak['untraced']):+.1f} MiB traced")
+    extra = peak["traced"] - peak["untraced"]
+    print(f"  peak memory {mib(peak['untraced']):.0f} MiB untraced, {mib(extra):+.1f} MiB traced")
     print(f"  dtypecheck report {run['report_s'] * 1000:.0f} ms")
     each = " ".join(f"{mib(extra):+.1f}" for extra in memory["extra_kib_of_each"])
-    print(f"{memory['steps']} steps: {mib(memory['untraced_kib']):.0f} MiB untraced, {mib(memory['extra_kib']):+.1f} MiB traced ({each})")
+    print(f"{memory['steps']} steps of it, peak memory")
+    print(f"  {mib(memory['untraced_kib']):.0f} MiB untraced, {mib(memory['extra_kib']):+.1f} MiB traced (of {each})")
     print("\nwall time of a whole program, ms")
     for name, f in results["start_up"].items():
-        print(f"  {name:18} {f['untraced_ms']:9.2f} untraced {f['traced_ms']:9.2f} traced {f['traced_ms'] - f['untraced_ms']:+9.2f}")
+        added = f["traced_ms"] - f["untraced_ms"]
+        print(f"  {name:18} {f['untraced_ms']:9.2f} untraced {f['traced_ms']:9.2f} traced {added:+9.2f}")
 
 
 def print_budgets(results: dict) -> None:
