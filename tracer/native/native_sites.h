@@ -22,7 +22,7 @@ namespace native {
 
 struct Mapping {
   uint64_t begin, end, file_offset;
-  char path[512];
+  char path[512];  // empty when it does not fit
 };
 
 // Loads what the first unwind needs; call it once, outside of the hot path.

@@ -60,8 +60,9 @@ void describe(const dl_phdr_info* info, const ElfW(Phdr) & segment, bool is_prog
   char absolute[PATH_MAX];
   const char* path = path_of(info, is_program);
   if (path[0] != '/' && realpath(path, absolute) != nullptr) path = absolute;
-  strncpy(out->path, path, sizeof out->path - 1);
-  out->path[sizeof out->path - 1] = 0;
+  const size_t length = strlen(path);
+  out->path[0] = 0;
+  if (length < sizeof out->path) memcpy(out->path, path, length + 1);
 }
 
 int look_up(dl_phdr_info* info, size_t, void* argument) {
