@@ -107,6 +107,7 @@ void on_exec(int failed) {
 void on_exit() {
   if (!tracer.on.exchange(false)) return;
   python::stop();
+  finish_last_step();
   flush_all_events();
   tracer.file.finish(1);
 }

@@ -117,6 +117,12 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
   return number(Phase::kForward);
 }
 
+void finish_last_step() {
+  if (!parameters_written.exchange(false) || scopes_seen.load()) return;
+  __atomic_fetch_add(&tracer.file.header()->steps, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&tracer.file.header()->steps_traced, 1, __ATOMIC_RELAXED);
+}
+
 void note_backward() {
   if (!tracer.trained.load(std::memory_order_relaxed)) tracer.trained.store(true, std::memory_order_relaxed);
 }
@@ -158,10 +164,11 @@ void look_in_child() {
   if (asleep.load()) look(true);
 }
 
-void wake_up() {
-  if (!asleep.load(std::memory_order_relaxed)) return;
+bool wake_up() {
+  if (!asleep.load(std::memory_order_relaxed)) return false;
   quiet_steps.store(0);
   look(true);
+  return true;
 }
 
 void pause(bool paused) { look(!paused); }

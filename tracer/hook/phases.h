@@ -14,6 +14,9 @@ namespace tracer {
 uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs, int64_t sequence,
                  uint32_t site);
 
+// At exit: the last step of a C++ program, after which autograd recorded nothing.
+void finish_last_step();
+
 // An autograd node begins.
 void note_backward();
 
@@ -27,7 +30,7 @@ void flush_all_events();
 // Adds our callback: the whole one, or while --steady looks away one that only hears of optimizer steps.
 void start_looking();
 void look_in_child();    // after fork, in the only thread: what others held is free, and its ops are new
-void wake_up();          // a throw: look again
+bool wake_up();          // a throw: look again. True when it had looked away
 void pause(bool paused); // for benchmarks, which compare with and without in one process
 
 // True while we add a callback ourselves, which is no other observer.
