@@ -1,0 +1,190 @@
+#include "explain/explain.h"
+
+#include <algorithm>
+
+#include "core/dtype_set.h"
+#include "explain/kernel_table.h"
+#include "explain/message_table.h"
+#include "explain/normal_text.h"
+#include "explain/ranking.h"
+
+namespace dtypecheck::explain {
+
+static constexpr size_t kInnermost = 4;      // frames that count as the place of an error
+static constexpr size_t kNearby = 2000;      // bytes of a long log that count as its surroundings
+static constexpr size_t kReport = 16 << 10;  // a text up to this size is about one thing
+
+// "struct c10::Half", "torch.float16", "cudahalftype": the many spellings of one dtype.
+static std::string dtype_of(std::string word) {
+  for (std::string_view part : {"struct ", "c10::", "at::", "torch.cuda.", "torch.", "<class "}) {
+    const size_t at = word.find(part);
+    if (at != std::string::npos) word.erase(at, part.size());
+  }
+  for (std::string_view prefix : {"cuda", "cpu", "k"}) {
+    if (word.starts_with(prefix) && word.size() > prefix.size() + 2) word.erase(0, prefix.size());
+  }
+  for (std::string_view suffix : {"tensor", "type", ".", ",", ")"}) {
+    if (word.ends_with(suffix)) word.erase(word.size() - suffix.size());
+  }
+  static const std::pair<std::string_view, std::string_view> names[] = {
+      {"half", "Half"},
+      {"float16", "Half"},
+      {"fp16", "Half"},
+      {"bfloat16", "BFloat16"},
+      {"bfloat", "BFloat16"},
+      {"bf16", "BFloat16"},
+      {"float", "Float"},
+      {"float32", "Float"},
+      {"fp32", "Float"},
+      {"double", "Double"},
+      {"float64", "Double"},
+      {"long", "Long"},
+      {"__int64", "Long"},
+      {"int64", "Long"},
+      {"long int", "Long"},
+      {"int", "Int"},
+      {"int32", "Int"},
+      {"bool", "Bool"},
+      {"byte", "Byte"},
+      {"unsigned char", "Byte"},
+      {"uint8", "Byte"},
+      {"char", "Char"},
+      {"short", "Short"},
+      {"float8_e4m3fn", "Float8_e4m3fn"},
+      {"float8_e5m2", "Float8_e5m2"},
+      {"complexhalf", "ComplexHalf"},
+      {"complexfloat", "ComplexFloat"},
+      {"complexdouble", "ComplexDouble"}};
+  for (const auto& [spelling, name] : names) {
+    if (word == spelling) return std::string(name);
+  }
+  return "";
+}
+
+static std::vector<std::string> dtypes_of(const Sighting& sighting) {
+  std::vector<std::string> dtypes;
+  for (const std::string& hole : sighting.holes) {
+    if (const std::string dtype = dtype_of(hole); !dtype.empty()) dtypes.push_back(dtype);
+  }
+  return dtypes;
+}
+
+// What stands around a message: all of a short text; of a log the traceback above it, or the lines
+// beside it.
+static std::string surroundings(const Sighting& sighting, uint64_t size_bytes) {
+  std::string_view before = sighting.before, after = sighting.after;
+  if (size_bytes > kReport) {
+    const size_t traceback = before.rfind("Traceback (most recent call last)");
+    const size_t nearby = before.size() > kNearby ? before.size() - kNearby : 0;
+    before.remove_prefix(traceback == std::string_view::npos ? nearby
+                                                             : std::min(traceback, nearby));
+    after = after.substr(0, kNearby);
+  }
+  return normal_text(
+      without_frames(std::string(before) + "\n" + sighting.text + "\n" + std::string(after)));
+}
+
+static std::string innermost(const std::vector<Frame>& frames) {
+  std::string text;
+  for (size_t i = frames.size() > kInnermost ? frames.size() - kInnermost : 0; i < frames.size();
+       ++i) {
+    text += frames[i].file + " " + frames[i].function + " " + frames[i].code + "\n";
+  }
+  return normal_text(text);
+}
+
+static std::vector<const Cause*> causes_of(Category category, std::string_view text) {
+  std::vector<const Cause*> causes;
+  for (const Cause& cause : facts_of(category).causes) causes.push_back(&cause);
+  const auto signs = [&](const Cause* cause) {
+    return std::count_if(cause->signs.begin(), cause->signs.end(),
+                         [&](std::string_view sign) { return has_phrase(text, sign); });
+  };
+  std::stable_sort(causes.begin(), causes.end(),
+                   [&](const Cause* a, const Cause* b) { return signs(a) > signs(b); });
+  return causes;
+}
+
+static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
+  const Message& message = messages()[sighting.message];
+  Explanation out{.message = sighting.text,
+                  .line = sighting.line,
+                  .count = sighting.count,
+                  .is_symptom = message.is_symptom,
+                  .dtypes = dtypes_of(sighting),
+                  .meaning = message.meaning,
+                  .versions = message.versions,
+                  .frames = frames_of(sighting.before)};
+  for (const char* op : message.ops) out.ops.push_back(op);
+  if (message.family == Family::kKernel) {
+    KernelVerdict verdict = judge_kernel(sighting.holes[0], sighting.holes[1]);
+    out.ops.push_back(verdict.op + ": " + out.dtypes.front());
+    out.versions = verdict.version;
+  }
+  const std::string around = surroundings(sighting, size_bytes);
+  const std::string where = innermost(out.frames);
+  const Ranking ranking = rank(message, sighting, around, where);
+  out.categories = ranking.categories;
+  out.confidence = ranking.confidence;
+  out.causes = causes_of(out.categories.front(), around + " " + where);
+  return out;
+}
+
+// A sentence of that form about something else than a dtype ("not implemented for 'Windows'").
+static bool is_about_dtypes(const Sighting& sighting) {
+  const Message& message = messages()[sighting.message];
+  if (message.family == Family::kKernel)
+    return sighting.holes.size() == 2 && !dtype_of(sighting.holes[1]).empty();
+  if (std::string_view(message.id) == "scalar-type" ||
+      std::string_view(message.id) == "found-expected") {
+    return dtypes_of(sighting).size() >= 2;
+  }
+  return true;
+}
+
+static Answer explain_prose(const LogScanner& scanner) {
+  Answer answer;
+  const std::string text = normal_text(scanner.short_text());
+  for (const OtherError& other : other_errors()) {
+    const bool named = std::any_of(
+        other.texts.begin(), other.texts.end(),
+        [&](std::string_view phrase) { return text.find(phrase) != std::string::npos; });
+    if (!named) continue;
+    answer.other_error = other.what;
+    break;
+  }
+  if (!answer.other_error.empty() && answer.other_error != "another error") return answer;
+  if (scanner.size_bytes() > kReport) return answer;
+  const Ranking ranking = rank_prose(text);
+  if (ranking.categories.empty()) return answer;
+  Explanation out;
+  out.categories = ranking.categories;
+  out.confidence = ranking.confidence;
+  out.meaning = facts_of(out.categories.front()).meaning;
+  out.causes = causes_of(out.categories.front(), text);
+  answer.errors.push_back(std::move(out));
+  answer.other_error.clear();
+  return answer;
+}
+
+Answer explain(const LogScanner& scanner) {
+  Answer answer;
+  // A spelling that is part of a longer one was seen at the same place: the table has the longer
+  // one first.
+  std::vector<uint64_t> lines;
+  for (const Sighting& sighting : scanner.sightings()) {
+    if (!is_about_dtypes(sighting)) continue;
+    if (std::find(lines.begin(), lines.end(), sighting.line) != lines.end()) continue;
+    lines.push_back(sighting.line);
+    answer.errors.push_back(explain(sighting, scanner.size_bytes()));
+  }
+  if (answer.errors.empty()) answer = explain_prose(scanner);
+  std::stable_sort(
+      answer.errors.begin(), answer.errors.end(),
+      [](const Explanation& a, const Explanation& b) { return a.is_symptom < b.is_symptom; });
+  answer.torch_version = scanner.torch_version();
+  answer.size_bytes = scanner.size_bytes();
+  return answer;
+}
+
+}  // namespace dtypecheck::explain

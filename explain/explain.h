@@ -1,0 +1,39 @@
+// explain.h: from the text of a message, traceback or log to what went wrong and what cures it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "explain/cause_table.h"
+#include "explain/log_scanner.h"
+#include "explain/traceback.h"
+
+namespace dtypecheck::explain {
+
+// One distinct error of the log.
+struct Explanation {
+  std::string message;  // the line it stands in; empty for a report in words
+  uint64_t line = 0, count = 1;
+  bool is_symptom = false;
+  std::vector<std::string> dtypes;  // as the message names them, in LibTorch's spelling
+  std::string meaning;
+  std::vector<std::string> ops;
+  std::string versions;
+  std::vector<Category> categories;  // best first, never empty
+  double confidence = 0;
+  std::vector<const Cause*> causes;  // of the first category, those whose signs are there first
+  std::vector<Frame> frames;         // of its traceback, innermost last
+};
+
+struct Answer {
+  std::vector<Explanation> errors;  // the one to look at first comes first; empty: no dtype error
+  std::string other_error;          // what the text seems to be about then, or empty
+  std::string torch_version;
+  uint64_t size_bytes = 0;
+};
+
+// The scanner has been fed and finished.
+Answer explain(const LogScanner& scanner);
+
+}  // namespace dtypecheck::explain

@@ -1,0 +1,79 @@
+// log_scanner.h: finds dtype messages in a stream of any length, in bounded memory.
+// A finder of short literals looks at every byte; templates are tried only where one of them
+// stands, and on each distinct line once. A hundred megabytes of log thus cost about as much as
+// reading them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "explain/phrase_finder.h"
+
+namespace dtypecheck::explain {
+
+// One distinct message of the log.
+struct Sighting {
+  size_t message = 0;  // index into messages()
+  std::string text;    // the lines around it as they stand there, without terminal colour
+  std::string said;    // what matched, in normal form
+  std::vector<std::string> holes;
+  std::string before, after;  // what stands around it
+  uint64_t line = 0;          // from 1
+  uint64_t count = 1;
+};
+
+// Takes terminal colour and other escape sequences out of a stream.
+class EscapeFilter {
+ public:
+  void append(std::string_view bytes, std::string& out);
+
+ private:
+  enum class State { kText, kEscape, kSequence, kString, kStringEscape };
+  void step(char c);
+  State state_ = State::kText;
+};
+
+class LogScanner {
+ public:
+  LogScanner();
+  // Throws InputError for what is no text.
+  void feed(std::string_view bytes);
+  void finish();
+
+  const std::vector<Sighting>& sightings() const { return sightings_; }
+  // The whole text, when it is no longer than a report that a person writes; else empty.
+  const std::string& short_text() const { return short_text_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  // The version of torch that the log names last ("2.0.1"), or empty.
+  const std::string& torch_version() const { return torch_version_; }
+
+ private:
+  struct Hit {
+    size_t anchor;
+    uint64_t end;  // from the beginning of the stream, escapes not counted
+  };
+  void look_at(const Hit& hit);
+  void look_for_version(std::string_view text);
+  void try_message(size_t message, const Hit& hit, std::string_view line);
+  void settle_hits(bool all);
+  void forget_old();
+  bool is_new_line(size_t anchor, std::string_view line);
+
+  std::vector<std::vector<size_t>> messages_of_anchor_;  // the last anchor is that of the version
+  PhraseFinder finder_;
+  EscapeFilter escapes_;
+  std::string buffer_;  // the stream's end
+  uint64_t base_ = 0;   // where in the stream buffer_ begins
+  uint64_t line_at_base_ = 1;
+  std::vector<Hit> hits_;  // not yet looked at
+  std::unordered_set<uint64_t> seen_lines_;
+  std::vector<Sighting> sightings_;
+  std::string short_text_;
+  std::string torch_version_;
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace dtypecheck::explain

@@ -1,0 +1,47 @@
+#include "explain/normal_text.h"
+
+namespace dtypecheck::explain {
+
+static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+// Box drawing (U+2500 to U+257F) and typographic quotes (U+2018 to U+201F), three bytes each in
+// UTF-8.
+static bool is_decoration(std::string_view text, size_t at) {
+  if (at + 2 >= text.size() || text[at] != '\xe2') return false;
+  const auto second = static_cast<unsigned char>(text[at + 1]);
+  const auto third = static_cast<unsigned char>(text[at + 2]);
+  if (second == 0x94 || second == 0x95) return true;
+  return second == 0x80 && third >= 0x98 && third <= 0x9f;
+}
+
+std::string normal_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '\'' || c == '"' || c == '`') continue;
+    if (is_decoration(text, i)) {
+      i += 2;
+      c = ' ';
+    }
+    if (c == '\n' || c == '\r' || c == '\t' || c == '\0') c = ' ';
+    if (c == ' ' && !out.empty() && out.back() == ' ') continue;
+    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  }
+  return out;
+}
+
+bool has_phrase(std::string_view text, std::string_view phrase) {
+  const bool open = phrase.ends_with('*');
+  if (open) phrase.remove_suffix(1);
+  for (size_t at = text.find(phrase); at != std::string_view::npos;
+       at = text.find(phrase, at + 1)) {
+    const size_t end = at + phrase.size();
+    const bool begins = at == 0 || !is_word(text[at - 1]) || !is_word(phrase.front());
+    const bool ends = open || end == text.size() || !is_word(text[end]) || !is_word(phrase.back());
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+}  // namespace dtypecheck::explain

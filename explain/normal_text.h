@@ -1,0 +1,17 @@
+// normal_text.h: the form in which texts are compared: lower case, one blank for any run of white
+// space, no quotation marks, no box-drawing characters. People retype, wrap and decorate messages;
+// what is left is what they keep.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dtypecheck::explain {
+
+std::string normal_text(std::string_view text);
+
+// Whether `phrase` (in normal form) stands in `text` as whole words; a phrase that ends in '*' may
+// go on.
+bool has_phrase(std::string_view text, std::string_view phrase);
+
+}  // namespace dtypecheck::explain

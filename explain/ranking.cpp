@@ -1,0 +1,74 @@
+#include "explain/ranking.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "explain/kernel_table.h"
+#include "explain/normal_text.h"
+#include "explain/signal_table.h"
+
+namespace dtypecheck::explain {
+
+static constexpr double kFrameWeight =
+    1.2;  // the frames that threw say more than prose around them
+static constexpr double kProseThreshold = 1.5;  // below it words alone are no answer
+
+static bool has_any(std::string_view text, const std::vector<std::string_view>& phrases) {
+  return std::any_of(phrases.begin(), phrases.end(),
+                     [&](std::string_view phrase) { return has_phrase(text, phrase); });
+}
+
+static void add_signals(Scores& scores, Family family, std::string_view text, double factor) {
+  for (const Signal& signal : signals()) {
+    if (!(signal.families & static_cast<unsigned>(family))) continue;
+    // Each further phrase of a signal adds less than the one before.
+    double worth = signal.weight * factor;
+    for (std::string_view phrase : signal.phrases) {
+      if (!has_phrase(text, phrase)) continue;
+      scores[static_cast<size_t>(signal.category)] += worth;
+      worth *= 0.35;
+    }
+  }
+}
+
+static Ranking ranked(const Scores& scores) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  Ranking ranking;
+  double sum = 0;
+  for (size_t i : order) {
+    ranking.categories.push_back(static_cast<Category>(i));
+    sum += std::exp(scores[i] - scores[order[0]]);
+  }
+  if (!order.empty()) ranking.confidence = std::round(100 / sum) / 100;
+  return ranking;
+}
+
+Ranking rank(const Message& message, const Sighting& sighting, std::string_view surroundings,
+             std::string_view innermost) {
+  Scores scores{};
+  for (const auto& [category, weight] : message.leans)
+    scores[static_cast<size_t>(category)] += weight;
+  if (message.family == Family::kKernel && sighting.holes.size() == 2) {
+    const KernelVerdict verdict = judge_kernel(sighting.holes[0], sighting.holes[1]);
+    scores[static_cast<size_t>(verdict.category)] += verdict.weight;
+  }
+  add_signals(scores, message.family, surroundings, 1);
+  add_signals(scores, message.family, innermost, kFrameWeight);
+  return ranked(scores);
+}
+
+Ranking rank_prose(std::string_view text) {
+  if (!has_any(text, complaint_words()) || !has_any(text, dtype_words())) return {};
+  Scores scores{};
+  add_signals(scores, Family::kProse, text, 1);
+  Ranking ranking = ranked(scores);
+  if (*std::max_element(scores.begin(), scores.end()) < kProseThreshold) ranking = {};
+  return ranking;
+}
+
+}  // namespace dtypecheck::explain

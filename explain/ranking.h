@@ -1,0 +1,27 @@
+// ranking.h: from a message and its surroundings to categories in order of how well they fit.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "explain/category.h"
+#include "explain/log_scanner.h"
+#include "explain/message_table.h"
+#include "explain/traceback.h"
+
+namespace dtypecheck::explain {
+
+struct Ranking {
+  std::vector<Category> categories;  // best first; empty: nothing fits
+  double confidence = 0;             // 0 to 1
+};
+
+// `surroundings` and `innermost` (the last frames of the traceback) are in normal form.
+Ranking rank(const Message& message, const Sighting& sighting, std::string_view surroundings,
+             std::string_view innermost);
+
+// A report in words, in normal form, without any message that we know. Empty when it is no
+// complaint about dtypes.
+Ranking rank_prose(std::string_view text);
+
+}  // namespace dtypecheck::explain

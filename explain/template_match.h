@@ -1,0 +1,24 @@
+// template_match.h: a message as LibTorch prints it, with "{}" where the dtypes stand.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtypecheck::explain {
+
+struct TemplateMatch {
+  size_t begin = 0, end = 0;  // in the text
+  std::vector<std::string> holes;
+};
+
+// Finds `pattern` in `text`, both in normal form. A hole takes at most 120 characters, as few as it
+// can.
+std::optional<TemplateMatch> find_template(std::string_view text, std::string_view pattern);
+
+// The longest stretch of a pattern (as written) without a hole or a quotation mark: what a log is
+// searched for.
+std::string_view anchor_of(std::string_view pattern);
+
+}  // namespace dtypecheck::explain
