@@ -59,8 +59,9 @@ static std::optional<TemplateMatch> match_at(std::string_view text, size_t begin
 static std::optional<TemplateMatch> find_after_word(std::string_view text, std::string_view rest) {
   std::optional<TemplateMatch> match = find_template(text, rest);
   if (!match) return std::nullopt;
-  const size_t blank = text.substr(0, match->begin).find_last_of(" :(");
-  const size_t begin = blank == std::string_view::npos ? 0 : blank + 1;
+  size_t begin = match->begin;
+  while (begin > 0 && text[begin - 1] > ' ' && text[begin - 1] != ':' && text[begin - 1] != '(')
+    --begin;
   match->holes.insert(match->holes.begin(), std::string(text.substr(begin, match->begin - begin)));
   match->begin = begin;
   return match;

@@ -1,0 +1,94 @@
+// Each message comes out as its fault, words around it decide between faults, and near misses stay
+// silent.
+#include "explain/explain.h"
+
+#include <catch2/catch.hpp>
+
+using namespace dtypecheck::explain;
+
+static Answer answer_to(std::string_view text) {
+  LogScanner scanner;
+  scanner.feed(text);
+  scanner.finish();
+  return explain(scanner);
+}
+
+static std::string category_of(std::string_view text) {
+  const Answer answer = answer_to(text);
+  return answer.errors.empty() ? "" : std::string(category_name(answer.errors[0].categories[0]));
+}
+
+TEST_CASE("a message alone") {
+  CHECK(category_of("mat1 and mat2 must have the same dtype, but got Half and Float") ==
+        "input-weight-mismatch");
+  CHECK(category_of("expected m1 and m2 to have the same dtype, but got: float!= c10::Half") ==
+        "input-weight-mismatch");
+  CHECK(category_of("mixed dtype (CPU): expect parameter to have scalar type of Float") ==
+        "norm-mixed");
+  CHECK(category_of("expected dtype float for `end` but got dtype c10::Half") ==
+        "optimizer-state-dtype");
+  CHECK(category_of("Attempting to unscale FP16 gradients.") == "gradscaler-fp16-params");
+  CHECK(category_of(
+            "Must flatten tensors with uniform dtype but got torch.float32 and torch.bfloat16") ==
+        "distributed-dtype");
+}
+
+TEST_CASE("the place tells one sentence's faults apart") {
+  const std::string said = "RuntimeError: expected scalar type Float but found Half";
+  CHECK(category_of(said) == "input-weight-mismatch");
+  CHECK(category_of("  File \"/v/torch/nn/functional.py\", line 9, in layer_norm\n    return "
+                    "torch.layer_norm(\n" +
+                    said) == "norm-mixed");
+  CHECK(category_of(said + "\nthrown in our deform_conv CUDA extension") ==
+        "custom-extension-data_ptr");
+  CHECK(category_of(said + "\nF.grid_sample with a Float grid") == "promotion-cat-or-arith");
+}
+
+TEST_CASE("the kernel's name says the device") {
+  CHECK(category_of("\"addmm_impl_cpu_\" not implemented for 'Half'") == "cpu-half-unimplemented");
+  CHECK(category_of("\"upsample_nearest2d_out_frame\" not implemented for 'BFloat16'") ==
+        "library-limits-dtype");
+  CHECK(answer_to("\"slow_conv2d_cpu\" not implemented for 'Half'").errors[0].versions ==
+        "on the CPU since about 2.2");
+  CHECK(category_of("\"dark mode\" not implemented for 'Windows'").empty());
+}
+
+TEST_CASE("tensors of one dtype on two devices are no mismatch of dtypes") {
+  CHECK(category_of("Input type (torch.cuda.HalfTensor) and weight type (torch.HalfTensor) should "
+                    "be the same") == "other");
+  CHECK(category_of("Input type (torch.cuda.HalfTensor) and weight type (torch.cuda.FloatTensor) "
+                    "should be the same") == "input-weight-mismatch");
+}
+
+TEST_CASE("what is no dtype error stays silent, and is named where it can be") {
+  CHECK(answer_to("torch.cuda.OutOfMemoryError: CUDA out of memory, fp16 training").errors.empty());
+  CHECK(
+      answer_to("RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5), dtype fp16")
+          .errors.empty());
+  CHECK(answer_to("Expected all tensors to be on the same device, but found at least two devices")
+            .errors.empty());
+  CHECK(answer_to("CUDA out of memory").other_error == "the device ran out of memory");
+  CHECK(
+      answer_to("epoch 1 loss 0.31, mixed precision fp16, AdamW, saved checkpoint").errors.empty());
+  CHECK(answer_to("the build is green").errors.empty());
+}
+
+TEST_CASE("a report in words, without a message") {
+  CHECK(category_of("pictures of the fp16 VAE are black") == "overflow-nan");
+  CHECK(category_of("the EMA weights never change when kept in bf16") == "optimizer-state-dtype");
+}
+
+TEST_CASE("text in another script beside a message") {
+  const Answer answer =
+      answer_to("错误\"LayerNormKernelImpl\" not implemented for 'Half'错误。这个");
+  REQUIRE(answer.errors.size() == 1);
+  CHECK(category_name(answer.errors[0].categories[0]) == "cpu-half-unimplemented");
+  CHECK(answer.errors[0].dtypes == std::vector<std::string>{"Half"});
+}
+
+TEST_CASE("an error leads before the signs that came earlier") {
+  const Answer answer = answer_to("loss: nan\nAttempting to unscale FP16 gradients.\n");
+  REQUIRE(answer.errors.size() == 2);
+  CHECK(category_name(answer.errors[0].categories[0]) == "gradscaler-fp16-params");
+  CHECK(answer.errors[1].is_symptom);
+}

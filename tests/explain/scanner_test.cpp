@@ -1,0 +1,79 @@
+// Logs as they come: cut anywhere, coloured, with progress bars, repeated, and bytes that are no
+// log.
+#include <catch2/catch.hpp>
+
+#include "core/error.h"
+#include "explain/log_scanner.h"
+#include "explain/message_table.h"
+#include "explain/normal_text.h"
+#include "explain/template_match.h"
+
+using namespace dtypecheck;
+using namespace dtypecheck::explain;
+
+static const std::string kMessage = "RuntimeError: expected scalar type Half but found Float";
+
+static std::vector<Sighting> sightings_of(std::string_view log, size_t piece = 1 << 20) {
+  LogScanner scanner;
+  for (size_t at = 0; at < log.size(); at += piece) scanner.feed(log.substr(at, piece));
+  scanner.finish();
+  return scanner.sightings();
+}
+
+TEST_CASE("each spelling in the table is found in a log") {
+  for (const Message& message : messages()) {
+    for (std::string_view text : message.texts) {
+      INFO(text);
+      CHECK(anchor_of(text).size() >= 5);
+      CHECK_FALSE(sightings_of(std::string("a\n") + std::string(text) + "\nb\n").empty());
+    }
+  }
+}
+
+TEST_CASE("a log cut anywhere gives the same") {
+  const std::string log = "step 1\nstep 2\n" + kMessage + "\nend\n";
+  for (size_t piece = 1; piece < 20; ++piece) {
+    const auto found = sightings_of(log, piece);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].line == 3);
+    CHECK(found[0].holes == std::vector<std::string>{"half", "float"});
+  }
+}
+
+TEST_CASE("colour, progress bars and wrapped lines") {
+  CHECK(sightings_of("\x1b[31mexpected scalar \x1b[1mtype\x1b[0m Half but found Float\x1b[0m\n")
+            .size() == 1);
+  CHECK(sightings_of(" 10%|#  | 1/9\r 20%|## | 2/9\r" + kMessage + "\n").size() == 1);
+  CHECK(sightings_of("expected scalar type Half but\nfound Float\n").size() == 1);
+}
+
+TEST_CASE("repeated messages are one, counted") {
+  std::string log;
+  for (int i = 0; i < 1000; ++i) log += "step " + std::to_string(i) + " " + kMessage + "\n";
+  const auto found = sightings_of(log);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].count == 1000);
+}
+
+TEST_CASE("a long log keeps what is near its end") {
+  const std::string noise = "epoch 3 step 17 loss 0.25 lr 1e-5\n";
+  std::string log;
+  while (log.size() < (5 << 20)) log += noise;
+  const uint64_t line = log.size() / noise.size() + 1;
+  const auto found = sightings_of(log + kMessage, 1 << 16);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].line == line);
+  CHECK(found[0].before.size() <= 16 << 10);
+}
+
+TEST_CASE("bytes that are no text") {
+  CHECK_THROWS_AS(sightings_of(std::string("\x7f"
+                                           "ELF\2\1\0\0\0\0",
+                                           10)),
+                  InputError);
+  CHECK_THROWS_AS(sightings_of(std::string("\xff\xfe"
+                                           "a\0b\0",
+                                           6)),
+                  InputError);
+  CHECK_NOTHROW(sightings_of("\xb4\xed\xce\xf3 in GBK\n"));
+}
