@@ -359,7 +359,10 @@ const void* data_of(const c10::TensorImpl* plain) { return plain->unsafe_storage
 uint32_t intern(const std::string& text) { return text.empty() ? 0 : tracer.file.intern(text.data(), text.size()); }
 uint32_t intern(const char* text) { return *text ? tracer.file.intern(text, std::strlen(text)) : 0; }
 
-void free_describe() { new (&writing()) std::mutex; }
+void free_describe() {
+  new (&writing()) std::mutex;
+  file_is_full.store(false);
+}
 
 trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
                                  c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner) {
@@ -428,7 +431,8 @@ void describe_refusal(ThreadState*, const python::Refusal& refusal) {
   description.operands = describe_locals(refusal.tensors);
   description.op = intern("python::" + refusal.function);
   description.site = write_site(refusal.site);
-  description.phase = static_cast<uint8_t>(tracer.trained.load() ? Phase::kOptimizer : Phase::kForward);
+  const bool in_forward = site_in_module(description.site) || !tracer.trained.load();
+  description.phase = static_cast<uint8_t>(in_forward ? Phase::kForward : Phase::kOptimizer);
   const AutocastBits autocast = autocast_bits();
   description.autocast = autocast.on;
   description.autocast_cpu = autocast.cpu;

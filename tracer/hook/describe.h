@@ -70,7 +70,7 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs);
 // A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_").
 void describe_refusal(ThreadState* state, const python::Refusal& refusal);
 
-// In a forked child: no thread is left that could hold its lock.
+// In a forked child: no thread is left that could hold its lock, and its file is another one.
 void free_describe();
 
 SequenceRing* make_sequence_ring(ThreadState* state);

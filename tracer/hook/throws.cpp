@@ -51,10 +51,12 @@ uint64_t key_of_message(const char* message) {
   return hash_text(start) | 1;
 }
 
-// An extension called directly, not as an op: its operands are the tensors of the Python function that called it.
-void throw_outside_of_ops(ThreadState* state) {
+// An extension called directly, not as an op: its operands are the tensors of the Python function that called it. So are those
+// of an op that --steady did not look at; the op let go of the GIL, as it does when a new signature is described.
+void throw_outside_of_ops(ThreadState* state, bool was_asleep) {
   python::Refusal refusal;
-  if (!tracer.python || said.find(key_of_message(state->message)) || !python::describe_innermost_call(&refusal)) return;
+  if (!tracer.python || said.find(key_of_message(state->message))) return;
+  if (!python::describe_innermost_call(&refusal, /*may_wait=*/was_asleep)) return;
   refusal.message = state->message;
   refusal.type = state->message_type;
   describe_refusal(state, refusal);
@@ -72,7 +74,7 @@ void on_throw(void* object, void* type_info) {
   ThreadState* state = existing_thread_state();
   if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
   ++state->throws;
-  wake_up();
+  const bool was_asleep = wake_up();
   const auto* type = static_cast<const std::type_info*>(type_info);
   state->has_message = false;
   if (is_python_carrier(type->name())) return;
@@ -80,7 +82,7 @@ void on_throw(void* object, void* type_info) {
   const bool in_op = state->depth > 0 && state->innermost()->op;
   if (const auto* error = as<c10::Error>(object, type)) {
     keep(state, error->what_without_backtrace(), type->name());  // what() would symbolize a backtrace: 5 ms
-    if (!in_op) throw_outside_of_ops(state);
+    if (!in_op) throw_outside_of_ops(state, was_asleep);
   } else if (const auto* exception = in_op ? as<std::exception>(object, type) : nullptr) {
     keep(state, exception->what(), type->name());
   }

@@ -77,7 +77,8 @@ bool resolve(const Walk& walk, Site* out);
 // trees seen so far. Cold: takes the GIL. Empty when it is no known parameter.
 std::string parameter_name(const void* impl);
 
-// Tensors among the local variables of a Python frame, for a refusal that no op raised. Of a list
+// Tensors among the local variables of a Python frame, for a refusal that no op raised; in a method
+// of an nn.Module the module's own parameters as well. Of a list
 // of tensors, the first one and the first of each other dtype ("grads[3]"). A tensor subclass of
 // the program's own has only its name.
 struct LocalTensor {
@@ -102,8 +103,8 @@ struct Refusal {
   std::vector<LocalTensor> tensors;
 };
 // The same of the calling thread's innermost Python frames, for a C++ exception thrown outside of
-// every op. False when this thread does not hold the GIL: it never waits for it.
-bool describe_innermost_call(Refusal* out);
+// every op. Takes the GIL if `may_wait`; otherwise false when this thread does not hold it.
+bool describe_innermost_call(Refusal* out, bool may_wait = false);
 
 // Calls `seen` when an exception leaves the program uncaught (the audit event of sys.excepthook,
 // which precedes every hook the program may have set), with the GIL held. Call once, after start().

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tracer/python/frames.h"
+#include "tracer/python/module_tree.h"
 #include "tracer/python/parameter_names.h"
 #include "tracer/python/python_sites.h"
 #include "tracer/python/site_of_frames.h"
@@ -43,15 +44,35 @@ void add_elements(std::vector<LocalTensor>& out, const Variable& list) {
   }
 }
 
+bool has_name(const std::vector<LocalTensor>& tensors, const std::string& name) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&name](const LocalTensor& tensor) { return tensor.name == name; });
+}
+
+// What forward(self, input) works on, beside the input.
+void add_parameters(std::vector<LocalTensor>& out, Object* module) {
+  Object* parameters = module_dict(module, ModuleDict::kParameters);
+  std::ptrdiff_t at = 0;
+  Object* key = nullptr;
+  Object* value = nullptr;
+  while (parameters != nullptr && api.PyDict_Next(parameters, &at, &key, &value) != 0) {
+    if (is_tensor(value) && !has_name(out, text_of(key))) add_tensor(out, text_of(key), value);
+  }
+}
+
 std::vector<LocalTensor> tensors_of(const Frame& frame) {
   std::vector<LocalTensor> out;
+  Object* module = nullptr;
   for (const Variable& v : locals_of(frame)) {
     if (is_tensor(v.value)) {
       add_tensor(out, v.name, v.value);
+    } else if (v.name == "self" && is_module(v.value)) {
+      module = v.value;
     } else {
       add_elements(out, v);
     }
   }
+  if (module != nullptr && !out.empty()) add_parameters(out, module);
   return out;
 }
 
@@ -113,8 +134,9 @@ int on_audit_event(const char* event, Object* arguments, void*) {
 
 }  // namespace
 
-bool describe_innermost_call(Refusal* out) {
-  if (!active() || api.PyGILState_Check() == 0) return false;
+bool describe_innermost_call(Refusal* out, bool may_wait) {
+  if (!active() || top().frame == nullptr) return false;
+  if (!may_wait && api.PyGILState_Check() == 0) return false;
   try {
     const Interpreter interpreter;
     if (!interpreter) return false;
