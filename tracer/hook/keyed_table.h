@@ -63,9 +63,12 @@ class KeyedTable {
   Slot slots_[kSlots];
 };
 
-// One step of the hash that makes signature keys; a bijection in h, so that no word is lost.
+// One step of the hash that makes keys; a bijection in either argument. The first is multiplied before the second comes in:
+// with a plain exclusive or, the small ids of (file 5, function 6) and (file 6, function 5) were one key, and so were op A
+// inside op B and op B inside op A.
 inline uint64_t mix(uint64_t h, uint64_t word) {
-  h = (h ^ word) * 0x9E3779B97F4A7C15ull;
+  h = h * 0xD6E8FEB86659FD93ull + word;
+  h = (h ^ (h >> 32)) * 0x9E3779B97F4A7C15ull;
   return h ^ (h >> 29);
 }
 
