@@ -1,0 +1,27 @@
+"""Makes non-finite values: at one line from finite operands, at the others from what was not finite before, or on purpose."""
+
+import torch
+
+
+def overflow():
+    x = torch.full((4,), 300.0).half()
+    y = x * x  # <- first inf
+    return y - y  # <- nan of inf
+
+
+def masked():
+    scores = torch.zeros(2, 2).masked_fill(torch.tensor([[False, True], [False, False]]), float("-inf"))  # <- mask
+    return scores.softmax(-1)  # <- softmax
+
+
+def main():
+    w = torch.zeros(3, requires_grad=True)
+    torch.log(w.detach() + 1)  # <- finite
+    masked()
+    overflow()
+    bad = torch.zeros(2) / torch.zeros(2)  # <- first nan
+    bad + 1  # <- nan goes on
+
+
+if __name__ == "__main__":
+    main()

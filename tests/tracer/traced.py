@@ -1,0 +1,110 @@
+"""Traces the programs of programs/ as users do, and reads back what was recorded.
+
+An import of torch takes seconds, so a program runs once for a whole TestCase (setUpClass), and its tests look at what came
+of it. A line of a program that a test asks for ends in "# <- name".
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+DTYPECHECK = os.environ["DTYPECHECK"]
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+TIMEOUT_S = 120
+
+
+def line_of(program, name):
+    """The number of the line of programs/<program> that ends in "# <- name"."""
+    lines = (PROGRAMS / program).read_text().splitlines()
+    (found,) = [n for n, line in enumerate(lines, 1) if re.search(rf"# <- {re.escape(name)}$", line)]
+    return found
+
+
+class Done:
+    """How a program ended; err is without the lines that dtypecheck itself said."""
+
+    def __init__(self, process):
+        self.status = process.returncode
+        self.out = process.stdout.decode("utf-8", "replace")
+        lines = process.stderr.decode("utf-8", "replace").splitlines(keepends=True)
+        self.err = "".join(line for line in lines if not line.startswith("dtypecheck: "))
+        self.said = "".join(line for line in lines if line.startswith("dtypecheck: "))
+
+    def printed(self):
+        """{name: the other words} of each printed line "name word …"; a later one of a name wins."""
+        return {words[0]: words[1:] for words in map(str.split, self.out.splitlines()) if words}
+
+
+class Run:
+    """The run folder of a traced program, as `dump` and `report` tell of it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.files = sorted(folder.glob("*.dtrace"))
+        self.others = sorted(path.name for path in folder.iterdir() if path.suffix != ".dtrace" and path.name != "run.json")
+        self.report = json.loads(tool("report", "--format", "json", folder).stdout) if self.files else None
+        self.processes = {process["pid"]: process for process in self.report["processes"]} if self.files else {}
+
+    def calls(self, **wanted):
+        """The op calls with these fields, in the order of their records: calls(op="aten::mm", pid=7, line=3)."""
+        if "_calls" not in self.__dict__:
+            lines = tool("dump", "--format", "jsonl", self.folder).stdout.splitlines()
+            self._calls = [json.loads(line) for line in lines]
+        return [call for call in self._calls if all(field(call, name) == value for name, value in wanted.items())]
+
+    def findings(self, rule=None):
+        return [finding for finding in self.report["findings"] if rule in (None, finding["rule"])]
+
+    def text(self):
+        return tool("report", self.folder).stdout.decode()
+
+
+def field(call, name):
+    return call["at"].get("line") if name == "line" and "at" in call else call.get(name)
+
+
+def tool(*arguments, statuses=(0, 1)):
+    """Runs dtypecheck; 1 says that there are findings."""
+    done = subprocess.run([DTYPECHECK, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT_S)
+    if done.returncode not in statuses:
+        raise AssertionError(f"dtypecheck {arguments}: status {done.returncode}: {done.stderr.decode()}")
+    return done
+
+
+class TracedTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-tracer-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK") and k != "LD_PRELOAD"}
+        cls.environment |= {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        cls.runs = 0
+
+    @classmethod
+    def execute(cls, command, **options):
+        options = {"cwd": cls.folder, "env": cls.environment, "timeout": TIMEOUT_S, **options}
+        process = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, **options)
+        return Done(process)
+
+    @classmethod
+    def plain(cls, program, *arguments):
+        return cls.execute([sys.executable, PROGRAMS / program, *arguments])
+
+    @classmethod
+    def traced(cls, program, *arguments, options=(), **more):
+        return cls.traced_command([sys.executable, PROGRAMS / program, *arguments], options, **more)
+
+    @classmethod
+    def traced_command(cls, command, options=(), out=None, **more):
+        cls.runs += 1
+        out = out or cls.folder / f"run{cls.runs}"
+        done = cls.execute([DTYPECHECK, "trace", "--no-report", "--out", out, *options, "--", *command], **more)
+        done.run = Run(out) if out.is_dir() else None
+        return done
