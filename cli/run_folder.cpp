@@ -74,8 +74,9 @@ static void make_private_folders(const fs::path& path) {
   fs::path made;
   for (const fs::path& part : path) {
     made /= part;
-    if (::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST && !fs::is_directory(made)) {
-      fail_to_write(made.string(), errno);
+    const int error = ::mkdir(made.c_str(), 0700) == 0 ? 0 : errno;
+    if (error != 0 && error != EEXIST && !fs::is_directory(made)) {
+      fail_to_write(made.string(), error);
     }
   }
 }

@@ -16,7 +16,7 @@ import unittest
 
 DTYPECHECK = os.environ["DTYPECHECK"]
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-TIMEOUT_S = 120
+TIMEOUT_S = 280
 
 
 def line_of(program, name):
