@@ -96,6 +96,7 @@ class BuildHook(HookTest):
         self.assert_built(result, "compiling the tracer for LibTorch 1.13.1, once …")
         self.assertIn("toy(std::__cxx11::basic_string", self.symbols())
         self.assertIn(" T dtypecheck_hook_start", self.symbols("-D"))
+        self.assertNotIn("toy", self.symbols("-D"))
         self.assertEqual(sorted(p.name for p in self.work.iterdir()), ["hook.so", "hook.so.lock"])
 
     def test_compiles_for_the_old_abi(self):
