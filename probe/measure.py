@@ -1,0 +1,251 @@
+"""Measures what the ops of the torch at hand accept: run it with the Python that has that torch.
+
+usage: measure.py -o FILE [--jobs N] [--op-limit SECONDS] [--only TEXT]
+
+Every op call that torch's operator database and hand_written.py reach is repeated at the dispatcher with
+every combination of Float, Half, BFloat16 and Double on its operands. Each child process takes one task
+after another; one that dies or hangs costs that task's ops, and a fresh child goes on with the rest.
+"""
+import argparse
+import collections
+import datetime
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import time
+import warnings
+
+START = time.time()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="measure what the ops of this torch accept")
+    parser.add_argument("-o", "--out", required=True)
+    parser.add_argument("--jobs", type=int, default=max(1, min(os.cpu_count() or 1, 4)))
+    parser.add_argument("--op-limit", type=float, default=20.0, help="seconds that one op may take")
+    parser.add_argument("--only", default="", help="tasks with this text in their name")
+    return parser.parse_args()
+
+
+ARGUMENTS = parse_arguments() if __name__ == "__main__" else None
+try:
+    import torch
+except ImportError as error:
+    sys.exit("%s: has no torch that can be imported (%s); give --python the interpreter of an "
+             "environment with torch" % (sys.executable, error))
+import contract_file  # noqa: E402
+import record  # noqa: E402
+import replay  # noqa: E402
+import tasks  # noqa: E402
+
+
+def work(pipe, all_tasks):
+    """The child: a task's number in, ("op", …) for each op begun, ("row", …) for each measured."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # warnings of LibTorch's own
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    autocasts = replay.autocast_dtypes()
+    while True:
+        index, seen, skipped = pipe.recv()
+        if index is None:
+            return
+        recorder = record.Recorder(seen)
+        torch.manual_seed(0)
+        pipe.send(("op", "recording"))
+        try:
+            all_tasks[index][1](recorder)
+        except Exception as error:  # noqa: BLE001 - what was recorded before it still counts
+            pipe.send(("note", "%s: %s" % (type(error).__name__, str(error)[:200])))
+        for call in recorder.calls:
+            if (call.op_name, call.names) in skipped:
+                continue
+            name = (call.op_name, call.names)
+            pipe.send(("op", name))
+            modes = replay.measure(call, autocasts, lambda: pipe.send(("op", name)))
+            if modes is not None:
+                pipe.send(("row", (call.op_name, call.names, call.ranks, modes)))
+        pipe.send(("done", None))
+
+
+class Child:
+    def __init__(self, all_tasks):
+        self.pipe, other = multiprocessing.Pipe()
+        # Forked, so that a new child starts with torch and the database loaded.
+        self.process = multiprocessing.get_context("fork").Process(
+            target=work, args=(other, all_tasks), daemon=True)
+        self.process.start()
+        other.close()
+        self.task = None
+        self.op = None
+        self.since = time.time()
+
+    def give(self, task, seen, skipped):
+        self.task, self.op, self.since = task, None, time.time()
+        self.pipe.send((task, seen, skipped))
+
+    def stop(self):
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+class Measurement:
+    def __init__(self, all_tasks, arguments):
+        self.tasks = all_tasks
+        self.queue = collections.deque(
+            i for i, (name, _) in enumerate(all_tasks) if arguments.only in name)
+        self.total = len(self.queue)
+        self.jobs = max(1, arguments.jobs)
+        self.limit = arguments.op_limit
+        self.rows = {}        # (op, operands) -> {mode: outcomes}
+        self.seen = {}        # (op, operands) -> ranks
+        self.skipped = set()  # (op, operands) that killed or held up a child
+        self.notes = []
+        self.done = 0
+
+    def run(self):
+        children = []
+        try:
+            while self.queue or children:
+                while self.queue and len(children) < self.jobs:
+                    children.append(self.start(Child(self.tasks)))
+                ready = multiprocessing.connection.wait([c.pipe for c in children], timeout=1.0)
+                for child in list(children):
+                    if child.pipe in ready:
+                        alive = self.hear(child)
+                    else:
+                        alive = self.is_in_time(child)
+                    if not alive:
+                        children.remove(child)
+        finally:
+            for child in children:
+                child.stop()
+
+    def start(self, child):
+        child.give(self.queue.popleft(), self.seen, self.skipped)
+        return child
+
+    def hear(self, child):
+        try:
+            kind, content = child.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            child.process.join()
+            return self.lost(child, "ended with status %s" % child.process.exitcode)
+        child.since = time.time()
+        if kind == "op":
+            child.op = content
+        elif kind == "row":
+            self.keep(*content)
+        elif kind == "note":
+            self.notes.append("%s: %s" % (self.tasks[child.task][0], content))
+        else:
+            self.done += 1
+            self.show(child)
+            if not self.queue:
+                child.stop()
+                return False
+            self.start(child)
+        return True
+
+    def is_in_time(self, child):
+        if time.time() - child.since <= self.limit:
+            return True
+        return self.lost(child, "took more than %g s" % self.limit)
+
+    def lost(self, child, reason):
+        """The op that was under way is passed over, and its task taken up again without it."""
+        child.stop()
+        name = self.tasks[child.task][0]
+        op = child.op if isinstance(child.op, tuple) else None
+        note = "%s: %s: %s" % (name, " ".join(op) if op else "recording", reason)
+        self.notes.append(note)
+        self.say(note)
+        if op and op not in self.skipped:
+            self.skipped.add(op)
+            self.queue.appendleft(child.task)
+        else:
+            self.done += 1
+        return False
+
+    def keep(self, op, operands, ranks, modes):
+        self.seen.setdefault((op, operands), set()).add(ranks)
+        row = self.rows.get((op, operands))
+        if row is None:
+            self.rows[(op, operands)] = modes
+            return
+        plain, other = row["plain"], modes["plain"]
+        merged = {}
+        for mode in sorted(set(row) | set(modes)):
+            absent = {c: "." for c in plain} if mode == "backward" else None
+            merged[mode] = replay.agreed(row.get(mode, absent or plain), modes.get(mode, absent or other))
+        self.rows[(op, operands)] = {
+            m: o for m, o in merged.items() if m in ("plain", "backward") or o != merged["plain"]}
+
+    def say(self, text):
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K" + text[:78])
+        else:
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def show(self, child):
+        text = "%d of %d, %d ops, %d s: %s" % (self.done, self.total, len(self.rows),
+                                              time.time() - START, self.tasks[child.task][0])
+        if sys.stderr.isatty() or self.done % 50 == 0 or self.done == self.total:
+            self.say(text)
+
+
+def capability():
+    if hasattr(torch.backends, "cpu") and hasattr(torch.backends.cpu, "get_cpu_capability"):
+        return torch.backends.cpu.get_cpu_capability()
+    for line in torch.__config__.show().split("\n"):
+        if "CPU capability usage" in line:
+            return line.split(":")[1].strip()
+    return "unknown"
+
+
+def runtime():
+    version = torch.__version__.split("+")[0]
+    autocasts = "".join(",autocast:" + name for name, _ in replay.autocast_dtypes())
+    return "cpu %s measured %s capability=%s build=%s python=%s modes=plain,grad,backward%s" % (
+        version, datetime.date.today().isoformat(), capability(), torch.__version__,
+        sys.version.split()[0], autocasts)
+
+
+def load_tasks():
+    try:
+        return tasks.all_tasks()
+    except ImportError as error:
+        sys.exit("%s: %s; torch's operator database needs it: %s -m pip install expecttest pyyaml "
+                 "'numpy<2'" % (sys.executable, error, sys.executable))
+
+
+def main():
+    try:
+        out = open(ARGUMENTS.out, "w")
+    except OSError as error:
+        sys.exit("%s: cannot be written: %s" % (ARGUMENTS.out, error.strerror))
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    measurement = Measurement(load_tasks(), ARGUMENTS)
+    measurement.run()
+    contracts = contract_file.Contracts()
+    contracts.runtimes.append(runtime())
+    for (op, operands), modes in measurement.rows.items():
+        for mode, outcomes in modes.items():
+            contracts.add(op, operands, mode, 0, outcomes)
+    with out:
+        contracts.write(out)
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    for note in measurement.notes:
+        sys.stderr.write("left out: %s\n" % note)
+    sys.stderr.write("%d ops of torch %s in %d s\n" % (
+        len(measurement.rows), torch.__version__, time.time() - START))
+
+
+if __name__ == "__main__":
+    main()

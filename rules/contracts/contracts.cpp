@@ -1,0 +1,363 @@
+#include "rules/contracts/contracts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "rules/contracts/table.h"
+
+namespace dtypecheck::contracts {
+namespace {
+
+// The trace calls what is added to a product "bias"; in the schema it is "self".
+constexpr std::array<std::string_view, 5> kAddsProduct = {
+    "aten::addmm", "aten::addmv", "aten::baddbmm", "aten::addbmm", "aten::_addmm_activation"};
+
+// An op call as the tables name it.
+struct Question {
+  std::string op;           // "aten::add.Tensor"
+  std::string operands;     // "self,other()"
+  std::string combination;  // "fh"
+  bool is_uniform = false;  // one dtype: which tensors promote is all the same then
+  bool wants_grad = false;
+};
+
+char letter_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat:
+      return 'f';
+    case Dtype::kHalf:
+      return 'h';
+    case Dtype::kBFloat16:
+      return 'b';
+    case Dtype::kDouble:
+      return 'd';
+    default:
+      return '\0';
+  }
+}
+
+Dtype result_of(char letter) {
+  switch (letter) {
+    case 'f':
+      return Dtype::kFloat;
+    case 'h':
+      return Dtype::kHalf;
+    case 'b':
+      return Dtype::kBFloat16;
+    case 'd':
+      return Dtype::kDouble;
+    case 'l':
+      return Dtype::kLong;
+    case 'i':
+      return Dtype::kInt;
+    case 's':
+      return Dtype::kShort;
+    case 'c':
+      return Dtype::kChar;
+    case 'u':
+      return Dtype::kByte;
+    case 'o':
+      return Dtype::kBool;
+    case 'F':
+      return Dtype::kComplexFloat;
+    case 'H':
+      return Dtype::kComplexHalf;
+    case 'D':
+      return Dtype::kComplexDouble;
+    default:
+      return Dtype::kUndefined;
+  }
+}
+
+// "tensors[2]" to "tensors".
+std::string_view list_of(std::string_view name) {
+  return name.ends_with(']') ? name.substr(0, name.find('[')) : name;
+}
+
+// One argument: a tensor, or the elements of a list.
+struct Argument {
+  std::string_view name;
+  bool is_list = false;
+  bool is_scalar = false;  // without dimensions
+  std::string letters;     // of a list each letter once, in the order of its elements
+};
+
+// Nothing where an operand is of a kind or dtype that the tables do not speak of.
+std::optional<std::vector<Argument>> arguments_of(const OpCall& call) {
+  std::vector<Argument> arguments;
+  for (const Operand& operand : call.operands) {
+    if (operand.kind == TensorKind::kUndefined || operand.is_wrapped_number) continue;
+    const std::optional<Dtype> dtype = operand.dtypes.single();
+    if (operand.kind != TensorKind::kDense || !dtype) return std::nullopt;
+    const char letter = letter_of(*dtype);
+    if (letter == '\0' && !(kFloating | kComplex).contains(*dtype)) continue;
+    if (letter == '\0') return std::nullopt;
+    const std::string_view name = list_of(operand.name);
+    const bool is_list = name.size() != operand.name.size();
+    if (!is_list || arguments.empty() || arguments.back().name != name) {
+      arguments.push_back({name, is_list, operand.has_shape && operand.shape.empty(), ""});
+    }
+    std::string& letters = arguments.back().letters;
+    if (letters.find(letter) == letters.npos) letters += letter;
+  }
+  return arguments;
+}
+
+std::string operand_name(const OpCall& call, const Argument& argument) {
+  const bool adds_product =
+      std::find(kAddsProduct.begin(), kAddsProduct.end(), call.op) != kAddsProduct.end();
+  std::string name(adds_product && argument.name == "bias" ? "self" : argument.name);
+  if (argument.is_list) return name + "[]";
+  return argument.is_scalar ? name + "()" : name;
+}
+
+std::optional<Question> question_of(const OpCall& call) {
+  const auto arguments = arguments_of(call);
+  if (!arguments || arguments->empty()) return std::nullopt;
+  // With a dtype among the arguments, the result has that one, whatever was measured without.
+  if (std::any_of(call.scalars.begin(), call.scalars.end(),
+                  [](const ScalarArgument& scalar) { return scalar.dtype.has_value(); }))
+    return std::nullopt;
+  Question question{.op = call.overload.empty() ? call.op : call.op + "." + call.overload};
+  for (const Argument& argument : *arguments) {
+    const size_t most = argument.is_list && arguments->size() == 1 ? 2 : 1;
+    if (argument.letters.size() > most) return std::nullopt;
+    if (!question.operands.empty()) question.operands += ',';
+    question.operands += operand_name(call, argument);
+    question.combination += argument.letters;
+  }
+  const std::string& all = question.combination;
+  question.is_uniform = all.find_first_not_of(all[0]) == all.npos;
+  question.wants_grad = std::any_of(call.operands.begin(), call.operands.end(),
+                                    [](const Operand& operand) { return operand.requires_grad; });
+  return question;
+}
+
+std::string device_of(const OpCall& call) {
+  const auto operand =
+      std::find_if(call.operands.begin(), call.operands.end(),
+                   [](const Operand& o) { return o.kind != TensorKind::kUndefined; });
+  return operand == call.operands.end() ? "cpu" : operand->device.type;
+}
+
+std::string without_marks(std::string_view operands) {
+  std::string out;
+  for (const char c : operands) {
+    if (c != '(' && c != ')') out += c;
+  }
+  return out;
+}
+
+// A trace in text form may leave the overload out; where several would fit, nothing is known.
+const Op* find_op(const Table& table, const Question& question) {
+  const auto named = table.by_name.find(question.op);
+  if (named == table.by_name.end()) return nullptr;
+  std::vector<const Op*> exact;
+  std::vector<const Op*> alike;
+  for (const size_t i : named->second) {
+    const Op& op = table.ops[i];
+    if (op.operands == question.operands) exact.push_back(&op);
+    if (question.is_uniform && without_marks(op.operands) == without_marks(question.operands))
+      alike.push_back(&op);
+  }
+  const auto is_named = [&](const Op* op) { return op->name == question.op; };
+  for (const auto* candidates : {&exact, &alike}) {
+    const auto own = std::find_if(candidates->begin(), candidates->end(), is_named);
+    if (own != candidates->end()) return *own;
+    if (candidates->size() == 1) return candidates->front();
+  }
+  return nullptr;
+}
+
+// How LibTorch spells a dtype in messages, by the letter of the placeholder.
+std::string spelled(char style, char letter) {
+  const size_t index = kLetters.find(letter);
+  constexpr std::string_view kNames[] = {"Float", "Half", "BFloat16", "Double"};
+  constexpr std::string_view kTypes[] = {"float", "c10::Half", "c10::BFloat16", "double"};
+  constexpr std::string_view kPython[] = {"torch.float32", "torch.float16", "torch.bfloat16",
+                                          "torch.float64"};
+  switch (style) {
+    case 'T':
+      return std::string(kTypes[index]);
+    case 'P':
+      return std::string(kPython[index]);
+    case 'H':
+      return fmt::format("torch.{}Tensor", kNames[index]);
+    case 'G':
+      return fmt::format("torch.cuda.{}Tensor", kNames[index]);
+    case 'C':
+      return fmt::format("CPU{}Type", kNames[index]);
+    default:
+      return std::string(kNames[index]);
+  }
+}
+
+// {S1}: the second letter of the combination; {SA}: autocast's dtype.
+std::string filled(std::string_view text, std::string_view combination, char autocast) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_placeholder = text[i] == '{' && i + 3 < text.size() && text[i + 3] == '}' &&
+                                std::string_view("STPHGC").find(text[i + 1]) != text.npos;
+    const char which = is_placeholder ? text[i + 2] : '\0';
+    const size_t position = which >= '0' && which <= '9' ? static_cast<size_t>(which - '0') : 99;
+    const char letter = which == 'A'                    ? autocast
+                        : position < combination.size() ? combination[position]
+                                                        : '\0';
+    if (letter == '\0') {
+      out += text[i];
+      continue;
+    }
+    out += spelled(text[i + 1], letter);
+    i += 3;
+  }
+  return out;
+}
+
+Answer answer_of(const Table& table, const Row& row, const std::string& combination,
+                 char autocast) {
+  const std::string_view outcome = outcome_in(row.pattern, combination);
+  if (outcome.empty() || outcome == "?") return {};
+  if (outcome.front() != 'm') {
+    Answer answer{.verdict = Verdict::kAccepts};
+    for (const char letter : outcome) {
+      if (letter != '.' && letter != '-') answer.results.push_back(result_of(letter));
+    }
+    return answer;
+  }
+  uint32_t number = 0;
+  std::from_chars(outcome.data() + 1, outcome.data() + outcome.size(), number);
+  const Message& message = table.messages.at(number);  // the reader has seen that it is there
+  return {.verdict = Verdict::kRejects,
+          .message = filled(message.text, combination, autocast),
+          .error_type = message.type};
+}
+
+// "2.11" of "2.11.0+cu130".
+std::string_view minor_of(std::string_view version) {
+  const size_t dot = version.find('.');
+  if (dot == version.npos) return version;
+  return version.substr(0,
+                        std::min(version.find_first_not_of("0123456789", dot + 1), version.size()));
+}
+
+std::pair<int, int> number_of(std::string_view version) {
+  int parts[2] = {0, 0};
+  const char* const end = version.data() + version.size();
+  const auto first = std::from_chars(version.data(), end, parts[0]);
+  if (first.ptr < end) std::from_chars(first.ptr + 1, end, parts[1]);
+  return {parts[0], parts[1]};
+}
+
+}  // namespace
+
+std::string Runtime::to_string() const { return device + ":" + version; }
+
+bool Runtime::has_mode(std::string_view mode) const {
+  std::string_view rest = modes;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(','), rest.size());
+    if (rest.substr(0, end) == mode) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+Target parse_target(std::string_view text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const Target target{std::string(text.substr(0, colon)),
+                      std::string(text.substr(std::min(colon + 1, text.size())))};
+  const bool is_version = !target.version.empty() &&
+                          target.version.find_first_not_of("0123456789.") == std::string::npos;
+  if (target.device.empty() || !is_version) {
+    throw InputError(
+        fmt::format("--target {}: expected DEVICE:VERSION such as cuda:2.11 or cpu:1.13", text));
+  }
+  return target;
+}
+
+void Contracts::add(std::string text, const std::string& name) {
+  tables_.push_back(read_table(std::move(text), name));
+  const Table& table = *tables_.back();
+  for (size_t column = 0; column < table.runtimes.size(); ++column) {
+    runtimes_.push_back(table.runtimes[column]);
+    places_.push_back({tables_.size() - 1, column});
+  }
+}
+
+std::optional<size_t> Contracts::find(std::string_view device, std::string_view version) const {
+  for (size_t i = runtimes_.size(); i-- > 0;) {
+    const Runtime& runtime = runtimes_[i];
+    if (runtime.device == device && minor_of(runtime.version) == minor_of(version)) return i;
+  }
+  return std::nullopt;
+}
+
+size_t Contracts::find_target(const Target& target) const {
+  if (const auto found = find(target.device, target.version)) return *found;
+  throw InputError(
+      fmt::format("--target {}:{}: no contracts of it; known are {}; dtypecheck probe "
+                  "measures others, --contracts FILE reads them",
+                  target.device, target.version, list_of_runtimes()));
+}
+
+std::string Contracts::list_of_runtimes() const {
+  std::map<std::string, std::vector<std::string>> versions;
+  for (const Runtime& runtime : runtimes_) {
+    versions[runtime.device].push_back(runtime.version +
+                                       (runtime.measured ? "" : " (read, not measured)"));
+  }
+  std::vector<std::string> parts;
+  for (const auto& [device, list] : versions)
+    parts.push_back(fmt::format("{}: {}", device, fmt::join(list, ", ")));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+Answer Contracts::ask(size_t runtime, const OpCall& call, Mode mode) const {
+  const auto question = question_of(call);
+  if (!question || runtime >= places_.size()) return {};
+  const auto [table_index, column] = places_[runtime];
+  const Table& table = *tables_[table_index];
+  const Op* op = find_op(table, *question);
+  if (op == nullptr || !is_combination(op->operands, question->combination)) return {};
+  const Row* row = table.row(*op, "plain", column);
+  if (row == nullptr) return {};  // this runtime does not have the op
+  char autocast = '\0';
+  if (mode == Mode::kAutocast) {
+    const AutocastState::Region* region = call.autocast.region_for(device_of(call));
+    if (region == nullptr) return {};
+    const std::string name = "autocast:" + dtype_name(region->dtype);
+    const bool is_measured = runtimes_[runtime].has_mode(name);
+    // The CPU's autocast turns itself off, with a warning, for a dtype that it does not do.
+    if (!is_measured && runtimes_[runtime].device != "cpu") return {};
+    const Row* own = is_measured ? table.row(*op, name, column) : nullptr;
+    if (own != nullptr) row = own;
+    if (own != nullptr) autocast = letter_of(region->dtype);
+  } else if (mode == Mode::kBackward) {
+    row = table.row(*op, "backward", column);
+    if (row == nullptr) return {};
+  } else if (question->wants_grad) {
+    const Row* own = table.row(*op, "grad", column);
+    if (own != nullptr) row = own;
+  }
+  return answer_of(table, *row, question->combination, autocast);
+}
+
+std::string Contracts::first_accepting(std::string_view device, std::string_view version,
+                                       const OpCall& call) const {
+  std::map<std::pair<int, int>, std::string> found;
+  for (size_t i = 0; i < runtimes_.size(); ++i) {
+    const Runtime& runtime = runtimes_[i];
+    if (runtime.device != device || number_of(runtime.version) < number_of(version)) continue;
+    if (ask(i, call).verdict == Verdict::kAccepts)
+      found.emplace(number_of(runtime.version), minor_of(runtime.version));
+  }
+  return found.empty() ? "" : found.begin()->second;
+}
+
+}  // namespace dtypecheck::contracts

@@ -1,0 +1,277 @@
+#include "rules/contracts/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/error.h"
+
+namespace dtypecheck::contracts {
+namespace {
+
+constexpr std::string_view kMagic = "dtypecheck contracts ";
+constexpr std::string_view kSchema = "1";
+constexpr size_t kMaxRuntimes = 64;  // bits of Row::columns
+constexpr std::string_view kResultLetters = "fhbdliscuoFHDx";
+
+std::string_view take_word(std::string_view& line) {
+  const size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > 40 ? out + "…" : out;
+}
+
+size_t operand_count(std::string_view operands) {
+  return static_cast<size_t>(std::count(operands.begin(), operands.end(), ',')) + 1;
+}
+
+bool is_lone_list(std::string_view operands) {
+  return operands.ends_with("[]") && operand_count(operands) == 1;
+}
+
+bool is_operand_name(std::string_view name) {
+  if (name.ends_with("()") || name.ends_with("[]")) name.remove_suffix(2);
+  return !name.empty() && name.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == name.npos;
+}
+
+class TableReader {
+ public:
+  TableReader(std::string text, const std::string& name)
+      : name_(name), table_(std::make_shared<Table>()) {
+    table_->text = std::move(text);
+  }
+
+  std::shared_ptr<const Table> read() {
+    std::string_view rest = table_->text;
+    while (!rest.empty()) {
+      const size_t end = rest.find('\n');
+      if (end == rest.npos) fail("cut short in the middle of a line");
+      ++line_;
+      read_line(rest.substr(0, end));
+      rest.remove_prefix(end + 1);
+    }
+    if (!ended_) fail("cut short: the last line has to be \"end\" with the number of rows");
+    index();
+    return std::move(table_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw InputError(fmt::format("{}:{}: {}; dtypecheck probe writes such a file", name_,
+                                 std::max<size_t>(line_, 1), what));
+  }
+
+  void read_line(std::string_view line) {
+    if (ended_) fail("expected nothing after \"end\"");
+    if (line_ == 1) return read_head(line);
+    const std::string_view first = take_word(line);
+    if (first == "runtime") return read_runtime(line);
+    if (first == "message") return read_message(line);
+    if (first == "op") return read_op(line);
+    if (first == "end") return read_end(line);
+    read_row(first, line);
+  }
+
+  void read_head(std::string_view line) const {
+    if (!line.starts_with(kMagic))
+      fail(fmt::format("expected \"{}{}\", got \"{}\": no contract file", kMagic, kSchema,
+                       shown(line)));
+    const std::string_view schema = line.substr(kMagic.size());
+    if (schema != kSchema)
+      fail(fmt::format("contracts of schema {}, this build reads {}; measure them again",
+                       shown(schema), kSchema));
+  }
+
+  void read_runtime(std::string_view line) {
+    Runtime runtime{.line = std::string(line)};
+    const auto number = number_in<size_t>(take_word(line));
+    if (number != table_->runtimes.size() || *number >= kMaxRuntimes)
+      fail(fmt::format("expected runtime {}", table_->runtimes.size()));
+    runtime.line = line;
+    runtime.device = take_word(line);
+    runtime.version = take_word(line);
+    const std::string_view how = take_word(line);
+    if (how != "measured" && how != "read")
+      fail(fmt::format("expected \"measured\" or \"read\", got \"{}\"", shown(how)));
+    runtime.measured = how == "measured";
+    while (!line.empty()) {
+      const std::string_view word = take_word(line);
+      if (word.starts_with("modes=")) runtime.modes = word.substr(6);
+    }
+    if (!runtime.has_mode("plain")) fail("expected modes= with \"plain\" among them");
+    table_->runtimes.push_back(std::move(runtime));
+  }
+
+  void read_message(std::string_view line) {
+    const auto number = number_in<uint32_t>(take_word(line));
+    const std::string_view type = take_word(line);
+    if (!number || type.empty()) fail("expected a number, an exception type and a message");
+    const Message message{std::string(type), std::string(line)};
+    if (!table_->messages.emplace(*number, message).second)
+      fail(fmt::format("message {} is there twice", *number));
+  }
+
+  void read_op(std::string_view line) {
+    Op op{.name = take_word(line), .operands = take_word(line)};
+    if (op.name.find("::") == op.name.npos)
+      fail(fmt::format("expected an op's name, got \"{}\"", shown(op.name)));
+    for (std::string_view names = op.operands; !names.empty();) {
+      const size_t end = std::min(names.find(','), names.size());
+      if (!is_operand_name(names.substr(0, end)))
+        fail(fmt::format("expected operand names, got \"{}\"", shown(op.operands)));
+      names.remove_prefix(std::min(end + 1, names.size()));
+    }
+    if (op.operands.empty() || op.operands.back() == ',') fail("expected operand names");
+    table_->ops.push_back(std::move(op));
+  }
+
+  void read_row(std::string_view mode, std::string_view line) {
+    if (table_->ops.empty()) fail(fmt::format("expected an op, got \"{}\"", shown(mode)));
+    if (mode != "plain" && mode != "grad" && mode != "backward" && !mode.starts_with("autocast:"))
+      fail(fmt::format("expected plain, grad, backward or autocast:, got \"{}\"", shown(mode)));
+    Row row{.mode = mode, .columns = columns_in(take_word(line)), .pattern = line};
+    check_pattern(row.pattern, table_->ops.back().operands);
+    table_->ops.back().rows.push_back(row);
+    ++rows_;
+  }
+
+  uint64_t columns_in(std::string_view text) const {
+    const size_t count = table_->runtimes.size();
+    if (text == "*" && count > 0) return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+    uint64_t columns = 0;
+    while (!text.empty()) {
+      const size_t end = std::min(text.find(','), text.size());
+      const std::string_view part = text.substr(0, end);
+      const size_t dash = std::min(part.find('-'), part.size());
+      const auto first = number_in<size_t>(part.substr(0, dash));
+      const auto last = dash == part.size() ? first : number_in<size_t>(part.substr(dash + 1));
+      if (!first || !last || *first > *last || *last >= count) columns_wrong(part);
+      for (size_t column = *first; column <= *last; ++column) columns |= uint64_t{1} << column;
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    if (columns == 0) columns_wrong(text);
+    return columns;
+  }
+
+  [[noreturn]] void columns_wrong(std::string_view part) const {
+    fail(fmt::format("expected numbers of the {} runtimes above, got \"{}\"",
+                     table_->runtimes.size(), shown(part)));
+  }
+
+  void check_pattern(std::string_view pattern, std::string_view operands) const {
+    if (pattern.empty()) fail("expected outcomes");
+    while (!pattern.empty()) {
+      const std::string_view part = take_word(pattern);
+      const size_t equals = std::min(part.find('='), part.size());
+      if (equals == part.size() || !is_outcome(part.substr(0, equals)))
+        fail(fmt::format("expected an outcome, \"=\" and combinations, got \"{}\"", shown(part)));
+      check_combinations(part.substr(equals + 1), operands);
+    }
+  }
+
+  bool is_outcome(std::string_view word) const {
+    if (word == "?" || word == "." || word == "-") return true;
+    if (word.starts_with('m')) {
+      const auto number = number_in<uint32_t>(word.substr(1));
+      return number && table_->messages.contains(*number);
+    }
+    return !word.empty() && word.find_first_not_of(kResultLetters) == word.npos;
+  }
+
+  void check_combinations(std::string_view list, std::string_view operands) const {
+    if (list == "*") return;
+    do {
+      const size_t end = std::min(list.find(','), list.size());
+      if (!is_combination(operands, list.substr(0, end)))
+        fail(fmt::format("\"{}\" is no combination of {}", shown(list.substr(0, end)), operands));
+      list.remove_prefix(std::min(end + 1, list.size()));
+    } while (!list.empty());
+  }
+
+  void read_end(std::string_view line) {
+    ended_ = true;
+    if (number_in<size_t>(line) != rows_)
+      fail(fmt::format("the file says it has {} rows, and {} were read: cut short or changed",
+                       shown(line), rows_));
+    if (table_->runtimes.empty()) fail("no runtime");
+  }
+
+  void index() {
+    for (size_t i = 0; i < table_->ops.size(); ++i) {
+      const std::string_view name = table_->ops[i].name;
+      const size_t dot = name.find('.', std::min(name.find("::"), name.size()));
+      table_->by_name[std::string(name)].push_back(i);
+      if (dot != name.npos) table_->by_name[std::string(name.substr(0, dot))].push_back(i);
+    }
+  }
+
+  const std::string& name_;
+  std::shared_ptr<Table> table_;
+  size_t line_ = 0;
+  size_t rows_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+bool is_combination(std::string_view operands, std::string_view combination) {
+  if (combination.empty() || combination.find_first_not_of(kLetters) != combination.npos)
+    return false;
+  if (is_lone_list(operands)) {
+    return combination.size() == 1 || (combination.size() == 2 && combination[0] != combination[1]);
+  }
+  const size_t count = operand_count(operands);
+  if (combination.size() != count) return false;
+  if (count <= 3) return true;
+  const auto first = combination.find_first_not_of(combination[0]);  // the second dtype's place
+  return first == combination.npos || combination.find_first_not_of(std::string{
+                                          combination[0], combination[first]}) == combination.npos;
+}
+
+std::string_view outcome_in(std::string_view pattern, std::string_view combination) {
+  std::string_view of_the_rest;
+  while (!pattern.empty()) {
+    const std::string_view part = take_word(pattern);
+    const size_t equals = part.find('=');
+    const std::string_view outcome = part.substr(0, equals);
+    std::string_view list = part.substr(equals + 1);
+    if (list == "*") of_the_rest = outcome;
+    while (!list.empty()) {
+      const size_t end = std::min(list.find(','), list.size());
+      if (list.substr(0, end) == combination) return outcome;
+      list.remove_prefix(std::min(end + 1, list.size()));
+    }
+  }
+  return of_the_rest;
+}
+
+const Row* Table::row(const Op& op, std::string_view mode, size_t column) const {
+  const auto found = std::find_if(op.rows.begin(), op.rows.end(), [&](const Row& row) {
+    return row.mode == mode && (row.columns >> column & 1) != 0;
+  });
+  return found == op.rows.end() ? nullptr : &*found;
+}
+
+std::shared_ptr<const Table> read_table(std::string text, const std::string& name) {
+  return TableReader(std::move(text), name).read();
+}
+
+}  // namespace dtypecheck::contracts

@@ -1,0 +1,38 @@
+// The tables that ship say what is known of LibTorch from elsewhere: its own error reports.
+#include <catch2/catch.hpp>
+
+#include "rules/contracts/contracts.h"
+#include "table_text.h"
+
+using namespace dtypecheck;
+using namespace dtypecheck::contracts;
+
+namespace {
+
+Answer ask(const std::string& device, const std::string& version, const std::string& line) {
+  const Contracts& shipped = Contracts::shipped();
+  return shipped.ask(shipped.find(device, version).value(), call_of(line));
+}
+
+const std::string kHalfNorm =
+    "op aten::native_layer_norm input=Half[2,8] weight=Half[8] bias=Half[8]";
+const std::string kHalfDataFloatNorm =
+    "op aten::native_layer_norm input=Half[2,8] weight=Float[8] bias=Float[8]";
+
+}  // namespace
+
+TEST_CASE("2.11 on the CPU") {
+  CHECK(ask("cpu", "2.11", "op aten::addmm self=Float[4] mat1=Half[2,4] mat2=Float[4,4]").message ==
+        "mat1 and mat2 must have the same dtype, but got Half and Float");
+  CHECK(ask("cpu", "2.11", "op aten::mm self=Float[3,4] mat2=Half[4,5]").message ==
+        "expected m1 and m2 to have the same dtype, but got: float != c10::Half");
+  CHECK(ask("cpu", "2.11", kHalfNorm).verdict == Verdict::kAccepts);
+  CHECK(ask("cpu", "2.11", kHalfDataFloatNorm).results.at(0) == Dtype::kHalf);
+  CHECK(ask("cpu", "2.11", "op aten::add.Tensor self=Half[4] other=BFloat16[4]").results.at(0) ==
+        Dtype::kFloat);
+  CHECK(ask("cpu", "2.11", "op aten::lerp.Scalar self=Float[4] end=Half[4]").message ==
+        "expected dtype float for `end` but got dtype c10::Half");
+  CHECK(ask("cpu", "2.11",
+            "op aten::mse_loss_backward grad_output=Float[] self=Half[4] target=Float[4]")
+            .verdict == Verdict::kRejects);
+}
