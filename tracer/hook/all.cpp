@@ -3,6 +3,7 @@
 #include "tracer/hook/describe.cpp"
 #include "tracer/hook/facts.cpp"
 #include "tracer/hook/hook.cpp"
+#include "tracer/hook/looking.cpp"
 #include "tracer/hook/op_table.cpp"
 #include "tracer/hook/phases.cpp"
 #include "tracer/hook/recorder.cpp"

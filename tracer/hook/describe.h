@@ -48,6 +48,8 @@ bool is_leaf(const c10::TensorImpl* impl);  // a parameter, or an input that was
 
 // In SignatureRecord::flags, for ourselves: the results were written down, or there are none.
 constexpr uint32_t kResultsKnown = 1u << 31;
+// And: it was seen to call an op that is recorded.
+constexpr uint32_t kCallsOthers = 1u << 30;
 
 inline void count_call(trace::SignatureRecord* record) {
   __atomic_fetch_add(&record->count, 1, __ATOMIC_RELAXED);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tracer/hook/facts.h"
+#include "tracer/hook/looking.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/recorder.h"
@@ -79,11 +80,6 @@ void start_python() {
     tracer.stage1->complain((why_not + "; ops are recorded without Python lines").c_str());
 }
 
-// Another observer is about to be added; it is to see what we hide.
-void on_observer() {
-  if (!is_adding_callback()) show_hidden_ops();
-}
-
 // In the child of a fork, its only thread. The parent's file is the parent's, so nothing is written before begin_in_child().
 void on_fork_child() {
   if (!tracer.on.exchange(false) && !tracer.forked.load()) return;
@@ -94,6 +90,7 @@ void on_fork_child() {
     state->depth = 0;
     state->events = 0;
   }
+  restart_quiet_steps();
   look_in_child();
   tracer.forked = true;
 }
@@ -154,7 +151,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(cons
     return 1;
   }
   *stage1->on_throw = on_throw;
-  *stage1->on_observer = on_observer;
+  *stage1->on_observer = make_room_for_observer;
   *stage1->on_fork_child = on_fork_child;
   *stage1->on_exec = on_exec;
   *stage1->on_exit = on_exit;
@@ -164,5 +161,6 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(cons
 
 // For benchmarks: looks away, or again.
 extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause(int paused) {
-  dtypecheck::tracer::pause(paused != 0);
+  dtypecheck::tracer::restart_quiet_steps();
+  dtypecheck::tracer::look(paused == 0);
 }

@@ -3,11 +3,9 @@
 #include "tracer/hook/phases.h"
 
 #include <cstring>
-#include <mutex>
-#include <new>
 
 #include "tracer/hook/facts.h"
-#include "tracer/hook/recorder.h"
+#include "tracer/hook/looking.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
 
@@ -21,12 +19,6 @@ constexpr uint32_t kLookEvery = 128;   // and back for one step in so many
 std::atomic<bool> scopes_seen{false};        // this program's optimizers announce their steps
 std::atomic<bool> parameters_written{false};
 std::atomic<uint32_t> quiet_steps{0};
-std::atomic<bool> asleep{false};
-std::atomic<bool> adding{false};
-std::mutex& switching() {
-  static auto* mutex = new std::mutex;
-  return *mutex;
-}
 
 bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
@@ -46,36 +38,10 @@ bool writes_parameter(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs)
   return impl && impl->requires_grad();
 }
 
-at::RecordFunctionCallback whole_callback() {
-  return at::RecordFunctionCallback(on_start, on_end)
-      .needsInputs(true)
-      .needsOutputs(true)
-      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
-}
-
-at::RecordFunctionCallback scope_callback() {
-  return at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::USER_SCOPE});
-}
-
-// Removed and added, not disabled: LibTorch copies disabled ones too.
-void set_callback(const at::RecordFunctionCallback& callback) {
-  static at::CallbackHandle current = 0;
-  const std::lock_guard<std::mutex> lock(switching());
-  if (current) at::removeCallback(current);
-  adding.store(true);
-  current = at::addGlobalCallback(callback);
-  adding.store(false);
-}
-
-void look(bool again) {
-  if (asleep.exchange(!again) == !again) return;
-  set_callback(again ? whole_callback() : scope_callback());
-}
-
 void steady_after(uint32_t step) {
   const bool was_new = tracer.new_signatures.exchange(0) != 0;
   const uint32_t quiet = was_new ? 0 : quiet_steps.load() + 1;
-  if (asleep.load()) {
+  if (!is_looking()) {
     if (step % kLookEvery == 0) look(true);
     return;
   }
@@ -87,7 +53,7 @@ void finish_step() {
   const uint32_t step = tracer.step.fetch_add(1) + 1;
   trace::FileHeader* header = tracer.file.header();
   __atomic_store_n(&header->steps, step, __ATOMIC_RELAXED);
-  if (!asleep.load()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
+  if (is_looking()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
   flush_all_events();
   note_facts();
   if (tracer.options.steady) steady_after(step);
@@ -156,24 +122,7 @@ void flush_all_events() {
     if (state->events > 0) flush_events(state);
 }
 
-void start_looking() { set_callback(whole_callback()); }
-
-void look_in_child() {
-  new (&switching()) std::mutex;
-  quiet_steps.store(0);
-  if (asleep.load()) look(true);
-}
-
-bool wake_up() {
-  if (!asleep.load(std::memory_order_relaxed)) return false;
-  quiet_steps.store(0);
-  look(true);
-  return true;
-}
-
-void pause(bool paused) { look(!paused); }
-
-bool is_adding_callback() { return adding.load(std::memory_order_relaxed); }
+void restart_quiet_steps() { quiet_steps.store(0); }
 
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -1,4 +1,4 @@
-// phases.h: which part of training an op belongs to, which step it is, and when --steady may look away.
+// phases.h: which part of training an op belongs to, which step it is; --steady decides here when to look away.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,8 @@ void on_scope_end(ThreadState* state, const at::RecordFunction& fn);
 void flush_events(ThreadState* state);
 void flush_all_events();
 
-// Adds our callback: the whole one, or while --steady looks away one that only hears of optimizer steps.
-void start_looking();
-void look_in_child();    // after fork, in the only thread: what others held is free, and its ops are new
-bool wake_up();          // a throw: look again. True when it had looked away
-void pause(bool paused); // for benchmarks, which compare with and without in one process
-
-// True while we add a callback ourselves, which is no other observer.
-bool is_adding_callback();
+// --steady counts its steps without news anew: after a throw, and in a forked child.
+void restart_quiet_steps();
 
 }  // namespace tracer
 }  // namespace dtypecheck

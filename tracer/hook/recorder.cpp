@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "tracer/hook/describe.h"
+#include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/thread_state.h"
@@ -88,9 +89,22 @@ inline bool in_python_of_node(const Frame* parent) {
   return parent && !parent->op && tracer.python && !(python::top() == parent->top);
 }
 
+// Between two autograd nodes the engine adds up and casts gradients; no Python ran since the last of them.
+inline bool is_of_engine(ThreadState* state, const Frame* parent) {
+  if (parent || state->site_after_node == 0) return false;
+  if (python::top() == state->top_after_node) return true;
+  state->site_after_node = 0;
+  return false;
+}
+
 // What an op calls is called from where the op was; what an autograd node calls, from where its forward was.
 inline void place(ThreadState* state, const Frame* parent, Frame& frame, const at::RecordFunction& fn,
                   c10::ArrayRef<const c10::IValue> inputs) {
+  if (is_of_engine(state, parent)) {
+    frame.site = state->site_after_node;
+    frame.phase = static_cast<uint8_t>(Phase::kBackward);
+    return;
+  }
   const bool own_place = !parent || in_python_of_node(parent);
   frame.site = own_place || parent->site == 0 ? site_here(state) : parent->site;
   frame.phase = own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site) : parent->phase;
@@ -134,6 +148,11 @@ inline void note_inner_call(const Frame& outer) {
   if (!autocast_bits().any()) outer.signature->autocast |= trace::kAutocastWrapper;
 }
 
+inline void note_call_of(trace::SignatureRecord* caller) {
+  if (!(__atomic_load_n(&caller->flags, __ATOMIC_RELAXED) & kCallsOthers))
+    __atomic_fetch_or(&caller->flags, kCallsOthers, __ATOMIC_RELAXED);
+}
+
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -171,10 +190,13 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
     count_call(frame.signature);
   ++state->depth;
   note_sequence(state, fn, frame.site);
+  if (parent && parent->signature) note_call_of(parent->signature);
+  if (frame.signature) mute_inner_calls(state, frame);
   if (tracer.options.check_values || op->converts) look_at_inputs(state, frame, inputs);
 }
 
 void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
+  if (state->muted_by == &fn) state->muted_by = nullptr;
   if (state->depth == 0) return;
   Frame& frame = state->frames[state->depth - 1];
   if (frame.record != &fn) return;  // a dropped one
@@ -206,7 +228,12 @@ void on_node_start(ThreadState* state, const at::RecordFunction& fn) {
 
 void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
   if (state->depth == 0 || state->frames[state->depth - 1].record != &fn) return;
-  const uint32_t site = state->frames[--state->depth].site;
+  const Frame& node = state->frames[--state->depth];
+  const uint32_t site = node.site;
+  if (tracer.python && state->depth == 0) {
+    state->site_after_node = site;
+    state->top_after_node = node.top;
+  }
   Frame* engine = state->innermost();
   if (engine && !engine->op) engine->site = site;  // what it does with the gradients now, it does for this node
 }

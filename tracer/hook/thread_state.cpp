@@ -27,6 +27,8 @@ ThreadState* reuse_or_make() {
     state->depth = 0;
     state->busy = state->has_message = false;
     state->optimizer_depth = state->data_depth = 0;
+    state->muted_by = nullptr;
+    state->site_after_node = 0;
     return state;
   }
   auto* state = new (std::nothrow) ThreadState;

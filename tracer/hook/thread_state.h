@@ -50,6 +50,11 @@ struct ThreadState {
   uint32_t events = 0;    // not yet added to the file's counter
   int optimizer_depth = 0;
   int data_depth = 0;
+  const void* muted_by = nullptr;  // the record of an op inside of which nothing is listened to
+  uint32_t unheard = 0;
+  // Python: the autograd node that ended last. What the engine does now with its gradients, it does for this node.
+  uint32_t site_after_node = 0;
+  python::Top top_after_node;
   bool has_message = false;
   char message[1024];
   char message_type[128];

@@ -7,6 +7,7 @@
 #include <typeinfo>
 
 #include "tracer/hook/describe.h"
+#include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
@@ -75,6 +76,7 @@ void on_throw(void* object, void* type_info) {
   if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
   ++state->throws;
   const bool was_asleep = wake_up();
+  if (was_asleep) restart_quiet_steps();
   const auto* type = static_cast<const std::type_info*>(type_info);
   state->has_message = false;
   if (is_python_carrier(type->name())) return;

@@ -16,6 +16,7 @@ namespace tracer {
 struct Options {
   bool steady = false;
   bool check_values = false;
+  bool mute = true;  // do not listen inside ops that call nothing worth recording
 };
 
 struct Tracer {
@@ -42,6 +43,7 @@ struct Tracer {
   uint32_t current_step() const { return forward_seen.load(std::memory_order_relaxed) ? step.load(std::memory_order_relaxed) + 1 : 0; }
   // Hot. True while this process records; a forked child begins with its first op, so that one which runs none leaves no file.
   bool is_on() { return on.load(std::memory_order_relaxed) || (forked.load(std::memory_order_relaxed) && begin_in_child()); }
+  bool may_record() const { return on.load(std::memory_order_relaxed) || forked.load(std::memory_order_relaxed); }
   bool begin_in_child();
   // Tells once what went wrong and records nothing from then on; the program runs on.
   void give_up(const char* why);

@@ -50,7 +50,9 @@ static void (*at_end)(void);
 static void complain(const char* line);
 static char run_folder[PATH_MAX];
 static char libtorch_path[PATH_MAX];
+static int is_asked, was_observed;
 static DtypecheckStage1 stage1 = {DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
+                                  &dtypecheck_step_callbacks, &is_asked, &was_observed,
                                   &on_throw, &on_observer, &on_fork_child, &on_exec, &at_end, complain};
 
 static pid_t traced_pid; /* the process that stage 2 runs in: a vfork child shares our memory, not our pid */
@@ -208,6 +210,7 @@ __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
       real = libtorch ? dlsym(libtorch, STEP_CALLBACKS) : NULL;
       if (real && real != (void*)dtypecheck_trampoline_entry) {
         __atomic_store_n(&dtypecheck_step_callbacks, real, __ATOMIC_RELEASE);
+        is_asked = 1;
         char c10[PATH_MAX];
         if (find_object("libc10.so", c10, NULL)) dlopen(c10, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
         load_stage2(libtorch);
@@ -312,6 +315,7 @@ __attribute__((visibility("hidden"))) void dtypecheck_before_observer(void) {
       dtypecheck_real_add_global = dlsym(libtorch, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
     }
   }
+  was_observed = 1;
   if (on_observer && in_traced_process()) on_observer();
 }
 

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define DTYPECHECK_STAGE1_ABI 1
+#define DTYPECHECK_STAGE1_ABI 2
 
 /* Given to stage 2; lives as long as the process. */
 typedef struct DtypecheckStage1 {
@@ -18,6 +18,10 @@ typedef struct DtypecheckStage1 {
   const char* libtorch_path;
   /* One pointer per thread in static TLS (a dlopened library has none to spare): stage 2's thread state. */
   void** (*thread_slot)(void);
+  /* Where the trampoline jumps when LibTorch asks for an op's callbacks: now to LibTorch's own function. */
+  void** step_callbacks;
+  const int* is_asked;      /* 1: LibTorch does ask through the trampoline; 0: it binds its function itself */
+  const int* was_observed;  /* 1: someone added a RecordFunction callback before stage 2 was loaded */
   /* Stage 2 sets these; each may be null. */
   void (**on_throw)(void* object, void* type_info);  /* in the throwing thread, before unwinding starts */
   void (**on_observer)(void);                        /* before anyone adds a RecordFunction callback */

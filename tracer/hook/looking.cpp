@@ -1,0 +1,148 @@
+// looking.cpp: see looking.h. Registered with LibTorch, a callback is copied for each op, and its whole list anew for each
+// autograd node; the engine makes a text for each node, too. The trampoline spares all that: our own function answers in
+// place of at::getStepCallbacksUnlessEmpty(), for ops and autograd nodes, and says "nobody" where nothing can come of it.
+// Only the optimizer's steps (USER_SCOPE) are still heard of by a registered callback.
+#include "tracer/hook/looking.h"
+
+#include <mutex>
+#include <new>
+
+#include "tracer/hook/describe.h"
+#include "tracer/hook/op_table.h"
+#include "tracer/hook/recorder.h"
+#include "tracer/hook/thread_state.h"
+#include "tracer/hook/tracer.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+constexpr uint32_t kCallsUntilMuted = 16;
+constexpr uint32_t kListenEvery = 64;
+constexpr uint32_t kMostUnheard = 1 << 16;  // inside one op; more than that, and its end was missed
+
+using Answer = decltype(at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION));
+using Function = Answer (*)(at::RecordScope);
+
+Function real_function = nullptr;
+std::atomic<bool> at_trampoline{false};
+std::atomic<bool> asleep{false};
+std::atomic<bool> adding{false};
+
+std::mutex& switching() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+inline bool is_muted(ThreadState* state) {
+  if (!state->muted_by) return false;
+  ++state->events;
+  if (++state->unheard < kMostUnheard) return true;
+  state->muted_by = nullptr;
+  return false;
+}
+
+Answer answer(at::RecordScope scope) {
+  if (scope != at::RecordScope::FUNCTION && scope != at::RecordScope::BACKWARD_FUNCTION) return real_function(scope);
+  if (asleep.load(std::memory_order_relaxed) || !tracer.may_record()) return {};
+  ThreadState* state = thread_state();
+  if (!state || state->busy || is_muted(state)) return {};
+  Answer step;
+  step.emplace(state->thread_id, scope);
+  step->callbacks_.push_back({on_start, on_end});
+  step->needs_inputs_ = step->needs_outputs_ = scope == at::RecordScope::FUNCTION;
+  return step;
+}
+
+void jump_to(Function function) {
+  __atomic_store_n(tracer.stage1->step_callbacks, reinterpret_cast<void*>(function), __ATOMIC_RELEASE);
+}
+
+at::RecordFunctionCallback whole_callback() {
+  return at::RecordFunctionCallback(on_start, on_end)
+      .needsInputs(true)
+      .needsOutputs(true)
+      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
+}
+
+at::RecordFunctionCallback scope_callback() {
+  return at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::USER_SCOPE});
+}
+
+// Without Python, what the engine does around a node is known by its own record, which no trampoline announces.
+at::RecordFunctionCallback engine_callback() {
+  return at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
+}
+
+at::RecordFunctionCallback callback_wanted() {
+  if (asleep.load()) return scope_callback();
+  if (!at_trampoline.load()) return whole_callback();
+  return tracer.python ? scope_callback() : engine_callback();
+}
+
+// Removed and added, not disabled: LibTorch copies disabled ones too.
+void set_callback() {
+  static at::CallbackHandle current = 0;
+  const std::lock_guard<std::mutex> lock(switching());
+  if (current) at::removeCallback(current);
+  adding.store(true);
+  current = at::addGlobalCallback(callback_wanted());
+  adding.store(false);
+}
+
+void unmute_all() {
+  for (ThreadState* state = first_thread_state(); state; state = state->next) state->muted_by = nullptr;
+}
+
+}  // namespace
+
+void start_looking() {
+  const DtypecheckStage1& stage1 = *tracer.stage1;
+  if (*stage1.is_asked && !*stage1.was_observed) {
+    real_function = reinterpret_cast<Function>(*stage1.step_callbacks);
+    at_trampoline.store(true);
+    jump_to(answer);
+  }
+  set_callback();
+}
+
+void make_room_for_observer() {
+  if (adding.load(std::memory_order_relaxed)) return;
+  show_hidden_ops();
+  if (!at_trampoline.exchange(false)) return;
+  jump_to(real_function);
+  set_callback();
+}
+
+void look_in_child() {
+  new (&switching()) std::mutex;
+  unmute_all();
+  if (asleep.load()) look(true);
+}
+
+void look(bool again) {
+  if (asleep.exchange(!again) == !again) return;
+  if (!at_trampoline.load() || !tracer.python) set_callback();
+}
+
+bool is_looking() { return !asleep.load(std::memory_order_relaxed); }
+
+bool wake_up() {
+  if (is_looking()) return false;
+  look(true);
+  return true;
+}
+
+void mute_inner_calls(ThreadState* state, const Frame& frame) {
+  if (state->muted_by || !at_trampoline.load(std::memory_order_relaxed)) return;
+  if (!frame.op->speaks_for_inner) {
+    if (!tracer.options.mute || frame.signature->flags & kCallsOthers) return;
+    const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
+    if (count <= kCallsUntilMuted || count % kListenEvery == 0) return;
+  }
+  state->muted_by = frame.record;
+  state->unheard = 0;
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck
