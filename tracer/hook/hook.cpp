@@ -41,7 +41,10 @@ void forget_parents_file() {
   forget_sites();
   forget_messages();
   forget_facts();
-  for (ThreadState* state = first_thread_state(); state; state = state->next) state->sequences = nullptr;
+  for (ThreadState* state = first_thread_state(); state; state = state->next) {
+    state->sequences = nullptr;
+    state->expectations = nullptr;
+  }
 }
 
 bool has_option(const char* options, const char* name) {

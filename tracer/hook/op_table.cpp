@@ -177,6 +177,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   const std::string bare = bare_name(op->name);
   op->converts = bare == "_to_copy" || bare == "copy_";
   op->speaks_for_inner = starts_with(bare, "_foreach_") || starts_with(bare, "_fused_");
+  op->may_call_anything = !starts_with(op->name, "aten::");
   op->makes_garbage = starts_with(bare, "empty") || starts_with(bare, "new_empty");
   if (op->interest == Interest::kNever) hide(*schema);
   return op;

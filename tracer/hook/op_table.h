@@ -39,6 +39,7 @@ struct OpInfo {
   bool writes_first_tensor = false;  // in-place on its first tensor argument
   bool converts = false;             // _to_copy, copy_: may lose an integer's value
   bool speaks_for_inner = false;     // _foreach_…, _fused_…: what it calls for each tensor says nothing new
+  bool may_call_anything = false;    // not LibTorch's own: its kernel may be Python
   bool makes_garbage = false;        // empty and its like: values mean nothing yet
   uint16_t argument_count = 0;
   uint16_t result_room = 0;

@@ -99,14 +99,14 @@ inline bool is_of_engine(ThreadState* state, const Frame* parent) {
 
 // What an op calls is called from where the op was; what an autograd node calls, from where its forward was.
 inline void place(ThreadState* state, const Frame* parent, Frame& frame, const at::RecordFunction& fn,
-                  c10::ArrayRef<const c10::IValue> inputs) {
+                  c10::ArrayRef<const c10::IValue> inputs, Expected* expected) {
   if (is_of_engine(state, parent)) {
     frame.site = state->site_after_node;
     frame.phase = static_cast<uint8_t>(Phase::kBackward);
     return;
   }
   const bool own_place = !parent || in_python_of_node(parent);
-  frame.site = own_place || parent->site == 0 ? site_here(state) : parent->site;
+  frame.site = own_place || parent->site == 0 ? site_here(state, expected) : parent->site;
   frame.phase = own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site) : parent->phase;
 }
 
@@ -168,13 +168,15 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   }
   const c10::ArrayRef<const c10::IValue> inputs = fn.inputs();
   if (inputs.size() < op->argument_count) return;
+  if (!state->expectations && !(state->expectations = Expectations::make())) return;
 
   Frame& frame = state->frames[state->depth];
   frame.record = &fn;
   frame.op = op;
   frame.throws_before = state->throws;
   frame.first_storage = first_storage(*op, inputs);
-  place(state, parent, frame, fn, inputs);
+  Expected& expected = state->expectations->after_last();
+  place(state, parent, frame, fn, inputs, &expected);
   const AutocastBits autocast = autocast_bits();
   frame.autocast_on = autocast.any();
   const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op && parent->op->name == op->name;
@@ -183,11 +185,15 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   key = mix(key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
   key = mix_operands(key, *op, inputs);
   if (op->converts) key = mix_source(key, *op, inputs);
-  frame.signature = tracer.signatures.find(key);
+  frame.signature = expected.key == key ? expected.signature : tracer.signatures.find(key);
   if (!frame.signature)
     frame.signature = describe(state, key, frame, parent, inputs, autocast, inner);
   else
     count_call(frame.signature);
+  if (frame.signature) {
+    if (expected.key != key) Expectations::correct(expected, key, frame.signature);
+    state->expectations->came(expected.id);
+  }
   ++state->depth;
   note_sequence(state, fn, frame.site);
   if (parent && parent->signature) note_call_of(parent->signature);

@@ -98,17 +98,31 @@ void forget_sites() {
   mappings_written.clear();
 }
 
-uint32_t site_here(ThreadState* state) {
+namespace {
+
+uint32_t site_of(ThreadState* state, uint64_t key, const python::Walk* walk) {
+  if (const uint32_t site = tracer.sites.find(key)) return site;
+  if (!tracer.sites.has_room()) return 0;
+  BusyScope busy(state);
+  const uint32_t site = walk ? python_site(*walk) : native_site();
+  if (site) tracer.sites.insert(key, site);
+  return site;
+}
+
+}  // namespace
+
+uint32_t site_here(ThreadState* state, Expected* expected) {
   python::Walk walk;
   const bool in_python = tracer.python && python::walk(&walk);
   if (tracer.python && !in_python) return 0;  // a thread of LibTorch's own in a Python program
   const uint64_t key = in_python ? walk.key : native::scan_key();
   if (key == 0) return 0;
-  if (const uint32_t site = tracer.sites.find(key)) return site;
-  if (!tracer.sites.has_room()) return 0;
-  BusyScope busy(state);
-  const uint32_t site = in_python ? python_site(walk) : native_site();
-  if (site) tracer.sites.insert(key, site);
+  if (expected && expected->site_key == key) return expected->site;
+  const uint32_t site = site_of(state, key, in_python ? &walk : nullptr);
+  if (expected && site) {
+    expected->site_key = key;
+    expected->site = site;
+  }
   return site;
 }
 

@@ -15,7 +15,7 @@ inline uint32_t site_id(uint32_t site) { return site & ~kSiteInModule; }
 inline bool site_in_module(uint32_t site) { return (site & kSiteInModule) != 0; }
 
 // Hot when the site was seen before; else it is resolved and written down. 0 when nothing is known.
-uint32_t site_here(ThreadState* state);
+uint32_t site_here(ThreadState* state, Expected* expected = nullptr);
 
 // Writes down a site that Python resolved.
 uint32_t write_site(const python::Site& site);

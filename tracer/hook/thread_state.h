@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/trace_format.h"
+#include "tracer/hook/expected.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/python/python_sites.h"
 
@@ -60,6 +61,7 @@ struct ThreadState {
   char message_type[128];
   uint64_t thread_id = 0;  // RecordFunction::currentThreadId()
   std::atomic<SequenceRing*> sequences{nullptr};
+  Expectations* expectations = nullptr;  // null until its first recorded op
   ThreadState* next = nullptr;       // all states ever made
   std::atomic<bool> in_use{true};
   Frame frames[kMaxDepth];
