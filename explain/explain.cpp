@@ -13,6 +13,7 @@ namespace dtypecheck::explain {
 static constexpr size_t kInnermost = 4;      // frames that count as the place of an error
 static constexpr size_t kNearby = 2000;      // bytes of a long log that count as its surroundings
 static constexpr size_t kReport = 16 << 10;  // a text up to this size is about one thing
+static constexpr size_t kShownLine = 240;    // bytes; of a longer line the sentence is shown
 
 // "struct c10::Half", "torch.float16", "cudahalftype": the many spellings of one dtype.
 static std::string dtype_of(std::string word) {
@@ -107,7 +108,7 @@ static std::vector<const Cause*> causes_of(Category category, std::string_view t
 
 static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
   const Message& message = messages()[sighting.message];
-  Explanation out{.message = sighting.text,
+  Explanation out{.message = sighting.sentence,
                   .line = sighting.line,
                   .count = sighting.count,
                   .is_symptom = message.is_symptom,
@@ -167,16 +168,32 @@ static Answer explain_prose(const LogScanner& scanner) {
   return answer;
 }
 
+// A spelling that is part of a longer one was seen at the same place: the table has the longer one
+// first.
+static std::vector<const Sighting*> distinct(const std::vector<Sighting>& sightings) {
+  std::vector<const Sighting*> out;
+  for (const Sighting& sighting : sightings) {
+    const auto overlaps = [&](const Sighting* other) {
+      return other->begin < sighting.end && sighting.begin < other->end;
+    };
+    if (is_about_dtypes(sighting) && std::none_of(out.begin(), out.end(), overlaps))
+      out.push_back(&sighting);
+  }
+  return out;
+}
+
+static bool stands_alone(const Sighting& sighting, const std::vector<const Sighting*>& all) {
+  const auto on_its_line = [&](const Sighting* other) { return other->line == sighting.line; };
+  return sighting.text.size() <= kShownLine &&
+         std::count_if(all.begin(), all.end(), on_its_line) == 1;
+}
+
 Answer explain(const LogScanner& scanner) {
   Answer answer;
-  // A spelling that is part of a longer one was seen at the same place: the table has the longer
-  // one first.
-  std::vector<uint64_t> lines;
-  for (const Sighting& sighting : scanner.sightings()) {
-    if (!is_about_dtypes(sighting)) continue;
-    if (std::find(lines.begin(), lines.end(), sighting.line) != lines.end()) continue;
-    lines.push_back(sighting.line);
-    answer.errors.push_back(explain(sighting, scanner.size_bytes()));
+  const std::vector<const Sighting*> sightings = distinct(scanner.sightings());
+  for (const Sighting* sighting : sightings) {
+    answer.errors.push_back(explain(*sighting, scanner.size_bytes()));
+    if (stands_alone(*sighting, sightings)) answer.errors.back().message = sighting->text;
   }
   if (answer.errors.empty()) answer = explain_prose(scanner);
   std::stable_sort(

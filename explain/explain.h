@@ -13,7 +13,8 @@ namespace dtypecheck::explain {
 
 // One distinct error of the log.
 struct Explanation {
-  std::string message;  // the line it stands in; empty for a report in words
+  std::string message;  // the line it stands in, or its sentence where more stands there; empty for
+                        // a report in words
   uint64_t line = 0, count = 1;
   bool is_symptom = false;
   std::vector<std::string> dtypes;  // as the message names them, in LibTorch's spelling

@@ -7,16 +7,17 @@
 
 #include "core/error.h"
 #include "explain/message_table.h"
-#include "explain/normal_text.h"
-#include "explain/template_match.h"
 
 namespace dtypecheck::explain {
 
 static constexpr size_t kBefore = 16 << 10;   // kept of what stands before a message
 static constexpr size_t kAfter = 3 << 10;     // and after it
 static constexpr size_t kLongestLine = 1024;  // looked at on each side of an anchor
-static constexpr size_t kMaxSightings = 64;
-static constexpr size_t kMaxSeenLines = 4096;
+static constexpr size_t kWrapped = 256;       // of the lines before, where a message may begin
+static constexpr size_t kAround = 160;        // on each side of an anchor: tells sights apart
+static constexpr size_t kMaxSightings = 128;
+static constexpr size_t kMaxAlike = 8;             // sightings of one message with other dtypes
+static constexpr uint32_t kMaxSeenOfAnchor = 512;  // places that are looked at
 static constexpr size_t kShortText = 64 << 10;
 static constexpr size_t kPiece = 1 << 20;
 
@@ -92,6 +93,7 @@ static std::vector<std::string_view> finder_phrases() {
 
 LogScanner::LogScanner() : finder_(finder_phrases()) {
   for (const auto& [anchor, users] : anchors()) messages_of_anchor_.push_back(users);
+  seen_of_anchor_.resize(messages_of_anchor_.size());
 }
 
 void LogScanner::feed(std::string_view bytes) {
@@ -103,8 +105,9 @@ void LogScanner::feed(std::string_view bytes) {
     const size_t begin = buffer_.size();
     escapes_.append(piece, buffer_);
     const uint64_t position = base_ + begin;
-    finder_.feed(std::string_view(buffer_).substr(begin),
-                 [&](size_t anchor, size_t end) { hits_.push_back({anchor, position + end}); });
+    finder_.feed(std::string_view(buffer_).substr(begin), [&](size_t anchor, size_t end) {
+      hits_.push_back({anchor, position + end});
+    });
     settle_hits(false);
     forget_old();
   }
@@ -133,17 +136,6 @@ void LogScanner::forget_old() {
   base_ += gone;
 }
 
-// Lines that differ in digits alone are one: a warning that each step repeats.
-bool LogScanner::is_new_line(size_t anchor, std::string_view line) {
-  if (seen_lines_.size() >= kMaxSeenLines) return false;
-  uint64_t hash = 14695981039346656037u + anchor;
-  for (char c : line) {
-    if (c >= '0' && c <= '9') continue;
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  }
-  return seen_lines_.insert(hash).second;
-}
-
 static std::string_view line_around(std::string_view text, size_t at) {
   const size_t low = at > kLongestLine ? at - kLongestLine : 0;
   const size_t before = text.substr(0, at).find_last_of("\n\r");
@@ -153,21 +145,36 @@ static std::string_view line_around(std::string_view text, size_t at) {
   return text.substr(begin, end - begin);
 }
 
+// Of an anchor and what stands around it in its line. Digits do not count: a warning that each
+// step repeats is one.
+static uint64_t key_of(size_t anchor, std::string_view line, size_t at) {
+  uint64_t hash = 14695981039346656037u + anchor;
+  const auto add = [&hash](std::string_view text) {
+    for (char c : text) {
+      if (c >= '0' && c <= '9') continue;
+      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    }
+    hash = (hash ^ 0xff) * 1099511628211u;  // where the anchor is: a line may have it twice
+  };
+  const size_t low = at > kAround ? at - kAround : 0;
+  add(line.substr(low, at - low));
+  add(line.substr(at, kAround));
+  return hash;
+}
+
 void LogScanner::look_at(const Hit& hit) {
   const size_t at = hit.end - base_;
   if (hit.anchor == messages_of_anchor_.size())
     return look_for_version(std::string_view(buffer_).substr(at, 32));
   const std::string_view line = line_around(buffer_, at - 1);
-  const std::vector<size_t>& candidates = messages_of_anchor_[hit.anchor];
-  if (is_new_line(hit.anchor, line)) {
-    for (size_t message : candidates) try_message(message, hit, line);
+  const size_t at_in_line = at - static_cast<size_t>(line.data() - buffer_.data());
+  const uint64_t key = key_of(hit.anchor, line, at_in_line);
+  if (const auto seen = seen_.find(key); seen != seen_.end()) {
+    for (uint32_t sighting : seen->second) ++sightings_[sighting].count;
     return;
   }
-  for (Sighting& seen : sightings_) {
-    if (std::find(candidates.begin(), candidates.end(), seen.message) == candidates.end()) continue;
-    ++seen.count;
-    return;
-  }
+  if (++seen_of_anchor_[hit.anchor] > kMaxSeenOfAnchor) return;
+  try_messages(hit, line, seen_[key]);
 }
 
 // "torch 2.0.1", "torch==2.0.1", "torch-2.0.1", "PyTorch version: 2.0.1".
@@ -184,33 +191,73 @@ void LogScanner::look_for_version(std::string_view text) {
   if (is_version) torch_version_ = number.substr(0, end);
 }
 
-void LogScanner::try_message(size_t message, const Hit& hit, std::string_view line) {
-  const std::string_view text = buffer_;
-  const size_t begin = static_cast<size_t>(line.data() - text.data());
-  // From a little before the line, for a message that was wrapped, to some lines after it.
-  const size_t wrapped = begin > 256 ? begin - 256 : 0;
-  const std::string window =
-      normal_text(text.substr(wrapped, hit.end - base_ - wrapped + kLongestLine));
-  for (std::string_view pattern : messages()[message].texts) {
-    std::optional<TemplateMatch> match = find_template(window, normal_text(pattern));
-    if (!match) continue;
-    std::string said = window.substr(match->begin, match->end - match->begin);
-    for (Sighting& seen : sightings_) {
-      if (seen.message != message || seen.said != said) continue;
-      ++seen.count;
-      return;
+// The quotation mark that a pattern leaves out, where the sentence has its counterpart.
+static void take_in_quotes(std::string_view text, size_t& begin, size_t& end) {
+  for (char quote : {'"', '\'', '`'}) {
+    const std::string_view inside = text.substr(begin, end - begin);
+    if (std::count(inside.begin(), inside.end(), quote) % 2 == 0) continue;
+    if (begin > 0 && text[begin - 1] == quote) {
+      --begin;
+    } else if (end < text.size() && text[end] == quote) {
+      ++end;
     }
-    if (sightings_.size() == kMaxSightings) return;
-    const size_t low = begin > kBefore ? begin - kBefore : 0;
-    const size_t after = begin + line.size();
-    sightings_.push_back(
-        {message, std::string(line), std::move(said), std::move(match->holes),
-         std::string(text.substr(low, begin - low)), std::string(text.substr(after, kAfter)),
-         line_at_base_ +
-             static_cast<uint64_t>(std::count(text.begin(), text.begin() + begin, '\n')),
-         1});
-    return;
   }
+}
+
+// From a little before the line, for a message that was wrapped, to some lines after it.
+void LogScanner::try_messages(const Hit& hit, std::string_view line, std::vector<uint32_t>& found) {
+  const size_t line_begin = static_cast<size_t>(line.data() - buffer_.data());
+  const size_t begin = line_begin > kWrapped ? line_begin - kWrapped : 0;
+  const size_t hit_end = hit.end - base_;
+  const PlacedText window =
+      placed_normal_text(std::string_view(buffer_).substr(begin, hit_end - begin + kLongestLine));
+  const auto place =
+      std::lower_bound(window.origins.begin(), window.origins.end(), hit_end - begin);
+  const size_t at = static_cast<size_t>(place - window.origins.begin());
+  for (size_t message : messages_of_anchor_[hit.anchor]) {
+    for (std::string_view pattern : messages()[message].texts) {
+      const auto match = find_template_around(window.text, normal_text(pattern), at);
+      if (!match) continue;
+      const size_t sighting = sighting_of(message, window, *match, line, begin);
+      if (sighting < sightings_.size()) found.push_back(static_cast<uint32_t>(sighting));
+      break;
+    }
+  }
+}
+
+// The index of the sighting with these words, which is made when there is none yet; the number of
+// sightings when there are too many.
+size_t LogScanner::sighting_of(size_t message, const PlacedText& window, const TemplateMatch& match,
+                               std::string_view line, size_t window_begin) {
+  std::string said = window.text.substr(match.begin, match.end - match.begin);
+  size_t alike = 0;
+  for (size_t i = 0; i < sightings_.size(); ++i) {
+    if (sightings_[i].message != message) continue;
+    if (sightings_[i].said == said) {
+      ++sightings_[i].count;
+      return i;
+    }
+    ++alike;
+  }
+  if (alike == kMaxAlike || sightings_.size() == kMaxSightings) return sightings_.size();
+  const std::string_view text = buffer_;
+  const size_t line_begin = static_cast<size_t>(line.data() - text.data());
+  const size_t low = line_begin > kBefore ? line_begin - kBefore : 0;
+  size_t begin = window_begin + window.origins[match.begin];
+  size_t end = window_begin + window.origins[match.end - 1] + 1;
+  take_in_quotes(text, begin, end);
+  const auto newlines = std::count(text.begin(), text.begin() + line_begin, '\n');
+  sightings_.push_back({.message = message,
+                        .text = std::string(line),
+                        .sentence = std::string(text.substr(begin, end - begin)),
+                        .said = std::move(said),
+                        .holes = match.holes,
+                        .before = std::string(text.substr(low, line_begin - low)),
+                        .after = std::string(text.substr(line_begin + line.size(), kAfter)),
+                        .line = line_at_base_ + static_cast<uint64_t>(newlines),
+                        .begin = base_ + begin,
+                        .end = base_ + end});
+  return sightings_.size() - 1;
 }
 
 }  // namespace dtypecheck::explain

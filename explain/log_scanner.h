@@ -7,21 +7,25 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
+#include "explain/normal_text.h"
 #include "explain/phrase_finder.h"
+#include "explain/template_match.h"
 
 namespace dtypecheck::explain {
 
 // One distinct message of the log.
 struct Sighting {
-  size_t message = 0;  // index into messages()
-  std::string text;    // the lines around it as they stand there, without terminal colour
-  std::string said;    // what matched, in normal form
+  size_t message = 0;    // index into messages()
+  std::string text;      // the line as it stands there, without terminal colour
+  std::string sentence;  // what of it matched
+  std::string said;      // the same in normal form
   std::vector<std::string> holes;
-  std::string before, after;  // what stands around it
-  uint64_t line = 0;          // from 1
+  std::string before, after;    // what stands around it
+  uint64_t line = 0;            // from 1
+  uint64_t begin = 0, end = 0;  // of the sentence, as offsets in the stream without escapes
   uint64_t count = 1;
 };
 
@@ -57,10 +61,11 @@ class LogScanner {
   };
   void look_at(const Hit& hit);
   void look_for_version(std::string_view text);
-  void try_message(size_t message, const Hit& hit, std::string_view line);
+  void try_messages(const Hit& hit, std::string_view line, std::vector<uint32_t>& found);
   void settle_hits(bool all);
   void forget_old();
-  bool is_new_line(size_t anchor, std::string_view line);
+  size_t sighting_of(size_t message, const PlacedText& window, const TemplateMatch& match,
+                     std::string_view line, size_t window_begin);
 
   std::vector<std::vector<size_t>> messages_of_anchor_;  // the last anchor is that of the version
   PhraseFinder finder_;
@@ -69,7 +74,9 @@ class LogScanner {
   uint64_t base_ = 0;   // where in the stream buffer_ begins
   uint64_t line_at_base_ = 1;
   std::vector<Hit> hits_;  // not yet looked at
-  std::unordered_set<uint64_t> seen_lines_;
+  // What stood around an anchor, to the sightings that came of it.
+  std::unordered_map<uint64_t, std::vector<uint32_t>> seen_;
+  std::vector<uint32_t> seen_of_anchor_;
   std::vector<Sighting> sightings_;
   std::string short_text_;
   std::string torch_version_;

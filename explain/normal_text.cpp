@@ -14,9 +14,9 @@ static bool is_decoration(std::string_view text, size_t at) {
   return second == 0x80 && third >= 0x98 && third <= 0x9f;
 }
 
-std::string normal_text(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
+template <typename Emit>
+static void normalize(std::string_view text, Emit&& emit) {
+  char last = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '\'' || c == '"' || c == '`') continue;
@@ -25,9 +25,27 @@ std::string normal_text(std::string_view text) {
       c = ' ';
     }
     if (c == '\n' || c == '\r' || c == '\t' || c == '\0') c = ' ';
-    if (c == ' ' && !out.empty() && out.back() == ' ') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    if (c == ' ' && last == ' ') continue;
+    last = c;
+    emit(c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c, i);
   }
+}
+
+std::string normal_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  normalize(text, [&](char c, size_t) { out += c; });
+  return out;
+}
+
+PlacedText placed_normal_text(std::string_view text) {
+  PlacedText out;
+  out.text.reserve(text.size());
+  out.origins.reserve(text.size());
+  normalize(text, [&](char c, size_t at) {
+    out.text += c;
+    out.origins.push_back(static_cast<uint32_t>(at));
+  });
   return out;
 }
 

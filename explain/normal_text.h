@@ -3,12 +3,21 @@
 // what is left is what they keep.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dtypecheck::explain {
 
 std::string normal_text(std::string_view text);
+
+// The same, with the place in the original of each of its bytes.
+struct PlacedText {
+  std::string text;
+  std::vector<uint32_t> origins;
+};
+PlacedText placed_normal_text(std::string_view text);
 
 // Whether `phrase` (in normal form) stands in `text` as whole words; a phrase that ends in '*' may
 // go on.

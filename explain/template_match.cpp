@@ -33,6 +33,8 @@ static size_t end_of_last_hole(std::string_view text, size_t begin) {
          std::string_view(",;()[]\\<").find(text[end]) == std::string_view::npos) {
     ++end;
   }
+  while (end > begin && std::string_view(".:!?").find(text[end - 1]) != std::string_view::npos)
+    --end;
   return end;
 }
 
@@ -56,8 +58,9 @@ static std::optional<TemplateMatch> match_at(std::string_view text, size_t begin
 }
 
 // A hole that opens the pattern takes the word before what follows it.
-static std::optional<TemplateMatch> find_after_word(std::string_view text, std::string_view rest) {
-  std::optional<TemplateMatch> match = find_template(text, rest);
+static std::optional<TemplateMatch> find_after_word(std::string_view text, std::string_view rest,
+                                                    size_t from) {
+  std::optional<TemplateMatch> match = find_template(text, rest, from);
   if (!match) return std::nullopt;
   size_t begin = match->begin;
   while (begin > 0 && text[begin - 1] > ' ' && text[begin - 1] != ':' && text[begin - 1] != '(')
@@ -67,14 +70,23 @@ static std::optional<TemplateMatch> find_after_word(std::string_view text, std::
   return match;
 }
 
-std::optional<TemplateMatch> find_template(std::string_view text, std::string_view pattern) {
-  if (pattern.starts_with("{}")) return find_after_word(text, pattern.substr(2));
+std::optional<TemplateMatch> find_template(std::string_view text, std::string_view pattern,
+                                           size_t from) {
+  if (pattern.starts_with("{}")) return find_after_word(text, pattern.substr(2), from);
   const std::vector<std::string_view> literals = literals_of(pattern);
-  for (size_t at = text.find(literals[0]); at != std::string_view::npos;
+  for (size_t at = text.find(literals[0], from); at != std::string_view::npos;
        at = text.find(literals[0], at + 1)) {
     if (auto match = match_at(text, at, literals)) return match;
   }
   return std::nullopt;
+}
+
+std::optional<TemplateMatch> find_template_around(std::string_view text, std::string_view pattern,
+                                                  size_t at) {
+  std::optional<TemplateMatch> match = find_template(text, pattern);
+  while (match && match->end < at) match = find_template(text, pattern, match->end);
+  if (match && match->begin >= at) match.reset();
+  return match;
 }
 
 std::string_view anchor_of(std::string_view pattern) {

@@ -13,9 +13,14 @@ struct TemplateMatch {
   std::vector<std::string> holes;
 };
 
-// Finds `pattern` in `text`, both in normal form. A hole takes at most 120 characters, as few as it
-// can.
-std::optional<TemplateMatch> find_template(std::string_view text, std::string_view pattern);
+// Finds `pattern` in `text` from `from` on, both in normal form. A hole takes at most 120
+// characters, as few as it can.
+std::optional<TemplateMatch> find_template(std::string_view text, std::string_view pattern,
+                                           size_t from = 0);
+
+// The match that has the byte before `at` in it.
+std::optional<TemplateMatch> find_template_around(std::string_view text, std::string_view pattern,
+                                                  size_t at);
 
 // The longest stretch of a pattern (as written) without a hole or a quotation mark: what a log is
 // searched for.

@@ -55,6 +55,48 @@ TEST_CASE("repeated messages are one, counted") {
   CHECK(found[0].count == 1000);
 }
 
+TEST_CASE("several messages on one line") {
+  const auto found = sightings_of(
+      "expected scalar type Half but found Float, then expected scalar type Float but found Half: "
+      "\"addmm_impl_cpu_\" not implemented for 'Half'\n");
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].sentence == "expected scalar type Half but found Float");
+  CHECK(found[1].sentence == "expected scalar type Float but found Half");
+  CHECK(found[2].sentence == "\"addmm_impl_cpu_\" not implemented for 'Half'");
+  for (const Sighting& sighting : found) CHECK(sighting.line == 1);
+}
+
+TEST_CASE("a message right below another one is another one") {
+  const auto found = sightings_of(
+      "expected scalar type Half but found Float\nexpected scalar type Long but found Int\n");
+  REQUIRE(found.size() == 2);
+  CHECK(found[1].holes == std::vector<std::string>{"long", "int"});
+  CHECK(found[1].line == 2);
+}
+
+TEST_CASE("each message has its own count") {
+  std::string log;
+  for (int i = 0; i < 10; ++i) {
+    log += "expected scalar type Half but found Float\n";
+    if (i % 2 == 0) log += "expected scalar type Float but found Half\n";
+  }
+  const auto found = sightings_of(log);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].count == 10);
+  CHECK(found[1].count == 5);
+}
+
+TEST_CASE("no amount of one message hides another") {
+  std::string log;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string word(1 + i % 100, static_cast<char>('a' + i / 100 % 26));
+    log += word + std::to_string(i) + ": expected scalar type " + word + " but found Float\n";
+  }
+  const auto found = sightings_of(log + "Attempting to unscale FP16 gradients.\n");
+  CHECK(found.size() < 64);
+  CHECK(found.back().said.find("unscale fp16") != std::string::npos);
+}
+
 TEST_CASE("a long log keeps what is near its end") {
   const std::string noise = "epoch 3 step 17 loss 0.25 lr 1e-5\n";
   std::string log;
