@@ -136,12 +136,13 @@ void LogScanner::forget_old() {
   base_ += gone;
 }
 
+// At most kLongestLine on each side, and no further is looked: a stream may be one line.
 static std::string_view line_around(std::string_view text, size_t at) {
   const size_t low = at > kLongestLine ? at - kLongestLine : 0;
-  const size_t before = text.substr(0, at).find_last_of("\n\r");
-  const size_t begin = before == std::string_view::npos ? low : std::max(low, before + 1);
-  const size_t end =
-      std::min(text.find_first_of("\n\r", at), std::min(at + kLongestLine, text.size()));
+  const size_t before = text.substr(low, at - low).find_last_of("\n\r");
+  const size_t begin = before == std::string_view::npos ? low : low + before + 1;
+  const std::string_view rest = text.substr(at, kLongestLine);
+  const size_t end = at + std::min(rest.find_first_of("\n\r"), rest.size());
   return text.substr(begin, end - begin);
 }
 

@@ -51,6 +51,8 @@ static std::optional<TemplateMatch> match_at(std::string_view text, size_t begin
     const std::string_view rest = text.substr(match.end, kMaxHole + literals[i].size());
     const size_t at = rest.find(literals[i]);
     if (at == std::string_view::npos) return std::nullopt;
+    // What begins anew inside a hole is the next message.
+    if (rest.substr(0, at).find(literals[0]) != std::string_view::npos) return std::nullopt;
     match.holes.push_back(trimmed(rest.substr(0, at)));
     match.end += at + literals[i].size();
   }

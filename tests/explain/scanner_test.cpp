@@ -66,6 +66,15 @@ TEST_CASE("several messages on one line") {
   for (const Sighting& sighting : found) CHECK(sighting.line == 1);
 }
 
+TEST_CASE("a message does not reach into the next one") {
+  const auto found = sightings_of(
+      "Input type (torch.cuda.HalfTensor) and weight type (torch.cuda.FloatTensor) should be the "
+      "same\nInput type (float) and bias type (c10::Half) should be the same\n");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].holes[0] == "torch.cuda.halftensor");
+  CHECK(found[1].holes[0] == "float");
+}
+
 TEST_CASE("a message right below another one is another one") {
   const auto found = sightings_of(
       "expected scalar type Half but found Float\nexpected scalar type Long but found Int\n");
