@@ -65,6 +65,7 @@ static void add_autocast(Json& json, const AutocastState& autocast) {
   for (const AutocastState::Region& region : autocast.enabled) {
     json["autocast"][region.device] = dtype_name(region.dtype);
   }
+  add_line(json, "autocast_entered", autocast.entered);
   add_flag(json, "autocast_wrapper", autocast.is_wrapper);
   add_flag(json, "autocast_inner", autocast.is_inner);
 }

@@ -68,6 +68,7 @@ struct AutocastState {
   std::vector<Region> enabled;  // one for each device it was on for
   bool is_wrapper = false;      // autocast took this call, cast, and called the op again: that inner call is the real one
   bool is_inner = false;        // the inner call of such a pair
+  SourceLine entered;           // of the innermost region open in this thread, also of one that switches autocast off
 
   const Region* region_for(const std::string& device_type) const;
   bool operator==(const AutocastState&) const = default;

@@ -28,7 +28,8 @@ namespace trace {
 
 // Raised by each change of this file, which states the difference here.
 //  1: the first.
-constexpr uint32_t kTraceVersion = 1;
+//  2: FileHeader::autocast_sites, where there were reserved zeros.
+constexpr uint32_t kTraceVersion = 2;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -61,9 +62,13 @@ struct FileHeader {
   char host[64];             // 104  zero-terminated
   char libtorch[24];         // 168  "2.11.0"
   char python[16];           // 192  "3.11.7", empty in a C++ program
-  char reserved[48];         // 208  zero
+  // Sites at which autocast regions were entered, in the order they were first seen; 0: none. SignatureRecord::autocast counts
+  // them from 1.
+  uint32_t autocast_sites[12];  // 208
 };
 static_assert(sizeof(FileHeader) == kHeaderBytes, "the header's layout is part of the format");
+
+constexpr uint32_t kMaxAutocastSites = 12;
 
 constexpr uint32_t kFlagValuesChecked = 1u << 0;  // --check-values was on
 constexpr uint32_t kFlagKeepGoing = 1u << 1;      // results of this run are not valid
@@ -157,7 +162,8 @@ static_assert(sizeof(ScalarRecord) == 16, "");
 
 // An op call without its count: equal calls share one record and add to its counters. A parent's record stands before its
 // children's.
-//   autocast: bit 0 on for cpu, bit 1 on for cuda, bit 2 this is autocast's wrapper call, bit 3 the inner call of one
+//   autocast: bit 0 on for cpu, bit 1 on for cuda, bit 2 this is autocast's wrapper call, bit 3 the inner call of one,
+//   bits 4 to 7 the innermost region (one that switches autocast off, too), as its place in FileHeader::autocast_sites + 1
 struct SignatureRecord {
   RecordHeader header;
   uint32_t id;
@@ -184,6 +190,7 @@ struct SignatureRecord {
 };
 static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
+constexpr int kAutocastSiteShift = 4;
 constexpr uint32_t kSignatureRepaired = 1, kSignatureFixed = 2, kSignatureInCompiled = 4;
 
 // The message of a throw; one for each new (signature, message).

@@ -138,7 +138,7 @@ void read(const TraceBytes& bytes, const std::string& name, Run& run) {
   if (header.flags & kFlagKeepGoing) process.facts["keep-going"] = "on";
   const auto index = static_cast<uint32_t>(run.processes.size());
   const auto first_id = static_cast<OpCallId>(run.calls.size() + 1);
-  SignatureReader signatures(bytes, records, strings, sites, process.end, damage);
+  SignatureReader signatures(bytes, records, strings, sites, header, process.end, damage);
   std::vector<OpCall> calls = signatures.read(first_id, index);
   process.damaged = damage.to_string();
   run.calls.insert(run.calls.end(), std::make_move_iterator(calls.begin()),

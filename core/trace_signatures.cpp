@@ -13,7 +13,6 @@ constexpr size_t kRoomBytes = size_t{64} << 20;
 constexpr size_t kRoomPerFileByte = 16;
 
 constexpr uint8_t kAllOperandFlags = 63;
-constexpr uint8_t kAllAutocastFlags = 15;
 
 bool is_dtype(uint8_t number) { return number < 64; }
 
@@ -31,7 +30,7 @@ bool has_possible_numbers(const OperandRecord& record) {
 
 bool has_possible_numbers(const SignatureRecord& record) {
   return record.phase <= static_cast<uint8_t>(Phase::kData) &&
-         record.autocast <= kAllAutocastFlags && is_dtype(record.autocast_cpu) &&
+         record.autocast >> kAutocastSiteShift <= kMaxAutocastSites && is_dtype(record.autocast_cpu) &&
          is_dtype(record.autocast_cuda) && record.result_count <= record.result_room;
 }
 
@@ -78,7 +77,8 @@ size_t memory_of(const SourceLine& line) { return line.file.size() + line.functi
 
 size_t memory_of(const OpCall& call) {
   size_t bytes = sizeof(OpCall) + memory_of(call.operands) + memory_of(call.results) +
-                 memory_of(call.site.line) + memory_of(call.site.inner) + call.site.module.size() +
+                 memory_of(call.site.line) + memory_of(call.site.inner) +
+                 memory_of(call.autocast.entered) + call.site.module.size() +
                  call.site.module_class.size() + call.op.size() + call.overload.size() +
                  call.error.size() + call.error_type.size();
   for (const ScalarArgument& scalar : call.scalars) bytes += sizeof(scalar) + scalar.name.size();
@@ -88,12 +88,13 @@ size_t memory_of(const OpCall& call) {
 }  // namespace
 
 SignatureReader::SignatureReader(const TraceBytes& bytes, const TraceRecords& records,
-                                 StringTable& strings, SiteTable& sites, EndState end,
-                                 Damage& damage)
+                                 StringTable& strings, SiteTable& sites, const FileHeader& header,
+                                 EndState end, Damage& damage)
     : bytes_(bytes),
       records_(records),
       strings_(strings),
       sites_(sites),
+      header_(header),
       end_(end),
       damage_(damage),
       room_bytes_(kRoomBytes + kRoomPerFileByte * bytes.size_bytes()) {}
@@ -132,6 +133,9 @@ void SignatureReader::read_signature(size_t offset) {
   call.site = sites_.site(record.site);
   call.site.phase = static_cast<Phase>(record.phase);
   call.autocast = autocast_of(record);
+  if (const int region = record.autocast >> kAutocastSiteShift) {
+    call.autocast.entered = sites_.site(header_.autocast_sites[region - 1]).line;
+  }
   call.outcome = outcome_without_throw(record);
   call.first_step = record.first_step;
   call.last_step = std::max(record.first_step, record.last_step);

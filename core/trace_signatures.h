@@ -22,7 +22,7 @@ inline constexpr size_t kMessagesPerSignature = 4;
 class SignatureReader {
  public:
   SignatureReader(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
-                  SiteTable& sites, EndState end, Damage& damage);
+                  SiteTable& sites, const FileHeader& header, EndState end, Damage& damage);
 
   // Ids begin after `first_id`.
   std::vector<OpCall> read(OpCallId first_id, uint32_t process);
@@ -66,6 +66,7 @@ class SignatureReader {
   const TraceRecords& records_;
   StringTable& strings_;
   SiteTable& sites_;
+  const FileHeader& header_;
   EndState end_;
   Damage& damage_;
   size_t room_bytes_;  // what op calls may still take in memory: a small file must not become a

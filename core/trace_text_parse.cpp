@@ -241,6 +241,8 @@ void parse_value_of_key(TextCursor& cursor, const std::string& key, ParsedCall& 
     parsed.has_site_inner = true;
   } else if (key == "in") {
     parse_module(cursor, call.site);
+  } else if (key == "entered") {
+    parse_place(cursor, call.autocast.entered);
   } else if (key == "phase") {
     call.site.phase = named(cursor, Phase::kData, phase_name, "a phase (forward, backward, load)");
   } else if (key == "step") {

@@ -122,7 +122,8 @@ void print_outcome(const OpCall& call, std::string& out) {
 }
 
 void print_autocast(const AutocastState& autocast, std::string& out) {
-  if (autocast == AutocastState{}) return;
+  if (autocast.entered != SourceLine{}) print_line("entered", autocast.entered, out);
+  if (autocast.enabled.empty() && !autocast.is_wrapper && !autocast.is_inner) return;
   out += " autocast ";
   if (autocast.enabled.empty()) out += "off";
   for (size_t i = 0; i < autocast.enabled.size(); ++i) {

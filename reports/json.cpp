@@ -5,6 +5,7 @@
 #include <ostream>
 #include <set>
 
+#include "core/autocast_record.h"
 #include "reports/formats.h"
 #include "reports/summary.h"
 #include "reports/words.h"
@@ -250,6 +251,46 @@ Json rules_json(const Report& report) {
   return rules;
 }
 
+Json autocast_call_json(const Report& report, const AutocastRecord& record) {
+  const OpCall& call = *report.run.call(record.call);
+  Json region = {{"device", record.device},
+                 {"dtype", record.region_dtype ? Json(dtype_name(*record.region_dtype)) : Json()},
+                 {"entered", line_json(report, record.entered)}};
+  return {{"op", call.op},
+          {"location", location_json(report, call.site, call.first_step)},
+          {"process", call.process},
+          {"count", call.count},
+          {"decision", decision_name(record.decision)},
+          {"region", std::move(region)},
+          {"casts", record.casts ? Json(*record.casts) : Json()},
+          {"cache_hits", record.cache_hits ? Json(*record.cache_hits) : Json()},
+          {"why", text_or_null(record.why)}};
+}
+
+Json autocast_cast_json(const Report& report, const AutocastCast& cast) {
+  return {{"location", line_json(report, cast.site.line)},
+          {"inner", has_inner(cast.site) ? line_json(report, cast.site.inner) : Json()},
+          {"from", dtype_name(cast.from)},
+          {"to", dtype_name(cast.to)},
+          {"count", cast.count},
+          {"per_step", number_json(cast.per_step)},
+          {"bytes_per_step", number_json(cast.bytes_per_step)},
+          {"weights_per_step", number_json(cast.weights_per_step)},
+          {"weights", cast.weights},
+          {"repeats_every_step", cast.repeats},
+          {"uncached", cast.uncached}};
+}
+
+Json autocast_json(const Report& report) {
+  const AutocastSummary summary = summarize_autocast(report.run);
+  Json json = {{"casts", Json::array()}, {"calls", Json::array()}};
+  for (const AutocastCast& cast : summary.casts) json["casts"].push_back(autocast_cast_json(report, cast));
+  for (const AutocastRecord& record : summary.calls) {
+    json["calls"].push_back(autocast_call_json(report, record));
+  }
+  return json;
+}
+
 Json summary_json(const Summary& summary) {
   return {{"op_calls", summary.op_calls},   {"signatures", summary.signatures},
           {"steps", summary.steps},         {"steps_traced", summary.steps_traced},
@@ -267,6 +308,7 @@ Json report_json(const Report& report) {
   for (const Finding& finding : report.findings) {
     json["findings"].push_back(finding_json(report, finding));
   }
+  json["autocast"] = autocast_json(report);
   json["rules"] = rules_json(report);
   json["processes"] = processes_json(report);
   json["left_out"] = report.left_out;

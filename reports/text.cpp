@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "reports/autocast_table.h"
 #include "reports/causes.h"
 #include "reports/formats.h"
 #include "reports/printable.h"
@@ -113,6 +114,7 @@ void write_text(const Report& report, std::ostream& out) {
   const Full full = full_findings(report, entries);
   write_paragraph(full.lines, out);
   write_paragraph(brief_lines(report, entries, full.shown), out);
+  write_paragraph(autocast_table(report), out);
   write_caveats(report, out);
   write_summary(report, out);
 }

@@ -124,6 +124,7 @@ class RandomRun {
     for (size_t i = below(3); i > 0; --i) state.enabled.push_back({text(), dtype()});
     state.is_wrapper = coin();
     state.is_inner = coin();
+    if (coin()) state.entered = line();
     return state;
   }
 

@@ -243,7 +243,7 @@ TEST_CASE("what cannot be read at all is told with the way out") {
         "such a machine");
   bytes = whole;
   put<uint32_t>(bytes, offsetof(FileHeader, version), 3);
-  CHECK(error_of(bytes) == "x.dtrace: version 3, this build reads 1; record it again");
+  CHECK(error_of(bytes) == "x.dtrace: version 3, this build reads 2; record it again");
 }
 
 TEST_CASE("a trace cut at any byte gives what is left, and says so") {

@@ -380,7 +380,8 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   description.site = frame.site;
   description.parent = parent && parent->signature ? parent->signature->id : 0;
   description.phase = frame.phase;
-  description.autocast = autocast.on | (inner ? trace::kAutocastInner : 0);
+  description.autocast = static_cast<uint8_t>(autocast.on | (inner ? trace::kAutocastInner : 0) |
+                                              autocast.region << trace::kAutocastSiteShift);
   description.autocast_cpu = autocast.cpu;
   description.autocast_cuda = autocast.cuda;
   description.result_room = frame.op->result_room;
@@ -426,15 +427,15 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {
   finish_results(record, count);
 }
 
-void describe_refusal(ThreadState*, const python::Refusal& refusal) {
+void describe_refusal(ThreadState* state, const python::Refusal& refusal) {
   Description description;
   description.operands = describe_locals(refusal.tensors);
   description.op = intern("python::" + refusal.function);
   description.site = write_site(refusal.site);
   const bool in_forward = site_in_module(description.site) || !tracer.trained.load();
   description.phase = static_cast<uint8_t>(in_forward ? Phase::kForward : Phase::kOptimizer);
-  const AutocastBits autocast = autocast_bits();
-  description.autocast = autocast.on;
+  const AutocastBits autocast = autocast_bits(state);
+  description.autocast = static_cast<uint8_t>(autocast.on | autocast.region << trace::kAutocastSiteShift);
   description.autocast_cpu = autocast.cpu;
   description.autocast_cuda = autocast.cuda;
   trace::SignatureRecord* record = nullptr;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "tracer/hook/autocast_regions.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
@@ -15,13 +16,15 @@ struct AutocastBits {
   uint8_t on = 0;  // trace::kAutocast…
   uint8_t cpu = static_cast<uint8_t>(Dtype::kUndefined);
   uint8_t cuda = static_cast<uint8_t>(Dtype::kUndefined);
+  uint8_t region = 0;  // autocast_regions.h
 
   bool any() const { return on != 0; }
-  uint64_t word() const { return on ? uint64_t{on} << 12 | uint64_t{cpu} << 6 | cuda : 0; }
+  uint64_t word() const { return uint64_t{region} << 16 | (on ? uint64_t{on} << 12 | uint64_t{cpu} << 6 | cuda : 0); }
 };
 
-inline AutocastBits autocast_bits() {
+inline AutocastBits autocast_bits(const ThreadState* state) {
   AutocastBits bits;
+  bits.region = autocast_region(state);
   const auto excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
   if (!excluded.has(c10::DispatchKey::AutocastCPU)) {
     bits.on |= trace::kAutocastCpu;

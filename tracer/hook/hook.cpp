@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "tracer/hook/autocast_regions.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/op_table.h"
@@ -41,6 +42,7 @@ void forget_parents_file() {
   forget_sites();
   forget_messages();
   forget_facts();
+  forget_autocast_regions();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     state->sequences = nullptr;
     state->expectations = nullptr;
@@ -155,6 +157,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(cons
   }
   *stage1->on_throw = on_throw;
   *stage1->on_observer = make_room_for_observer;
+  *stage1->on_autocast = on_autocast;
   *stage1->on_fork_child = on_fork_child;
   *stage1->on_exec = on_exec;
   *stage1->on_exit = on_exit;

@@ -143,9 +143,9 @@ inline bool is_engine(const at::RecordFunction& fn) {
 }
 
 // matmul under autocast: the inner matmul is dropped, for what it calls says the same.
-inline void note_inner_call(const Frame& outer) {
+inline void note_inner_call(const ThreadState* state, const Frame& outer) {
   if (!outer.autocast_on || !outer.signature || outer.signature->autocast & trace::kAutocastWrapper) return;
-  if (!autocast_bits().any()) outer.signature->autocast |= trace::kAutocastWrapper;
+  if (!autocast_bits(state).any()) outer.signature->autocast |= trace::kAutocastWrapper;
 }
 
 inline void note_call_of(trace::SignatureRecord* caller) {
@@ -162,7 +162,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   drop_stale_frames(state, &fn);
   Frame* parent = state->innermost();
   if (!op || is_dropped(*op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
-    if (op && parent && parent->op == op) note_inner_call(*parent);
+    if (op && parent && parent->op == op) note_inner_call(state, *parent);
     skip_outputs(fn);
     return;
   }
@@ -177,7 +177,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   frame.first_storage = first_storage(*op, inputs);
   Expected& expected = state->expectations->after_last();
   place(state, parent, frame, fn, inputs, &expected);
-  const AutocastBits autocast = autocast_bits();
+  const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
   const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op && parent->op->name == op->name;
 

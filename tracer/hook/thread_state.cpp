@@ -28,6 +28,7 @@ ThreadState* reuse_or_make() {
     state->busy = state->has_message = false;
     state->optimizer_depth = state->data_depth = 0;
     state->muted_by = nullptr;
+    state->region_depth = 0;
     state->site_after_node = 0;
     return state;
   }

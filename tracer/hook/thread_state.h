@@ -49,6 +49,9 @@ struct ThreadState {
   int depth = 0;
   uint32_t throws = 0;    // C++ exceptions thrown by this thread so far
   uint32_t events = 0;    // not yet added to the file's counter
+  static constexpr uint32_t kMaxRegions = 16;  // deeper ones take the place of the outermost
+  uint32_t region_depth = 0;  // autocast regions that are open
+  uint8_t regions[kMaxRegions] = {};
   int optimizer_depth = 0;
   int data_depth = 0;
   const void* muted_by = nullptr;  // the record of an op inside of which nothing is listened to

@@ -43,6 +43,7 @@ static void** get_thread_slot(void) { return &thread_slot; }
 
 static void (*on_throw)(void*, void*);
 static void (*on_observer)(void);
+static void (*on_autocast)(int);
 static void (*on_fork_child)(void);
 static void (*on_exec)(int);
 static void (*at_end)(void);
@@ -53,7 +54,7 @@ static char libtorch_path[PATH_MAX];
 static int is_asked, was_observed;
 static DtypecheckStage1 stage1 = {DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
                                   &dtypecheck_step_callbacks, &is_asked, &was_observed,
-                                  &on_throw, &on_observer, &on_fork_child, &on_exec, &at_end, complain};
+                                  &on_throw, &on_observer, &on_autocast, &on_fork_child, &on_exec, &at_end, complain};
 
 static pid_t traced_pid; /* the process that stage 2 runs in: a vfork child shares our memory, not our pid */
 static int in_traced_process(void) { return traced_pid != 0 && getpid() == traced_pid; }
@@ -318,6 +319,31 @@ __attribute__((visibility("hidden"))) void dtypecheck_before_observer(void) {
   was_observed = 1;
   if (on_observer && in_traced_process()) on_observer();
 }
+
+/* ---- autocast regions ---------------------------------------------------------------------------------------------- */
+
+__attribute__((visibility("hidden"))) void* dtypecheck_real_enter_autocast;
+__attribute__((visibility("hidden"))) void* dtypecheck_real_leave_autocast;
+
+static void find_autocast(void) {
+  char path[PATH_MAX];
+  if (dtypecheck_real_leave_autocast || !find_object("libtorch_cpu.so", path, NULL)) return;
+  void* libtorch = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  if (!libtorch) return;
+  dtypecheck_real_enter_autocast = dlsym(libtorch, "_ZN2at8autocast17increment_nestingEv");
+  dtypecheck_real_leave_autocast = dlsym(libtorch, "_ZN2at8autocast17decrement_nestingEv");
+}
+
+static void tell_autocast(int entered) {
+  const int saved_errno = errno;
+  find_autocast();
+  if (on_autocast && in_traced_process()) on_autocast(entered);
+  errno = saved_errno;
+}
+
+/* From the wrappers in trampoline.S. */
+__attribute__((visibility("hidden"))) void dtypecheck_before_autocast(void) { tell_autocast(1); }
+__attribute__((visibility("hidden"))) void dtypecheck_after_autocast(void) { tell_autocast(0); }
 
 /* ---- what a throwing op says --------------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define DTYPECHECK_STAGE1_ABI 2
+#define DTYPECHECK_STAGE1_ABI 3
 
 /* Given to stage 2; lives as long as the process. */
 typedef struct DtypecheckStage1 {
@@ -25,6 +25,7 @@ typedef struct DtypecheckStage1 {
   /* Stage 2 sets these; each may be null. */
   void (**on_throw)(void* object, void* type_info);  /* in the throwing thread, before unwinding starts */
   void (**on_observer)(void);                        /* before anyone adds a RecordFunction callback */
+  void (**on_autocast)(int entered);                 /* before an autocast region begins (1) or ends (0) */
   void (**on_fork_child)(void);                      /* in the child, in its only thread */
   void (**on_exec)(int failed);                      /* 0: before an exec*(); 1: it returned, the process goes on */
   void (**on_exit)(void);                            /* at exit() and _exit(), after the program's own handlers */

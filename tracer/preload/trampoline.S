@@ -95,6 +95,22 @@ _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE:
     .cfi_endproc
     .size _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
 
+    .globl _ZN2at8autocast17increment_nestingEv
+    .type _ZN2at8autocast17increment_nestingEv, @function
+_ZN2at8autocast17increment_nestingEv:
+    SAVE_AND_CALL dtypecheck_before_autocast
+    jmp *dtypecheck_real_enter_autocast(%rip)
+    .cfi_endproc
+    .size _ZN2at8autocast17increment_nestingEv, . - _ZN2at8autocast17increment_nestingEv
+
+    .globl _ZN2at8autocast17decrement_nestingEv
+    .type _ZN2at8autocast17decrement_nestingEv, @function
+_ZN2at8autocast17decrement_nestingEv:
+    SAVE_AND_CALL dtypecheck_after_autocast
+    jmp *dtypecheck_real_leave_autocast(%rip)
+    .cfi_endproc
+    .size _ZN2at8autocast17decrement_nestingEv, . - _ZN2at8autocast17decrement_nestingEv
+
 #elif defined(__aarch64__)
 
     .macro SAVE_AND_CALL function
@@ -167,6 +183,22 @@ _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE:
     JUMP_THROUGH dtypecheck_real_add_thread_local
     .cfi_endproc
     .size _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
+
+    .globl _ZN2at8autocast17increment_nestingEv
+    .type _ZN2at8autocast17increment_nestingEv, @function
+_ZN2at8autocast17increment_nestingEv:
+    SAVE_AND_CALL dtypecheck_before_autocast
+    JUMP_THROUGH dtypecheck_real_enter_autocast
+    .cfi_endproc
+    .size _ZN2at8autocast17increment_nestingEv, . - _ZN2at8autocast17increment_nestingEv
+
+    .globl _ZN2at8autocast17decrement_nestingEv
+    .type _ZN2at8autocast17decrement_nestingEv, @function
+_ZN2at8autocast17decrement_nestingEv:
+    SAVE_AND_CALL dtypecheck_after_autocast
+    JUMP_THROUGH dtypecheck_real_leave_autocast
+    .cfi_endproc
+    .size _ZN2at8autocast17decrement_nestingEv, . - _ZN2at8autocast17decrement_nestingEv
 
 #else
 #error "the tracer's trampoline is written for x86-64 and AArch64"

@@ -1,0 +1,215 @@
+#include "core/autocast_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace dtypecheck {
+namespace {
+
+// LibTorch 2.11, aten/src/ATen/autocast_mode.h: AT_FORALL_PROMOTE and the CPU's list. Only these choose by their operands.
+bool promotes(const OpCall& call) {
+  static const std::set<std::string> ops = {"addcdiv",      "addcmul", "atan2",        "bilinear",  "cross",
+                                            "dot",          "vdot",    "grid_sampler", "index_put", "tensordot",
+                                            "scatter_add",  "stack",   "cat",          "index_copy"};
+  return ops.contains(call.short_op());
+}
+
+constexpr DtypeSet kCastable = kLowPrecision | Dtype::kFloat;  // autocast leaves Double alone
+
+bool takes_part(const Operand& operand) {
+  return operand.kind != TensorKind::kUndefined && operand.dtypes.within(kCastable) && operand.role != Role::kOut;
+}
+
+DtypeSet castable_dtypes(const OpCall& call) {
+  DtypeSet dtypes;
+  for (const Operand& operand : call.operands) {
+    if (takes_part(operand)) dtypes |= operand.dtypes;
+  }
+  return dtypes;
+}
+
+std::string device_of(const OpCall& call) {
+  for (const Operand& operand : call.operands) {
+    if (takes_part(operand)) return operand.device.type;
+  }
+  return {};
+}
+
+bool is_cast(const OpCall& call) { return call.op == "aten::_to_copy" && call.operands.size() == 1; }
+
+// Steps in which a call may have been counted.
+double steps_of(const Run& run, const OpCall& call) {
+  const uint64_t span = uint64_t{call.last_step} - call.first_step + 1;
+  const uint64_t traced = run.process_of(call).steps_traced;
+  return static_cast<double>(traced > 0 ? std::min(span, traced) : span);
+}
+
+double bytes_of(const Operand& tensor) {
+  const auto dtype = tensor.dtypes.single();
+  if (!dtype || !tensor.has_shape) return 0;
+  double bytes = dtype_size_bytes(*dtype);
+  for (const int64_t size : tensor.shape) bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+class Summarizer {
+ public:
+  explicit Summarizer(const Run& run) : run_(run), children_(run.calls.size() + 1) {
+    for (const OpCall& call : run.calls) {
+      if (run.call(call.parent)) children_[call.parent].push_back(call.id);
+      if (!call.autocast.is_wrapper) continue;
+      const std::string device = device_of(call);
+      if (decide(call) == AutocastDecision::kLowerPrecision) lowered_.insert({call.process, device, call.op});
+    }
+  }
+
+  AutocastSummary summarize() {
+    AutocastSummary summary;
+    for (const OpCall& call : run_.calls) {
+      if (call.site.phase == Phase::kBackward || call.site.phase == Phase::kOptimizer) continue;
+      if (auto record = call.autocast.is_wrapper ? handled(call) : untouched(call)) {
+        summary.calls.push_back(std::move(*record));
+      }
+    }
+    for (auto& [place, cast] : casts_) summary.casts.push_back(std::move(cast));
+    std::stable_sort(summary.casts.begin(), summary.casts.end(), [](const AutocastCast& a, const AutocastCast& b) {
+      return a.bytes_per_step > b.bytes_per_step;
+    });
+    return summary;
+  }
+
+ private:
+  using Place = std::tuple<uint32_t, std::string, int, std::string, int, Dtype, Dtype>;
+
+  // The call that autocast made with what it had cast. A wrapper op (matmul) is not seen again itself, but what it calls is.
+  const OpCall* inner_of(const OpCall& call) const {
+    const OpCall* other = nullptr;
+    for (const OpCallId id : children_[call.id]) {
+      const OpCall* child = run_.call(id);
+      if (child->autocast.is_inner && child->op == call.op) return child;
+      if (!other && !is_cast(*child) && !castable_dtypes(*child).empty()) other = child;
+    }
+    return other;
+  }
+
+  AutocastDecision decide(const OpCall& call) const {
+    const AutocastState::Region* region = call.autocast.region_for(device_of(call));
+    const OpCall* inner = inner_of(call);
+    DtypeSet ran = inner ? castable_dtypes(*inner) : DtypeSet();
+    if (ran.empty() && call.result_dtype()) ran = DtypeSet(*call.result_dtype());
+    if (promotes(call)) return AutocastDecision::kPromote;
+    if (region && ran == DtypeSet(region->dtype)) return AutocastDecision::kLowerPrecision;
+    return ran == DtypeSet(Dtype::kFloat) ? AutocastDecision::kFloat : AutocastDecision::kPromote;
+  }
+
+  AutocastRecord begin(const OpCall& call, const std::string& device) const {
+    AutocastRecord record;
+    record.call = call.id;
+    record.device = device;
+    record.entered = call.autocast.entered;
+    if (const AutocastState::Region* region = call.autocast.region_for(device)) record.region_dtype = region->dtype;
+    return record;
+  }
+
+  std::optional<AutocastRecord> handled(const OpCall& call) {
+    const std::string device = device_of(call);
+    if (device.empty()) return std::nullopt;
+    AutocastRecord record = begin(call, device);
+    record.decision = decide(call);
+    uint64_t casts = 0;
+    for (const OpCallId id : children_[call.id]) {
+      const OpCall& child = *run_.call(id);
+      if (!is_cast(child)) continue;
+      casts += child.count;
+      add_cast(child);
+    }
+    const OpCall* inner = inner_of(call);
+    if (!inner) return record;
+    record.casts = casts;
+    if (inner->op != call.op) return record;
+    uint64_t needed = 0;
+    for (const Operand& operand : call.operands) {
+      const Operand* after = inner->operand(operand.name);
+      if (after && takes_part(operand) && after->dtypes != operand.dtypes) needed += call.count;
+    }
+    record.cache_hits = needed > casts ? needed - casts : 0;
+    return record;
+  }
+
+  void add_cast(const OpCall& call) {
+    const Operand& source = call.operands.front();
+    const auto from = source.dtypes.single(), to = call.result_dtype();
+    if (!from || !to) return;
+    const Site& site = call.site;
+    AutocastCast& cast = casts_[Place(call.process, site.line.file, site.line.line, site.inner.file, site.inner.line, *from, *to)];
+    cast.site = site;
+    cast.from = *from;
+    cast.to = *to;
+    cast.count += call.count;
+    const double per_step = static_cast<double>(call.count) / steps_of(run_, call);
+    cast.per_step += per_step;
+    if (!call.results.empty()) cast.bytes_per_step += per_step * bytes_of(call.results.front());
+    const bool is_weight = !source.parameter.empty() || source.is_leaf;
+    if (!is_weight) return;
+    cast.weights_per_step += per_step;
+    if (!source.parameter.empty()) cast.weights.push_back(source.parameter);
+    cast.repeats = cast.repeats || (call.count > 1 && call.last_step > call.first_step);
+    cast.uncached = cast.uncached || (!source.requires_grad && call.count > 1);
+  }
+
+  bool is_inside_handled(const OpCall& call) const {
+    size_t links = 0;
+    for (const OpCall* up = &call; up && links < 64; up = run_.call(up->parent), ++links) {
+      if (up->autocast.is_inner || (up != &call && up->autocast.is_wrapper)) return true;
+    }
+    return false;
+  }
+
+  std::optional<AutocastRecord> untouched(const OpCall& call) const {
+    const DtypeSet dtypes = castable_dtypes(call);
+    if (dtypes.empty() || is_cast(call) || is_inside_handled(call)) return std::nullopt;
+    const std::string device = device_of(call);
+    AutocastRecord record = begin(call, device);
+    if (record.region_dtype) {
+      record.why = call.op.starts_with("aten::")
+                       ? fmt::format("autocast for {} has no rule for {}", device, call.op)
+                       : fmt::format("{} is no op of LibTorch, so autocast has no rule for it", call.op);
+      return record;
+    }
+    // Only ops that autocast does handle elsewhere in this run are missed outside of its regions.
+    if (!lowered_.contains({call.process, device, call.op})) return std::nullopt;
+    if (!call.autocast.enabled.empty()) {
+      record.why = fmt::format("the region is for {}, the operands are on {}", call.autocast.enabled.front().device, device);
+    } else if (call.autocast.entered.known()) {
+      record.why = "the innermost region switches autocast off";
+    } else {
+      record.why = "no region was open in this thread";
+    }
+    return record;
+  }
+
+  const Run& run_;
+  std::vector<std::vector<OpCallId>> children_;
+  std::set<std::tuple<uint32_t, std::string, std::string>> lowered_;  // process, device, op
+  std::map<Place, AutocastCast> casts_;
+};
+
+}  // namespace
+
+const char* decision_name(AutocastDecision decision) {
+  switch (decision) {
+    case AutocastDecision::kLowerPrecision: return "lower precision";
+    case AutocastDecision::kFloat: return "float32";
+    case AutocastDecision::kPromote: return "promote";
+    case AutocastDecision::kUntouched: return "untouched";
+  }
+  return "untouched";
+}
+
+AutocastSummary summarize_autocast(const Run& run) { return Summarizer(run).summarize(); }
+
+}  // namespace dtypecheck
