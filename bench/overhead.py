@@ -9,6 +9,7 @@ bench/README.md says what each figure means. The machine should do nothing else 
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -50,24 +51,41 @@ def load() -> str:
     return "{:.1f} {:.1f} {:.1f}".format(*os.getloadavg())
 
 
-def measure(args: argparse.Namespace, tools: Tools, folder: Path) -> dict:
+@contextlib.contextmanager
+def kept_going(failed: list[str], part: str):
+    """A part that fails costs its own figures, not the half hour before it."""
+    try:
+        yield
+    except SystemExit as error:
+        failed.append(part)
+        say(f"{part}: {error}")
+
+
+def measure(args: argparse.Namespace, tools: Tools, folder: Path, failed: list[str]) -> dict:
     machine = {"cpu": cpu_model(), "cores": os.cpu_count(), "kernel": platform.release(), "nice": os.nice(0)}
     results = {"date": time.strftime("%Y-%m-%d"), "machine": machine | {"load_before": load()}, "workloads": {}}
     for name in args.workloads:
-        plan = QUICK | {k: v for k, v in PLANS[name].items() if k == "peer"} if args.quick else PLANS[name]
-        traced, peers = [], []
-        for process in range(args.processes):
-            say(f"{name}, process {process + 1} of {args.processes}; load {load()}")
-            traced.append(worker(tools, folder, "traced", name, plan))
-            peers.append(worker(tools, folder, "peers", name, plan))
-        results["machine"] |= peers[0]["versions"]
-        results["workloads"][name] = figures.of_workload([p["results"] for p in traced], [p["results"] for p in peers])
+        with kept_going(failed, name):
+            measure_workload(args, tools, folder, name, results)
     if "steady" in args.parts:
-        results["steady"] = measure_steady(args, tools, folder)
+        with kept_going(failed, "--steady"):
+            results["steady"] = measure_steady(args, tools, folder)
     if "runs" in args.parts:
-        measure_runs(args, tools, folder, results)
+        with kept_going(failed, "whole runs"):
+            measure_runs(args, tools, folder, results)
     results["machine"]["load_after"] = load()
     return results
+
+
+def measure_workload(args: argparse.Namespace, tools: Tools, folder: Path, name: str, results: dict) -> None:
+    plan = QUICK | {k: v for k, v in PLANS[name].items() if k == "peer"} if args.quick else PLANS[name]
+    traced, peers = [], []
+    for process in range(args.processes):
+        say(f"{name}, process {process + 1} of {args.processes}; load {load()}")
+        traced.append(worker(tools, folder, "traced", name, plan))
+        peers.append(worker(tools, folder, "peers", name, plan))
+    results["machine"] |= peers[0]["versions"]
+    results["workloads"][name] = figures.of_workload([p["results"] for p in traced], [p["results"] for p in peers])
 
 
 def measure_steady(args: argparse.Namespace, tools: Tools, folder: Path) -> dict:
@@ -110,10 +128,13 @@ def main() -> None:
     if args.quick:
         args.processes = 1
     with tempfile.TemporaryDirectory(prefix="dtypecheck-bench-") as folder:
-        results = measure(args, Tools(args.dtypecheck, args.python), Path(folder))
+        failed: list[str] = []
+        results = measure(args, Tools(args.dtypecheck, args.python), Path(folder), failed)
     tables.print_results(results)
     if args.json:
         args.json.write_text(json.dumps(results, indent=1) + "\n")
+    if failed:
+        raise SystemExit(f"not measured: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

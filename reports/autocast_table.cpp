@@ -33,18 +33,36 @@ std::string number_text(double number) {
                                                            : fmt::format("{:.0f}", number);
 }
 
-std::string place_text(const Report& report, const AutocastCast& cast) {
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// The innermost line tells the layers of a model apart; the user's own line is then one word.
+std::string place_text(const Report& report, const AutocastCast& cast, size_t columns) {
   const std::string line = place(report, cast.site.line);
   if (!has_inner(cast.site)) return line.empty() ? "unknown place" : line;
-  return fmt::format("{} in {}", line, place(report, cast.site.inner));
+  const std::string inner = place(report, cast.site.inner);
+  const std::string both = fmt::format("{} from {}", inner, last_part(line));
+  return display_width(both) <= columns ? both : inner;
 }
 
-std::string weights_text(const AutocastCast& cast) {
-  if (cast.weights_per_step == 0) return {};
-  const char* again = cast.uncached  ? ", in each use: they require no gradient"
-                      : cast.repeats ? ", again every step"
-                                     : "";
-  return fmt::format("; {} of weights{}", number_text(cast.weights_per_step), again);
+std::string casts_text(double casts, double weights) {
+  if (weights == 0) return number_text(casts);
+  return fmt::format("{} ({} of weights)", number_text(casts), number_text(weights));
+}
+
+// Named, as what to change is in the program: what a step casts again, and what each use does.
+std::vector<std::string> weights_lines(const std::vector<AutocastCast>& casts, size_t columns) {
+  double again = 0;
+  std::vector<std::string> uncached;
+  for (const AutocastCast& cast : casts) {
+    if (cast.repeats && !cast.uncached) again += cast.weights_per_step;
+    if (cast.uncached) uncached.insert(uncached.end(), cast.weights.begin(), cast.weights.end());
+  }
+  std::vector<std::string> lines;
+  if (again > 0) lines.push_back(fmt::format("  {} casts of weights are repeated every step", number_text(again)));
+  if (!uncached.empty()) {
+    lines.push_back(cut(fmt::format("  cast in each use, for they require no gradient: {}", joined(uncached, ", ")), columns));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -59,18 +77,19 @@ std::vector<std::string> autocast_table(const Report& report) {
   }
   std::vector<std::string> lines = {
       fmt::format("autocast: {} casts a step, {}", number_text(count), bytes_text(bytes))};
+  const size_t columns = text_columns(report);
   const size_t shown = report.all ? casts.size() : std::min(casts.size(), kPlaces);
   for (size_t i = 0; i < shown; ++i) {
     const AutocastCast& cast = casts[i];
     const std::string dtypes = fmt::format("{} to {}", dtype_name(cast.from), dtype_name(cast.to));
-    lines.push_back(cut(fmt::format("  {:>5}  {:>9}  {:<17}  {}{}", number_text(cast.per_step),
-                                    bytes_text(cast.bytes_per_step), dtypes, place_text(report, cast),
-                                    weights_text(cast)),
-                        text_columns(report)));
+    const std::string cost = fmt::format("  {:<20}  {:>9}  {:<17}  ", casts_text(cast.per_step, cast.weights_per_step),
+                                         bytes_text(cast.bytes_per_step), dtypes);
+    lines.push_back(cut(cost + place_text(report, cast, columns - std::min(columns, cost.size())), columns));
   }
   if (shown < casts.size()) {
     lines.push_back(fmt::format("  … and {} (--all shows them)", counted(casts.size() - shown, "more place")));
   }
+  for (std::string& line : weights_lines(casts, columns)) lines.push_back(std::move(line));
   return lines;
 }
 
