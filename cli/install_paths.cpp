@@ -47,6 +47,15 @@ std::vector<PrebuiltHook> prebuilt_hooks() {
   return hooks;
 }
 
+std::string probe_script() {
+  const fs::path installed = prefix() / "share/dtypecheck/probe/measure.py";
+  const fs::path source = fs::path(DTYPECHECK_SOURCE_DIR) / "probe/measure.py";
+  for (const fs::path& path : {installed, source}) {
+    if (fs::exists(path)) return path.string();
+  }
+  throw InputError(fmt::format("{}: is not there; install dtypecheck again", installed.string()));
+}
+
 static std::optional<HookSources> sources_in(const fs::path& root) {
   std::ifstream list(root / kSourceList);
   HookSources sources{.root = root.string(), .files = {}};

@@ -26,6 +26,10 @@ struct PrebuiltHook {
 };
 std::vector<PrebuiltHook> prebuilt_hooks();
 
+// The Python program that measures contracts: probe/measure.py. Throws InputError when it is not
+// there.
+std::string probe_script();
+
 // Stage 2's sources: their root, and the files of tracer/hook/sources.txt relative to it. Nothing
 // when they are not installed.
 struct HookSources {

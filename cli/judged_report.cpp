@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
+#include "core/error.h"
 #include "reports/source_lines.h"
 #include "rules/rule.h"
+#include "rules/target.h"
 
 namespace fs = std::filesystem;
 
@@ -40,6 +44,16 @@ void add_suppression_options(CLI::App& app, ReportOptions& options) {
   app.add_flag("--all", options.all, "show every finding in full, and accepted ones too");
 }
 
+void add_target_options(CLI::App& app, ReportOptions& options) {
+  app.add_option("--target", options.target,
+                 "also say what would be refused on this device and LibTorch version, such as "
+                 "cuda:2.11 or cpu:1.13")
+      ->type_name("DEVICE:VERSION");
+  app.add_option("--contracts", options.contracts,
+                 "contracts that dtypecheck probe measured, beside those it ships with")
+      ->type_name("FILE");
+}
+
 static std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
   std::set<std::string> found;
   for (const Finding& finding : findings) found.insert(finding.rule);
@@ -58,9 +72,51 @@ static std::string suppression_file(const ReportOptions& options) {
   return use_default ? kDefaultSuppressions : options.suppressions;
 }
 
-void check_suppressions(const ReportOptions& options) {
+static std::string text_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in || fs::is_directory(path))
+    throw InputError(fmt::format("{}: cannot be read; dtypecheck probe writes contracts", path));
+  return text.str();
+}
+
+// The shipped contracts, and after them those of the file that was named.
+static contracts::Contracts contracts_of(const ReportOptions& options) {
+  contracts::Contracts all = contracts::Contracts::shipped();
+  if (!options.contracts.empty()) all.add(text_of_file(options.contracts), options.contracts);
+  return all;
+}
+
+static std::optional<size_t> target_of(const ReportOptions& options,
+                                       const contracts::Contracts& contracts) {
+  if (options.target.empty()) return std::nullopt;
+  return contracts.find_target(contracts::parse_target(options.target));
+}
+
+void check_report_inputs(const ReportOptions& options) {
   const std::string path = suppression_file(options);
   if (!path.empty()) rules::read_suppressions(path);
+  target_of(options, contracts_of(options));
+}
+
+constexpr size_t kMaxUnknownOps = 8;  // named in the remark; the count goes on
+
+// How far the answer about a target reaches.
+static std::string target_remark(const Run& run, const rules::JudgeOptions& judging) {
+  const contracts::Runtime& target = judging.contracts->runtimes()[*judging.target];
+  const rules::TargetVerdicts verdicts =
+      rules::target_verdicts(rules::RunIndex(run), *judging.contracts, *judging.target);
+  std::string text =
+      fmt::format("target {} ({}): {} op call{} known there, {} refused", target.to_string(),
+                  target.measured ? "measured" : "read in LibTorch's source, not measured",
+                  verdicts.known, verdicts.known == 1 ? "" : "s", verdicts.refusals.size());
+  if (verdicts.unknown.empty()) return text;
+  std::vector<std::string> ops(verdicts.unknown.begin(), verdicts.unknown.end());
+  const size_t more = ops.size() - std::min(ops.size(), kMaxUnknownOps);
+  ops.resize(ops.size() - more);
+  text += fmt::format("; not known, and so not judged: {}", fmt::join(ops, ", "));
+  return more == 0 ? text : text + fmt::format(" and {} more", more);
 }
 
 static void drop_accepted(reports::Report& report, const ReportOptions& options) {
@@ -93,14 +149,17 @@ static reports::LineText lines_of(const Run& run, const fs::path& folder) {
 reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options) {
   std::error_code unknown;
   const fs::path folder = fs::current_path(unknown);
+  const contracts::Contracts contracts = contracts_of(options);
+  const rules::JudgeOptions judging{&contracts, target_of(options, contracts)};
   reports::Report report{.run = recorded.run,
-                         .findings = rules::judge(recorded.run),
+                         .findings = rules::judge(recorded.run, judging),
                          .tool_version = tool_version(),
                          .base_folder = folder.string(),
                          .left_out = recorded.left_out,
                          .all = options.all,
                          .line_text = lines_of(recorded.run, folder)};
   drop_accepted(report, options);
+  if (judging.target) report.remarks.push_back(target_remark(recorded.run, judging));
   report.rules = texts_of(report.findings);
   return report;
 }

@@ -17,8 +17,10 @@ struct ReportOptions {
   std::string output;   // empty: stdout
   std::string fail_on;  // a severity, "never", or empty when not given
   std::string
-      suppressions;  // empty: .dtypecheck-suppressions of the current folder, when it is there
-  bool all = false;  // suppressed findings too
+      suppressions;       // empty: .dtypecheck-suppressions of the current folder, when it is there
+  bool all = false;       // suppressed findings too
+  std::string target;     // "cuda:2.11"; empty: none
+  std::string contracts;  // a contract file beside the shipped ones; empty: none
 };
 
 // --format, -o and --fail-on; the help texts say what happens without the latter two.
@@ -27,9 +29,12 @@ void add_report_options(CLI::App& app, ReportOptions& options, const std::string
 // --suppress and --all.
 void add_suppression_options(CLI::App& app, ReportOptions& options);
 
-// Throws InputError when the suppression file cannot be used: to be known before a long run, not
-// after it.
-void check_suppressions(const ReportOptions& options);
+// --target and --contracts.
+void add_target_options(CLI::App& app, ReportOptions& options);
+
+// Throws InputError when the suppression file or the contracts cannot be used, or the target is not
+// known: to be known before a long run, not after it.
+void check_report_inputs(const ReportOptions& options);
 
 // Judges the run, drops what a suppression accepts, and says in remarks what was dropped.
 reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options);

@@ -34,6 +34,7 @@ static std::function<int()> set_up(CLI::App& app) {
   add_report_options(app, command->report, "file for the findings; default: standard output",
                      "exit with 1 on findings of this severity or above; default: warning");
   add_suppression_options(app, command->report);
+  add_target_options(app, command->report);
   return [command] { return run(*command); };
 }
 
@@ -44,7 +45,8 @@ extern const Command report_command = {
     .examples =
         "  dtypecheck report\n"
         "  dtypecheck report dtypecheck-runs/* --format html -o report.html\n"
-        "  dtypecheck report run.trace --fail-on error\n",
+        "  dtypecheck report run.trace --fail-on error\n"
+        "  dtypecheck report --target cuda:2.11\n",
     .set_up = set_up,
 };
 

@@ -106,7 +106,7 @@ static void say_what_was_recorded(const RecordedRun& recorded, const RunFolder& 
 
 // A faulty name is told before a run of hours, not after it.
 static void check_report_options(const TraceCommand& command) {
-  check_suppressions(command.report);
+  check_report_inputs(command.report);
   if (!command.report.output.empty()) open_output(command.report.output).finish();
 }
 
@@ -178,6 +178,7 @@ static std::function<int()> set_up(CLI::App& app) {
                      "program's own status");
   app.add_flag("--no-report", command->no_report, "only record; dtypecheck report judges it later");
   add_suppression_options(app, command->report);
+  add_target_options(app, command->report);
   return [command, &app] {
     command->program = program_of(app);
     return run(*command);

@@ -9,6 +9,7 @@ after another; one that dies or hangs costs that task's ops, and a fresh child g
 import argparse
 import collections
 import datetime
+import errno
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -23,18 +24,29 @@ START = time.time()
 def parse_arguments():
     parser = argparse.ArgumentParser(description="measure what the ops of this torch accept")
     parser.add_argument("-o", "--out", required=True)
-    parser.add_argument("--jobs", type=int, default=max(1, min(os.cpu_count() or 1, 4)))
-    parser.add_argument("--op-limit", type=float, default=20.0, help="seconds that one op may take")
+    parser.add_argument("--jobs", type=int, default=max(1, min(os.cpu_count() or 1, 4)), help="child processes")
+    parser.add_argument("--op-limit", type=float, default=60.0, help="seconds that one op may take")
     parser.add_argument("--only", default="", help="tasks with this text in their name")
     return parser.parse_args()
+
+
+def fail(message):
+    sys.stderr.write("dtypecheck: %s\n" % message)
+    sys.exit(2)
 
 
 ARGUMENTS = parse_arguments() if __name__ == "__main__" else None
 try:
     import torch
 except ImportError as error:
-    sys.exit("%s: has no torch that can be imported (%s); give --python the interpreter of an "
-             "environment with torch" % (sys.executable, error))
+    fail("%s: no torch can be imported (%s); give --python the interpreter of an environment with "
+         "torch" % (sys.executable, " ".join(str(error).split())))
+try:
+    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: F401
+except ImportError:
+    fail("%s: torch %s is too old to be measured; 1.13 or later is needed"
+         % (sys.executable, torch.__version__))
+
 import contract_file  # noqa: E402
 import record  # noqa: E402
 import replay  # noqa: E402
@@ -219,32 +231,56 @@ def load_tasks():
     try:
         return tasks.all_tasks()
     except ImportError as error:
-        sys.exit("%s: %s; torch's operator database needs it: %s -m pip install expecttest pyyaml "
-                 "'numpy<2'" % (sys.executable, error, sys.executable))
+        fail("%s: %s; torch's operator database needs it: %s -m pip install expecttest pyyaml "
+             "packaging 'numpy<2'" % (sys.executable, error, sys.executable))
 
 
-def main():
+def open_part(path):
+    """Beside the file: what is not whole does not take its place."""
     try:
-        out = open(ARGUMENTS.out, "w")
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return open(path + ".part", "w")
     except OSError as error:
-        sys.exit("%s: cannot be written: %s" % (ARGUMENTS.out, error.strerror))
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    measurement = Measurement(load_tasks(), ARGUMENTS)
-    measurement.run()
+        fail("%s: cannot be written: %s" % (path, error.strerror))
+
+
+def contracts_of(measurement):
     contracts = contract_file.Contracts()
     contracts.runtimes.append(runtime())
     for (op, operands), modes in measurement.rows.items():
         for mode, outcomes in modes.items():
             contracts.add(op, operands, mode, 0, outcomes)
-    with out:
-        contracts.write(out)
+    return contracts
+
+
+def measure_into(out):
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    measurement = Measurement(load_tasks(), ARGUMENTS)
+    measurement.run()
+    contracts_of(measurement).write(out)
+    out.close()
+    os.replace(out.name, ARGUMENTS.out)
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     for note in measurement.notes:
         sys.stderr.write("left out: %s\n" % note)
     sys.stderr.write("%d ops of torch %s in %d s\n" % (
         len(measurement.rows), torch.__version__, time.time() - START))
+
+
+def main():
+    out = open_part(ARGUMENTS.out)
+    try:
+        measure_into(out)
+    except KeyboardInterrupt:
+        fail("interrupted; nothing was written to %s" % ARGUMENTS.out)
+    except OSError as error:
+        fail("%s: cannot be written: %s" % (ARGUMENTS.out, error.strerror))
+    finally:
+        if os.path.exists(out.name):
+            os.remove(out.name)
 
 
 if __name__ == "__main__":

@@ -145,10 +145,14 @@ def call_of(op, args, kwargs):
     return call if 0 < len(call.operands) <= 8 and not is_scalar_list else None
 
 
+def has_tensor(value):
+    return next(tensors_in(value), None) is not None
+
+
 def letters_of(result):
     """One letter a result; a list of tensors of one dtype is one result."""
     if isinstance(result, tuple):
-        return "".join(letters_of(item) for item in result if item is not None)[:6] or "-"
+        return "".join(letters_of(item) for item in result if has_tensor(item))[:6] or "-"
     letters = [contract_file.LETTERS.get(str(t.dtype).replace("torch.", ""), "x")
                for t in tensors_in(result)]
     return "".join(letters[:1] if len(set(letters)) == 1 else letters[:6]) or "-"

@@ -27,8 +27,13 @@ void report_missing(const OpCall& call, const Process& process, const Operand& i
   if (!finding.why.empty()) return;
   finding.severity = Severity::kError;
   finding.odd_operand = input.name;
+  const std::string version =
+      out.options().contracts->first_accepting("cpu", process.libtorch, call);
   finding.why =
-      "Half norms came to the CPU between LibTorch 2.1 and 2.6; autocast casts no norm there";
+      version.empty()
+          ? "Half norms came late to the CPU"
+          : fmt::format("LibTorch {} is the first that has this norm in Half on the CPU", version);
+  finding.why += "; autocast casts no norm there";
   finding.fix =
       "keep the model in Float or BFloat16 on the CPU: model.to(dtype=torch.float32); with a "
       "GPU at hand, move it there before the first forward pass";
@@ -39,9 +44,11 @@ void report_cost(const OpCall& call, const Operand& input, Findings& out) {
   if (!finding.why.empty()) return;
   finding.severity = Severity::kNote;
   finding.odd_operand = input.name;
-  finding.why =
-      "this LibTorch has a kernel, LibTorch 1.13 refuses the call; and Half is the slowest "
-      "dtype on most CPUs, in the layers around the norm still more than in it";
+  const std::string version = out.options().contracts->first_accepting("cpu", "0", call);
+  finding.why = fmt::format(
+      "this LibTorch has a kernel{}; and Half is the slowest dtype on most CPUs, in the layers "
+      "around the norm still more than in it",
+      version.empty() ? "" : fmt::format(", those before {} refuse the call", version));
   finding.fix = "on the CPU use BFloat16, or Float: model.to(dtype=torch.bfloat16)";
 }
 

@@ -106,7 +106,8 @@ class CausesFirst {
 
 }  // namespace
 
-Findings::Findings(const Run& run) : run_(run), index_(std::make_unique<RunIndex>(run)) {}
+Findings::Findings(const Run& run, const JudgeOptions& options)
+    : run_(run), options_(options), index_(std::make_unique<RunIndex>(run)) {}
 Findings::~Findings() = default;
 
 Finding& Findings::fold(const std::string& key, Finding finding) {

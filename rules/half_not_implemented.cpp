@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "rules/rule.h"
 #include "rules/run_index.h"
@@ -14,43 +13,7 @@
 namespace dtypecheck::rules {
 namespace {
 
-// Kernels that LibTorch 1.13 lacks on the CPU and 2.6 was measured to have, by a part of their
-// name.
-constexpr std::array<std::string_view, 30> kThereIn2_6 = {"addmm_impl_cpu_",
-                                                          "bmm",
-                                                          "addmv_impl_cpu",
-                                                          "dot",
-                                                          "slow_conv2d_cpu",
-                                                          "compute_columns3d",
-                                                          "slow_conv_transpose2d_out_cpu",
-                                                          "clamp_min_cpu",
-                                                          "clamp_scalar_cpu",
-                                                          "GeluKernelImpl",
-                                                          "silu_cpu",
-                                                          "mish_cpu",
-                                                          "sigmoid_cpu",
-                                                          "tanh_vml_cpu",
-                                                          "elu_cpu",
-                                                          "leaky_relu_cpu",
-                                                          "hardswish_cpu",
-                                                          "softplus_cpu",
-                                                          "log_sigmoid_cpu",
-                                                          "glu_cpu",
-                                                          "prelu_cpu",
-                                                          "softmax",
-                                                          "nll_loss_out_frame",
-                                                          "bernoulli_scalar_cpu_",
-                                                          "compute_indices_weights_",
-                                                          "cumsum_out_cpu",
-                                                          "lerp_kernel_scalar",
-                                                          "addcmul_cpu_out",
-                                                          "addcdiv_cpu_out",
-                                                          "rsqrt_cpu"};
-
-bool is_there_in_2_6(const std::string& kernel) {
-  return std::any_of(kThereIn2_6.begin(), kThereIn2_6.end(),
-                     [&](std::string_view known) { return kernel.starts_with(known); });
-}
+constexpr int kMaxNesting = 64;
 
 std::string device_of(const OpCall& call) {
   for (const Operand& operand : call.operands) {
@@ -63,19 +26,26 @@ bool is_innermost(const RunIndex& index, const OpCall& call) {
   return index.thrower(call) == &call;
 }
 
-std::string fix(const OpCall& call, const Process& process, const MissingKernel& missing) {
-  const std::string device = device_of(call);
-  if (call.op.find("_amp_") != std::string::npos) {
-    return "leave the GradScaler out: BFloat16 has the range of Float, so its gradients need no "
-           "scale";
+// The first LibTorch that takes the call: the inner op may be called in some versions only, the op
+// that the program calls is in all of them.
+std::string first_version_with(const OpCall& call, const Process& process, const Findings& out) {
+  const OpCall* asked = &call;
+  for (int depth = 0; asked != nullptr && depth < kMaxNesting; ++depth) {
+    const std::string version =
+        out.options().contracts->first_accepting(device_of(call), process.libtorch, *asked);
+    if (!version.empty()) return version;
+    asked = out.index().run().call(asked->parent);
   }
-  std::string text = fmt::format("compute this op in Float: x.float(), then back: .to({})",
-                                 torch_dtype(missing.dtype));
-  if (device == "cpu" && missing.dtype == Dtype::kHalf && is_there_in_2_6(missing.kernel) &&
-      is_before(process.libtorch, 2, 6)) {
-    text += "; LibTorch 2.6 has this kernel, and BFloat16 works on the CPU in most versions";
-  }
-  return text;
+  return "";
+}
+
+std::string fix(const OpCall& call, const Process& process, const MissingKernel& missing,
+                const Findings& out) {
+  const std::string text = without_kernel(call, missing.dtype);
+  const std::string version = first_version_with(call, process, out);
+  if (version.empty()) return text;
+  return text + fmt::format("; LibTorch {} is the first that has this kernel on {}", version,
+                            device_of(call));
 }
 
 std::string why(const OpCall& call, const Process& process) {
@@ -106,7 +76,7 @@ void check(const OpCall& call, const Run& run, Findings& out) {
   if (!finding.why.empty()) return;
   if (const Operand* odd = call.first_operand_in(missing->dtype)) finding.odd_operand = odd->name;
   finding.why = why(call, process);
-  finding.fix = fix(call, process, *missing);
+  finding.fix = fix(call, process, *missing, out);
 }
 
 }  // namespace

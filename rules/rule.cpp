@@ -22,8 +22,8 @@ const Rule* find_rule(std::string_view id) {
   return rule == rules.end() ? nullptr : *rule;
 }
 
-std::vector<Finding> judge(const Run& run) {
-  Findings findings(run);
+std::vector<Finding> judge(const Run& run, const JudgeOptions& options) {
+  Findings findings(run, options);
   for (const Rule* rule : all_rules()) {
     findings.rule_ = rule;
     if (rule->check_run != nullptr) rule->check_run(run, findings);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,18 +13,25 @@
 
 #include "core/finding.h"
 #include "core/run.h"
+#include "rules/contracts/contracts.h"
 
 namespace dtypecheck::rules {
 
 struct Rule;
 class RunIndex;  // run_index.h
 
+// What a judgement knows besides the run.
+struct JudgeOptions {
+  const contracts::Contracts* contracts = &contracts::Contracts::shipped();
+  std::optional<size_t> target = std::nullopt;  // --target: number of a runtime of the contracts
+};
+
 // Collects findings; one instance a judgement. It fills in what every finding has from the call it
 // is about (site, step, count, process) and folds equal ones (same rule, line, module class, op and
 // message) into one with the summed count. Ids are given when all is said, in take().
 class Findings {
  public:
-  explicit Findings(const Run& run);
+  Findings(const Run& run, const JudgeOptions& options);
   ~Findings();
 
   // The finding that was added or folded into, to set odd_operand, why, fix or a site of its own
@@ -40,11 +48,12 @@ class Findings {
   void follows_any(const Finding& finding, const char* rule_id);
 
   const RunIndex& index() const { return *index_; }
+  const JudgeOptions& options() const { return options_; }
 
   std::vector<Finding> take();  // causes before consequences, then by severity, step and place
 
  private:
-  friend std::vector<Finding> judge(const Run&);
+  friend std::vector<Finding> judge(const Run&, const JudgeOptions&);
   struct Link {
     size_t finding;
     uint64_t cause;  // key into about_
@@ -53,6 +62,7 @@ class Findings {
   void resolve_links();
 
   const Run& run_;
+  JudgeOptions options_;
   std::unique_ptr<RunIndex> index_;
   const Rule* rule_ = nullptr;  // the one that is running
   std::vector<Finding> findings_;
@@ -86,7 +96,7 @@ const std::vector<const Rule*>& all_rules();  // in the order of rule_list.inc
 const Rule* find_rule(std::string_view id);
 
 // Runs every rule over the run. Calls of a compiler's fake tensors are never judged.
-std::vector<Finding> judge(const Run& run);
+std::vector<Finding> judge(const Run& run, const JudgeOptions& options = {});
 
 // A suppression file: one "RULE [PLACE]  # reason" a line; PLACE is FILE, FILE:LINE or module=GLOB;
 // the reason must be there. Throws InputError with file and line otherwise.

@@ -61,6 +61,14 @@ std::string owner_module(std::string_view parameter) {
   return std::string(parameter.substr(0, dot == parameter.npos ? 0 : dot));
 }
 
+std::string without_kernel(const OpCall& call, Dtype dtype) {
+  if (call.op.find("_amp_") != std::string::npos) {
+    return "leave the GradScaler out: BFloat16 has the range of Float, so its gradients need no "
+           "scale";
+  }
+  return fmt::format("compute this op in Float: x.float(), then back: .to({})", torch_dtype(dtype));
+}
+
 std::string number(double value) { return fmt::format("{}", value); }
 
 }  // namespace dtypecheck::rules

@@ -26,6 +26,10 @@ std::string_view list_name(std::string_view operand_name);
 std::string root_module(std::string_view path);
 std::string owner_module(std::string_view parameter);
 
+// The cure where a kernel is missing for this dtype: to compute in Float; for a GradScaler's ops,
+// to do without it.
+std::string without_kernel(const OpCall& call, Dtype dtype);
+
 // "1e-08", "0.001": as short as it can be read back.
 std::string number(double value);
 

@@ -276,7 +276,7 @@ Target parse_target(std::string_view text) {
                           target.version.find_first_not_of("0123456789.") == std::string::npos;
   if (target.device.empty() || !is_version) {
     throw InputError(
-        fmt::format("--target {}: expected DEVICE:VERSION such as cuda:2.11 or cpu:1.13", text));
+        fmt::format("{}: expected DEVICE:VERSION such as cuda:2.11 or cpu:1.13", text));
   }
   return target;
 }

@@ -2,8 +2,9 @@
 //   rule_cases example RULE     the example in the rule's own file
 //   rule_cases case FILE        a .trace file
 //   rule_cases known-bug FILE   the same, and it must fail: when it passes, it belongs to its rule
-// A finding that nobody expects fails as surely as an expectation that nothing meets, whichever
-// rule it is of. A case that expects nothing must say in its first line why the rules stay silent.
+// A line "# TARGET DEVICE:VERSION" in it judges as --target does. A finding that nobody expects
+// fails as surely as an expectation that nothing meets, whichever rule it is of. A case that
+// expects nothing must say in its first line why the rules stay silent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,8 +48,21 @@ std::string details_missed(const Expectation& expected, const Finding& finding) 
   return finding.why.empty() ? "expected a reason, got none" : "";
 }
 
-int compare(const TraceText& text, const std::string& name) {
-  std::vector<Finding> findings = judge(text.run);
+// A line "# TARGET cuda:2.11" judges the case as --target does.
+JudgeOptions options_in(const std::string& source) {
+  JudgeOptions options;
+  const std::string key = "# TARGET ";
+  const size_t at = source.find(key);
+  if (at == source.npos) return options;
+  const size_t begin = at + key.size();
+  const auto target = contracts::parse_target(
+      std::string_view(source).substr(begin, source.find('\n', begin) - begin));
+  options.target = options.contracts->find_target(target);
+  return options;
+}
+
+int compare(const TraceText& text, const std::string& source, const std::string& name) {
+  std::vector<Finding> findings = judge(text.run, options_in(source));
   int failures = 0;
   const auto fail = [&](int line, const std::string& what) {
     fmt::print("{}:{}: {}\n", name, line, what);
@@ -90,14 +104,14 @@ int run(const std::string& kind, const std::string& subject) {
     if (rule == nullptr) throw InputError(subject + ": expected the id of a rule in rule_list.inc");
     const TraceText text = parse_trace_text(rule->example, subject);
     if (text.expectations.empty()) throw InputError(subject + ": expected an example that fires");
-    return compare(text, subject);
+    return compare(text, rule->example, subject);
   }
   const std::string source = read_file(subject);
   const TraceText text = parse_trace_text(source, subject);
   if (text.expectations.empty() && !source.starts_with("# ")) {
     throw InputError(subject + ": expected a first line that says why the rules are silent here");
   }
-  return compare(text, subject);
+  return compare(text, source, subject);
 }
 
 int run_known_bug(const std::string& subject) {

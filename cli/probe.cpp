@@ -1,0 +1,96 @@
+// dtypecheck probe: measures the op contracts of an installed LibTorch, with the Python that has
+// it.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "cli/child.h"
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/install_paths.h"
+#include "cli/program.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "rules/contracts/contracts.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::cli {
+
+struct ProbeCommand {
+  std::string python = "python3";
+  std::string output;
+  int jobs = 0;
+  double op_limit = 0;
+};
+
+static std::vector<std::string> call_of(const ProbeCommand& command) {
+  std::vector<std::string> call = {command.python, "-B", probe_script(), "-o", command.output};
+  if (command.jobs > 0) call.insert(call.end(), {"--jobs", std::to_string(command.jobs)});
+  if (command.op_limit > 0)
+    call.insert(call.end(), {"--op-limit", fmt::format("{}", command.op_limit)});
+  return call;
+}
+
+// The script has said how much it measured; that this build can use it is seen by reading it.
+static void say_what_was_measured(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  contracts::Contracts measured;
+  measured.add(text.str(), path);
+  const std::string target = measured.runtimes().front().to_string();
+  say(fmt::format("the contracts of {} are in {}; dtypecheck report --contracts {} --target {}",
+                  target, path, path, target));
+}
+
+static int run(const ProbeCommand& command) {
+  const std::string python = find_program(command.python);
+  const ChildEnd end = run_child(python, call_of(command), current_environment());
+  if (end.signal != 0) {
+    throw InputError(fmt::format("{}: was killed by signal {}; nothing was written to {}",
+                                 command.python, end.signal, command.output));
+  }
+  if (end.exit_status == kCouldNotDo) return kCouldNotDo;  // the script has said why
+  if (end.exit_status != 0) {
+    throw InputError(
+        fmt::format("{}: ended with status {} and measured nothing; it has to be Python "
+                    "3.8 or later, with torch 1.13 or later",
+                    command.python, end.exit_status));
+  }
+  say_what_was_measured(command.output);
+  return kClean;
+}
+
+static std::function<int()> set_up(CLI::App& app) {
+  auto command = std::make_shared<ProbeCommand>();
+  app.add_option("--python", command->python,
+                 "interpreter of the environment whose torch is measured; default: python3")
+      ->type_name("EXE");
+  app.add_option("-o,--output", command->output, "file for the contracts")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--jobs", command->jobs, "processes that measure; default: one a core, at most 4")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--op-limit", command->op_limit,
+                 "seconds after which an op is given up and left out; default: 60")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  return [command] { return run(*command); };
+}
+
+extern const Command probe_command = {
+    .name = "probe",
+    .summary = "measure which dtypes the ops of an installed LibTorch accept",
+    .arguments = "[OPTIONS] -o FILE",
+    .examples =
+        "  dtypecheck probe -o mine.contracts\n"
+        "  dtypecheck probe --python other-env/bin/python -o other.contracts\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli

@@ -1,0 +1,87 @@
+// Finds: op calls that this LibTorch accepted and that the one named by --target would refuse on
+// its device, from the contracts.
+// Misses: ops that the contracts do not know, and refusals that depend on more than dtypes.
+#include <fmt/format.h>
+
+#include "rules/mix_reason.h"
+#include "rules/rule.h"
+#include "rules/target.h"
+#include "rules/throws.h"
+#include "rules/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+using contracts::Runtime;
+
+std::string named(const Runtime& runtime) {
+  return fmt::format("{} in LibTorch {}", runtime.device, runtime.version);
+}
+
+std::string basis(const Runtime& runtime) {
+  if (!runtime.measured) return "read in LibTorch's source, not measured";
+  return fmt::format("measured on {}", named(runtime));
+}
+
+std::string fix_of_missing(const OpCall& call, Dtype dtype, const contracts::Contracts& contracts,
+                           const Runtime& target) {
+  const std::string text = "there " + without_kernel(call, dtype);
+  const std::string later = contracts.first_accepting(target.device, target.version, call);
+  if (later.empty()) return text;
+  return text + fmt::format("; or use LibTorch {}, the first with this kernel on {}", later,
+                            target.device);
+}
+
+void explain(const OpCall& call, const contracts::Answer& answer, const Runtime& target,
+             Finding& finding, const Findings& out) {
+  const RunIndex& index = out.index();
+  finding.why = fmt::format("{} raises there: {} ({})", call.op, answer.message, basis(target));
+  const auto missing = missing_kernel(answer.message);
+  if (missing) {
+    if (const Operand* odd = call.first_operand_in(missing->dtype)) finding.odd_operand = odd->name;
+    finding.fix = fix_of_missing(call, missing->dtype, *out.options().contracts, target);
+    return;
+  }
+  const auto mix = find_mix(index, call, /*with_scalars=*/true);
+  if (!mix) return;
+  finding.odd_operand = mix->odd.operand->name;
+  finding.fix = mix_fix(index, call, *mix, dtype_source(index, *mix->odd.operand));
+}
+
+void check_run(const Run& run, Findings& out) {
+  const auto target = out.options().target;
+  if (!target) return;
+  const contracts::Contracts& contracts = *out.options().contracts;
+  const Runtime& runtime = contracts.runtimes()[*target];
+  for (const auto& [id, answer] : target_verdicts(out.index(), contracts, *target).refusals) {
+    const OpCall& call = run.calls[id - 1];
+    Finding& finding = out.add(call, fmt::format("{} of {} is refused on {}{}", call.op,
+                                                 call.floating_dtypes().to_string(), named(runtime),
+                                                 runtime.measured ? "" : " (read, not measured)"));
+    if (finding.why.empty()) explain(call, answer, runtime, finding, out);
+  }
+}
+
+}  // namespace
+
+const Rule fails_on_target = {
+    .doc = {.id = "fails-on-target",
+            .severity = Severity::kWarning,
+            .summary = "an op that ran here is refused on the device and version of --target",
+            .why =
+                "Which dtypes an op accepts differs by device and LibTorch version; the contracts "
+                "of the target say that it refuses these.",
+            .fix = "Give all operands one dtype that the target has a kernel for, or run the op "
+                   "under autocast there."},
+    .check_run = check_run,
+    .example = R"(
+# TARGET cpu:1.13
+process libtorch=2.11.0
+op aten::addmm self=Half[320] mat1=Half[2,320] mat2=Half[320,320] -> Half[2,320] at train.py:40 phase forward
+# EXPECT train.py:40: warning: aten::addmm of Half is refused on cpu in LibTorch 1.13.1 [fails-on-target]
+# BFloat16 runs in both.
+op aten::addmm self=BFloat16[320] mat1=BFloat16[2,320] mat2=BFloat16[320,320] -> BFloat16[2,320] at train.py:41 phase forward
+)",
+};
+
+}  // namespace dtypecheck::rules

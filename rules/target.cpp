@@ -1,0 +1,103 @@
+#include "rules/target.h"
+
+#include <algorithm>
+
+namespace dtypecheck::rules {
+namespace {
+
+using contracts::Answer;
+using contracts::Contracts;
+using contracts::Mode;
+using contracts::Verdict;
+
+constexpr int kMaxNesting = 64;
+
+std::string device_of(const OpCall& call) {
+  for (const Operand& operand : call.operands) {
+    if (operand.kind != TensorKind::kUndefined) return operand.device.type;
+  }
+  return "cpu";
+}
+
+bool has_gpu(const Process& process) {
+  return std::any_of(process.devices.begin(), process.devices.end(),
+                     [](const std::string& type) { return type != "cpu" && type != "meta"; });
+}
+
+class Verdicts {
+ public:
+  Verdicts(const RunIndex& index, const Contracts& contracts, size_t target)
+      : index_(index), contracts_(contracts), target_(target) {}
+
+  TargetVerdicts take() {
+    const Run& run = index_.run();
+    answers_.resize(run.calls.size());
+    for (const OpCall& call : run.calls) answers_[call.id - 1] = answer(call);
+    for (const OpCall& call : run.calls) {
+      if (!is_asked(call) || is_decided_outside(call)) continue;
+      const Answer& said = answers_[call.id - 1];
+      if (said.verdict != Verdict::kUnknown) ++verdicts_.known;
+      if (said.verdict == Verdict::kRejects) verdicts_.refusals.push_back({call.id, said});
+      if (said.verdict == Verdict::kUnknown && call.op.starts_with("aten::") &&
+          call.floating_dtypes().size() > 0)
+        verdicts_.unknown.insert(call.op);
+    }
+    return std::move(verdicts_);
+  }
+
+ private:
+  // A program that has its model on a GPU leaves on the CPU there what it leaves on the CPU here.
+  bool is_asked(const OpCall& call) const {
+    if (call.outcome != Outcome::kReturned || !index_.is_judged(call)) return false;
+    const bool stays_on_cpu = contracts_.runtimes()[target_].device != "cpu" &&
+                              device_of(call) == "cpu" && has_gpu(index_.run().process_of(call));
+    return !stays_on_cpu;
+  }
+
+  template <typename Is>
+  bool has_outer(const OpCall& call, Is is) const {
+    const OpCall* outer = index_.run().call(call.parent);
+    for (int depth = 0; outer != nullptr && depth < kMaxNesting; ++depth) {
+      if (is(*outer)) return true;
+      outer = index_.run().call(outer->parent);
+    }
+    return false;
+  }
+
+  // What autocast has called again runs below it, and so does all inside.
+  Mode mode_of(const OpCall& call) const {
+    const auto is_inner = [](const OpCall& outer) { return outer.autocast.is_inner; };
+    const bool below = call.autocast.is_inner || has_outer(call, is_inner);
+    const bool on = call.autocast.region_for(device_of(call)) != nullptr;
+    return on && !below ? Mode::kAutocast : Mode::kCall;
+  }
+
+  Answer answer(const OpCall& call) const {
+    if (!is_asked(call)) return {};
+    const Mode mode = mode_of(call);
+    const Process& process = index_.run().process_of(call);
+    const auto own = contracts_.find(device_of(call), process.libtorch);
+    if (own && contracts_.ask(*own, call, mode).verdict == Verdict::kRejects) return {};
+    return contracts_.ask(target_, call, mode);
+  }
+
+  bool is_decided_outside(const OpCall& call) const {
+    return has_outer(call, [&](const OpCall& outer) {
+      return answers_[outer.id - 1].verdict != Verdict::kUnknown;
+    });
+  }
+
+  const RunIndex& index_;
+  const Contracts& contracts_;
+  size_t target_;
+  std::vector<Answer> answers_;
+  TargetVerdicts verdicts_;
+};
+
+}  // namespace
+
+TargetVerdicts target_verdicts(const RunIndex& index, const Contracts& contracts, size_t target) {
+  return Verdicts(index, contracts, target).take();
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,32 @@
+// target.h: what the calls of a run would meet on another device or in another LibTorch, from the
+// contracts alone.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rules/contracts/contracts.h"
+#include "rules/run_index.h"
+
+namespace dtypecheck::rules {
+
+struct TargetRefusal {
+  OpCallId call;
+  contracts::Answer answer;
+};
+
+struct TargetVerdicts {
+  std::vector<TargetRefusal> refusals;  // of calls that returned here, outermost first
+  size_t known = 0;                     // op calls that the target's contracts speak of
+  std::set<std::string> unknown;        // ops that they do not
+};
+
+// A composite op and the ops inside it are one call: what is known of the outer one decides. Where
+// the contracts of the run's own LibTorch say that a call is refused, and it was not, they are
+// silent about the target too: the call depends on more than its dtypes.
+TargetVerdicts target_verdicts(const RunIndex& index, const contracts::Contracts& contracts,
+                               size_t target);
+
+}  // namespace dtypecheck::rules

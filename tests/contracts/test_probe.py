@@ -1,0 +1,97 @@
+"""dtypecheck probe: what stops it, said in a line; and a small measurement where there is a torch for it."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import tool  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+PROBE = SOURCE / "probe"
+TORCH = pathlib.Path(os.environ.get("DTYPECHECK_TORCH_PYTHON", SOURCE / ".venv/bin/python"))
+
+# Stands for a torch of another version: measure.py stops before it asks for more of it.
+OLD_TORCH = "__version__ = '1.10.0'\n"
+
+
+class Probe(tool.ToolTest):
+    def python_with(self, modules):
+        """An interpreter whose own modules come first."""
+        for name, text in modules.items():
+            self.write(f"modules/{name}", text)
+        text = f"#!/bin/sh\nPYTHONPATH='{self.work}/modules' exec '{sys.executable}' \"$@\"\n"
+        return self.write("python", text, 0o755)
+
+    def test_no_torch(self):
+        python = self.python_with({"torch.py": "raise ImportError('No module named torch')\n"})
+        result = self.run_tool("probe", "--python", python, "-o", "a.contracts")
+        self.assert_one_line(result, "no torch can be imported", "--python")
+        self.assertEqual(list(self.work.glob("a.contracts*")), [])
+
+    def test_a_torch_that_is_too_old(self):
+        python = self.python_with({"torch/__init__.py": OLD_TORCH, "torch/utils/__init__.py": ""})
+        result = self.run_tool("probe", "--python", python, "-o", "a.contracts")
+        self.assert_one_line(result, "torch 1.10.0 is too old", "1.13")
+
+    def test_no_such_python(self):
+        self.assert_one_line(self.run_tool("probe", "--python", "no/such", "-o", "a"), "no/such")
+
+    def test_something_else_than_python(self):
+        result = self.run_tool("probe", "--python", "/bin/false", "-o", "a.contracts")
+        self.assert_one_line(result, "/bin/false: ended with status 1", "Python 3.8")
+
+    def test_no_file(self):
+        self.assertEqual(self.run_tool("probe").status, 2)
+
+
+@unittest.skipUnless(TORCH.exists(), f"{TORCH}: no torch to measure")
+class Measurement(tool.ToolTest):
+    def test_a_file_that_cannot_be_written(self):
+        (self.work / "folder").mkdir()
+        for path in ("no/such/folder/a.contracts", "folder"):
+            result = self.run_tool("probe", "--python", TORCH, "-o", path)
+            self.assertEqual(result.status, 2)
+            self.assertIn(f"{path}: cannot be written", result.err)
+
+    def test_ops_that_die_or_hang_cost_only_themselves(self):
+        script = self.write("measure_bad.py", BAD_OPS)
+        environment = dict(self.environment, PYTHONPATH=f"{PROBE}")
+        run = subprocess.run([TORCH, "-B", script], env=environment, cwd=self.work, timeout=280,
+                             capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout.split("\n")[:3],
+                         ["ops aten::neg", "lost aten::cos self: ended with status -6",
+                          "lost aten::sin self: took more than 15 s"])
+
+
+# Two ops of a task are made to die and to hang; the third is measured all the same.
+BAD_OPS = """
+import argparse, os, sys, time
+import torch
+import measure, record, replay
+
+def bad(r):
+    for name in ("sin", "cos", "neg"):
+        record.add_composite(r, name, [torch.ones(2)], {})
+
+real = replay.measure
+def measured(call, *rest):
+    if call.op_name == "aten::cos":
+        os.abort()
+    if call.op_name == "aten::sin":
+        time.sleep(600)
+    return real(call, *rest)
+
+replay.measure = measured
+found = measure.Measurement([("bad", bad)], argparse.Namespace(only="", jobs=1, op_limit=15.0))
+found.run()
+print("ops", *sorted(op for op, _ in found.rows))
+for note in sorted(found.notes):
+    print("lost", note.split(": ", 1)[1])
+"""
+
+if __name__ == "__main__":
+    unittest.main()
