@@ -44,7 +44,7 @@ static void add_file(Hash& hash, const fs::path& path) {
 static void add_sources(Hash& hash, const HookSources& sources) {
   std::vector<fs::path> files;
   for (const char* folder :
-       {"core", "tracer/hook", "tracer/native", "tracer/preload", "tracer/python"}) {
+       {"core", "tracer/hook", "tracer/keep_going", "tracer/native", "tracer/preload", "tracer/python"}) {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(fs::path(sources.root) / folder, none)) {
       if (entry.is_regular_file(none)) files.push_back(entry.path());

@@ -92,6 +92,7 @@ std::string op_call_json(const OpCall& call, const Run& run) {
   add_site(json, call.site);
   add_autocast(json, call.autocast);
   if (call.parent != kNoOpCall) json["parent"] = call.parent;
+  if (call.follows != kNoOpCall) json["follows"] = call.follows;
   add_outcome(json, call);
   json["count"] = call.count;
   json["first_step"] = call.first_step;

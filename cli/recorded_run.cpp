@@ -72,6 +72,7 @@ void append_run(Run& into, Run&& more) {
   for (OpCall& call : more.calls) {
     call.id = moved(call.id);
     call.parent = moved(call.parent);
+    call.follows = moved(call.follows);
     call.process += processes;
     for (auto* operands : {&call.operands, &call.results}) {
       for (Operand& operand : *operands) operand.origin = moved(operand.origin);

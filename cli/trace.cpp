@@ -28,6 +28,7 @@ struct TraceCommand {
   std::string out;
   bool steady = false;
   bool check_values = false;
+  bool keep_going = false;
   bool no_report = false;
   ReportOptions report;
 };
@@ -61,6 +62,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   std::vector<std::string> options;
   if (command.steady) options.push_back("steady");
   if (command.check_values) options.push_back("check-values");
+  if (command.keep_going) options.push_back("keep-going");
 
   Environment environment = current_environment();
   set_variable(environment, "LD_PRELOAD", before && *before ? preload + ":" + before : preload);
@@ -125,6 +127,8 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   reports::Report report = judged_report(recorded, command.report);
   const bool empty = recorded.run.processes.empty();
   if (!empty && !command.no_report) write_trace_report(report, command, folder);
+  if (!report.results_valid())
+    say("the results of this run are not valid: --keep-going cast operands so that it could go on");
   say_what_was_recorded(recorded, folder);
   if (has_fail_level(command) && empty) return kCouldNotDo;
   if (any_at_least(report.findings, command.report.fail_on)) return kFound;
@@ -166,8 +170,12 @@ static std::function<int()> set_up(CLI::App& app) {
   app.add_option("--out", command->out,
                  "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
       ->type_name("DIR");
-  app.add_flag("--steady", command->steady,
-               "once nothing new appears, trace only some of the steps");
+  CLI::Option* steady = app.add_flag("--steady", command->steady,
+                                     "once nothing new appears, trace only some of the steps");
+  app.add_flag("--keep-going", command->keep_going,
+               "cast the operands of an op that fails for its dtypes, tell it, and go on, so that one "
+               "run shows all of them; what it computes from then on is not valid")
+      ->excludes(steady);
   app.add_flag("--check-values", command->check_values,
                "look for the first inf or NaN in the results");
   add_report_options(app, command->report,

@@ -102,6 +102,8 @@ struct OpCall {
   Site site;
   AutocastState autocast;
   OpCallId parent = kNoOpCall;  // the op call inside which this one was made
+  // Of a repaired call: the repaired call that an operand of it came from, so that without that one it may not have failed.
+  OpCallId follows = kNoOpCall;
   Outcome outcome = Outcome::kReturned;
   std::string error;        // the message of the throw
   std::string error_type;   // "c10::Error", "dnnl::error", "ValueError"

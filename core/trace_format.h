@@ -29,7 +29,8 @@ namespace trace {
 // Raised by each change of this file, which states the difference here.
 //  1: the first.
 //  2: FileHeader::autocast_sites, where there were reserved zeros.
-constexpr uint32_t kTraceVersion = 2;
+//  3: SignatureRecord::follows, where there was a reserved 0.
+constexpr uint32_t kTraceVersion = 3;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -184,7 +185,7 @@ struct SignatureRecord {
   uint64_t count;          // changes: calls begun
   uint64_t throws;         // changes: calls that threw
   uint32_t flags;          // changes: kSignature…
-  uint32_t reserved;
+  uint32_t follows;        // changes: of a repaired call, the signature id of the repair that its operands came from; 0: none
   // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord results[result_room];
   // then zeros up to the multiple of 8. Scalars may stand at any multiple of 4.
 };

@@ -307,12 +307,26 @@ OpCallId SignatureReader::parent_of(const Signature& child, bool child_threw) {
   return child_threw ? parent.threw_id() : parent.returned_id();
 }
 
+// A repair is written down before what comes of it.
+OpCallId SignatureReader::cause_of(const Signature& consequence) {
+  const uint32_t id = consequence.record.follows;
+  if (id == 0) return kNoOpCall;
+  const auto found = index_of_id_.find(id);
+  if (found != index_of_id_.end() && &signatures_[found->second] < &consequence) {
+    return signatures_[found->second].returned_id();
+  }
+  damage_.note(fmt::format("op call {}, which op call {} follows, does not come before it", id,
+                           consequence.record.id));
+  return kNoOpCall;
+}
+
 void SignatureReader::add_returned_call(const Signature& signature, std::vector<OpCall>& calls) {
   OpCall& call = calls.emplace_back(signature.call);
   const uint64_t throws_told_apart = signature.threw_calls > 0 ? signature.record.throws : 0;
   call.count = signature.record.count - throws_told_apart;
   call.throws = signature.record.throws - throws_told_apart;
   call.parent = parent_of(signature, false);
+  call.follows = cause_of(signature);
   if (call.outcome != Outcome::kReturned) set_error(signature, 0, call);
 }
 

@@ -56,6 +56,7 @@ class SignatureReader {
   void number(Signature& signature, OpCallId& next_id) const;
   void resolve_origins(std::vector<Operand>& operands);
   OpCallId parent_of(const Signature& child, bool child_threw);
+  OpCallId cause_of(const Signature& consequence);
   void add_calls(Signature& signature, std::vector<OpCall>& calls);
   void add_returned_call(const Signature& signature, std::vector<OpCall>& calls);
   void add_threw_call(const Signature& signature, size_t index, std::vector<OpCall>& calls);

@@ -27,7 +27,7 @@
 //     count N (1)                     throws N (all of them for a call that threw, else 0)
 //     autocast cpu:BFloat16[,cuda:Half] [wrapper] [inner]; "off" in place of the devices for none
 //     entered FILE:LINE [FUNCTION]    where the innermost autocast region was entered
-//     id #7  parent #6                left out: the number of the op line, counted from 1
+//     id #7  parent #6  follows #2    left out: the number of the op line, counted from 1; none; none
 //     non-finite nan|inf [clean]      "clean": no operand was non-finite
 //     inexact FROM TO                 repaired | fixed | compiled
 //

@@ -256,6 +256,8 @@ void parse_value_of_key(TextCursor& cursor, const std::string& key, ParsedCall& 
     call.id = parse_id(cursor);
   } else if (key == "parent") {
     call.parent = parse_id(cursor);
+  } else if (key == "follows") {
+    call.follows = parse_id(cursor);
   } else if (key == "non-finite") {
     parse_non_finite(cursor, call);
   } else if (key == "inexact") {
@@ -569,6 +571,7 @@ class TraceTextParser {
     }
     for (ParsedCall& parsed : calls_) {
       resolve(parsed, ids, parsed.call.parent);
+      resolve(parsed, ids, parsed.call.follows);
       for (Operand& operand : parsed.call.operands) resolve(parsed, ids, operand.origin);
       for (Operand& result : parsed.call.results) resolve(parsed, ids, result.origin);
     }

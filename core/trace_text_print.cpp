@@ -210,6 +210,7 @@ std::string to_text(const OpCall& call) {
   print_values(call, out);
   if (call.in_compiled_region) out += " compiled";
   if (call.parent != kNoOpCall) out += fmt::format(" parent #{}", call.parent);
+  if (call.follows != kNoOpCall) out += fmt::format(" follows #{}", call.follows);
   if (call.id != kNoOpCall) out += fmt::format(" id #{}", call.id);
   return out;
 }

@@ -21,7 +21,8 @@ inline constexpr std::string_view kParameterCharacters = ".-/";
 
 inline constexpr std::string_view kKeys[] = {
     "raised",   "at", "inside", "in",         "phase",   "step",     "count", "throws",
-    "autocast", "entered", "id", "parent", "non-finite", "inexact", "repaired", "fixed", "compiled"};
+    "autocast", "entered", "id", "parent", "non-finite", "inexact", "repaired", "fixed", "compiled",
+    "follows"};
 
 inline bool is_key(std::string_view word) {
   return std::find(std::begin(kKeys), std::end(kKeys), word) != std::end(kKeys);

@@ -125,10 +125,10 @@ Finding& Findings::fold(const std::string& key, Finding finding) {
   return first;
 }
 
-Finding& Findings::add(const OpCall& call, std::string message) {
+Finding& Findings::add(const OpCall& call, std::string message, const std::string& cause) {
   const SourceLine& line = call.site.line;
-  const std::string key = fmt::format("{}\n{}:{}\n{}\n{}\n{}", rule_->doc.id, line.file, line.line,
-                                      call.site.module_class, call.op, message);
+  const std::string key = fmt::format("{}\n{}:{}\n{}\n{}\n{}\n{}", rule_->doc.id, line.file, line.line,
+                                      call.site.module_class, call.op, message, cause);
   Finding& finding = fold(key, {.rule = rule_->doc.id,
                                 .severity = rule_->doc.severity,
                                 .message = std::move(message),
@@ -171,6 +171,15 @@ void Findings::follows_any(const Finding& finding, const char* rule_id) {
       {static_cast<size_t>(&finding - findings_.data()), process_key(rule_id, finding.process)});
 }
 
+void Findings::link_repairs() {
+  for (size_t i = 0; i < findings_.size(); ++i) {
+    const OpCall* call = run_.call(findings_[i].call);
+    if (call == nullptr || call->follows == kNoOpCall) continue;
+    for (const Rule* rule : all_rules())
+      links_.push_back({i, call_key(rule->doc.id, call->follows)});
+  }
+}
+
 // The first link that leads somewhere wins.
 void Findings::resolve_links() {
   for (const Link& link : links_) {
@@ -188,6 +197,7 @@ std::vector<Finding> Findings::take() {
     if (rule != nullptr && finding.fix.empty()) finding.fix = rule->doc.fix;
   }
   give_ids(findings_, run_);
+  link_repairs();
   resolve_links();
   std::sort(findings_.begin(), findings_.end(),
             [](const Finding& a, const Finding& b) { return order_of(a) < order_of(b); });

@@ -192,7 +192,9 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   const auto mix = find_mix(index, call, /*with_scalars=*/says_so);
   const bool is_named = mix && names_dtype(thrower->error, mix->odd.dtype) &&
                         names_dtype(thrower->error, mix->met.dtype);
-  return call.op.starts_with("python::") && !is_named ? std::nullopt : mix;
+  // What was let through, and ran, had no other reason to be refused.
+  const bool is_certain = is_named || call.outcome == Outcome::kRepaired;
+  return call.op.starts_with("python::") && !is_certain ? std::nullopt : mix;
 }
 
 }  // namespace dtypecheck::rules

@@ -85,8 +85,18 @@ void explain(const Refusal& refusal, const std::vector<OpCallId>& unread, Findin
   out.follows(finding, "silent-promotion", pending->id);
 }
 
+// A run that went on may meet one mix at one line for several reasons: what came of an earlier repair
+// is one, and so is each place that gave the odd operand its dtype.
+std::string cause(const Refusal& refusal, const RunIndex& index) {
+  const auto& [call, mix] = refusal;
+  if (call.outcome != Outcome::kRepaired) return "";
+  if (call.follows != kNoOpCall) return "follows";
+  const OpCall* maker = dtype_source(index, *mix.odd.operand).maker;
+  return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
+}
+
 void report(const Refusal& refusal, const std::vector<OpCallId>& unread, Findings& out) {
-  Finding& finding = out.add(refusal.call, message(refusal.mix));
+  Finding& finding = out.add(refusal.call, message(refusal.mix), cause(refusal, out.index()));
   if (finding.why.empty()) explain(refusal, unread, finding, out);
 }
 

@@ -37,13 +37,15 @@ class Findings {
   // The finding that was added or folded into, to set odd_operand, why, fix or a site of its own
   // on. One that was folded into has its `why` already: the first call's words stay.
   // A rule that leaves why or fix empty gets those of its documentation.
-  Finding& add(const OpCall& call, std::string message);
+  // Findings with different words in `cause` are never equal.
+  Finding& add(const OpCall& call, std::string message, const std::string& cause = "");
   Finding& add_for_run(uint32_t process, std::string message);  // about the run as a whole
   // The call belongs to what this rule said of `told`, and is no finding of its own.
   void relate(OpCallId told, const OpCall& call);
 
   // The finding is a consequence of what the rule `rule_id` says about `cause`, or about anything
-  // in the same process. Nothing happens where that rule says nothing.
+  // in the same process. Nothing happens where that rule says nothing. What is said of a call that
+  // keep-going repaired follows, without being told, from what is said of the repair before it.
   void follows(const Finding& finding, const char* rule_id, OpCallId cause);
   void follows_any(const Finding& finding, const char* rule_id);
 
@@ -59,6 +61,7 @@ class Findings {
     uint64_t cause;  // key into about_
   };
   Finding& fold(const std::string& key, Finding finding);
+  void link_repairs();
   void resolve_links();
 
   const Run& run_;

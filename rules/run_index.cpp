@@ -40,11 +40,21 @@ RunIndex::RunIndex(const Run& run) : run_(run) {
     const auto [entry, is_new] = known.try_emplace(call.op, 0);
     if (is_new) entry->second = op_traits(call.op);
     traits_.push_back(entry->second);
-    judged_.push_back(is_real(call));
+    judged_.push_back(is_real(call) && !threw_in_repaired(call));
   }
   index_consumers();
   index_throws();
   index_autocast();
+}
+
+bool RunIndex::threw_in_repaired(const OpCall& call) const {
+  if (call.outcome != Outcome::kThrew) return false;
+  const OpCall* outer = run_.call(call.parent);
+  for (size_t depth = 0; outer != nullptr && depth < kMaxNesting; ++depth) {
+    if (outer->outcome == Outcome::kRepaired) return true;
+    outer = run_.call(outer->parent);
+  }
+  return false;
 }
 
 void RunIndex::index_consumers() {
@@ -71,13 +81,13 @@ void RunIndex::index_consumers() {
 void RunIndex::index_throws() {
   thrower_.assign(run_.calls.size(), kNoOpCall);
   for (const OpCall& call : run_.calls) {
-    if (!threw(call) || call.error.empty()) continue;
+    if (!threw(call) || call.error.empty() || threw_in_repaired(call)) continue;
     thrower_[call.id - 1] = call.id;
     if (!call.op.starts_with("python::")) op_errors_.emplace(call.process, call.error);
   }
   for (const OpCall& call :
        run_.calls) {  // inner calls have the higher ids, so the innermost stays
-    if (!threw(call) || call.error.empty()) continue;
+    if (!threw(call) || call.error.empty() || threw_in_repaired(call)) continue;
     const OpCall* outer = run_.call(call.parent);
     for (size_t depth = 0; outer != nullptr && threw(*outer) && depth < kMaxNesting; ++depth) {
       if (!outer->error.empty() && outer->error != call.error) break;

@@ -24,7 +24,8 @@ class RunIndex {
   uint32_t traits(const OpCall& call) const { return traits_[call.id - 1]; }
   bool has(const OpCall& call, OpTrait trait) const { return (traits(call) & trait) != 0; }
 
-  // False for what a compiler traces with fake or meta tensors: nothing was computed.
+  // False for what a compiler traces with fake or meta tensors: nothing was computed. Nor for what
+  // threw inside a call that keep-going then repaired: that call has the story.
   bool is_judged(const OpCall& call) const { return judged_[call.id - 1]; }
 
   // Calls with an operand that originates in this one, each once.
@@ -49,6 +50,7 @@ class RunIndex {
   std::map<Dtype, size_t> parameter_dtypes(uint32_t process, const std::string& parameter) const;
 
  private:
+  bool threw_in_repaired(const OpCall& call) const;
   void index_consumers();
   void index_throws();
   void index_autocast();

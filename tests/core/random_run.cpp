@@ -157,6 +157,7 @@ class RandomRun {
     c.site = site();
     if (coin()) c.autocast = autocast();
     c.parent = any_id();
+    if (rarely()) c.follows = any_id();
     c.count = number();
     set_outcome(c);
     c.first_step = static_cast<uint32_t>(number());

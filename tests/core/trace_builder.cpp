@@ -108,6 +108,7 @@ uint32_t TraceBuilder::signature(const SignatureSpec& spec) {
   record->count = spec.count;
   record->throws = spec.throws;
   record->flags = spec.flags;
+  record->follows = spec.follows;
   char* to = reinterpret_cast<char*>(record + 1);
   const ScalarRecord scalar = {alpha, 0, {}, 1.0};
   if (inputs > 0) std::memcpy(to, operands.data(), inputs * sizeof(OperandRecord));

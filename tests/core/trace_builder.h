@@ -59,6 +59,7 @@ struct SignatureSpec {
   uint64_t throws = 0;
   uint8_t autocast = 0;
   uint32_t flags = 0;
+  uint32_t follows = 0;
   uint32_t first_step = 0;
   uint32_t last_step = 0;
 };

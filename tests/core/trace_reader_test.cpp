@@ -156,6 +156,22 @@ TEST_CASE("a repaired call keeps its results and tells what it would have thrown
   CHECK(run.calls[0].in_compiled_region);
 }
 
+TEST_CASE("a repair names the one before it, and one that does not come before it is damage") {
+  const auto follows = [](uint32_t id) {
+    return written([id](TraceBuilder& build, TraceFile&) {
+      build.signature({.op = "aten::a", .flags = trace::kSignatureRepaired});
+      build.signature({.op = "aten::b", .flags = trace::kSignatureRepaired, .follows = id});
+    });
+  };
+  CHECK(follows(1).calls.at(1).follows == 1);
+  CHECK(follows(0).processes.at(0).damaged.empty());
+  for (const uint32_t impossible : {2u, 3u, 0xffffffffu}) {
+    const Run run = follows(impossible);
+    CHECK(run.calls.at(1).follows == kNoOpCall);
+    CHECK(run.processes.at(0).damaged.find("does not come before it") != std::string::npos);
+  }
+}
+
 TEST_CASE("undefined tensors have no dtype, and cut shapes no shape") {
   const Run run = written([](TraceBuilder& build, TraceFile&) {
     build.signature({.op = "aten::a",
@@ -242,8 +258,8 @@ TEST_CASE("what cannot be read at all is told with the way out") {
         "x.dtrace: recorded on a machine of the other byte order; read it with a dtypecheck on "
         "such a machine");
   bytes = whole;
-  put<uint32_t>(bytes, offsetof(FileHeader, version), 3);
-  CHECK(error_of(bytes) == "x.dtrace: version 3, this build reads 2; record it again");
+  put<uint32_t>(bytes, offsetof(FileHeader, version), 4);
+  CHECK(error_of(bytes) == "x.dtrace: version 4, this build reads 3; record it again");
 }
 
 TEST_CASE("a trace cut at any byte gives what is left, and says so") {

@@ -94,6 +94,30 @@ TEST_CASE("a refusal follows the promotion that its model was about to read") {
         std::string::npos);
 }
 
+// Two repaired calls at lines 10 and 11, the second one with `more` at its end.
+static std::vector<Finding> judge_repairs(const std::string& more) {
+  const auto repaired = [](int line, const std::string& end) {
+    return "op aten::mm self=Half[2,4] mat2=Float[4,4] -> Half[2,4] raised \"expected m1 and m2 to "
+           "have the same dtype, but got: c10::Half != float\" repaired at a.py:" +
+           std::to_string(line) + " phase forward " + end + "\n";
+  };
+  return judge_text(repaired(10, "") + repaired(11, more));
+}
+
+TEST_CASE("what keep-going repaired follows the repair that its operands came from") {
+  const auto findings = judge_repairs("follows #1");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].site.line.line == 10);
+  CHECK(findings[0].follows.empty());
+  CHECK(findings[1].follows == findings[0].id);
+}
+
+TEST_CASE("a second repair of other operands is a cause of its own") {
+  const auto findings = judge_repairs("");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[1].follows.empty());
+}
+
 TEST_CASE("what has no cause comes in order of severity, step and place") {
   const std::string inexact =
       "op aten::_to_copy self=Long[1] -> BFloat16[1] inexact 257 256 at a.py:1\n";

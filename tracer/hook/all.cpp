@@ -1,5 +1,5 @@
-// all.cpp: this folder as one translation unit. ATen's headers take eight seconds to parse, and a user who has another
-// LibTorch than the prebuilt one waits for that once, not once a file. A new file of this folder is a line here.
+// all.cpp: this folder and keep_going/ as one translation unit. ATen's headers take eight seconds to parse, and a user who has
+// another LibTorch than the prebuilt one waits for that once, not once a file. A new file of theirs is a line here.
 #include "tracer/hook/autocast_regions.cpp"
 #include "tracer/hook/describe.cpp"
 #include "tracer/hook/facts.cpp"
@@ -13,3 +13,9 @@
 #include "tracer/hook/thread_state.cpp"
 #include "tracer/hook/throws.cpp"
 #include "tracer/hook/values.cpp"
+#include "tracer/keep_going/call.cpp"
+#include "tracer/keep_going/fallback.cpp"
+#include "tracer/keep_going/op_facts.cpp"
+#include "tracer/keep_going/python_side.cpp"
+#include "tracer/keep_going/repair.cpp"
+#include "tracer/keep_going/taint.cpp"

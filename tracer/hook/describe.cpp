@@ -238,7 +238,7 @@ trace::SignatureRecord* write(const Description& from) {
   record->count = 1;
   record->throws = 0;
   record->flags = 0;
-  record->reserved = 0;
+  record->follows = 0;
   append(append(reinterpret_cast<char*>(record + 1), from.operands), from.scalars);
   tracer.file.commit(record->header);
   return record;
@@ -427,7 +427,7 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {
   finish_results(record, count);
 }
 
-void describe_refusal(ThreadState* state, const python::Refusal& refusal) {
+trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal, bool repaired) {
   Description description;
   description.operands = describe_locals(refusal.tensors);
   description.op = intern("python::" + refusal.function);
@@ -443,9 +443,13 @@ void describe_refusal(ThreadState* state, const python::Refusal& refusal) {
     const std::lock_guard<std::mutex> lock(writing());
     record = write(description);
   }
-  if (!record) return;
-  record->throws = 1;
+  if (!record) return nullptr;
+  if (repaired)
+    __atomic_fetch_or(&record->flags, trace::kSignatureRepaired, __ATOMIC_RELAXED);
+  else
+    record->throws = 1;
   write_throw(record, refusal.message.c_str(), refusal.type.c_str());
+  return record;
 }
 
 SequenceRing* make_sequence_ring(ThreadState* state) {

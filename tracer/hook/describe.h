@@ -72,8 +72,8 @@ trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, c
                                         Tensors inputs);
 void describe_region_results(trace::SignatureRecord* record, Tensors outputs);
 
-// A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_").
-void describe_refusal(ThreadState* state, const python::Refusal& refusal);
+// A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_"). Null when there was no room.
+trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal, bool repaired = false);
 
 // In a forked child: no thread is left that could hold its lock, and its file is another one.
 void free_describe();

@@ -16,6 +16,7 @@
 #include "tracer/hook/throws.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/keep_going/keep_going.h"
 #include "tracer/native/native_sites.h"
 #include "tracer/preload/stage1.h"
 
@@ -43,6 +44,7 @@ void forget_parents_file() {
   forget_messages();
   forget_facts();
   forget_autocast_regions();
+  keep_going::forget();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     state->sequences = nullptr;
     state->expectations = nullptr;
@@ -64,6 +66,7 @@ void fill_header() {
   std::snprintf(header->libtorch, sizeof header->libtorch, "%s", TORCH_VERSION);
   std::snprintf(header->python, sizeof header->python, "%s", tracer.python ? python::version() : "");
   header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
+  if (keep_going::on.load()) header->flags |= trace::kFlagKeepGoing;
 }
 
 bool open_file() {
@@ -74,6 +77,12 @@ bool open_file() {
   const std::string what = std::string(tracer.stage1->run_folder) + ": no trace file can be made here: ";
   tracer.stage1->complain((what + std::strerror(error) + "; this process runs on untraced").c_str());
   return false;
+}
+
+void start_keep_going() {
+  std::string why_not;
+  if (!keep_going::start(&why_not)) return tracer.stage1->complain(why_not.c_str());
+  *tracer.stage1->on_thread_start = keep_going::arm;
 }
 
 void start_python() {
@@ -143,10 +152,12 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(cons
   try {
     tracer.options.steady = has_option(stage1->options, "steady");
     tracer.options.check_values = has_option(stage1->options, "check-values");
+    tracer.options.keep_going = has_option(stage1->options, "keep-going");
     start_threads(stage1->thread_slot);
     start_python();
     if (!tracer.python) dtypecheck::tracer::native::start();
     if (!open_file()) return 1;
+    if (tracer.options.keep_going) start_keep_going();
     fill_header();
     write_facts_at_start();
     tracer.data_worker = python::in_data_worker();

@@ -17,6 +17,7 @@
 #include "tracer/hook/throws.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/values.h"
+#include "tracer/keep_going/keep_going.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -249,6 +250,7 @@ void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
   ThreadState* state = thread_state();
   if (!state || state->busy || !tracer.is_on()) return nullptr;
+  keep_going::stay_armed();
   switch (fn.scope()) {
     case at::RecordScope::FUNCTION: on_op_start(state, fn); break;
     case at::RecordScope::BACKWARD_FUNCTION: on_node_start(state, fn); break;

@@ -30,6 +30,7 @@ ThreadState* reuse_or_make() {
     state->muted_by = nullptr;
     state->region_depth = 0;
     state->site_after_node = 0;
+    state->attempt = nullptr;
     return state;
   }
   auto* state = new (std::nothrow) ThreadState;

@@ -59,6 +59,7 @@ struct ThreadState {
   // Python: the autograd node that ended last. What the engine does now with its gradients, it does for this node.
   uint32_t site_after_node = 0;
   python::Top top_after_node;
+  void* attempt = nullptr;  // --keep-going: the innermost call that is being tried
   bool has_message = false;
   char message[1024];
   char message_type[128];

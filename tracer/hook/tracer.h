@@ -17,6 +17,7 @@ struct Options {
   bool steady = false;
   bool check_values = false;
   bool mute = true;  // do not listen inside ops that call nothing worth recording
+  bool keep_going = false;
 };
 
 struct Tracer {

@@ -46,6 +46,7 @@ static void (*on_observer)(void);
 static void (*on_autocast)(int);
 static void (*on_fork_child)(void);
 static void (*on_exec)(int);
+static void (*on_thread_start)(void);
 static void (*at_end)(void);
 
 static void complain(const char* line);
@@ -54,7 +55,8 @@ static char libtorch_path[PATH_MAX];
 static int is_asked, was_observed;
 static DtypecheckStage1 stage1 = {DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
                                   &dtypecheck_step_callbacks, &is_asked, &was_observed,
-                                  &on_throw, &on_observer, &on_autocast, &on_fork_child, &on_exec, &at_end, complain};
+                                  &on_throw, &on_observer, &on_autocast, &on_fork_child, &on_exec, &on_thread_start, &at_end,
+                                  complain};
 
 static pid_t traced_pid; /* the process that stage 2 runs in: a vfork child shares our memory, not our pid */
 static int in_traced_process(void) { return traced_pid != 0 && getpid() == traced_pid; }
@@ -372,6 +374,32 @@ EXPORT void __cxa_throw(void* object, void* type_info, void (*destructor)(void*)
   }
   if (on_throw && in_traced_process()) on_throw(object, type_info);
   real(object, type_info, destructor);
+}
+
+/* ---- threads that begin -------------------------------------------------------------------------------------------- */
+
+struct thread_start {
+  void* (*function)(void*);
+  void* argument;
+};
+
+static void* start_thread(void* start_and_argument) {
+  const struct thread_start start = *(struct thread_start*)start_and_argument;
+  free(start_and_argument);
+  if (on_thread_start && in_traced_process()) on_thread_start();
+  return start.function(start.argument);
+}
+
+/* --keep-going has to be there before a thread's first op; nobody else asks for it. */
+EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*), void* argument) {
+  static int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "pthread_create");
+  struct thread_start* start = on_thread_start && in_traced_process() ? malloc(sizeof *start) : NULL;
+  if (!start) return real(thread, attributes, function, argument);
+  *start = (struct thread_start){function, argument};
+  const int error = real(thread, attributes, start_thread, start);
+  if (error) free(start);
+  return error;
 }
 
 /* ---- how the process ends ------------------------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define DTYPECHECK_STAGE1_ABI 3
+#define DTYPECHECK_STAGE1_ABI 4
 
 /* Given to stage 2; lives as long as the process. */
 typedef struct DtypecheckStage1 {
@@ -28,6 +28,7 @@ typedef struct DtypecheckStage1 {
   void (**on_autocast)(int entered);                 /* before an autocast region begins (1) or ends (0) */
   void (**on_fork_child)(void);                      /* in the child, in its only thread */
   void (**on_exec)(int failed);                      /* 0: before an exec*(); 1: it returned, the process goes on */
+  void (**on_thread_start)(void);                    /* in a thread that begins, before its own function */
   void (**on_exit)(void);                            /* at exit() and _exit(), after the program's own handlers */
   /* One line on stderr, prefixed "dtypecheck: ", and kept in the run's folder; then nothing more from this process. */
   void (*complain)(const char* line);

@@ -1,0 +1,55 @@
+// dtype_mix.h: hot. Which floating dtypes the operands of a call have.
+#pragma once
+
+#include <cstdint>
+
+#include "tracer/hook/torch_compat.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+
+constexpr uint64_t dtype_bit(c10::ScalarType type) { return uint64_t{1} << (static_cast<unsigned>(type) & 63); }
+
+class DtypeMix {
+ public:
+  static DtypeMix of(c10::ArrayRef<c10::IValue> arguments) {
+    DtypeMix mix;
+    for (const c10::IValue& value : arguments) {
+      if (value.isTensor())
+        mix.add(value.unsafeToTensorImpl());
+      else if (value.isList())
+        mix.add_list(value.toListRef());
+    }
+    return mix;
+  }
+
+  bool is_mixed() const { return (bits_ & (bits_ - 1)) != 0; }
+  bool has_low_precision() const { return (bits_ & kLow) != 0; }
+  // Only these can fail for their floating dtypes.
+  bool may_fail() const { return is_mixed() || has_low_precision(); }
+
+ private:
+  static constexpr uint64_t kLow = dtype_bit(c10::ScalarType::Half) | dtype_bit(c10::ScalarType::BFloat16);
+  static constexpr uint64_t kFloats = kLow | dtype_bit(c10::ScalarType::Float) | dtype_bit(c10::ScalarType::Double);
+
+  void add(const c10::TensorImpl* impl) {
+    const auto type = impl->dtype();
+    const uint64_t found = type.isScalarType() ? dtype_bit(c10::typeMetaToScalarType(type)) & kFloats : 0;
+    if (found && !impl->is_wrapped_number()) bits_ |= found;  // a number takes the dtype of what it meets
+  }
+  void add_list(c10::ArrayRef<c10::IValue> list) {
+    for (const c10::IValue& element : list) {
+      if (element.isTensor())
+        add(element.unsafeToTensorImpl());
+      else if (!element.isNone())
+        return;  // a list of something else
+    }
+  }
+
+  uint64_t bits_ = 0;
+};
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck

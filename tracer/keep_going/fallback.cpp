@@ -1,0 +1,200 @@
+// fallback.cpp: hot. Every call of the dispatcher goes through here; one whose operands cannot fail for their dtypes only pays
+// for the look at them.
+#include "tracer/hook/describe.h"
+#include "tracer/hook/throws.h"
+#include "tracer/hook/tracer.h"
+#include "tracer/keep_going/call.h"
+#include "tracer/keep_going/keep_going.h"
+#include "tracer/keep_going/python_side.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+
+std::atomic<bool> on{false};
+c10::DispatchKey key = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+void forget_repairs();  // repair.cpp
+
+namespace {
+
+c10::DispatchKeySet below_key;
+
+// A call that is being tried. An op inside it that fails below autograd leaves the repair to it: only there do gradients come
+// back through the casts, and forward and backward are one finding.
+struct Attempt {
+  Call& call;
+  const bool takes_over;
+  bool was_left_to_us = false;
+  Attempt* const outer;
+
+  Attempt(Call& tried, bool may_take_over)
+      : call(tried),
+        takes_over(may_take_over && tried.below.has_any(c10::autograd_dispatch_keyset)),
+        outer(static_cast<Attempt*>(tried.state->attempt)) {
+    call.state->attempt = this;
+  }
+  ~Attempt() { call.state->attempt = outer; }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+};
+
+bool leave_to_outer(const Call& call) {
+  if (call.below.has_any(c10::autograd_dispatch_keyset)) return false;
+  for (auto* attempt = static_cast<Attempt*>(call.state->attempt); attempt; attempt = attempt->outer) {
+    const DtypeMix& mix = attempt->call.mix;
+    if (!attempt->takes_over || !(call.mix.is_mixed() ? mix.is_mixed() : mix.has_low_precision())) continue;
+    attempt->was_left_to_us = true;
+    return true;
+  }
+  return false;
+}
+
+bool holds(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
+
+// Operands that disagree may be the reason whatever the message says; whether they were, the cast call tells. With one dtype
+// alone the message has to speak of it.
+bool may_be_dtypes(const Call& call, const char* message) {
+  if (holds(message, "out of memory") || holds(message, "can't allocate memory")) return false;
+  if (call.mix.is_mixed()) return true;
+  for (const char* word : {"Half", "BFloat16", "Low precision", "float or double", "a float tensor", "type Float"})
+    if (holds(message, word)) return true;
+  return false;
+}
+
+struct Thrown {
+  std::exception_ptr exception;
+  std::string message, type;
+  PythonError python;
+};
+
+void keep_text(const Call& call, const std::exception& error, const char* message, Thrown& thrown) {
+  thrown.exception = std::current_exception();
+  const bool was_noted = call.state->has_message;
+  thrown.message = was_noted ? call.state->message : message;
+  thrown.type = was_noted ? call.state->message_type : typeid(error).name();
+}
+
+bool can_be_told(const Call& call) { return call.record() != nullptr && !is_compilers_call(call); }
+
+void tell(const Call& call, const Thrown& thrown) {
+  trace::SignatureRecord* record = call.record();
+  const BusyScope ours(call.state);
+  const uint32_t before = __atomic_fetch_or(&record->flags, trace::kSignatureRepaired, __ATOMIC_RELAXED);
+  if (!(before & trace::kSignatureRepaired) && call.cause < record->id) record->follows = call.cause;
+  write_throw(record, thrown.message.c_str(), thrown.type.c_str());
+  call.state->has_message = false;
+}
+
+void taint_repaired(Call& call) {
+  const trace::SignatureRecord* record = call.record();
+  taint(call.facts, call.arguments, call.results(), call.cause ? call.cause : record->id);
+}
+
+// True when it was repaired.
+bool try_or_repair(Call& call, bool may_take_over) {
+  Thrown thrown;
+  bool was_left_to_us = false;
+  {
+    Attempt attempt(call, may_take_over);
+    try {
+      call.run();
+      return false;
+    } catch (const c10::Error& error) {
+      const char* message = error.what_without_backtrace();
+      if (!may_be_dtypes(call, message) || !can_be_told(call) || leave_to_outer(call)) throw;
+      keep_text(call, error, message, thrown);
+    } catch (const std::exception& error) {
+      if (!call.mix.is_mixed() || !can_be_told(call) || leave_to_outer(call)) throw;
+      if (is_onednn(error)) {
+        keep_text(call, error, error.what(), thrown);
+      } else if (call.below.has(c10::DispatchKey::Python) && thrown.python.take()) {
+        thrown.exception = std::current_exception();
+        thrown.message = thrown.python.message();
+        thrown.type = thrown.python.type();
+      } else {
+        throw;
+      }
+    }
+    was_left_to_us = attempt.was_left_to_us;
+  }
+  if (repair(call)) {
+    tell(call, thrown);
+    taint_repaired(call);
+    return true;
+  }
+  if (was_left_to_us) {  // then where it failed
+    call.put_back(call.arguments);
+    return try_or_repair(call, /*may_take_over=*/false);
+  }
+  thrown.python.put_back();
+  std::rethrow_exception(thrown.exception);
+}
+
+void hand_on_taint(Call& call) {
+  if (any_taint()) taint(call.facts, call.arguments, call.results(), call.cause);
+}
+
+void call_that_may_fail(Call& call) {
+  if (call.record() && repair_as_before(call)) return taint_repaired(call);
+  if (!try_or_repair(call, /*may_take_over=*/true)) hand_on_taint(call);
+}
+
+void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const c10::DispatchKeySet below = keys & below_key;
+  ThreadState* state = existing_thread_state();
+  if (!state || state->busy || !on.load(std::memory_order_relaxed) || !tracer.on.load(std::memory_order_relaxed))
+    return op.redispatchBoxed(below, stack);
+  const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
+  if (python_side_is_missing()) install_python_side(state);
+  if (!mix.may_fail() && !any_taint()) return op.redispatchBoxed(below, stack);
+  if (facts_of(op).is_view) return op.redispatchBoxed(below, stack);
+  Call call(op, below, stack, state, mix);
+  if (mix.may_fail()) return call_that_may_fail(call);
+  call.run();
+  hand_on_taint(call);
+}
+
+bool is_free(c10::DispatchKey candidate, const char* name) {
+  return c10::parseDispatchKey(name) == candidate &&
+         !c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(candidate);
+}
+
+}  // namespace
+
+void arm() { c10::impl::tls_set_dispatch_key_included(key, true); }
+
+bool start(std::string* why_not) {
+  if (is_free(c10::DispatchKey::TESTING_ONLY_GenericMode, "TESTING_ONLY_GenericMode")) {
+    key = c10::DispatchKey::TESTING_ONLY_GenericMode;
+  } else if (is_free(c10::DispatchKey::TESTING_ONLY_GenericWrapper, "TESTING_ONLY_GenericWrapper")) {
+    key = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
+  } else {
+    *why_not = "--keep-going is off: another tool has taken the dispatch keys it needs (TESTING_ONLY_Generic…)";
+    return false;
+  }
+  below_key = c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key);
+  // Kept for good: calls go through it until the process ends.
+  new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerFallback(
+      key, c10::KernelFunction::makeFromBoxedFunction<&fallback>(), "dtypecheck --keep-going"));
+  on.store(true);
+  arm();
+  return true;
+}
+
+void forget() {
+  forget_repairs();
+  forget_taint();
+  forget_python_side();
+}
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck
+
+// For benchmarks: hands every call on unseen, or not, in this thread.
+extern "C" __attribute__((visibility("default"))) void dtypecheck_keep_going_pause(int paused) {
+  using namespace dtypecheck::tracer;
+  keep_going::on.store(!paused);
+  c10::impl::tls_set_dispatch_key_included(keep_going::key, !paused);
+}

@@ -1,0 +1,108 @@
+#include "tracer/keep_going/op_facts.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tracer/hook/keyed_table.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+namespace {
+
+KeyedTable<const OpFacts*, 1 << 13> facts_table;
+
+bool is_tensor_type(const c10::TypePtr& type) {
+  if (type->isSubtypeOf(*c10::TensorType::get())) return true;
+  if (const auto optional = type->cast<c10::OptionalType>()) return is_tensor_type(optional->getElementType());
+  const auto list = type->cast<c10::ListType>();
+  return list && is_tensor_type(list->getElementType());
+}
+
+bool begins_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// Batch norm updates its running statistics in place, and says so in some of its variants only.
+bool is_undeclared_write(const std::string& op, const std::string& argument) {
+  return holds(op, "norm") && (argument == "running_mean" || argument == "running_var");
+}
+
+// The fused optimizers read these as Float, whatever their parameters are.
+bool is_fixed(const std::string& op, const std::string& argument) {
+  return begins_with(op, "aten::_fused_") && (argument == "state_steps" || argument == "found_inf" || argument == "grad_scale" ||
+                                              argument == "lr" || argument == "tensor_lr");
+}
+
+// addmm and its like begin with what is added to the product; their input comes second.
+int activation_of(const std::string& name, const c10::FunctionSchema& schema) {
+  for (const char* product : {"aten::addmm", "aten::addmv", "aten::baddbmm", "aten::addbmm", "aten::_addmm_activation"})
+    if (name == product) return 1;
+  if (!holds(name, "_backward")) return -1;
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const std::string& argument = schema.arguments()[i].name();
+    if (argument == "input" || argument == "self") return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool same_set(const c10::Argument& argument, const c10::Argument& result) {
+  const auto* a = argument.alias_info();
+  const auto* r = result.alias_info();
+  if (!a || !r || !a->isWrite()) return false;
+  return std::any_of(r->beforeSets().begin(), r->beforeSets().end(),
+                     [a](const auto& set) { return a->beforeSets().count(set) > 0; });
+}
+
+// An alias that is not written: a view, or the tensor itself where nothing had to be done.
+bool returns_a_view(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.returns().begin(), schema.returns().end(),
+                     [](const c10::Argument& result) { return result.alias_info() && !result.alias_info()->isWrite(); });
+}
+
+void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    facts.asks_for_dtype |= argument.name() == "dtype";
+    if (!is_tensor_type(argument.type())) continue;
+    TensorArgument tensor;
+    tensor.index = static_cast<uint16_t>(i);
+    tensor.is_written = argument.alias_info() && argument.alias_info()->isWrite();
+    tensor.is_out = tensor.is_written && argument.kwarg_only();
+    tensor.is_undeclared = !tensor.is_written && is_undeclared_write(schema.name(), argument.name());
+    tensor.is_fixed = is_fixed(schema.name(), argument.name());
+    facts.tensors.push_back(tensor);
+    for (size_t r = 0; r < schema.returns().size(); ++r)
+      if (same_set(argument, schema.returns()[r]))
+        facts.written_results.push_back({static_cast<uint16_t>(r), static_cast<uint16_t>(i)});
+  }
+}
+
+const OpFacts* learn_facts(const c10::FunctionSchema& schema) {
+  auto* facts = new OpFacts;  // as long as the process
+  const std::string& name = schema.name();
+  facts->argument_count = static_cast<uint16_t>(schema.arguments().size());
+  facts->result_count = static_cast<uint16_t>(schema.returns().size());
+  facts->is_view = returns_a_view(schema);
+  facts->only_first_result = holds(name, "norm") || holds(name, "attention");
+  facts->overwrites = name == "aten::copy_" || name == "aten::zero_" || name == "aten::fill_" || name == "aten::_foreach_copy_" ||
+                      name == "aten::_foreach_zero_";
+  facts->activation = activation_of(name, schema);
+  learn_arguments(schema, *facts);
+  return facts;
+}
+
+}  // namespace
+
+const OpFacts& facts_of(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  const auto schema_key = reinterpret_cast<uint64_t>(&schema);
+  if (const OpFacts* known = facts_table.find(schema_key)) return *known;
+  const OpFacts* facts = learn_facts(schema);
+  if (facts_table.insert(schema_key, facts)) return *facts;
+  const OpFacts* faster = facts_table.find(schema_key);
+  return faster ? *faster : *facts;
+}
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,42 @@
+// op_facts.h: what a repair must know of an operator, from its schema, and from a short list of what schemas keep to themselves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tracer/hook/torch_compat.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+
+struct TensorArgument {
+  uint16_t index = 0;
+  bool is_written = false;     // declared: in-place, out=
+  bool is_out = false;         // written and never read
+  bool is_undeclared = false;  // written although the schema says nothing: running statistics
+  bool is_fixed = false;       // has a dtype of its own: a step count, a scale
+};
+
+struct WrittenResult {  // a result that is one of the arguments
+  uint16_t result;
+  uint16_t argument;
+};
+
+struct OpFacts {
+  std::vector<TensorArgument> tensors;
+  std::vector<WrittenResult> written_results;
+  uint16_t argument_count = 0;
+  uint16_t result_count = 0;
+  int activation = -1;               // the argument whose dtype a fixed program's result would have; -1: the first floating one
+  bool is_view = false;              // never fails for a dtype, and must return the very tensor it was given
+  bool only_first_result = false;    // the others are statistics, which are Float whatever the input is
+  bool asks_for_dtype = false;       // dtype=: the result has the dtype that was asked for
+  bool overwrites = false;           // nothing of the written argument's old values is left
+};
+
+const OpFacts& facts_of(const c10::OperatorHandle& op);
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck
