@@ -42,18 +42,12 @@ std::vector<const OpCall*> Run::provenance(const Operand& operand, size_t max_li
   return chain;
 }
 
-bool Run::is_outermost_of_throw(const OpCall& outer) const {
-  if (outer.outcome != Outcome::kThrew || outer.id == kNoOpCall) return false;
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& inner) {
-    return inner.parent == outer.id && inner.id != outer.id && inner.outcome == Outcome::kThrew;
-  });
-}
-
 std::vector<std::string> Run::device_types_of(uint32_t process) const {
   std::set<std::string> types;
-  for (const OpCall& call : calls) {
-    if (call.process != process) continue;
-    for (const std::vector<Operand>* tensors : {&call.operands, &call.results}) {
+  const auto before = [](const OpCall& call, uint32_t index) { return call.process < index; };
+  const auto first = std::lower_bound(calls.begin(), calls.end(), process, before);
+  for (auto call = first; call != calls.end() && call->process == process; ++call) {
+    for (const std::vector<Operand>* tensors : {&call->operands, &call->results}) {
       for (const Operand& tensor : *tensors) {
         if (!tensor.device.type.empty() && tensor.kind != TensorKind::kUndefined) {
           types.insert(tensor.device.type);

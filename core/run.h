@@ -38,7 +38,7 @@ struct Process {
 
 struct Run {
   std::vector<Process> processes;
-  std::vector<OpCall> calls;  // calls[id - 1]
+  std::vector<OpCall> calls;  // calls[id - 1]; in the order of their processes
   bool values_checked = false;
 
   const OpCall* call(OpCallId id) const { return id == kNoOpCall || id > calls.size() ? nullptr : &calls[id - 1]; }
@@ -46,8 +46,6 @@ struct Run {
 
   // The chain of origins of an operand, nearest first, at most max_links long; never loops.
   std::vector<const OpCall*> provenance(const Operand& operand, size_t max_links = 8) const;
-  // True when an op call has another one inside it that threw: the inner one is the culprit.
-  bool is_outermost_of_throw(const OpCall& call) const;
   // The device types that the operands and results of a process were on, sorted: what Process::devices holds.
   std::vector<std::string> device_types_of(uint32_t process) const;
   bool operator==(const Run&) const = default;

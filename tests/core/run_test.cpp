@@ -49,16 +49,18 @@ TEST_CASE("an origin outside of the run ends the chain") {
   CHECK(run.provenance(run.calls[0].operands[0]).empty());
 }
 
-TEST_CASE("a throw passes from the inner call to the outer one") {
+TEST_CASE("the device types of a process are those of its own tensors") {
   const Run run = run_of(
-      "op aten::linear raised \"x\"\n"
-      "op aten::addmm raised \"x\" parent #1\n"
-      "op aten::conv2d raised \"y\"\n"
-      "op aten::view parent #3\n");
-  CHECK(run.is_outermost_of_throw(run.calls[0]));
-  CHECK_FALSE(run.is_outermost_of_throw(run.calls[1]));
-  CHECK_FALSE(run.is_outermost_of_throw(run.calls[2]));
-  CHECK_FALSE(run.is_outermost_of_throw(run.calls[3]));
+      "process pid=1\n"
+      "op aten::add self=Half@cuda:0 -> Half@cuda:0\n"
+      "op aten::cpu self=Half@cuda:0 -> Half\n"
+      "process pid=2\n"
+      "process pid=3\n"
+      "op aten::empty -> Float@meta\n");
+  CHECK(run.device_types_of(0) == std::vector<std::string>{"cpu", "cuda"});
+  CHECK(run.device_types_of(1).empty());
+  CHECK(run.device_types_of(2) == std::vector<std::string>{"meta"});
+  CHECK(run.device_types_of(3).empty());
 }
 
 }  // namespace
