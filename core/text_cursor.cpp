@@ -64,6 +64,14 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+std::string excerpt(std::string_view text) {
+  constexpr size_t kMaxBytes = 60;
+  if (text.size() <= kMaxBytes) return quoted(text);
+  size_t end = kMaxBytes;
+  while (end > kMaxBytes - 3 && (byte_at(text, end) & 0xc0) == 0x80) --end;  // within a character
+  return fmt::format("{}… ({} bytes)", quoted(text.substr(0, end)), text.size());
+}
+
 std::string bare_or_quoted(std::string_view text, std::string_view also) {
   const bool bare = !text.empty() &&
                     std::all_of(text.begin(), text.end(), [&](char c) { return is_bare(c, also); });
@@ -133,7 +141,7 @@ std::string_view TextCursor::next_word() const {
 void TextCursor::fail(std::string_view expected) const {
   const std::string_view got = next_word();
   fail_with(fmt::format("expected {}, got {}", expected,
-                        at_end() ? "the end of the line" : quoted(got.empty() ? " " : got)));
+                        at_end() ? "the end of the line" : excerpt(got.empty() ? " " : got)));
 }
 
 void TextCursor::fail_with(std::string_view message) const {

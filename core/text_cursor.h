@@ -13,6 +13,8 @@ namespace dtypecheck {
 // \xHH within. What a terminal would take as a command, and bytes that are no UTF-8, are escaped,
 // so a dump is always printable.
 std::string quoted(std::string_view text);
+// The same of its beginning, for messages: a line of a trace may have megabytes and no space.
+std::string excerpt(std::string_view text);
 // Bare when `text` consists of letters, digits and the characters of `also`, quoted otherwise.
 std::string bare_or_quoted(std::string_view text, std::string_view also);
 

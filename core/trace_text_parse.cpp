@@ -287,7 +287,7 @@ void parse_op_name(TextCursor& cursor, OpCall& call) {
                         "an op's name, as in aten::addmm");
   if (!is_quoted && call.op.find("::") == std::string::npos) {
     cursor.fail_with(fmt::format("expected an op with its namespace, as in aten::addmm, got {}",
-                                 quoted(call.op)));
+                                 excerpt(call.op)));
   }
   if ((is_quoted || !is_dotted) && cursor.take(".")) {
     call.overload = cursor.name("", "an overload, as in aten::add.Tensor");
@@ -468,7 +468,7 @@ Expectation parse_expectation(std::string_view text, const TextCursor& cursor, i
   expectation.severity = text.substr(place_end + 2, severity_end - place_end - 2);
   if (!parse_severity(expectation.severity)) {
     cursor.fail_with(
-        fmt::format("expected error, warning or note, got {}", quoted(expectation.severity)));
+        fmt::format("expected error, warning or note, got {}", excerpt(expectation.severity)));
   }
   expectation.message = trimmed(text.substr(
       severity_end + 2, rule_begin < severity_end + 2 ? 0 : rule_begin - severity_end - 2));

@@ -190,6 +190,22 @@ TEST_CASE("expectations") {
   CHECK(error_of("# EXPECT nonsense").find("case.trace:1: expected") == 0);
   CHECK(error_of("# EXPECT a.py:1: fatal: x [r]") ==
         "case.trace:1: expected error, warning or note, got \"fatal\"");
+}
+
+TEST_CASE("a parse error shows the beginning of what came, not a line of megabytes") {
+  const std::string long_word(1000000, 'x');
+  const std::string begin = "\"" + std::string(60, 'x') + "\"… (1000000 bytes)";
+  CHECK(error_of(long_word) ==
+        "case.trace:1: expected op, process, values-checked or #, got " + begin);
+  CHECK(error_of("op aten::a count " + long_word) ==
+        "case.trace:1: expected how many calls, got " + begin);
+  CHECK(error_of("op " + long_word) ==
+        "case.trace:1: expected an op with its namespace, as in aten::addmm, got " + begin);
+  CHECK(error_of("# EXPECT a.py:1: " + long_word + ": x [y]") ==
+        "case.trace:1: expected error, warning or note, got " + begin);
+  CHECK(error_of(std::string(60, 'x')).ends_with("got \"" + std::string(60, 'x') + "\""));
+  CHECK(error_of(std::string(59, 'x') + "é" + long_word)
+            .ends_with("got \"" + std::string(59, 'x') + "\"… (1000061 bytes)"));
   CHECK(error_of("# EXPECT-FIX x") == "case.trace:1: EXPECT-FIX needs an EXPECT line before it");
 }
 
