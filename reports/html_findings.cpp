@@ -54,7 +54,8 @@ class FindingCards {
     explained("fix", finding.fix);
     related(finding);
     rule(finding);
-    consequences(cause);
+    nested("caused by:", cause.caused_by);
+    nested("and, as a consequence:", cause.consequences);
     html_.close("article").line();
   }
 
@@ -239,10 +240,10 @@ class FindingCards {
     html_.close("details").line();
   }
 
-  void consequences(const Cause& cause) {
-    if (cause.consequences.empty()) return;
-    html_.element("p", "then", "and, as a consequence:").line();
-    write(cause.consequences);
+  void nested(const char* lead, const std::vector<Cause>& cards) {
+    if (cards.empty()) return;
+    html_.element("p", "then", lead).line();
+    write(cards);
   }
 
   const Report& report_;

@@ -19,7 +19,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr size_t kAllFullLines = 24;   // when all findings fit in so many, all are shown in full …
+constexpr size_t kAllFullLines = 24;  // when all findings fit in so many, all are shown in full …
 constexpr size_t kSomeFullLines = 14;  // … otherwise the first ones, to leave room for the others
 constexpr size_t kBriefFindings = 10;
 constexpr size_t kCaveats = 6;
@@ -29,10 +29,11 @@ struct Entry {
   Indent indent;
 };
 
-void flatten(const std::vector<Cause>& forest, int depth, std::vector<Entry>& out) {
+void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<Entry>& out) {
   for (const Cause& cause : forest) {
-    out.push_back({cause.finding, {depth}});
-    flatten(cause.consequences, depth + 1, out);
+    out.push_back({cause.finding, indent});
+    flatten(cause.caused_by, {indent.depth + 1, "caused by "}, out);
+    flatten(cause.consequences, {indent.depth + 1, "then "}, out);
   }
 }
 
@@ -110,9 +111,11 @@ void write_summary(const Report& report, std::ostream& out) {
 
 void write_text(const Report& report, std::ostream& out) {
   std::vector<Entry> entries;
-  flatten(causes(report.findings), 0, entries);
-  const Full full = full_findings(report, entries);
-  write_paragraph(full.lines, out);
+  flatten(causes(report.findings), {}, entries);
+  Full full = full_findings(report, entries);
+  const bool belongs = full.shown < entries.size() && entries[full.shown].indent.depth > 0;
+  if (!full.lines.empty() && !belongs) full.lines.emplace_back();
+  for (const std::string& line : full.lines) out << line << '\n';
   write_paragraph(brief_lines(report, entries, full.shown), out);
   write_paragraph(autocast_table(report), out);
   write_caveats(report, out);

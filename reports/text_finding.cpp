@@ -39,7 +39,7 @@ class FullFinding {
   void add(const std::string& line) { lines_.push_back(indent_.spaces() + line); }
 
   void say_what() {
-    const std::string severity = indent_.lead() + std::string(severity_name(finding_.severity));
+    const std::string severity = indent_.lead + std::string(severity_name(finding_.severity));
     const std::string rule = fmt::format("[{}]", shorten(printable(finding_.rule), columns_ / 2));
     const std::string text = severity + ": " + printable(finding_.message);
     Lines wrapped = wrap(text, columns_);
@@ -172,7 +172,7 @@ std::vector<std::string> full_finding(const Report& report, const Finding& findi
 
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent) {
   const Paint paint(report.colour);
-  const std::string severity = indent.lead() + std::string(severity_name(finding.severity));
+  const std::string severity = indent.lead + std::string(severity_name(finding.severity));
   std::string where = place(report, finding.site.line);
   if (where.empty()) where = printable(finding.site.module);
   if (finding.count > 1) where += fmt::format(" ×{}", grouped(finding.count));

@@ -24,11 +24,11 @@ class Paint {
   bool on_;
 };
 
-// How far a consequence is moved to the right of its cause, and how it is introduced.
+// How far a finding is moved to the right of the one that it belongs to, and how it is introduced.
 struct Indent {
   int depth = 0;
+  const char* lead = "";  // "then ", "caused by "
   std::string spaces() const { return std::string(2 * std::min(depth, 8), ' '); }
-  const char* lead() const { return depth == 0 ? "" : "then "; }
 };
 
 int text_columns(const Report& report);  // the report's, held between 60 and 100

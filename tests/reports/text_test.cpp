@@ -44,6 +44,22 @@ TEST_CASE("a report fits on a screen unless all of it is asked for") {
   CHECK(lines_of(all).size() > 100);
 }
 
+TEST_CASE("what a run died of is shown in full, and its cause below it in a line if need be") {
+  const Case made = load_case("concat_promotion");
+  REQUIRE(made.report->findings[1].severity == Severity::kError);
+  for (int i = 0; i < 8; ++i) made.report->findings[1].why += "\nand another reason";
+  const std::vector<std::string> lines = lines_of(written(*made.report, "text"));
+  CHECK_THAT(lines.front(), Contains("error: Float input meets Half weights"));
+  const auto starts_with = [](const char* text) {
+    return [=](const std::string& line) { return line.starts_with(text); };
+  };
+  const auto odd = std::find_if(lines.begin(), lines.end(), starts_with("    > input"));
+  const auto fix = std::find_if(odd, lines.end(), starts_with("  fix "));
+  REQUIRE(fix < lines.end() - 1);
+  CHECK_THAT(*std::next(fix), Contains("  caused by warning: aten::cat promotes") &&
+                                  Contains("inpaint.py:91  [silent-promotion]"));
+}
+
 TEST_CASE("colour comes only when it is asked for, and only ours") {
   const Case made = load_case(GENERATE(as<std::string>(), "half_float_addmm", "hostile"));
   const std::string plain = written(*made.report, "text");
