@@ -3,15 +3,18 @@
 // lower the model themselves, and where the trace has lost calls.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "rules/rule.h"
 #include "rules/run_index.h"
+#include "rules/words.h"
 
 namespace dtypecheck::rules {
 namespace {
 
 struct Training {
+  const OpCall* forward = nullptr;   // the first call of the forward pass that is trained
   const OpCall* step = nullptr;      // the first call of an optimizer
   const OpCall* backward = nullptr;  // … of a backward pass
   bool has_autocast = false;
@@ -35,6 +38,15 @@ bool lowers_by_itself(const Process& process) {
   return false;
 }
 
+// How much a call looks like the forward pass that is trained: a frozen encoder before it needs no
+// gradient, a loss after it is in no module.
+int forward_rank(const OpCall* call) {
+  if (call == nullptr || call->site.phase != Phase::kForward || !call->site.line.known()) return 0;
+  const bool is_trained = std::any_of(call->operands.begin(), call->operands.end(),
+                                      [](const Operand& operand) { return operand.requires_grad; });
+  return 1 + (call->site.module.empty() ? 0 : 1) + (is_trained ? 2 : 0);
+}
+
 std::vector<Training> training_of(const Run& run, const RunIndex& index) {
   std::vector<Training> processes(run.processes.size());
   for (const OpCall& call : run.calls) {
@@ -42,6 +54,7 @@ std::vector<Training> training_of(const Run& run, const RunIndex& index) {
     training.has_autocast |= !call.autocast.enabled.empty() || call.autocast.is_wrapper ||
                              call.autocast.is_inner || call.in_compiled_region;
     if (!index.is_judged(call)) continue;
+    if (forward_rank(&call) > forward_rank(training.forward)) training.forward = &call;
     if (call.site.phase == Phase::kOptimizer && training.step == nullptr) training.step = &call;
     if (call.site.phase == Phase::kBackward && training.backward == nullptr)
       training.backward = &call;
@@ -49,28 +62,46 @@ std::vector<Training> training_of(const Run& run, const RunIndex& index) {
   return processes;
 }
 
-void report(const Process& process, const std::string& precision, const Training& training,
-            Findings& out) {
-  const OpCall& call = training.step != nullptr ? *training.step : *training.backward;
-  Finding& finding = out.add(
-      call, fmt::format("mixed precision {} was asked for, but autocast never opened", precision));
+// The line that calls the model: what is below it is not the user's to change.
+Site where_it_trains(const Training& training) {
+  if (training.forward == nullptr) {
+    return training.step != nullptr ? training.step->site : training.backward->site;
+  }
+  Site site;
+  site.line = training.forward->site.line;
+  site.phase = Phase::kForward;
+  site.module = root_module(training.forward->site.module);
+  return site;
+}
+
+bool is_fp16_on_cpu(const Process& process, const std::string& precision) {
+  const auto is_cpu = [](const std::string& device) { return device == "cpu" || device == "meta"; };
+  return precision == "fp16" && std::all_of(process.devices.begin(), process.devices.end(), is_cpu);
+}
+
+void report(uint32_t index, const Process& process, const std::string& precision,
+            const Training& training, Findings& out) {
+  Finding& finding = out.add_for_run(
+      index, fmt::format("accelerate was given mixed_precision=\"{}\", but autocast never opened",
+                         precision));
   finding.count = 1;
   if (!finding.why.empty()) return;
-  bool on_gpu = false;
-  for (const std::string& device : process.devices) on_gpu |= device != "cpu" && device != "meta";
-  finding.why = precision == "fp16" && !on_gpu
-                    ? "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no "
-                      "GradScaler, "
-                      "without a word; scripts still cast their weights to Half by it"
-                    : "the forward pass runs outside of the prepared model and of "
-                      "accelerator.autocast(), so every "
-                      "op computes in the dtype of its operands";
+  finding.site = where_it_trains(training);
+  if (is_fp16_on_cpu(process, precision)) {
+    finding.why =
+        "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
+        "without a word; scripts still cast their weights to Half by it";
+    finding.fix =
+        "on a CPU ask for bf16, for which accelerate opens autocast there: "
+        "Accelerator(mixed_precision=\"bf16\"), or accelerate launch --mixed_precision bf16";
+    return;
+  }
+  finding.why =
+      "the forward pass runs outside of the prepared model and of accelerator.autocast(), so every "
+      "op computes in the dtype of its operands";
   finding.fix =
-      precision == "fp16" && !on_gpu
-          ? "on a CPU ask for bf16, for which accelerate opens autocast there: "
-            "accelerate launch --mixed_precision bf16"
-          : "prepare the model, model = accelerator.prepare(model), or compute the loss inside "
-            "with accelerator.autocast():";
+      "prepare the model, model = accelerator.prepare(model), or compute the loss inside with "
+      "accelerator.autocast():";
 }
 
 void check_run(const Run& run, Findings& out) {
@@ -82,7 +113,7 @@ void check_run(const Run& run, Findings& out) {
     if (precision.empty() || training.has_autocast || lowers_by_itself(process)) continue;
     if (process.signatures_lost > 0) continue;
     if (training.step != nullptr || training.backward != nullptr)
-      report(process, precision, training, out);
+      report(static_cast<uint32_t>(i), process, precision, training, out);
   }
 }
 
@@ -102,7 +133,7 @@ const Rule outside_autocast = {
 process pid=1 fact:accelerate.mixed_precision="fp16"
 op aten::mm self=Float[2,4] mat2=Float[4,4] -> Float[2,4] at train.py:80 phase forward
 op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at train.py:90 phase optimizer step 1
-# EXPECT train.py:90: warning: mixed precision fp16 was asked for, but autocast never opened [outside-autocast]
+# EXPECT train.py:80: warning: accelerate was given mixed_precision="fp16", but autocast never opened [outside-autocast]
 process pid=2 fact:accelerate.mixed_precision="bf16"
 op aten::mm self=BFloat16[2,4] mat2=BFloat16[4,4] -> BFloat16[2,4] at train.py:80 phase forward autocast cpu:BFloat16 inner
 op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at train.py:90 phase optimizer step 1

@@ -1,7 +1,7 @@
 # accelerate takes mixed_precision="fp16" on a CPU without a word, and then neither opens autocast nor makes a scaler:
 # the run is float32 from end to end.
-# EXPECT rule=outside-autocast severity=warning
-# EXPECT-FIX bf16
+# EXPECT rule=outside-autocast severity=warning line=forward
+# EXPECT-FIX Accelerator(mixed_precision="bf16")
 # EXIT 0
 import sys
 
@@ -15,7 +15,7 @@ unet = UNet2DConditionModel.from_pretrained(sys.argv[1], subfolder="unet")
 optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-4)
 unet, optimizer = accelerator.prepare(unet, optimizer)
 for step in range(2):
-    prediction = unet(**random_batch()).sample
+    prediction = unet(**random_batch()).sample  # <- forward
     loss = torch.nn.functional.mse_loss(prediction, random_target())
     accelerator.backward(loss)
     accelerator.clip_grad_norm_(unet.parameters(), 1.0)
