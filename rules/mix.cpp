@@ -26,6 +26,28 @@ Role role_of(const std::string& parameter) {
   return parameter.ends_with("bias") ? Role::kBias : Role::kWeight;
 }
 
+// A leaf that asks for its gradient, or a view of one: a parameter, also where no module tree gives
+// it a name, as in a C++ program.
+bool is_leaf_behind(const RunIndex& index, const Operand& operand) {
+  constexpr int kMaxViews = 8;
+  const Operand* current = &operand;
+  for (int views = 0; views < kMaxViews; ++views) {
+    if (current->is_leaf && current->requires_grad) return true;
+    const OpCall* call = index.run().call(current->origin);
+    if (call == nullptr || !index.has(*call, kIsView) || call->operands.empty()) return false;
+    current = &call->operands.front();
+  }
+  return false;
+}
+
+// On the right of a product a parameter is the weight. On the left it may be an input that is
+// learned.
+bool is_nameless_weight(const RunIndex& index, const OpCall& call, const Operand& operand) {
+  const bool is_right = operand.name == "mat2" || operand.name == "batch2" ||
+                        (call.op == "aten::matmul" && operand.name == "other");
+  return is_right && is_leaf_behind(index, operand);
+}
+
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
   Side side{&operand, operand.role, "", *operand.dtypes.single()};
   if (const Operand* parameter = parameter_behind(index, operand)) {
@@ -36,6 +58,9 @@ Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand
   if (argument != nullptr) {
     side.role = argument->role;
     if (side.parameter.empty()) side.parameter = argument->parameter;
+  }
+  if (side.role == Role::kInput && is_nameless_weight(index, call, operand)) {
+    side.role = Role::kWeight;
   }
   return side;
 }

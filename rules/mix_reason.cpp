@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rules/words.h"
 
 namespace dtypecheck::rules {
@@ -73,23 +75,39 @@ std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix
                      device);
 }
 
-std::string to_dtype(Dtype dtype) { return fmt::format(".to({})", torch_dtype(dtype)); }
+bool is_in_cpp(const OpCall& call) {
+  const std::string_view file = call.site.line.file;
+  constexpr std::string_view kEndings[] = {".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp", ".cuh"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return file.ends_with(ending); });
+}
 
-std::string fix_table(const DtypeSource& source, Dtype wanted) {
+std::string to_dtype(const OpCall& call, Dtype dtype) {
+  return is_in_cpp(call) ? fmt::format(".to(torch::k{})", dtype_name(dtype))
+                         : fmt::format(".to({})", torch_dtype(dtype));
+}
+
+// Of a parameter whose name is not known.
+std::string cast_holder(const OpCall& call, const Side& side, Dtype wanted) {
+  return fmt::format("the module that holds the {}: module{}{}", side.noun(),
+                     is_in_cpp(call) ? "->" : ".", to_dtype(call, wanted).substr(1));
+}
+
+std::string fix_table(const OpCall& call, const DtypeSource& source, Dtype wanted) {
   const std::string owner = owner_module(source.parameter->parameter);
   const std::string whole = fmt::format("{}.to(dtype={})", owner, torch_dtype(wanted));
   const bool is_told = source.maker != nullptr && is_users_own(source.maker->site);
   const std::string since = is_told ? ", " + place(source.maker->site) : "";
   if (!source.parameter->requires_grad) return whole + since;
   return fmt::format("cast what {} gives: {}; or, if it is not trained, {}{}", owner,
-                     to_dtype(wanted), whole, since);
+                     to_dtype(call, wanted), whole, since);
 }
 
 // Where the dtype came in, when that is a line that the user can edit.
-std::string fix_at_origin(const Mix& mix, const DtypeSource& source) {
+std::string fix_at_origin(const OpCall& call, const Mix& mix, const DtypeSource& source) {
   if (source.promotion == nullptr) return "";
-  const std::string cast = to_dtype(mix.met.dtype);
-  if (source.parameter != nullptr) return fix_table(source, mix.met.dtype);
+  const std::string cast = to_dtype(call, mix.met.dtype);
+  if (source.parameter != nullptr) return fix_table(call, source, mix.met.dtype);
   if (source.maker != nullptr && is_users_own(source.maker->site)) {
     return fmt::format("cast it where it is made: {}: append {}", place(source.maker->site), cast);
   }
@@ -108,16 +126,16 @@ bool is_trainable(const Mix& mix) {
   return mix.odd.operand->requires_grad && mix.odd.operand->is_leaf;
 }
 
-std::string fix_parameter(const Mix& mix) {
+std::string fix_parameter(const OpCall& call, const Mix& mix) {
   const std::string owner = owner_module(mix.odd.parameter);
   const std::string whole = fmt::format("{}.to(dtype={})", owner, torch_dtype(mix.met.dtype));
   if (owner.empty()) {
-    return fmt::format("cast the {}: {}{}", mix.odd.noun(), mix.odd.operand->name,
-                       to_dtype(mix.met.dtype));
+    return fmt::format("cast the {}, {}{}, or {}", mix.odd.noun(), mix.odd.operand->name,
+                       to_dtype(call, mix.met.dtype), cast_holder(call, mix.odd, mix.met.dtype));
   }
   if (!is_trainable(mix)) return whole;
   return fmt::format("cast the {}: {}{}; or, if {} is not trained, {}", mix.met.noun(),
-                     mix.met.operand->name, to_dtype(mix.odd.dtype), owner, whole);
+                     mix.met.operand->name, to_dtype(call, mix.odd.dtype), owner, whole);
 }
 
 // Half or BFloat16 flows into Float weights: autocast would lower the weights; a frozen model can
@@ -134,9 +152,33 @@ std::string fix_low_input(const RunIndex& index, const OpCall& call, const Mix& 
                      autocast, subject, torch_dtype(mix.odd.dtype));
 }
 
+// Neither side is known to be a parameter, or to have been cast or promoted: either may be meant.
+bool is_open_which_is_odd(const OpCall& call, const Mix& mix, const DtypeSource& source) {
+  const bool is_known = source.promotion != nullptr || source.maker != nullptr ||
+                        source.parameter != nullptr || mix.met.is_parameter();
+  const auto is_factor = [](const Side& side) {
+    constexpr std::string_view kFactors[] = {"self", "mat1", "mat2", "batch1", "batch2", "other"};
+    return std::find(std::begin(kFactors), std::end(kFactors), side.operand->name) !=
+           std::end(kFactors);
+  };
+  const auto tensors = std::count_if(call.operands.begin(), call.operands.end(),
+                                     [](const Operand& operand) { return operand.is_floating(); });
+  return !is_known && tensors == 2 && call.site.module.empty() && is_factor(mix.odd) &&
+         is_factor(mix.met);
+}
+
 // Inside of a model there is no line to edit: what it is called with has to change.
 std::string fix_input(const OpCall& call, const Mix& mix, const DtypeSource& source) {
-  const std::string cast = to_dtype(mix.met.dtype);
+  const std::string cast = to_dtype(call, mix.met.dtype);
+  const auto& [odd, met] = mix;
+  if (is_open_which_is_odd(call, mix, source)) {
+    return fmt::format("give both sides one dtype: {}{}, or {}{}", odd.operand->name, cast,
+                       met.operand->name, to_dtype(call, odd.dtype));
+  }
+  if (met.is_parameter() && met.parameter.empty()) {
+    return fmt::format("cast the {}, {}{}, or {}", odd.noun(), odd.operand->name, cast,
+                       cast_holder(call, met, odd.dtype));
+  }
   const bool came_from_outside = source.promotion == nullptr && !call.site.module.empty();
   if (!came_from_outside || !mix.met.is_parameter()) {
     return fmt::format("cast the {}: {}{}", mix.odd.noun(), mix.odd.operand->name, cast);
@@ -150,11 +192,11 @@ std::string fix_input(const OpCall& call, const Mix& mix, const DtypeSource& sou
 
 std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
                     const DtypeSource& source) {
-  if (const std::string text = fix_at_origin(mix, source); !text.empty()) return text;
+  if (const std::string text = fix_at_origin(call, mix, source); !text.empty()) return text;
   if (index.has(call, kIsBackward) && call.op.find("_loss_") != std::string::npos) {
     return "cast both sides before the loss: prediction.float(), target.float()";
   }
-  if (mix.odd.is_parameter()) return fix_parameter(mix);
+  if (mix.odd.is_parameter()) return fix_parameter(call, mix);
   if (kLowPrecision.contains(mix.odd.dtype) && mix.met.dtype == Dtype::kFloat) {
     if (const std::string text = fix_low_input(index, call, mix); !text.empty()) return text;
   }
