@@ -188,6 +188,20 @@ bool is_about_dtypes(const RunIndex& index, const OpCall& call, const OpCall& th
   return !thrower.error.empty() && call.op.starts_with("aten::") && !index.has(call, kPromotes);
 }
 
+// torch's Linear.forward has no tensors but these, so a refusal that comes out of it is about them
+// even where its message names no dtype, as before LibTorch 2.1.
+bool is_about_linear(const OpCall& call, const std::string& message) {
+  if (call.op != "python::Linear.forward") return false;
+  for (const Dtype dtype : {Dtype::kHalf, Dtype::kBFloat16, Dtype::kFloat, Dtype::kDouble}) {
+    if (names_dtype(message, dtype)) return false;
+  }
+  const bool are_its_own =
+      std::all_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+        return operand.name == "input" || operand.name == "weight" || operand.name == "bias";
+      });
+  return are_its_own && call.operand("input") != nullptr && call.operand("weight") != nullptr;
+}
+
 }  // namespace
 
 std::string Side::noun() const {
@@ -218,7 +232,8 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   const bool is_named = mix && names_dtype(thrower->error, mix->odd.dtype) &&
                         names_dtype(thrower->error, mix->met.dtype);
   // What was let through, and ran, had no other reason to be refused.
-  const bool is_certain = is_named || call.outcome == Outcome::kRepaired;
+  const bool is_certain = is_named || call.outcome == Outcome::kRepaired ||
+                          is_about_linear(call, thrower->error);
   return call.op.starts_with("python::") && !is_certain ? std::nullopt : mix;
 }
 

@@ -1,6 +1,7 @@
 // Finds: an op that was refused because its operands disagree in floating dtype, or because an
 // index or target is not an integer.
-// Misses: refusals in Python code whose tensors are no local variables (nn.LSTM's own check).
+// Misses: refusals in Python code whose tensors are no local variables and whose message does not
+// name the dtypes of both sides.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -124,6 +125,30 @@ void check_integer(const OpCall& call, Findings& out) {
                             odd->name, odd->name);
 }
 
+// nn.LSTM and its kin compare input and weight themselves, and the weight is no local variable of
+// the function that does: the message has its dtype.
+void check_recurrent(const OpCall& call, Findings& out) {
+  if (!was_refused(call) || !call.op.starts_with("python::")) return;
+  const auto named = input_and_weight(call.error);
+  const Operand* input = call.operand("input");
+  if (!named || input == nullptr || input->dtypes != DtypeSet(named->input)) return;
+  if (refused_mix(out.index(), call)) return;  // the weight is there: it is told as any other mix
+  const std::string layer = call.site.module.empty() ? "the layer" : call.site.module;
+  Finding& finding =
+      out.add(call, fmt::format("{} input meets a {} weight", dtype_name(named->input),
+                                dtype_name(named->weight)));
+  if (!finding.why.empty()) return;
+  const DtypeSource source = dtype_source(out.index(), *input);
+  finding.odd_operand = input->name;
+  finding.why =
+      "recurrent layers compare the dtypes of input and weight before they call an op, and nothing "
+      "casts here";
+  finding.fix = fmt::format("cast what {} is called with: x.to({}); or the layer: {}.to(dtype={})",
+                            layer, torch_dtype(named->weight),
+                            call.site.module.empty() ? "layer" : layer, torch_dtype(named->input));
+  if (source.promotion != nullptr) out.follows(finding, "silent-promotion", source.promotion->id);
+}
+
 // A second sight of one failure: what left the program as an exception of an op inside.
 bool is_echo(const RunIndex& index, const OpCall& call) {
   return call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error);
@@ -155,7 +180,9 @@ void check_run(const Run& run, Findings& out) {
     if (!around.contains(refusal.call.id)) report(refusal, unread, out);
   }
   for (const OpCall& call : run.calls) {
-    if (out.index().is_judged(call)) check_integer(call, out);
+    if (!out.index().is_judged(call)) continue;
+    check_integer(call, out);
+    check_recurrent(call, out);
   }
 }
 

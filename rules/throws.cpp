@@ -148,6 +148,14 @@ std::optional<WantedInteger> wanted_integer(std::string_view message) {
   return std::nullopt;
 }
 
+std::optional<NamedMix> input_and_weight(std::string_view message) {
+  if (!contains(message, ") does not match weight dtype (torch.")) return std::nullopt;
+  const auto input = dtype_after(message, "input dtype (torch.");
+  const auto weight = dtype_after(message, "does not match weight dtype (torch.");
+  if (!input || !weight || *input == *weight) return std::nullopt;
+  return NamedMix{*input, *weight};
+}
+
 bool is_before(std::string_view libtorch, int major, int minor) {
   int parts[2] = {0, 0};
   const char* const end = libtorch.data() + libtorch.size();

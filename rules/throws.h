@@ -40,6 +40,14 @@ struct WantedInteger {
 };
 std::optional<WantedInteger> wanted_integer(std::string_view message);
 
+// Input and weight in a sentence of torch.nn's recurrent layers, which compare them in Python: "RNN
+// input dtype (torch.float32) does not match weight dtype (torch.float16)".
+struct NamedMix {
+  Dtype input;
+  Dtype weight;
+};
+std::optional<NamedMix> input_and_weight(std::string_view message);
+
 // "1.13.1" is before 2.6; a version that cannot be read is not before anything.
 bool is_before(std::string_view libtorch, int major, int minor);
 

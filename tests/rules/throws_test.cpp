@@ -99,6 +99,18 @@ TEST_CASE("integers that were wanted") {
   CHECK_FALSE(wanted_integer("expected scalar type Float but found Half"));
 }
 
+TEST_CASE("what a recurrent layer says of its input and weight") {
+  const auto mix = input_and_weight(
+      "RNN input dtype (torch.float32) does not match weight dtype (torch.float16). Convert input: "
+      "input.to(torch.float16), or convert model: model.to(torch.float32)");
+  REQUIRE(mix);
+  CHECK(mix->input == Dtype::kFloat);
+  CHECK(mix->weight == Dtype::kHalf);
+  CHECK_FALSE(
+      input_and_weight("RNN input dtype (torch.float32) does not match weight dtype (torch."));
+  CHECK_FALSE(input_and_weight("expected scalar type Float but found Half"));
+}
+
 TEST_CASE("versions") {
   CHECK(is_before("1.13.1", 2, 6));
   CHECK(is_before("2.5.1+cpu", 2, 6));
