@@ -32,7 +32,7 @@ struct Entry {
 void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<Entry>& out) {
   for (const Cause& cause : forest) {
     out.push_back({cause.finding, indent});
-    flatten(cause.caused_by, {indent.depth + 1, "caused by "}, out);
+    flatten(cause.caused_by, {indent.depth + 1, "caused by ", true}, out);
     flatten(cause.consequences, {indent.depth + 1, "then "}, out);
   }
 }
@@ -65,7 +65,13 @@ Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_
   Lines lines;
   const size_t end = std::min(entries.size(), first + kBriefFindings);
   for (size_t i = first; i < end; ++i) {
-    lines.push_back(brief_finding(report, *entries[i].finding, entries[i].indent));
+    const auto& [finding, indent] = entries[i];
+    if (indent.is_cause) {  // of an error shown above: not to be cut short
+      const Lines head = head_of_finding(report, *finding, indent);
+      lines.insert(lines.end(), head.begin(), head.end());
+    } else {
+      lines.push_back(brief_finding(report, *finding, indent));
+    }
   }
   if (end < entries.size()) {
     lines.push_back(fmt::format("… and {}", counted(entries.size() - end, "more finding")));

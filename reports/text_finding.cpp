@@ -26,9 +26,14 @@ class FullFinding {
         paint_(report.colour),
         columns_(text_columns(report) - indent.spaces().size()) {}
 
-  Lines lines() {
+  Lines head() {
     say_what();
     say_where();
+    return std::move(lines_);
+  }
+
+  Lines lines() {
+    lines_ = head();
     if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
     say_labelled("why", finding_.why);
     say_labelled("fix", finding_.fix);
@@ -168,6 +173,11 @@ int text_columns(const Report& report) { return std::clamp(report.columns, 60, 1
 
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent) {
   return FullFinding(report, finding, indent).lines();
+}
+
+std::vector<std::string> head_of_finding(const Report& report, const Finding& finding,
+                                         Indent indent) {
+  return FullFinding(report, finding, indent).head();
 }
 
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent) {

@@ -28,6 +28,7 @@ class Paint {
 struct Indent {
   int depth = 0;
   const char* lead = "";  // "then ", "caused by "
+  bool is_cause = false;
   std::string spaces() const { return std::string(2 * std::min(depth, 8), ' '); }
 };
 
@@ -35,6 +36,10 @@ int text_columns(const Report& report);  // the report's, held between 60 and 10
 
 // All of it: what, where, the op with its operands and where they came from, why, the cure.
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent);
+
+// Its first lines: what and where.
+std::vector<std::string> head_of_finding(const Report& report, const Finding& finding,
+                                         Indent indent);
 
 // One line: severity, what, where, how often, which rule.
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent);

@@ -44,7 +44,7 @@ TEST_CASE("a report fits on a screen unless all of it is asked for") {
   CHECK(lines_of(all).size() > 100);
 }
 
-TEST_CASE("what a run died of is shown in full, and its cause below it in a line if need be") {
+TEST_CASE("what a run died of is shown in full, and its cause below it in short if need be") {
   const Case made = load_case("concat_promotion");
   REQUIRE(made.report->findings[1].severity == Severity::kError);
   for (int i = 0; i < 8; ++i) made.report->findings[1].why += "\nand another reason";
@@ -56,8 +56,11 @@ TEST_CASE("what a run died of is shown in full, and its cause below it in a line
   const auto odd = std::find_if(lines.begin(), lines.end(), starts_with("    > input"));
   const auto fix = std::find_if(odd, lines.end(), starts_with("  fix "));
   REQUIRE(fix < lines.end() - 1);
-  CHECK_THAT(*std::next(fix), Contains("  caused by warning: aten::cat promotes") &&
-                                  Contains("inpaint.py:91  [silent-promotion]"));
+  CHECK_THAT(*std::next(fix),
+             Contains("  caused by warning: aten::cat promotes its Half operands to Float") &&
+                 Contains("[silent-promotion]"));
+  CHECK(*std::next(fix, 2) == "    inpaint.py:91  forward, step 1");
+  CHECK_THAT(*std::next(fix, 3), Contains("--all"));
 }
 
 TEST_CASE("colour comes only when it is asked for, and only ours") {
