@@ -17,8 +17,6 @@ def t(dt, *s): return (torch.rand(s) * 0.5 + 0.25).to(dt)
 def g(dt, *s): return t(dt, *s).requires_grad_()
 def ix(*v): return torch.tensor(v)
 def put(x, k, v): x[k] = v; return x
-def step(cls, dt, **kw):
-    p = torch.nn.Parameter(t(dt, 4)); o = cls([p], lr=0.1, **kw); p.grad = t(dt, 4); o.step(); return p.detach()
 def backward(y):
     if isinstance(y, torch.Tensor) and y.requires_grad: y.sum().backward()
 CASES = [
@@ -127,11 +125,11 @@ torch.nn.MultiheadAttention(4, 2).to($1)(g($1, 3, 1, 4), g($1, 3, 1, 4), g($1, 3
 torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0).to($1)(g($1, 3, 1, 8))
 torch._foreach_add([t($1, 4)], [t($2, 4)])[0]
 torch._foreach_addcdiv([t($1, 4)], [t($2, 4)], [t($2, 4)])[0]
-step(torch.optim.SGD, $1, momentum=0.9)
-step(torch.optim.AdamW, $1, foreach=False)
-step(torch.optim.AdamW, $1, foreach=True)
-step(torch.optim.RMSprop, $1)
-step(torch.optim.Adagrad, $1)
+(lambda p: (setattr(p, "grad", t($1, 4)), torch.optim.SGD([p], lr=0.1, momentum=0.9).step()))(torch.nn.Parameter(t($1, 4)))
+(lambda p: (setattr(p, "grad", t($1, 4)), torch.optim.AdamW([p], lr=0.1, foreach=False).step()))(torch.nn.Parameter(t($1, 4)))
+(lambda p: (setattr(p, "grad", t($1, 4)), torch.optim.AdamW([p], lr=0.1, foreach=True).step()))(torch.nn.Parameter(t($1, 4)))
+(lambda p: (setattr(p, "grad", t($1, 4)), torch.optim.RMSprop([p], lr=0.1).step()))(torch.nn.Parameter(t($1, 4)))
+(lambda p: (setattr(p, "grad", t($1, 4)), torch.optim.Adagrad([p], lr=0.1).step()))(torch.nn.Parameter(t($1, 4)))
 """
 
 
