@@ -136,7 +136,8 @@ bool wake_up() {
 void mute_inner_calls(ThreadState* state, const Frame& frame) {
   if (state->muted_by || !at_trampoline.load(std::memory_order_relaxed)) return;
   if (!frame.op->speaks_for_inner) {
-    if (!tracer.options.mute || frame.op->may_call_anything || frame.signature->flags & kCallsOthers) return;
+    // What keep-going repairs inside is to be told at the op that failed.
+    if (tracer.options.keep_going || frame.op->may_call_anything || frame.signature->flags & kCallsOthers) return;
     const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
     if (count <= kCallsUntilMuted || count % kListenEvery == 0) return;
   }

@@ -16,7 +16,6 @@ namespace tracer {
 struct Options {
   bool steady = false;
   bool check_values = false;
-  bool mute = true;  // do not listen inside ops that call nothing worth recording
   bool keep_going = false;
 };
 
