@@ -10,18 +10,20 @@
 namespace dtypecheck {
 namespace {
 
-// LibTorch 2.11, aten/src/ATen/autocast_mode.h: AT_FORALL_PROMOTE and the CPU's list. Only these choose by their operands.
+// LibTorch 2.11, aten/src/ATen/autocast_mode.h: AT_FORALL_PROMOTE and the CPU's list. Only these
+// choose by their operands.
 bool promotes(const OpCall& call) {
-  static const std::set<std::string> ops = {"addcdiv",      "addcmul", "atan2",        "bilinear",  "cross",
-                                            "dot",          "vdot",    "grid_sampler", "index_put", "tensordot",
-                                            "scatter_add",  "stack",   "cat",          "index_copy"};
+  static const std::set<std::string> ops = {
+      "addcdiv",      "addcmul",   "atan2",     "bilinear",    "cross", "dot", "vdot",
+      "grid_sampler", "index_put", "tensordot", "scatter_add", "stack", "cat", "index_copy"};
   return ops.contains(call.short_op());
 }
 
 constexpr DtypeSet kCastable = kLowPrecision | Dtype::kFloat;  // autocast leaves Double alone
 
 bool takes_part(const Operand& operand) {
-  return operand.kind != TensorKind::kUndefined && operand.dtypes.within(kCastable) && operand.role != Role::kOut;
+  return operand.kind != TensorKind::kUndefined && operand.dtypes.within(kCastable) &&
+         operand.role != Role::kOut;
 }
 
 DtypeSet castable_dtypes(const OpCall& call) {
@@ -39,7 +41,9 @@ std::string device_of(const OpCall& call) {
   return {};
 }
 
-bool is_cast(const OpCall& call) { return call.op == "aten::_to_copy" && call.operands.size() == 1; }
+bool is_cast(const OpCall& call) {
+  return call.op == "aten::_to_copy" && call.operands.size() == 1;
+}
 
 // Steps in which a call may have been counted.
 double steps_of(const Run& run, const OpCall& call) {
@@ -63,7 +67,8 @@ class Summarizer {
       if (run.call(call.parent)) children_[call.parent].push_back(call.id);
       if (!call.autocast.is_wrapper) continue;
       const std::string device = device_of(call);
-      if (decide(call) == AutocastDecision::kLowerPrecision) lowered_.insert({call.process, device, call.op});
+      if (decide(call) == AutocastDecision::kLowerPrecision)
+        lowered_.insert({call.process, device, call.op});
     }
   }
 
@@ -76,16 +81,18 @@ class Summarizer {
       }
     }
     for (auto& [place, cast] : casts_) summary.casts.push_back(std::move(cast));
-    std::stable_sort(summary.casts.begin(), summary.casts.end(), [](const AutocastCast& a, const AutocastCast& b) {
-      return a.bytes_per_step > b.bytes_per_step;
-    });
+    std::stable_sort(summary.casts.begin(), summary.casts.end(),
+                     [](const AutocastCast& a, const AutocastCast& b) {
+                       return a.bytes_per_step > b.bytes_per_step;
+                     });
     return summary;
   }
 
  private:
   using Place = std::tuple<uint32_t, std::string, int, std::string, int, Dtype, Dtype>;
 
-  // The call that autocast made with what it had cast. A wrapper op (matmul) is not seen again itself, but what it calls is.
+  // The call that autocast made with what it had cast. A wrapper op (matmul) is not seen again
+  // itself, but what it calls is.
   const OpCall* inner_of(const OpCall& call) const {
     const OpCall* other = nullptr;
     for (const OpCallId id : children_[call.id]) {
@@ -111,7 +118,8 @@ class Summarizer {
     record.call = call.id;
     record.device = device;
     record.entered = call.autocast.entered;
-    if (const AutocastState::Region* region = call.autocast.region_for(device)) record.region_dtype = region->dtype;
+    if (const AutocastState::Region* region = call.autocast.region_for(device))
+      record.region_dtype = region->dtype;
     return record;
   }
 
@@ -145,7 +153,8 @@ class Summarizer {
     const auto from = source.dtypes.single(), to = call.result_dtype();
     if (!from || !to) return;
     const Site& site = call.site;
-    AutocastCast& cast = casts_[Place(call.process, site.line.file, site.line.line, site.inner.file, site.inner.line, *from, *to)];
+    AutocastCast& cast = casts_[Place(call.process, site.line.file, site.line.line, site.inner.file,
+                                      site.inner.line, *from, *to)];
     cast.site = site;
     cast.from = *from;
     cast.to = *to;
@@ -175,15 +184,17 @@ class Summarizer {
     const std::string device = device_of(call);
     AutocastRecord record = begin(call, device);
     if (record.region_dtype) {
-      record.why = call.op.starts_with("aten::")
-                       ? fmt::format("autocast for {} has no rule for {}", device, call.op)
-                       : fmt::format("{} is no op of LibTorch, so autocast has no rule for it", call.op);
+      record.why =
+          call.op.starts_with("aten::")
+              ? fmt::format("autocast for {} has no rule for {}", device, call.op)
+              : fmt::format("{} is no op of LibTorch, so autocast has no rule for it", call.op);
       return record;
     }
     // Only ops that autocast does handle elsewhere in this run are missed outside of its regions.
     if (!lowered_.contains({call.process, device, call.op})) return std::nullopt;
     if (!call.autocast.enabled.empty()) {
-      record.why = fmt::format("the region is for {}, the operands are on {}", call.autocast.enabled.front().device, device);
+      record.why = fmt::format("the region is for {}, the operands are on {}",
+                               call.autocast.enabled.front().device, device);
     } else if (call.autocast.entered.known()) {
       record.why = "the innermost region switches autocast off";
     } else {
@@ -202,10 +213,14 @@ class Summarizer {
 
 const char* decision_name(AutocastDecision decision) {
   switch (decision) {
-    case AutocastDecision::kLowerPrecision: return "lower precision";
-    case AutocastDecision::kFloat: return "float32";
-    case AutocastDecision::kPromote: return "promote";
-    case AutocastDecision::kUntouched: return "untouched";
+    case AutocastDecision::kLowerPrecision:
+      return "lower precision";
+    case AutocastDecision::kFloat:
+      return "float32";
+    case AutocastDecision::kPromote:
+      return "promote";
+    case AutocastDecision::kUntouched:
+      return "untouched";
   }
   return "untouched";
 }

@@ -58,9 +58,13 @@ std::vector<std::string> weights_lines(const std::vector<AutocastCast>& casts, s
     if (cast.uncached) uncached.insert(uncached.end(), cast.weights.begin(), cast.weights.end());
   }
   std::vector<std::string> lines;
-  if (again > 0) lines.push_back(fmt::format("  {} casts of weights are repeated every step", number_text(again)));
+  if (again > 0)
+    lines.push_back(
+        fmt::format("  {} casts of weights are repeated every step", number_text(again)));
   if (!uncached.empty()) {
-    lines.push_back(cut(fmt::format("  cast in each use, for they require no gradient: {}", joined(uncached, ", ")), columns));
+    lines.push_back(cut(
+        fmt::format("  cast in each use, for they require no gradient: {}", joined(uncached, ", ")),
+        columns));
   }
   return lines;
 }
@@ -82,12 +86,15 @@ std::vector<std::string> autocast_table(const Report& report) {
   for (size_t i = 0; i < shown; ++i) {
     const AutocastCast& cast = casts[i];
     const std::string dtypes = fmt::format("{} to {}", dtype_name(cast.from), dtype_name(cast.to));
-    const std::string cost = fmt::format("  {:<20}  {:>9}  {:<17}  ", casts_text(cast.per_step, cast.weights_per_step),
-                                         bytes_text(cast.bytes_per_step), dtypes);
-    lines.push_back(cut(cost + place_text(report, cast, columns - std::min(columns, cost.size())), columns));
+    const std::string cost =
+        fmt::format("  {:<20}  {:>9}  {:<17}  ", casts_text(cast.per_step, cast.weights_per_step),
+                    bytes_text(cast.bytes_per_step), dtypes);
+    lines.push_back(
+        cut(cost + place_text(report, cast, columns - std::min(columns, cost.size())), columns));
   }
   if (shown < casts.size()) {
-    lines.push_back(fmt::format("  … and {} (--all shows them)", counted(casts.size() - shown, "more place")));
+    lines.push_back(
+        fmt::format("  … and {} (--all shows them)", counted(casts.size() - shown, "more place")));
   }
   for (std::string& line : weights_lines(casts, columns)) lines.push_back(std::move(line));
   return lines;

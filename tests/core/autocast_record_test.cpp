@@ -9,15 +9,20 @@ namespace {
 
 // A linear layer whose input and weight autocast casts.
 const char* const kLinear =
-    "op aten::linear input=Float[2,4] weight=Float[4,4]%net.weight^^ -> BFloat16[2,4] at train.py:9 phase forward "
+    "op aten::linear input=Float[2,4] weight=Float[4,4]%net.weight^^ -> BFloat16[2,4] at "
+    "train.py:9 phase forward "
     "step 1-3 count 3 entered train.py:5 autocast cpu:BFloat16 wrapper id #1\n"
-    "op aten::_to_copy self=Float[2,4] -> BFloat16[2,4] at train.py:9 phase forward step 1-3 count 3 parent #1\n"
-    "op aten::_to_copy self=Float[4,4]%net.weight^^ -> BFloat16[4,4] at train.py:9 phase forward step 1-3 count 3 parent #1\n"
-    "op aten::linear input=BFloat16[2,4] weight=BFloat16[4,4] -> BFloat16[2,4] at train.py:9 phase forward step 1-3 "
+    "op aten::_to_copy self=Float[2,4] -> BFloat16[2,4] at train.py:9 phase forward step 1-3 count "
+    "3 parent #1\n"
+    "op aten::_to_copy self=Float[4,4]%net.weight^^ -> BFloat16[4,4] at train.py:9 phase forward "
+    "step 1-3 count 3 parent #1\n"
+    "op aten::linear input=BFloat16[2,4] weight=BFloat16[4,4] -> BFloat16[2,4] at train.py:9 phase "
+    "forward step 1-3 "
     "count 3 autocast off inner parent #1\n";
 
 AutocastSummary summary_of(const std::string& text, uint64_t steps = 3) {
-  return summarize_autocast(parse_trace_text("process steps=" + std::to_string(steps) + "\n" + text, "test").run);
+  return summarize_autocast(
+      parse_trace_text("process steps=" + std::to_string(steps) + "\n" + text, "test").run);
 }
 
 TEST_CASE("a call that ran in the region's dtype") {
@@ -50,21 +55,25 @@ TEST_CASE("what the casts cost, and which weights are cast again") {
 }
 
 TEST_CASE("steps that were not traced are no steps") {
-  const Run run = parse_trace_text(std::string("process steps=300 steps_traced=3\n") +
-                                       "op aten::linear input=Float[2,4] -> BFloat16[2,4] phase forward step 1-300 count 3 "
-                                       "autocast cpu:BFloat16 wrapper id #1\n"
-                                       "op aten::_to_copy self=Float[2,4] -> BFloat16[2,4] phase forward step 1-300 count 3 "
-                                       "parent #1\n",
-                                   "test")
-                      .run;
+  const Run run =
+      parse_trace_text(
+          std::string("process steps=300 steps_traced=3\n") +
+              "op aten::linear input=Float[2,4] -> BFloat16[2,4] phase forward step 1-300 count 3 "
+              "autocast cpu:BFloat16 wrapper id #1\n"
+              "op aten::_to_copy self=Float[2,4] -> BFloat16[2,4] phase forward step 1-300 count 3 "
+              "parent #1\n",
+          "test")
+          .run;
   CHECK(summarize_autocast(run).casts.at(0).per_step == 1);
 }
 
 TEST_CASE("a weight from the cache costs no cast") {
   const AutocastSummary summary = summary_of(
-      "op aten::linear input=BFloat16[2,4] weight=Float[4,4]^^ -> BFloat16[2,4] phase forward count 5 "
+      "op aten::linear input=BFloat16[2,4] weight=Float[4,4]^^ -> BFloat16[2,4] phase forward "
+      "count 5 "
       "autocast cpu:BFloat16 wrapper id #1\n"
-      "op aten::linear input=BFloat16[2,4] weight=BFloat16[4,4] -> BFloat16[2,4] phase forward count 5 autocast off inner "
+      "op aten::linear input=BFloat16[2,4] weight=BFloat16[4,4] -> BFloat16[2,4] phase forward "
+      "count 5 autocast off inner "
       "parent #1\n");
   CHECK(summary.calls.at(0).casts == 0);
   CHECK(summary.calls.at(0).cache_hits == 5);
@@ -73,18 +82,24 @@ TEST_CASE("a weight from the cache costs no cast") {
 
 TEST_CASE("a weight that requires no gradient is cast in each use") {
   const AutocastSummary summary = summary_of(
-      "op aten::linear weight=Float[4,4]%net.weight -> BFloat16[2,4] phase forward step 1-3 count 6 "
+      "op aten::linear weight=Float[4,4]%net.weight -> BFloat16[2,4] phase forward step 1-3 count "
+      "6 "
       "autocast cpu:BFloat16 wrapper id #1\n"
-      "op aten::_to_copy self=Float[4,4]%net.weight -> BFloat16[4,4] phase forward step 1-3 count 6 parent #1\n");
+      "op aten::_to_copy self=Float[4,4]%net.weight -> BFloat16[4,4] phase forward step 1-3 count "
+      "6 parent #1\n");
   CHECK(summary.casts.at(0).uncached);
 }
 
 TEST_CASE("an op of the Float list, and one that promotes") {
   const AutocastSummary summary = summary_of(
-      "op aten::mse_loss self=BFloat16[2] target=BFloat16[2] -> Float[] phase forward autocast cpu:BFloat16 wrapper id #1\n"
-      "op aten::mse_loss self=Float[2] target=Float[2] -> Float[] phase forward autocast off inner parent #1\n"
-      "op aten::cat tensors=Float[2],BFloat16[2] -> Float[4] phase forward autocast cpu:BFloat16 wrapper id #3\n"
-      "op aten::cat tensors=Float[2],Float[2] -> Float[4] phase forward autocast off inner parent #3\n");
+      "op aten::mse_loss self=BFloat16[2] target=BFloat16[2] -> Float[] phase forward autocast "
+      "cpu:BFloat16 wrapper id #1\n"
+      "op aten::mse_loss self=Float[2] target=Float[2] -> Float[] phase forward autocast off inner "
+      "parent #1\n"
+      "op aten::cat tensors=Float[2],BFloat16[2] -> Float[4] phase forward autocast cpu:BFloat16 "
+      "wrapper id #3\n"
+      "op aten::cat tensors=Float[2],Float[2] -> Float[4] phase forward autocast off inner parent "
+      "#3\n");
   REQUIRE(summary.calls.size() == 2);
   CHECK(summary.calls[0].decision == AutocastDecision::kFloat);
   CHECK(summary.calls[1].decision == AutocastDecision::kPromote);
@@ -92,9 +107,11 @@ TEST_CASE("an op of the Float list, and one that promotes") {
 
 TEST_CASE("a wrapper whose own op is not seen inside") {
   const AutocastSummary summary = summary_of(
-      "op aten::matmul self=Float[2,2] other=Float[2,2] -> BFloat16[2,2] phase forward autocast cpu:BFloat16 wrapper id #1\n"
+      "op aten::matmul self=Float[2,2] other=Float[2,2] -> BFloat16[2,2] phase forward autocast "
+      "cpu:BFloat16 wrapper id #1\n"
       "op aten::_to_copy self=Float[2,2] -> BFloat16[2,2] phase forward count 2 parent #1\n"
-      "op aten::mm self=BFloat16[2,2] mat2=BFloat16[2,2] -> BFloat16[2,2] phase forward parent #1\n");
+      "op aten::mm self=BFloat16[2,2] mat2=BFloat16[2,2] -> BFloat16[2,2] phase forward parent "
+      "#1\n");
   REQUIRE(summary.calls.size() == 1);
   CHECK(summary.calls[0].decision == AutocastDecision::kLowerPrecision);
   CHECK(summary.calls[0].casts == 2);
@@ -113,28 +130,32 @@ TEST_CASE("why autocast did not reach an op") {
         "autocast for cpu has no rule for aten::softmax");
   CHECK(why_of("op mine::gelu x=Float[2] -> Float[2] phase forward autocast cpu:BFloat16") ==
         "mine::gelu is no op of LibTorch, so autocast has no rule for it");
-  CHECK(why_of("op aten::linear input=Float[2,4] weight=Float[4,4] -> Float[2,4] phase forward entered train.py:7") ==
-        "the innermost region switches autocast off");
+  CHECK(why_of("op aten::linear input=Float[2,4] weight=Float[4,4] -> Float[2,4] phase forward "
+               "entered train.py:7") == "the innermost region switches autocast off");
   CHECK(why_of("op aten::linear input=Float[2,4] weight=Float[4,4] -> Float[2,4] phase forward") ==
         "no region was open in this thread");
-  CHECK(why_of("op aten::linear input=Float[2,4] weight=Float[4,4] -> Float[2,4] phase forward autocast cuda:Half") ==
-        "the region is for cuda, the operands are on cpu");
+  CHECK(why_of("op aten::linear input=Float[2,4] weight=Float[4,4] -> Float[2,4] phase forward "
+               "autocast cuda:Half") == "the region is for cuda, the operands are on cpu");
 }
 
 TEST_CASE("what autocast has nothing to do with is not listed") {
-  CHECK(why_of("op aten::relu self=Float[2] -> Float[2] phase forward") == "not listed");  // no rule elsewhere either
+  CHECK(why_of("op aten::relu self=Float[2] -> Float[2] phase forward") ==
+        "not listed");  // no rule elsewhere either
   CHECK(why_of("op aten::linear input=Double[2,4] -> Double[2,4] phase forward") == "not listed");
-  CHECK(why_of("op aten::add self=Long[2] -> Long[2] phase forward autocast cpu:BFloat16") == "not listed");
+  CHECK(why_of("op aten::add self=Long[2] -> Long[2] phase forward autocast cpu:BFloat16") ==
+        "not listed");
   CHECK(why_of("op aten::linear input=Float[2,4] -> Float[2,4] phase backward") == "not listed");
-  CHECK(why_of("op aten::addmm mat1=BFloat16[2,4] -> BFloat16[2,4] phase forward autocast cpu:BFloat16 parent #4") ==
-        "not listed");  // inside a call that was handled
+  CHECK(why_of("op aten::addmm mat1=BFloat16[2,4] -> BFloat16[2,4] phase forward autocast "
+               "cpu:BFloat16 parent #4") == "not listed");  // inside a call that was handled
   CHECK(summary_of("op aten::linear input=Float[2,4] -> Float[2,4] phase forward\n").calls.empty());
 }
 
 TEST_CASE("parents that lead in a circle") {
   const AutocastSummary summary = summary_of(
-      "op aten::linear input=Float[2] -> Float[2] phase forward autocast cpu:BFloat16 id #1 parent #2\n"
-      "op aten::linear input=Float[2] -> Float[2] phase forward autocast cpu:BFloat16 id #2 parent #1\n");
+      "op aten::linear input=Float[2] -> Float[2] phase forward autocast cpu:BFloat16 id #1 parent "
+      "#2\n"
+      "op aten::linear input=Float[2] -> Float[2] phase forward autocast cpu:BFloat16 id #2 parent "
+      "#1\n");
   CHECK(summary.calls.size() == 2);
 }
 

@@ -1,5 +1,6 @@
-// all.cpp: this folder and keep_going/ as one translation unit. ATen's headers take eight seconds to parse, and a user who has
-// another LibTorch than the prebuilt one waits for that once, not once a file. A new file of theirs is a line here.
+// all.cpp: this folder and keep_going/ as one translation unit. ATen's headers take eight seconds
+// to parse, and a user who has another LibTorch than the prebuilt one waits for that once, not once
+// a file. A new file of theirs is a line here.
 #include "tracer/hook/autocast_regions.cpp"
 #include "tracer/hook/describe.cpp"
 #include "tracer/hook/facts.cpp"

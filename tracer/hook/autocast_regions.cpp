@@ -15,7 +15,9 @@ uint8_t number_of(uint32_t site) {
   uint32_t* sites = tracer.file.header()->autocast_sites;
   for (uint32_t i = 0; i < trace::kMaxAutocastSites; ++i) {
     uint32_t found = 0;
-    if (__atomic_compare_exchange_n(&sites[i], &found, site, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || found == site)
+    if (__atomic_compare_exchange_n(&sites[i], &found, site, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE) ||
+        found == site)
       return static_cast<uint8_t>(i + 1);
   }
   return 0;
@@ -35,7 +37,8 @@ void on_autocast(int entered) {
 }
 
 void forget_autocast_regions() {
-  for (ThreadState* state = first_thread_state(); state; state = state->next) std::memset(state->regions, 0, sizeof state->regions);
+  for (ThreadState* state = first_thread_state(); state; state = state->next)
+    std::memset(state->regions, 0, sizeof state->regions);
 }
 
 }  // namespace tracer

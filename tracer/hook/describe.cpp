@@ -1,14 +1,16 @@
-// describe.cpp: cold. A signature seen for the first time becomes a record; from then on it is only counted.
+// describe.cpp: cold. A signature seen for the first time becomes a record; from then on it is only
+// counted.
 //
-// Whatever may take the GIL (names of parameters) comes first; the record is then written under a lock that nobody waits
-// for with the GIL wanted, so that ids come in order and two threads do not write the same signature twice.
+// Whatever may take the GIL (names of parameters) comes first; the record is then written under a
+// lock that nobody waits for with the GIL wanted, so that ids come in order and two threads do not
+// write the same signature twice.
 #include "tracer/hook/describe.h"
+
+#include <torch/csrc/autograd/variable.h>
 
 #include <cstring>
 #include <mutex>
 #include <new>
-
-#include <torch/csrc/autograd/variable.h>
 
 #include "tracer/hook/regions.h"
 #include "tracer/hook/sites.h"
@@ -18,14 +20,19 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-// Functionalities, no backends: a key of one backend would match every tensor of it. A sparse tensor has no storage.
-constexpr c10::DispatchKeySet kSpecial({c10::DispatchKey::Python, c10::DispatchKey::FuncTorchBatched,
-                                        c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::NestedTensor,
-                                        c10::DispatchKey::Sparse});
+// Functionalities, no backends: a key of one backend would match every tensor of it. A sparse
+// tensor has no storage.
+constexpr c10::DispatchKeySet kSpecial({c10::DispatchKey::Python,
+                                        c10::DispatchKey::FuncTorchBatched,
+                                        c10::DispatchKey::FuncTorchGradWrapper,
+                                        c10::DispatchKey::NestedTensor, c10::DispatchKey::Sparse});
 
-bool is_undefined(const c10::TensorImpl* impl) { return impl == c10::UndefinedTensorImpl::singleton(); }
+bool is_undefined(const c10::TensorImpl* impl) {
+  return impl == c10::UndefinedTensorImpl::singleton();
+}
 
-// The class of the Python object behind a tensor, by its name: plain loads, the object lives as long as the tensor.
+// The class of the Python object behind a tensor, by its name: plain loads, the object lives as
+// long as the tensor.
 bool is_fake(const c10::TensorImpl* impl) {
   const void* object = tracer.python ? python_object(impl) : nullptr;
   if (!object) return false;
@@ -38,8 +45,10 @@ bool is_fake(const c10::TensorImpl* impl) {
 TensorKind kind_of(const c10::TensorImpl* impl) {
   const auto keys = impl->key_set();
   if (is_undefined(impl)) return TensorKind::kUndefined;
-  if (keys.has(c10::DispatchKey::Python)) return is_fake(impl) ? TensorKind::kFake : TensorKind::kSubclass;
-  if (keys.has(c10::DispatchKey::FuncTorchBatched) || keys.has(c10::DispatchKey::FuncTorchGradWrapper))
+  if (keys.has(c10::DispatchKey::Python))
+    return is_fake(impl) ? TensorKind::kFake : TensorKind::kSubclass;
+  if (keys.has(c10::DispatchKey::FuncTorchBatched) ||
+      keys.has(c10::DispatchKey::FuncTorchGradWrapper))
     return TensorKind::kFunctorch;
   if (keys.has(c10::DispatchKey::NestedTensor)) return TensorKind::kNested;
   if (impl->has_symbolic_sizes_strides()) return TensorKind::kSymbolic;
@@ -54,7 +63,9 @@ bool can_be_measured(TensorKind kind) {
 
 int32_t narrow(int64_t size) { return static_cast<int32_t>(std::min<int64_t>(size, INT32_MAX)); }
 uint16_t short_id(uint32_t id) { return id > UINT16_MAX ? 0 : static_cast<uint16_t>(id); }
-uint16_t short_size(size_t size) { return static_cast<uint16_t>(std::min<size_t>(size, UINT16_MAX)); }
+uint16_t short_size(size_t size) {
+  return static_cast<uint16_t>(std::min<size_t>(size, UINT16_MAX));
+}
 
 void measure(const c10::TensorImpl* impl, trace::OperandRecord& out) {
   const auto sizes = impl->sizes();
@@ -69,13 +80,14 @@ void measure(const c10::TensorImpl* impl, trace::OperandRecord& out) {
 
 // The size and the dtype are part of it, for a storage's address is used again.
 uint64_t storage_key(const c10::TensorImpl* plain) {
-  const uint64_t key = mix(reinterpret_cast<uint64_t>(plain->unsafe_storage().unsafeGetStorageImpl()),
-                           reinterpret_cast<uint64_t>(data_of(plain)));
+  const uint64_t key =
+      mix(reinterpret_cast<uint64_t>(plain->unsafe_storage().unsafeGetStorageImpl()),
+          reinterpret_cast<uint64_t>(data_of(plain)));
   return mix(key, plain->unsafe_storage().nbytes() << 8 | dtype_of(plain)) | 1;
 }
 
-// A linear layer's weight arrives at addmm transposed, as a view: the storage tells whose it is, once the parameter itself
-// was seen as an operand (of aten::linear, in this case).
+// A linear layer's weight arrives at addmm transposed, as a view: the storage tells whose it is,
+// once the parameter itself was seen as an operand (of aten::linear, in this case).
 uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter) {
   if (!is_plain(impl) || !impl->unsafe_storage()) return 0;
   const uint64_t key = storage_key(impl);
@@ -93,7 +105,8 @@ bool may_be_parameter(Role role, bool leaf) {
   return leaf || role == Role::kWeight || role == Role::kBias || role == Role::kState;
 }
 
-// A fake tensor is a compiler at work: what it makes will run as regions, once its own modules are imported.
+// A fake tensor is a compiler at work: what it makes will run as regions, once its own modules are
+// imported.
 std::atomic<bool> compiler_seen{false};
 void watch_compiler() {
   static std::atomic<bool> watching{false};
@@ -120,7 +133,8 @@ trace::OperandRecord describe_tensor(const c10::TensorImpl* impl, Role role) {
   if (impl->is_wrapped_number()) out.flags |= trace::kOperandIsWrappedNumber;
   if (kind != TensorKind::kDense || !impl->unsafe_storage()) return out;
   out.parameter = parameter_name(impl, may_be_parameter(role, leaf));
-  out.origin = tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), out.dtype);
+  out.origin =
+      tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), out.dtype);
   return out;
 }
 
@@ -131,7 +145,8 @@ const c10::TensorImpl* tensor_in(const c10::IValue& value) {
 using OperandList = std::vector<trace::OperandRecord>;
 
 // A long list (foreach) is cut, but an element whose dtype was not seen before is never left out.
-void add_list(OperandList& out, const std::string& name, Role role, bool is_written, Tensors tensors) {
+void add_list(OperandList& out, const std::string& name, Role role, bool is_written,
+              Tensors tensors) {
   uint64_t seen = 0;
   for (size_t i = 0; i < tensors.size() && out.size() < trace::kMaxOperands; ++i) {
     const uint64_t bit = tensors[i] ? uint64_t{1} << (dtype_of(tensors[i]) & 63) : 0;
@@ -158,12 +173,14 @@ OperandList describe_operands(const OpInfo& op, c10::ArrayRef<const c10::IValue>
     const c10::IValue& value = inputs[argument.index];
     if (argument.kind == Argument::Kind::kTensorList) {
       if (value.isList())
-        add_list(out, argument.name, static_cast<Role>(argument.role), argument.is_written, tensors_in(value));
+        add_list(out, argument.name, static_cast<Role>(argument.role), argument.is_written,
+                 tensors_in(value));
       continue;
     }
     if (out.size() == trace::kMaxOperands) break;
     if (!tensor_in(value)) continue;  // None: an optional tensor that was not given
-    trace::OperandRecord record = describe_tensor(tensor_in(value), static_cast<Role>(argument.role));
+    trace::OperandRecord record =
+        describe_tensor(tensor_in(value), static_cast<Role>(argument.role));
     record.name = intern(argument.name);
     if (argument.is_written) record.flags |= trace::kOperandIsWritten;
     out.push_back(record);
@@ -175,28 +192,35 @@ using ScalarList = std::vector<trace::ScalarRecord>;
 
 // x + 1e-8 in Python arrives as a 0-d tensor that was made of the number.
 bool is_number(const c10::TensorImpl* impl) {
-  return impl && is_plain(impl) && impl->is_wrapped_number() && impl->device().is_cpu() && data_of(impl) &&
-         (dtype_of(impl) == static_cast<uint8_t>(Dtype::kDouble) || dtype_of(impl) == static_cast<uint8_t>(Dtype::kLong));
+  return impl && is_plain(impl) && impl->is_wrapped_number() && impl->device().is_cpu() &&
+         data_of(impl) &&
+         (dtype_of(impl) == static_cast<uint8_t>(Dtype::kDouble) ||
+          dtype_of(impl) == static_cast<uint8_t>(Dtype::kLong));
 }
 
 double number_in(const c10::TensorImpl* impl) {
-  return dtype_of(impl) == static_cast<uint8_t>(Dtype::kDouble) ? *static_cast<const double*>(data_of(impl))
-                                                                : static_cast<double>(*static_cast<const int64_t*>(data_of(impl)));
+  return dtype_of(impl) == static_cast<uint8_t>(Dtype::kDouble)
+             ? *static_cast<const double*>(data_of(impl))
+             : static_cast<double>(*static_cast<const int64_t*>(data_of(impl)));
 }
 
 ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   ScalarList out;
   const auto add = [&](const Argument& argument, double value, bool is_dtype) {
-    if (out.size() < trace::kMaxScalars) out.push_back({intern(argument.name), is_dtype, {}, value});
+    if (out.size() < trace::kMaxScalars)
+      out.push_back({intern(argument.name), is_dtype, {}, value});
   };
   for (const Argument& argument : op.dtypes)
-    if (inputs[argument.index].isInt()) add(argument, static_cast<double>(inputs[argument.index].toInt()), true);
+    if (inputs[argument.index].isInt())
+      add(argument, static_cast<double>(inputs[argument.index].toInt()), true);
   for (const Argument& argument : op.tensors)
-    if (is_number(tensor_in(inputs[argument.index]))) add(argument, number_in(tensor_in(inputs[argument.index])), false);
+    if (is_number(tensor_in(inputs[argument.index])))
+      add(argument, number_in(tensor_in(inputs[argument.index])), false);
   for (const Argument& argument : op.numbers) {
     const c10::IValue& value = inputs[argument.index];
     const bool is_number = value.isDouble() || (value.isInt() && argument.is_scalar);
-    if (is_number && value.toScalar().to<double>() != argument.usual) add(argument, value.toScalar().to<double>(), false);
+    if (is_number && value.toScalar().to<double>() != argument.usual)
+      add(argument, value.toScalar().to<double>(), false);
   }
   return out;
 }
@@ -218,8 +242,9 @@ char* append(char* at, const std::vector<T>& records) {
 
 // With the writing lock held.
 trace::SignatureRecord* write(const Description& from) {
-  const size_t bytes_behind = from.scalars.size() * sizeof(trace::ScalarRecord) +
-                              (from.operands.size() + from.result_room) * sizeof(trace::OperandRecord);
+  const size_t bytes_behind =
+      from.scalars.size() * sizeof(trace::ScalarRecord) +
+      (from.operands.size() + from.result_room) * sizeof(trace::OperandRecord);
   auto* record = tracer.file.reserve<trace::SignatureRecord>(trace::Kind::kSignature, bytes_behind);
   if (!record) return nullptr;
   record->op = from.op;
@@ -249,9 +274,12 @@ std::mutex& writing() {
   return *mutex;
 }
 
-// A file that cannot grow, or a table that is full, stays so: a call that has no record is from then on only counted as lost.
+// A file that cannot grow, or a table that is full, stays so: a call that has no record is from
+// then on only counted as lost.
 std::atomic<bool> file_is_full{false};
-bool has_room() { return tracer.signatures.has_room() && !file_is_full.load(std::memory_order_relaxed); }
+bool has_room() {
+  return tracer.signatures.has_room() && !file_is_full.load(std::memory_order_relaxed);
+}
 
 trace::SignatureRecord* lost() {
   file_is_full.store(true, std::memory_order_relaxed);
@@ -273,12 +301,13 @@ trace::SignatureRecord* write_once(uint64_t key, const Description& description)
 }
 
 trace::OperandRecord* results_of(trace::SignatureRecord* record) {
-  return reinterpret_cast<trace::OperandRecord*>(reinterpret_cast<char*>(record + 1) +
-                                                 record->operand_count * sizeof(trace::OperandRecord) +
-                                                 record->scalar_count * sizeof(trace::ScalarRecord));
+  return reinterpret_cast<trace::OperandRecord*>(
+      reinterpret_cast<char*>(record + 1) + record->operand_count * sizeof(trace::OperandRecord) +
+      record->scalar_count * sizeof(trace::ScalarRecord));
 }
 
-void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::TensorImpl* tensor, int16_t index, uint16_t size) {
+void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::TensorImpl* tensor,
+                int16_t index, uint16_t size) {
   if (count >= record->result_room) return;
   trace::OperandRecord result = describe_tensor(tensor, Role::kInput);
   result.list_index = index;
@@ -289,7 +318,8 @@ void add_result(trace::SignatureRecord* record, uint16_t& count, const c10::Tens
 
 void add_results(trace::SignatureRecord* record, uint16_t& count, Tensors tensors) {
   for (size_t i = 0; i < tensors.size(); ++i)
-    add_result(record, count, tensors[i], static_cast<int16_t>(std::min<size_t>(i, INT16_MAX)), short_size(tensors.size()));
+    add_result(record, count, tensors[i], static_cast<int16_t>(std::min<size_t>(i, INT16_MAX)),
+               short_size(tensors.size()));
 }
 
 void finish_results(trace::SignatureRecord* record, uint16_t count) {
@@ -298,17 +328,25 @@ void finish_results(trace::SignatureRecord* record, uint16_t count) {
 }
 
 uint8_t parse(const std::string& torch_name) {
-  static const std::pair<const char*, Dtype> names[] = {
-      {"float16", Dtype::kHalf},   {"float32", Dtype::kFloat}, {"float64", Dtype::kDouble}, {"bfloat16", Dtype::kBFloat16},
-      {"int64", Dtype::kLong},     {"int32", Dtype::kInt},     {"int16", Dtype::kShort},    {"int8", Dtype::kChar},
-      {"uint8", Dtype::kByte},     {"bool", Dtype::kBool},     {"complex64", Dtype::kComplexFloat},
-      {"complex128", Dtype::kComplexDouble}};
+  static const std::pair<const char*, Dtype> names[] = {{"float16", Dtype::kHalf},
+                                                        {"float32", Dtype::kFloat},
+                                                        {"float64", Dtype::kDouble},
+                                                        {"bfloat16", Dtype::kBFloat16},
+                                                        {"int64", Dtype::kLong},
+                                                        {"int32", Dtype::kInt},
+                                                        {"int16", Dtype::kShort},
+                                                        {"int8", Dtype::kChar},
+                                                        {"uint8", Dtype::kByte},
+                                                        {"bool", Dtype::kBool},
+                                                        {"complex64", Dtype::kComplexFloat},
+                                                        {"complex128", Dtype::kComplexDouble}};
   for (const auto& [name, dtype] : names)
     if (torch_name == name) return static_cast<uint8_t>(dtype);
   return static_cast<uint8_t>(Dtype::kUndefined);
 }
 
-trace::OperandRecord describe_local(const python::LocalTensor& local, const std::string& name, const std::string& dtype) {
+trace::OperandRecord describe_local(const python::LocalTensor& local, const std::string& name,
+                                    const std::string& dtype) {
   trace::OperandRecord out = {};
   out.name = intern(name);
   out.list_index = -1;
@@ -323,7 +361,9 @@ trace::OperandRecord describe_local(const python::LocalTensor& local, const std:
   for (int i = 0; i < out.dim_count; ++i) out.shape[i] = narrow(local.shape[i]);
   const size_t colon = local.device.find(':');
   out.device = short_id(intern(local.device.substr(0, colon)));
-  out.device_index = colon == std::string::npos ? -1 : static_cast<int8_t>(std::atoi(local.device.c_str() + colon + 1));
+  out.device_index = colon == std::string::npos
+                         ? -1
+                         : static_cast<int8_t>(std::atoi(local.device.c_str() + colon + 1));
   out.parameter = local.parameter.empty() ? 0 : intern(local.parameter);
   return out;
 }
@@ -335,9 +375,11 @@ OperandList describe_locals(const std::vector<python::LocalTensor>& locals) {
     trace::OperandRecord record = describe_local(local, local.name, local.dtype);
     const auto* impl = static_cast<const c10::TensorImpl*>(local.impl);
     if (impl && is_plain(impl) && impl->unsafe_storage())
-      record.origin = tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), record.dtype);
+      record.origin = tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(),
+                                          data_of(impl), record.dtype);
     out.push_back(record);
-    if (!local.grad_dtype.empty()) out.push_back(describe_local(local, local.name + ".grad", local.grad_dtype));
+    if (!local.grad_dtype.empty())
+      out.push_back(describe_local(local, local.name + ".grad", local.grad_dtype));
   }
   return out;
 }
@@ -345,8 +387,8 @@ OperandList describe_locals(const std::vector<python::LocalTensor>& locals) {
 }  // namespace
 
 bool is_plain(const c10::TensorImpl* impl) {
-  return !is_undefined(impl) && !impl->key_set().has_any(kSpecial) && !impl->has_symbolic_sizes_strides() &&
-         !impl->is_meta();
+  return !is_undefined(impl) && !impl->key_set().has_any(kSpecial) &&
+         !impl->has_symbolic_sizes_strides() && !impl->is_meta();
 }
 
 bool is_leaf(const c10::TensorImpl* impl) {
@@ -356,16 +398,21 @@ bool is_leaf(const c10::TensorImpl* impl) {
 
 const void* data_of(const c10::TensorImpl* plain) { return plain->unsafe_storage().data(); }
 
-uint32_t intern(const std::string& text) { return text.empty() ? 0 : tracer.file.intern(text.data(), text.size()); }
-uint32_t intern(const char* text) { return *text ? tracer.file.intern(text, std::strlen(text)) : 0; }
+uint32_t intern(const std::string& text) {
+  return text.empty() ? 0 : tracer.file.intern(text.data(), text.size());
+}
+uint32_t intern(const char* text) {
+  return *text ? tracer.file.intern(text, std::strlen(text)) : 0;
+}
 
 void free_describe() {
   new (&writing()) std::mutex;
   file_is_full.store(false);
 }
 
-trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
-                                 c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner) {
+trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame,
+                                 const Frame* parent, c10::ArrayRef<const c10::IValue> inputs,
+                                 const AutocastBits& autocast, bool inner) {
   if (!has_room()) return lost();
   BusyScope busy(state);
   watch_compiler();
@@ -373,7 +420,8 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   try {
     description.operands = describe_operands(*frame.op, inputs);
     description.scalars = describe_scalars(*frame.op, inputs);
-  } catch (...) {  // an exotic tensor that would not be described: the call is recorded without the rest
+  } catch (
+      ...) {  // an exotic tensor that would not be described: the call is recorded without the rest
   }
   description.op = intern(frame.op->name);
   description.overload = intern(frame.op->overload);
@@ -390,7 +438,8 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   return record ? record : lost();
 }
 
-void describe_results(ThreadState* state, trace::SignatureRecord* record, const std::vector<c10::IValue>& outputs) {
+void describe_results(ThreadState* state, trace::SignatureRecord* record,
+                      const std::vector<c10::IValue>& outputs) {
   BusyScope busy(state);
   uint16_t count = 0;
   try {
@@ -406,8 +455,8 @@ void describe_results(ThreadState* state, trace::SignatureRecord* record, const 
   finish_results(record, count);
 }
 
-trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, const Frame& frame, const Frame* parent,
-                                        Tensors inputs) {
+trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, const Frame& frame,
+                                        const Frame* parent, Tensors inputs) {
   Description description;
   add_list(description.operands, "inputs", Role::kInput, false, inputs);
   description.op = intern("compiled::" + name);
@@ -427,7 +476,8 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {
   finish_results(record, count);
 }
 
-trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal, bool repaired) {
+trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal,
+                                         bool repaired) {
   Description description;
   description.operands = describe_locals(refusal.tensors);
   description.op = intern("python::" + refusal.function);
@@ -435,7 +485,8 @@ trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refus
   const bool in_forward = site_in_module(description.site) || !tracer.trained.load();
   description.phase = static_cast<uint8_t>(in_forward ? Phase::kForward : Phase::kOptimizer);
   const AutocastBits autocast = autocast_bits(state);
-  description.autocast = static_cast<uint8_t>(autocast.on | autocast.region << trace::kAutocastSiteShift);
+  description.autocast =
+      static_cast<uint8_t>(autocast.on | autocast.region << trace::kAutocastSiteShift);
   description.autocast_cpu = autocast.cpu;
   description.autocast_cuda = autocast.cuda;
   trace::SignatureRecord* record = nullptr;

@@ -1,4 +1,5 @@
-// describe.h: writes down a signature that is seen for the first time. Cold, but for the small inline readers.
+// describe.h: writes down a signature that is seen for the first time. Cold, but for the small
+// inline readers.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,9 @@ struct AutocastBits {
   uint8_t region = 0;  // autocast_regions.h
 
   bool any() const { return on != 0; }
-  uint64_t word() const { return uint64_t{region} << 16 | (on ? uint64_t{on} << 12 | uint64_t{cpu} << 6 | cuda : 0); }
+  uint64_t word() const {
+    return uint64_t{region} << 16 | (on ? uint64_t{on} << 12 | uint64_t{cpu} << 6 | cuda : 0);
+  }
 };
 
 inline AutocastBits autocast_bits(const ThreadState* state) {
@@ -41,13 +44,15 @@ inline uint8_t dtype_of(const c10::TensorImpl* impl) {
   const auto type = impl->dtype();
   if (!type.isScalarType()) return static_cast<uint8_t>(Dtype::kUndefined);
   const auto scalar = c10::typeMetaToScalarType(type);
-  return scalar == c10::ScalarType::Undefined ? static_cast<uint8_t>(Dtype::kUndefined) : static_cast<uint8_t>(scalar);
+  return scalar == c10::ScalarType::Undefined ? static_cast<uint8_t>(Dtype::kUndefined)
+                                              : static_cast<uint8_t>(scalar);
 }
 
 // A tensor whose sizes, device and data can be read without anything of a subclass being called.
 bool is_plain(const c10::TensorImpl* impl);
 const void* data_of(const c10::TensorImpl* plain);
-bool is_leaf(const c10::TensorImpl* impl);  // a parameter, or an input that was asked for its gradient
+bool is_leaf(
+    const c10::TensorImpl* impl);  // a parameter, or an input that was asked for its gradient
 
 // In SignatureRecord::flags, for ourselves: the results were written down, or there are none.
 constexpr uint32_t kResultsKnown = 1u << 31;
@@ -61,19 +66,24 @@ inline void count_call(trace::SignatureRecord* record) {
 }
 
 // Null when there was no room: then the call is counted as lost.
-trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame, const Frame* parent,
-                                 c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast, bool inner);
+trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame,
+                                 const Frame* parent, c10::ArrayRef<const c10::IValue> inputs,
+                                 const AutocastBits& autocast, bool inner);
 
-void describe_results(ThreadState* state, trace::SignatureRecord* record, const std::vector<c10::IValue>& outputs);
+void describe_results(ThreadState* state, trace::SignatureRecord* record,
+                      const std::vector<c10::IValue>& outputs);
 
-// A compiled region as an op call of its own ("compiled::inductor_forward_0"), by the tensors that go in and come out.
+// A compiled region as an op call of its own ("compiled::inductor_forward_0"), by the tensors that
+// go in and come out.
 using Tensors = c10::ArrayRef<const c10::TensorImpl*>;
-trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, const Frame& frame, const Frame* parent,
-                                        Tensors inputs);
+trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, const Frame& frame,
+                                        const Frame* parent, Tensors inputs);
 void describe_region_results(trace::SignatureRecord* record, Tensors outputs);
 
-// A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_"). Null when there was no room.
-trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal, bool repaired = false);
+// A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_").
+// Null when there was no room.
+trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal,
+                                         bool repaired = false);
 
 // In a forked child: no thread is left that could hold its lock, and its file is another one.
 void free_describe();

@@ -1,9 +1,10 @@
-// expected.h: hot. Training repeats itself: what came after an op call in the last step comes after it in this one.
+// expected.h: hot. Training repeats itself: what came after an op call in the last step comes after
+// it in this one.
 //
-// The table of signatures, its records and the table of sites are spread over megabytes, and each lookup of a step falls out
-// of the cache before the next step comes. So each thread keeps, for each signature, what followed it last time, finds it
-// there without a table, and meanwhile has the processor fetch what the one after that will need. A guess is only that: keys
-// are compared.
+// The table of signatures, its records and the table of sites are spread over megabytes, and each
+// lookup of a step falls out of the cache before the next step comes. So each thread keeps, for
+// each signature, what followed it last time, finds it there without a table, and meanwhile has the
+// processor fetch what the one after that will need. A guess is only that: keys are compared.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,9 @@ struct Expected {
 // One a thread, made of zeros; pages of signatures that never were are never touched.
 class Expectations {
  public:
-  static Expectations* make() { return static_cast<Expectations*>(std::calloc(1, sizeof(Expectations))); }
+  static Expectations* make() {
+    return static_cast<Expectations*>(std::calloc(1, sizeof(Expectations)));
+  }
 
   Expected& after_last() { return expected_[last_]; }
 

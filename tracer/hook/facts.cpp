@@ -52,7 +52,9 @@ Known* known = new Known;
 
 }  // namespace
 
-void forget_facts() { known = new Known; }  // the old one may have been locked, or half changed, by a thread that is no more
+void forget_facts() {
+  known = new Known;
+}  // the old one may have been locked, or half changed, by a thread that is no more
 
 void write_facts_at_start() {
   write_fact("argv", command_line());

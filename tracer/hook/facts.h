@@ -5,8 +5,9 @@ namespace dtypecheck {
 namespace tracer {
 
 void write_facts_at_start();  // command line, executable, environment
-void note_facts();            // what Python objects hold once training runs; after a step, written when it changed
-void forget_facts();          // in a forked child: none was written yet
+void note_facts();    // what Python objects hold once training runs; after a step, written when it
+                      // changed
+void forget_facts();  // in a forked child: none was written yet
 
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -1,4 +1,5 @@
-// hook.cpp: stage 2's entry. Stage 1 loads this library in the middle of the process' first op, which is then its first record.
+// hook.cpp: stage 2's entry. Stage 1 loads this library in the middle of the process' first op,
+// which is then its first record.
 #include <unistd.h>
 
 #include <cstdio>
@@ -64,7 +65,8 @@ int rank_of_process() {
 void fill_header() {
   trace::FileHeader* header = tracer.file.header();
   std::snprintf(header->libtorch, sizeof header->libtorch, "%s", TORCH_VERSION);
-  std::snprintf(header->python, sizeof header->python, "%s", tracer.python ? python::version() : "");
+  std::snprintf(header->python, sizeof header->python, "%s",
+                tracer.python ? python::version() : "");
   header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
   if (keep_going::on.load()) header->flags |= trace::kFlagKeepGoing;
 }
@@ -72,10 +74,13 @@ void fill_header() {
 bool open_file() {
   char host[64] = "localhost";
   gethostname(host, sizeof host - 1);
-  const int error = tracer.file.create(tracer.stage1->run_folder, host, getpid(), rank_of_process());
+  const int error =
+      tracer.file.create(tracer.stage1->run_folder, host, getpid(), rank_of_process());
   if (error == 0) return true;
-  const std::string what = std::string(tracer.stage1->run_folder) + ": no trace file can be made here: ";
-  tracer.stage1->complain((what + std::strerror(error) + "; this process runs on untraced").c_str());
+  const std::string what =
+      std::string(tracer.stage1->run_folder) + ": no trace file can be made here: ";
+  tracer.stage1->complain(
+      (what + std::strerror(error) + "; this process runs on untraced").c_str());
   return false;
 }
 
@@ -94,7 +99,8 @@ void start_python() {
     tracer.stage1->complain((why_not + "; ops are recorded without Python lines").c_str());
 }
 
-// In the child of a fork, its only thread. The parent's file is the parent's, so nothing is written before begin_in_child().
+// In the child of a fork, its only thread. The parent's file is the parent's, so nothing is written
+// before begin_in_child().
 void on_fork_child() {
   if (!tracer.on.exchange(false) && !tracer.forked.load()) return;
   free_describe();
@@ -145,7 +151,8 @@ bool Tracer::begin_in_child() {
 }  // namespace tracer
 }  // namespace dtypecheck
 
-extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(const DtypecheckStage1* stage1) {
+extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
+    const DtypecheckStage1* stage1) {
   using namespace dtypecheck::tracer;
   if (stage1->abi != DTYPECHECK_STAGE1_ABI) return 1;
   tracer.stage1 = stage1;

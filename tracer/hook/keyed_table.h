@@ -1,5 +1,6 @@
-// keyed_table.h: hot. 64-bit keys to pointers or numbers; found without a lock, filled once, never emptied but by fork.
-// No allocation: the slots are part of the object, and pages that no key fell into are never touched.
+// keyed_table.h: hot. 64-bit keys to pointers or numbers; found without a lock, filled once, never
+// emptied but by fork. No allocation: the slots are part of the object, and pages that no key fell
+// into are never touched.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,8 @@ class KeyedTable {
     return false;
   }
 
-  // False when it is so full that an insert may fail: what is not kept is then not worth working out either.
+  // False when it is so full that an insert may fail: what is not kept is then not worth working
+  // out either.
   bool has_room() const { return used_.load(std::memory_order_relaxed) < kSlots / 4 * 3; }
 
   // Only while no other thread runs: after fork, in the child.
@@ -63,9 +65,9 @@ class KeyedTable {
   Slot slots_[kSlots];
 };
 
-// One step of the hash that makes keys; a bijection in either argument. The first is multiplied before the second comes in:
-// with a plain exclusive or, the small ids of (file 5, function 6) and (file 6, function 5) were one key, and so were op A
-// inside op B and op B inside op A.
+// One step of the hash that makes keys; a bijection in either argument. The first is multiplied
+// before the second comes in: with a plain exclusive or, the small ids of (file 5, function 6) and
+// (file 6, function 5) were one key, and so were op A inside op B and op B inside op A.
 inline uint64_t mix(uint64_t h, uint64_t word) {
   h = h * 0xD6E8FEB86659FD93ull + word;
   h = (h ^ (h >> 32)) * 0x9E3779B97F4A7C15ull;

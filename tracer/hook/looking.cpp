@@ -1,7 +1,9 @@
-// looking.cpp: see looking.h. Registered with LibTorch, a callback is copied for each op, and its whole list anew for each
-// autograd node; the engine makes a text for each node, too. The trampoline spares all that: our own function answers in
-// place of at::getStepCallbacksUnlessEmpty(), for ops and autograd nodes, and says "nobody" where nothing can come of it.
-// Only the optimizer's steps (USER_SCOPE) are still heard of by a registered callback.
+// looking.cpp: see looking.h. Registered with LibTorch, a callback is copied for each op, and its
+// whole list anew for each autograd node; the engine makes a text for each node, too. The
+// trampoline spares all that: our own function answers in place of
+// at::getStepCallbacksUnlessEmpty(), for ops and autograd nodes, and says "nobody" where nothing
+// can come of it. Only the optimizer's steps (USER_SCOPE) are still heard of by a registered
+// callback.
 #include "tracer/hook/looking.h"
 
 #include <mutex>
@@ -43,7 +45,8 @@ inline bool is_muted(ThreadState* state) {
 }
 
 Answer answer(at::RecordScope scope) {
-  if (scope != at::RecordScope::FUNCTION && scope != at::RecordScope::BACKWARD_FUNCTION) return real_function(scope);
+  if (scope != at::RecordScope::FUNCTION && scope != at::RecordScope::BACKWARD_FUNCTION)
+    return real_function(scope);
   if (asleep.load(std::memory_order_relaxed) || !tracer.may_record()) return {};
   ThreadState* state = thread_state();
   if (!state || state->busy || is_muted(state)) return {};
@@ -55,23 +58,27 @@ Answer answer(at::RecordScope scope) {
 }
 
 void jump_to(Function function) {
-  __atomic_store_n(tracer.stage1->step_callbacks, reinterpret_cast<void*>(function), __ATOMIC_RELEASE);
+  __atomic_store_n(tracer.stage1->step_callbacks, reinterpret_cast<void*>(function),
+                   __ATOMIC_RELEASE);
 }
 
 at::RecordFunctionCallback whole_callback() {
   return at::RecordFunctionCallback(on_start, on_end)
       .needsInputs(true)
       .needsOutputs(true)
-      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
+      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+               at::RecordScope::USER_SCOPE});
 }
 
 at::RecordFunctionCallback scope_callback() {
   return at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::USER_SCOPE});
 }
 
-// Without Python, what the engine does around a node is known by its own record, which no trampoline announces.
+// Without Python, what the engine does around a node is known by its own record, which no
+// trampoline announces.
 at::RecordFunctionCallback engine_callback() {
-  return at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
+  return at::RecordFunctionCallback(on_start, on_end)
+      .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
 }
 
 at::RecordFunctionCallback callback_wanted() {
@@ -91,7 +98,8 @@ void set_callback() {
 }
 
 void unmute_all() {
-  for (ThreadState* state = first_thread_state(); state; state = state->next) state->muted_by = nullptr;
+  for (ThreadState* state = first_thread_state(); state; state = state->next)
+    state->muted_by = nullptr;
 }
 
 }  // namespace
@@ -137,7 +145,9 @@ void mute_inner_calls(ThreadState* state, const Frame& frame) {
   if (state->muted_by || !at_trampoline.load(std::memory_order_relaxed)) return;
   if (!frame.op->speaks_for_inner) {
     // What keep-going repairs inside is to be told at the op that failed.
-    if (tracer.options.keep_going || frame.op->may_call_anything || frame.signature->flags & kCallsOthers) return;
+    if (tracer.options.keep_going || frame.op->may_call_anything ||
+        frame.signature->flags & kCallsOthers)
+      return;
     const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
     if (count <= kCallsUntilMuted || count % kListenEvery == 0) return;
   }

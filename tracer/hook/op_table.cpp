@@ -1,5 +1,6 @@
-// op_table.cpp: schemas to OpInfo. The table's key is the address of the name inside the FunctionSchema: stable and unique
-// for each overload (two overloads share the text, not the address).
+// op_table.cpp: schemas to OpInfo. The table's key is the address of the name inside the
+// FunctionSchema: stable and unique for each overload (two overloads share the text, not the
+// address).
 #include "tracer/hook/op_table.h"
 
 #include <cmath>
@@ -19,43 +20,42 @@ KeyedTable<const OpInfo*, 1 << 14> table;
 
 const std::set<std::string>& views_and_questions() {
   static const std::set<std::string>* names = new std::set<std::string>{
-      "as_strided",     "as_strided_",   "view",           "_unsafe_view",  "reshape",       "_reshape_alias",
-      "t",              "t_",            "transpose",      "transpose_",    "permute",       "movedim",
-      "moveaxis",       "swapaxes",      "swapdims",       "expand",        "expand_as",     "view_as",
-      "select",         "slice",         "narrow",         "unsqueeze",     "unsqueeze_",    "squeeze",
-      "squeeze_",       "flatten",       "unflatten",      "detach",        "detach_",       "alias",
-      "unbind",         "split",         "split_with_sizes", "chunk",       "tensor_split",  "diagonal",
-      "unfold",         "numpy_T",       "mT",             "mH",            "adjoint",       "matrix_H",
-      "resolve_conj",   "resolve_neg",   "conj",           "_conj",         "real",          "imag",
-      "view_as_real",   "view_as_complex", "_neg_view",    "lift",          "lift_fresh",    "result_type",
-      "can_cast",       "promote_types", "item",           "_local_scalar_dense", "is_nonzero", "equal",
-      "numel",          "sym_size",      "sym_numel",      "sym_stride",    "sym_storage_offset", "stride",
-      "is_same_size",   "is_floating_point", "is_signed",  "is_contiguous", "is_pinned",     "pin_memory",
-      "_pin_memory",    "record_stream", "requires_grad_", "retain_grad",   "retains_grad",  "data",
-      "_has_compatible_shallow_copy_type", "_version",     "output_nr",     "is_leaf",       "is_inference",
-      "_nested_tensor_size", "_cufft_get_plan_cache_size", "_debug_has_internal_overlap", "set_data",
-      "_use_cudnn_ctc_loss", "_use_miopen_ctc_loss", "cudnn_is_acceptable", "_is_zerotensor", "resize_", "set_",
-      "_fused_sdp_choice", "_assert_async", "_assert_scalar", "broadcast_tensors", "broadcast_to", "atleast_1d",
-      "atleast_2d",     "atleast_3d",    "squeeze_copy",   "infer_size",    "values",        "indices",
-      "_values",        "_indices",      "sparse_dim",     "dense_dim",     "is_coalesced",  "hsplit",
-      "vsplit",         "dsplit",        "ravel",
-      // Wrappers around cat, native_layer_norm, _to_copy, copy_, which are recorded: a cast that does nothing is no event.
-      "concat",         "concatenate",  "layer_norm",     "group_norm",
-      "to",             "type_as",       "_autocast_to_reduced_precision", "_autocast_to_full_precision"};
+      "as_strided", "as_strided_", "view", "_unsafe_view", "reshape", "_reshape_alias", "t", "t_",
+      "transpose", "transpose_", "permute", "movedim", "moveaxis", "swapaxes", "swapdims", "expand",
+      "expand_as", "view_as", "select", "slice", "narrow", "unsqueeze", "unsqueeze_", "squeeze",
+      "squeeze_", "flatten", "unflatten", "detach", "detach_", "alias", "unbind", "split",
+      "split_with_sizes", "chunk", "tensor_split", "diagonal", "unfold", "numpy_T", "mT", "mH",
+      "adjoint", "matrix_H", "resolve_conj", "resolve_neg", "conj", "_conj", "real", "imag",
+      "view_as_real", "view_as_complex", "_neg_view", "lift", "lift_fresh", "result_type",
+      "can_cast", "promote_types", "item", "_local_scalar_dense", "is_nonzero", "equal", "numel",
+      "sym_size", "sym_numel", "sym_stride", "sym_storage_offset", "stride", "is_same_size",
+      "is_floating_point", "is_signed", "is_contiguous", "is_pinned", "pin_memory", "_pin_memory",
+      "record_stream", "requires_grad_", "retain_grad", "retains_grad", "data",
+      "_has_compatible_shallow_copy_type", "_version", "output_nr", "is_leaf", "is_inference",
+      "_nested_tensor_size", "_cufft_get_plan_cache_size", "_debug_has_internal_overlap",
+      "set_data", "_use_cudnn_ctc_loss", "_use_miopen_ctc_loss", "cudnn_is_acceptable",
+      "_is_zerotensor", "resize_", "set_", "_fused_sdp_choice", "_assert_async", "_assert_scalar",
+      "broadcast_tensors", "broadcast_to", "atleast_1d", "atleast_2d", "atleast_3d", "squeeze_copy",
+      "infer_size", "values", "indices", "_values", "_indices", "sparse_dim", "dense_dim",
+      "is_coalesced", "hsplit", "vsplit", "dsplit", "ravel",
+      // Wrappers around cat, native_layer_norm, _to_copy, copy_, which are recorded: a cast that
+      // does nothing is no event.
+      "concat", "concatenate", "layer_norm", "group_norm", "to", "type_as",
+      "_autocast_to_reduced_precision", "_autocast_to_full_precision"};
   return *names;
 }
 
 const std::set<std::string>& allocations_and_fills() {
   static const std::set<std::string>* names = new std::set<std::string>{
-      "empty",        "empty_like",    "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "fill_",
-      "zero_",        "zeros",         "zeros_like",    "ones",           "ones_like", "full",              "full_like",
-      "new_zeros",    "new_ones",      "new_full",      "copy_",          "clone",     "contiguous",        "scalar_tensor",
-      "arange",       "linspace",      "_efficientzerotensor", "rand",    "randn",     "randint",           "randperm",
-      "uniform_",     "normal_",       "random_",       "bernoulli_",     "eye",       "resize_as_",        "tril",
-      "triu",         "tril_indices",  "triu_indices",  "_foreach_zero_", "is_any_true", "is_all_true",     "_copy_from",
+      "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",
+      "fill_", "zero_", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like",
+      "new_zeros", "new_ones", "new_full", "copy_", "clone", "contiguous", "scalar_tensor",
+      "arange", "linspace", "_efficientzerotensor", "rand", "randn", "randint", "randperm",
+      "uniform_", "normal_", "random_", "bernoulli_", "eye", "resize_as_", "tril", "triu",
+      "tril_indices", "triu_indices", "_foreach_zero_", "is_any_true", "is_all_true", "_copy_from",
       // Wrappers: what they call says the same again.
-      "matmul",       "convolution",   "_convolution",
-      "rand_like",    "randn_like",    "randint_like",  "isnan",          "isinf",     "isfinite"};
+      "matmul", "convolution", "_convolution", "rand_like", "randn_like", "randint_like", "isnan",
+      "isinf", "isfinite"};
   return *names;
 }
 
@@ -75,13 +75,16 @@ Interest interest_in(const std::string& name) {
   return Interest::kAlways;
 }
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
 
 Role role_of(const std::string& name) {
   if (name == "out" || starts_with(name, "out")) return Role::kOut;
   if (name == "weight" || name == "weights" || starts_with(name, "w_")) return Role::kWeight;
   if (name == "bias" || starts_with(name, "b_")) return Role::kBias;
-  if (starts_with(name, "running_") || contains(name, "exp_avg") || contains(name, "state") || contains(name, "momentum_buffer"))
+  if (starts_with(name, "running_") || contains(name, "exp_avg") || contains(name, "state") ||
+      contains(name, "momentum_buffer"))
     return Role::kState;
   return Role::kInput;
 }
@@ -110,10 +113,12 @@ bool is_scalar(const c10::TypePtr& type) {
   return optional && is_scalar(optional->getElementType());
 }
 
-// The schema's name, but for addmm and its like: their `self` is what is added to the product, which people call the bias.
+// The schema's name, but for addmm and its like: their `self` is what is added to the product,
+// which people call the bias.
 std::string argument_name(const OpInfo& op, uint16_t index, const std::string& name) {
   const std::string bare = bare_name(op.name);
-  const bool adds_product = bare == "addmm" || bare == "addmv" || bare == "baddbmm" || bare == "addbmm" || bare == "_addmm_activation";
+  const bool adds_product = bare == "addmm" || bare == "addmv" || bare == "baddbmm" ||
+                            bare == "addbmm" || bare == "_addmm_activation";
   return adds_product && index == 0 ? "bias" : name;
 }
 
@@ -127,10 +132,12 @@ void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
   const auto& usual = schema.default_value();
   argument.usual = usual && usual->isScalar() ? usual->toScalar().to<double>() : std::nan("");
   if (is_tensor(schema.type()) || is_tensor_list(schema.type())) {
-    argument.kind = is_tensor(schema.type()) ? Argument::Kind::kTensor : Argument::Kind::kTensorList;
+    argument.kind =
+        is_tensor(schema.type()) ? Argument::Kind::kTensor : Argument::Kind::kTensorList;
     if (op.tensors.empty()) op.writes_first_tensor = argument.is_written;
     op.tensors.push_back(argument);
-  } else if (argument.name == "dtype" || argument.name == "out_dtype" || argument.name == "output_dtype") {
+  } else if (argument.name == "dtype" || argument.name == "out_dtype" ||
+             argument.name == "output_dtype") {
     argument.kind = Argument::Kind::kDtype;
     op.dtypes.push_back(argument);
   } else {
@@ -198,7 +205,8 @@ const OpInfo* find_op(const at::RecordFunction& fn) {
   const char* name = fn.name();
   const uint64_t key = reinterpret_cast<uint64_t>(name);
   if (const OpInfo* op = table.find(key)) return op;
-  // The engine's records are strings of a moment: their address says nothing, so they never enter the table.
+  // The engine's records are strings of a moment: their address says nothing, so they never enter
+  // the table.
   if (std::strncmp(name, "autograd::", 10) == 0) return nullptr;
   const OpInfo* op = learn(fn);
   if (!op || table.insert(key, op)) return op;

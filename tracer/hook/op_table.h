@@ -16,16 +16,17 @@ namespace dtypecheck {
 namespace tracer {
 
 enum class Interest : uint8_t {
-  kAlways,      // recorded wherever it is called
-  kTopLevel,    // allocations and fills: recorded when the program calls them itself, not inside another op
-  kNever,       // views and questions: no dtype is read or made
+  kAlways,    // recorded wherever it is called
+  kTopLevel,  // allocations and fills: recorded when the program calls them itself, not inside
+              // another op
+  kNever,     // views and questions: no dtype is read or made
 };
 
 struct Argument {
   enum class Kind : uint8_t { kTensor, kTensorList, kDtype, kNumber };
   uint16_t index;
   Kind kind;
-  uint8_t role;      // Role
+  uint8_t role;  // Role
   bool is_written;
   bool is_scalar;  // a number that takes part in the arithmetic (Scalar), not a dimension or a flag
   double usual;    // the schema's default for a number, which is not written down; NaN: none
@@ -38,24 +39,28 @@ struct OpInfo {
   Interest interest = Interest::kAlways;
   bool writes_first_tensor = false;  // in-place on its first tensor argument
   bool converts = false;             // _to_copy, copy_: may lose an integer's value
-  bool speaks_for_inner = false;     // _foreach_…, _fused_…: what it calls for each tensor says nothing new
-  bool may_call_anything = false;    // not LibTorch's own: its kernel may be Python
-  bool makes_garbage = false;        // empty and its like: values mean nothing yet
+  bool speaks_for_inner =
+      false;  // _foreach_…, _fused_…: what it calls for each tensor says nothing new
+  bool may_call_anything = false;  // not LibTorch's own: its kernel may be Python
+  bool makes_garbage = false;      // empty and its like: values mean nothing yet
   uint16_t argument_count = 0;
   uint16_t result_room = 0;
-  std::vector<Argument> tensors;  // tensors and lists of them, in the schema's order: what the key is made of
-  std::vector<Argument> dtypes;   // arguments that are a ScalarType
+  std::vector<Argument>
+      tensors;  // tensors and lists of them, in the schema's order: what the key is made of
+  std::vector<Argument> dtypes;  // arguments that are a ScalarType
   std::vector<Argument> numbers;
 };
 
-// Ops of no interest are marked unobserved in the dispatcher, which then does not even make a record of them: most events
-// of a training step cost nothing. Another observer (torch.profiler) is to see them, so they are shown again before one comes.
+// Ops of no interest are marked unobserved in the dispatcher, which then does not even make a
+// record of them: most events of a training step cost nothing. Another observer (torch.profiler) is
+// to see them, so they are shown again before one comes.
 void show_hidden_ops();
 
 // In a forked child: no thread is left that could hold it.
 void free_op_table();
 
-// The op of a record, or null for a record that is no operator ("autograd::engine::evaluate_function: …"). Hot.
+// The op of a record, or null for a record that is no operator
+// ("autograd::engine::evaluate_function: …"). Hot.
 const OpInfo* find_op(const at::RecordFunction& fn);
 
 }  // namespace tracer

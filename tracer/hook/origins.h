@@ -1,9 +1,10 @@
 // origins.h: hot. Which signature gave a tensor its dtype, by the identity of its storage.
 //
-// A view shares its base's storage, so views need no entry of their own. A storage's address is used again as soon as it is
-// freed; a digest of the data pointer and the dtype is kept beside it and must agree, so that what an untracked creation
-// (numpy, mmap'ed files) put at the same address is not given a wrong origin. Four ways a set, which is a cache line,
-// round-robin eviction. Threads may write one entry at once: a checksum tells a torn entry, which counts as unknown.
+// A view shares its base's storage, so views need no entry of their own. A storage's address is
+// used again as soon as it is freed; a digest of the data pointer and the dtype is kept beside it
+// and must agree, so that what an untracked creation (numpy, mmap'ed files) put at the same address
+// is not given a wrong origin. Four ways a set, which is a cache line, round-robin eviction.
+// Threads may write one entry at once: a checksum tells a torn entry, which counts as unknown.
 #pragma once
 
 #include <atomic>
@@ -21,13 +22,15 @@ class Origins {
     for (Entry& way : set.ways)
       if (way.what.load(std::memory_order_relaxed) >> kDigestBits == word(storage)) entry = &way;
     if (!entry) {
-      const uint32_t turn = turn_.load(std::memory_order_relaxed);  // two threads may evict the same one
+      const uint32_t turn =
+          turn_.load(std::memory_order_relaxed);  // two threads may evict the same one
       turn_.store(turn + 1, std::memory_order_relaxed);
       entry = &set.ways[turn % kWays];
     }
     const uint64_t what = what_of(storage, data, dtype);
     entry->what.store(what, std::memory_order_relaxed);
-    entry->value.store(uint64_t{signature} << 32 | check_of(what, signature), std::memory_order_relaxed);
+    entry->value.store(uint64_t{signature} << 32 | check_of(what, signature),
+                       std::memory_order_relaxed);
   }
 
   // The signature, or 0.
@@ -50,16 +53,20 @@ class Origins {
 
  private:
   static constexpr size_t kWays = 4, kSets = 1 << 13;
-  static constexpr int kDigestBits = 20;  // an address has 48 bits, the lowest four of which are zero
+  static constexpr int kDigestBits =
+      20;  // an address has 48 bits, the lowest four of which are zero
   struct Entry {
     std::atomic<uint64_t> what{0}, value{0};
   };
   struct alignas(64) Set {
     Entry ways[kWays];
   };
-  static uint64_t word(const void* storage) { return reinterpret_cast<uint64_t>(storage) << 16 >> kDigestBits; }
+  static uint64_t word(const void* storage) {
+    return reinterpret_cast<uint64_t>(storage) << 16 >> kDigestBits;
+  }
   static uint64_t what_of(const void* storage, const void* data, uint8_t dtype) {
-    const uint64_t digest = (reinterpret_cast<uint64_t>(data) + dtype) * 0x9E3779B97F4A7C15ull >> (64 - kDigestBits);
+    const uint64_t digest =
+        (reinterpret_cast<uint64_t>(data) + dtype) * 0x9E3779B97F4A7C15ull >> (64 - kDigestBits);
     return word(storage) << kDigestBits | digest;
   }
   static uint32_t check_of(uint64_t what, uint32_t signature) {

@@ -1,5 +1,6 @@
-// phases.cpp: see phases.h. A Python optimizer announces its step by a USER_SCOPE record; a C++ one does not, so there a step
-// is over when autograd records again after leaf tensors were written in place without it.
+// phases.cpp: see phases.h. A Python optimizer announces its step by a USER_SCOPE record; a C++ one
+// does not, so there a step is over when autograd records again after leaf tensors were written in
+// place without it.
 #include "tracer/hook/phases.h"
 
 #include <cstring>
@@ -13,14 +14,17 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr uint32_t kQuietSteps = 8;    // --steady: so many steps without a new signature, and it looks away
-constexpr uint32_t kLookEvery = 128;   // and back for one step in so many
+constexpr uint32_t kQuietSteps =
+    8;  // --steady: so many steps without a new signature, and it looks away
+constexpr uint32_t kLookEvery = 128;  // and back for one step in so many
 
-std::atomic<bool> scopes_seen{false};        // this program's optimizers announce their steps
+std::atomic<bool> scopes_seen{false};  // this program's optimizers announce their steps
 std::atomic<bool> parameters_written{false};
 std::atomic<uint32_t> quiet_steps{0};
 
-bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+bool starts_with(const char* text, const char* prefix) {
+  return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
 
 uint8_t number(Phase phase) { return static_cast<uint8_t>(phase); }
 
@@ -28,7 +32,8 @@ uint8_t number(Phase phase) { return static_cast<uint8_t>(phase); }
 const c10::TensorImpl* first_tensor(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   const c10::IValue& value = inputs[op.tensors.front().index];
   if (value.isTensor()) return value.unsafeToTensorImpl();
-  if (!value.isList() || value.toListRef().empty() || !value.toListRef()[0].isTensor()) return nullptr;
+  if (!value.isList() || value.toListRef().empty() || !value.toListRef()[0].isTensor())
+    return nullptr;
   return value.toListRef()[0].unsafeToTensorImpl();
 }
 
@@ -61,14 +66,16 @@ void finish_step() {
 
 }  // namespace
 
-uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs, int64_t sequence,
-                 uint32_t site) {
+uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs,
+                 int64_t sequence, uint32_t site) {
   if (state->optimizer_depth > 0) return number(Phase::kOptimizer);
   if (state->data_depth > 0 || tracer.data_worker) return number(Phase::kData);
   const bool recorded = sequence >= 0;
-  // Where optimizers announce their steps, what else writes a parameter is no step: a second model is initialized.
+  // Where optimizers announce their steps, what else writes a parameter is no step: a second model
+  // is initialized.
   const bool announced = scopes_seen.load(std::memory_order_relaxed);
-  if (recorded && !announced && parameters_written.load(std::memory_order_relaxed) && parameters_written.exchange(false))
+  if (recorded && !announced && parameters_written.load(std::memory_order_relaxed) &&
+      parameters_written.exchange(false))
     finish_step();
   const bool trained = !announced && tracer.trained.load(std::memory_order_relaxed);
   if (trained && !op.tensors.empty() && writes_parameter(op, inputs)) {
@@ -90,7 +97,8 @@ void finish_last_step() {
 }
 
 void note_backward() {
-  if (!tracer.trained.load(std::memory_order_relaxed)) tracer.trained.store(true, std::memory_order_relaxed);
+  if (!tracer.trained.load(std::memory_order_relaxed))
+    tracer.trained.store(true, std::memory_order_relaxed);
 }
 
 void on_scope_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -116,7 +124,8 @@ void flush_events(ThreadState* state) {
   __atomic_fetch_add(&tracer.file.header()->events, events, __ATOMIC_RELAXED);
 }
 
-// Other threads go on counting: their store may undo ours, which loses or doubles a few thousand events at most.
+// Other threads go on counting: their store may undo ours, which loses or doubles a few thousand
+// events at most.
 void flush_all_events() {
   for (ThreadState* state = first_thread_state(); state; state = state->next)
     if (state->events > 0) flush_events(state);

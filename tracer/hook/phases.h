@@ -1,4 +1,5 @@
-// phases.h: which part of training an op belongs to, which step it is; --steady decides here when to look away.
+// phases.h: which part of training an op belongs to, which step it is; --steady decides here when
+// to look away.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace dtypecheck {
 namespace tracer {
 
 // Of an op that the program calls itself; what an op or an autograd node calls has its phase.
-uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs, int64_t sequence,
-                 uint32_t site);
+uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs,
+                 int64_t sequence, uint32_t site);
 
 // At exit: the last step of a C++ program, after which autograd recorded nothing.
 void finish_last_step();

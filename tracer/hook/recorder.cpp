@@ -1,9 +1,10 @@
-// recorder.cpp: hot. What runs at every op: no allocation, lock, formatting or virtual call; about 0.2 us for an op that is
-// recorded in full, a tenth of that for a view.
+// recorder.cpp: hot. What runs at every op: no allocation, lock, formatting or virtual call; about
+// 0.2 us for an op that is recorded in full, a tenth of that for a view.
 //
-// An op's signature is its name, the dtypes and backends of its tensors, the dtypes it was asked for, the op it was called
-// from, what autocast did, the phase and the site. A signature that was seen before costs a hash and a counter; a new one
-// is written down by describe.cpp. Views and nested allocations, most of all events, are dropped before any of that.
+// An op's signature is its name, the dtypes and backends of its tensors, the dtypes it was asked
+// for, the op it was called from, what autocast did, the phase and the site. A signature that was
+// seen before costs a hash and a counter; a new one is written down by describe.cpp. Views and
+// nested allocations, most of all events, are dropped before any of that.
 #include "tracer/hook/recorder.h"
 
 #include <cstring>
@@ -23,10 +24,12 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-// Dtype and key set stand at fixed places in every TensorImpl, subclasses and fakes included: nothing of theirs is called.
+// Dtype and key set stand at fixed places in every TensorImpl, subclasses and fakes included:
+// nothing of theirs is called.
 inline uint64_t tensor_word(const c10::TensorImpl* impl) {
   const auto type = impl->dtype();
-  const uint64_t dtype = type.isScalarType() ? static_cast<uint64_t>(c10::typeMetaToScalarType(type)) : 62;
+  const uint64_t dtype =
+      type.isScalarType() ? static_cast<uint64_t>(c10::typeMetaToScalarType(type)) : 62;
   return impl->key_set().raw_repr() * 64 + dtype;
 }
 
@@ -40,7 +43,8 @@ inline uint64_t mix_list(uint64_t h, const c10::IValue& value) {
   return h;
 }
 
-// Autocast casts input, weight and bias of a layer at one place: kept apart, so that each has the origin that is its own.
+// Autocast casts input, weight and bias of a layer at one place: kept apart, so that each has the
+// origin that is its own.
 uint64_t mix_source(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   if (op.tensors.empty() || !inputs[op.tensors.back().index].isTensor()) return h;
   const c10::TensorImpl* source = inputs[op.tensors.back().index].unsafeToTensorImpl();
@@ -68,7 +72,8 @@ const void* first_storage(const OpInfo& op, c10::ArrayRef<const c10::IValue> inp
   return op.tensors.empty() ? nullptr : storage_of(inputs[op.tensors.front().index]);
 }
 
-// Frames whose end was missed (an end callback that another observer swallowed) lie below us on the stack: they are over.
+// Frames whose end was missed (an end callback that another observer swallowed) lie below us on the
+// stack: they are over.
 inline void drop_stale_frames(ThreadState* state, const void* record) {
   while (state->depth > 0 && state->frames[state->depth - 1].record <= record) --state->depth;
 }
@@ -82,15 +87,18 @@ inline bool converts_number(const OpInfo& op, const at::RecordFunction& fn) {
 inline bool is_dropped(const OpInfo& op, const Frame* parent, const at::RecordFunction& fn) {
   if (op.interest == Interest::kNever) return true;
   if (!parent || !parent->op) return false;
-  return op.interest == Interest::kTopLevel || parent->op->speaks_for_inner || converts_number(op, fn);
+  return op.interest == Interest::kTopLevel || parent->op->speaks_for_inner ||
+         converts_number(op, fn);
 }
 
-// In an autograd node, Python runs above the engine: a custom Function, or a checkpoint that computes its forward again.
+// In an autograd node, Python runs above the engine: a custom Function, or a checkpoint that
+// computes its forward again.
 inline bool in_python_of_node(const Frame* parent) {
   return parent && !parent->op && tracer.python && !(python::top() == parent->top);
 }
 
-// Between two autograd nodes the engine adds up and casts gradients; no Python ran since the last of them.
+// Between two autograd nodes the engine adds up and casts gradients; no Python ran since the last
+// of them.
 inline bool is_of_engine(ThreadState* state, const Frame* parent) {
   if (parent || state->site_after_node == 0) return false;
   if (python::top() == state->top_after_node) return true;
@@ -98,9 +106,11 @@ inline bool is_of_engine(ThreadState* state, const Frame* parent) {
   return false;
 }
 
-// What an op calls is called from where the op was; what an autograd node calls, from where its forward was.
-inline void place(ThreadState* state, const Frame* parent, Frame& frame, const at::RecordFunction& fn,
-                  c10::ArrayRef<const c10::IValue> inputs, Expected* expected) {
+// What an op calls is called from where the op was; what an autograd node calls, from where its
+// forward was.
+inline void place(ThreadState* state, const Frame* parent, Frame& frame,
+                  const at::RecordFunction& fn, c10::ArrayRef<const c10::IValue> inputs,
+                  Expected* expected) {
   if (is_of_engine(state, parent)) {
     frame.site = state->site_after_node;
     frame.phase = static_cast<uint8_t>(Phase::kBackward);
@@ -108,7 +118,8 @@ inline void place(ThreadState* state, const Frame* parent, Frame& frame, const a
   }
   const bool own_place = !parent || in_python_of_node(parent);
   frame.site = own_place || parent->site == 0 ? site_here(state, expected) : parent->site;
-  frame.phase = own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site) : parent->phase;
+  frame.phase =
+      own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site) : parent->phase;
 }
 
 inline void note_sequence(ThreadState* state, const at::RecordFunction& fn, uint32_t site) {
@@ -145,7 +156,8 @@ inline bool is_engine(const at::RecordFunction& fn) {
 
 // matmul under autocast: the inner matmul is dropped, for what it calls says the same.
 inline void note_inner_call(const ThreadState* state, const Frame& outer) {
-  if (!outer.autocast_on || !outer.signature || outer.signature->autocast & trace::kAutocastWrapper) return;
+  if (!outer.autocast_on || !outer.signature || outer.signature->autocast & trace::kAutocastWrapper)
+    return;
   if (!autocast_bits(state).any()) outer.signature->autocast |= trace::kAutocastWrapper;
 }
 
@@ -180,10 +192,13 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   place(state, parent, frame, fn, inputs, &expected);
   const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
-  const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op && parent->op->name == op->name;
+  const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op &&
+                     parent->op->name == op->name;
 
-  uint64_t key = mix(reinterpret_cast<uint64_t>(op), parent ? reinterpret_cast<uint64_t>(parent->op) + 1 : 0);
-  key = mix(key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
+  uint64_t key =
+      mix(reinterpret_cast<uint64_t>(op), parent ? reinterpret_cast<uint64_t>(parent->op) + 1 : 0);
+  key = mix(
+      key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
   key = mix_operands(key, *op, inputs);
   if (op->converts) key = mix_source(key, *op, inputs);
   frame.signature = expected.key == key ? expected.signature : tracer.signatures.find(key);
@@ -210,7 +225,8 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   --state->depth;
   if (!frame.signature) return;
   if (threw(state, frame)) return record_throw(state, frame.signature);
-  if (state->depth == 0) state->has_message = false;  // whatever was thrown inside was also caught there
+  if (state->depth == 0)
+    state->has_message = false;  // whatever was thrown inside was also caught there
   const std::vector<c10::IValue>& outputs = fn.outputs();
   if (!(frame.signature->flags & kResultsKnown)) describe_results(state, frame.signature, outputs);
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
@@ -242,7 +258,8 @@ void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
     state->top_after_node = node.top;
   }
   Frame* engine = state->innermost();
-  if (engine && !engine->op) engine->site = site;  // what it does with the gradients now, it does for this node
+  if (engine && !engine->op)
+    engine->site = site;  // what it does with the gradients now, it does for this node
 }
 
 }  // namespace
@@ -252,9 +269,15 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
   if (!state || state->busy || !tracer.is_on()) return nullptr;
   keep_going::stay_armed();
   switch (fn.scope()) {
-    case at::RecordScope::FUNCTION: on_op_start(state, fn); break;
-    case at::RecordScope::BACKWARD_FUNCTION: on_node_start(state, fn); break;
-    default: on_scope_start(state, fn); break;
+    case at::RecordScope::FUNCTION:
+      on_op_start(state, fn);
+      break;
+    case at::RecordScope::BACKWARD_FUNCTION:
+      on_node_start(state, fn);
+      break;
+    default:
+      on_scope_start(state, fn);
+      break;
   }
   return nullptr;
 }
@@ -263,9 +286,15 @@ void on_end(const at::RecordFunction& fn, at::ObserverContext*) {
   ThreadState* state = existing_thread_state();
   if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
   switch (fn.scope()) {
-    case at::RecordScope::FUNCTION: on_op_end(state, fn); break;
-    case at::RecordScope::BACKWARD_FUNCTION: on_node_end(state, fn); break;
-    default: on_scope_end(state, fn); break;
+    case at::RecordScope::FUNCTION:
+      on_op_end(state, fn);
+      break;
+    case at::RecordScope::BACKWARD_FUNCTION:
+      on_node_end(state, fn);
+      break;
+    default:
+      on_scope_end(state, fn);
+      break;
   }
 }
 

@@ -8,8 +8,9 @@
 namespace dtypecheck {
 namespace tracer {
 
-// One callback for all scopes: LibTorch copies its list of callbacks at each autograd node, and a second one costs more than
-// the branch. FUNCTION is every op of the dispatcher, BACKWARD_FUNCTION an autograd node, USER_SCOPE an optimizer's step.
+// One callback for all scopes: LibTorch copies its list of callbacks at each autograd node, and a
+// second one costs more than the branch. FUNCTION is every op of the dispatcher, BACKWARD_FUNCTION
+// an autograd node, USER_SCOPE an optimizer's step.
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn);
 void on_end(const at::RecordFunction& fn, at::ObserverContext* context);
 

@@ -1,4 +1,5 @@
-// regions.cpp: a region is a frame like an op's, so that what LibTorch computes inside it (extern kernels) has it as parent.
+// regions.cpp: a region is a frame like an op's, so that what LibTorch computes inside it (extern
+// kernels) has it as parent.
 #include "tracer/hook/regions.h"
 
 #include "tracer/hook/describe.h"
@@ -21,7 +22,8 @@ Tensors as_tensors(const void* const* tensors, size_t count) {
 uint64_t key_of(const char* name, const Frame& frame, Tensors inputs) {
   uint64_t key = mix(0xC0371E, frame.site);
   for (const char* c = name; *c; ++c) key = mix(key, static_cast<unsigned char>(*c));
-  for (const c10::TensorImpl* impl : inputs) key = mix(key, impl->key_set().raw_repr() * 64 + dtype_of(impl));
+  for (const c10::TensorImpl* impl : inputs)
+    key = mix(key, impl->key_set().raw_repr() * 64 + dtype_of(impl));
   return key;
 }
 
@@ -63,8 +65,10 @@ void on_leave(const void* const* tensors, size_t count) {
   const Tensors outputs = as_tensors(tensors, count);
   if (!(frame.signature->flags & kResultsKnown)) describe_region_results(frame.signature, outputs);
   for (const c10::TensorImpl* impl : outputs)
-    if (is_plain(impl) && impl->unsafe_storage() && !impl->requires_grad())  // a weight only passes through
-      tracer.origins.set(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), dtype_of(impl), frame.signature->id);
+    if (is_plain(impl) && impl->unsafe_storage() &&
+        !impl->requires_grad())  // a weight only passes through
+      tracer.origins.set(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl),
+                         dtype_of(impl), frame.signature->id);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// regions.h: a torch.compile region is one op call: "compiled::inductor_forward_0" with its inputs and results.
+// regions.h: a torch.compile region is one op call: "compiled::inductor_forward_0" with its inputs
+// and results.
 #pragma once
 
 namespace dtypecheck {

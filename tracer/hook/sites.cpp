@@ -1,4 +1,5 @@
-// sites.cpp: a table from what the walk saw to the id of a site record; the record is written at first sight.
+// sites.cpp: a table from what the walk saw to the id of a site record; the record is written at
+// first sight.
 #include "tracer/hook/sites.h"
 
 #include "tracer/hook/describe.h"

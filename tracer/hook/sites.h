@@ -9,7 +9,8 @@
 namespace dtypecheck {
 namespace tracer {
 
-// A site as the hot path carries it: the record's id, and in the highest bit whether it lies inside an nn.Module.
+// A site as the hot path carries it: the record's id, and in the highest bit whether it lies inside
+// an nn.Module.
 constexpr uint32_t kSiteInModule = 1u << 31;
 inline uint32_t site_id(uint32_t site) { return site & ~kSiteInModule; }
 inline bool site_in_module(uint32_t site) { return (site & kSiteInModule) != 0; }

@@ -1,4 +1,5 @@
-// thread_state.cpp: states are made once, handed on to a new thread when theirs ends, and never freed.
+// thread_state.cpp: states are made once, handed on to a new thread when theirs ends, and never
+// freed.
 #include "tracer/hook/thread_state.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-// thread_state.h: what the tracer keeps for each thread. One pointer in static TLS (stage 1's) leads to it.
+// thread_state.h: what the tracer keeps for each thread. One pointer in static TLS (stage 1's)
+// leads to it.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,8 @@ struct Frame {
   const void* record = nullptr;  // the RecordFunction: an address in this thread's stack
   const OpInfo* op = nullptr;    // null for an autograd node
   trace::SignatureRecord* signature = nullptr;
-  const void* first_storage = nullptr;  // of the first tensor argument: a result that shares it is no new tensor
+  const void* first_storage =
+      nullptr;  // of the first tensor argument: a result that shares it is no new tensor
   uint32_t site = 0;
   uint32_t throws_before = 0;
   uint8_t phase = 0;
@@ -30,7 +32,8 @@ struct Frame {
 class SequenceRing {
  public:
   void set(int64_t sequence, uint32_t site) {
-    slots_[sequence & (kSlots - 1)].store(uint64_t(sequence) << 32 | site, std::memory_order_relaxed);
+    slots_[sequence & (kSlots - 1)].store(uint64_t(sequence) << 32 | site,
+                                          std::memory_order_relaxed);
   }
   uint32_t find(int64_t sequence) const {
     const uint64_t slot = slots_[sequence & (kSlots - 1)].load(std::memory_order_relaxed);
@@ -47,16 +50,17 @@ struct ThreadState {
 
   bool busy = false;  // the tracer itself is running: whatever it calls is not recorded
   int depth = 0;
-  uint32_t throws = 0;    // C++ exceptions thrown by this thread so far
-  uint32_t events = 0;    // not yet added to the file's counter
+  uint32_t throws = 0;                         // C++ exceptions thrown by this thread so far
+  uint32_t events = 0;                         // not yet added to the file's counter
   static constexpr uint32_t kMaxRegions = 16;  // deeper ones take the place of the outermost
-  uint32_t region_depth = 0;  // autocast regions that are open
+  uint32_t region_depth = 0;                   // autocast regions that are open
   uint8_t regions[kMaxRegions] = {};
   int optimizer_depth = 0;
   int data_depth = 0;
   const void* muted_by = nullptr;  // the record of an op inside of which nothing is listened to
   uint32_t unheard = 0;
-  // Python: the autograd node that ended last. What the engine does now with its gradients, it does for this node.
+  // Python: the autograd node that ended last. What the engine does now with its gradients, it does
+  // for this node.
   uint32_t site_after_node = 0;
   python::Top top_after_node;
   void* attempt = nullptr;  // --keep-going: the innermost call that is being tried
@@ -66,7 +70,7 @@ struct ThreadState {
   uint64_t thread_id = 0;  // RecordFunction::currentThreadId()
   std::atomic<SequenceRing*> sequences{nullptr};
   Expectations* expectations = nullptr;  // null until its first recorded op
-  ThreadState* next = nullptr;       // all states ever made
+  ThreadState* next = nullptr;           // all states ever made
   std::atomic<bool> in_use{true};
   Frame frames[kMaxDepth];
 
@@ -74,7 +78,7 @@ struct ThreadState {
 };
 
 void start_threads(void** (*slot)());
-ThreadState* thread_state();           // of this thread; made at its first op. Null when memory is out.
+ThreadState* thread_state();  // of this thread; made at its first op. Null when memory is out.
 ThreadState* existing_thread_state();  // null when this thread never ran an op
 ThreadState* first_thread_state();     // head of the list of all
 const SequenceRing* sequences_of(uint64_t thread_id);
@@ -82,7 +86,9 @@ const SequenceRing* sequences_of(uint64_t thread_id);
 // Marks the tracer's own work: ops that it calls are not seen, and nothing is recorded twice.
 class BusyScope {
  public:
-  explicit BusyScope(ThreadState* state) : state_(state), before_(state->busy) { state->busy = true; }
+  explicit BusyScope(ThreadState* state) : state_(state), before_(state->busy) {
+    state->busy = true;
+  }
   ~BusyScope() { state_->busy = before_; }
   BusyScope(const BusyScope&) = delete;
   BusyScope& operator=(const BusyScope&) = delete;

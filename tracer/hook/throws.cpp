@@ -1,9 +1,11 @@
-// throws.cpp: RecordFunction's end callback runs while the stack unwinds and cannot see the exception; __cxa_throw can.
+// throws.cpp: RecordFunction's end callback runs while the stack unwinds and cannot see the
+// exception; __cxa_throw can.
 #include "tracer/hook/throws.h"
+
+#include <cxxabi.h>
 
 #include <cstdio>
 #include <cstring>
-#include <cxxabi.h>
 #include <typeinfo>
 
 #include "tracer/hook/describe.h"
@@ -23,7 +25,8 @@ const Base* as(void* object, const std::type_info* type) {
   return typeid(Base).__do_catch(type, &adjusted, 1) ? static_cast<const Base*>(adjusted) : nullptr;
 }
 
-// Exceptions that carry a Python error through C++: Python code raised them, no op refused anything.
+// Exceptions that carry a Python error through C++: Python code raised them, no op refused
+// anything.
 bool is_python_carrier(const char* type_name) {
   return std::strstr(type_name, "python_error") || std::strstr(type_name, "error_already_set") ||
          std::strstr(type_name, "stop_iteration") || std::strstr(type_name, "StopIteration");
@@ -33,7 +36,8 @@ void keep(ThreadState* state, const char* message, const char* mangled) {
   std::snprintf(state->message, sizeof state->message, "%s", message ? message : "");
   int status = 0;
   char* demangled = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
-  std::snprintf(state->message_type, sizeof state->message_type, "%s", demangled ? demangled : mangled);
+  std::snprintf(state->message_type, sizeof state->message_type, "%s",
+                demangled ? demangled : mangled);
   std::free(demangled);
   state->has_message = true;
 }
@@ -52,8 +56,9 @@ uint64_t key_of_message(const char* message) {
   return hash_text(start) | 1;
 }
 
-// An extension called directly, not as an op: its operands are the tensors of the Python function that called it. So are those
-// of an op that --steady did not look at; the op let go of the GIL, as it does when a new signature is described.
+// An extension called directly, not as an op: its operands are the tensors of the Python function
+// that called it. So are those of an op that --steady did not look at; the op let go of the GIL, as
+// it does when a new signature is described.
 void throw_outside_of_ops(ThreadState* state, bool was_asleep) {
   python::Refusal refusal;
   if (!tracer.python || said.find(key_of_message(state->message))) return;
@@ -83,14 +88,17 @@ void on_throw(void* object, void* type_info) {
   BusyScope busy(state);
   const bool in_op = state->depth > 0 && state->innermost()->op;
   if (const auto* error = as<c10::Error>(object, type)) {
-    keep(state, error->what_without_backtrace(), type->name());  // what() would symbolize a backtrace: 5 ms
+    keep(state, error->what_without_backtrace(),
+         type->name());  // what() would symbolize a backtrace: 5 ms
     if (!in_op) throw_outside_of_ops(state, was_asleep);
   } else if (const auto* exception = in_op ? as<std::exception>(object, type) : nullptr) {
     keep(state, exception->what(), type->name());
   }
-  // An exception that nobody catches ends a C++ program without unwinding, so the op's end callback never runs.
+  // An exception that nobody catches ends a C++ program without unwinding, so the op's end callback
+  // never runs.
   const Frame* frame = in_op && !tracer.python ? state->innermost() : nullptr;
-  if (frame && frame->signature && state->has_message) write_throw(frame->signature, state->message, state->message_type);
+  if (frame && frame->signature && state->has_message)
+    write_throw(frame->signature, state->message, state->message_type);
 }
 
 void record_throw(ThreadState* state, trace::SignatureRecord* record) {

@@ -1,9 +1,11 @@
 // torch_compat.h: the one place that knows how LibTorch's versions differ, 1.13 to 2.14.
-// tracer/hook is the one folder that includes ATen's dispatcher; it is compiled once per LibTorch minor and C++ ABI.
+// tracer/hook is the one folder that includes ATen's dispatcher; it is compiled once per LibTorch
+// minor and C++ ABI.
 #pragma once
 
 #ifndef NDEBUG
-// RecordFunction has one member more without it, and every inputs() would fail an internal assertion.
+// RecordFunction has one member more without it, and every inputs() would fail an internal
+// assertion.
 #error "stage 2 must be compiled with NDEBUG, as the LibTorch that it goes into was"
 #endif
 
@@ -17,7 +19,8 @@
 #include <torch/version.h>
 
 #define DTYPECHECK_TORCH_AT_LEAST(major, minor) \
-  (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+  (TORCH_VERSION_MAJOR > (major) ||             \
+   (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
 
 namespace dtypecheck {
 namespace tracer {
@@ -31,7 +34,8 @@ inline at::ScalarType autocast_dtype(c10::DeviceType device) {
 #endif
 }
 
-// RecordFunction::step_callbacks_ is private, but the explicit instantiation of a template may name it.
+// RecordFunction::step_callbacks_ is private, but the explicit instantiation of a template may name
+// it.
 namespace access {
 using StepCallbacksMember = at::StepCallbacks at::RecordFunction::*;
 StepCallbacksMember step_callbacks();
@@ -41,13 +45,17 @@ struct Grant {
 };
 template struct Grant<&at::RecordFunction::step_callbacks_>;
 
-// OperatorHandle::operatorDef_->op.is_observed_, which the dispatcher asks before it makes a RecordFunction.
+// OperatorHandle::operatorDef_->op.is_observed_, which the dispatcher asks before it makes a
+// RecordFunction.
 template <auto definition, auto observed>
 struct GrantObserved {
-  friend const bool& is_observed(const c10::OperatorHandle& op) { return ((op.*definition)->op).*observed; }
+  friend const bool& is_observed(const c10::OperatorHandle& op) {
+    return ((op.*definition)->op).*observed;
+  }
 };
 const bool& is_observed(const c10::OperatorHandle& op);
-template struct GrantObserved<&c10::OperatorHandle::operatorDef_, &c10::impl::OperatorEntry::is_observed_>;
+template struct GrantObserved<&c10::OperatorHandle::operatorDef_,
+                              &c10::impl::OperatorEntry::is_observed_>;
 }  // namespace access
 
 // The Python object of a tensor, or null. Its keeper was renamed more than once.
@@ -56,7 +64,8 @@ auto object_in(const Slot& slot, int) -> decltype(static_cast<const void*>(slot.
   return slot.load_pyobj();
 }
 template <typename Slot>
-auto object_in(const Slot& slot, long) -> decltype(static_cast<const void*>(slot._unchecked_untagged_pyobj())) {
+auto object_in(const Slot& slot, long)
+    -> decltype(static_cast<const void*>(slot._unchecked_untagged_pyobj())) {
   return slot._unchecked_untagged_pyobj();
 }
 inline const void* object_in(...) { return nullptr; }
@@ -68,8 +77,9 @@ auto python_object_of(const Impl* impl, int) -> decltype(object_in(*impl->pyobj_
 inline const void* python_object_of(const void*, long) { return nullptr; }
 inline const void* python_object(const c10::TensorImpl* impl) { return python_object_of(impl, 0); }
 
-// Spares an op that is of no interest the copy of its results (30 to 50 ns), unless another observer wants them.
-// The dispatcher asks after the start callbacks ran, which is when this is called.
+// Spares an op that is of no interest the copy of its results (30 to 50 ns), unless another
+// observer wants them. The dispatcher asks after the start callbacks ran, which is when this is
+// called.
 inline void skip_outputs(const at::RecordFunction& fn) {
   at::StepCallbacks& step = const_cast<at::RecordFunction&>(fn).*access::step_callbacks();
   if (step.callbacks_.size() == 1) step.needs_outputs_ = false;

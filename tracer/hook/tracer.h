@@ -1,4 +1,5 @@
-// tracer.h: the state of stage 2 in this process. One object, never destroyed: ops run after static destructors too.
+// tracer.h: the state of stage 2 in this process. One object, never destroyed: ops run after static
+// destructors too.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,9 @@ struct Options {
 struct Tracer {
   const DtypecheckStage1* stage1 = nullptr;
   Options options;
-  bool python = false;            // lines come from CPython frames
-  std::atomic<bool> on{false};    // off for good after trouble, and in a forked child until its first op
+  bool python = false;  // lines come from CPython frames
+  std::atomic<bool> on{
+      false};  // off for good after trouble, and in a forked child until its first op
   std::atomic<bool> forked{false};  // in such a child
   trace::TraceFile file;
 
@@ -38,12 +40,21 @@ struct Tracer {
   std::atomic<bool> trained{false};       // a backward pass was seen
   std::atomic<bool> forward_seen{false};  // an op in a module, or one that autograd recorded
   std::atomic<uint32_t> new_signatures{0};
-  bool data_worker = false;               // all that this process does is load data
+  bool data_worker = false;  // all that this process does is load data
 
-  uint32_t current_step() const { return forward_seen.load(std::memory_order_relaxed) ? step.load(std::memory_order_relaxed) + 1 : 0; }
-  // Hot. True while this process records; a forked child begins with its first op, so that one which runs none leaves no file.
-  bool is_on() { return on.load(std::memory_order_relaxed) || (forked.load(std::memory_order_relaxed) && begin_in_child()); }
-  bool may_record() const { return on.load(std::memory_order_relaxed) || forked.load(std::memory_order_relaxed); }
+  uint32_t current_step() const {
+    return forward_seen.load(std::memory_order_relaxed) ? step.load(std::memory_order_relaxed) + 1
+                                                        : 0;
+  }
+  // Hot. True while this process records; a forked child begins with its first op, so that one
+  // which runs none leaves no file.
+  bool is_on() {
+    return on.load(std::memory_order_relaxed) ||
+           (forked.load(std::memory_order_relaxed) && begin_in_child());
+  }
+  bool may_record() const {
+    return on.load(std::memory_order_relaxed) || forked.load(std::memory_order_relaxed);
+  }
   bool begin_in_child();
   // Tells once what went wrong and records nothing from then on; the program runs on.
   void give_up(const char* why);

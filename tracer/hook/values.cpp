@@ -1,22 +1,25 @@
-// values.cpp: reads tensors of the CPU in place; others are asked through LibTorch, unobserved, which waits for the device.
+// values.cpp: reads tensors of the CPU in place; others are asked through LibTorch, unobserved,
+// which waits for the device.
 #include "tracer/hook/values.h"
 
 #include <cmath>
 
-#include "tracer/hook/describe.h"
 #include "core/codes.h"
+#include "tracer/hook/describe.h"
 #include "tracer/hook/tracer.h"
 
 namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr int64_t kMostIntegers = 4096;   // time steps, sizes, positions: never long
-constexpr uint32_t kEveryStepUntil = 16;  // --check-values: all steps up to here, then one in kThenOneIn
+constexpr int64_t kMostIntegers = 4096;  // time steps, sizes, positions: never long
+constexpr uint32_t kEveryStepUntil =
+    16;  // --check-values: all steps up to here, then one in kThenOneIn
 constexpr uint32_t kThenOneIn = 16;
 
 bool is_low_precision(uint8_t dtype) {
-  return dtype == static_cast<uint8_t>(Dtype::kHalf) || dtype == static_cast<uint8_t>(Dtype::kBFloat16);
+  return dtype == static_cast<uint8_t>(Dtype::kHalf) ||
+         dtype == static_cast<uint8_t>(Dtype::kBFloat16);
 }
 
 double rounded(double value, uint8_t dtype) {
@@ -41,20 +44,26 @@ Loss find_loss(const void* data, int64_t count, uint8_t target) {
 }
 
 bool is_readable(const c10::TensorImpl* impl) {
-  return is_plain(impl) && impl->device().is_cpu() && impl->is_non_overlapping_and_dense() && data_of(impl);
+  return is_plain(impl) && impl->device().is_cpu() && impl->is_non_overlapping_and_dense() &&
+         data_of(impl);
 }
 
 const char* first_byte(const c10::TensorImpl* impl) {
-  return static_cast<const char*>(data_of(impl)) + impl->storage_offset() * impl->dtype().itemsize();
+  return static_cast<const char*>(data_of(impl)) +
+         impl->storage_offset() * impl->dtype().itemsize();
 }
 
 Loss loss_of(const c10::TensorImpl* source, uint8_t target) {
   if (!is_readable(source) || source->numel() > kMostIntegers) return {};
   switch (static_cast<Dtype>(dtype_of(source))) {
-    case Dtype::kLong: return find_loss<int64_t>(first_byte(source), source->numel(), target);
-    case Dtype::kInt: return find_loss<int32_t>(first_byte(source), source->numel(), target);
-    case Dtype::kShort: return find_loss<int16_t>(first_byte(source), source->numel(), target);
-    default: return {};
+    case Dtype::kLong:
+      return find_loss<int64_t>(first_byte(source), source->numel(), target);
+    case Dtype::kInt:
+      return find_loss<int32_t>(first_byte(source), source->numel(), target);
+    case Dtype::kShort:
+      return find_loss<int16_t>(first_byte(source), source->numel(), target);
+    default:
+      return {};
   }
 }
 
@@ -70,7 +79,8 @@ void write_loss(const trace::SignatureRecord* signature, const Loss& loss) {
   tracer.file.commit(record->header);
 }
 
-// _to_copy(self, dtype=…) and copy_(self, src): from an integer to a low precision that may not hold it.
+// _to_copy(self, dtype=…) and copy_(self, src): from an integer to a low precision that may not
+// hold it.
 void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const OpInfo& op = *frame.op;
   const bool copies = op.tensors.size() == 2;
@@ -110,7 +120,9 @@ Finite ask_libtorch(const c10::TensorImpl* impl) {
   try {
     c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
     auto* owned = const_cast<c10::TensorImpl*>(impl);
-    const at::Tensor tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::unsafe_reclaim_from_nonowning(owned));
+    const at::Tensor tensor(
+        c10::intrusive_ptr<c10::TensorImpl,
+                           c10::UndefinedTensorImpl>::unsafe_reclaim_from_nonowning(owned));
     if (at::isfinite(tensor).all().item<bool>()) return {true, true, false};
     return {true, false, at::isnan(tensor).any().item<bool>()};
   } catch (...) {
@@ -120,15 +132,21 @@ Finite ask_libtorch(const c10::TensorImpl* impl) {
 
 Finite finite(const c10::TensorImpl* impl) {
   const auto dtype = static_cast<Dtype>(dtype_of(impl));
-  const bool floating = dtype == Dtype::kHalf || dtype == Dtype::kBFloat16 || dtype == Dtype::kFloat || dtype == Dtype::kDouble;
+  const bool floating = dtype == Dtype::kHalf || dtype == Dtype::kBFloat16 ||
+                        dtype == Dtype::kFloat || dtype == Dtype::kDouble;
   if (!floating || !is_plain(impl)) return {true, true, false};
   if (!is_readable(impl)) return ask_libtorch(impl);
   switch (dtype) {
-    case Dtype::kHalf: return scan<c10::Half>(first_byte(impl), impl->numel());
-    case Dtype::kBFloat16: return scan<c10::BFloat16>(first_byte(impl), impl->numel());
-    case Dtype::kFloat: return scan<float>(first_byte(impl), impl->numel());
-    case Dtype::kDouble: return scan<double>(first_byte(impl), impl->numel());
-    default: return {};
+    case Dtype::kHalf:
+      return scan<c10::Half>(first_byte(impl), impl->numel());
+    case Dtype::kBFloat16:
+      return scan<c10::BFloat16>(first_byte(impl), impl->numel());
+    case Dtype::kFloat:
+      return scan<float>(first_byte(impl), impl->numel());
+    case Dtype::kDouble:
+      return scan<double>(first_byte(impl), impl->numel());
+    default:
+      return {};
   }
 }
 
@@ -148,8 +166,7 @@ bool looks_in_this_step() {
 void write_non_finite(const Frame& frame, const Finite& found, uint32_t index) {
   const uint64_t key = mix(reinterpret_cast<uint64_t>(frame.signature), 0xf1417e + found.nan) | 1;
   if (!tracer.messages.insert(key, 1)) return;
-  auto* record =
-      tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
+  auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
   if (!record) return;
   record->signature = frame.signature->id;
   record->step = tracer.current_step();
@@ -177,7 +194,8 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   frame.inputs_finite = all;
 }
 
-void look_at_results(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
+void look_at_results(ThreadState* state, const Frame& frame,
+                     const std::vector<c10::IValue>& outputs) {
   if (!looks_in_this_step() || frame.op->makes_garbage) return;
   BusyScope busy(state);
   uint32_t index = 0;

@@ -1,4 +1,5 @@
-// values.h: looks at values: integers that a conversion could not keep, and with --check-values inf and NaN.
+// values.h: looks at values: integers that a conversion could not keep, and with --check-values inf
+// and NaN.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@ namespace dtypecheck {
 namespace tracer {
 
 void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs);
-void look_at_results(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs);
+void look_at_results(ThreadState* state, const Frame& frame,
+                     const std::vector<c10::IValue>& outputs);
 
 }  // namespace tracer
 }  // namespace dtypecheck
