@@ -36,3 +36,48 @@ TEST_CASE("2.11 on the CPU") {
             "op aten::mse_loss_backward grad_output=Float[] self=Half[4] target=Float[4]")
             .verdict == Verdict::kRejects);
 }
+
+TEST_CASE("1.13 on the CPU") {
+  const Answer norm = ask("cpu", "1.13", kHalfNorm);
+  CHECK(norm.verdict == Verdict::kRejects);
+  CHECK(norm.message == "\"LayerNormKernelImpl\" not implemented for 'Half'");
+  CHECK(ask("cpu", "1.13", "op aten::addmm self=Half[4] mat1=Half[2,4] mat2=Half[4,4]").message ==
+        "\"addmm_impl_cpu_\" not implemented for 'Half'");
+  CHECK(ask("cpu", "1.13", "op aten::addmm self=Float[4] mat1=Half[2,4] mat2=Float[4,4]").message ==
+        "mat1 and mat2 must have the same dtype");  // 2.1 names the dtypes
+  CHECK(ask("cpu", "1.13", "op aten::addmm self=BFloat16[4] mat1=BFloat16[2,4] mat2=BFloat16[4,4]")
+            .verdict == Verdict::kAccepts);
+}
+
+TEST_CASE(
+    "CUDA is read, not measured, and differs from the CPU where Half data meets Float norms") {
+  const Contracts& shipped = Contracts::shipped();
+  CHECK_FALSE(shipped.runtimes()[shipped.find("cuda", "2.11").value()].measured);
+  CHECK(ask("cuda", "2.11", kHalfNorm).verdict == Verdict::kAccepts);
+  CHECK(ask("cuda", "2.11", kHalfDataFloatNorm).message ==
+        "expected scalar type Half but found Float");
+}
+
+TEST_CASE("every version knows the ops of a training step") {
+  const Contracts& shipped = Contracts::shipped();
+  CHECK(shipped.runtimes().size() >= 10);
+  for (size_t i = 0; i < shipped.runtimes().size(); ++i) {
+    CAPTURE(shipped.runtimes()[i].line);
+    for (const char* call :
+         {"op aten::addmm self=Float[4] mat1=Float[2,4] mat2=Float[4,4]",
+          "op aten::mul.Tensor self=Float[4] other=Float[4]",
+          "op aten::native_layer_norm input=Float[2,8] weight=Float[8] bias=Float[8]",
+          "op aten::add_.Tensor self=Float[4] other=Float[4]"}) {
+      CHECK(shipped.ask(i, call_of(call)).verdict == Verdict::kAccepts);
+    }
+  }
+}
+
+TEST_CASE("a kernel that came with a version is there from then on") {
+  const Contracts& shipped = Contracts::shipped();
+  const OpCall call = call_of(kHalfNorm);
+  const std::string first = shipped.first_accepting("cpu", "1.13", call);
+  REQUIRE_FALSE(first.empty());
+  CHECK(shipped.first_accepting("cpu", first, call) == first);
+  CHECK(shipped.first_accepting("cpu", "2.11", call) == "2.11");
+}
