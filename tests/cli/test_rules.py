@@ -1,5 +1,6 @@
 """dtypecheck rules: the list, one rule, an unknown one."""
 
+import re
 import unittest
 
 import tool
@@ -31,7 +32,9 @@ class Rules(tool.ToolTest):
             page = self.run_tool("rules", rule).out
             example = page[page.index("\nexample\n") + 9:]
             self.write(f"{rule}.trace", example)
-            result = self.run_tool("report", f"{rule}.trace", "--fail-on", "note")
+            target = re.search(r"# TARGET (\S+)", example)
+            options = ["--target", target[1]] if target else []
+            result = self.run_tool("report", f"{rule}.trace", "--fail-on", "note", *options)
             self.assertEqual(result.status, 1, result.err)
             self.assertIn(f"[{rule}]", result.out)
 
