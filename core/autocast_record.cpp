@@ -81,10 +81,13 @@ class Summarizer {
       }
     }
     for (auto& [place, cast] : casts_) summary.casts.push_back(std::move(cast));
-    std::stable_sort(summary.casts.begin(), summary.casts.end(),
-                     [](const AutocastCast& a, const AutocastCast& b) {
-                       return a.bytes_per_step > b.bytes_per_step;
-                     });
+    const auto rank = [](const AutocastCast& cast) {
+      const SourceLine &line = cast.site.line, &inner = cast.site.inner;
+      return std::tuple(-cast.bytes_per_step, line.file, line.line, inner.file, inner.line,
+                        cast.from, cast.to);
+    };
+    std::sort(summary.casts.begin(), summary.casts.end(),
+              [&](const AutocastCast& a, const AutocastCast& b) { return rank(a) < rank(b); });
     return summary;
   }
 
