@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -57,7 +58,7 @@ double bytes_of(const Operand& tensor) {
   if (!dtype || !tensor.has_shape) return 0;
   double bytes = dtype_size_bytes(*dtype);
   for (const int64_t size : tensor.shape) bytes *= static_cast<double>(size);
-  return bytes;
+  return bytes > 0 && std::isfinite(bytes) ? bytes : 0;  // a trace may say anything
 }
 
 class Summarizer {

@@ -150,6 +150,13 @@ TEST_CASE("what autocast has nothing to do with is not listed") {
   CHECK(summary_of("op aten::linear input=Float[2,4] -> Float[2,4] phase forward\n").calls.empty());
 }
 
+TEST_CASE("shapes that cannot be cost nothing") {
+  const AutocastSummary summary = summary_of(
+      "op aten::linear input=Float[2] -> BFloat16[2] phase forward autocast cpu:BFloat16 wrapper id #1\n"
+      "op aten::_to_copy self=Float[2] -> BFloat16[-2,3] phase forward parent #1\n");
+  CHECK(summary.casts.at(0).bytes_per_step == 0);
+}
+
 TEST_CASE("parents that lead in a circle") {
   const AutocastSummary summary = summary_of(
       "op aten::linear input=Float[2] -> Float[2] phase forward autocast cpu:BFloat16 id #1 parent "
