@@ -38,9 +38,7 @@ class Verdicts {
       const Answer& said = answers_[call.id - 1];
       if (said.verdict != Verdict::kUnknown) ++verdicts_.known;
       if (said.verdict == Verdict::kRejects) verdicts_.refusals.push_back({call.id, said});
-      if (said.verdict == Verdict::kUnknown && call.op.starts_with("aten::") &&
-          call.floating_dtypes().size() > 0)
-        verdicts_.unknown.insert(call.op);
+      if (said.verdict == Verdict::kUnknown && computes(call)) verdicts_.unknown.insert(call.op);
     }
     return std::move(verdicts_);
   }
@@ -52,6 +50,12 @@ class Verdicts {
     const bool stays_on_cpu = contracts_.runtimes()[target_].device != "cpu" &&
                               device_of(call) == "cpu" && has_gpu(index_.run().process_of(call));
     return !stays_on_cpu;
+  }
+
+  // Casts, views and factories take any dtype everywhere.
+  bool computes(const OpCall& call) const {
+    const bool is_plain = (index_.traits(call) & (kCasts | kIsView | kIsFactory)) != 0;
+    return call.op.starts_with("aten::") && !call.floating_dtypes().empty() && !is_plain;
   }
 
   template <typename Is>
