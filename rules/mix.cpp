@@ -231,9 +231,11 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   const auto mix = find_mix(index, call, /*with_scalars=*/says_so);
   const bool is_named = mix && names_dtype(thrower->error, mix->odd.dtype) &&
                         names_dtype(thrower->error, mix->met.dtype);
-  // What was let through, and ran, had no other reason to be refused.
-  const bool is_certain = is_named || call.outcome == Outcome::kRepaired ||
-                          is_about_linear(call, thrower->error);
+  // The grouping of optimizers speaks of devices too, but what was let through and ran had only the
+  // other reason.
+  const bool was_let_through = call.outcome == Outcome::kRepaired &&
+                               thrower->error.find("same dtype") != std::string::npos;
+  const bool is_certain = is_named || was_let_through || is_about_linear(call, thrower->error);
   return call.op.starts_with("python::") && !is_certain ? std::nullopt : mix;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "rules/mix_reason.h"
@@ -96,8 +97,27 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
   return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
 }
 
-void report(const Refusal& refusal, const std::vector<OpCallId>& unread, Findings& out) {
-  Finding& finding = out.add(refusal.call, message(refusal.mix), cause(refusal, out.index()));
+// A checkpoint computes a module again from within the backward's line: told where it ran first.
+class FirstPlaces {
+ public:
+  const SourceLine& of(const Refusal& refusal, const std::string& cause) {
+    const OpCall& call = refusal.call;
+    if (call.outcome != Outcome::kRepaired || call.site.module.empty()) return call.site.line;
+    const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}", call.process, call.op,
+                                        call.site.module, message(refusal.mix), cause);
+    return lines_.try_emplace(key, call.site.line).first->second;
+  }
+
+ private:
+  std::unordered_map<std::string, SourceLine> lines_;
+};
+
+void report(const Refusal& refusal, const std::vector<OpCallId>& unread, FirstPlaces& places,
+            Findings& out) {
+  const std::string reason = cause(refusal, out.index());
+  OpCall call = refusal.call;
+  call.site.line = places.of(refusal, reason);
+  Finding& finding = out.add(call, message(refusal.mix), reason);
   if (finding.why.empty()) explain(refusal, unread, finding, out);
 }
 
@@ -176,8 +196,9 @@ void check_run(const Run& run, Findings& out) {
   }
   const std::vector<OpCallId> unread =
       all.empty() ? std::vector<OpCallId>() : unread_promotions(run, out.index());
+  FirstPlaces places;
   for (const Refusal& refusal : all) {
-    if (!around.contains(refusal.call.id)) report(refusal, unread, out);
+    if (!around.contains(refusal.call.id)) report(refusal, unread, places, out);
   }
   for (const OpCall& call : run.calls) {
     if (!out.index().is_judged(call)) continue;

@@ -14,6 +14,7 @@ Call::Call(const c10::OperatorHandle& operator_handle, c10::DispatchKeySet keys,
   base = stack->size() - facts.argument_count;
   arguments.append(stack->begin() + static_cast<std::ptrdiff_t>(base), stack->end());
   sequence = static_cast<int64_t>(at::sequence_number::peek());
+  repairs_before = repairs_so_far();
   if (any_taint()) cause = cause_of(facts, arguments);
 }
 

@@ -27,6 +27,7 @@ struct Call {
   size_t base;                                  // where they lie on it
   int64_t sequence;                             // of the first autograd node that is made here
   uint32_t cause = 0;                           // the repair that its operands come from
+  uint32_t repairs_before;
 
   Call(const c10::OperatorHandle& operator_handle, c10::DispatchKeySet keys, torch::jit::Stack* arguments_on_top,
        ThreadState* thread, DtypeMix dtypes);

@@ -87,6 +87,7 @@ void tell(const Call& call, const Thrown& thrown) {
 }
 
 void taint_repaired(Call& call) {
+  count_repair();
   const trace::SignatureRecord* record = call.record();
   taint(call.facts, call.arguments, call.results(), call.cause ? call.cause : record->id);
 }
@@ -118,7 +119,14 @@ bool try_or_repair(Call& call, bool may_take_over) {
     }
     was_left_to_us = attempt.was_left_to_us;
   }
-  if (repair(call)) {
+  bool was_repaired = false;
+  try {
+    was_repaired = repair(call);
+  } catch (...) {  // no refusal: a checkpoint that has all it needs now, in the middle of the cast call
+    tell(call, thrown);
+    throw;
+  }
+  if (was_repaired) {
     tell(call, thrown);
     taint_repaired(call);
     return true;
@@ -131,7 +139,9 @@ bool try_or_repair(Call& call, bool may_take_over) {
   std::rethrow_exception(thrown.exception);
 }
 
+// What an op inside of it repaired is tainted already, though no operand was.
 void hand_on_taint(Call& call) {
+  if (call.cause == 0 && call.repairs_before != repairs_so_far()) return;
   if (any_taint()) taint(call.facts, call.arguments, call.results(), call.cause);
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 Origins causes;  // the "signature" is that of the repair
 std::atomic<bool> tainted{false};
+std::atomic<uint32_t> repairs{0};
 
 template <typename Visit>
 void visit_tensors(const c10::IValue& value, const Visit& visit) {
@@ -36,6 +37,8 @@ uint32_t find_cause(const c10::TensorImpl* impl) {
 }  // namespace
 
 bool any_taint() { return tainted.load(std::memory_order_relaxed); }
+uint32_t repairs_so_far() { return repairs.load(std::memory_order_relaxed); }
+void count_repair() { repairs.fetch_add(1, std::memory_order_relaxed); }
 
 uint32_t cause_of(const OpFacts& facts, Values arguments) {
   uint32_t earliest = 0;

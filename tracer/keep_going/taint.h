@@ -14,6 +14,8 @@ namespace keep_going {
 using Values = c10::ArrayRef<c10::IValue>;
 
 bool any_taint();  // hot; false until the first repair
+uint32_t repairs_so_far();
+void count_repair();
 // The signature id of the earliest repair among what the arguments hold, or 0.
 uint32_t cause_of(const OpFacts& facts, Values arguments);
 // Results and written arguments come from `cause` now; 0: from none.
