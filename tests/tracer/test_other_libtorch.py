@@ -46,6 +46,7 @@ class OtherLibTorch:
         steady = [cls.python, PROGRAMS / "steady.py"]
         cls.untraced_steady = cls.execute(steady)
         cls.steady = cls.traced_command(steady, options=["--steady"])
+        cls.kept_going = cls.traced_command([cls.python, PROGRAMS / "other_kept_going.py"], options=["--keep-going"])
 
     def call(self, name, **wanted):
         return self.second.run.calls(line=line_of("other.py", name), **wanted)
@@ -106,6 +107,19 @@ class OtherLibTorch:
         self.assertIn("mat1 and mat2 must have the same dtype", refusal["error"])
         dtypes = {operand["name"]: operand["dtype"] for operand in refusal["operands"]}
         self.assertEqual((dtypes["input"], dtypes["weight"]), ("Double", "Float"))
+
+    def test_keep_going(self):
+        """One run tells all mismatches, each once, at its line, and gets to its end."""
+        done = self.kept_going
+        self.assertEqual((done.status, done.err), (0, ""))
+        self.assertEqual(done.out.splitlines(), ["loss True"] * 3 + ["bmm [[[2.0, 2.0], [2.0, 2.0]]]"])
+        repaired = [f for f in done.run.findings() if f["outcome"] == "repaired"]
+        causes = {f["location"]["line"]: f["count"] for f in repaired if f["follows"] is None and f["location"]["phase"] == "forward"}
+        lines = {name: line_of("other_kept_going.py", name) for name in ("conv", "out", "bmm")}
+        self.assertEqual(causes, {lines["conv"]: 3, lines["bmm"]: 1}, done.run.text())
+        (consequence,) = [f for f in repaired if f["location"]["line"] == lines["out"]]
+        self.assertIsNotNone(consequence["follows"])
+        self.assertFalse(done.run.report["results_valid"])
 
 
 class LibTorch1_13(OtherLibTorch, TracedTest):
