@@ -1,0 +1,138 @@
+#include "runtime/json_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace dtypecheck::runtime {
+
+static constexpr size_t kLimitBytes = 64 << 20;  // a tokenizer.json has 4 MB
+
+bool is_file(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+std::string read_text_file(const std::string& path, size_t limit_bytes) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    throw InputError(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode)) throw InputError(fmt::format("{}: is not a file", path));
+  if (static_cast<size_t>(status.st_size) > limit_bytes) {
+    throw InputError(
+        fmt::format("{}: has {} bytes, expected at most {}", path, status.st_size, limit_bytes));
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  if (!in || !in.read(text.data(), static_cast<std::streamsize>(text.size()))) {
+    throw InputError(fmt::format("{}: cannot be read", path));
+  }
+  return text;
+}
+
+JsonObject JsonObject::read(const std::string& path) {
+  const std::string text = read_text_file(path, kLimitBytes);
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) throw InputError(fmt::format("{}: expected a JSON object", path));
+  return {path, std::move(json)};
+}
+
+// Values come from untrusted files: short, and in ASCII.
+static std::string shown(const nlohmann::json& value) {
+  std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+void JsonObject::fail(const std::string& key, const std::string& problem) const {
+  throw InputError(fmt::format("{}: {}: {}", path_, key, problem));
+}
+
+bool JsonObject::has(const std::string& key) const {
+  const auto found = json_.find(key);
+  return found != json_.end() && !found->is_null();
+}
+
+const nlohmann::json& JsonObject::at(const std::string& key) const {
+  if (!has(key)) fail(key, "is missing");
+  return *json_.find(key);
+}
+
+int64_t JsonObject::checked(const std::string& key, const nlohmann::json& value, int64_t least,
+                            int64_t most) const {
+  const bool fits =
+      value.is_number_unsigned() ? value.get<uint64_t>() <= INT64_MAX : value.is_number_integer();
+  if (!fits || value.get<int64_t>() < least || value.get<int64_t>() > most) {
+    fail(key,
+         fmt::format("expected a whole number from {} to {}, got {}", least, most, shown(value)));
+  }
+  return value.get<int64_t>();
+}
+
+int64_t JsonObject::integer(const std::string& key, int64_t least, int64_t most) const {
+  return checked(key, at(key), least, most);
+}
+
+int64_t JsonObject::integer_or(const std::string& key, int64_t otherwise, int64_t least,
+                               int64_t most) const {
+  return has(key) ? integer(key, least, most) : otherwise;
+}
+
+double JsonObject::number(const std::string& key) const {
+  const nlohmann::json& value = at(key);
+  if (!value.is_number()) fail(key, fmt::format("expected a number, got {}", shown(value)));
+  return value.get<double>();
+}
+
+double JsonObject::number_or(const std::string& key, double otherwise) const {
+  return has(key) ? number(key) : otherwise;
+}
+
+bool JsonObject::boolean_or(const std::string& key, bool otherwise) const {
+  if (!has(key)) return otherwise;
+  if (!at(key).is_boolean()) {
+    fail(key, fmt::format("expected true or false, got {}", shown(at(key))));
+  }
+  return at(key).get<bool>();
+}
+
+std::string JsonObject::text(const std::string& key) const {
+  if (!at(key).is_string()) fail(key, fmt::format("expected a text, got {}", shown(at(key))));
+  return at(key).get<std::string>();
+}
+
+std::string JsonObject::text_or(const std::string& key, const std::string& otherwise) const {
+  return has(key) ? text(key) : otherwise;
+}
+
+std::vector<int64_t> JsonObject::integers(const std::string& key, int64_t least,
+                                          int64_t most) const {
+  if (!at(key).is_array()) fail(key, fmt::format("expected a list, got {}", shown(at(key))));
+  std::vector<int64_t> values;
+  for (const nlohmann::json& value : at(key)) values.push_back(checked(key, value, least, most));
+  return values;
+}
+
+std::vector<std::string> JsonObject::texts(const std::string& key) const {
+  if (!at(key).is_array()) fail(key, fmt::format("expected a list, got {}", shown(at(key))));
+  std::vector<std::string> values;
+  for (const nlohmann::json& value : at(key)) {
+    if (!value.is_string()) fail(key, fmt::format("expected texts, got {}", shown(value)));
+    values.push_back(value.get<std::string>());
+  }
+  return values;
+}
+
+void JsonObject::require(const std::string& key, const nlohmann::json& supported) const {
+  const auto found = json_.find(key);
+  if (found == json_.end() || *found == supported) return;
+  fail(key, fmt::format("this runtime knows {}, got {}", shown(supported), shown(*found)));
+}
+
+}  // namespace dtypecheck::runtime

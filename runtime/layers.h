@@ -1,0 +1,52 @@
+// layers.h: the layers that SDXL is made of. Each knows the dtypes its part's policy gives it, and
+// casts what comes in; where nothing differs a cast is the tensor itself.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+namespace dtypecheck::runtime {
+
+// y = x + scale * B A x, beside a frozen linear layer (Hu et al. 2021). A: [rank, in], B: [out,
+// rank].
+struct LoraLayer {
+  at::Tensor down, up;
+  double scale = 1;
+};
+
+struct Linear {
+  at::Tensor weight, bias;  // [out, in], [out] or undefined
+  at::ScalarType compute;
+  std::shared_ptr<const LoraLayer> lora;
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+struct Conv2d {
+  at::Tensor weight, bias;  // [out, in, size, size], [out]
+  at::ScalarType compute;
+  int64_t stride, padding;
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+struct LayerNorm {
+  at::Tensor weight, bias;  // [width], both of dtype `norm`
+  double eps;
+  at::ScalarType norm, compute;
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+struct GroupNorm {
+  at::Tensor weight, bias;  // [channels], both of dtype `norm`
+  int64_t groups;
+  double eps;
+  at::ScalarType norm, compute;
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+// softmax(q k' / sqrt(width of a head) + mask) v over `heads` equal slices of the last dimension.
+// q: [batch, n, width], k and v: [batch, m, width], mask: [n, m] or undefined.
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t heads,
+                     at::ScalarType softmax_dtype, const at::Tensor& mask = {});
+
+}  // namespace dtypecheck::runtime

@@ -1,0 +1,63 @@
+// optimizer.h: from scaled gradients to a step of the weights, all of it in Float.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+namespace dtypecheck::runtime {
+
+// A tensor that training changes. `weight` is what forward sees and what gradients are of; `master`
+// is what the optimizer steps: the weight itself when that is Float, else a Float copy of it.
+struct TrainedTensor {
+  std::string name;
+  at::Tensor weight, master;
+};
+
+// The gradients divided by `scale`, in Float: in Half the small ones would become 0. They are taken
+// from the weights, whose gradients are none afterwards. A weight that got none has zeros.
+std::vector<at::Tensor> take_unscaled_gradients(std::vector<TrainedTensor>& trained, double scale);
+
+// The length of all gradients as one vector; not finite when any of their numbers is not.
+double global_norm(const std::vector<at::Tensor>& gradients);
+// Shortens them, in place, to a length of `most` where they are longer.
+void clip_by_global_norm(std::vector<at::Tensor>& gradients, double norm, double most);
+
+// Multiplies the loss, so that gradients stay above the least number of Half (Micikevicius et al.
+// 2018).
+class GradScaler {
+ public:
+  explicit GradScaler(bool enabled) : scale_(enabled ? 65536 : 1), enabled_(enabled) {}
+  double scale() const { return scale_; }
+  // After each step: halves the scale when gradients were not finite (and the step was left out),
+  // doubles it after 2000 good ones.
+  void update(bool finite);
+  // No scale helps: gradients are not finite for another reason.
+  bool exhausted() const { return enabled_ && scale_ < kLeast; }
+
+ private:
+  static constexpr double kLeast = 1.0 / 65536;
+  double scale_;
+  bool enabled_;
+  int good_steps_ = 0;
+};
+
+struct AdamWOptions {
+  double rate = 1e-4, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, decay = 1e-2;
+};
+
+// Loshchilov and Hutter 2019.
+class AdamW {
+ public:
+  AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& options);
+  // gradients: one a tensor, in Float. Masters are stepped, and weights set to them.
+  void step(std::vector<TrainedTensor>& trained, const std::vector<at::Tensor>& gradients);
+
+ private:
+  AdamWOptions options_;
+  int64_t steps_ = 0;
+  std::vector<at::Tensor> mean_, square_;
+};
+
+}  // namespace dtypecheck::runtime

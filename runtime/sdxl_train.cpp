@@ -1,0 +1,146 @@
+// sdxl-train: trains SDXL from a diffusers folder.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include "core/error.h"
+#include "runtime/train_lora.h"
+
+namespace dtypecheck::runtime {
+namespace {
+
+constexpr int kInterrupted = 130;  // as shells have it for a program that SIGINT ended
+constexpr int kCouldNotDo = 2;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// The first SIGINT or SIGTERM ends training after the step; the second ends the process.
+void watch_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::string duration(double seconds) {
+  const auto s = static_cast<int64_t>(seconds);
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+// One line that renews itself on a terminal; elsewhere a line a step.
+class ProgressLine {
+ public:
+  void show(const Progress& p) {
+    if (p.step == 1) started_ = Clock::now();  // the first step also reads and warms up
+    std::string line = fmt::format("step {}/{}  loss {:.9g}", p.step, p.steps, p.loss);
+    if (!p.stepped) line += fmt::format("  left out, loss scale now {:g}", p.scale);
+    if (p.step > 1) {
+      const std::chrono::duration<double> passed = Clock::now() - started_;
+      const double rate = static_cast<double>(p.step - 1) / passed.count();
+      line += fmt::format("  {:.2f} steps/s  {} left", rate,
+                          duration(static_cast<double>(p.steps - p.step) / rate));
+    }
+    fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r" : "", line, is_terminal_ ? "\x1b[K" : "\n");
+    open_ = is_terminal_;
+  }
+  void end() {
+    if (open_) fmt::print(stderr, "\n");
+    open_ = false;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point started_;
+  bool is_terminal_ = isatty(STDERR_FILENO), open_ = false;
+};
+
+int run_lora(const TrainOptions& options) {
+  ProgressLine line;
+  watch_signals();
+  int64_t steps = 0;
+  try {
+    steps = train_lora(options, [&](const Progress& progress) {
+      line.show(progress);
+      return !interrupted;
+    });
+  } catch (...) {
+    line.end();
+    throw;
+  }
+  line.end();
+  fmt::print("{}: LoRA of rank {} after {} steps\n", options.out, options.rank, steps);
+  return steps < options.steps ? kInterrupted : 0;
+}
+
+void add_lora_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--model", o.model, "diffusers folder of an SDXL model")->required();
+  app.add_option("--images", o.images, "folder of .jpg and .png images")->required();
+  app.add_option("--prompt", o.prompt,
+                 "caption of all images (default: metadata.jsonl, or a.txt beside a.png)");
+  app.add_option("--policy", o.policy, fmt::format("dtypes: {}", fmt::join(policy_names(), ", ")))
+      ->capture_default_str();
+  app.add_option("--out", o.out, "file to write, .safetensors")->required();
+  const auto number = [&](const std::string& name, int64_t& value, int64_t most,
+                          const std::string& what) {
+    app.add_option(name, value, what)->capture_default_str()->check(CLI::Range(int64_t{1}, most));
+  };
+  number("--rank", o.rank, 4096, "of the LoRA");
+  number("--steps", o.steps, int64_t{1} << 40, "how many");
+  number("--resolution", o.resolution, 1 << 14, "pixels a side");
+  number("--batch-size", o.batch_size, 4096, "images a step");
+  app.add_option("--seed", o.seed, "the same seed gives the same LoRA")->capture_default_str();
+  app.add_option("--learning-rate", o.learning_rate, "of AdamW")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 10.0));
+  app.add_option("--max-gradient-norm", o.most_gradient_norm, "gradients are clipped to it")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-9, 1e9));
+  app.footer(
+      "example:\n  sdxl-train lora --model sdxl-base --images photos --prompt \"a photo of a "
+      "sks dog\" --policy bf16-mixed --rank 16 --out dog.safetensors\n\n"
+      "exit status: 0 trained, 2 could not be done, 130 interrupted and saved");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"sdxl-train: trains SDXL from a diffusers folder", "sdxl-train"};
+  app.require_subcommand(1);
+  TrainOptions options;
+  CLI::App& lora = *app.add_subcommand("lora", "train a LoRA of the UNet's attention");
+  add_lora_options(lora, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    throw InputError(fmt::format("{}; see sdxl-train lora --help", error.what()));
+  }
+  return run_lora(options);
+}
+
+int say(const std::string& text) {
+  fmt::print(stderr, "sdxl-train: {}\n", text);
+  return kCouldNotDo;
+}
+
+}  // namespace
+}  // namespace dtypecheck::runtime
+
+int main(int argc, char** argv) {
+  using namespace dtypecheck::runtime;
+  try {
+    return run(argc, argv);
+  } catch (const dtypecheck::InputError& error) {
+    return say(error.what());
+  } catch (const std::bad_alloc&) {
+    return say("out of memory");
+  } catch (const std::exception& error) {
+    return say(fmt::format("internal error: {}", error.what()));
+  }
+}

@@ -1,0 +1,33 @@
+// train_step.h: one step of training.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "runtime/optimizer.h"
+#include "runtime/schedule.h"
+#include "runtime/unet.h"
+
+namespace dtypecheck::runtime {
+
+// What the UNet is trained on; all in kBorderDtype but the timesteps.
+struct Batch {
+  at::Tensor latents;  // scaled, without noise
+  at::Tensor noise, timesteps, text, pooled, size_ids;
+};
+
+at::Tensor training_loss(const Unet& unet, const Schedule& schedule, const Batch& batch);
+
+struct StepResult {
+  double loss;
+  double gradient_norm;  // before clipping
+  bool stepped;          // false: gradients were not finite, and the weights are as they were
+};
+
+// Throws InputError when the loss is not finite.
+StepResult train_step(const Unet& unet, const Schedule& schedule, const Batch& batch,
+                      std::vector<TrainedTensor>& trained, AdamW& optimizer, GradScaler& scaler,
+                      double most_gradient_norm);
+
+}  // namespace dtypecheck::runtime

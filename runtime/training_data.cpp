@@ -1,0 +1,140 @@
+#include "runtime/training_data.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace dtypecheck::runtime {
+
+Crop crop_to_square(const Image& image, int64_t side) {
+  const int64_t shorter = std::min(image.width, image.height);
+  const int64_t height = image.height * side / shorter, width = image.width * side / shorter;
+  at::Tensor pixels = at::from_blob(const_cast<uint8_t*>(image.rgb.data()),
+                                    {image.height, image.width, 3}, at::kByte)
+                          .to(kBorderDtype)
+                          .permute({2, 0, 1})
+                          .unsqueeze(0);
+  pixels = at::_upsample_bilinear2d_aa(pixels.contiguous(), {height, width}, false);
+  const auto middle = [&](int64_t size) {  // half to even, as Python rounds
+    return static_cast<int64_t>(std::nearbyint(static_cast<double>(size - side) / 2));
+  };
+  const int64_t top = middle(height), left = middle(width);
+  pixels = pixels[0].slice(1, top, top + side).slice(2, left, left + side) / 127.5 - 1;
+  const std::vector<int64_t> ids = {image.height, image.width, top, left, side, side};
+  return {pixels, at::tensor(ids, at::kLong).to(kBorderDtype)};
+}
+
+PromptEncoder::PromptEncoder(const std::string& model, const PartPolicy& policy)
+    : tokenizer1_(model + "/tokenizer"),
+      tokenizer2_(model + "/tokenizer_2"),
+      encoder1_(model + "/text_encoder", policy, /*has_projection=*/false),
+      encoder2_(model + "/text_encoder_2", policy, /*has_projection=*/true) {}
+
+static at::Tensor tokens_of(const ClipTokenizer& tokenizer, const TextEncoder& encoder,
+                            const std::string& caption) {
+  const std::vector<int64_t> ids = tokenizer.encode(caption);
+  const int64_t most = *std::max_element(ids.begin(), ids.end());
+  if (most >= encoder.config().vocabulary || tokenizer.length() > encoder.config().positions) {
+    throw InputError(
+        fmt::format("the tokenizer gives {} tokens up to number {}, its text encoder "
+                    "has {} positions and {} tokens; are they of the same model?",
+                    ids.size(), most, encoder.config().positions, encoder.config().vocabulary));
+  }
+  return at::tensor(ids, at::kLong).unsqueeze(0);
+}
+
+EncodedText PromptEncoder::operator()(const std::string& caption) const {
+  const EncodedText text1 = encoder1_(tokens_of(tokenizer1_, encoder1_, caption));
+  const EncodedText text2 = encoder2_(tokens_of(tokenizer2_, encoder2_, caption));
+  return {at::cat({text1.states, text2.states}, -1), text2.pooled};
+}
+
+static void require_same(const char* what, int64_t given, const char* key, int64_t expected) {
+  if (given == expected) return;
+  throw InputError(
+      fmt::format("{} of width {}, and a UNet whose {} asks for {}; are they of the "
+                  "same model?",
+                  what, given, key, expected));
+}
+
+void PromptEncoder::require_fits(const UnetConfig& unet) const {
+  require_same("text encoders", encoder1_.config().width + encoder2_.config().width,
+               "cross_attention_dim", unet.text_width);
+  require_same("pooled text", encoder2_.config().projection_width,
+               "projection_class_embeddings_input_dim", unet.pooled_width());
+}
+
+void TrainingData::require_fits(const UnetConfig& unet) const {
+  prompt_encoder_.require_fits(unet);
+  require_same("latents", vae_.config().latent_channels, "in_channels", unet.in_channels);
+  require_same("latents", vae_.config().latent_channels, "out_channels", unet.out_channels);
+}
+
+TrainingData::TrainingData(const TrainOptions& options, const DtypePolicy& policy)
+    : images_(read_captions(options.images, options.prompt)),
+      resolution_(options.resolution),
+      prompt_encoder_(options.model, policy.text_encoders),
+      vae_(options.model + "/vae", policy.vae),
+      shuffler_(options.seed) {
+  if (resolution_ % vae_.config().pixels_per_latent() != 0) {
+    throw InputError(fmt::format("a resolution of {}: this VAE needs a multiple of {}", resolution_,
+                                 vae_.config().pixels_per_latent()));
+  }
+}
+
+const TrainingData::Encoded& TrainingData::encoded(size_t image) {
+  const auto known = encoded_.find(image);
+  if (known != encoded_.end()) return known->second;
+  const c10::NoGradGuard no_grad;
+  const CaptionedImage& from = images_[image];
+  const Crop crop = crop_to_square(read_image(from.path), resolution_);
+  auto text = texts_.find(from.caption);
+  if (text == texts_.end()) {
+    text = texts_.emplace(from.caption, prompt_encoder_(from.caption)).first;
+  }
+  Encoded encoded{vae_.encode(crop.pixels.unsqueeze(0)), text->second, crop.size_ids.unsqueeze(0)};
+  return encoded_.emplace(image, std::move(encoded)).first->second;
+}
+
+size_t TrainingData::next_image() {
+  if (order_.empty()) {
+    order_.resize(images_.size());
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    // Not std::shuffle, whose order is the standard library's own.
+    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[shuffler_() % i]);
+  }
+  const size_t image = order_.back();
+  order_.pop_back();
+  return image;
+}
+
+Batch TrainingData::next(int64_t batch_size, int64_t noise_steps, at::Generator& random) {
+  std::vector<at::Tensor> mean, logvar, text, pooled, size_ids;
+  for (int64_t i = 0; i < batch_size; ++i) {
+    const Encoded& e = encoded(next_image());
+    mean.push_back(e.moments.mean);
+    logvar.push_back(e.moments.logvar);
+    text.push_back(e.text.states);
+    pooled.push_back(e.text.pooled);
+    size_ids.push_back(e.size_ids);
+  }
+  const at::Tensor means = at::cat(mean);
+  const auto normal = [&] { return at::randn(means.sizes(), random, kBorderDtype); };
+  const at::Tensor sample = means + (0.5 * at::cat(logvar)).exp() * normal();
+  Batch batch;
+  batch.latents = sample * vae_.config().scaling_factor;
+  batch.noise = normal();
+  batch.timesteps = at::randint(noise_steps, {batch_size}, random, at::kLong);
+  batch.text = at::cat(text);
+  batch.pooled = at::cat(pooled);
+  batch.size_ids = at::cat(size_ids);
+  return batch;
+}
+
+}  // namespace dtypecheck::runtime

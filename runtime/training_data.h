@@ -1,0 +1,71 @@
+// training_data.h: batches from captioned images. Each image is encoded once, each caption once.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/captions.h"
+#include "runtime/image.h"
+#include "runtime/text_encoder.h"
+#include "runtime/tokenizer.h"
+#include "runtime/train_lora.h"
+#include "runtime/train_step.h"
+#include "runtime/vae.h"
+
+namespace dtypecheck::runtime {
+
+// An image as SDXL is shown it: scaled so that the shorter side fits, cut to a square from the
+// middle.
+struct Crop {
+  at::Tensor pixels;    // [3, side, side], -1 to 1
+  at::Tensor size_ids;  // [6]: original height, width; crop top, left; target height, width
+};
+Crop crop_to_square(const Image& image, int64_t side);
+
+// Both encoders' states side by side, and the second one's pooled text.
+class PromptEncoder {
+ public:
+  PromptEncoder(const std::string& model, const PartPolicy& policy);
+  EncodedText operator()(const std::string& caption) const;  // a batch of one
+  // Throws InputError when the UNet is made for text of other widths.
+  void require_fits(const UnetConfig& unet) const;
+
+ private:
+  ClipTokenizer tokenizer1_, tokenizer2_;
+  TextEncoder encoder1_, encoder2_;
+};
+
+class TrainingData {
+ public:
+  TrainingData(const TrainOptions& options, const DtypePolicy& policy);
+  // Throws InputError when these are not the UNet's VAE and text encoders.
+  void require_fits(const UnetConfig& unet) const;
+  // The images in an order shuffled anew each time all were seen. All randomness but that order
+  // comes from `random`.
+  Batch next(int64_t batch_size, int64_t noise_steps, at::Generator& random);
+
+ private:
+  struct Encoded {
+    Vae::Moments moments;
+    EncodedText text;
+    at::Tensor size_ids;
+  };
+  const Encoded& encoded(size_t image);
+  size_t next_image();
+
+  std::vector<CaptionedImage> images_;
+  int64_t resolution_;
+  PromptEncoder prompt_encoder_;
+  Vae vae_;
+  std::map<size_t, Encoded> encoded_;
+  std::map<std::string, EncodedText> texts_;
+  std::mt19937_64 shuffler_;
+  std::vector<size_t> order_;
+};
+
+}  // namespace dtypecheck::runtime

@@ -1,0 +1,121 @@
+#include "runtime/weights.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+
+#include "core/error.h"
+
+namespace dtypecheck::runtime {
+
+at::Tensor tensor_of(const std::shared_ptr<const SafetensorsFile>& file,
+                     const StoredTensor& stored) {
+  const auto dtype = static_cast<at::ScalarType>(stored.dtype);  // the numbers are LibTorch's own
+  if (stored.bytes.empty()) return at::empty(stored.shape, dtype);
+  void* data = const_cast<std::byte*>(stored.bytes.data());  // a private mapping may be written to
+  const auto keep = [file](void*) {};
+  const bool aligned = reinterpret_cast<uintptr_t>(data) % at::elementSize(dtype) == 0;
+  if (aligned) return at::from_blob(data, stored.shape, keep, dtype);
+  at::Tensor copy = at::empty(stored.shape, dtype);
+  std::memcpy(copy.mutable_data_ptr(), data, stored.bytes.size());
+  return copy;
+}
+
+void save_tensors(const std::string& path, const std::map<std::string, at::Tensor>& tensors,
+                  const std::map<std::string, std::string>& metadata) {
+  std::vector<at::Tensor> kept;
+  std::vector<StoredTensor> stored;
+  for (const auto& [name, tensor] : tensors) {
+    kept.push_back(tensor.detach().cpu().contiguous());
+    const at::Tensor& t = kept.back();
+    stored.push_back({name,
+                      static_cast<Dtype>(t.scalar_type()),
+                      t.sizes().vec(),
+                      {static_cast<const std::byte*>(t.const_data_ptr()), t.nbytes()}});
+  }
+  write_safetensors(path, stored, metadata);
+}
+
+Weights::Weights(const std::string& folder, const std::string& stem, const PartPolicy& policy)
+    : where_(folder), policy_(policy) {
+  for (const auto& file : open_weights(folder, stem)) {
+    for (const StoredTensor& tensor : file->tensors()) {
+      if (!places_.emplace(tensor.name, Place{file, &tensor}).second) {
+        throw InputError(fmt::format("{}: {} is in two files", where_, tensor.name));
+      }
+    }
+  }
+}
+
+void Weights::set_optional_prefix(const std::string& prefix) {
+  const auto found = places_.lower_bound(prefix);
+  if (found != places_.end() && found->first.starts_with(prefix)) prefix_ = prefix;
+}
+
+at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
+                         at::ScalarType dtype) {
+  // A tensor outside the prefix is meant where the prefixed one is not there:
+  // text_projection.weight.
+  const auto found =
+      places_.contains(prefix_ + name) ? places_.find(prefix_ + name) : places_.find(name);
+  if (found == places_.end()) {
+    throw InputError(fmt::format("{}: {} is missing, expected with shape [{}]", where_,
+                                 prefix_ + name, fmt::join(shape, ", ")));
+  }
+  const StoredTensor& stored = *found->second.tensor;
+  if (stored.shape != shape) {
+    throw InputError(fmt::format("{}: {} has shape [{}], its config asks for [{}]", where_, name,
+                                 fmt::join(stored.shape, ", "), fmt::join(shape, ", ")));
+  }
+  if (!kFloating.contains(stored.dtype)) {
+    throw InputError(fmt::format("{}: {} is {}, expected a floating dtype", where_, name,
+                                 dtype_name(stored.dtype)));
+  }
+  used_.insert(found->first);
+  return tensor_of(found->second.file, stored).to(dtype);
+}
+
+Linear Weights::linear(const std::string& name, int64_t in, int64_t out, bool has_bias) {
+  Linear layer{take(name + ".weight", {out, in}, policy_.stored), {}, policy_.compute, {}};
+  if (has_bias) layer.bias = take(name + ".bias", {out}, policy_.stored);
+  return layer;
+}
+
+Conv2d Weights::conv(const std::string& name, int64_t in, int64_t out, int64_t size,
+                     int64_t stride) {
+  return {take(name + ".weight", {out, in, size, size}, policy_.stored),
+          take(name + ".bias", {out}, policy_.stored), policy_.compute, stride, size / 2};
+}
+
+LayerNorm Weights::layer_norm(const std::string& name, int64_t width, double eps) {
+  return {take(name + ".weight", {width}, policy_.norm),
+          take(name + ".bias", {width}, policy_.norm), eps, policy_.norm, policy_.compute};
+}
+
+GroupNorm Weights::group_norm(const std::string& name, int64_t groups, int64_t channels,
+                              double eps) {
+  return {take(name + ".weight", {channels}, policy_.norm),
+          take(name + ".bias", {channels}, policy_.norm),
+          groups,
+          eps,
+          policy_.norm,
+          policy_.compute};
+}
+
+at::Tensor Weights::embedding(const std::string& name, int64_t rows, int64_t width) {
+  return take(name + ".weight", {rows, width}, policy_.stored);
+}
+
+void Weights::require_all_used() const {
+  for (const auto& [name, place] : places_) {
+    if (used_.contains(name)) continue;
+    throw InputError(
+        fmt::format("{}: {} belongs to no layer that its config asks for; are weights "
+                    "and config of the same model?",
+                    where_, name));
+  }
+}
+
+}  // namespace dtypecheck::runtime

@@ -1,0 +1,62 @@
+// weights.h: the weights of one part of a model, handed out by name and checked against the shapes
+// that its config asks for.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/layers.h"
+#include "runtime/policy.h"
+#include "runtime/safetensors.h"
+
+namespace dtypecheck::runtime {
+
+// A view of the file where it can be (same dtype, aligned); it keeps the file mapped.
+at::Tensor tensor_of(const std::shared_ptr<const SafetensorsFile>& file,
+                     const StoredTensor& stored);
+
+// Saves what is on the CPU and contiguous, sorted by name.
+void save_tensors(const std::string& path, const std::map<std::string, at::Tensor>& tensors,
+                  const std::map<std::string, std::string>& metadata);
+
+class Weights {
+ public:
+  // folder/stem.safetensors and so on, as open_weights has it.
+  Weights(const std::string& folder, const std::string& stem, const PartPolicy& policy);
+
+  // A prefix that some writers put before all names and others do not.
+  void set_optional_prefix(const std::string& prefix);
+  // Tensors that older writers saved and that are no weights.
+  void ignore(const std::string& name) { used_.insert(prefix_ + name); }
+
+  // What Linear, Conv2d and so on are made of; `name` without ".weight". Throws InputError when a
+  // tensor is missing or of another shape or not of a floating dtype.
+  Linear linear(const std::string& name, int64_t in, int64_t out, bool has_bias = true);
+  Conv2d conv(const std::string& name, int64_t in, int64_t out, int64_t size, int64_t stride = 1);
+  LayerNorm layer_norm(const std::string& name, int64_t width, double eps);
+  GroupNorm group_norm(const std::string& name, int64_t groups, int64_t channels, double eps);
+  at::Tensor embedding(const std::string& name, int64_t rows, int64_t width);
+
+  // Throws InputError when the file has tensors that nobody asked for: then it is another model's.
+  void require_all_used() const;
+  const PartPolicy& policy() const { return policy_; }
+
+ private:
+  struct Place {
+    std::shared_ptr<const SafetensorsFile> file;
+    const StoredTensor* tensor;
+  };
+  at::Tensor take(const std::string& name, std::vector<int64_t> shape, at::ScalarType dtype);
+
+  std::string where_, prefix_;
+  PartPolicy policy_;
+  std::map<std::string, Place> places_;
+  std::set<std::string> used_;
+};
+
+}  // namespace dtypecheck::runtime

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Runs sdxl-train as its users do: trains, interrupts it, gives it what it cannot use, traces it.
+
+    train_test.py --train BIN --dtypecheck BIN --tiny FOLDER
+"""
+
+import argparse
+import json
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+args = None  # of the command line
+
+
+def read_header(path: Path) -> tuple[dict, bytes]:
+    """Header and data of a safetensors file."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def write_file(path: Path, header: dict, data: bytes) -> None:
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class TrainTest(unittest.TestCase):
+    def setUp(self) -> None:
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        self.work = Path(work.name)
+        self.out = self.work / "lora.safetensors"
+
+    def command(self, **change) -> list[str]:
+        options = {"model": args.tiny / "model", "images": args.tiny / "images", "resolution": 64, "steps": 3,
+                   "rank": 2, "seed": 1, "out": self.out}
+        options |= change
+        pairs = [("--" + name.replace("_", "-"), str(value)) for name, value in options.items() if value is not None]
+        return [args.train, "lora", *(word for pair in pairs for word in pair)]
+
+    def run_train(self, **change) -> subprocess.CompletedProcess:
+        return subprocess.run(self.command(**change), check=False, capture_output=True, text=True, timeout=300)
+
+    def refuse(self, *expected: str, **change) -> None:
+        """Exit status 2, one line on stderr with what is expected in it, and nothing written."""
+        result = self.run_train(**change)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        for text in expected:
+            self.assertIn(text, result.stderr)
+        self.assertFalse(self.out.exists())
+
+    # ---- what works
+
+    def test_progress_and_seed(self) -> None:
+        """The same seed gives the same file, another seed another."""
+        contents = []
+        for seed in (1, 1, 2):
+            result = self.run_train(seed=seed)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            losses = re.findall(r"^step (\d)/3  loss (\d\.\d+)", result.stderr, re.MULTILINE)
+            self.assertEqual([step for step, loss in losses], ["1", "2", "3"], result.stderr)
+            self.assertIn("LoRA of rank 2 after 3 steps", result.stdout)
+            contents.append(self.out.read_bytes())
+        self.assertEqual(contents[0], contents[1])
+        self.assertNotEqual(contents[0], contents[2])
+
+    def test_policies_and_saved_dtypes(self) -> None:
+        for policy, dtype in (("bf16", "BF16"), ("bf16-mixed", "F32"), ("fp16-mixed", "F32")):
+            result = self.run_train(policy=policy, batch_size=2)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            header, _ = read_header(self.out)
+            self.assertEqual({t["dtype"] for name, t in header.items() if name != "__metadata__"}, {dtype}, policy)
+
+    def test_prompt_and_captions(self) -> None:
+        images = self.work / "images"
+        images.mkdir()
+        shutil.copy(args.tiny / "images" / "000_red_disc.png", images / "a.PNG")
+        self.refuse("a.PNG: has no caption; give --prompt", images=images)
+        (images / "a.txt").write_text("a photo of a red disc\n")
+        self.assertEqual(self.run_train(images=images, steps=1).returncode, 0)
+        from_text = self.out.read_bytes()
+        self.assertEqual(self.run_train(images=images, steps=1, prompt="a photo of a red disc").returncode, 0)
+        self.assertEqual(from_text, self.out.read_bytes())
+
+    def test_interrupt(self) -> None:
+        process = subprocess.Popen(self.command(steps=100000), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.kill)
+        for line in process.stderr:
+            if line.startswith("step 2/"):
+                break
+        process.send_signal(signal.SIGINT)
+        last = process.stderr.read().splitlines()
+        self.assertEqual(process.wait(timeout=120), 130, last)
+        header, _ = read_header(self.out)
+        self.assertGreater(len(header), 10)
+        self.assertEqual(list(self.work.iterdir()), [self.out])
+
+    def test_tracing_finds_nothing(self) -> None:
+        for policy in ("fp32", "bf16", "bf16-mixed", "fp16-mixed"):
+            report = self.work / "report.json"
+            command = [args.dtypecheck, "trace", "--out", self.work / policy, "--format", "json", "-o", report, "--",
+                       *self.command(policy=policy)]
+            subprocess.run(command, check=True)
+            found = json.loads(report.read_text())
+            self.assertGreater(found["summary"]["op_calls"], 1000, "the run was traced")
+            self.assertEqual([(f["rule"], f["message"]) for f in found["findings"]], [], policy)
+
+    # ---- what does not
+
+    def test_options(self) -> None:
+        self.refuse("--model is required", model=None)
+        self.refuse("unknown policy fp8; expected one of fp32, bf16, bf16-mixed, fp16-mixed", policy="fp8")
+        self.refuse("--rank", rank=0)
+        self.refuse("a resolution of 65: this VAE needs a multiple of 2", resolution=65)
+        self.refuse("nowhere: No such file or directory", images=self.work / "nowhere")
+        self.refuse("nowhere: cannot be written to", out=self.work / "nowhere" / "lora.safetensors")
+        self.refuse("is a folder", out=self.work)
+
+    def test_images(self) -> None:
+        images = self.work / "images"
+        images.mkdir()
+        self.refuse("has no images", images=images, prompt="x")
+        good = (args.tiny / "images" / "000_red_disc.png").read_bytes()
+        for content, expected in ((b"", "is neither a JPEG nor a PNG"), (good[:60], "a PNG that cannot be read"),
+                                  (b"\xff\xd8\xff" + b"\0" * 90, "a JPEG that cannot be read")):
+            (images / "a.png").write_bytes(content)
+            self.refuse("a.png: " + expected, images=images, prompt="x")
+        (images / "metadata.jsonl").write_text('{"file_name": "b.png"}\n')
+        self.refuse("metadata.jsonl:1: expected an object with a text text", images=images)
+
+    def copy_model(self) -> Path:
+        model = shutil.copytree(args.tiny / "model", self.work / "model")
+        self.addCleanup(shutil.rmtree, model)
+        return model
+
+    def test_folders(self) -> None:
+        self.refuse("is no diffusers folder", model=self.work)
+        model = self.copy_model()
+        (model / "unet" / "diffusion_pytorch_model.safetensors").unlink()
+        self.refuse("diffusion_pytorch_model.safetensors: is not there", model=model)
+        shutil.rmtree(model / "unet")
+        self.refuse("unet/config.json: No such file or directory", model=model)
+        (model / "tokenizer_2" / "tokenizer.json").unlink()
+        self.refuse("tokenizer_2: has neither vocab.json nor tokenizer.json", model=model)
+
+    def test_configs(self) -> None:
+        model = self.copy_model()
+        path = model / "unet" / "config.json"
+        good = json.loads(path.read_text())
+        for change, expected in (
+            ({"down_block_types": ["DownBlock2D", "KDownBlock2D"]}, "down_block_types: expected DownBlock2D or "
+             "CrossAttnDownBlock2D, got KDownBlock2D"),
+            ({"block_out_channels": [32, "x"]}, 'block_out_channels: expected a whole number from 1 to 65536, got "x"'),
+            ({"attention_head_dim": [2, 3]}, "attention_head_dim: 3 does not divide the width 64"),
+            ({"in_channels": None}, "in_channels: is missing"),
+            ({"act_fn": "mish"}, 'act_fn: this runtime knows "silu", got "mish"'),
+            ({"cross_attention_dim": 63}, "to_k.weight has shape [64, 64], its config asks for [64, 63]"),
+        ):
+            path.write_text(json.dumps(good | change))
+            self.refuse(expected, model=model)
+        path.write_text("{")
+        self.refuse("unet/config.json: expected a JSON object", model=model)
+
+    def test_weights(self) -> None:
+        model = self.copy_model()
+        path = model / "unet" / "diffusion_pytorch_model.safetensors"
+        header, data = read_header(path)
+        name = "conv_in.bias"
+        without = {k: v for k, v in header.items() if k != name}
+        write_file(path, header | {"stray.weight": {"dtype": "F32", "shape": [1], "data_offsets": [len(data)] * 2}}, data)
+        self.refuse("stray.weight: shape and dtype make 4 bytes, data_offsets span 0", model=model)
+        end = {"dtype": "F32", "shape": [1], "data_offsets": [len(data), len(data) + 4]}
+        write_file(path, header | {"stray.weight": end}, data + bytes(4))
+        self.refuse("stray.weight belongs to no layer that its config asks for", model=model)
+        renamed = without | {"conv_in.bia": header[name]}
+        write_file(path, renamed, data)
+        self.refuse("conv_in.bias is missing, expected with shape [32]", model=model)
+        write_file(path, header | {name: header[name] | {"dtype": "I32"}}, data)
+        self.refuse("conv_in.bias is Int, expected a floating dtype", model=model)
+        begin, _ = header[name]["data_offsets"]
+        poisoned = data[:begin] + struct.pack("<f", float("nan")) + data[begin + 4 :]
+        write_file(path, header, poisoned)
+        self.refuse("step 1: the loss is nan; nothing was saved", model=model)
+
+    def test_full_disk(self) -> None:
+        """The old file stays, and what was begun beside it is removed."""
+        self.out.write_text("old")
+        command = " ".join(map(str, self.command(steps=1)))
+        result = subprocess.run(["bash", "-c", f"ulimit -f 8; trap '' XFSZ; exec {command}"], check=False,
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("lora.safetensors: cannot be written: File too large", result.stderr)
+        self.assertEqual(self.out.read_text(), "old")
+        self.assertEqual(list(self.work.iterdir()), [self.out])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", required=True)
+    parser.add_argument("--dtypecheck", required=True)
+    parser.add_argument("--tiny", type=Path, required=True)
+    args, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
