@@ -136,11 +136,7 @@ static bool is_about_dtypes(const Sighting& sighting) {
   const Message& message = messages()[sighting.message];
   if (message.family == Family::kKernel)
     return sighting.holes.size() == 2 && !dtype_of(sighting.holes[1]).empty();
-  if (std::string_view(message.id) == "scalar-type" ||
-      std::string_view(message.id) == "found-expected") {
-    return dtypes_of(sighting).size() >= 2;
-  }
-  return true;
+  return message.least_dtypes == 0 || dtypes_of(sighting).size() >= message.least_dtypes;
 }
 
 static Answer explain_prose(const LogScanner& scanner) {
@@ -168,17 +164,21 @@ static Answer explain_prose(const LogScanner& scanner) {
   return answer;
 }
 
-// A spelling that is part of a longer one was seen at the same place: the table has the longer one
-// first.
+// Of two messages that share a place the one that the table has first is meant: it says more.
 static std::vector<const Sighting*> distinct(const std::vector<Sighting>& sightings) {
-  std::vector<const Sighting*> out;
-  for (const Sighting& sighting : sightings) {
+  std::vector<const Sighting*> in_table_order, out;
+  for (const Sighting& sighting : sightings) in_table_order.push_back(&sighting);
+  std::stable_sort(in_table_order.begin(), in_table_order.end(),
+                   [](const Sighting* a, const Sighting* b) { return a->message < b->message; });
+  for (const Sighting* sighting : in_table_order) {
     const auto overlaps = [&](const Sighting* other) {
-      return other->begin < sighting.end && sighting.begin < other->end;
+      return other->begin < sighting->end && sighting->begin < other->end;
     };
-    if (is_about_dtypes(sighting) && std::none_of(out.begin(), out.end(), overlaps))
-      out.push_back(&sighting);
+    if (is_about_dtypes(*sighting) && std::none_of(out.begin(), out.end(), overlaps))
+      out.push_back(sighting);
   }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Sighting* a, const Sighting* b) { return a->begin < b->begin; });
   return out;
 }
 

@@ -91,7 +91,13 @@ static std::vector<std::string_view> finder_phrases() {
   return phrases;
 }
 
-LogScanner::LogScanner() : finder_(finder_phrases()) {
+// Built once: the tables do not change.
+static const PhraseFinder& unused_finder() {
+  static const PhraseFinder finder(finder_phrases());
+  return finder;
+}
+
+LogScanner::LogScanner() : finder_(unused_finder()) {
   for (const auto& [anchor, users] : anchors()) messages_of_anchor_.push_back(users);
   seen_of_anchor_.resize(messages_of_anchor_.size());
 }
@@ -105,9 +111,8 @@ void LogScanner::feed(std::string_view bytes) {
     const size_t begin = buffer_.size();
     escapes_.append(piece, buffer_);
     const uint64_t position = base_ + begin;
-    finder_.feed(std::string_view(buffer_).substr(begin), [&](size_t anchor, size_t end) {
-      hits_.push_back({anchor, position + end});
-    });
+    finder_.feed(std::string_view(buffer_).substr(begin),
+                 [&](size_t anchor, size_t end) { hits_.push_back({anchor, position + end}); });
     settle_hits(false);
     forget_old();
   }

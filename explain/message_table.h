@@ -29,6 +29,7 @@ struct Message {
   std::vector<const char*> ops;  // "op: operand pair", from measured runs of LibTorch 1.13 to 2.11
   const char* versions = "";     // which LibTorch says so
   bool is_symptom = false;       // a sign, not an error: it leads only where nothing else does
+  size_t least_dtypes = 0;       // so many "{}" must hold a dtype, or the sentence is another one
 };
 
 const std::vector<Message>& messages();

@@ -77,9 +77,9 @@ TEST_CASE("a message does not reach into the next one") {
 
 TEST_CASE("a message right below another one is another one") {
   const auto found = sightings_of(
-      "expected scalar type Half but found Float\nexpected scalar type Long but found Int\n");
+      "expected scalar type Half but found Float\nexpected scalar type Double but found Int\n");
   REQUIRE(found.size() == 2);
-  CHECK(found[1].holes == std::vector<std::string>{"long", "int"});
+  CHECK(found[1].holes == std::vector<std::string>{"double", "int"});
   CHECK(found[1].line == 2);
 }
 
