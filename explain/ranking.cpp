@@ -12,23 +12,38 @@ namespace dtypecheck::explain {
 static constexpr double kFrameWeight =
     1.2;  // the frames that threw say more than prose around them
 static constexpr double kProseThreshold = 1.5;  // below it words alone are no answer
+static constexpr double kNamed = 2.2;           // from here on a signal names the op that failed
+static constexpr double kCircumstance = 0.5;
 
 static bool has_any(std::string_view text, const std::vector<std::string_view>& phrases) {
   return std::any_of(phrases.begin(), phrases.end(),
                      [&](std::string_view phrase) { return has_phrase(text, phrase); });
 }
 
-static void add_signals(Scores& scores, Family family, std::string_view text, double factor) {
+static void add_signals(Scores& told, Family family, std::string_view text, double factor) {
   for (const Signal& signal : signals()) {
     if (!(signal.families & static_cast<unsigned>(family))) continue;
+    if (!signal.beside.empty() && !has_any(text, signal.beside)) continue;
     // Each further phrase of a signal adds less than the one before.
     double worth = signal.weight * factor;
     for (std::string_view phrase : signal.phrases) {
       if (!has_phrase(text, phrase)) continue;
-      scores[static_cast<size_t>(signal.category)] += worth;
+      told[static_cast<size_t>(signal.category)] += worth;
       worth *= 0.35;
     }
   }
+}
+
+// Autocast and a plain mismatch are what there is to say when nothing more is known: where the op
+// or its kind is named, they are the circumstances in which it failed.
+static void defer_to_the_named(Scores& told) {
+  using enum Category;
+  double named = 0;
+  for (Category category : {kExtension, kNorm, kBackward, kPromotion, kCompile, kIndexPut})
+    named = std::max(named, told[static_cast<size_t>(category)]);
+  if (named < kNamed) return;
+  for (Category category : {kAutocast, kInputWeight})
+    told[static_cast<size_t>(category)] *= kCircumstance;
 }
 
 static Ranking ranked(const Scores& scores) {
@@ -48,6 +63,16 @@ static Ranking ranked(const Scores& scores) {
   return ranking;
 }
 
+// Typed pointers name dtypes as ScalarType does (Float, Half). torch.where of LibTorch up to 1.11
+// has the same sentence and names them as C++ does.
+static bool is_said_by_where(const Message& message, const Sighting& sighting) {
+  if (std::string_view(message.id) != "scalar-type") return false;
+  for (std::string_view name : {"type float", "type double", "type c10::", "type long long"}) {
+    if (sighting.sentence.find(name) != std::string::npos) return true;
+  }
+  return false;
+}
+
 Ranking rank(const Message& message, const Sighting& sighting, std::string_view surroundings,
              std::string_view innermost) {
   Scores scores{};
@@ -57,8 +82,12 @@ Ranking rank(const Message& message, const Sighting& sighting, std::string_view 
     const KernelVerdict verdict = judge_kernel(sighting.holes[0], sighting.holes[1]);
     scores[static_cast<size_t>(verdict.category)] += verdict.weight;
   }
-  add_signals(scores, message.family, surroundings, 1);
-  add_signals(scores, message.family, innermost, kFrameWeight);
+  if (is_said_by_where(message, sighting)) scores[static_cast<size_t>(Category::kPromotion)] += 4;
+  Scores told{};
+  add_signals(told, message.family, surroundings, 1);
+  add_signals(told, message.family, innermost, kFrameWeight);
+  defer_to_the_named(told);
+  for (size_t i = 0; i < scores.size(); ++i) scores[i] += told[i];
   return ranked(scores);
 }
 
@@ -66,6 +95,7 @@ Ranking rank_prose(std::string_view text) {
   if (!has_any(text, complaint_words()) || !has_any(text, dtype_words())) return {};
   Scores scores{};
   add_signals(scores, Family::kProse, text, 1);
+  defer_to_the_named(scores);
   Ranking ranking = ranked(scores);
   if (*std::max_element(scores.begin(), scores.end()) < kProseThreshold) ranking = {};
   return ranking;

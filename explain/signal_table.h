@@ -17,6 +17,7 @@ struct Signal {
   double weight;
   std::vector<std::string_view>
       phrases;  // any of them; in normal form, '*' leaves the word's end open
+  std::vector<std::string_view> beside = {};  // where not empty: one of these must be there too
 };
 
 const std::vector<Signal>& signals();

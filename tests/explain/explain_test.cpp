@@ -60,6 +60,49 @@ TEST_CASE("tensors of one dtype on two devices are no mismatch of dtypes") {
                     "should be the same") == "input-weight-mismatch");
 }
 
+TEST_CASE("the op that is named goes before the autocast around it") {
+  const std::string said = "RuntimeError: expected scalar type Float but found Half";
+  CHECK(category_of(said + "\nunder torch.cuda.amp.autocast") == "autocast-misuse");
+  CHECK(category_of(said + "\nball_query under torch.cuda.amp.autocast") ==
+        "custom-extension-data_ptr");
+  CHECK(category_of(said + "\nF.layer_norm under torch.cuda.amp.autocast") == "norm-mixed");
+}
+
+TEST_CASE("generation and validation are suspect beside training only") {
+  const std::string said = "RuntimeError: mat1 and mat2 must have the same dtype";
+  CHECK(category_of(said + "\ntraining works, the validation images fail") == "autocast-misuse");
+  CHECK(category_of(said + "\nthe validation set of a pipeline") == "input-weight-mismatch");
+}
+
+TEST_CASE("torch.where spells dtypes as C++ does") {
+  CHECK(category_of("expected scalar type float but found double") == "promotion-cat-or-arith");
+  CHECK(category_of("expected scalar type Float but found Double") == "input-weight-mismatch");
+}
+
+TEST_CASE("of two messages at one place the table's first is meant") {
+  CHECK(category_of("found_inf must be a float tensor.") == "gradscaler-fp16-params");
+  CHECK(category_of("xyz must be a float tensor") == "custom-extension-data_ptr");
+  CHECK(answer_to("found_inf must be a float tensor.").errors.size() == 1);
+}
+
+TEST_CASE("messages of libraries around LibTorch") {
+  CHECK(category_of("ValueError: Bfloat16 is only supported on GPUs with compute capability of at "
+                    "least 8.0.") == "library-limits-dtype");
+  CHECK(category_of("TypeError: BFloat16 is not supported on MPS") == "library-limits-dtype");
+  CHECK(category_of("Cannot convert a MPS Tensor to float64 dtype") == "library-limits-dtype");
+  CHECK(category_of("ValueError: Cannot flatten integer dtype tensors") == "distributed-dtype");
+  CHECK(category_of("Found param conv1.weight with type torch.cuda.HalfTensor, expected "
+                    "torch.cuda.FloatTensor.") == "autocast-misuse");
+  CHECK(category_of("Unexpected input data type. Actual: (tensor(float16)) , expected: "
+                    "(tensor(float))") == "input-weight-mismatch");
+  CHECK(category_of("expected dtype torch.bfloat16 for weight, but got torch.float32") ==
+        "optimizer-state-dtype");
+  CHECK(category_of("Float did not match Half") == "promotion-cat-or-arith");
+  CHECK(category_of("the float did not match expectations").empty());
+  CHECK(category_of("this plugin is only supported on GPUs with a fan").empty());
+  CHECK(category_of("Found param lr with type str, expected a number").empty());
+}
+
 TEST_CASE("what is no dtype error stays silent, and is named where it can be") {
   CHECK(answer_to("torch.cuda.OutOfMemoryError: CUDA out of memory, fp16 training").errors.empty());
   CHECK(
@@ -76,6 +119,10 @@ TEST_CASE("what is no dtype error stays silent, and is named where it can be") {
 TEST_CASE("a report in words, without a message") {
   CHECK(category_of("pictures of the fp16 VAE are black") == "overflow-nan");
   CHECK(category_of("the EMA weights never change when kept in bf16") == "optimizer-state-dtype");
+  CHECK(category_of("no error, but embeds[mask] = features has mismatched dtypes") == "index-put");
+  CHECK(category_of(
+            "FSDP gradients reduced in fp16 although bf16 was asked for, results are worse") ==
+        "distributed-dtype");
 }
 
 TEST_CASE("text in another script beside a message") {
