@@ -150,7 +150,8 @@ static Answer explain_prose(const LogScanner& scanner) {
     answer.other_error = other.what;
     break;
   }
-  if (!answer.other_error.empty() && answer.other_error != "another error") return answer;
+  const bool is_named = !answer.other_error.empty() && answer.other_error != "another error";
+  if (is_named && !is_silent_fault(text)) return answer;
   if (scanner.size_bytes() > kReport) return answer;
   const Ranking ranking = rank_prose(text);
   if (ranking.categories.empty()) return answer;

@@ -76,6 +76,43 @@ bool says_cpu(std::string_view kernel) {
          kernel.find("_vml") != std::string_view::npos;
 }
 
+// Kernels of torchvision, detectron2, mmcv and their like: an extension that was not compiled for
+// the dtype.
+bool is_of_extension(std::string_view kernel) {
+  for (std::string_view name : {"roialign",
+                                "roi_align",
+                                "roipool",
+                                "roi_pool",
+                                "ps_roi",
+                                "nms_kernel",
+                                "ms_deform",
+                                "msda",
+                                "deformable",
+                                "deform_",
+                                "dcn",
+                                "modulated",
+                                "correlation",
+                                "upfirdn2d",
+                                "bias_act",
+                                "three_nn",
+                                "three_interpolate",
+                                "ball_query",
+                                "furthest",
+                                "group_points",
+                                "gather_points",
+                                "knn",
+                                "chamfer",
+                                "voxel",
+                                "grid_encode",
+                                "sh_encode",
+                                "rasterize",
+                                "carafe",
+                                "quant"}) {
+    if (kernel.starts_with(name)) return true;
+  }
+  return false;
+}
+
 const CpuKernel* find_cpu_kernel(std::string_view kernel) {
   const auto* const found =
       std::find_if(std::begin(kCpuKernels), std::end(kCpuKernels),
@@ -93,6 +130,11 @@ std::string half_on_cpu(const CpuKernel& kernel) {
 KernelVerdict judge_kernel(std::string_view kernel, std::string_view dtype) {
   KernelVerdict verdict;
   verdict.op = kernel;
+  if (is_of_extension(kernel)) {
+    verdict.category = Category::kExtension;
+    verdict.weight = 4;
+    return verdict;
+  }
   if (says_cuda(kernel)) {
     if (kernel.starts_with("upsample_") && dtype == "bfloat16")
       verdict.version = "BFloat16 on CUDA since 2.1";

@@ -91,14 +91,31 @@ Ranking rank(const Message& message, const Sighting& sighting, std::string_view 
   return ranked(scores);
 }
 
+// How common each of them is among faults that raise nothing, for when little else is said.
+static constexpr std::pair<Category, double> kSilentFaults[] = {
+    {Category::kOverflowNan, 0.8},
+    {Category::kOptimizerState, 0.5},
+    {Category::kAutocast, 0.5},
+    {Category::kLoading, 0.3},
+};
+
+bool is_silent_fault(std::string_view text) {
+  return has_any(text, silence_words()) && has_any(text, dtype_names());
+}
+
 Ranking rank_prose(std::string_view text) {
   if (!has_any(text, complaint_words()) || !has_any(text, dtype_words())) return {};
   Scores scores{};
+  const bool is_silent = is_silent_fault(text);
+  if (is_silent) {
+    for (const auto& [category, weight] : kSilentFaults)
+      scores[static_cast<size_t>(category)] = weight;
+  }
   add_signals(scores, Family::kProse, text, 1);
   defer_to_the_named(scores);
-  Ranking ranking = ranked(scores);
-  if (*std::max_element(scores.begin(), scores.end()) < kProseThreshold) ranking = {};
-  return ranking;
+  const bool is_known =
+      is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
+  return is_known ? ranked(scores) : Ranking{};
 }
 
 }  // namespace dtypecheck::explain

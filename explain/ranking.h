@@ -20,6 +20,9 @@ struct Ranking {
 Ranking rank(const Message& message, const Sighting& sighting, std::string_view surroundings,
              std::string_view innermost);
 
+// Whether a report in words, in normal form, says that a dtype went wrong and nothing was raised.
+bool is_silent_fault(std::string_view text);
+
 // A report in words, in normal form, without any message that we know. Empty when it is no
 // complaint about dtypes.
 Ranking rank_prose(std::string_view text);

@@ -100,7 +100,7 @@ const std::vector<Signal>& signals() {
        kAutocast,
        2.6,
        {"autocast", "auto_cast", "amp.initialize", "custom_fwd", "custom_bwd", "cast cache",
-        "weight cache", "autocasting"}},
+        "weight cache", "autocasting", "cache_enabled*", "float_function*", "force_fp32*"}},
       {P,
        kAutocast,
        1.6,
@@ -201,6 +201,12 @@ const std::vector<Signal>& signals() {
         "upcast on load",
         "after load*",
         "gguf",
+        "load_adapter*",
+        "merge_and_unload",
+        "merging an adapter",
+        "merge_adapter*",
+        "default dtype",
+        "dtype argument",
         "load_in_8bit",
         "dcp"}},
       {P,
@@ -250,6 +256,8 @@ const std::vector<Signal>& signals() {
         "bf16 weight*",
         "after one step",
         "first step",
+        "optimizer.step",
+        "optimizer step",
         "fusedadam",
         "fused adam*",
         "master_weight*",
@@ -275,6 +283,15 @@ const std::vector<Signal>& signals() {
         "loss plateau*",
         "loss decreases slow*",
         "rounds to zero",
+        "not learn*",
+        "does not learn",
+        "not updated",
+        "never updated",
+        "not move",
+        "never move*",
+        "stuck",
+        "stall*",
+        "untrained",
         "zero gradient*",
         "bf16 training",
         "training in half",
@@ -342,6 +359,15 @@ const std::vector<Signal>& signals() {
         "broken image*",
         "distorted",
         "artifact*"}},
+      {P,
+       kOverflowNan,
+       1.6,
+       {"arange*",     "position embedding*", "positional*", "ids",      "indices",
+        "timestep",    "representable",       "rounded",     "rounds",   "precision error",
+        "inaccura*",   "duplicate*",          "spike*",      "unstable", "instabilit*",
+        "gibberish",   "repeated token*",     "explode*",    "diverge*", "saturat*",
+        "gray image*", "grey image*"},
+       {"bf16*", "bfloat16*", "fp16*", "float16*", "half", "low precision", "fp8*"}},
       {V, kOverflowNan, 0.5, {"vae", "black", "fp16"}},
 
       // Libraries, cards.
@@ -392,8 +418,9 @@ const std::vector<Signal>& signals() {
        kCpuHalf,
        2.4,
        {"cpu half", "half on cpu", "on cpu", "cpu tensor", "fp16 on cpu", "cpu in fp16",
-        "float16 on cpu", "cpu only", "not implemented for half", "cpu inference"}},
-      {P, kCpuHalf, 1.0, {"cpu"}},
+        "float16 on cpu", "cpu only", "not implemented for half", "cpu inference"},
+       {"half", "fp16*", "float16*"}},
+      {P, kCpuHalf, 1.0, {"cpu"}, {"half", "fp16*", "float16*"}},
 
       // Distributed.
       {P,
@@ -553,6 +580,21 @@ const std::vector<std::string_view>& dtype_words() {
                                                       "custom_bwd",
                                                       "custom_fwd",
                                                       "dora"};
+  return words;
+}
+
+const std::vector<std::string_view>& dtype_names() {
+  static const std::vector<std::string_view> words = {
+      "dtype*",          "fp16*",     "bf16*",    "fp32*",     "fp8*",
+      "float16*",        "bfloat*",   "float32*", "float64*",  "half precision",
+      "mixed precision", "autocast*", "float8*",  "gradscaler"};
+  return words;
+}
+
+const std::vector<std::string_view>& silence_words() {
+  static const std::vector<std::string_view> words = {
+      "no error",         "no errors", "no exception", "without any error",
+      "without an error", "silently",  "no warning",   "nothing is raised"};
   return words;
 }
 

@@ -26,4 +26,10 @@ const std::vector<Signal>& signals();
 const std::vector<std::string_view>& complaint_words();
 const std::vector<std::string_view>& dtype_words();
 
+// Those of them that mean nothing else ("half" and "precision" do).
+const std::vector<std::string_view>& dtype_names();
+
+// Who says that nothing was raised: then the fault is one of those that raise nothing.
+const std::vector<std::string_view>& silence_words();
+
 }  // namespace dtypecheck::explain

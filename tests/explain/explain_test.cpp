@@ -48,6 +48,8 @@ TEST_CASE("the kernel's name says the device") {
   CHECK(category_of("\"addmm_impl_cpu_\" not implemented for 'Half'") == "cpu-half-unimplemented");
   CHECK(category_of("\"upsample_nearest2d_out_frame\" not implemented for 'BFloat16'") ==
         "library-limits-dtype");
+  CHECK(category_of("\"ROIAlign_forward\" not implemented for 'Half'") ==
+        "custom-extension-data_ptr");
   CHECK(answer_to("\"slow_conv2d_cpu\" not implemented for 'Half'").errors[0].versions ==
         "on the CPU since about 2.2");
   CHECK(category_of("\"dark mode\" not implemented for 'Windows'").empty());
@@ -123,6 +125,15 @@ TEST_CASE("a report in words, without a message") {
   CHECK(category_of(
             "FSDP gradients reduced in fp16 although bf16 was asked for, results are worse") ==
         "distributed-dtype");
+}
+
+TEST_CASE("a fault that raises nothing is one of those that raise nothing") {
+  CHECK(category_of("no error, but the result in bfloat16 is odd") == "overflow-nan");
+  CHECK(answer_to("no error, but the result in bfloat16 is odd").errors[0].confidence < 0.5);
+  CHECK(category_of("no errors, and half of the tests ran with precision").empty());
+  CHECK(category_of("no error, but the fp16 weights never move") == "optimizer-state-dtype");
+  CHECK(category_of("no error, then out of memory: autocast in bfloat16 casts in each forward") ==
+        "autocast-misuse");
 }
 
 TEST_CASE("text in another script beside a message") {
