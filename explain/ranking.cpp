@@ -13,6 +13,7 @@ static constexpr double kFrameWeight =
     1.2;  // the frames that threw say more than prose around them
 static constexpr double kProseThreshold = 1.5;  // below it words alone are no answer
 static constexpr double kNamed = 2.2;           // from here on a signal names the op that failed
+static constexpr size_t kLeastAnswers = 3;
 static constexpr double kCircumstance = 0.5;
 
 static bool has_any(std::string_view text, const std::vector<std::string_view>& phrases) {
@@ -63,6 +64,37 @@ static Ranking ranked(const Scores& scores) {
   return ranking;
 }
 
+// The commonest faults behind messages of a kind.
+static std::vector<Category> usual_faults(Family family, bool is_silent) {
+  using enum Category;
+  switch (family) {
+    case Family::kKernel:
+      return {kCpuHalf, kLibraryLimits, kExtension};
+    case Family::kOptimizer:
+      return {kOptimizerState, kGradScaler, kLoading};
+    case Family::kValues:
+      return {kOverflowNan, kOptimizerState, kAutocast};
+    case Family::kProse:
+      if (is_silent) return {kOverflowNan, kOptimizerState, kAutocast};
+      return {kInputWeight, kAutocast, kLibraryLimits};
+    case Family::kMismatch:
+      return {kInputWeight, kAutocast, kExtension};
+    case Family::kOwn:
+      return {kInputWeight, kAutocast, kPromotion};
+  }
+  return {};
+}
+
+// A first answer may be wrong, so there are always others to try.
+static Ranking with_others(Ranking ranking, Family family, bool is_silent) {
+  for (Category category : usual_faults(family, is_silent)) {
+    std::vector<Category>& known = ranking.categories;
+    if (known.size() >= kLeastAnswers) break;
+    if (std::find(known.begin(), known.end(), category) == known.end()) known.push_back(category);
+  }
+  return ranking;
+}
+
 // Typed pointers name dtypes as ScalarType does (Float, Half). torch.where of LibTorch up to 1.11
 // has the same sentence and names them as C++ does.
 static bool is_said_by_where(const Message& message, const Sighting& sighting) {
@@ -88,7 +120,7 @@ Ranking rank(const Message& message, const Sighting& sighting, std::string_view 
   add_signals(told, message.family, innermost, kFrameWeight);
   defer_to_the_named(told);
   for (size_t i = 0; i < scores.size(); ++i) scores[i] += told[i];
-  return ranked(scores);
+  return with_others(ranked(scores), message.family, false);
 }
 
 // How common each of them is among faults that raise nothing, for when little else is said.
@@ -115,7 +147,7 @@ Ranking rank_prose(std::string_view text) {
   defer_to_the_named(scores);
   const bool is_known =
       is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
-  return is_known ? ranked(scores) : Ranking{};
+  return is_known ? with_others(ranked(scores), Family::kProse, is_silent) : Ranking{};
 }
 
 }  // namespace dtypecheck::explain

@@ -163,8 +163,15 @@ const std::vector<Signal>& signals() {
        kPromotion,
        2.4,
        {"scatter_add", "scatter", "promote list", "type promotion", "promot*", "torch.cat",
-        "torch.where", "grid_sample*", "torch.lerp", "implicitly upcast*", "mixed arithmetic",
-        "concat*"}},
+        "torch.where", "torch.add", "torch.mul", "bool tensor", "grid_sample*", "torch.lerp",
+        "implicitly upcast*", "mixed arithmetic", "concat*"}},
+
+      {P,
+       kPromotion,
+       1.8,
+       {"multipl*", "times", "adding", "added to", "subtract*", "in-place", "in place"},
+       {"bool", "float tensor", "double tensor", "half tensor", "int tensor", "dtype*", "float64",
+        "float32"}},
 
       // Loading and saving.
       {M,
@@ -209,11 +216,11 @@ const std::vector<Signal>& signals() {
         "dtype argument",
         "load_in_8bit",
         "dcp"}},
-      {P,
-       kLoading,
-       1.5,
-       {"load", "loads", "loaded", "loading", "checkpoint", "saved as*", "reload*",
-        "always float32", "became fp32", "buffer", "buffers", "conversion script"}},
+      {P, kLoading, 1.5, {"load",         "loads",       "loaded",   "loading",
+                          "checkpoint",   "checkpoints", "saved",    "saves",
+                          "merged model", "merging",     "exported", "twice as large",
+                          "writes",       "saved as*",   "reload*",  "always float32",
+                          "became fp32",  "buffer",      "buffers",  "conversion script"}},
 
       // Optimizers, states, averages.
       {P | V,
@@ -499,7 +506,8 @@ const std::vector<Signal>& signals() {
        2.4,
        {"first layer", "float inputs", "float input", "input dtype", "weight dtype",
         "weight data type*", "input and weight", "inputs are float*", "type mismatch",
-        "dtype mismatch", "half input", "mismatched dtype*", "mat1", "dtype error"}},
+        "dtype mismatch", "half input", "mismatched dtype*", "mat1", "dtype error", "fp16 error*",
+        "bf16 error*", "dtype errors"}},
       {P,
        kInputWeight,
        1.0,
@@ -579,15 +587,18 @@ const std::vector<std::string_view>& dtype_words() {
                                                       "tf32",
                                                       "custom_bwd",
                                                       "custom_fwd",
+                                                      "float tensor",
+                                                      "bool tensor",
                                                       "dora"};
   return words;
 }
 
 const std::vector<std::string_view>& dtype_names() {
   static const std::vector<std::string_view> words = {
-      "dtype*",          "fp16*",     "bf16*",    "fp32*",     "fp8*",
-      "float16*",        "bfloat*",   "float32*", "float64*",  "half precision",
-      "mixed precision", "autocast*", "float8*",  "gradscaler"};
+      "dtype*",          "fp16*",         "bf16*",     "fp32*",        "fp8*",
+      "float16*",        "bfloat*",       "float32*",  "float64*",     "half precision",
+      "mixed precision", "autocast*",     "float8*",   "float tensor", "bool tensor",
+      "half tensor",     "double tensor", "gradscaler"};
   return words;
 }
 

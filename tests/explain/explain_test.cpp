@@ -3,6 +3,7 @@
 #include "explain/explain.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 using namespace dtypecheck::explain;
 
@@ -100,6 +101,12 @@ TEST_CASE("messages of libraries around LibTorch") {
   CHECK(category_of("expected dtype torch.bfloat16 for weight, but got torch.float32") ==
         "optimizer-state-dtype");
   CHECK(category_of("Float did not match Half") == "promotion-cat-or-arith");
+  CHECK(category_of(
+            "input types 'tensor<2x4xf16>' and 'tensor<4xf32>' are not broadcast compatible") ==
+        "promotion-cat-or-arith");
+  CHECK(category_of("Subtraction, the `-` operator, with a bool tensor is not supported.") ==
+        "promotion-cat-or-arith");
+  CHECK(category_of("the two shapes are not broadcast compatible").empty());
   CHECK(category_of("the float did not match expectations").empty());
   CHECK(category_of("this plugin is only supported on GPUs with a fan").empty());
   CHECK(category_of("Found param lr with type str, expected a number").empty());
@@ -125,6 +132,16 @@ TEST_CASE("a report in words, without a message") {
   CHECK(category_of(
             "FSDP gradients reduced in fp16 although bf16 was asked for, results are worse") ==
         "distributed-dtype");
+}
+
+TEST_CASE("there are always other faults to try") {
+  for (const char* text : {"cuFFT only supports dimensions whose sizes are powers of two",
+                           "\"upsample_nearest2d_out_frame\" not implemented for 'BFloat16'",
+                           "pictures of the fp16 VAE are black"}) {
+    const auto categories = answer_to(text).errors.at(0).categories;
+    CHECK(categories.size() >= 3);
+    CHECK(std::set(categories.begin(), categories.end()).size() == categories.size());
+  }
 }
 
 TEST_CASE("a fault that raises nothing is one of those that raise nothing") {
