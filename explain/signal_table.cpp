@@ -349,8 +349,7 @@ const std::vector<Signal>& signals() {
         "box",
         "boxes",
         "loss scale",
-        "skips",
-        "skipped",
+        "skip*",
         "no effect",
         "fp16-fix",
         "upcast*",
@@ -427,7 +426,7 @@ const std::vector<Signal>& signals() {
        {"cpu half", "half on cpu", "on cpu", "cpu tensor", "fp16 on cpu", "cpu in fp16",
         "float16 on cpu", "cpu only", "not implemented for half", "cpu inference"},
        {"half", "fp16*", "float16*"}},
-      {P, kCpuHalf, 1.0, {"cpu"}, {"half", "fp16*", "float16*"}},
+      {P, kCpuHalf, 1.8, {"cpu"}, {"half", "fp16*", "float16*"}},
 
       // Distributed.
       {P,
@@ -458,6 +457,10 @@ const std::vector<Signal>& signals() {
         "collective*",
         "gradient reduction",
         "gradients reduced"}},
+      {M,
+       kDistributed,
+       1.6,
+       {"zero-3", "zero3", "zero_quantized*", "zero.init", "stage 3", "fsdp*", "fully_shard"}},
       {P | M,
        kDistributed,
        1.0,
@@ -490,6 +493,7 @@ const std::vector<Signal>& signals() {
       {P, kIndexPut, 2.6, {"] ="}},
 
       // An activation meets a weight.
+      {P, kInputWeight, 2.4, {"from_blob", "from_numpy", "accessor<*"}},
       {M, kInputWeight, 1.6, {"from_blob",   "numpy input",  "numpy",          "double",
                               "first layer", "conv_in",      "time_embedding", "timestep_embedding",
                               "lm_head",     "vae.encode",   "pixel_values",   "text_projection",
@@ -589,16 +593,19 @@ const std::vector<std::string_view>& dtype_words() {
                                                       "custom_fwd",
                                                       "float tensor",
                                                       "bool tensor",
+                                                      "kfloat*",
+                                                      "khalf",
                                                       "dora"};
   return words;
 }
 
 const std::vector<std::string_view>& dtype_names() {
   static const std::vector<std::string_view> words = {
-      "dtype*",          "fp16*",         "bf16*",     "fp32*",        "fp8*",
-      "float16*",        "bfloat*",       "float32*",  "float64*",     "half precision",
-      "mixed precision", "autocast*",     "float8*",   "float tensor", "bool tensor",
-      "half tensor",     "double tensor", "gradscaler"};
+      "dtype*",          "fp16*",         "bf16*",    "fp32*",        "fp8*",
+      "float16*",        "bfloat*",       "float32*", "float64*",     "half precision",
+      "mixed precision", "autocast*",     "float8*",  "float tensor", "bool tensor",
+      "half tensor",     "double tensor", "kfloat*",  "khalf",        "kdouble",
+      "kbfloat16",       "gradscaler"};
   return words;
 }
 

@@ -71,6 +71,16 @@ TEST_CASE("the op that is named goes before the autocast around it") {
   CHECK(category_of(said + "\nF.layer_norm under torch.cuda.amp.autocast") == "norm-mixed");
 }
 
+TEST_CASE("a message that says its op outweighs what stands around") {
+  const std::string around =
+      "\nnative amp and apex amp, opt level O1, under autocast, amp.initialize";
+  CHECK(category_of("Expected object of scalar type Half but got scalar type Float for sequence "
+                    "element 1" +
+                    around) == "promotion-cat-or-arith");
+  CHECK(category_of("expected scalar type Float but found Half (data_ptr<float> at T.h:5)" +
+                    around) == "custom-extension-data_ptr");
+}
+
 TEST_CASE("generation and validation are suspect beside training only") {
   const std::string said = "RuntimeError: mat1 and mat2 must have the same dtype";
   CHECK(category_of(said + "\ntraining works, the validation images fail") == "autocast-misuse");
@@ -107,6 +117,12 @@ TEST_CASE("messages of libraries around LibTorch") {
   CHECK(category_of("Subtraction, the `-` operator, with a bool tensor is not supported.") ==
         "promotion-cat-or-arith");
   CHECK(category_of("the two shapes are not broadcast compatible").empty());
+  CHECK(category_of("query.dtype: torch.float16\n  key.dtype  : torch.float32\n  value.dtype: "
+                    "torch.float32") == "attention-qkv");
+  CHECK(category_of("NotImplementedError: BF16 optimizer for ZeRO requires fp32 gradient "
+                    "accumulation") == "distributed-dtype");
+  CHECK(category_of("RuntimeError: expected Double tensor (got Float tensor)") ==
+        "input-weight-mismatch");
   CHECK(category_of("the float did not match expectations").empty());
   CHECK(category_of("this plugin is only supported on GPUs with a fan").empty());
   CHECK(category_of("Found param lr with type str, expected a number").empty());
