@@ -494,6 +494,14 @@ const std::vector<Message>& messages() {
        {{kPromotion, 3}, {kLibraryLimits, 1.5}, {kInputWeight, 1}},
        "An op on Apple's MPS got two dtypes, which its graph compiler refuses.",
        {"add, mul and others on MPS: any two dtypes"}},
+      {"graph-output",
+       {"Type ({}) of output arg ({}) of node ({}) does not match expected type ({})"},
+       Family::kOwn,
+       {{kCompile, 4}, {kPromotion, 1}, {kInputWeight, 0.5}},
+       "A node of an ONNX graph makes another dtype than the graph declares: a Cast that a "
+       "converter "
+       "to float16 left as it was, as a rule.",
+       {"ONNX Cast and other nodes after float16 conversion"}},
       {"graph-input",
        {"Unexpected input data type. Actual: ({}), expected: ({})",
         "Unexpected input data type. Actual: ({}) , expected: ({})",
@@ -567,8 +575,8 @@ const std::vector<Message>& messages() {
        {"autograd functions, group_norm's backward"}},
       {"checkpoint-metadata",
        {"Recomputed values for the following tensors have different metadata"},
-       Family::kOwn,
-       {{kBackward, 3}, {kAutocast, 2}},
+       Family::kMismatch,
+       {{kBackward, 2.6}, {kAutocast, 2.2}, {kDistributed, 1}},
        "Gradient checkpointing computed a block again and got other shapes or dtypes: often "
        "autocast was open in one "
        "of the two passes only.",

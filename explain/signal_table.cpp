@@ -114,9 +114,17 @@ const std::vector<Signal>& signals() {
 
       {P,
        kAutocast,
-       1.4,
+       3,
        {"lstm*", "gru*", "rnn*"},
        {"amp", "autocast", "precision=16", "mixed precision"}},
+
+      // Checkpointing runs the forward again during backward, where autocast is closed.
+      {M | P,
+       kAutocast,
+       2.4,
+       {"utils.checkpoint*", "gradient checkpoint*", "activation checkpoint*", "use_checkpoint*",
+        "te.checkpoint", "recompute*", "recomputation"},
+       {"autocast*", "amp", "precision=16", "precision 16", "mixed precision"}},
 
       // Backward.
       {M,
@@ -493,6 +501,7 @@ const std::vector<Signal>& signals() {
       {P, kIndexPut, 2.6, {"] ="}},
 
       // An activation meets a weight.
+      {P, kInputWeight, 1.6, {"lstm*", "gru", "rnn*", "hidden state*"}},
       {P, kInputWeight, 2.4, {"from_blob", "from_numpy", "accessor<*"}},
       {M, kInputWeight, 1.6, {"from_blob",   "numpy input",  "numpy",          "double",
                               "first layer", "conv_in",      "time_embedding", "timestep_embedding",

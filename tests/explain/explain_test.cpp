@@ -87,6 +87,12 @@ TEST_CASE("generation and validation are suspect beside training only") {
   CHECK(category_of(said + "\nthe validation set of a pipeline") == "input-weight-mismatch");
 }
 
+TEST_CASE("checkpointing under autocast runs its second forward without it") {
+  const std::string said = "RuntimeError: expected scalar type Half but found Float";
+  CHECK(category_of(said + "\nuse_checkpoint: True with precision=16") == "autocast-misuse");
+  CHECK(category_of(said + "\nuse_checkpoint: True") == "input-weight-mismatch");
+}
+
 TEST_CASE("torch.where spells dtypes as C++ does") {
   CHECK(category_of("expected scalar type float but found double") == "promotion-cat-or-arith");
   CHECK(category_of("expected scalar type Float but found Double") == "input-weight-mismatch");
@@ -116,6 +122,9 @@ TEST_CASE("messages of libraries around LibTorch") {
         "promotion-cat-or-arith");
   CHECK(category_of("Subtraction, the `-` operator, with a bool tensor is not supported.") ==
         "promotion-cat-or-arith");
+  CHECK(
+      category_of("Type Error: Type (tensor(float16)) of output arg (c) of node (n) does not match "
+                  "expected type (tensor(float)).") == "compile-dtype");
   CHECK(category_of("the two shapes are not broadcast compatible").empty());
   CHECK(category_of("query.dtype: torch.float16\n  key.dtype  : torch.float32\n  value.dtype: "
                     "torch.float32") == "attention-qkv");
