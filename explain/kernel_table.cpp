@@ -135,6 +135,11 @@ KernelVerdict judge_kernel(std::string_view kernel, std::string_view dtype) {
     verdict.weight = 4;
     return verdict;
   }
+  if (dtype == "torch.halftensor") {  // the CPU's tensor type; the GPU's is torch.cuda.HalfTensor
+    verdict.category = Category::kCpuHalf;
+    verdict.weight = 4;
+    return verdict;
+  }
   if (says_cuda(kernel)) {
     if (kernel.starts_with("upsample_") && dtype == "bfloat16")
       verdict.version = "BFloat16 on CUDA since 2.1";

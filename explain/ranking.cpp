@@ -40,7 +40,8 @@ static void add_signals(Scores& told, Family family, std::string_view text, doub
 static void defer_to_the_named(Scores& told) {
   using enum Category;
   double named = 0;
-  for (Category category : {kExtension, kNorm, kBackward, kPromotion, kCompile, kIndexPut})
+  for (Category category :
+       {kExtension, kNorm, kBackward, kAttention, kPromotion, kCompile, kIndexPut})
     named = std::max(named, told[static_cast<size_t>(category)]);
   if (named < kNamed) return;
   for (Category category : {kAutocast, kInputWeight})

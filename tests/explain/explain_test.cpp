@@ -51,6 +51,9 @@ TEST_CASE("the kernel's name says the device") {
         "library-limits-dtype");
   CHECK(category_of("\"ROIAlign_forward\" not implemented for 'Half'") ==
         "custom-extension-data_ptr");
+  CHECK(category_of("\"add\" not implemented for 'torch.HalfTensor'") == "cpu-half-unimplemented");
+  CHECK(category_of("\"add\" not implemented for 'torch.cuda.HalfTensor'") ==
+        "library-limits-dtype");
   CHECK(answer_to("\"slow_conv2d_cpu\" not implemented for 'Half'").errors[0].versions ==
         "on the CPU since about 2.2");
   CHECK(category_of("\"dark mode\" not implemented for 'Windows'").empty());
@@ -79,6 +82,12 @@ TEST_CASE("a message that says its op outweighs what stands around") {
                     around) == "promotion-cat-or-arith");
   CHECK(category_of("expected scalar type Float but found Half (data_ptr<float> at T.h:5)" +
                     around) == "custom-extension-data_ptr");
+}
+
+TEST_CASE("an extension of a program is not one of LibTorch") {
+  const std::string said = "RuntimeError: expected scalar type Half but found Float";
+  CHECK(category_of(said + "\nthe CUDA extension of a detector") == "custom-extension-data_ptr");
+  CHECK(category_of(said + "\nthe DreamBooth extension of a web UI") == "input-weight-mismatch");
 }
 
 TEST_CASE("generation and validation are suspect beside training only") {
