@@ -272,11 +272,11 @@ const std::vector<Signal>& signals() {
                           "became fp32",  "buffer",      "buffers",  "conversion script"}},
 
       // Optimizers, states, averages.
+      {P | V, kOptimizerState, 1.4, {"adam*", "lion", "adafactor"}},
       {P | V,
        kOptimizerState,
        2.4,
-       {"adam*",
-        "eps",
+       {"eps",
         "epsilon",
         "ema",
         "weight decay",
@@ -337,6 +337,7 @@ const std::vector<Signal>& signals() {
         "loss plateau*",
         "loss decreases slow*",
         "rounds to zero",
+        "accumulat*",
         "not learn*",
         "does not learn",
         "not updated",
@@ -397,6 +398,8 @@ const std::vector<Signal>& signals() {
         "boxes",
         "loss scale",
         "skip*",
+        "lr_scheduler*",
+        "scheduler warning",
         "no effect",
         "fp16-fix",
         "upcast*",
@@ -466,6 +469,12 @@ const std::vector<Signal>& signals() {
        {"on cpu", "cpu", "--use-cpu", "+cpu", "cpu only", "no gpu", "macos", "mac", "device=cpu",
         "map_location"}},
       {K, kLibraryLimits, 1.0, {"cuda", "rtx*", "gpu", "a100", "on gpu", "3090", "4090"}},
+
+      {P,
+       kLibraryLimits,
+       1.4,
+       {"slow", "slower", "very slow", "no speedup", "not faster"},
+       {"card", "cards", "gpu", "cudnn", "conv*", "tensor cores", "a100", "v100"}},
 
       // CPU.
       {P,

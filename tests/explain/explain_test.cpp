@@ -134,6 +134,10 @@ TEST_CASE("messages of libraries around LibTorch") {
   CHECK(
       category_of("Type Error: Type (tensor(float16)) of output arg (c) of node (n) does not match "
                   "expected type (tensor(float)).") == "compile-dtype");
+  CHECK(category_of("hipFFT doesn't support transforms of type: Half") == "library-limits-dtype");
+  CHECK(
+      category_of("expected device cuda:0 and dtype Float but got device cuda:0 and dtype Half") ==
+      "promotion-cat-or-arith");
   CHECK(category_of("the two shapes are not broadcast compatible").empty());
   CHECK(category_of("query.dtype: torch.float16\n  key.dtype  : torch.float32\n  value.dtype: "
                     "torch.float32") == "attention-qkv");
@@ -157,6 +161,9 @@ TEST_CASE("what is no dtype error stays silent, and is named where it can be") {
   CHECK(
       answer_to("epoch 1 loss 0.31, mixed precision fp16, AdamW, saved checkpoint").errors.empty());
   CHECK(answer_to("the build is green").errors.empty());
+  CHECK(answer_to("KeyError: 'conv_in.weight' while loading the fp16 checkpoint").errors.empty());
+  CHECK(answer_to("AttributeError: 'float' object has no attribute 'half'").errors.empty());
+  CHECK(answer_to("ValueError: --mixed_precision must be one of no, fp16, bf16").errors.empty());
 }
 
 TEST_CASE("a report in words, without a message") {
