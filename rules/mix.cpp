@@ -102,10 +102,27 @@ const Side* first_of(const Sides& sides, const auto& accept) {
   return side == sides.end() ? nullptr : &*side;
 }
 
-// Most other parameters around have the input's dtype: it is this one that was left behind.
+// How many casts to the parameter's dtype the line did that cast it; 0 when it was not cast.
+uint64_t cast_beside(const RunIndex& index, const Side& parameter) {
+  const Operand* operand = parameter_behind(index, *parameter.operand);
+  const OpCall* maker = operand == nullptr ? nullptr : index.run().call(operand->origin);
+  if (maker == nullptr || !index.has(*maker, kCasts)) return 0;
+  uint64_t count = 0;
+  for (const OpCall& call : index.run().calls) {
+    const bool is_beside = call.process == maker->process && index.has(call, kCasts) &&
+                           call.site.line == maker->site.line &&
+                           call.result_dtype() == maker->result_dtype();
+    if (is_beside) count += call.count;
+  }
+  return count;
+}
+
+// Most other parameters around have the input's dtype: it is this one that was left behind. Unless
+// it was cast with all of them, by module.half() say: what was seen of those is from before.
 bool is_left_behind(const RunIndex& index, const OpCall& call, const Side& parameter, Dtype input) {
   std::map<Dtype, size_t> around = index.parameter_dtypes(call.process, parameter.parameter);
-  return around[input] >= 4 && around[input] >= 2 * around[parameter.dtype];
+  const bool is_alone = around[input] >= 4 && around[input] >= 2 * around[parameter.dtype];
+  return is_alone && cast_beside(index, parameter) <= around[input];
 }
 
 // The input's dtype comes down from another parameter of the same model: its embedding's table.
