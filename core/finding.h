@@ -16,6 +16,14 @@ enum class Severity : uint8_t { kNote = 0, kWarning = 1, kError = 2 };
 const char* severity_name(Severity severity);
 std::optional<Severity> parse_severity(std::string_view text);
 
+// A further place of a finding about source, with what is there.
+struct NotedPlace {
+  SourceLine line;
+  int column = 1;
+  int end_column = 2;
+  std::string note;
+};
+
 struct Finding {
   // Stable between runs: a hash of the rule, the place and the op, not of counts, paths above the project or addresses.
   std::string id;
@@ -28,6 +36,9 @@ struct Finding {
   std::vector<OpCallId> related;        // further calls of the same cause
   std::string odd_operand;              // name of the operand that is the odd one out; empty when there is none
   Site site;                            // where a user can act; the call's own site unless the rule says otherwise
+  int column = 0;                       // of source that was analysed, from 1; 0: only the line is known
+  int end_column = 0;                   // one past the last character
+  std::vector<NotedPlace> places;       // further places of the same fault, in source that was analysed
   uint64_t count = 1;                   // how often it happened
   uint32_t first_step = 0;
   std::string follows;                  // id of the finding that this one is a consequence of

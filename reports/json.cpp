@@ -145,6 +145,29 @@ void add_no_call(Json& json) {
   json["scalars"] = Json::object();
 }
 
+// Fields that only a finding about source has.
+void add_source(const Report& report, const Finding& finding, Json& json) {
+  if (finding.column == 0) return;
+  json["location"]["column"] = finding.column;
+  json["location"]["end_column"] = finding.end_column;
+  json["places"] = Json::array();
+  for (const NotedPlace& place : finding.places) {
+    Json one = line_json(report, place.line);
+    one["column"] = place.column;
+    one["end_column"] = place.end_column;
+    one["note"] = place.note;
+    json["places"].push_back(std::move(one));
+  }
+}
+
+Json source_json(const SourceScan& scan) {
+  return {{"analysed", scan.analysed},
+          {"partly", scan.partly},
+          {"not_analysed", scan.not_analysed},
+          {"functions", scan.functions},
+          {"headers", text_or_null(scan.headers)}};
+}
+
 Json related_json(const Report& report, const Finding& finding) {
   Json related = Json::array();
   for (const OpCallId id : finding.related) {
@@ -172,6 +195,7 @@ Json finding_json(const Report& report, const Finding& finding) {
   const OpCall* call = report.run.call(finding.call);
   call == nullptr ? add_no_call(json) : add_call(report, finding, *call, json);
   json["related"] = related_json(report, finding);
+  add_source(report, finding, json);
   return json;
 }
 
@@ -314,6 +338,7 @@ Json report_json(const Report& report) {
   json["left_out"] = report.left_out;
   json["remarks"] = report.remarks;
   json["summary"] = summary_json(summarize(report));
+  if (report.scan) json["source"] = source_json(*report.scan);
   return json;
 }
 

@@ -20,6 +20,7 @@ const std::vector<Format>& all_formats() {
   static const std::vector<Format> formats = {
       {"text", "for people in a terminal", write_text},
       {"json", "for programs; docs/report-schema.json describes it", write_json},
+      {"sarif", "SARIF 2.1.0, for code scanning and editors", write_sarif},
       {"html", "one page with the findings and all op calls, for a browser", write_html},
   };
   return formats;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,18 @@ struct RuleText {
 // The text of a source line, for people; "" when it is not known. See source_lines.h.
 using LineText = std::function<std::string(const std::string& file, int line)>;
 
+// The whole text of a source file; "" when it cannot be read.
+using FileText = std::function<std::string(const std::string& file)>;
+
+// What was analysed, in a report about source: such a report has no op calls.
+struct SourceScan {
+  uint64_t analysed = 0;      // files
+  uint64_t partly = 0;        // of these: with errors or without headers that they include
+  uint64_t not_analysed = 0;  // files
+  uint64_t functions = 0;
+  std::string headers;  // what they were parsed against: "LibTorch 2.11.0"
+};
+
 struct Report {
   const Run& run;
   std::vector<Finding> findings;
@@ -35,13 +48,15 @@ struct Report {
   bool all = false;    // text only: every finding in full, however many there are
   int columns = 96;    // text only: width of a line, held between 60 and 100
   LineText line_text;  // none: no source lines are shown
+  FileText file_text;  // none: no fingerprints of lines
+  std::optional<SourceScan> scan;
 
   bool complete() const;       // every process whole and none left out
   bool results_valid() const;  // no op call was repaired: the program computed what it says
 };
 
 struct Format {
-  const char* name;  // "text", "json", "html"
+  const char* name;  // "text", "json", "sarif", "html"
   const char* summary;
   void (*write)(const Report& report, std::ostream& out);
 };

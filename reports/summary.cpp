@@ -28,6 +28,16 @@ std::string looked_at(const Summary& s) {
                      counted(s.processes, "process"));
 }
 
+std::string looked_at(const SourceScan& scan) {
+  std::string text = counted(scan.analysed, "file");
+  if (scan.partly > 0) text += fmt::format(" ({} in part)", scan.partly);
+  text += ", " + counted(scan.functions, "function");
+  if (scan.not_analysed > 0) {
+    text += fmt::format("; {} not analysed", counted(scan.not_analysed, "file"));
+  }
+  return text;
+}
+
 void say_invalid(const Report& report, Lines& out) {
   uint64_t repaired = 0;
   for (const OpCall& call : report.run.calls) {
@@ -119,10 +129,12 @@ Summary summarize(const Report& report) {
 
 std::string verdict(const Report& report) {
   const Summary s = summarize(report);
+  const std::string where = report.scan ? looked_at(*report.scan) : looked_at(s);
   if (!report.findings.empty()) {
     return fmt::format("{}, {}, {} in {}", counted(s.errors, "error"),
-                       counted(s.warnings, "warning"), counted(s.notes, "note"), looked_at(s));
+                       counted(s.warnings, "warning"), counted(s.notes, "note"), where);
   }
+  if (report.scan) return fmt::format("no findings in {}", where);
   if (s.op_calls == 0) return "no op call was recorded, so there was nothing to judge";
   const char* none = report.complete() ? "no findings in" : "no findings in what was recorded:";
   return fmt::format("{} {}", none, looked_at(s));

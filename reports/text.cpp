@@ -103,7 +103,8 @@ void write_caveats(const Report& report, std::ostream& out) {
 void write_summary(const Report& report, std::ostream& out) {
   const Paint paint(report.colour);
   const std::string said = verdict(report);
-  const std::string libtorch = libtorch_text(report.run);
+  const std::string libtorch =
+      report.scan ? printable(report.scan->headers) : libtorch_text(report.run);
   const size_t columns = text_columns(report);
   const bool together = display_width(said) + 2 + display_width(libtorch) <= columns;
   if (!together) out << paint.dim(cut(libtorch, columns)) << '\n';

@@ -16,6 +16,7 @@ using Lines = std::vector<std::string>;
 
 // An error text in a report for a terminal; the whole of a longer one is in the other formats.
 constexpr size_t kMaxErrorLines = 4;
+constexpr size_t kMaxPlaces = 3;
 
 class FullFinding {
  public:
@@ -35,6 +36,7 @@ class FullFinding {
   Lines lines() {
     lines_ = head();
     if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
+    say_source();
     say_labelled("why", finding_.why);
     say_labelled("fix", finding_.fix);
     return std::move(lines_);
@@ -83,6 +85,23 @@ class FullFinding {
     }
     if (!line.empty()) add("  " + line);
     if (has_inner(site)) say_inner(site);
+  }
+
+  // The line itself, and the further places of a finding about source.
+  void say_source() {
+    if (finding_.column == 0) return;
+    const std::string code = printable(code_at(report_, finding_.site.line));
+    if (!code.empty()) add("    " + cut(code, columns_ - 4));
+    const size_t shown = std::min(finding_.places.size(), kMaxPlaces);
+    for (size_t i = 0; i < shown; ++i) {
+      const NotedPlace& noted = finding_.places[i];
+      add("    " + paint_.dim(cut(fmt::format("also {}  {}", place(report_, noted.line),
+                                              printable(noted.note)), columns_ - 4)));
+    }
+    if (shown < finding_.places.size()) {
+      const size_t more = finding_.places.size() - shown;
+      add("    " + paint_.dim(fmt::format("… and {}", counted(more, "more place"))));
+    }
   }
 
   void say_inner(const Site& site) {
