@@ -1,0 +1,124 @@
+#include "analyzer/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace dtypecheck::analyzer {
+
+static constexpr size_t kNamesShown = 3;
+static constexpr int kNarrowed = 8;  // more dtypes than these are what an exclusion leaves
+
+const std::vector<const Check*>& all_checks() {
+  static const std::vector<const Check*> checks = {
+#define CHECK(name) &name,
+#include "analyzer/check_list.inc"
+#undef CHECK
+  };
+  return checks;
+}
+
+const Check* find_check(std::string_view id) {
+  for (const Check* check : all_checks()) {
+    if (check->doc.id == id) return check;
+  }
+  return nullptr;
+}
+
+Finding& CheckFindings::add(const Check& check, Severity severity, const Place& place,
+                            const std::string& function, std::string message) {
+  Finding finding;
+  finding.rule = check.doc.id;
+  finding.severity = severity;
+  finding.message = std::move(message);
+  finding.why = check.doc.why;
+  finding.fix = check.doc.fix;
+  finding.site.line = {place.file, place.line, function};
+  finding.site.inner = finding.site.line;
+  finding.column = place.column;
+  finding.end_column = place.end_column;
+  findings_.push_back(std::move(finding));
+  return findings_.back();
+}
+
+std::vector<Finding> CheckFindings::take() {
+  std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+    return std::tie(a.site.line.file, a.site.line.line, a.column) <
+           std::tie(b.site.line.file, b.site.line.line, b.column);
+  });
+  return std::move(findings_);
+}
+
+std::vector<Finding> judge(const SourceFacts& facts) {
+  CheckFindings findings;
+  for (const Check* check : all_checks()) check->check(facts, findings);
+  return findings.take();
+}
+
+std::vector<ReadGroup> by_function(const std::vector<const Read*>& reads) {
+  std::vector<ReadGroup> groups;
+  for (const Read* read : reads) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const ReadGroup& other) {
+      return other.first->function == read->function &&
+             other.first->place.file == read->place.file &&
+             other.first->in_dispatch == read->in_dispatch &&
+             other.first->dispatched.name == read->dispatched.name;
+    });
+    if (group == groups.end()) {
+      groups.push_back({read, {read}});
+    } else {
+      group->all.push_back(read);
+      if (read->place < group->first->place) group->first = read;
+    }
+  }
+  return groups;
+}
+
+static std::vector<std::string> distinct_names(const ReadGroup& group) {
+  std::vector<std::string> names;
+  for (const Read* read : group.all) {
+    const std::string& name = read->tensor.name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string names_of(const ReadGroup& group) {
+  const std::vector<std::string> names = distinct_names(group);
+  if (names.size() == 1) return names.front();
+  const bool all = names.size() <= kNamesShown;
+  const size_t listed = all ? names.size() - 1 : kNamesShown - 1;
+  const std::string head = fmt::format("{}", fmt::join(names.begin(), names.begin() + listed, ", "));
+  return all ? fmt::format("{} and {}", head, names.back())
+             : fmt::format("{} and {} more", head, names.size() - listed);
+}
+
+const char* is_or_are(const ReadGroup& group) {
+  return distinct_names(group).size() == 1 ? "is" : "are";
+}
+
+void add_places(Finding& finding, const ReadGroup& group) {
+  for (const Read* read : group.all) {
+    if (read == group.first) continue;
+    const Place& place = read->place;
+    finding.places.push_back({{place.file, place.line, read->function},
+                              place.column,
+                              place.end_column,
+                              fmt::format("{} as {}", read->tensor.name, read->type)});
+  }
+}
+
+bool is_narrowed(const TensorFact& tensor) {
+  return !tensor.looked_at && tensor.dtypes.size() <= kNarrowed;
+}
+
+std::string dtypes_text(DtypeSet dtypes) {
+  std::string text = dtypes.to_string();
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) {
+    text.replace(at, 1, " or ");
+  }
+  return text;
+}
+
+}  // namespace dtypecheck::analyzer

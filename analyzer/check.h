@@ -1,0 +1,68 @@
+// check.h: what a check of source is, and the list of all of them. A check is one file in checks/
+// and one line in check_list.inc; it sees the facts of a file and nothing of Clang.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/facts.h"
+#include "core/finding.h"
+
+namespace dtypecheck::analyzer {
+
+struct Check;
+
+// Collects findings about one file.
+class CheckFindings {
+ public:
+  Finding& add(const Check& check, Severity severity, const Place& place,
+               const std::string& function, std::string message);
+  std::vector<Finding> take();  // in the order of their lines
+
+ private:
+  std::vector<Finding> findings_;
+};
+
+struct CheckDoc {
+  const char* id;
+  Severity severity;  // the usual one; a finding may have another
+  const char* summary;
+  const char* why;
+  const char* fix;
+};
+
+struct Check {
+  CheckDoc doc;
+  void (*check)(const SourceFacts& facts, CheckFindings& out);
+  // C++ with // EXPECT lines: a case that fires and a near miss that does not.
+  const char* example;
+};
+
+#define CHECK(name) extern const Check name;
+#include "analyzer/check_list.inc"
+#undef CHECK
+
+const std::vector<const Check*>& all_checks();  // in the order of check_list.inc
+const Check* find_check(std::string_view id);
+
+std::vector<Finding> judge(const SourceFacts& facts);
+
+// The reads of one function that have one fault in common are one finding: the first is where it
+// stands, the others are further places of it.
+struct ReadGroup {
+  const Read* first;
+  std::vector<const Read*> all;
+};
+std::vector<ReadGroup> by_function(const std::vector<const Read*>& reads);
+void add_places(Finding& finding, const ReadGroup& group);
+// "points, mask and 3 more", each name once.
+std::string names_of(const ReadGroup& group);
+// "is" for one name, "are" for several.
+const char* is_or_are(const ReadGroup& group);
+
+// A set that a check left small enough to be meant: "Half or BFloat16".
+bool is_narrowed(const TensorFact& tensor);
+std::string dtypes_text(DtypeSet dtypes);
+
+}  // namespace dtypecheck::analyzer

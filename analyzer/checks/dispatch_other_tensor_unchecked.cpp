@@ -1,0 +1,77 @@
+// Finds: inside a dispatch on one tensor, scalar_t pointers and accessors of another one whose
+// dtype is compared with nothing. One finding a dispatch.
+// Misses: fields. Silent on purpose: tensors made like the dispatched one, or compared with it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/check.h"
+
+namespace dtypecheck::analyzer {
+
+// Buffers that the caller allocates for the op to fill, as a rule like its inputs.
+static bool is_named_as_output(const Read& read) {
+  const std::string& name = read.tensor.name;
+  return name.starts_with("out") || name.starts_with("grad_") || name.starts_with("result") ||
+         name.starts_with("d_");
+}
+
+static void check(const SourceFacts& facts, CheckFindings& out) {
+  std::vector<const Read*> others;
+  for (const Read& read : facts.reads) {
+    const bool is_typed = read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor;
+    if (!is_typed || !read.in_dispatch || read.has_dispatched_dtype) continue;
+    if (read.tensor.is_unchecked()) others.push_back(&read);
+  }
+  for (const ReadGroup& group : by_function(others)) {
+    const Read& read = *group.first;
+    const bool outputs = std::all_of(group.all.begin(), group.all.end(),
+                                     [](const Read* one) { return is_named_as_output(*one); });
+    const bool one = std::string_view(is_or_are(group)) == "is";
+    const std::string& dispatched = read.dispatched.name;
+    Finding& finding =
+        out.add(dispatch_other_tensor_unchecked, outputs ? Severity::kNote : Severity::kWarning,
+                read.place, read.function,
+                fmt::format("{} {} read as the dtype of {}, and nothing says that {} it",
+                            names_of(group), is_or_are(group),
+                            dispatched.empty() ? "the dispatched tensor" : dispatched,
+                            one ? "it has" : "they have"));
+    add_places(finding, group);
+  }
+}
+
+extern const Check dispatch_other_tensor_unchecked = {
+    .doc = {.id = "dispatch-other-tensor-unchecked",
+            .severity = Severity::kWarning,
+            .summary = "inside a dispatch on one tensor, another one is read as the same dtype",
+            .why = "Autocast gives half activations beside float weights: the pointer throws "
+                   "expected scalar type Half but found Float, with neither op nor argument named.",
+            .fix = "TORCH_CHECK(weight.scalar_type() == x.scalar_type(), ...) before the dispatch, "
+                   "or bring it to that dtype: weight = weight.to(x.scalar_type())."},
+    .check = check,
+    .example = R"(#include <torch/extension.h>
+
+template <typename T>
+void run(const T* value, const T* grid, T* out);
+
+at::Tensor sample(at::Tensor value, at::Tensor grid) {
+  at::Tensor out = at::empty_like(value);
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, value.scalar_type(), "sample", [&] {
+    run(value.data_ptr<scalar_t>(), grid.data_ptr<scalar_t>(), out.data_ptr<scalar_t>());
+    // EXPECT warning: grid is read as the dtype of value, and nothing says that it has it [dispatch-other-tensor-unchecked]
+  });
+  return out;
+}
+
+at::Tensor sample_same(at::Tensor value, at::Tensor grid) {
+  TORCH_CHECK(value.scalar_type() == grid.scalar_type());
+  at::Tensor out = at::empty_like(value);
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, value.scalar_type(), "sample", [&] {
+    run(value.data_ptr<scalar_t>(), grid.data_ptr<scalar_t>(), out.data_ptr<scalar_t>());
+  });
+  return out;
+}
+)",
+};
+
+}  // namespace dtypecheck::analyzer

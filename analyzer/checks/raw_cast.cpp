@@ -1,0 +1,73 @@
+// Finds: the untyped data_ptr() of a tensor cast to a type that its dtype was not compared with, in
+// the function or in those of the same file that call it.
+// Misses: pointers that go through a field or another file before the cast. Silent on purpose:
+// casts to bytes and to vectors that are used to copy; tensors that were made here; template
+// parameters that only a caller knows.
+#include <fmt/format.h>
+
+#include "analyzer/check.h"
+
+namespace dtypecheck::analyzer {
+
+static bool is_wrong(const Read& read) {
+  return is_narrowed(read.tensor) && !read.tensor.dtypes.intersects(read.accepts);
+}
+
+static bool is_weak(const Read& read) {
+  return is_narrowed(read.tensor) && !is_wrong(read) && !read.tensor.dtypes.within(read.accepts);
+}
+
+static void say_what_is_known(const Read& read, CheckFindings& out) {
+  const std::string dtypes = dtypes_text(read.tensor.dtypes);
+  if (is_wrong(read)) {
+    out.add(raw_cast, Severity::kError, read.place, read.function,
+            fmt::format("{} is {} here and is read as {}", read.tensor.name, dtypes, read.type));
+  } else if (is_weak(read)) {
+    out.add(raw_cast, Severity::kWarning, read.place, read.function,
+            fmt::format("{} may be {} here and is read as {}", read.tensor.name, dtypes, read.type));
+  }
+}
+
+static void check(const SourceFacts& facts, CheckFindings& out) {
+  std::vector<const Read*> unchecked;
+  for (const Read& read : facts.reads) {
+    if (read.how != ReadAs::kCast || read.accepts.empty() || read.has_dispatched_dtype) continue;
+    if (read.tensor.is_unchecked()) unchecked.push_back(&read);
+    else if (!read.in_dispatch) say_what_is_known(read, out);
+  }
+  for (const ReadGroup& group : by_function(unchecked)) {
+    const Read& read = *group.first;
+    const bool is_bound = read.callers == Callers::kBound;
+    Finding& finding = out.add(
+        raw_cast, is_bound ? Severity::kError : Severity::kWarning, read.place, read.function,
+        fmt::format("{} {} cast to {} from an untyped pointer, and nothing compares the dtype",
+                    names_of(group), is_or_are(group), read.type));
+    add_places(finding, group);
+  }
+}
+
+extern const Check raw_cast = {
+    .doc = {.id = "raw-cast",
+            .severity = Severity::kError,
+            .summary = "an untyped data_ptr() is cast to a type that nothing compares with the dtype",
+            .why = "A tensor of another dtype is not refused: its bytes are read as the wrong type, "
+                   "and the numbers are garbage without a message.",
+            .fix = "Take the pointer with its type, x.data_ptr<at::Half>(), which throws on another "
+                   "dtype; or TORCH_CHECK(x.scalar_type() == at::kHalf, ...) before the cast."},
+    .check = check,
+    .example = R"(#include <torch/extension.h>
+#include <cuda_fp16.h>
+
+void scale_kernel(__half* x, float* w);
+
+void scale(at::Tensor x, at::Tensor w) {
+  TORCH_CHECK(w.scalar_type() == at::kFloat, "w must be Float");
+  scale_kernel(reinterpret_cast<__half*>(x.data_ptr()), reinterpret_cast<float*>(w.data_ptr()));
+  // EXPECT error: x is cast to __half from an untyped pointer, and nothing compares the dtype [raw-cast]
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale); }
+)",
+};
+
+}  // namespace dtypecheck::analyzer

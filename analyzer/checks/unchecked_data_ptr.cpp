@@ -1,0 +1,75 @@
+// Finds: typed pointers and accessors of a fixed type on parameters whose dtype nobody compared.
+// One finding a function. Misses: fields, and tensors whose callers are in another file, which are
+// notes. Silent on purpose: item<T>(), which converts; bytes; tensors made here.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/check.h"
+
+namespace dtypecheck::analyzer {
+
+static bool is_typed(const Read& read) {
+  return (read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor) && !read.in_dispatch &&
+         !read.accepts.empty();
+}
+
+static bool reads_floats(const ReadGroup& group) {
+  return std::any_of(group.all.begin(), group.all.end(),
+                     [](const Read* read) { return read->accepts.intersects(kFloating); });
+}
+
+static void say_what_is_known(const Read& read, CheckFindings& out) {
+  if (!is_narrowed(read.tensor) || read.tensor.dtypes.within(read.accepts)) return;
+  const bool throws = !read.tensor.dtypes.intersects(read.accepts);
+  out.add(unchecked_data_ptr, throws ? Severity::kError : Severity::kWarning, read.place,
+          read.function,
+          fmt::format("{} {} {} here and is read as {}", read.tensor.name, throws ? "is" : "may be",
+                      dtypes_text(read.tensor.dtypes), read.type));
+}
+
+static void check(const SourceFacts& facts, CheckFindings& out) {
+  std::vector<const Read*> unchecked;
+  for (const Read& read : facts.reads) {
+    if (!is_typed(read)) continue;
+    if (read.tensor.is_unchecked()) unchecked.push_back(&read);
+    else say_what_is_known(read, out);
+  }
+  for (const ReadGroup& group : by_function(unchecked)) {
+    const Read& read = *group.first;
+    const bool warns = read.callers == Callers::kBound && reads_floats(group);
+    Finding& finding =
+        out.add(unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, read.place,
+                read.function,
+                fmt::format("{} {} read as {}, and nothing says that {} of that dtype",
+                            names_of(group), is_or_are(group), group.all.size() == 1
+                                ? read.type : "fixed types",
+                            std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
+    add_places(finding, group);
+  }
+}
+
+extern const Check unchecked_data_ptr = {
+    .doc = {.id = "unchecked-data-ptr",
+            .severity = Severity::kWarning,
+            .summary = "a typed pointer of a fixed type on a parameter whose dtype nothing compares",
+            .why = "Under autocast, or on a half model, it throws deep inside: expected scalar type "
+                   "Float but found Half, with neither the op nor the argument named.",
+            .fix = "TORCH_CHECK(x.scalar_type() == at::kFloat, \"x must be Float, got \", "
+                   "x.scalar_type()) where the tensor comes in, or dispatch on its dtype."},
+    .check = check,
+    .example = R"(#include <torch/extension.h>
+
+void run(const float* points, const float* mask);
+
+void query(at::Tensor points, at::Tensor mask) {
+  TORCH_CHECK(points.dtype() == at::kFloat && points.is_contiguous());
+  run(points.data_ptr<float>(), mask.data_ptr<float>());
+  // EXPECT warning: mask is read as float, and nothing says that it is of that dtype [unchecked-data-ptr]
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("query", &query); }
+)",
+};
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,140 @@
+#include "analyzer/clang/assume.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+namespace {
+
+constexpr int kFewDtypes = 8;
+
+// An equality of any spelling: ==, !=, overloaded, rewritten.
+struct Comparison {
+  const Expr* left;
+  const Expr* right;
+  bool is_equal;
+};
+
+std::optional<Comparison> comparison_of(const Expr* expr) {
+  if (const auto* binary = dyn_cast<BinaryOperator>(expr)) {
+    if (!binary->isEqualityOp()) return std::nullopt;
+    return Comparison{binary->getLHS(), binary->getRHS(), binary->getOpcode() == BO_EQ};
+  }
+  if (const auto* call = dyn_cast<CXXOperatorCallExpr>(expr)) {
+    const bool equal = call->getOperator() == OO_EqualEqual;
+    if (!equal && call->getOperator() != OO_ExclaimEqual) return std::nullopt;
+    return Comparison{call->getArg(0), call->getArg(1), equal};
+  }
+  if (const auto* rewritten = dyn_cast<CXXRewrittenBinaryOperator>(expr)) {
+    if (!BinaryOperator::isEqualityOp(rewritten->getOperator())) return std::nullopt;
+    return Comparison{rewritten->getLHS(), rewritten->getRHS(),
+                      rewritten->getOperator() == BO_EQ};
+  }
+  return std::nullopt;
+}
+
+void assume_comparison(Dtypes& dtypes, const Comparison& comparison, bool truth) {
+  const int left = dtypes.dtype(comparison.left), right = dtypes.dtype(comparison.right);
+  if (left < 0 || right < 0) {
+    look_at_mentioned(dtypes, comparison.left);
+    look_at_mentioned(dtypes, comparison.right);
+    return;
+  }
+  State& state = dtypes.state;
+  if (comparison.is_equal == truth) {
+    state.unify(left, right);
+    return;
+  }
+  if (state.dtypes(right).single()) state.exclude(left, state.dtypes(right));
+  if (state.dtypes(left).single()) state.exclude(right, state.dtypes(left));
+}
+
+// x.is_floating_point(), at::isFloatingType(x.scalar_type()), isIntegralType(…)
+bool assume_kind(Dtypes& dtypes, const Expr* expr, bool truth) {
+  const auto* call = dyn_cast<CallExpr>(expr);
+  if (call == nullptr) return false;
+  const auto member = member_call(call);
+  const llvm::StringRef name = member ? member->name : called_name(call);
+  int symbol = -1;
+  if (member && is_tensor(member->base->getType())) symbol = dtypes.tensor(member->base);
+  if (!member && call->getNumArgs() > 0) symbol = dtypes.dtype(call->getArg(0));
+  DtypeSet kind;
+  if (name == "is_floating_point" || name == "isFloatingType") kind = kFloating;
+  if (name == "isIntegralType") kind = kIntegral | Dtype::kBool;
+  if (name == "is_complex" || name == "isComplexType") kind = kComplex;
+  if (symbol < 0 || kind.empty()) return false;
+  truth ? dtypes.state.narrow(symbol, kind) : dtypes.state.exclude(symbol, kind);
+  return true;
+}
+
+// The two ways a short-circuit operator comes to its less telling outcome.
+void assume_either(Dtypes& dtypes, const BinaryOperator* op, bool truth) {
+  const State before = dtypes.state;
+  assume(dtypes, op->getLHS(), truth);
+  const State by_left = std::move(dtypes.state);
+  dtypes.state = before;
+  assume(dtypes, op->getLHS(), !truth);
+  assume(dtypes, op->getRHS(), truth);
+  dtypes.state = State::join(by_left, dtypes.state);
+  // x.numel() == 0 || x.dtype() == kFloat: what one side alone says is lost in the join.
+  look_at_mentioned(dtypes, op);
+}
+
+class Mentions : public RecursiveASTVisitor<Mentions> {
+ public:
+  explicit Mentions(Dtypes& dtypes) : dtypes_(dtypes) {}
+
+  bool VisitCallExpr(CallExpr* call) {
+    const auto member = member_call(call);
+    if (!member || !is_tensor(member->base->getType())) return true;
+    const llvm::StringRef name = member->name;
+    if (name == "scalar_type" || name == "dtype" || name == "type" || name == "options" ||
+        name == "is_floating_point" || name == "is_complex" || name == "element_size") {
+      look_at(dtypes_.tensor(member->base));
+    }
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    if (!holds_dtype(reference->getType())) return true;
+    const int symbol = dtypes_.dtype(reference);
+    if (symbol >= 0) look_at(symbol);
+    return true;
+  }
+
+ private:
+  // What was narrowed is known better than that.
+  void look_at(int symbol) {
+    if (dtypes_.state.dtypes(symbol).size() > kFewDtypes) dtypes_.state.look_at(symbol);
+  }
+
+  Dtypes& dtypes_;
+};
+
+}  // namespace
+
+void look_at_mentioned(Dtypes& dtypes, const Expr* expr) {
+  Mentions(dtypes).TraverseStmt(const_cast<Expr*>(expr));
+}
+
+void assume(Dtypes& dtypes, const Expr* condition, bool truth) {
+  condition = stripped(condition);
+  if (const auto* cast = dyn_cast<ExplicitCastExpr>(condition)) {
+    return assume(dtypes, cast->getSubExpr(), truth);
+  }
+  if (const auto* op = dyn_cast<UnaryOperator>(condition)) {
+    if (op->getOpcode() == UO_LNot) return assume(dtypes, op->getSubExpr(), !truth);
+  }
+  if (const auto* op = dyn_cast<BinaryOperator>(condition); op != nullptr && op->isLogicalOp()) {
+    if (truth != (op->getOpcode() == BO_LAnd)) return assume_either(dtypes, op, truth);
+    assume(dtypes, op->getLHS(), truth);
+    return assume(dtypes, op->getRHS(), truth);
+  }
+  if (const auto comparison = comparison_of(condition)) {
+    return assume_comparison(dtypes, *comparison, truth);
+  }
+  if (!assume_kind(dtypes, condition, truth)) look_at_mentioned(dtypes, condition);
+}
+
+}  // namespace dtypecheck::analyzer

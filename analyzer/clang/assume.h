@@ -1,0 +1,15 @@
+// assume.h: what a condition that came out true or false says of dtypes.
+#pragma once
+
+#include "analyzer/clang/dtypes.h"
+
+namespace dtypecheck::analyzer {
+
+// Narrows the state to what holds when `condition` is `truth`. What cannot be followed counts as a
+// look at every dtype that it mentions.
+void assume(Dtypes& dtypes, const clang::Expr* condition, bool truth);
+
+// Every tensor whose dtype the expression mentions was looked at.
+void look_at_mentioned(Dtypes& dtypes, const clang::Expr* expr);
+
+}  // namespace dtypecheck::analyzer

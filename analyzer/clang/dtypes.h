@@ -1,0 +1,54 @@
+// dtypes.h: which symbol of the state an expression stands for.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/clang/exprs.h"
+#include "analyzer/clang/state.h"
+#include "analyzer/facts.h"
+
+namespace dtypecheck::analyzer {
+
+class Dtypes {
+ public:
+  explicit Dtypes(const clang::ASTContext& context) : context_(context) {}
+
+  State state;  // at the point where the walk is
+
+  int make(TensorSource source, DtypeSet dtypes, std::string name = "");
+  // The symbol of a tensor: made when it has none yet.
+  int tensor(const clang::Expr* expr);
+  // The symbol of a dtype, a type meta or tensor options; -1: it is not known what it is.
+  int dtype(const clang::Expr* expr);
+  void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
+  void assign(const clang::Expr* to, int symbol);
+  // What a call that was walked through gave back.
+  void remember(const clang::Expr* call, int symbol) { results_[call] = symbol; }
+
+  TensorFact fact(const clang::Expr* expr);
+  std::string text(const clang::Expr* expr) const;
+  TensorSource source(int symbol) const { return made_.at(symbol).source; }
+  const std::string& name(int symbol) const { return made_.at(symbol).name; }
+
+ private:
+  struct Made {
+    TensorSource source;
+    std::string name;
+  };
+  int tensor_of(const clang::Expr* expr);
+  int variable(const clang::Expr* expr);
+  int method_result(const MemberCall& call);
+  int cast_result(const MemberCall& call);
+  int function_result(const clang::CallExpr* call);
+  int like(int symbol);  // another tensor of the same dtype
+  int options_among(const clang::CallExpr* call, unsigned first);
+  bool key_of(const clang::Expr* expr, Key& key, TensorSource& source) const;
+
+  const clang::ASTContext& context_;
+  std::vector<Made> made_;  // by symbol
+  std::map<const clang::Expr*, int> results_;
+};
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,178 @@
+#include "analyzer/clang/exprs.h"
+
+#include <clang/AST/DeclTemplate.h>
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+static llvm::StringRef name_of(DeclarationName name) {
+  const IdentifierInfo* identifier = name.getAsIdentifierInfo();
+  return identifier == nullptr ? "" : identifier->getName();
+}
+
+std::optional<MemberCall> member_call(const Expr* expr) {
+  const auto* call = dyn_cast<CallExpr>(expr);
+  if (call == nullptr) return std::nullopt;
+  const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+  if (const auto* member = dyn_cast<MemberExpr>(callee)) {
+    return MemberCall{member->getBase(), name_of(member->getMemberDecl()->getDeclName()),
+                      member->template_arguments(), call};
+  }
+  if (const auto* member = dyn_cast<UnresolvedMemberExpr>(callee)) {
+    if (member->isImplicitAccess()) return std::nullopt;
+    return MemberCall{member->getBase(), name_of(member->getMemberName()),
+                      member->template_arguments(), call};
+  }
+  if (const auto* member = dyn_cast<CXXDependentScopeMemberExpr>(callee)) {
+    if (member->isImplicitAccess()) return std::nullopt;
+    return MemberCall{member->getBase(), name_of(member->getMember()),
+                      member->template_arguments(), call};
+  }
+  return std::nullopt;
+}
+
+llvm::StringRef called_name(const CallExpr* call) {
+  const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+  if (const auto* reference = dyn_cast<DeclRefExpr>(callee)) {
+    return name_of(reference->getDecl()->getDeclName());
+  }
+  if (const auto* lookup = dyn_cast<UnresolvedLookupExpr>(callee)) return name_of(lookup->getName());
+  return "";
+}
+
+static const Expr* one_layer_less(const Expr* expr) {
+  expr = expr->IgnoreParenImpCasts();
+  if (const auto* cleanups = dyn_cast<ExprWithCleanups>(expr)) return cleanups->getSubExpr();
+  if (const auto* bound = dyn_cast<CXXBindTemporaryExpr>(expr)) return bound->getSubExpr();
+  if (const auto* temporary = dyn_cast<MaterializeTemporaryExpr>(expr)) {
+    return temporary->getSubExpr();
+  }
+  if (const auto* cast = dyn_cast<CXXStaticCastExpr>(expr)) return cast->getSubExpr();
+  if (const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr)) return cast->getSubExpr();
+  if (const auto* constant = dyn_cast<ConstantExpr>(expr)) return constant->getSubExpr();
+  if (const auto* made = dyn_cast<CXXConstructExpr>(expr)) {
+    const bool takes_one =
+        made->getNumArgs() == 1 || (made->getNumArgs() > 1 && made->getArg(1)->isDefaultArgument());
+    return takes_one ? made->getArg(0) : expr;
+  }
+  if (const auto* list = dyn_cast<InitListExpr>(expr)) {
+    return list->getNumInits() == 1 ? list->getInit(0) : expr;
+  }
+  if (const auto* argument = dyn_cast<CXXDefaultArgExpr>(expr)) return argument->getExpr();
+  if (const auto* call = dyn_cast<CallExpr>(expr)) {
+    const llvm::StringRef name = called_name(call);
+    const bool passes_on = name == "move" || name == "forward" || name == "__builtin_expect";
+    return passes_on && call->getNumArgs() > 0 ? call->getArg(0) : expr;
+  }
+  return expr;
+}
+
+const Expr* stripped(const Expr* expr) {
+  for (;;) {
+    const Expr* inner = one_layer_less(expr);
+    if (inner == expr) return expr;
+    expr = inner;
+  }
+}
+
+static const CXXRecordDecl* record_of(QualType type) {
+  if (type.isNull()) return nullptr;
+  type = type.getNonReferenceType();
+  if (type->isPointerType()) type = type->getPointeeType();
+  return type->getAsCXXRecordDecl();
+}
+
+static std::string qualified_name(const NamedDecl* decl) {
+  return decl == nullptr ? "" : decl->getQualifiedNameAsString();
+}
+
+bool is_tensor(QualType type) {
+  const std::string name = qualified_name(record_of(type));
+  return name == "at::Tensor" || name == "at::TensorBase" || name == "torch::stable::Tensor" ||
+         name == "torch::autograd::Variable";
+}
+
+static bool is_scalar_type(QualType type) {
+  const auto* type_of_enum = type.getNonReferenceType()->getAs<EnumType>();
+  return type_of_enum != nullptr && type_of_enum->getDecl()->getName() == "ScalarType";
+}
+
+bool holds_dtype(QualType type) {
+  if (type.isNull() || type->isDependentType()) return false;
+  if (is_scalar_type(type)) return true;
+  const std::string name = qualified_name(record_of(type));
+  return name == "caffe2::TypeMeta" || name == "c10::TensorOptions" ||
+         name == "at::DeprecatedTypeProperties";
+}
+
+std::optional<Dtype> dtype_constant(const Expr* expr, const ASTContext& context) {
+  if (expr->isValueDependent() || !is_scalar_type(expr->getType())) return std::nullopt;
+  Expr::EvalResult result;
+  if (!expr->EvaluateAsInt(result, context)) return std::nullopt;
+  const int64_t value = result.Val.getInt().getExtValue();
+  if (value < 0 || value > 62) return std::nullopt;
+  return static_cast<Dtype>(value);
+}
+
+static DtypeSet builtin_dtypes(const BuiltinType* type) {
+  switch (type->getKind()) {
+    case BuiltinType::Float:
+      return Dtype::kFloat;
+    case BuiltinType::Double:
+      return Dtype::kDouble;
+    case BuiltinType::Half:
+    case BuiltinType::Float16:
+      return Dtype::kHalf;
+    case BuiltinType::BFloat16:
+      return Dtype::kBFloat16;
+    case BuiltinType::Short:
+      return Dtype::kShort;
+    case BuiltinType::Int:
+      return Dtype::kInt;
+    case BuiltinType::Long:
+    case BuiltinType::LongLong:
+      return Dtype::kLong;
+    case BuiltinType::UShort:
+      return Dtype::kUInt16;
+    case BuiltinType::UInt:
+      return DtypeSet(Dtype::kUInt32) | Dtype::kInt;
+    case BuiltinType::ULong:
+    case BuiltinType::ULongLong:
+      return DtypeSet(Dtype::kUInt64) | Dtype::kLong;
+    case BuiltinType::Bool:
+      return Dtype::kBool;
+    default:
+      return {};  // bytes and characters are storage, not a claim about the dtype
+  }
+}
+
+static DtypeSet record_dtypes(llvm::StringRef name) {
+  if (name == "Half" || name == "__half" || name == "__half2" || name == "half_t") {
+    return Dtype::kHalf;
+  }
+  if (name == "BFloat16" || name == "__nv_bfloat16" || name == "__nv_bfloat162") {
+    return Dtype::kBFloat16;
+  }
+  if (name == "float2" || name == "float3") return Dtype::kFloat;
+  if (name == "double2" || name == "double3") return Dtype::kDouble;
+  return {};  // int4 and float4 are also how sixteen bytes of anything are copied
+}
+
+DtypeSet element_dtypes(QualType type) {
+  if (type.isNull() || type->isDependentType()) return {};
+  const QualType canonical = type.getCanonicalType().getUnqualifiedType();
+  if (const auto* builtin = canonical->getAs<BuiltinType>()) return builtin_dtypes(builtin);
+  if (const CXXRecordDecl* record = canonical->getAsCXXRecordDecl()) {
+    return record->getIdentifier() == nullptr ? DtypeSet() : record_dtypes(record->getName());
+  }
+  return {};
+}
+
+bool is_written_long(QualType type) {
+  const auto* builtin = dyn_cast<BuiltinType>(type.getLocalUnqualifiedType().getTypePtr());
+  return builtin != nullptr &&
+         (builtin->getKind() == BuiltinType::Long || builtin->getKind() == BuiltinType::ULong);
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,44 @@
+// exprs.h: how C++ source says tensor and dtype, without any state.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/ExprCXX.h>
+
+#include <optional>
+#include <string>
+
+#include "core/dtype_set.h"
+
+namespace dtypecheck::analyzer {
+
+// x.name<types>(arguments), also where x or a type is not known before instantiation.
+struct MemberCall {
+  const clang::Expr* base = nullptr;
+  llvm::StringRef name;
+  llvm::ArrayRef<clang::TemplateArgumentLoc> types;
+  const clang::CallExpr* call = nullptr;
+};
+std::optional<MemberCall> member_call(const clang::Expr* expr);
+
+// The expression without parentheses, casts, copies, moves and temporaries around it.
+const clang::Expr* stripped(const clang::Expr* expr);
+
+// at::Tensor, what it derives from, and its stable-ABI sibling; seen through references.
+bool is_tensor(clang::QualType type);
+// A scalar type, a type meta or tensor options: what stands for a dtype.
+bool holds_dtype(clang::QualType type);
+
+// The name of a free function that is called; "" for anything else.
+llvm::StringRef called_name(const clang::CallExpr* call);
+
+// The value of a constant of type ScalarType.
+std::optional<Dtype> dtype_constant(const clang::Expr* expr, const clang::ASTContext& context);
+
+// The dtype whose elements are stored as this C++ type: float, __half, int64_t, float2. Empty for
+// void, bytes, and types that a template has still to name.
+DtypeSet element_dtypes(clang::QualType type);
+
+// `long` and `unsigned long` written as such, not int64_t or another name for it.
+bool is_written_long(clang::QualType type);
+
+}  // namespace dtypecheck::analyzer

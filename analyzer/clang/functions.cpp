@@ -1,0 +1,143 @@
+#include "analyzer/clang/functions.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Basic/SourceManager.h>
+
+#include <set>
+
+#include "analyzer/clang/exprs.h"
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+namespace {
+
+bool in_main_file(const ASTContext& context, SourceLocation location) {
+  const SourceManager& sources = context.getSourceManager();
+  return sources.isWrittenInMainFile(sources.getFileLoc(location));
+}
+
+// A template and each of its instantiations are one function here.
+const FunctionDecl* identity(const FunctionDecl* function) {
+  if (const FunctionDecl* pattern = function->getTemplateInstantiationPattern()) function = pattern;
+  return function->getCanonicalDecl();
+}
+
+class Uses : public RecursiveASTVisitor<Uses> {
+ public:
+  explicit Uses(const ASTContext& context) : context_(context) {}
+
+  std::vector<const FunctionDecl*> bodies;
+  std::set<const FunctionDecl*> called, bound;
+
+  bool TraverseDecl(Decl* decl) {
+    const bool is_root = decl != nullptr && isa<TranslationUnitDecl>(decl);
+    if (decl == nullptr || is_root) return RecursiveASTVisitor::TraverseDecl(decl);
+    // Namespaces may span files; everything else begins where it is written.
+    if (!isa<NamespaceDecl>(decl) && !isa<LinkageSpecDecl>(decl) &&
+        !in_main_file(context_, decl->getLocation())) {
+      return true;
+    }
+    return RecursiveASTVisitor::TraverseDecl(decl);
+  }
+  bool VisitFunctionDecl(FunctionDecl* function) {
+    if (function->doesThisDeclarationHaveABody()) bodies.push_back(function);
+    return true;
+  }
+  bool VisitCallExpr(CallExpr* call) {
+    const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+    callees_.insert(callee);
+    if (const auto* function = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl())) {
+      called.insert(identity(function));
+    }
+    if (const auto* lookup = dyn_cast<OverloadExpr>(callee)) add_all(lookup, called);
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    const auto* function = dyn_cast<FunctionDecl>(reference->getDecl());
+    if (function != nullptr && !callees_.contains(reference)) bound.insert(identity(function));
+    return true;
+  }
+  bool VisitUnresolvedLookupExpr(UnresolvedLookupExpr* lookup) {
+    if (!callees_.contains(lookup)) add_all(lookup, bound);
+    return true;
+  }
+
+ private:
+  static void add_all(const OverloadExpr* lookup, std::set<const FunctionDecl*>& to) {
+    for (const NamedDecl* decl : lookup->decls()) {
+      decl = decl->getUnderlyingDecl();
+      if (const auto* made = dyn_cast<FunctionTemplateDecl>(decl)) decl = made->getTemplatedDecl();
+      if (const auto* function = dyn_cast<FunctionDecl>(decl)) to.insert(identity(function));
+    }
+  }
+
+  const ASTContext& context_;
+  std::set<const Expr*> callees_;
+};
+
+class LongTypes : public RecursiveASTVisitor<LongTypes> {
+ public:
+  explicit LongTypes(const ASTContext& context) : context_(context) {}
+
+  std::vector<LongElement> found;
+
+  bool TraverseDecl(Decl* decl) {
+    if (decl != nullptr && !isa<TranslationUnitDecl>(decl) && !isa<NamespaceDecl>(decl) &&
+        !in_main_file(context_, decl->getLocation())) {
+      return true;
+    }
+    const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
+    if (function == nullptr) return RecursiveASTVisitor::TraverseDecl(decl);
+    std::string outer = function->getNameAsString();
+    std::swap(function_, outer);
+    const bool go_on = RecursiveASTVisitor::TraverseDecl(decl);
+    std::swap(function_, outer);
+    return go_on;
+  }
+  bool VisitTemplateSpecializationTypeLoc(TemplateSpecializationTypeLoc type) {
+    const TemplateDecl* made = type.getTypePtr()->getTemplateName().getAsTemplateDecl();
+    if (made == nullptr || !made->getName().contains("TensorAccessor")) return true;
+    if (type.getNumArgs() == 0) return true;
+    const TemplateArgument element = type.getArgLoc(0).getArgument();
+    if (element.getKind() != TemplateArgument::Type || !is_written_long(element.getAsType())) {
+      return true;
+    }
+    const Place place = place_of(context_, type.getTemplateNameLoc());
+    if (place.line > 0 && (found.empty() || found.back().place != place)) {
+      found.push_back({place, function_, made->getNameAsString()});
+    }
+    return true;
+  }
+
+ private:
+  const ASTContext& context_;
+  std::string function_;
+};
+
+}  // namespace
+
+std::vector<EntryPoint> entry_points(ASTContext& context) {
+  Uses uses(context);
+  uses.TraverseDecl(context.getTranslationUnitDecl());
+  std::vector<EntryPoint> entries;
+  for (const FunctionDecl* function : uses.bodies) {
+    const FunctionDecl* id = identity(function);
+    const bool is_bound = uses.bound.contains(id);
+    const auto* method = dyn_cast<CXXMethodDecl>(function);
+    if (method != nullptr && method->getParent()->isLambda()) continue;
+    if (uses.called.contains(id) && !is_bound) continue;
+    entries.push_back({function, is_bound ? Callers::kBound : Callers::kUnseen});
+  }
+  return entries;
+}
+
+std::vector<LongElement> long_elements(ASTContext& context) {
+  LongTypes types(context);
+  types.TraverseDecl(context.getTranslationUnitDecl());
+  return std::move(types.found);
+}
+
+}  // namespace dtypecheck::analyzer

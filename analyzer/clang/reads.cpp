@@ -1,0 +1,133 @@
+// reads.cpp: the part of the walk that sees a tensor's memory read as a C++ type.
+#include <algorithm>
+
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+static bool read_kind(llvm::StringRef name, ReadAs& how) {
+  if (name == "data_ptr" || name == "const_data_ptr" || name == "mutable_data_ptr" ||
+      name == "data") {
+    how = ReadAs::kPointer;
+  } else if (name == "accessor" || name == "packed_accessor" || name == "packed_accessor32" ||
+             name == "packed_accessor64" || name == "generic_packed_accessor") {
+    how = ReadAs::kAccessor;
+  } else if (name == "item") {
+    how = ReadAs::kItem;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// The type that the source writes, not the ones that stand behind its names.
+static std::string written(QualType type) {
+  return type.getUnqualifiedType().getAsString(PrintingPolicy(LangOptions()));
+}
+
+static SourceLocation member_location(const CallExpr* call) {
+  const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+  if (const auto* member = dyn_cast<MemberExpr>(callee)) return member->getMemberLoc();
+  if (const auto* member = dyn_cast<UnresolvedMemberExpr>(callee)) return member->getMemberLoc();
+  if (const auto* member = dyn_cast<CXXDependentScopeMemberExpr>(callee)) {
+    return member->getMemberLoc();
+  }
+  return call->getBeginLoc();
+}
+
+void Walk::read_of(const MemberCall& call) {
+  ReadAs how;
+  if (!read_kind(call.name, how) || !is_tensor(call.base->getType())) return;
+  if (call.types.empty()) {
+    if (how == ReadAs::kPointer && call.name != "data") {
+      seen_untyped_.insert_or_assign(
+          call.call, Untyped{dtypes_.tensor(call.base), dtypes_.fact(call.base)});
+    }
+    return;
+  }
+  const TemplateArgument& argument = call.types.front().getArgument();
+  if (argument.getKind() != TemplateArgument::Type) return;
+  Read read;
+  read.place = place_of(context_, member_location(call.call));
+  read.how = how;
+  read.tensor = dtypes_.fact(call.base);
+  add_read(std::move(read), dtypes_.tensor(call.base), argument.getAsType());
+}
+
+const Walk::Untyped* Walk::untyped(const Expr* expr) {
+  for (;;) {
+    const Expr* bare = stripped(expr);
+    if (const auto* cast = dyn_cast<ExplicitCastExpr>(bare)) {
+      if (!cast->getSubExpr()->getType()->isPointerType()) return nullptr;
+      expr = cast->getSubExpr();
+      continue;
+    }
+    if (const auto* reference = dyn_cast<DeclRefExpr>(bare)) {
+      const auto known = pointers_.find({reference->getDecl()});
+      const bool is_void = reference->getType()->isVoidPointerType();
+      return known == pointers_.end() || !is_void ? nullptr : &known->second;
+    }
+    const auto seen = seen_untyped_.find(bare);
+    return seen == seen_untyped_.end() ? nullptr : &seen->second;
+  }
+}
+
+void Walk::cast_of(const ExplicitCastExpr* cast) {
+  if (!cast->getType()->isPointerType()) return;
+  const QualType to = cast->getTypeAsWritten()->getPointeeType();
+  if (to.isNull() || to->isVoidType() || !cast->getSubExpr()->getType()->isVoidPointerType()) return;
+  const Untyped* pointer = untyped(cast->getSubExpr());
+  if (pointer == nullptr || !dtypes_.state.knows(pointer->symbol)) return;
+  Read read;
+  read.place = place_of(context_, cast->getBeginLoc());
+  read.how = ReadAs::kCast;
+  read.tensor = pointer->fact;
+  read.tensor.dtypes = dtypes_.state.dtypes(pointer->symbol);
+  read.tensor.looked_at = dtypes_.state.looked_at(pointer->symbol);
+  add_read(std::move(read), pointer->symbol, to);
+}
+
+// The innermost dispatch whose type this is: by the alias that its case declares, or, in a
+// function template that a case calls, by the dtype of the case.
+const Walk::Switch* Walk::dispatch_of(QualType type, DtypeSet accepts) const {
+  const auto* alias = type->getAs<TypedefType>();
+  const bool is_parameter = type->getAs<SubstTemplateTypeParmType>() != nullptr;
+  for (auto over = switches_.rbegin(); over != switches_.rend(); ++over) {
+    if (over->symbol < 0) continue;
+    if (alias != nullptr && over->aliases.contains(alias->getDecl())) return &*over;
+    const bool is_of_case = is_parameter && dtypes_.state.knows(over->symbol) &&
+                            dtypes_.state.dtypes(over->symbol) == accepts;
+    if (is_of_case) return &*over;
+  }
+  return nullptr;
+}
+
+// A line that is walked several times, once for each case of a dispatch and each caller, is one
+// read; the least checked of them counts.
+void Walk::add_read(Read read, int symbol, QualType type) {
+  if (read.place.line == 0) return;
+  read.function = function_;
+  read.callers = callers_;
+  read.type = written(type);
+  read.accepts = element_dtypes(type);
+  read.is_written_long = is_written_long(type);
+  if (const Switch* over = dispatch_of(type, read.accepts)) {
+    read.in_dispatch = true;
+    read.dispatched = over->fact;
+    const bool known = dtypes_.state.knows(over->symbol);
+    const DtypeSet dtypes = dtypes_.state.dtypes(symbol);
+    read.has_dispatched_dtype = (known && dtypes_.state.same(symbol, over->symbol)) ||
+                                (!read.accepts.empty() && dtypes.within(read.accepts));
+  }
+  const auto key = std::make_tuple(read.place, read.tensor.name, read.how);
+  const auto [at, is_new] = reads_.try_emplace(key, facts_.reads.size());
+  if (is_new) {
+    facts_.reads.push_back(std::move(read));
+  } else if (read.tensor.is_unchecked() && !facts_.reads[at->second].tensor.is_unchecked()) {
+    facts_.reads[at->second] = std::move(read);
+  }
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,90 @@
+#include "analyzer/clang/state.h"
+
+#include <utility>
+
+namespace dtypecheck::analyzer {
+
+void State::add(int symbol, DtypeSet dtypes) { nodes_[symbol] = {symbol, dtypes}; }
+
+int State::root(int symbol) const {
+  for (auto at = nodes_.find(symbol); at != nodes_.end() && at->second.parent != symbol;
+       at = nodes_.find(symbol)) {
+    symbol = at->second.parent;
+  }
+  return symbol;
+}
+
+// A symbol of another way through the function is one of which nothing is known.
+State::Node& State::node(int symbol) {
+  symbol = root(symbol);
+  return nodes_.try_emplace(symbol, Node{symbol, DtypeSet::from_bits(~uint64_t{0})}).first->second;
+}
+
+State::Node State::node(int symbol) const {
+  const auto at = nodes_.find(root(symbol));
+  return at == nodes_.end() ? Node{symbol, DtypeSet::from_bits(~uint64_t{0})} : at->second;
+}
+
+DtypeSet State::dtypes(int symbol) const { return node(symbol).dtypes; }
+bool State::looked_at(int symbol) const { return node(symbol).looked_at; }
+void State::look_at(int symbol) { node(symbol).looked_at = true; }
+
+// A set that becomes empty says that control cannot come here; the analysis goes on as before, for
+// it may be the analyzer that is wrong.
+void State::narrow(int symbol, DtypeSet to) {
+  Node& known = node(symbol);
+  if (!(known.dtypes & to).empty()) known.dtypes = known.dtypes & to;
+}
+
+void State::exclude(int symbol, DtypeSet gone) {
+  Node& known = node(symbol);
+  if (!(known.dtypes - gone).empty()) known.dtypes = known.dtypes - gone;
+}
+
+void State::unify(int a, int b) {
+  const int to = root(a);
+  if (to == root(b)) return;
+  Node& kept = node(a);
+  Node& merged = node(b);
+  const DtypeSet both = kept.dtypes & merged.dtypes;
+  if (!both.empty()) kept.dtypes = both;
+  kept.looked_at = kept.looked_at || merged.looked_at;
+  merged.parent = to;
+}
+
+int State::symbol_at(const Key& key) const {
+  const auto at = symbols_.find(key);
+  return at == symbols_.end() ? -1 : at->second;
+}
+
+State State::join(const State& a, const State& b) {
+  if (a.dead) return b;
+  if (b.dead) return a;
+  State joined;
+  std::map<std::pair<int, int>, int> classes;  // roots in both, to the joined root
+  const auto add = [&](int symbol) {
+    const bool in_a = a.nodes_.contains(symbol), in_b = b.nodes_.contains(symbol);
+    const std::pair<int, int> roots = {in_a ? a.root(symbol) : -1, in_b ? b.root(symbol) : -1};
+    const int root = classes.try_emplace(roots, symbol).first->second;
+    DtypeSet dtypes;
+    if (in_a) dtypes |= a.dtypes(symbol);
+    if (in_b) dtypes |= b.dtypes(symbol);
+    const bool seen = (in_a && a.looked_at(symbol)) || (in_b && b.looked_at(symbol));
+    joined.nodes_[symbol] = {root, dtypes, seen};
+  };
+  for (const auto& [symbol, node] : a.nodes_) add(symbol);
+  for (const auto& [symbol, node] : b.nodes_) {
+    if (!a.nodes_.contains(symbol)) add(symbol);
+  }
+  joined.symbols_ = a.symbols_;
+  for (const auto& [key, symbol] : b.symbols_) {
+    const auto [at, is_new] = joined.symbols_.try_emplace(key, symbol);
+    if (is_new || joined.same(at->second, symbol)) continue;
+    // Another tensor on each way: both are in the state, and the first stands for both.
+    joined.node(at->second).dtypes |= joined.dtypes(symbol);
+    if (joined.looked_at(symbol)) joined.look_at(at->second);
+  }
+  return joined;
+}
+
+}  // namespace dtypecheck::analyzer

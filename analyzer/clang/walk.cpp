@@ -1,0 +1,430 @@
+#include "analyzer/clang/walk.h"
+
+#include <clang/AST/StmtCXX.h>
+#include <clang/Basic/SourceManager.h>
+#include <clang/Lex/Lexer.h>
+
+#include "analyzer/clang/assume.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+// No more of one function than this: a function is analysed in part rather than for minutes.
+static constexpr uint64_t kMaxSteps = 400'000;
+static constexpr size_t kMaxCallDepth = 5;
+
+static bool is_constant(const Expr* condition, const ASTContext& context, bool& value) {
+  return !condition->isValueDependent() && !condition->isTypeDependent() &&
+         !condition->containsErrors() && condition->EvaluateAsBooleanCondition(value, context);
+}
+
+Place place_of(const ASTContext& context, SourceLocation begin) {
+  const SourceManager& sources = context.getSourceManager();
+  const SourceLocation at = sources.getFileLoc(begin);
+  const PresumedLoc presumed = sources.getPresumedLoc(at, false);
+  if (presumed.isInvalid()) return {};
+  const unsigned length = Lexer::MeasureTokenLength(at, sources, context.getLangOpts());
+  const int column = static_cast<int>(presumed.getColumn());
+  return {presumed.getFilename(), static_cast<int>(presumed.getLine()), column,
+          column + std::max(1, static_cast<int>(length))};
+}
+
+bool Walk::is_ours(SourceLocation location) const {
+  const SourceManager& sources = context_.getSourceManager();
+  return location.isValid() && !sources.isInSystemHeader(sources.getFileLoc(location));
+}
+
+void Walk::function(const FunctionDecl* function, Callers callers) {
+  dtypes_.state = State();
+  pointers_.clear();
+  switches_.clear();
+  callers_ = callers;
+  function_ = function->getNameAsString();
+  stack_ = {function};
+  steps_ = 0;
+  for (const ParmVarDecl* parameter : function->parameters()) {
+    dtypes_.bind(parameter, dtypes_.make(TensorSource::kParameter, kAnyDtype,
+                                         parameter->getNameAsString()));
+  }
+  run_body(function->getBody(), nullptr);
+  ++facts_.functions;
+}
+
+void Walk::children(const Stmt* stmt) {
+  for (const Stmt* child : stmt->children()) this->stmt(child);
+}
+
+void Walk::stmt(const Stmt* stmt) {
+  if (stmt == nullptr || ++steps_ > kMaxSteps) return;
+  if (dtypes_.state.dead && !isa<SwitchCase>(stmt) && !isa<LabelStmt>(stmt)) return;
+  if (const auto* one = dyn_cast<Expr>(stmt)) return expr(one);
+  if (const auto* one = dyn_cast<IfStmt>(stmt)) return branch(one);
+  if (const auto* one = dyn_cast<DeclStmt>(stmt)) return declare(one);
+  if (const auto* one = dyn_cast<SwitchStmt>(stmt)) return switch_over(one);
+  if (const auto* one = dyn_cast<SwitchCase>(stmt)) return switch_case(one);
+  if (const auto* one = dyn_cast<ReturnStmt>(stmt)) return return_from(one);
+  if (const auto* one = dyn_cast<WhileStmt>(stmt)) {
+    return loop(one->getBody(), one->getCond(), nullptr);
+  }
+  if (const auto* one = dyn_cast<ForStmt>(stmt)) {
+    this->stmt(one->getInit());
+    return loop(one->getBody(), one->getCond(), one->getInc());
+  }
+  if (const auto* one = dyn_cast<CXXForRangeStmt>(stmt)) return range_for(one);
+  if (const auto* one = dyn_cast<DoStmt>(stmt)) return do_while(one);
+  if (const auto* one = dyn_cast<CXXTryStmt>(stmt)) return try_block(one);
+  if (isa<BreakStmt>(stmt)) {
+    if (!switches_.empty()) switches_.back().ends.push_back(dtypes_.state);
+    dtypes_.state.dead = true;
+    return;
+  }
+  if (isa<ContinueStmt>(stmt) || isa<GotoStmt>(stmt)) {
+    dtypes_.state.dead = true;
+    return;
+  }
+  if (isa<LabelStmt>(stmt)) dtypes_.state.dead = false;
+  children(stmt);
+}
+
+void Walk::branch(const IfStmt* stmt) {
+  this->stmt(stmt->getInit());
+  this->stmt(stmt->getConditionVariableDeclStmt());
+  this->stmt(stmt->getCond());
+  bool value = false;
+  if (is_constant(stmt->getCond(), context_, value)) {
+    return this->stmt(value ? stmt->getThen() : stmt->getElse());
+  }
+  const State before = dtypes_.state;
+  assume(dtypes_, stmt->getCond(), true);
+  this->stmt(stmt->getThen());
+  const State after_then = std::move(dtypes_.state);
+  dtypes_.state = before;
+  assume(dtypes_, stmt->getCond(), false);
+  this->stmt(stmt->getElse());
+  dtypes_.state = State::join(after_then, dtypes_.state);
+}
+
+void Walk::conditional(const ConditionalOperator* one) {
+  expr(one->getCond());
+  const State before = dtypes_.state;
+  assume(dtypes_, one->getCond(), true);
+  expr(one->getTrueExpr());
+  const State after_true = std::move(dtypes_.state);
+  dtypes_.state = before;
+  assume(dtypes_, one->getCond(), false);
+  expr(one->getFalseExpr());
+  dtypes_.state = State::join(after_true, dtypes_.state);
+}
+
+void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
+  stmt(condition);
+  const State before = dtypes_.state;
+  switches_.emplace_back();
+  stmt(body);
+  stmt(step);
+  dtypes_.state = State::join(dtypes_.state, before);
+  for (const State& end : switches_.back().ends) {
+    dtypes_.state = State::join(dtypes_.state, end);
+  }
+  switches_.pop_back();
+}
+
+// do { … } while (0) is how macros are written: what the body learns holds after it.
+void Walk::do_while(const DoStmt* stmt) {
+  do_once(stmt->getBody());
+  this->stmt(stmt->getCond());
+}
+
+// for (const Tensor& t : {a, b, c}) check(t): the body once for each, so that each is checked.
+void Walk::range_for(const CXXForRangeStmt* stmt) {
+  this->stmt(stmt->getInit());
+  this->stmt(stmt->getRangeInit());
+  const VarDecl* variable = stmt->getLoopVariable();
+  const auto* range = dyn_cast<DeclRefExpr>(stripped(stmt->getRangeInit()));
+  const auto list = range == nullptr ? lists_.end() : lists_.find(range->getDecl());
+  if (variable == nullptr || list == lists_.end()) {
+    return loop(stmt->getBody(), nullptr, nullptr);
+  }
+  const std::vector<int> tensors = list->second;
+  for (const int tensor : tensors) {
+    if (dtypes_.state.knows(tensor)) dtypes_.bind(variable, tensor);
+    do_once(stmt->getBody());
+  }
+}
+
+void Walk::do_once(const Stmt* body) {
+  switches_.emplace_back();
+  stmt(body);
+  for (const State& end : switches_.back().ends) {
+    dtypes_.state = State::join(dtypes_.state, end);
+  }
+  switches_.pop_back();
+}
+
+void Walk::try_block(const CXXTryStmt* stmt) {
+  const State before = dtypes_.state;
+  this->stmt(stmt->getTryBlock());
+  State after = dtypes_.state;
+  for (unsigned i = 0; i < stmt->getNumHandlers(); ++i) {
+    dtypes_.state = before;
+    this->stmt(stmt->getHandler(i)->getHandlerBlock());
+    after = State::join(after, dtypes_.state);
+  }
+  dtypes_.state = after;
+}
+
+static bool has_default(const SwitchStmt* stmt) {
+  for (const SwitchCase* one = stmt->getSwitchCaseList(); one; one = one->getNextSwitchCase()) {
+    if (isa<DefaultStmt>(one)) return true;
+  }
+  return false;
+}
+
+// The macro that the user wrote, of all those that led here.
+std::string Walk::macro_at(SourceLocation location) const {
+  if (!location.isMacroID()) return "";
+  const SourceManager& sources = context_.getSourceManager();
+  const SourceLocation at = sources.getFileLoc(location);
+  return Lexer::getSourceText(CharSourceRange::getTokenRange(at, at), sources,
+                              context_.getLangOpts())
+      .str();
+}
+
+void Walk::switch_over(const SwitchStmt* stmt) {
+  this->stmt(stmt->getInit());
+  this->stmt(stmt->getCond());
+  Switch over;
+  if (holds_dtype(stripped(stmt->getCond())->getType())) over.symbol = dtypes_.dtype(stmt->getCond());
+  if (over.symbol >= 0) {
+    over.fact = {dtypes_.name(over.symbol), dtypes_.state.dtypes(over.symbol),
+                 dtypes_.source(over.symbol), dtypes_.state.looked_at(over.symbol)};
+  }
+  over.entry = dtypes_.state;
+  over.lambdas = lambda_depth_;
+  switches_.push_back(std::move(over));
+  dtypes_.state.dead = true;  // until the first case
+  if (isa<CompoundStmt>(stmt->getBody())) children(stmt->getBody());
+  else this->stmt(stmt->getBody());
+  Switch done = std::move(switches_.back());
+  switches_.pop_back();
+  if (!has_default(stmt)) dtypes_.state = State::join(dtypes_.state, done.entry);
+  for (const State& end : done.ends) dtypes_.state = State::join(dtypes_.state, end);
+  if (done.symbol < 0 || done.cases.size() < 2 || !is_ours(stmt->getBeginLoc())) return;
+  Dispatch dispatch = {place_of(context_, stmt->getBeginLoc()), function_, callers_,
+                       macro_at(stmt->getBeginLoc()), done.fact, done.cases};
+  const auto [at, is_new] = dispatches_.try_emplace(dispatch.place, facts_.dispatches.size());
+  if (is_new) facts_.dispatches.push_back(std::move(dispatch));
+}
+
+void Walk::switch_case(const SwitchCase* stmt) {
+  if (switches_.empty()) return children(stmt);
+  Switch& over = switches_.back();
+  State fallen = std::move(dtypes_.state);
+  dtypes_.state = over.entry;
+  if (const auto* one = dyn_cast<CaseStmt>(stmt); one != nullptr && over.symbol >= 0) {
+    if (const auto dtype = dtype_constant(stripped(one->getLHS()), context_)) {
+      over.cases |= *dtype;
+      dtypes_.state.narrow(over.symbol, *dtype);
+    }
+  }
+  dtypes_.state = State::join(fallen, dtypes_.state);
+  this->stmt(stmt->getSubStmt());
+}
+
+void Walk::return_from(const ReturnStmt* stmt) {
+  this->stmt(stmt->getRetValue());
+  if (!calls_.empty() && !dtypes_.state.dead) {
+    Call& call = calls_.back();
+    const Expr* value = stmt->getRetValue();
+    if (value != nullptr && (is_tensor(value->getType()) || holds_dtype(value->getType()))) {
+      const int symbol =
+          is_tensor(value->getType()) ? dtypes_.tensor(value) : dtypes_.dtype(value);
+      call.several = call.several || (call.symbol >= 0 && call.symbol != symbol);
+      call.symbol = symbol;
+    }
+    call.returns.push_back(dtypes_.state);
+  }
+  dtypes_.state.dead = true;
+}
+
+void Walk::declare(const DeclStmt* stmt) {
+  for (const Decl* decl : stmt->decls()) {
+    if (const auto* variable = dyn_cast<VarDecl>(decl)) declare(variable);
+    const bool in_case = !switches_.empty() && switches_.back().lambdas == lambda_depth_;
+    if (isa<TypedefNameDecl>(decl) && in_case) switches_.back().aliases.insert(decl);
+  }
+}
+
+void Walk::declare(const VarDecl* variable) {
+  const Expr* init = variable->getInit();
+  if (init == nullptr) {
+    if (is_tensor(variable->getType())) {
+      dtypes_.bind(variable, dtypes_.make(TensorSource::kOther, kAnyDtype));
+    }
+    return;
+  }
+  const Expr* bare = stripped(init);
+  if (const auto* lambda = dyn_cast<LambdaExpr>(bare)) {
+    lambdas_[variable] = lambda;
+    return;
+  }
+  expr(init);
+  const QualType type = variable->getType();
+  if (type->isPointerType()) {
+    if (const Untyped* pointer = untyped(init)) pointers_.insert_or_assign({variable}, *pointer);
+    return;
+  }
+  int symbol = -1;
+  if (is_tensor(type) || is_tensor(bare->getType())) symbol = dtypes_.tensor(init);
+  else if (holds_dtype(type) || holds_dtype(bare->getType())) symbol = dtypes_.dtype(init);
+  if (symbol >= 0) dtypes_.bind(variable, symbol);
+}
+
+void Walk::expr(const Expr* one) {
+  if (one == nullptr || ++steps_ > kMaxSteps) return;
+  if (const auto* lambda = dyn_cast<LambdaExpr>(one)) return lambda_in_place(lambda);
+  if (const auto* choice = dyn_cast<ConditionalOperator>(one)) return conditional(choice);
+  if (const auto* statement = dyn_cast<StmtExpr>(one)) return stmt(statement->getSubStmt());
+  if (const auto* call_of = dyn_cast<CallExpr>(one)) return call(call_of);
+  if (isa<UnaryExprOrTypeTraitExpr>(one) || isa<CXXNoexceptExpr>(one)) return;  // not evaluated
+  for (const Stmt* child : one->children()) {
+    if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
+  }
+  if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
+  if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
+  const auto* assignment = dyn_cast<BinaryOperator>(one);
+  if (assignment != nullptr && assignment->getOpcode() == BO_Assign) {
+    if (holds_dtype(assignment->getType())) {
+      const int symbol = dtypes_.dtype(assignment->getRHS());
+      dtypes_.assign(assignment->getLHS(),
+                     symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
+    }
+    const Untyped* pointer = untyped(assignment->getRHS());
+    const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
+    if (pointer != nullptr && to != nullptr) pointers_.insert_or_assign({to->getDecl()}, *pointer);
+  }
+}
+
+// A lambda that is handed on is called later or elsewhere: what it learns stays inside.
+void Walk::lambda_in_place(const LambdaExpr* lambda) {
+  const State before = dtypes_.state;
+  ++lambda_depth_;
+  run_body(lambda->getBody(), nullptr);
+  --lambda_depth_;
+  dtypes_.state = before;
+}
+
+void Walk::run_body(const Stmt* body, const Expr* call) {
+  calls_.emplace_back();
+  stmt(body);
+  Call done = std::move(calls_.back());
+  calls_.pop_back();
+  for (const State& end : done.returns) dtypes_.state = State::join(dtypes_.state, end);
+  if (call == nullptr) return;
+  const bool known = done.symbol >= 0 && !done.several && dtypes_.state.knows(done.symbol);
+  if (known) dtypes_.remember(call, done.symbol);
+}
+
+bool Walk::call_lambda(const CallExpr* call) {
+  const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
+  if (op == nullptr || op->getOperator() != OO_Call) return false;
+  const Expr* object = stripped(op->getArg(0));
+  const auto* lambda = dyn_cast<LambdaExpr>(object);
+  if (const auto* variable = dyn_cast<DeclRefExpr>(object); variable != nullptr) {
+    const auto known = lambdas_.find(dyn_cast<VarDecl>(variable->getDecl()));
+    if (known != lambdas_.end()) lambda = known->second;
+  }
+  if (lambda == nullptr || calls_.size() > 4 * kMaxCallDepth) return false;
+  for (unsigned i = 1; i < op->getNumArgs(); ++i) expr(op->getArg(i));
+  const CXXMethodDecl* method = lambda->getCallOperator();
+  for (unsigned i = 0; i < method->getNumParams() && i + 1 < op->getNumArgs(); ++i) {
+    bind_parameter(method->getParamDecl(i), op->getArg(i + 1));
+  }
+  ++lambda_depth_;
+  run_body(lambda->getBody(), call);
+  --lambda_depth_;
+  return true;
+}
+
+void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
+  const QualType type = parameter->getType();
+  if (is_tensor(argument->getType()) || is_tensor(type)) {
+    dtypes_.bind(parameter, dtypes_.tensor(argument));
+  } else if (holds_dtype(type)) {
+    const int symbol = dtypes_.dtype(argument);
+    dtypes_.bind(parameter,
+                 symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
+  } else if (type->isPointerType()) {
+    if (const Untyped* pointer = untyped(argument)) {
+      pointers_.insert_or_assign({parameter}, *pointer);
+    }
+  }
+  const Expr* bare = stripped(argument);
+  if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare)) bare = stripped(made->getSubExpr());
+  const auto* list = dyn_cast<InitListExpr>(bare);
+  if (list == nullptr) return;
+  std::vector<int>& tensors = lists_[parameter];
+  tensors.clear();
+  for (const Expr* element : list->inits()) {
+    if (is_tensor(element->getType())) tensors.push_back(dtypes_.tensor(element));
+  }
+}
+
+// A function of the same file, in the state of this call.
+bool Walk::walk_through(const CallExpr* call) {
+  const FunctionDecl* callee = call->getDirectCallee();
+  const FunctionDecl* body = callee == nullptr ? nullptr : callee->getDefinition();
+  if (body == nullptr || !body->hasBody() || !is_ours(body->getLocation())) return false;
+  if (stack_.size() > kMaxCallDepth) return false;
+  if (std::find(stack_.begin(), stack_.end(), body) != stack_.end()) return false;
+  const bool is_operator_of_object = isa<CXXOperatorCallExpr>(call) && isa<CXXMethodDecl>(body);
+  const unsigned skip = is_operator_of_object ? 1 : 0;
+  for (unsigned i = 0; i < body->getNumParams() && i + skip < call->getNumArgs(); ++i) {
+    bind_parameter(body->getParamDecl(i), call->getArg(i + skip));
+  }
+  stack_.push_back(body);
+  std::string outer = body->getNameAsString();
+  std::swap(function_, outer);
+  run_body(body->getBody(), call);
+  std::swap(function_, outer);
+  stack_.pop_back();
+  return true;
+}
+
+// checkSameType(…), check_inputs(a, b) of another file: it may look at dtypes, so it counts.
+void Walk::trust_opaque_check(const CallExpr* call) {
+  const std::string name = called_name(call).lower();
+  const bool checks = llvm::StringRef(name).contains("check") ||
+                      llvm::StringRef(name).contains("assert") ||
+                      llvm::StringRef(name).contains("valid") ||
+                      llvm::StringRef(name).contains("dtype");
+  for (const Expr* argument : call->arguments()) {
+    if (checks && is_tensor(stripped(argument)->getType())) {
+      dtypes_.state.look_at(dtypes_.tensor(argument));
+    } else if (checks) {
+      look_at_mentioned(dtypes_, argument);
+    }
+  }
+}
+
+void Walk::call(const CallExpr* call) {
+  if (call_lambda(call)) return;
+  for (const Stmt* child : call->children()) {
+    if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
+  }
+  if (const auto* launch = dyn_cast<CUDAKernelCallExpr>(call)) expr(launch->getConfig());
+  if (const auto member = member_call(call)) read_of(*member);
+  const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
+  if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) {
+    if (is_tensor(op->getArg(0)->getType())) {
+      dtypes_.assign(op->getArg(0), dtypes_.tensor(op->getArg(1)));
+    }
+    return;
+  }
+  if (!walk_through(call)) trust_opaque_check(call);
+  const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
+  if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,101 @@
+// walk.h: one walk through a function in the order it runs, which yields facts.
+//
+// A structured abstract interpretation: a branch copies the state and its end joins, a statement
+// that does not return (what TORCH_CHECK comes to) ends a way. Functions of the same file, lambdas
+// that are called where they stand and the cases of a dispatch are walked through in their
+// caller's state, so a check counts wherever it is written.
+#pragma once
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "analyzer/clang/dtypes.h"
+
+namespace dtypecheck::analyzer {
+
+class Walk {
+ public:
+  Walk(const clang::ASTContext& context, SourceFacts& facts)
+      : context_(context), facts_(facts), dtypes_(context) {}
+
+  void function(const clang::FunctionDecl* function, Callers callers);
+
+ private:
+  // A dispatch that control is inside of.
+  struct Switch {
+    int symbol = -1;  // of the dtype; -1: a switch over something else
+    State entry;
+    std::vector<State> ends;
+    DtypeSet cases;
+    const clang::Expr* tensor = nullptr;
+    TensorFact fact;
+    std::set<const clang::Decl*> aliases;  // using scalar_t = …
+    size_t lambdas = 0;
+  };
+  struct Call {
+    std::vector<State> returns;
+    int symbol = -1;
+    bool several = false;
+  };
+  struct Untyped {
+    int symbol;
+    TensorFact fact;
+  };
+
+  void stmt(const clang::Stmt* stmt);
+  void children(const clang::Stmt* stmt);
+  void branch(const clang::IfStmt* stmt);
+  void loop(const clang::Stmt* body, const clang::Expr* condition, const clang::Stmt* step);
+  void range_for(const clang::CXXForRangeStmt* stmt);
+  void do_once(const clang::Stmt* body);
+  void do_while(const clang::DoStmt* stmt);
+  void switch_over(const clang::SwitchStmt* stmt);
+  void switch_case(const clang::SwitchCase* stmt);
+  void try_block(const clang::CXXTryStmt* stmt);
+  void return_from(const clang::ReturnStmt* stmt);
+  void declare(const clang::DeclStmt* stmt);
+  void declare(const clang::VarDecl* variable);
+
+  void expr(const clang::Expr* expr);
+  void call(const clang::CallExpr* call);
+  void conditional(const clang::ConditionalOperator* expr);
+  void lambda_in_place(const clang::LambdaExpr* lambda);
+  bool call_lambda(const clang::CallExpr* call);
+  bool walk_through(const clang::CallExpr* call);
+  void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
+  void run_body(const clang::Stmt* body, const clang::Expr* call);
+  void trust_opaque_check(const clang::CallExpr* call);
+
+  void read_of(const MemberCall& call);
+  void cast_of(const clang::ExplicitCastExpr* cast);
+  const Untyped* untyped(const clang::Expr* expr);
+  void add_read(Read read, int symbol, clang::QualType type);
+  const Switch* dispatch_of(clang::QualType type, DtypeSet accepts) const;
+  std::string macro_at(clang::SourceLocation location) const;
+  bool is_ours(clang::SourceLocation location) const;
+
+  const clang::ASTContext& context_;
+  SourceFacts& facts_;
+  Dtypes dtypes_;
+  std::vector<Switch> switches_;  // innermost last; also one for each loop, for its breaks
+  std::vector<Call> calls_;
+  std::vector<const clang::FunctionDecl*> stack_;
+  std::map<Key, Untyped> pointers_;
+  std::map<const clang::Expr*, Untyped> seen_untyped_;
+  std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
+  std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
+  std::map<std::tuple<Place, std::string, ReadAs>, size_t> reads_;
+  std::map<Place, size_t> dispatches_;
+  std::string function_;
+  Callers callers_ = Callers::kUnseen;
+  size_t lambda_depth_ = 0;
+  uint64_t steps_ = 0;
+};
+
+// Where the source says it: what a macro was given stands where it is written, what a macro adds
+// stands where the macro is used.
+Place place_of(const clang::ASTContext& context, clang::SourceLocation begin);
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,56 @@
+// compile_command.h: the arguments with which a source file is parsed: from a compile database, or
+// inferred from the tree around it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dtypecheck::analyzer {
+
+// What build systems write into compile_commands.json, ours to parse with: the compiler, outputs
+// and what only nvcc or gcc know are gone.
+struct CompileCommand {
+  std::string directory;  // relative paths in the arguments start here
+  std::vector<std::string> arguments;
+};
+
+class CompileDatabase {
+ public:
+  // `path` is the file or the folder that holds compile_commands.json. Throws InputError.
+  static CompileDatabase read(const std::filesystem::path& path);
+
+  const CompileCommand* find(const std::filesystem::path& file) const;
+  size_t size() const { return commands_.size(); }
+
+ private:
+  std::map<std::string, CompileCommand> commands_;  // by absolute path
+};
+
+// Arguments of a compiler, without its name, as clang takes them. Exposed for its test.
+std::vector<std::string> clang_arguments(const std::vector<std::string>& arguments,
+                                         const std::string& file);
+
+bool is_cuda(const std::filesystem::path& file);
+
+// Where headers of LibTorch, Python and CUDA lie.
+struct Toolkits {
+  std::vector<std::string> torch_includes;  // empty: none was found, and the bundled ones are used
+  std::string torch_root;                   // what it was found in, for people
+  std::string cuda_root;                    // empty: the bundled minimal CUDA is used
+};
+
+// `torch` is a folder of a LibTorch, of a Python package or of its headers; empty: the active
+// Python, a .venv in a folder above, CONDA_PREFIX, /usr/include. Throws InputError when a given one
+// holds no LibTorch.
+Toolkits find_toolkits(const std::string& torch, const std::filesystem::path& from);
+Toolkits bundled_toolkits();
+
+// All arguments for dtypecheck-analyzer. `command` is null where no database knows the file;
+// `stubs` is the folder of the bundled headers.
+std::vector<std::string> parse_arguments(const std::filesystem::path& file,
+                                         const CompileCommand* command, const Toolkits& toolkits,
+                                         const std::filesystem::path& stubs);
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,214 @@
+// parse_arguments.cpp: how a file is parsed that no build system describes. Its include folders are
+// those that resolve what it includes, and no others: a folder too many can hide a system header.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "analyzer/compile_command.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+constexpr size_t kMaxEntries = 50'000;     // of a project's tree
+constexpr size_t kMaxHeaders = 400;        // that are looked at for what they include
+constexpr size_t kMaxLineLength = 1'000;
+
+bool is_there(const fs::path& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown);
+}
+
+// The nearest folder above that looks like a project's own.
+fs::path project_root(const fs::path& file) {
+  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
+    for (const char* mark : {".git", "setup.py", "pyproject.toml", "setup.cfg"}) {
+      if (is_there(folder / mark)) return folder;
+    }
+    if (folder == folder.parent_path()) return file.parent_path();
+  }
+}
+
+bool is_header(const fs::path& path) {
+  static const std::set<std::string> endings = {".h", ".hpp", ".cuh", ".hh", ".hxx", ".inl", ".inc",
+                                                ".ipp", ".tpp"};
+  return endings.contains(path.extension().string());
+}
+
+bool is_skipped(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  return name.starts_with(".") || name == "build" || name == "node_modules" ||
+         name == "site-packages";
+}
+
+// Every header of a project, by its file name.
+using Headers = std::multimap<std::string, fs::path>;
+
+Headers headers_below(const fs::path& root) {
+  Headers headers;
+  std::error_code error;
+  size_t seen = 0;
+  fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    if (++seen > kMaxEntries) break;
+    std::error_code unknown;
+    if (at->is_directory(unknown)) {
+      if (is_skipped(at->path())) at.disable_recursion_pending();
+    } else if (is_header(at->path())) {
+      headers.emplace(at->path().filename().string(), at->path());
+    }
+  }
+  return headers;
+}
+
+struct Include {
+  std::string name;
+  bool is_quoted;
+};
+
+std::vector<Include> includes_of(const fs::path& file) {
+  static const std::regex kInclude("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
+  std::vector<Include> includes;
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    std::smatch match;
+    if (line.size() > kMaxLineLength || line.find("include") == std::string::npos) continue;
+    if (std::regex_search(line, match, kInclude)) includes.push_back({match[2], match[1] == "\""});
+  }
+  return includes;
+}
+
+// How many folders lie between two files.
+size_t distance(const fs::path& a, const fs::path& b) {
+  const fs::path way = b.parent_path().lexically_relative(a.parent_path());
+  return static_cast<size_t>(std::distance(way.begin(), way.end()));
+}
+
+// The header of the tree that an include means: of several the nearest.
+fs::path resolve(const Include& include, const fs::path& from, const Headers& headers) {
+  const fs::path beside = (from.parent_path() / include.name).lexically_normal();
+  if (include.is_quoted && is_there(beside)) return beside;
+  const fs::path name = fs::path(include.name).lexically_normal();
+  fs::path best;
+  const auto [first, last] = headers.equal_range(name.filename().string());
+  for (auto header = first; header != last; ++header) {
+    const std::string full = header->second.string();
+    if (!full.ends_with("/" + name.string())) continue;
+    if (best.empty() || distance(from, header->second) < distance(from, best)) {
+      best = header->second;
+    }
+  }
+  return best;
+}
+
+bool is_system_header(const std::string& name) {
+  for (const char* folder : {"/usr/include", "/usr/local/include"}) {
+    if (is_there(fs::path(folder) / name)) return true;
+  }
+  return name.find('.') == std::string::npos || name.starts_with("ATen/") ||
+         name.starts_with("torch/") || name.starts_with("c10/");
+}
+
+std::vector<std::string> inferred_includes(const fs::path& file) {
+  const Headers headers = headers_below(project_root(file));
+  std::vector<std::string> arguments;
+  std::set<std::string> added;
+  std::vector<fs::path> open = {file};
+  std::set<fs::path> seen = {file};
+  for (size_t next = 0; next < open.size() && next < kMaxHeaders; ++next) {
+    const fs::path from = open[next];
+    for (const Include& include : includes_of(from)) {
+      if (!include.is_quoted && is_system_header(include.name)) continue;
+      const fs::path header = resolve(include, from, headers);
+      if (header.empty()) continue;
+      if (seen.insert(header).second) open.push_back(header);
+      const std::string full = header.string();
+      const std::string name = fs::path(include.name).lexically_normal().string();
+      if (!full.ends_with("/" + name)) continue;  // ../x.h, found beside
+      const std::string folder = full.substr(0, full.size() - name.size() - 1);
+      const char* how = include.is_quoted ? "-iquote" : "-I";
+      if (added.insert(how + folder).second) {
+        arguments.insert(arguments.end(), {how, folder});
+      }
+    }
+  }
+  return arguments;
+}
+
+void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits, const fs::path& stubs) {
+  arguments.insert(arguments.end(), {"-x", "cuda", "--cuda-host-only", "-Wno-unknown-cuda-version"});
+  for (const char* macro : {"HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS",
+                            "HALF2_OPERATORS"}) {
+    arguments.push_back(std::string("-D__CUDA_NO_") + macro + "__");  // as torch gives nvcc
+  }
+  if (!toolkits.cuda_root.empty()) {
+    arguments.push_back("--cuda-path=" + toolkits.cuda_root);
+    arguments.insert(arguments.end(), {"-isystem", (stubs / "cuda13").string()});
+    // CUDA 13 moved these; nvcc adds the folder by itself, clang does not.
+    arguments.insert(arguments.end(), {"-isystem", toolkits.cuda_root + "/include/cccl"});
+    return;
+  }
+  arguments.insert(arguments.end(), {"-nocudainc", "-nocudalib", "-isystem", (stubs / "cuda").string(),
+                                     "-include", "dtypecheck_cuda.h"});
+}
+
+// Folders of others that a build system gives as if they were the project's own.
+bool is_of_others(const fs::path& folder) {
+  const std::string path = folder.string();
+  return path.starts_with("/usr/") || path.find("-packages/") != path.npos ||
+         is_there(folder / "ATen") || is_there(folder / "torch/csrc") || is_there(folder / "pybind11");
+}
+
+// The arguments of a database, with what is not the project's own marked as a system's.
+void add_known(std::vector<std::string>& arguments, const CompileCommand& command) {
+  arguments.push_back("-working-directory=" + command.directory);
+  for (size_t i = 0; i < command.arguments.size(); ++i) {
+    std::string argument = command.arguments[i];
+    std::string folder = argument.starts_with("-I") ? argument.substr(2) : "";
+    const bool is_next = argument == "-I" && i + 1 < command.arguments.size();
+    if (is_next) folder = command.arguments[i + 1];
+    if (!folder.empty() && is_of_others(fs::path(command.directory) / folder)) {
+      arguments.insert(arguments.end(), {"-isystem", folder});
+      i += is_next;
+    } else {
+      arguments.push_back(std::move(argument));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> parse_arguments(const fs::path& file, const CompileCommand* command,
+                                         const Toolkits& toolkits, const fs::path& stubs) {
+  std::vector<std::string> arguments;
+  if (is_cuda(file)) add_cuda(arguments, toolkits, stubs);
+  else if (is_header(file)) arguments = {"-x", "c++"};
+  bool has_standard = false;
+  if (command != nullptr) {
+    add_known(arguments, *command);
+    has_standard = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+      return argument.starts_with("-std=");
+    });
+  } else {
+    const std::vector<std::string> inferred = inferred_includes(file);
+    arguments.insert(arguments.end(), inferred.begin(), inferred.end());
+  }
+  if (!has_standard) arguments.push_back("-std=c++17");
+  for (const std::string& include : toolkits.torch_includes) {
+    arguments.insert(arguments.end(), {"-isystem", include});
+  }
+  if (toolkits.torch_includes.empty()) {
+    arguments.insert(arguments.end(), {"-isystem", (stubs / "torch").string()});
+  }
+  if (!is_cuda(file)) {  // for .cpp that names CUDA's runtime or half types
+    arguments.insert(arguments.end(), {"-idirafter", (stubs / "cuda").string()});
+  }
+  return arguments;
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,137 @@
+// A minimal CUDA for the analyzer: what host code and kernels of an extension need to be parsed
+// where no toolkit is installed. Parsed with -x cuda --cuda-host-only; nothing here is ever run.
+#pragma once
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifndef __global__
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+#define __shared__ __attribute__((shared))
+#define __constant__ __attribute__((constant))
+#define __managed__ __attribute__((managed))
+#define __forceinline__ __inline__ __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __grid_constant__
+#endif
+
+#define DTYPECHECK_VECTOR(type, name) \
+  struct name##1 { type x; };         \
+  struct name##2 { type x, y; };      \
+  struct name##3 { type x, y, z; };   \
+  struct name##4 { type x, y, z, w; };
+DTYPECHECK_VECTOR(char, char)
+DTYPECHECK_VECTOR(unsigned char, uchar)
+DTYPECHECK_VECTOR(short, short)
+DTYPECHECK_VECTOR(unsigned short, ushort)
+DTYPECHECK_VECTOR(int, int)
+DTYPECHECK_VECTOR(unsigned, uint)
+DTYPECHECK_VECTOR(long, long)
+DTYPECHECK_VECTOR(float, float)
+DTYPECHECK_VECTOR(double, double)
+#undef DTYPECHECK_VECTOR
+#define DTYPECHECK_MAKE(type, name)                                                        \
+  __host__ __device__ name##2 make_##name##2(type x, type y);                               \
+  __host__ __device__ name##3 make_##name##3(type x, type y, type z);                       \
+  __host__ __device__ name##4 make_##name##4(type x, type y, type z, type w);
+DTYPECHECK_MAKE(int, int)
+DTYPECHECK_MAKE(unsigned, uint)
+DTYPECHECK_MAKE(float, float)
+DTYPECHECK_MAKE(double, double)
+#undef DTYPECHECK_MAKE
+
+struct dim3 {
+  unsigned x, y, z;
+  __host__ __device__ constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1)
+      : x(x), y(y), z(z) {}
+};
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
+enum cudaError_t { cudaSuccess = 0, cudaErrorUnknown = 999 };
+typedef cudaError_t cudaError;
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+struct cudaDeviceProp {
+  int multiProcessorCount, major, minor, maxThreadsPerBlock;
+  size_t sharedMemPerBlock;
+};
+extern "C" {
+int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = 0);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void* stream = 0);
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared, cudaStream_t stream);
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaMemset(void* memory, int value, size_t count);
+cudaError_t cudaMemsetAsync(void* memory, int value, size_t count, cudaStream_t stream = 0);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t count, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count, cudaMemcpyKind kind,
+                            cudaStream_t stream = 0);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+const char* cudaGetErrorString(cudaError_t error);
+}
+template <typename T>
+cudaError_t cudaMalloc(T** memory, size_t count);
+template <typename T>
+cudaError_t cudaFuncSetAttribute(T* function, cudaFuncAttribute attribute, int value);
+template <typename T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t count);
+
+extern const __device__ uint3 threadIdx, blockIdx;
+extern const __device__ dim3 blockDim, gridDim;
+extern const __device__ int warpSize;
+
+extern "C" __device__ void __syncthreads();
+extern "C" __device__ void __syncwarp(unsigned mask = 0xffffffffu);
+extern "C" __device__ void __threadfence();
+template <typename T>
+__device__ T atomicAdd(T* to, T value);
+template <typename T>
+__device__ T atomicMax(T* to, T value);
+template <typename T>
+__device__ T atomicMin(T* to, T value);
+template <typename T>
+__device__ T atomicCAS(T* to, T compare, T value);
+template <typename T>
+__device__ T atomicExch(T* to, T value);
+template <typename T>
+__device__ T __ldg(const T* from);
+template <typename T>
+__device__ T __shfl_sync(unsigned mask, T value, int lane, int width = 32);
+template <typename T>
+__device__ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32);
+template <typename T>
+__device__ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32);
+template <typename T>
+__device__ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32);
+__device__ int __float_as_int(float value);
+__device__ float __int_as_float(int value);
+__device__ unsigned __float_as_uint(float value);
+__device__ float __uint_as_float(unsigned value);
+__device__ float __expf(float value);
+__device__ float rsqrtf(float value);
+
+// nvcc has these without a namespace, in host code too.
+template <typename A, typename B>
+__host__ __device__ constexpr auto min(A a, B b) -> decltype(a < b ? a : b) {
+  return a < b ? a : b;
+}
+template <typename A, typename B>
+__host__ __device__ constexpr auto max(A a, B b) -> decltype(a < b ? b : a) {
+  return a < b ? b : a;
+}
+#define CUDART_INF_F (__builtin_inff())

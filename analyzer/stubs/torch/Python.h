@@ -1,0 +1,2 @@
+#pragma once
+#define PyMODINIT_FUNC extern "C" struct _object*

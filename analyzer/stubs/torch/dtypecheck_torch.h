@@ -1,0 +1,725 @@
+// A minimal LibTorch for the analyzer: the declarations that checks look at, so that source can be
+// judged where no LibTorch is installed, and tests run in milliseconds. Nothing here is ever run.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <math.h>
+
+#ifndef __CUDACC__
+#define C10_HOST_DEVICE
+#else
+#define C10_HOST_DEVICE __host__ __device__
+#endif
+
+namespace c10 {
+
+struct alignas(2) Half {
+  unsigned short x;
+  Half() = default;
+  C10_HOST_DEVICE Half(float value);
+  C10_HOST_DEVICE operator float() const;
+};
+struct alignas(2) BFloat16 {
+  unsigned short x;
+  BFloat16() = default;
+  C10_HOST_DEVICE BFloat16(float value);
+  C10_HOST_DEVICE operator float() const;
+};
+template <typename T>
+struct complex {
+  T real_, imag_;
+};
+
+enum class ScalarType : int8_t {
+  Byte, Char, Short, Int, Long, Half, Float, Double, ComplexHalf, ComplexFloat, ComplexDouble, Bool,
+  QInt8, QUInt8, QInt32, BFloat16, QUInt4x2, QUInt2x4, Bits1x8, Bits2x4, Bits4x2, Bits8, Bits16,
+  Float8_e5m2, Float8_e4m3fn, Float8_e5m2fnuz, Float8_e4m3fnuz, UInt16, UInt32, UInt64, Undefined
+};
+enum class DeviceType : int8_t { CPU, CUDA };
+enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast };
+enum class Layout : int8_t { Strided, Sparse };
+
+constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char, kShort = ScalarType::Short,
+                     kInt = ScalarType::Int, kLong = ScalarType::Long, kHalf = ScalarType::Half,
+                     kFloat = ScalarType::Float, kDouble = ScalarType::Double,
+                     kBool = ScalarType::Bool, kBFloat16 = ScalarType::BFloat16,
+                     kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
+                     kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
+constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA;
+constexpr Layout kStrided = Layout::Strided, kSparse = Layout::Sparse;
+
+bool isFloatingType(ScalarType type);
+bool isIntegralType(ScalarType type, bool include_bool = false);
+bool isComplexType(ScalarType type);
+const char* toString(ScalarType type);
+int64_t elementSize(ScalarType type);
+
+struct Device {
+  Device(DeviceType type, int index = -1);
+  bool is_cuda() const;
+  bool is_cpu() const;
+  int index() const;
+  DeviceType type() const;
+};
+bool operator==(const Device& a, const Device& b);
+bool operator!=(const Device& a, const Device& b);
+
+template <typename T>
+using optional = std::optional<T>;
+using std::nullopt;
+
+template <typename T>
+class ArrayRef {
+ public:
+  ArrayRef();
+  ArrayRef(const T& one);
+  ArrayRef(const std::vector<T>& all);
+  ArrayRef(std::initializer_list<T> all);
+  const T& operator[](size_t i) const;
+  size_t size() const;
+  const T* begin() const;
+  const T* end() const;
+  const T* data() const;
+  std::vector<T> vec() const;
+};
+using IntArrayRef = ArrayRef<int64_t>;
+
+class Error {};
+struct Scalar {
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Scalar(T value);
+  template <typename T>
+  T to() const;
+};
+
+struct TensorOptions;
+
+}  // namespace c10
+
+namespace caffe2 {
+struct TypeMeta {
+  TypeMeta(c10::ScalarType type);
+  template <typename T>
+  static TypeMeta Make();
+  c10::ScalarType toScalarType() const;
+  size_t itemsize() const;
+  const char* name() const;
+};
+bool operator==(const TypeMeta& a, const TypeMeta& b);
+bool operator!=(const TypeMeta& a, const TypeMeta& b);
+}  // namespace caffe2
+
+namespace c10 {
+using caffe2::TypeMeta;
+ScalarType typeMetaToScalarType(TypeMeta type);
+TypeMeta scalarTypeToTypeMeta(ScalarType type);
+struct TensorOptions {
+  TensorOptions();
+  TensorOptions(ScalarType type);
+  TensorOptions(TypeMeta type);
+  TensorOptions(DeviceType device);
+  TensorOptions(Device device);
+  TensorOptions dtype(ScalarType type) const;
+  TensorOptions dtype(TypeMeta type) const;
+  TensorOptions device(DeviceType device) const;
+  TensorOptions device(DeviceType device, int index) const;
+  TensorOptions device(Device device) const;
+  TensorOptions layout(Layout layout) const;
+  TensorOptions requires_grad(bool value) const;
+  TensorOptions memory_format(MemoryFormat format) const;
+  TensorOptions pinned_memory(bool value) const;
+  TypeMeta dtype() const;
+  Device device() const;
+};
+template <typename T>
+struct CppTypeToScalarType;
+template <ScalarType T>
+struct ScalarTypeToCPPType;
+#define DTYPECHECK_TYPE(name, cpp)                      \
+  template <>                                           \
+  struct CppTypeToScalarType<cpp> {                     \
+    static constexpr ScalarType value = ScalarType::name; \
+  };                                                    \
+  template <>                                           \
+  struct ScalarTypeToCPPType<ScalarType::name> {        \
+    using type = cpp;                                   \
+  };
+DTYPECHECK_TYPE(Byte, uint8_t)
+DTYPECHECK_TYPE(Char, int8_t)
+DTYPECHECK_TYPE(Short, int16_t)
+DTYPECHECK_TYPE(Int, int)
+DTYPECHECK_TYPE(Long, int64_t)
+DTYPECHECK_TYPE(Half, Half)
+DTYPECHECK_TYPE(Float, float)
+DTYPECHECK_TYPE(Double, double)
+DTYPECHECK_TYPE(ComplexFloat, complex<float>)
+DTYPECHECK_TYPE(ComplexDouble, complex<double>)
+DTYPECHECK_TYPE(Bool, bool)
+DTYPECHECK_TYPE(BFloat16, BFloat16)
+#undef DTYPECHECK_TYPE
+template <ScalarType T>
+using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<T>::type;
+
+template <typename... Arguments>
+std::string str(const Arguments&... arguments);
+namespace detail {
+template <typename... Arguments>
+[[noreturn]] void torchCheckFail(const Arguments&... arguments);
+}
+}  // namespace c10
+
+struct CUstream_st;
+
+namespace at {
+using namespace c10;
+
+template <typename T, size_t N>
+struct TensorAccessor {
+  C10_HOST_DEVICE TensorAccessor<T, N - 1> operator[](int64_t i) const;
+  C10_HOST_DEVICE int64_t size(int64_t i) const;
+  C10_HOST_DEVICE T* data() const;
+};
+template <typename T>
+struct TensorAccessor<T, 1> {
+  C10_HOST_DEVICE T& operator[](int64_t i) const;
+  C10_HOST_DEVICE int64_t size(int64_t i) const;
+  C10_HOST_DEVICE T* data() const;
+};
+template <typename T>
+struct RestrictPtrTraits {
+  using PtrType = T* __restrict__;
+};
+template <typename T>
+struct DefaultPtrTraits {
+  using PtrType = T*;
+};
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
+          typename Index = int64_t>
+struct GenericPackedTensorAccessor : TensorAccessor<T, N> {};
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
+
+struct DeprecatedTypeProperties {
+  ScalarType scalarType() const;
+  bool is_cuda() const;
+  operator ScalarType() const;
+  TensorOptions options() const;
+};
+
+class Tensor {
+ public:
+  ScalarType scalar_type() const;
+  caffe2::TypeMeta dtype() const;
+  DeprecatedTypeProperties& type() const;
+  TensorOptions options() const;
+  Device device() const;
+  int64_t size(int64_t i) const;
+  int64_t stride(int64_t i) const;
+  int64_t dim() const;
+  int64_t ndimension() const;
+  int64_t numel() const;
+  int64_t element_size() const;
+  int64_t itemsize() const;
+  int64_t nbytes() const;
+  int64_t get_device() const;
+  IntArrayRef sizes() const;
+  IntArrayRef strides() const;
+  bool is_cuda() const;
+  bool is_cpu() const;
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  bool is_floating_point() const;
+  bool is_complex() const;
+  bool defined() const;
+  bool requires_grad() const;
+  Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  Tensor to(ScalarType type, bool non_blocking = false, bool copy = false) const;
+  Tensor to(TensorOptions options, bool non_blocking = false, bool copy = false) const;
+  Tensor to(Device device, ScalarType type, bool non_blocking = false, bool copy = false) const;
+  Tensor to(Device device, bool non_blocking = false) const;
+  Tensor to(const Tensor& other, bool non_blocking = false) const;
+  Tensor toType(ScalarType type) const;
+  Tensor type_as(const Tensor& other) const;
+  Tensor half() const;
+  Tensor cuda() const;
+  Tensor cpu() const;
+  Tensor detach() const;
+  Tensor clone() const;
+  Tensor view(IntArrayRef sizes) const;
+  Tensor reshape(IntArrayRef sizes) const;
+  Tensor flatten(int64_t from = 0, int64_t to = -1) const;
+  Tensor select(int64_t dim, int64_t i) const;
+  Tensor slice(int64_t dim, int64_t from, int64_t to) const;
+  Tensor narrow(int64_t dim, int64_t from, int64_t length) const;
+  Tensor transpose(int64_t a, int64_t b) const;
+  Tensor permute(IntArrayRef dims) const;
+  Tensor expand(IntArrayRef sizes) const;
+  Tensor expand_as(const Tensor& other) const;
+  Tensor squeeze() const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor unsqueeze(int64_t dim) const;
+  Tensor t() const;
+  Tensor sum() const;
+  Tensor sum(IntArrayRef dims, bool keep = false) const;
+  Tensor mean() const;
+  Tensor max() const;
+  Tensor min() const;
+  std::tuple<Tensor, Tensor> max(int64_t dim, bool keep = false) const;
+  std::tuple<Tensor, Tensor> min(int64_t dim, bool keep = false) const;
+  Tensor cumsum(int64_t dim) const;
+  Tensor operator[](int64_t i) const;
+  Tensor& operator+=(const Tensor& other);
+  Tensor& operator-=(const Tensor& other);
+  Tensor& operator*=(const Tensor& other);
+  Tensor& operator/=(const Tensor& other);
+  Tensor& operator+=(Scalar other);
+  Tensor& operator-=(Scalar other);
+  Tensor& operator*=(Scalar other);
+  Tensor& operator/=(Scalar other);
+  Tensor& zero_() const;
+  Tensor& fill_(Scalar value) const;
+  Tensor& copy_(const Tensor& other, bool non_blocking = false) const;
+  Tensor& resize_(IntArrayRef sizes) const;
+  Tensor new_empty(IntArrayRef sizes, TensorOptions options = {}) const;
+  Tensor new_zeros(IntArrayRef sizes, TensorOptions options = {}) const;
+  // Ops whose arguments do not matter here.
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  Tensor name(Arguments&&... arguments) const;
+  DTYPECHECK_OP(abs)
+  DTYPECHECK_OP(acos)
+  DTYPECHECK_OP(add)
+  DTYPECHECK_OP(addcdiv)
+  DTYPECHECK_OP(addcdiv_)
+  DTYPECHECK_OP(addcmul)
+  DTYPECHECK_OP(addcmul_)
+  DTYPECHECK_OP(addmm)
+  DTYPECHECK_OP(all)
+  DTYPECHECK_OP(amax)
+  DTYPECHECK_OP(amin)
+  DTYPECHECK_OP(any)
+  DTYPECHECK_OP(argmax)
+  DTYPECHECK_OP(argmin)
+  DTYPECHECK_OP(argsort)
+  DTYPECHECK_OP(argwhere)
+  DTYPECHECK_OP(as_strided)
+  DTYPECHECK_OP(asin)
+  DTYPECHECK_OP(atan)
+  DTYPECHECK_OP(backward)
+  DTYPECHECK_OP(baddbmm)
+  DTYPECHECK_OP(bincount)
+  DTYPECHECK_OP(bitwise_and)
+  DTYPECHECK_OP(bitwise_or)
+  DTYPECHECK_OP(bitwise_xor)
+  DTYPECHECK_OP(bmm)
+  DTYPECHECK_OP(bool_)
+  DTYPECHECK_OP(broadcast_to)
+  DTYPECHECK_OP(ceil)
+  DTYPECHECK_OP(chunk)
+  DTYPECHECK_OP(clamp_)
+  DTYPECHECK_OP(clamp_max)
+  DTYPECHECK_OP(clamp_max_)
+  DTYPECHECK_OP(clamp_min)
+  DTYPECHECK_OP(clamp_min_)
+  DTYPECHECK_OP(coalesce)
+  DTYPECHECK_OP(conj)
+  DTYPECHECK_OP(copy)
+  DTYPECHECK_OP(cos)
+  DTYPECHECK_OP(cosh)
+  DTYPECHECK_OP(cross)
+  DTYPECHECK_OP(cumprod)
+  DTYPECHECK_OP(detach_)
+  DTYPECHECK_OP(diag)
+  DTYPECHECK_OP(diff)
+  DTYPECHECK_OP(div)
+  DTYPECHECK_OP(div_)
+  DTYPECHECK_OP(dot)
+  DTYPECHECK_OP(eq)
+  DTYPECHECK_OP(eq_)
+  DTYPECHECK_OP(erf)
+  DTYPECHECK_OP(exp)
+  DTYPECHECK_OP(exp_)
+  DTYPECHECK_OP(expand_copy)
+  DTYPECHECK_OP(expm1)
+  DTYPECHECK_OP(fill)
+  DTYPECHECK_OP(flip)
+  DTYPECHECK_OP(floor)
+  DTYPECHECK_OP(floor_divide)
+  DTYPECHECK_OP(fmod)
+  DTYPECHECK_OP(frac)
+  DTYPECHECK_OP(gather)
+  DTYPECHECK_OP(ge)
+  DTYPECHECK_OP(geometric_)
+  DTYPECHECK_OP(grad)
+  DTYPECHECK_OP(gt)
+  DTYPECHECK_OP(histc)
+  DTYPECHECK_OP(imag)
+  DTYPECHECK_OP(index)
+  DTYPECHECK_OP(index_add)
+  DTYPECHECK_OP(index_add_)
+  DTYPECHECK_OP(index_copy)
+  DTYPECHECK_OP(index_copy_)
+  DTYPECHECK_OP(index_fill_)
+  DTYPECHECK_OP(index_put)
+  DTYPECHECK_OP(index_put_)
+  DTYPECHECK_OP(index_select)
+  DTYPECHECK_OP(indices)
+  DTYPECHECK_OP(inverse)
+  DTYPECHECK_OP(is_sparse)
+  DTYPECHECK_OP(isfinite)
+  DTYPECHECK_OP(isinf)
+  DTYPECHECK_OP(isnan)
+  DTYPECHECK_OP(kthvalue)
+  DTYPECHECK_OP(le)
+  DTYPECHECK_OP(lerp)
+  DTYPECHECK_OP(lerp_)
+  DTYPECHECK_OP(log)
+  DTYPECHECK_OP(log1p)
+  DTYPECHECK_OP(log2)
+  DTYPECHECK_OP(log_softmax)
+  DTYPECHECK_OP(logical_and)
+  DTYPECHECK_OP(logical_not)
+  DTYPECHECK_OP(logical_or)
+  DTYPECHECK_OP(logsumexp)
+  DTYPECHECK_OP(lt)
+  DTYPECHECK_OP(masked_fill)
+  DTYPECHECK_OP(masked_fill_)
+  DTYPECHECK_OP(masked_scatter_)
+  DTYPECHECK_OP(masked_select)
+  DTYPECHECK_OP(matmul)
+  DTYPECHECK_OP(maximum)
+  DTYPECHECK_OP(median)
+  DTYPECHECK_OP(minimum)
+  DTYPECHECK_OP(mm)
+  DTYPECHECK_OP(mode)
+  DTYPECHECK_OP(movedim)
+  DTYPECHECK_OP(mul)
+  DTYPECHECK_OP(mul_)
+  DTYPECHECK_OP(multinomial)
+  DTYPECHECK_OP(mutable_grad)
+  DTYPECHECK_OP(nan_to_num)
+  DTYPECHECK_OP(nan_to_num_)
+  DTYPECHECK_OP(ne)
+  DTYPECHECK_OP(neg)
+  DTYPECHECK_OP(new_full)
+  DTYPECHECK_OP(new_ones)
+  DTYPECHECK_OP(nonzero)
+  DTYPECHECK_OP(norm)
+  DTYPECHECK_OP(normal_)
+  DTYPECHECK_OP(numpy_T)
+  DTYPECHECK_OP(pin_memory)
+  DTYPECHECK_OP(pow)
+  DTYPECHECK_OP(pow_)
+  DTYPECHECK_OP(bernoulli)
+  DTYPECHECK_OP(bernoulli_)
+  DTYPECHECK_OP(sqrt_)
+  DTYPECHECK_OP(prod)
+  DTYPECHECK_OP(random_)
+  DTYPECHECK_OP(real)
+  DTYPECHECK_OP(reciprocal)
+  DTYPECHECK_OP(record_stream)
+  DTYPECHECK_OP(register_hook)
+  DTYPECHECK_OP(relu)
+  DTYPECHECK_OP(remainder)
+  DTYPECHECK_OP(repeat)
+  DTYPECHECK_OP(repeat_interleave)
+  DTYPECHECK_OP(requires_grad_)
+  DTYPECHECK_OP(reshape_as)
+  DTYPECHECK_OP(retain_grad)
+  DTYPECHECK_OP(roll)
+  DTYPECHECK_OP(round)
+  DTYPECHECK_OP(rsqrt)
+  DTYPECHECK_OP(scatter)
+  DTYPECHECK_OP(scatter_)
+  DTYPECHECK_OP(scatter_add)
+  DTYPECHECK_OP(scatter_add_)
+  DTYPECHECK_OP(set_data)
+  DTYPECHECK_OP(set_requires_grad)
+  DTYPECHECK_OP(sigmoid)
+  DTYPECHECK_OP(sign)
+  DTYPECHECK_OP(sin)
+  DTYPECHECK_OP(sinh)
+  DTYPECHECK_OP(slice_scatter)
+  DTYPECHECK_OP(softmax)
+  DTYPECHECK_OP(sort)
+  DTYPECHECK_OP(sparse_dim)
+  DTYPECHECK_OP(split)
+  DTYPECHECK_OP(sqrt)
+  DTYPECHECK_OP(squeeze_)
+  DTYPECHECK_OP(std)
+  DTYPECHECK_OP(sub)
+  DTYPECHECK_OP(sub_)
+  DTYPECHECK_OP(swap)
+  DTYPECHECK_OP(swapaxes)
+  DTYPECHECK_OP(tan)
+  DTYPECHECK_OP(tanh)
+  DTYPECHECK_OP(tile)
+  DTYPECHECK_OP(to_dense)
+  DTYPECHECK_OP(to_sparse)
+  DTYPECHECK_OP(topk)
+  DTYPECHECK_OP(tril)
+  DTYPECHECK_OP(triu)
+  DTYPECHECK_OP(true_divide)
+  DTYPECHECK_OP(trunc)
+  DTYPECHECK_OP(unbind)
+  DTYPECHECK_OP(unflatten)
+  DTYPECHECK_OP(unfold)
+  DTYPECHECK_OP(uniform_)
+  DTYPECHECK_OP(unique_dim)
+  DTYPECHECK_OP(unsqueeze_)
+  DTYPECHECK_OP(values)
+  DTYPECHECK_OP(var)
+  DTYPECHECK_OP(view_as)
+  DTYPECHECK_OP(where)
+#undef DTYPECHECK_OP
+  template <typename T>
+  T* data_ptr() const;
+  void* data_ptr() const;
+  template <typename T>
+  const T* const_data_ptr() const;
+  const void* const_data_ptr() const;
+  template <typename T>
+  T* mutable_data_ptr() const;
+  void* mutable_data_ptr() const;
+  template <typename T>
+  T* data() const;
+  Tensor data() const;
+  template <typename T>
+  T item() const;
+  Scalar item() const;
+  template <typename T, size_t N>
+  TensorAccessor<T, N> accessor() const;
+  template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor<T, N, Traits> packed_accessor() const;
+  template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const;
+  template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const;
+};
+using TensorList = ArrayRef<Tensor>;
+
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+#define DTYPECHECK_OPERATOR(symbol)                  \
+  Tensor operator symbol(const Tensor& a, Scalar b); \
+  Tensor operator symbol(Scalar a, const Tensor& b);
+DTYPECHECK_OPERATOR(+)
+DTYPECHECK_OPERATOR(-)
+DTYPECHECK_OPERATOR(*)
+DTYPECHECK_OPERATOR(/)
+DTYPECHECK_OPERATOR(<)
+DTYPECHECK_OPERATOR(<=)
+DTYPECHECK_OPERATOR(>)
+DTYPECHECK_OPERATOR(>=)
+DTYPECHECK_OPERATOR(==)
+DTYPECHECK_OPERATOR(!=)
+#undef DTYPECHECK_OPERATOR
+Tensor operator-(const Tensor& a);
+Tensor operator!(const Tensor& a);
+Tensor operator~(const Tensor& a);
+
+TensorOptions dtype(ScalarType type);
+TensorOptions dtype(caffe2::TypeMeta type);
+TensorOptions device(DeviceType device);
+TensorOptions device(Device device);
+Tensor empty(IntArrayRef sizes, TensorOptions options = {});
+Tensor zeros(IntArrayRef sizes, TensorOptions options = {});
+Tensor ones(IntArrayRef sizes, TensorOptions options = {});
+Tensor rand(IntArrayRef sizes, TensorOptions options = {});
+Tensor randn(IntArrayRef sizes, TensorOptions options = {});
+Tensor full(IntArrayRef sizes, Scalar value, TensorOptions options = {});
+Tensor arange(Scalar end, TensorOptions options = {});
+Tensor arange(Scalar begin, Scalar end, TensorOptions options);
+Tensor arange(Scalar begin, Scalar end, Scalar step, TensorOptions options);
+Tensor linspace(Scalar begin, Scalar end, int64_t steps, TensorOptions options = {});
+Tensor eye(int64_t n, TensorOptions options = {});
+Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, TensorOptions options = {});
+Tensor randint(int64_t high, IntArrayRef sizes, TensorOptions options = {});
+Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions options = {});
+template <typename T>
+Tensor tensor(std::initializer_list<T> values, TensorOptions options = {});
+Tensor tensor(Scalar value, TensorOptions options = {});
+Tensor scalar_tensor(Scalar value, TensorOptions options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, TensorOptions options = {});
+Tensor empty_like(const Tensor& like, TensorOptions options = {});
+Tensor zeros_like(const Tensor& like, TensorOptions options = {});
+Tensor ones_like(const Tensor& like, TensorOptions options = {});
+Tensor full_like(const Tensor& like, Scalar value, TensorOptions options = {});
+Tensor cat(TensorList tensors, int64_t dim = 0);
+Tensor stack(TensorList tensors, int64_t dim = 0);
+
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  Tensor name(const Tensor& first, Arguments&&... arguments);
+DTYPECHECK_OP(abs)
+DTYPECHECK_OP(bmm)
+DTYPECHECK_OP(ceil)
+DTYPECHECK_OP(clamp)
+DTYPECHECK_OP(cumsum)
+DTYPECHECK_OP(exp)
+DTYPECHECK_OP(floor)
+DTYPECHECK_OP(log)
+DTYPECHECK_OP(matmul)
+DTYPECHECK_OP(max)
+DTYPECHECK_OP(mean)
+DTYPECHECK_OP(min)
+DTYPECHECK_OP(mm)
+DTYPECHECK_OP(mul)
+DTYPECHECK_OP(nonzero)
+DTYPECHECK_OP(norm)
+DTYPECHECK_OP(pow)
+DTYPECHECK_OP(sigmoid)
+DTYPECHECK_OP(softmax)
+DTYPECHECK_OP(sqrt)
+DTYPECHECK_OP(sum)
+DTYPECHECK_OP(where)
+#undef DTYPECHECK_OP
+Tensor randperm(int64_t n, TensorOptions options = {});
+
+using CheckedFrom = const char*;
+struct TensorArg {
+  TensorArg(const Tensor& tensor, const char* name, int position);
+  const Tensor* operator->() const;
+};
+void checkScalarType(CheckedFrom from, const TensorArg& tensor, ScalarType type);
+void checkScalarTypes(CheckedFrom from, const TensorArg& tensor, ArrayRef<ScalarType> types);
+void checkSameType(CheckedFrom from, const TensorArg& a, const TensorArg& b);
+void checkAllSameType(CheckedFrom from, ArrayRef<TensorArg> tensors);
+template <typename F>
+void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& body) {
+  body(begin, end);
+}
+
+template <typename T>
+struct OpMathType {
+  using type = T;
+};
+template <>
+struct OpMathType<Half> {
+  using type = float;
+};
+template <>
+struct OpMathType<BFloat16> {
+  using type = float;
+};
+template <typename T>
+using opmath_type = typename OpMathType<T>::type;
+template <typename T, bool is_cuda>
+using acc_type = opmath_type<T>;
+
+namespace cuda {
+int current_device();
+struct CUDAStream {
+  operator struct CUstream_st*() const;
+  struct CUstream_st* stream() const;
+  void synchronize() const;
+};
+CUDAStream getCurrentCUDAStream(int device = -1);
+CUDAStream getStreamFromPool(bool high_priority = false, int device = -1);
+void set_device(int device);
+struct OptionalCUDAGuard {
+  OptionalCUDAGuard();
+  explicit OptionalCUDAGuard(Device device);
+};
+struct CUDAGuard {
+  explicit CUDAGuard(Device device);
+  explicit CUDAGuard(int device);
+};
+}  // namespace cuda
+}  // namespace at
+
+namespace c10::cuda {
+using at::cuda::CUDAGuard;
+using at::cuda::CUDAStream;
+using at::cuda::getCurrentCUDAStream;
+using at::cuda::getStreamFromPool;
+using at::cuda::set_device;
+using at::cuda::OptionalCUDAGuard;
+}  // namespace c10::cuda
+
+namespace torch {
+using namespace at;
+using at::Tensor;
+struct NoGradGuard {};
+struct Library {
+  template <typename F>
+  Library& def(const char* name, F&& function);
+  Library& def(const char* name);
+  template <typename F>
+  Library& impl(const char* name, F&& function);
+};
+struct RegisterOperators {
+  RegisterOperators();
+  template <typename F>
+  RegisterOperators(const char* name, F&& function);
+  template <typename F>
+  RegisterOperators& op(const char* name, F&& function);
+};
+namespace jit {
+using torch::RegisterOperators;
+}
+namespace autograd {
+using Variable = at::Tensor;
+}
+}  // namespace torch
+
+#define TORCH_CHECK(condition, ...)                                  \
+  do {                                                               \
+    if (__builtin_expect(static_cast<bool>(!(condition)), 0)) {      \
+      ::c10::detail::torchCheckFail(::c10::str(__VA_ARGS__));        \
+    }                                                                \
+  } while (false)
+#define TORCH_CHECK_TYPE TORCH_CHECK
+#define TORCH_CHECK_VALUE TORCH_CHECK
+#define TORCH_CHECK_NOT_IMPLEMENTED TORCH_CHECK
+#define TORCH_INTERNAL_ASSERT TORCH_CHECK
+#define TORCH_CHECK_EQ(a, b) TORCH_CHECK((a) == (b))
+#define TORCH_CHECK_NE(a, b) TORCH_CHECK((a) != (b))
+#define TORCH_CHECK_GT(a, b) TORCH_CHECK((a) > (b))
+#define TORCH_CHECK_GE(a, b) TORCH_CHECK((a) >= (b))
+#define TORCH_CHECK_LT(a, b) TORCH_CHECK((a) < (b))
+#define TORCH_CHECK_LE(a, b) TORCH_CHECK((a) <= (b))
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY TORCH_CHECK
+#define AT_CHECK TORCH_CHECK
+#define AT_ASSERT TORCH_CHECK
+#define AT_ASSERTM TORCH_CHECK
+#define AT_ERROR(...) TORCH_CHECK(false, __VA_ARGS__)
+#define TORCH_WARN(...) ((void)0)
+#define C10_CUDA_CHECK(expression) ((void)(expression))
+#define AT_CUDA_CHECK(expression) ((void)(expression))
+#define C10_CUDA_KERNEL_LAUNCH_CHECK() ((void)0)
+#define TORCH_FN(function) &function
+
+#define DTYPECHECK_JOIN_(a, b) a##b
+#define DTYPECHECK_JOIN(a, b) DTYPECHECK_JOIN_(a, b)
+#define TORCH_LIBRARY(name, variable) \
+  static void DTYPECHECK_JOIN(torch_library_, __LINE__)(::torch::Library & variable)
+#define TORCH_LIBRARY_IMPL(name, key, variable) TORCH_LIBRARY(name, variable)
+#define TORCH_LIBRARY_FRAGMENT(name, variable) TORCH_LIBRARY(name, variable)
+
+namespace detail {
+inline c10::ScalarType scalar_type(c10::ScalarType type) { return type; }
+}  // namespace detail
+#include "dtypecheck_dispatch.h"

@@ -1,0 +1,384 @@
+// dtypecheck lint: parses C++ and CUDA sources, judges what they do with tensors, writes what it
+// finds.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "analyzer/allowed.h"
+#include "analyzer/check.h"
+#include "analyzer/compile_command.h"
+#include "analyzer/worker.h"
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/install_paths.h"
+#include "cli/judged_report.h"
+#include "cli/nearest.h"
+#include "cli/terminal.h"
+#include "cli/version.h"
+#include "core/error.h"
+#include "reports/line_hashes.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::cli {
+
+namespace {
+
+constexpr size_t kMaxFileBytes = 16 << 20;  // what is longer is generated
+constexpr size_t kMaxFiles = 20'000;
+
+struct LintCommand {
+  std::vector<std::string> paths;
+  std::string build;  // -p
+  std::string torch;
+  unsigned jobs = 0;
+  int timeout_s = 300;
+  bool list = false;
+  std::string explain;
+  ReportOptions report{.fail_on = "warning"};
+};
+
+bool is_source(const fs::path& path) {
+  static const std::set<std::string> endings = {".cpp", ".cc", ".cxx", ".c++", ".cu"};
+  return endings.contains(path.extension().string());
+}
+
+bool is_skipped(const fs::path& folder) {
+  std::error_code unknown;
+  const std::string name = folder.filename().string();
+  return (name.size() > 1 && name.starts_with(".")) || name == "node_modules" ||
+         name == "site-packages" || fs::exists(folder / "CMakeCache.txt", unknown);
+}
+
+void add_folder(const fs::path& folder, std::vector<std::string>& files) {
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  std::vector<std::string> found;
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    std::error_code unknown;
+    if (at->is_directory(unknown)) {
+      if (is_skipped(at->path())) at.disable_recursion_pending();
+    } else if (is_source(at->path()) && at->is_regular_file(unknown)) {
+      found.push_back(at->path().lexically_normal().string());
+    }
+    if (found.size() > kMaxFiles) {
+      throw InputError(fmt::format("{}: more than {} sources; name the folders that matter",
+                                   folder.string(), kMaxFiles));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  files.insert(files.end(), found.begin(), found.end());
+}
+
+std::vector<std::string> sources_of(const std::vector<std::string>& paths) {
+  if (paths.empty()) throw InputError("no file given; name sources or folders of them");
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (fs::is_directory(status)) {
+      add_folder(path, files);
+    } else if (fs::is_regular_file(status)) {
+      files.push_back(path);
+    } else {
+      throw InputError(fmt::format("{}: expected a C++ or CUDA source or a folder of them, and {}",
+                                   path, fs::exists(status) ? "it is neither" : "there is none"));
+    }
+  }
+  if (files.empty()) {
+    throw InputError(fmt::format("{}: no .cpp, .cc, .cxx or .cu in it", paths.front()));
+  }
+  return files;
+}
+
+std::string text_of(const std::string& file) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(file, unknown) || fs::file_size(file, unknown) > kMaxFileBytes) return "";
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// What reading sources tells of each, once.
+class Sources {
+ public:
+  const std::string& text(const std::string& file) {
+    const auto [at, is_new] = texts_.try_emplace(file);
+    if (is_new) at->second = text_of(file);
+    return at->second;
+  }
+  const std::vector<std::string>& hashes(const std::string& file) {
+    const auto [at, is_new] = hashes_.try_emplace(file);
+    if (is_new) at->second = reports::line_hashes(text(file));
+    return at->second;
+  }
+  const analyzer::Allowances& allowances(const std::string& file) {
+    const auto at = allowances_.find(file);
+    return at != allowances_.end() ? at->second
+                                   : allowances_.try_emplace(file, text(file)).first->second;
+  }
+  std::string line(const std::string& file, int number) {
+    std::istringstream lines(text(file));
+    std::string line;
+    while (number-- > 0 && std::getline(lines, line)) continue;
+    const size_t first = line.find_first_not_of(" \t");
+    return first == line.npos ? "" : line.substr(first);
+  }
+
+ private:
+  std::map<std::string, std::string> texts_;
+  std::map<std::string, std::vector<std::string>> hashes_;
+  std::map<std::string, analyzer::Allowances> allowances_;
+};
+
+fs::path analyzer_program() { return fs::path(own_executable()).parent_path() / "dtypecheck-analyzer"; }
+
+fs::path stubs_folder() {
+  const fs::path installed =
+      fs::path(own_executable()).parent_path().parent_path() / "share/dtypecheck/analyzer/stubs";
+  return fs::exists(installed) ? installed : fs::path(DTYPECHECK_SOURCE_DIR) / "analyzer/stubs";
+}
+
+std::vector<analyzer::ParseJob> jobs_of(const std::vector<std::string>& files,
+                                        const LintCommand& command,
+                                        const analyzer::Toolkits& toolkits) {
+  std::optional<analyzer::CompileDatabase> database;
+  if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
+  const fs::path stubs = stubs_folder();
+  std::vector<analyzer::ParseJob> jobs;
+  for (const std::string& file : files) {
+    const std::string full = fs::absolute(file).lexically_normal().string();
+    const analyzer::CompileCommand* known = database ? database->find(full) : nullptr;
+    jobs.push_back({full, analyzer::parse_arguments(full, known, toolkits, stubs)});
+  }
+  return jobs;
+}
+
+std::vector<analyzer::SourceFacts> parse(const std::vector<analyzer::ParseJob>& jobs,
+                                         const LintCommand& command) {
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const analyzer::WorkerOptions options = {.program = analyzer_program().string(),
+                                           .jobs = command.jobs > 0 ? command.jobs : cores,
+                                           .timeout_s = command.timeout_s};
+  const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
+  const auto facts = analyzer::parse_all(jobs, options, [&](size_t done) {
+    if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
+  });
+  if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+  return facts;
+}
+
+// Sources that include the same header say the same of it.
+void add_findings(std::vector<Finding>& all, const analyzer::SourceFacts& facts) {
+  for (Finding& finding : analyzer::judge(facts)) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Finding& other) {
+      return other.rule == finding.rule && other.site == finding.site &&
+             other.column == finding.column && other.message == finding.message;
+    });
+    if (!known) all.push_back(std::move(finding));
+  }
+}
+
+uint64_t fnv1a(std::string_view text, uint64_t hash = 14695981039346656037u) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+void give_ids(reports::Report& report, Sources& sources) {
+  for (Finding& finding : report.findings) {
+    const SourceLine& line = finding.site.line;
+    const auto& hashes = sources.hashes(line.file);
+    const size_t number = static_cast<size_t>(line.line);
+    const std::string hash = number >= 1 && number <= hashes.size() ? hashes[number - 1] : "";
+    uint64_t id = fnv1a(finding.rule);
+    for (const std::string& part :
+         {fs::path(line.file).filename().string(), line.function, hash, finding.message}) {
+      id = fnv1a(part, fnv1a("\n", id));
+    }
+    finding.id = fmt::format("{:016x}", id);
+  }
+}
+
+void drop_allowed(reports::Report& report, Sources& sources, bool all) {
+  std::set<std::string> files;
+  for (const Finding& finding : report.findings) files.insert(finding.site.line.file);
+  for (const std::string& file : files) {
+    for (const int line : sources.allowances(file).without_reason()) {
+      report.remarks.push_back(fmt::format(
+          "{}:{}: allow() without a reason allows nothing; write it behind a colon", file, line));
+    }
+  }
+  if (all) return;
+  const size_t dropped = std::erase_if(report.findings, [&](const Finding& finding) {
+    const SourceLine& line = finding.site.line;
+    return sources.allowances(line.file).allows(finding.rule, line.line);
+  });
+  if (dropped > 0) {
+    report.remarks.push_back(fmt::format("{} finding{} accepted by comments in the source; --all shows {}",
+                                         dropped, dropped == 1 ? "" : "s", dropped == 1 ? "it" : "them"));
+  }
+}
+
+void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFacts>& all,
+                   const analyzer::Toolkits& toolkits) {
+  reports::SourceScan scan;
+  std::map<std::string, size_t> missing;
+  for (const analyzer::SourceFacts& facts : all) {
+    if (!facts.parsed) {
+      ++scan.not_analysed;
+      const std::string why = facts.problems.empty() ? "it cannot be read" : facts.problems.front();
+      report.left_out.push_back(fmt::format("{}: {}", facts.file, why));
+      continue;
+    }
+    ++scan.analysed;
+    scan.functions += facts.functions;
+    if (facts.error_count > 0 || !facts.missing_headers.empty()) ++scan.partly;
+    for (const std::string& header : facts.missing_headers) ++missing[header];
+    if (facts.error_count > 0 && !facts.problems.empty()) {
+      report.remarks.push_back(fmt::format("{}: analysed in part, {} error{}, the first: {}",
+                                           facts.file, facts.error_count,
+                                           facts.error_count == 1 ? "" : "s", facts.problems.front()));
+    }
+  }
+  for (const auto& [header, count] : missing) {
+    report.remarks.push_back(fmt::format("{}: not found, included by {} file{}; what needs it is not seen",
+                                         header, count, count == 1 ? "" : "s"));
+  }
+  scan.headers = toolkits.torch_root.empty() ? "the bundled minimal LibTorch"
+                                             : "LibTorch of " + toolkits.torch_root;
+  if (toolkits.torch_root.empty()) {
+    report.remarks.push_back(
+        "no LibTorch was found, so a small bundled one was used, and calls outside of it are not "
+        "seen; --torch names one");
+  }
+  report.scan = scan;
+}
+
+std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
+  std::vector<reports::RuleText> texts;
+  for (const analyzer::Check* check : analyzer::all_checks()) {
+    const analyzer::CheckDoc& doc = check->doc;
+    const bool found = std::any_of(findings.begin(), findings.end(),
+                                   [&](const Finding& finding) { return finding.rule == doc.id; });
+    if (found) texts.push_back({doc.id, doc.summary, doc.why, doc.fix, check->example, doc.severity});
+  }
+  return texts;
+}
+
+int print_text(const std::string& text) {
+  Output output = open_output("");
+  output.stream() << text;
+  output.finish();
+  return kClean;
+}
+
+int list_checks() {
+  std::string text;
+  for (const analyzer::Check* check : analyzer::all_checks()) {
+    text += fmt::format("{:<33}{:<9}{}\n", check->doc.id, severity_name(check->doc.severity),
+                        check->doc.summary);
+  }
+  return print_text(text + "\ndtypecheck lint --explain ID shows the reason, the cure and an example\n");
+}
+
+int explain_check(const std::string& id) {
+  const analyzer::Check* check = analyzer::find_check(id);
+  if (check == nullptr) {
+    std::vector<std::string> ids;
+    for (const analyzer::Check* one : analyzer::all_checks()) ids.push_back(one->doc.id);
+    throw InputError(fmt::format("unknown check {}{}", id,
+                                 suggestion(id, ids, "dtypecheck lint --list-checks shows them all")));
+  }
+  const analyzer::CheckDoc& doc = check->doc;
+  std::string example;
+  std::istringstream lines(check->example);
+  for (std::string line; std::getline(lines, line);) {
+    example += line.empty() ? "\n" : fmt::format("  {}\n", line);
+  }
+  return print_text(fmt::format("{} ({})\n{}\nwhy\n{}\nfix\n{}\nexample\n{}", doc.id,
+                                severity_name(doc.severity), wrapped(doc.summary, 2),
+                                wrapped(doc.why, 2), wrapped(doc.fix, 2), example));
+}
+
+void sort_by_severity(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return a.severity > b.severity;
+  });
+}
+
+int run(const LintCommand& command) {
+  if (command.list) return list_checks();
+  if (!command.explain.empty()) return explain_check(command.explain);
+  const std::vector<std::string> files = sources_of(command.paths);
+  const analyzer::Toolkits toolkits =
+      command.torch == "bundled" ? analyzer::bundled_toolkits()
+                                 : analyzer::find_toolkits(command.torch, files.front());
+  const auto all = parse(jobs_of(files, command, toolkits), command);
+
+  Sources sources;
+  const Run no_run;
+  reports::Report report{.run = no_run, .tool_version = tool_version(), .all = command.report.all};
+  report.base_folder = fs::current_path().string();
+  for (const analyzer::SourceFacts& facts : all) add_findings(report.findings, facts);
+  describe_scan(report, all, toolkits);
+  if (report.scan->analysed == 0) {
+    throw InputError(fmt::format("nothing could be analysed; {}", report.left_out.front()));
+  }
+  give_ids(report, sources);
+  drop_allowed(report, sources, command.report.all);
+  sort_by_severity(report.findings);
+  report.rules = texts_of(report.findings);
+  report.line_text = [&](const std::string& file, int line) { return sources.line(file, line); };
+  report.file_text = [&](const std::string& file) { return sources.text(file); };
+  Output output = open_output(command.report.output);
+  write_report(report, command.report.format, output, STDOUT_FILENO);
+  return any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto command = std::make_shared<LintCommand>();
+  app.add_option("PATH", command->paths, "C++ and CUDA sources, or folders of them")->type_name("");
+  app.add_option("-p,--build", command->build,
+                 "build folder, or its compile_commands.json; without it flags are inferred")
+      ->type_name("DIR");
+  app.add_option("--torch", command->torch,
+                 "folder of the LibTorch to parse against, or `bundled`; default: that of the active "
+                 "Python, of a .venv above the first source, or of the system")
+      ->type_name("DIR");
+  app.add_option("-j,--jobs", command->jobs, "files at a time; default: the number of cores")
+      ->type_name("N");
+  app.add_option("--timeout", command->timeout_s, "seconds for one file; default: 300")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86'400).description(""));
+  add_report_options(app, command->report, "file for the findings; default: standard output",
+                     "exit with 1 on findings of this severity or above; default: warning");
+  app.add_flag("--all", command->report.all, "show every finding in full, and accepted ones too");
+  app.add_flag("--list-checks", command->list, "list the checks");
+  app.add_option("--explain", command->explain, "all there is to know about one check")
+      ->type_name("ID");
+  return [command] { return run(*command); };
+}
+
+}  // namespace
+
+extern const Command lint_command = {
+    .name = "lint",
+    .summary = "find dtype faults in C++ and CUDA source before it runs",
+    .arguments = "[OPTIONS] PATH...",
+    .examples =
+        "  dtypecheck lint csrc\n"
+        "  dtypecheck lint -p build src\n"
+        "  dtypecheck lint --format sarif -o lint.sarif csrc\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli
