@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <tuple>
 
 namespace dtypecheck::analyzer {
@@ -89,7 +91,8 @@ std::string names_of(const ReadGroup& group) {
   if (names.size() == 1) return names.front();
   const bool all = names.size() <= kNamesShown;
   const size_t listed = all ? names.size() - 1 : kNamesShown - 1;
-  const std::string head = fmt::format("{}", fmt::join(names.begin(), names.begin() + listed, ", "));
+  const std::string head =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + listed, ", "));
   return all ? fmt::format("{} and {}", head, names.back())
              : fmt::format("{} and {} more", head, names.size() - listed);
 }
@@ -106,6 +109,45 @@ void add_places(Finding& finding, const ReadGroup& group) {
                               place.column,
                               place.end_column,
                               fmt::format("{} as {}", read->tensor.name, read->type)});
+  }
+}
+
+void add_replacement(Finding& finding, const Place& place, const std::string& old_text,
+                     const std::string& new_text) {
+  if (place.line > 0) {
+    finding.edits.push_back({place.file, place.line, place.column, old_text, new_text});
+  }
+}
+
+// x, params.weight: what can be written a second time.
+static bool is_plain_name(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.';
+  });
+}
+
+static std::string check_of(const Read& read, Dtype dtype) {
+  const std::string& name = read.tensor.name;
+  return fmt::format(
+      "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "
+      "{0}.scalar_type());",
+      name, dtype_name(dtype));
+}
+
+void add_dtype_checks(Finding& finding, const ReadGroup& group) {
+  std::map<Place, std::vector<std::string>> checks;
+  for (const Read* read : group.all) {
+    const auto dtype = read->accepts.single();
+    if (read->statement.line == 0 || !dtype || !is_plain_name(read->tensor.name)) return;
+    std::vector<std::string>& here = checks[read->statement];
+    const std::string check = check_of(*read, *dtype);
+    if (std::find(here.begin(), here.end(), check) == here.end()) here.push_back(check);
+  }
+  for (const auto& [place, here] : checks) {
+    const std::string indent(static_cast<size_t>(place.column) - 1, ' ');
+    std::string text;
+    for (const std::string& check : here) text += check + "\n" + indent;
+    finding.edits.push_back({place.file, place.line, place.column, "", text});
   }
 }
 

@@ -61,6 +61,13 @@ std::string names_of(const ReadGroup& group);
 // "is" for one name, "are" for several.
 const char* is_or_are(const ReadGroup& group);
 
+// The cure of unchecked reads: a TORCH_CHECK of each tensor before the statement that reads it.
+// Nothing is added where one of them has no such place, or no name that can be written there.
+void add_dtype_checks(Finding& finding, const ReadGroup& group);
+// The cure of a text that stands in the source as such; nothing is added where it does not.
+void add_replacement(Finding& finding, const Place& place, const std::string& old_text,
+                     const std::string& new_text);
+
 // A set that a check left small enough to be meant: "Half or BFloat16".
 bool is_narrowed(const TensorFact& tensor);
 std::string dtypes_text(DtypeSet dtypes);

@@ -22,7 +22,7 @@ class CompileDatabase {
   static CompileDatabase read(const std::filesystem::path& path);
 
   const CompileCommand* find(const std::filesystem::path& file) const;
-  size_t size() const { return commands_.size(); }
+  std::vector<std::string> files() const;  // absolute paths, sorted
 
  private:
   std::map<std::string, CompileCommand> commands_;  // by absolute path
@@ -38,6 +38,7 @@ bool is_cuda(const std::filesystem::path& file);
 struct Toolkits {
   std::vector<std::string> torch_includes;  // empty: none was found, and the bundled ones are used
   std::string torch_root;                   // what it was found in, for people
+  std::string torch_version;                // "2.11.0"; empty: not known
   std::string cuda_root;                    // empty: the bundled minimal CUDA is used
 };
 

@@ -29,8 +29,10 @@ static std::vector<std::string> split_command(const std::string& command) {
       word += command[++i];
       in_word = true;
     } else if (quote != 0) {
-      if (c == quote) quote = 0;
-      else word += c;
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
     } else if (c == '"' || c == '\'') {
       quote = c;
       in_word = true;
@@ -49,7 +51,8 @@ static std::vector<std::string> split_command(const std::string& command) {
 
 // What tells clang how to read a file; all else is about code, debug data and output.
 static bool is_wanted(const std::string& argument) {
-  static const char* const kPrefixes[] = {"-I", "-D", "-U", "-std=", "-isystem", "-iquote",
+  static const char* const kPrefixes[] = {"-I",         "-D",       "-U",
+                                          "-std=",      "-isystem", "-iquote",
                                           "-idirafter", "-include", "-fms-extensions"};
   for (const char* prefix : kPrefixes) {
     if (argument.starts_with(prefix)) return true;
@@ -59,9 +62,11 @@ static bool is_wanted(const std::string& argument) {
 
 // nvcc spells some of these out.
 static std::string without_long_name(std::string argument) {
-  static const std::pair<const char*, const char*> kNames[] = {
-      {"--std=", "-std="},        {"--include-path=", "-I"}, {"--define-macro=", "-D"},
-      {"--undefine-macro=", "-U"}, {"--system-include=", "-isystem"}};
+  static const std::pair<const char*, const char*> kNames[] = {{"--std=", "-std="},
+                                                               {"--include-path=", "-I"},
+                                                               {"--define-macro=", "-D"},
+                                                               {"--undefine-macro=", "-U"},
+                                                               {"--system-include=", "-isystem"}};
   for (const auto& [name, shorter] : kNames) {
     if (argument.starts_with(name)) return shorter + argument.substr(std::string(name).size());
   }
@@ -69,8 +74,8 @@ static std::string without_long_name(std::string argument) {
 }
 
 static bool takes_next(const std::string& argument) {
-  static const std::set<std::string> names = {"-I", "-D", "-U", "-isystem", "-iquote", "-idirafter",
-                                              "-include"};
+  static const std::set<std::string> names = {"-I",      "-D",         "-U",      "-isystem",
+                                              "-iquote", "-idirafter", "-include"};
   return names.contains(argument);
 }
 
@@ -89,8 +94,10 @@ std::vector<std::string> clang_arguments(const std::vector<std::string>& argumen
 
 static std::vector<std::string> words_of(const Json& entry) {
   std::vector<std::string> words;
-  if (entry.contains("arguments")) words = entry.at("arguments").get<std::vector<std::string>>();
-  else words = split_command(entry.at("command").get<std::string>());
+  if (entry.contains("arguments"))
+    words = entry.at("arguments").get<std::vector<std::string>>();
+  else
+    words = split_command(entry.at("command").get<std::string>());
   if (!words.empty()) words.erase(words.begin());  // the compiler
   return words;
 }
@@ -99,10 +106,11 @@ CompileDatabase CompileDatabase::read(const fs::path& path) {
   const fs::path file = fs::is_directory(path) ? path / "compile_commands.json" : path;
   std::ifstream text(file);
   if (!text) {
-    throw InputError(fmt::format(
-        "{}: there is no such compile database; configure with CMAKE_EXPORT_COMPILE_COMMANDS=ON, or "
-        "leave out -p, and flags are inferred",
-        file.string()));
+    throw InputError(
+        fmt::format("{}: there is no such compile database; configure with "
+                    "CMAKE_EXPORT_COMPILE_COMMANDS=ON, or "
+                    "leave out -p, and flags are inferred",
+                    file.string()));
   }
   CompileDatabase database;
   try {
@@ -117,10 +125,16 @@ CompileDatabase CompileDatabase::read(const fs::path& path) {
                                  error.what()));
   }
   if (database.commands_.empty()) {
-    throw InputError(fmt::format("{}: names no file; configure again, or leave out -p",
-                                 file.string()));
+    throw InputError(
+        fmt::format("{}: names no file; configure again, or leave out -p", file.string()));
   }
   return database;
+}
+
+std::vector<std::string> CompileDatabase::files() const {
+  std::vector<std::string> files;
+  for (const auto& [file, command] : commands_) files.push_back(file);
+  return files;
 }
 
 const CompileCommand* CompileDatabase::find(const fs::path& file) const {

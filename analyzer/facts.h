@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/dtype_set.h"
@@ -40,6 +41,8 @@ struct TensorFact {
   bool is_external() const {
     return source == TensorSource::kParameter || source == TensorSource::kMember;
   }
+  // Several dtypes are possible, and nothing that the analyzer cannot follow has looked at it.
+  bool is_undetermined() const { return is_external() && !looked_at && dtypes.size() != 1; }
   bool is_unchecked() const { return is_external() && dtypes == kAnyDtype && !looked_at; }
 };
 
@@ -57,18 +60,23 @@ struct Read {
   std::string function;
   Callers callers = Callers::kUnseen;
   ReadAs how = ReadAs::kPointer;
-  std::string type;       // as written: "float", "scalar_t"
-  DtypeSet accepts;       // the dtypes that are stored so; empty: not known
+  std::string type;              // as written: "float", "scalar_t"
+  DtypeSet accepts;              // the dtypes that are stored so; empty: not known
   bool is_written_long = false;  // `long` itself, not a name for it
+  Place type_place;  // of the type's name, where it is written; line 0: not in the source as such
+  Place statement;   // of the statement that it stands in, where another could stand before it
   TensorFact tensor;
+  bool is_of_class = false;  // `type` is a parameter of the class template, whoever makes it
   bool in_dispatch = false;  // `type` is that of a dispatch on `dispatched`
   TensorFact dispatched;
   bool has_dispatched_dtype = false;  // the tensor is known to have the dispatched tensor's dtype
 };
 
-// A type that names `long` for the elements of a tensor outside of a read: PackedTensorAccessor<long, 1>.
+// A type that names `long` for the elements of a tensor outside of a read:
+// PackedTensorAccessor<long, 1>.
 struct LongElement {
   Place place;
+  Place type_place;  // of the `long`
   std::string function;
   std::string type;
 };
@@ -78,9 +86,67 @@ struct Dispatch {
   Place place;
   std::string function;
   Callers callers = Callers::kUnseen;
-  std::string macro;  // empty: written by hand
+  std::string macro;  // as written at `place`; empty: written by hand
   TensorFact tensor;
   DtypeSet cases;
+};
+
+// A sum or product that goes round a loop in Half or BFloat16, or that threads add to.
+struct LowPrecisionSum {
+  Place place;
+  std::string function;
+  std::string name;
+  DtypeSet dtypes;
+  bool is_atomic = false;
+};
+
+// A call of a LibTorch op on tensors whose dtypes are all known, as op_call.h has them of a run.
+struct SourceOperand {
+  std::string name;  // the schema's
+  std::string text;  // as the source writes it
+  DtypeSet dtypes;
+};
+struct SourceOp {
+  Place place;
+  std::string function;
+  std::string op;  // "matmul"
+  std::vector<SourceOperand> operands;
+  std::vector<std::pair<std::string, double>> scalars;
+};
+
+// The bits of a value of a template's type read as an integer: *(int32_t*)&x.
+struct BitCast {
+  Place place;
+  std::string function;
+  std::string name;
+  std::string from;  // "double", where an instantiation says; else the parameter's name
+  std::string to;
+  bool is_other_size = false;  // in some instantiation
+};
+
+// A cast between c10::Half and __half, or an int beside a template's type in ?:.
+struct TwoWayConversion {
+  Place place;
+  std::string function;
+  std::string from;
+  std::string to;
+  bool is_cast = false;
+};
+
+// x.div_(y), x /= y where x is of an integral dtype: the quotient cannot be stored.
+struct IntegerDivision {
+  Place place;
+  std::string function;
+  TensorFact tensor;
+};
+
+// A number beyond Half's largest that is stored in a Half, or in what may be one.
+struct LargeNumber {
+  Place place;
+  std::string function;
+  std::string name;  // of what it is stored in
+  std::string text;
+  bool is_half = false;
 };
 
 struct SourceFacts {
@@ -94,6 +160,14 @@ struct SourceFacts {
   std::vector<Read> reads;
   std::vector<LongElement> long_elements;
   std::vector<Dispatch> dispatches;
+  std::vector<LowPrecisionSum> sums;
+  std::vector<LargeNumber> large_numbers;
+  std::vector<SourceOp> ops;
+  std::vector<BitCast> bit_casts;
+  std::vector<IntegerDivision> integer_divisions;
+  std::vector<TwoWayConversion> conversions;
+  std::vector<std::string> files;         // that were read for it, the project's own and …
+  std::vector<std::string> system_files;  // … those of others
 };
 
 // One JSON object: what the parsing process answers.

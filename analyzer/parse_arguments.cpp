@@ -15,8 +15,8 @@ namespace dtypecheck::analyzer {
 
 namespace {
 
-constexpr size_t kMaxEntries = 50'000;     // of a project's tree
-constexpr size_t kMaxHeaders = 400;        // that are looked at for what they include
+constexpr size_t kMaxEntries = 50'000;  // of a project's tree
+constexpr size_t kMaxHeaders = 400;     // that are looked at for what they include
 constexpr size_t kMaxLineLength = 1'000;
 
 bool is_there(const fs::path& path) {
@@ -35,8 +35,8 @@ fs::path project_root(const fs::path& file) {
 }
 
 bool is_header(const fs::path& path) {
-  static const std::set<std::string> endings = {".h", ".hpp", ".cuh", ".hh", ".hxx", ".inl", ".inc",
-                                                ".ipp", ".tpp"};
+  static const std::set<std::string> endings = {".h",   ".hpp", ".cuh", ".hh", ".hxx",
+                                                ".inl", ".inc", ".ipp", ".tpp"};
   return endings.contains(path.extension().string());
 }
 
@@ -140,10 +140,12 @@ std::vector<std::string> inferred_includes(const fs::path& file) {
   return arguments;
 }
 
-void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits, const fs::path& stubs) {
-  arguments.insert(arguments.end(), {"-x", "cuda", "--cuda-host-only", "-Wno-unknown-cuda-version"});
-  for (const char* macro : {"HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS",
-                            "HALF2_OPERATORS"}) {
+void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits,
+              const fs::path& stubs) {
+  arguments.insert(arguments.end(),
+                   {"-x", "cuda", "--cuda-host-only", "-Wno-unknown-cuda-version"});
+  for (const char* macro :
+       {"HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS"}) {
     arguments.push_back(std::string("-D__CUDA_NO_") + macro + "__");  // as torch gives nvcc
   }
   if (!toolkits.cuda_root.empty()) {
@@ -153,15 +155,16 @@ void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits, con
     arguments.insert(arguments.end(), {"-isystem", toolkits.cuda_root + "/include/cccl"});
     return;
   }
-  arguments.insert(arguments.end(), {"-nocudainc", "-nocudalib", "-isystem", (stubs / "cuda").string(),
-                                     "-include", "dtypecheck_cuda.h"});
+  arguments.insert(arguments.end(), {"-nocudainc", "-nocudalib", "-isystem",
+                                     (stubs / "cuda").string(), "-include", "dtypecheck_cuda.h"});
 }
 
 // Folders of others that a build system gives as if they were the project's own.
 bool is_of_others(const fs::path& folder) {
   const std::string path = folder.string();
   return path.starts_with("/usr/") || path.find("-packages/") != path.npos ||
-         is_there(folder / "ATen") || is_there(folder / "torch/csrc") || is_there(folder / "pybind11");
+         is_there(folder / "ATen") || is_there(folder / "torch/csrc") ||
+         is_there(folder / "pybind11");
 }
 
 // The arguments of a database, with what is not the project's own marked as a system's.
@@ -186,8 +189,10 @@ void add_known(std::vector<std::string>& arguments, const CompileCommand& comman
 std::vector<std::string> parse_arguments(const fs::path& file, const CompileCommand* command,
                                          const Toolkits& toolkits, const fs::path& stubs) {
   std::vector<std::string> arguments;
-  if (is_cuda(file)) add_cuda(arguments, toolkits, stubs);
-  else if (is_header(file)) arguments = {"-x", "c++"};
+  if (is_cuda(file))
+    add_cuda(arguments, toolkits, stubs);
+  else if (is_header(file))
+    arguments = {"-x", "c++"};
   bool has_standard = false;
   if (command != nullptr) {
     add_known(arguments, *command);

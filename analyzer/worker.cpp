@@ -12,9 +12,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
+#include "analyzer/facts_cache.h"
 #include "core/error.h"
 
 namespace dtypecheck::analyzer {
@@ -22,6 +24,7 @@ namespace dtypecheck::analyzer {
 namespace {
 
 constexpr size_t kMaxAnswer = 64 << 20;
+constexpr uintmax_t kMaxSource = 16 << 20;
 
 using Clock = std::chrono::steady_clock;
 
@@ -78,7 +81,7 @@ SourceFacts not_parsed(const ParseJob& job, std::string why) {
   return facts;
 }
 
-SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
+SourceFacts parse_anew(const ParseJob& job, const WorkerOptions& options) {
   const Process process = start(job, options.program);
   std::string answer;
   const bool whole =
@@ -91,7 +94,8 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
     return not_parsed(job, fmt::format("no answer from the parser within {} s", options.timeout_s));
   }
   if (WIFSIGNALED(status)) {
-    return not_parsed(job, fmt::format("the parser crashed on it ({})", strsignal(WTERMSIG(status))));
+    return not_parsed(job,
+                      fmt::format("the parser crashed on it ({})", strsignal(WTERMSIG(status))));
   }
   try {
     return facts_from_json(answer);
@@ -100,14 +104,30 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
   }
 }
 
+SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
+  std::error_code unknown;
+  const uintmax_t size = std::filesystem::file_size(job.file, unknown);
+  if (!unknown && size > kMaxSource) {
+    return not_parsed(
+        job, fmt::format("{} MB, and what is longer than {} MB is taken for generated", size >> 20,
+                         kMaxSource >> 20));
+  }
+  if (options.cache == nullptr) return parse_anew(job, options);
+  if (auto known = options.cache->find(job)) return std::move(*known);
+  SourceFacts facts = parse_anew(job, options);
+  options.cache->keep(job, facts);
+  return facts;
+}
+
 }  // namespace
 
 std::vector<SourceFacts> parse_all(const std::vector<ParseJob>& jobs, const WorkerOptions& options,
                                    const std::function<void(size_t)>& done) {
   if (access(options.program.c_str(), X_OK) != 0) {
-    throw InputError(fmt::format("{}: {}; this build has no analyzer: install libclang-19-dev, "
-                                 "llvm-19-dev and clang-19 and build again",
-                                 options.program, strerror(errno)));
+    throw InputError(
+        fmt::format("{}: {}; this build has no analyzer: install libclang-19-dev, "
+                    "llvm-19-dev and clang-19 and build again",
+                    options.program, strerror(errno)));
   }
   std::vector<SourceFacts> all(jobs.size());
   std::atomic<size_t> next = 0;

@@ -9,6 +9,8 @@
 
 namespace dtypecheck::analyzer {
 
+class FactsCache;
+
 struct ParseJob {
   std::string file;
   std::vector<std::string> arguments;  // parse_arguments()
@@ -18,6 +20,7 @@ struct WorkerOptions {
   std::string program;  // dtypecheck-analyzer
   unsigned jobs = 1;
   int timeout_s = 300;  // for one file
+  FactsCache* cache = nullptr;
 };
 
 // The facts of each file, in the order of the jobs. A file whose process crashed, ran out of time

@@ -24,6 +24,17 @@ struct NotedPlace {
   std::string note;
 };
 
+// A change to a source, within one line. It applies only where the old text still stands.
+struct SourceEdit {
+  std::string file;
+  int line = 0;
+  int column = 0;  // from 1, in bytes
+  std::string old_text;
+  std::string new_text;
+
+  bool operator==(const SourceEdit&) const = default;
+};
+
 struct Finding {
   // Stable between runs: a hash of the rule, the place and the op, not of counts, paths above the project or addresses.
   std::string id;
@@ -39,6 +50,7 @@ struct Finding {
   int column = 0;                       // of source that was analysed, from 1; 0: only the line is known
   int end_column = 0;                   // one past the last character
   std::vector<NotedPlace> places;       // further places of the same fault, in source that was analysed
+  std::vector<SourceEdit> edits;        // the cure, where it is mechanical: all of them or none
   uint64_t count = 1;                   // how often it happened
   uint32_t first_step = 0;
   std::string follows;                  // id of the finding that this one is a consequence of

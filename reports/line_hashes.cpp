@@ -19,7 +19,11 @@ std::vector<uint16_t> utf16(std::string_view text) {
   units.reserve(text.size() + kWindow + 1);
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
+    const size_t length = lead < 0x80    ? 1
+                          : lead >= 0xf0 ? 4
+                          : lead >= 0xe0 ? 3
+                          : lead >= 0xc2 ? 2
+                                         : 0;
     uint32_t code = length < 2 ? lead : lead & (0xffU >> (length + 1));
     bool valid = length > 0 && i + length <= text.size();
     for (size_t k = 1; valid && k < length; ++k) {

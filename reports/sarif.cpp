@@ -72,8 +72,8 @@ class SarifLog {
 
   static Json rule(const RuleText& text) {
     const std::string help = fmt::format("{}\n\nFix: {}", text.why, text.fix);
-    const std::string markdown = fmt::format("{}\n\n**Fix:** {}\n\n```\n{}\n```", text.why, text.fix,
-                                             text.example);
+    const std::string markdown =
+        fmt::format("{}\n\n**Fix:** {}\n\n```\n{}\n```", text.why, text.fix, text.example);
     return {{"id", text.id},
             {"name", text.id},
             {"shortDescription", {{"text", shortened(text.summary)}}},
@@ -96,8 +96,29 @@ class SarifLog {
       json["locations"].push_back(location(line, finding.column, finding.end_column));
     }
     if (!finding.places.empty()) json["relatedLocations"] = related(finding);
+    if (!finding.edits.empty()) json["fixes"] = Json::array({fix(finding)});
     json["partialFingerprints"] = fingerprints(finding);
     return json;
+  }
+
+  Json fix(const Finding& finding) {
+    std::map<std::string, Json> replacements;  // by file
+    for (const SourceEdit& edit : finding.edits) {
+      const int end = edit.column + static_cast<int>(edit.old_text.size());
+      Json& of_file = replacements.try_emplace(edit.file, Json::array()).first->second;
+      of_file.push_back({{"deletedRegion",
+                          {{"startLine", edit.line},
+                           {"startColumn", edit.column},
+                           {"endLine", edit.line},
+                           {"endColumn", end}}},
+                         {"insertedContent", {{"text", edit.new_text}}}});
+    }
+    Json changes = Json::array();
+    for (auto& [file, of_file] : replacements) {
+      changes.push_back({{"artifactLocation", {{"uri", uri_of(relative_path(report_, file))}}},
+                         {"replacements", std::move(of_file)}});
+    }
+    return {{"description", {{"text", finding.fix}}}, {"artifactChanges", std::move(changes)}};
   }
 
   Json related(const Finding& finding) {

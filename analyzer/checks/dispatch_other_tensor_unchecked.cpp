@@ -21,7 +21,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const Read& read : facts.reads) {
     const bool is_typed = read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor;
     if (!is_typed || !read.in_dispatch || read.has_dispatched_dtype) continue;
-    if (read.tensor.is_unchecked()) others.push_back(&read);
+    if (read.tensor.is_undetermined()) others.push_back(&read);
   }
   for (const ReadGroup& group : by_function(others)) {
     const Read& read = *group.first;
@@ -29,13 +29,12 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
                                      [](const Read* one) { return is_named_as_output(*one); });
     const bool one = std::string_view(is_or_are(group)) == "is";
     const std::string& dispatched = read.dispatched.name;
-    Finding& finding =
-        out.add(dispatch_other_tensor_unchecked, outputs ? Severity::kNote : Severity::kWarning,
-                read.place, read.function,
-                fmt::format("{} {} read as the dtype of {}, and nothing says that {} it",
-                            names_of(group), is_or_are(group),
-                            dispatched.empty() ? "the dispatched tensor" : dispatched,
-                            one ? "it has" : "they have"));
+    Finding& finding = out.add(
+        dispatch_other_tensor_unchecked, outputs ? Severity::kNote : Severity::kWarning, read.place,
+        read.function,
+        fmt::format("{} {} read as the dtype of {}, and nothing says that {} it", names_of(group),
+                    is_or_are(group), dispatched.empty() ? "the dispatched tensor" : dispatched,
+                    one ? "it has" : "they have"));
     add_places(finding, group);
   }
 }

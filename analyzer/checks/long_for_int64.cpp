@@ -9,14 +9,18 @@ namespace dtypecheck::analyzer {
 static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const Read& read : facts.reads) {
     if (!read.is_written_long) continue;
-    out.add(long_for_int64, Severity::kWarning, read.place, read.function,
-            fmt::format("{} is read as {}, which has 32 bits on Windows; Long tensors are int64_t",
-                        read.tensor.name, read.type));
+    Finding& finding = out.add(
+        long_for_int64, Severity::kWarning, read.place, read.function,
+        fmt::format("{} is read as {}, which has 32 bits on Windows; Long tensors are int64_t",
+                    read.tensor.name, read.type));
+    if (read.type == "long") add_replacement(finding, read.type_place, "long", "int64_t");
   }
   for (const LongElement& element : facts.long_elements) {
-    out.add(long_for_int64, Severity::kWarning, element.place, element.function,
-            fmt::format("{} of long, which has 32 bits on Windows; Long tensors are int64_t",
-                        element.type));
+    Finding& finding =
+        out.add(long_for_int64, Severity::kWarning, element.place, element.function,
+                fmt::format("{} of long, which has 32 bits on Windows; Long tensors are int64_t",
+                            element.type));
+    add_replacement(finding, element.type_place, "long", "int64_t");
   }
 }
 

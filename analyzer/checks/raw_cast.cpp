@@ -23,8 +23,9 @@ static void say_what_is_known(const Read& read, CheckFindings& out) {
     out.add(raw_cast, Severity::kError, read.place, read.function,
             fmt::format("{} is {} here and is read as {}", read.tensor.name, dtypes, read.type));
   } else if (is_weak(read)) {
-    out.add(raw_cast, Severity::kWarning, read.place, read.function,
-            fmt::format("{} may be {} here and is read as {}", read.tensor.name, dtypes, read.type));
+    out.add(
+        raw_cast, Severity::kWarning, read.place, read.function,
+        fmt::format("{} may be {} here and is read as {}", read.tensor.name, dtypes, read.type));
   }
 }
 
@@ -32,8 +33,21 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {
     if (read.how != ReadAs::kCast || read.accepts.empty() || read.has_dispatched_dtype) continue;
-    if (read.tensor.is_unchecked()) unchecked.push_back(&read);
-    else if (!read.in_dispatch) say_what_is_known(read, out);
+    if (read.tensor.is_unchecked())
+      unchecked.push_back(&read);
+    else if (!read.in_dispatch)
+      say_what_is_known(read, out);
+  }
+  for (const BitCast& cast : facts.bit_casts) {
+    if (cast.is_other_size) {
+      out.add(raw_cast, Severity::kWarning, cast.place, cast.function,
+              fmt::format("{} is {} in an instantiation, of which {} reads some bits", cast.name,
+                          cast.from, cast.to));
+    } else {
+      out.add(raw_cast, Severity::kNote, cast.place, cast.function,
+              fmt::format("the bits of {} are read as {}, whatever type the template has",
+                          cast.name, cast.to));
+    }
   }
   for (const ReadGroup& group : by_function(unchecked)) {
     const Read& read = *group.first;
@@ -43,17 +57,21 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
         fmt::format("{} {} cast to {} from an untyped pointer, and nothing compares the dtype",
                     names_of(group), is_or_are(group), read.type));
     add_places(finding, group);
+    add_dtype_checks(finding, group);
   }
 }
 
 extern const Check raw_cast = {
     .doc = {.id = "raw-cast",
             .severity = Severity::kError,
-            .summary = "an untyped data_ptr() is cast to a type that nothing compares with the dtype",
-            .why = "A tensor of another dtype is not refused: its bytes are read as the wrong type, "
-                   "and the numbers are garbage without a message.",
-            .fix = "Take the pointer with its type, x.data_ptr<at::Half>(), which throws on another "
-                   "dtype; or TORCH_CHECK(x.scalar_type() == at::kHalf, ...) before the cast."},
+            .summary =
+                "an untyped data_ptr() is cast to a type that nothing compares with the dtype",
+            .why =
+                "A tensor of another dtype is not refused: its bytes are read as the wrong type, "
+                "and the numbers are garbage without a message.",
+            .fix =
+                "Take the pointer with its type, x.data_ptr<at::Half>(), which throws on another "
+                "dtype; or TORCH_CHECK(x.scalar_type() == at::kHalf, ...) before the cast."},
     .check = check,
     .example = R"(#include <torch/extension.h>
 #include <cuda_fp16.h>

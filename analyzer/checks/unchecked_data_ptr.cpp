@@ -11,7 +11,7 @@ namespace dtypecheck::analyzer {
 
 static bool is_typed(const Read& read) {
   return (read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor) && !read.in_dispatch &&
-         !read.accepts.empty();
+         (!read.accepts.empty() || read.is_of_class);
 }
 
 static bool reads_floats(const ReadGroup& group) {
@@ -32,29 +32,32 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {
     if (!is_typed(read)) continue;
-    if (read.tensor.is_unchecked()) unchecked.push_back(&read);
-    else say_what_is_known(read, out);
+    if (read.tensor.is_unchecked())
+      unchecked.push_back(&read);
+    else
+      say_what_is_known(read, out);
   }
   for (const ReadGroup& group : by_function(unchecked)) {
     const Read& read = *group.first;
     const bool warns = read.callers == Callers::kBound && reads_floats(group);
-    Finding& finding =
-        out.add(unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, read.place,
-                read.function,
-                fmt::format("{} {} read as {}, and nothing says that {} of that dtype",
-                            names_of(group), is_or_are(group), group.all.size() == 1
-                                ? read.type : "fixed types",
-                            std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
+    Finding& finding = out.add(
+        unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, read.place, read.function,
+        fmt::format("{} {} read as {}, and nothing says that {} of that dtype", names_of(group),
+                    is_or_are(group), group.all.size() == 1 ? read.type : "fixed types",
+                    std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
     add_places(finding, group);
+    add_dtype_checks(finding, group);
   }
 }
 
 extern const Check unchecked_data_ptr = {
     .doc = {.id = "unchecked-data-ptr",
             .severity = Severity::kWarning,
-            .summary = "a typed pointer of a fixed type on a parameter whose dtype nothing compares",
-            .why = "Under autocast, or on a half model, it throws deep inside: expected scalar type "
-                   "Float but found Half, with neither the op nor the argument named.",
+            .summary =
+                "a typed pointer of a fixed type on a parameter whose dtype nothing compares",
+            .why =
+                "Under autocast, or on a half model, it throws deep inside: expected scalar type "
+                "Float but found Half, with neither the op nor the argument named.",
             .fix = "TORCH_CHECK(x.scalar_type() == at::kFloat, \"x must be Float, got \", "
                    "x.scalar_type()) where the tensor comes in, or dispatch on its dtype."},
     .check = check,

@@ -29,8 +29,7 @@ std::optional<Comparison> comparison_of(const Expr* expr) {
   }
   if (const auto* rewritten = dyn_cast<CXXRewrittenBinaryOperator>(expr)) {
     if (!BinaryOperator::isEqualityOp(rewritten->getOperator())) return std::nullopt;
-    return Comparison{rewritten->getLHS(), rewritten->getRHS(),
-                      rewritten->getOperator() == BO_EQ};
+    return Comparison{rewritten->getLHS(), rewritten->getRHS(), rewritten->getOperator() == BO_EQ};
   }
   return std::nullopt;
 }
@@ -65,6 +64,8 @@ bool assume_kind(Dtypes& dtypes, const Expr* expr, bool truth) {
   if (name == "isIntegralType") kind = kIntegral | Dtype::kBool;
   if (name == "is_complex" || name == "isComplexType") kind = kComplex;
   if (symbol < 0 || kind.empty()) return false;
+  const DtypeSet known = dtypes.state.dtypes(symbol);
+  if ((truth ? known & kind : known - kind).empty()) dtypes.state.dead = true;  // as in a case
   truth ? dtypes.state.narrow(symbol, kind) : dtypes.state.exclude(symbol, kind);
   return true;
 }

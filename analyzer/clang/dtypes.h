@@ -27,6 +27,9 @@ class Dtypes {
   // What a call that was walked through gave back.
   void remember(const clang::Expr* call, int symbol) { results_[call] = symbol; }
 
+  // The dtype or options among the arguments from `first` on; -1: none is given.
+  int options_among(const clang::CallExpr* call, unsigned first);
+
   TensorFact fact(const clang::Expr* expr);
   std::string text(const clang::Expr* expr) const;
   TensorSource source(int symbol) const { return made_.at(symbol).source; }
@@ -41,9 +44,10 @@ class Dtypes {
   int variable(const clang::Expr* expr);
   int method_result(const MemberCall& call);
   int cast_result(const MemberCall& call);
+  int arithmetic_result(const clang::Expr* base, const clang::CallExpr* call,
+                        llvm::StringRef name);
   int function_result(const clang::CallExpr* call);
   int like(int symbol);  // another tensor of the same dtype
-  int options_among(const clang::CallExpr* call, unsigned first);
   bool key_of(const clang::Expr* expr, Key& key, TensorSource& source) const;
 
   const clang::ASTContext& context_;

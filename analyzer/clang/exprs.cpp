@@ -26,8 +26,8 @@ std::optional<MemberCall> member_call(const Expr* expr) {
   }
   if (const auto* member = dyn_cast<CXXDependentScopeMemberExpr>(callee)) {
     if (member->isImplicitAccess()) return std::nullopt;
-    return MemberCall{member->getBase(), name_of(member->getMember()),
-                      member->template_arguments(), call};
+    return MemberCall{member->getBase(), name_of(member->getMember()), member->template_arguments(),
+                      call};
   }
   return std::nullopt;
 }
@@ -37,7 +37,8 @@ llvm::StringRef called_name(const CallExpr* call) {
   if (const auto* reference = dyn_cast<DeclRefExpr>(callee)) {
     return name_of(reference->getDecl()->getDeclName());
   }
-  if (const auto* lookup = dyn_cast<UnresolvedLookupExpr>(callee)) return name_of(lookup->getName());
+  if (const auto* lookup = dyn_cast<UnresolvedLookupExpr>(callee))
+    return name_of(lookup->getName());
   return "";
 }
 

@@ -106,8 +106,10 @@ class LongTypes : public RecursiveASTVisitor<LongTypes> {
       return true;
     }
     const Place place = place_of(context_, type.getTemplateNameLoc());
+    const SourceLocation written = type.getArgLoc(0).getSourceRange().getBegin();
     if (place.line > 0 && (found.empty() || found.back().place != place)) {
-      found.push_back({place, function_, made->getNameAsString()});
+      found.push_back(
+          {place, written_place(context_, written), function_, made->getNameAsString()});
     }
     return true;
   }

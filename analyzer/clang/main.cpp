@@ -5,15 +5,13 @@
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Tooling/Tooling.h>
-
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 
-#include "analyzer/clang/functions.h"
-#include "analyzer/clang/walk.h"
+#include "analyzer/clang/file_facts.h"
 
 namespace dtypecheck::analyzer {
 namespace {
@@ -75,23 +73,23 @@ class Consumer : public ASTConsumer {
   }
 
   void HandleTranslationUnit(ASTContext& context) override {
-    facts_.parsed = true;
-    facts_.sees_tensors = declares_tensor(context);
-    Walk walk(context, facts_);
-    for (const EntryPoint& entry : entry_points(context)) {
-      walk.function(entry.function, entry.callers);
-    }
-    facts_.long_elements = long_elements(context);
+    add_facts(context, facts_);
+    add_files(context.getSourceManager());
   }
 
  private:
-  static bool declares_tensor(ASTContext& context) {
-    const DeclContext* scope = context.getTranslationUnitDecl();
-    for (const auto* decl : scope->lookup(&context.Idents.get("at"))) {
-      const auto* space = dyn_cast<NamespaceDecl>(decl);
-      if (space != nullptr && !space->lookup(&context.Idents.get("Tensor")).empty()) return true;
+  // What the facts depend on, for those who keep them.
+  void add_files(const SourceManager& sources) {
+    for (auto entry = sources.fileinfo_begin(); entry != sources.fileinfo_end(); ++entry) {
+      llvm::SmallString<256> path = entry->first.getName();
+      sources.getFileManager().makeAbsolutePath(path);
+      const FileID file = sources.translateFile(entry->first);
+      const bool is_system =
+          file.isValid() && sources.isInSystemHeader(sources.getLocForStartOfFile(file));
+      (is_system ? facts_.system_files : facts_.files).push_back(path.str().str());
     }
-    return false;
+    std::sort(facts_.files.begin(), facts_.files.end());
+    std::sort(facts_.system_files.begin(), facts_.system_files.end());
   }
 
   CompilerInstance& compiler_;
@@ -123,8 +121,9 @@ class Action : public ASTFrontendAction {
 
 SourceFacts analyze(const std::string& file, const std::vector<std::string>& arguments) {
   SourceFacts facts{.file = file};
-  std::vector<std::string> command = {"clang++",          "-fsyntax-only", "-w",
-                                      "-ferror-limit=0",  "-resource-dir", DTYPECHECK_CLANG_RESOURCES};
+  std::vector<std::string> command = {
+      "clang++",         "-fsyntax-only", "-w",
+      "-ferror-limit=0", "-resource-dir", DTYPECHECK_CLANG_RESOURCES};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back(file);
   Problems problems(facts);

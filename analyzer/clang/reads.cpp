@@ -1,5 +1,7 @@
 // reads.cpp: the part of the walk that sees a tensor's memory read as a C++ type.
-#include <algorithm>
+#include <clang/AST/DeclTemplate.h>
+
+#include <cmath>
 
 #include "analyzer/clang/walk.h"
 
@@ -37,13 +39,21 @@ static SourceLocation member_location(const CallExpr* call) {
   return call->getBeginLoc();
 }
 
+// Where a check of the tensor could be written; line 0 where it could not.
+Place Walk::statement_of(const MemberCall& call) const {
+  const bool is_plain = !call.base->getType()->isPointerType() && is_tensor(call.base->getType());
+  return statement_ == nullptr || !is_plain ? Place()
+                                            : written_place(context_, statement_->getBeginLoc());
+}
+
 void Walk::read_of(const MemberCall& call) {
   ReadAs how;
   if (!read_kind(call.name, how) || !is_tensor(call.base->getType())) return;
   if (call.types.empty()) {
     if (how == ReadAs::kPointer && call.name != "data") {
       seen_untyped_.insert_or_assign(
-          call.call, Untyped{dtypes_.tensor(call.base), dtypes_.fact(call.base)});
+          call.call,
+          Untyped{dtypes_.tensor(call.base), dtypes_.fact(call.base), statement_of(call)});
     }
     return;
   }
@@ -52,6 +62,8 @@ void Walk::read_of(const MemberCall& call) {
   Read read;
   read.place = place_of(context_, member_location(call.call));
   read.how = how;
+  read.type_place = written_place(context_, call.types.front().getSourceRange().getBegin());
+  read.statement = statement_of(call);
   read.tensor = dtypes_.fact(call.base);
   add_read(std::move(read), dtypes_.tensor(call.base), argument.getAsType());
 }
@@ -77,12 +89,14 @@ const Walk::Untyped* Walk::untyped(const Expr* expr) {
 void Walk::cast_of(const ExplicitCastExpr* cast) {
   if (!cast->getType()->isPointerType()) return;
   const QualType to = cast->getTypeAsWritten()->getPointeeType();
-  if (to.isNull() || to->isVoidType() || !cast->getSubExpr()->getType()->isVoidPointerType()) return;
+  if (to.isNull() || to->isVoidType() || !cast->getSubExpr()->getType()->isVoidPointerType())
+    return;
   const Untyped* pointer = untyped(cast->getSubExpr());
   if (pointer == nullptr || !dtypes_.state.knows(pointer->symbol)) return;
   Read read;
   read.place = place_of(context_, cast->getBeginLoc());
   read.how = ReadAs::kCast;
+  read.statement = pointer->statement;
   read.tensor = pointer->fact;
   read.tensor.dtypes = dtypes_.state.dtypes(pointer->symbol);
   read.tensor.looked_at = dtypes_.state.looked_at(pointer->symbol);
@@ -104,6 +118,16 @@ const Walk::Switch* Walk::dispatch_of(QualType type, DtypeSet accepts) const {
   return nullptr;
 }
 
+// The parameter of the class template that a member function belongs to, not one of its own.
+static bool is_of_class(QualType type, const FunctionDecl* function) {
+  const auto* parameter = type->getAs<TemplateTypeParmType>();
+  const auto* method = dyn_cast<CXXMethodDecl>(function);
+  const ClassTemplateDecl* made = parameter == nullptr || method == nullptr
+                                      ? nullptr
+                                      : method->getParent()->getDescribedClassTemplate();
+  return made != nullptr && made->getTemplateParameters()->getDepth() == parameter->getDepth();
+}
+
 // A line that is walked several times, once for each case of a dispatch and each caller, is one
 // read; the least checked of them counts.
 void Walk::add_read(Read read, int symbol, QualType type) {
@@ -113,6 +137,7 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   read.type = written(type);
   read.accepts = element_dtypes(type);
   read.is_written_long = is_written_long(type);
+  read.is_of_class = is_of_class(type, stack_.back());
   if (const Switch* over = dispatch_of(type, read.accepts)) {
     read.in_dispatch = true;
     read.dispatched = over->fact;
@@ -125,9 +150,53 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   const auto [at, is_new] = reads_.try_emplace(key, facts_.reads.size());
   if (is_new) {
     facts_.reads.push_back(std::move(read));
-  } else if (read.tensor.is_unchecked() && !facts_.reads[at->second].tensor.is_unchecked()) {
-    facts_.reads[at->second] = std::move(read);
+    return;
   }
+  Read& known = facts_.reads[at->second];
+  const bool is_less_checked = read.tensor.is_unchecked() && !known.tensor.is_unchecked();
+  const bool is_other_case = known.has_dispatched_dtype && !read.has_dispatched_dtype;
+  if (is_less_checked || is_other_case) known = std::move(read);
+}
+
+std::optional<double> number_of(const Expr* expr, const ASTContext& context) {
+  expr = stripped(expr);
+  Expr::EvalResult result;
+  if (expr->isValueDependent() || expr->containsErrors() || !expr->getType()->isArithmeticType() ||
+      !expr->EvaluateAsRValue(result, context)) {
+    return std::nullopt;
+  }
+  if (result.Val.isFloat()) {
+    llvm::APFloat value = result.Val.getFloat();
+    bool loses = false;
+    value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    return value.convertToDouble();
+  }
+  if (result.Val.isInt()) return static_cast<double>(result.Val.getInt().getExtValue());
+  return std::nullopt;
+}
+
+// torch::full(sizes, 1e38, x.options()), x.fill_(1e38): a number that a tensor may not hold.
+void Walk::fill_of(const CallExpr* call) {
+  static constexpr double kMaxHalf = 65504;
+  const auto member = member_call(call);
+  const llvm::StringRef name = member ? member->name : called_name(call);
+  const bool has_sizes = name == "full" || name == "full_like" || name == "new_full" ||
+                         name == "masked_fill" || name == "masked_fill_";
+  const unsigned at = has_sizes ? 1 : 0;
+  if ((!has_sizes && name != "fill_") || call->getNumArgs() <= at) return;
+  const Expr* value = call->getArg(at);
+  const auto number = number_of(value, context_);
+  if (!number || std::abs(*number) <= kMaxHalf || std::isinf(*number)) return;
+  int like = member ? dtypes_.tensor(member->base) : dtypes_.options_among(call, 2);
+  if (like < 0 && name == "full_like") like = dtypes_.tensor(call->getArg(0));
+  if (like < 0) return;
+  const DtypeSet dtypes = dtypes_.state.dtypes(like);
+  if (!dtypes.contains(Dtype::kHalf)) return;
+  const Place place = place_of(context_, value->getBeginLoc());
+  if (place.line == 0 || !fills_.insert(place).second) return;
+  const std::string of = member ? dtypes_.text(stripped(member->base)) : dtypes_.name(like);
+  facts_.large_numbers.push_back({place, function_, of.empty() ? "the tensor" : of,
+                                  dtypes_.text(value), dtypes == DtypeSet(Dtype::kHalf)});
 }
 
 }  // namespace dtypecheck::analyzer

@@ -30,6 +30,15 @@ Place place_of(const ASTContext& context, SourceLocation begin) {
           column + std::max(1, static_cast<int>(length))};
 }
 
+Place written_place(const ASTContext& context, SourceLocation begin) {
+  const SourceManager& sources = context.getSourceManager();
+  // What a macro was given stands in the source as it is; what the macro itself says does not.
+  while (begin.isMacroID() && sources.isMacroArgExpansion(begin)) {
+    begin = sources.getImmediateSpellingLoc(begin);
+  }
+  return begin.isMacroID() ? Place() : place_of(context, begin);
+}
+
 bool Walk::is_ours(SourceLocation location) const {
   const SourceManager& sources = context_.getSourceManager();
   return location.isValid() && !sources.isInSystemHeader(sources.getFileLoc(location));
@@ -43,9 +52,10 @@ void Walk::function(const FunctionDecl* function, Callers callers) {
   function_ = function->getNameAsString();
   stack_ = {function};
   steps_ = 0;
+  autocast_ = false;
   for (const ParmVarDecl* parameter : function->parameters()) {
-    dtypes_.bind(parameter, dtypes_.make(TensorSource::kParameter, kAnyDtype,
-                                         parameter->getNameAsString()));
+    dtypes_.bind(parameter,
+                 dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
   }
   run_body(function->getBody(), nullptr);
   ++facts_.functions;
@@ -55,10 +65,22 @@ void Walk::children(const Stmt* stmt) {
   for (const Stmt* child : stmt->children()) this->stmt(child);
 }
 
+void Walk::block(const CompoundStmt* block) {
+  const Stmt* outer = statement_;
+  for (const Stmt* child : block->body()) {
+    // A check before an `if` would run whichever way it goes.
+    statement_ =
+        isa<Expr>(child) || isa<DeclStmt>(child) || isa<ReturnStmt>(child) ? child : nullptr;
+    stmt(child);
+  }
+  statement_ = outer;
+}
+
 void Walk::stmt(const Stmt* stmt) {
   if (stmt == nullptr || ++steps_ > kMaxSteps) return;
   if (dtypes_.state.dead && !isa<SwitchCase>(stmt) && !isa<LabelStmt>(stmt)) return;
   if (const auto* one = dyn_cast<Expr>(stmt)) return expr(one);
+  if (const auto* one = dyn_cast<CompoundStmt>(stmt)) return block(one);
   if (const auto* one = dyn_cast<IfStmt>(stmt)) return branch(one);
   if (const auto* one = dyn_cast<DeclStmt>(stmt)) return declare(one);
   if (const auto* one = dyn_cast<SwitchStmt>(stmt)) return switch_over(one);
@@ -107,6 +129,8 @@ void Walk::branch(const IfStmt* stmt) {
 
 void Walk::conditional(const ConditionalOperator* one) {
   expr(one->getCond());
+  const Stmt* outer = statement_;
+  statement_ = nullptr;  // one of the two is not evaluated
   const State before = dtypes_.state;
   assume(dtypes_, one->getCond(), true);
   expr(one->getTrueExpr());
@@ -115,6 +139,7 @@ void Walk::conditional(const ConditionalOperator* one) {
   assume(dtypes_, one->getCond(), false);
   expr(one->getFalseExpr());
   dtypes_.state = State::join(after_true, dtypes_.state);
+  statement_ = outer;
 }
 
 void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
@@ -195,7 +220,8 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getCond());
   Switch over;
-  if (holds_dtype(stripped(stmt->getCond())->getType())) over.symbol = dtypes_.dtype(stmt->getCond());
+  if (holds_dtype(stripped(stmt->getCond())->getType()))
+    over.symbol = dtypes_.dtype(stmt->getCond());
   if (over.symbol >= 0) {
     over.fact = {dtypes_.name(over.symbol), dtypes_.state.dtypes(over.symbol),
                  dtypes_.source(over.symbol), dtypes_.state.looked_at(over.symbol)};
@@ -204,15 +230,18 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   over.lambdas = lambda_depth_;
   switches_.push_back(std::move(over));
   dtypes_.state.dead = true;  // until the first case
-  if (isa<CompoundStmt>(stmt->getBody())) children(stmt->getBody());
-  else this->stmt(stmt->getBody());
+  const auto* body = dyn_cast<CompoundStmt>(stmt->getBody());
+  if (body != nullptr)
+    block(body);
+  else
+    this->stmt(stmt->getBody());
   Switch done = std::move(switches_.back());
   switches_.pop_back();
   if (!has_default(stmt)) dtypes_.state = State::join(dtypes_.state, done.entry);
   for (const State& end : done.ends) dtypes_.state = State::join(dtypes_.state, end);
   if (done.symbol < 0 || done.cases.size() < 2 || !is_ours(stmt->getBeginLoc())) return;
   Dispatch dispatch = {place_of(context_, stmt->getBeginLoc()), function_, callers_,
-                       macro_at(stmt->getBeginLoc()), done.fact, done.cases};
+                       macro_at(stmt->getBeginLoc()),           done.fact, done.cases};
   const auto [at, is_new] = dispatches_.try_emplace(dispatch.place, facts_.dispatches.size());
   if (is_new) facts_.dispatches.push_back(std::move(dispatch));
 }
@@ -238,8 +267,7 @@ void Walk::return_from(const ReturnStmt* stmt) {
     Call& call = calls_.back();
     const Expr* value = stmt->getRetValue();
     if (value != nullptr && (is_tensor(value->getType()) || holds_dtype(value->getType()))) {
-      const int symbol =
-          is_tensor(value->getType()) ? dtypes_.tensor(value) : dtypes_.dtype(value);
+      const int symbol = is_tensor(value->getType()) ? dtypes_.tensor(value) : dtypes_.dtype(value);
       call.several = call.several || (call.symbol >= 0 && call.symbol != symbol);
       call.symbol = symbol;
     }
@@ -271,13 +299,18 @@ void Walk::declare(const VarDecl* variable) {
   }
   expr(init);
   const QualType type = variable->getType();
+  if (const CXXRecordDecl* record = type->getAsCXXRecordDecl()) {
+    autocast_ = autocast_ || record->getName().contains_insensitive("autocast");
+  }
   if (type->isPointerType()) {
     if (const Untyped* pointer = untyped(init)) pointers_.insert_or_assign({variable}, *pointer);
     return;
   }
   int symbol = -1;
-  if (is_tensor(type) || is_tensor(bare->getType())) symbol = dtypes_.tensor(init);
-  else if (holds_dtype(type) || holds_dtype(bare->getType())) symbol = dtypes_.dtype(init);
+  if (is_tensor(type) || is_tensor(bare->getType()))
+    symbol = dtypes_.tensor(init);
+  else if (holds_dtype(type) || holds_dtype(bare->getType()))
+    symbol = dtypes_.dtype(init);
   if (symbol >= 0) dtypes_.bind(variable, symbol);
 }
 
@@ -353,15 +386,15 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
     dtypes_.bind(parameter, dtypes_.tensor(argument));
   } else if (holds_dtype(type)) {
     const int symbol = dtypes_.dtype(argument);
-    dtypes_.bind(parameter,
-                 symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
+    dtypes_.bind(parameter, symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
   } else if (type->isPointerType()) {
     if (const Untyped* pointer = untyped(argument)) {
       pointers_.insert_or_assign({parameter}, *pointer);
     }
   }
   const Expr* bare = stripped(argument);
-  if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare)) bare = stripped(made->getSubExpr());
+  if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare))
+    bare = stripped(made->getSubExpr());
   const auto* list = dyn_cast<InitListExpr>(bare);
   if (list == nullptr) return;
   std::vector<int>& tensors = lists_[parameter];
@@ -395,10 +428,9 @@ bool Walk::walk_through(const CallExpr* call) {
 // checkSameType(…), check_inputs(a, b) of another file: it may look at dtypes, so it counts.
 void Walk::trust_opaque_check(const CallExpr* call) {
   const std::string name = called_name(call).lower();
-  const bool checks = llvm::StringRef(name).contains("check") ||
-                      llvm::StringRef(name).contains("assert") ||
-                      llvm::StringRef(name).contains("valid") ||
-                      llvm::StringRef(name).contains("dtype");
+  const bool checks =
+      llvm::StringRef(name).contains("check") || llvm::StringRef(name).contains("assert") ||
+      llvm::StringRef(name).contains("valid") || llvm::StringRef(name).contains("dtype");
   for (const Expr* argument : call->arguments()) {
     if (checks && is_tensor(stripped(argument)->getType())) {
       dtypes_.state.look_at(dtypes_.tensor(argument));
@@ -415,6 +447,10 @@ void Walk::call(const CallExpr* call) {
   }
   if (const auto* launch = dyn_cast<CUDAKernelCallExpr>(call)) expr(launch->getConfig());
   if (const auto member = member_call(call)) read_of(*member);
+  fill_of(call);
+  if (called_name(call).contains("autocast")) autocast_ = true;
+  op_of(call);
+  division_of(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) {
     if (is_tensor(op->getArg(0)->getType())) {

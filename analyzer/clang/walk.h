@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -42,10 +43,12 @@ class Walk {
   struct Untyped {
     int symbol;
     TensorFact fact;
+    Place statement;  // where the pointer was taken
   };
 
   void stmt(const clang::Stmt* stmt);
   void children(const clang::Stmt* stmt);
+  void block(const clang::CompoundStmt* block);
   void branch(const clang::IfStmt* stmt);
   void loop(const clang::Stmt* body, const clang::Expr* condition, const clang::Stmt* step);
   void range_for(const clang::CXXForRangeStmt* stmt);
@@ -70,7 +73,12 @@ class Walk {
 
   void read_of(const MemberCall& call);
   void cast_of(const clang::ExplicitCastExpr* cast);
+  void fill_of(const clang::CallExpr* call);
+  void op_of(const clang::CallExpr* call);
+  void division_of(const clang::CallExpr* call);
+  void add_operand(SourceOp& op, const std::string& name, const clang::Expr* argument);
   const Untyped* untyped(const clang::Expr* expr);
+  Place statement_of(const MemberCall& call) const;
   void add_read(Read read, int symbol, clang::QualType type);
   const Switch* dispatch_of(clang::QualType type, DtypeSet accepts) const;
   std::string macro_at(clang::SourceLocation location) const;
@@ -88,11 +96,23 @@ class Walk {
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
   std::map<std::tuple<Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;
+  std::set<Place> fills_;
+  std::map<Place, size_t> divisions_;
+  std::set<std::pair<Place, std::string>> ops_;
+  bool autocast_ = false;  // the function opens a region: what its ops see is not what they get
   std::string function_;
+  const clang::Stmt* statement_ = nullptr;  // of a block, before which another could stand
   Callers callers_ = Callers::kUnseen;
   size_t lambda_depth_ = 0;
   uint64_t steps_ = 0;
 };
+
+// The value of an arithmetic constant.
+std::optional<double> number_of(const clang::Expr* expr, const clang::ASTContext& context);
+
+// The place of something that the source writes itself, at this very place; line 0 where a macro
+// does, or an instantiation.
+Place written_place(const clang::ASTContext& context, clang::SourceLocation begin);
 
 // Where the source says it: what a macro was given stands where it is written, what a macro adds
 // stands where the macro is used.

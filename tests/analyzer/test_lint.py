@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import sys
 import unittest
 
@@ -77,6 +78,18 @@ class Lint(tool.ToolTest):
         self.write("build/compile_commands.json",
                    json.dumps([{"directory": str(self.work), "file": "bad.cpp", "command": command}]))
         self.assertEqual(self.lint("-p", "build", "bad.cpp").status, 1)
+        self.assertEqual(self.lint("-p", "build").status, 1)
+
+    def test_a_database_of_files_that_are_gone(self):
+        self.write("bad.cpp", BAD)
+        entries = [{"directory": str(self.work), "file": name, "command": f"c++ -c {name}"} for name in ("bad.cpp", "gone.cpp")]
+        self.write("build/compile_commands.json", json.dumps(entries))
+        result = self.lint("-p", "build")
+        self.assertEqual(result.status, 1)
+        self.assertIn("1 file not analysed", " ".join(result.out.split()))
+        self.assertIn("gone.cpp", result.out)
+        self.write("build/compile_commands.json", json.dumps(entries[1:]))
+        self.assert_one_line(self.lint("-p", "build"), "nothing could be analysed", "gone.cpp")
 
     def test_accepted_in_the_source(self):
         for comment in ("// NOLINT", "// NOLINT(dtypecheck-unchecked-data-ptr)", "// NOLINT(dtypecheck-*)",
@@ -160,6 +173,28 @@ class Lint(tool.ToolTest):
         self.write("deep.cpp", BAD + "int deep = " + "(" * 20_000 + "1" + ")" * 20_000 + ";\n")
         self.assertIn(self.lint("deep.cpp").status, (0, 1, 2))
 
+    def test_what_cannot_be_analysed_costs_itself(self):
+        self.write("bad.cpp", BAD)
+        self.write("crash.cpp", BAD + "#pragma clang __debug crash\n")
+        with open(self.work / "long.cpp", "wb") as file:
+            file.truncate(50 << 20)
+        result = self.lint(".")
+        self.assertEqual(result.status, 1)
+        self.assertIn("x is read as float", result.out)
+        text = " ".join(result.out.split())
+        self.assertIn("2 files not analysed", text)
+        self.assertRegex(text, "crash.cpp: (the parser crashed on it|the parser's answer cannot be read)")
+        self.assertIn("long.cpp: 50 MB, and what is longer than 16 MB is taken for generated", text)
+        self.assert_one_line(self.lint("crash.cpp"), "nothing could be analysed", "crash.cpp")
+
+    def test_a_template_bomb_is_given_up(self):
+        self.write("bomb.cpp", "template <int n, class T> struct Bomb {\n"
+                   "  struct A {}; struct B {};\n"
+                   "  static constexpr int value = Bomb<n - 1, A>::value + Bomb<n - 1, B>::value;\n};\n"
+                   "template <class T> struct Bomb<0, T> { static constexpr int value = 1; };\n"
+                   "int bomb = Bomb<28, int>::value;\n")
+        self.assert_one_line(self.lint("--timeout", "2", "bomb.cpp"), "nothing could be analysed", "within 2 s")
+
     def test_no_such_file(self):
         self.assert_one_line(self.lint("absent.cpp"), "absent.cpp", "there is none")
         self.assert_one_line(self.lint(), "no file given")
@@ -182,6 +217,139 @@ class Lint(tool.ToolTest):
     def test_pages(self):
         self.assertIn("raw-cast", self.run_tool("lint", "--list-checks").out)
         self.assert_one_line(self.run_tool("lint", "--explain", "raw-cats"), "did you mean 'raw-cast'?")
+
+    def test_fix(self):
+        text = ("#include <torch/extension.h>\n"
+                "void run(const float* x, const float* w, long* i);\n"
+                "void scale(at::Tensor x, at::Tensor w, at::Tensor i) {\n"
+                "  TORCH_CHECK(i.scalar_type() == at::kLong);\n"
+                "  run(x.data_ptr<float>(), w.data_ptr<float>(), i.data_ptr<long>());\n"
+                "}\n"
+                "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"scale\", &scale); }\n")
+        self.write("bad.cpp", text)
+        (self.work / "bad.cpp").chmod(0o640)
+        result = self.lint("--fix", "bad.cpp")
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertIn("2 findings cured in 1 file", result.out)
+        fixed = (self.work / "bad.cpp").read_text().splitlines()
+        self.assertEqual(fixed[4:7], [
+            '  TORCH_CHECK(x.scalar_type() == at::kFloat, "x must be Float, got ", x.scalar_type());',
+            '  TORCH_CHECK(w.scalar_type() == at::kFloat, "w must be Float, got ", w.scalar_type());',
+            "  run(x.data_ptr<float>(), w.data_ptr<float>(), i.data_ptr<int64_t>());"])
+        self.assertEqual((self.work / "bad.cpp").stat().st_mode & 0o777, 0o640)
+        self.assertIn("no findings in 1 file", self.lint("bad.cpp").out)
+
+    def test_no_fix_where_a_check_would_run_on_another_way(self):
+        self.write("bad.cpp", BAD.replace("  run(", "  if (x.defined()) run("))
+        before = (self.work / "bad.cpp").read_text()
+        self.assertEqual(self.lint("--fix", "bad.cpp").status, 1)
+        self.assertEqual((self.work / "bad.cpp").read_text(), before)
+
+    def test_fix_of_notes_is_asked_for(self):
+        text = ("#include <torch/extension.h>\ntemplate <typename T>\nvoid run(T* x);\nvoid scale(at::Tensor x) {\n"
+                "  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), \"scale\", [&] { run(x.data_ptr<scalar_t>()); });\n}\n")
+        self.write("note.cpp", text)
+        self.assertIn("0 findings cured", self.lint("--fix", "note.cpp").out)
+        self.assertEqual((self.work / "note.cpp").read_text(), text)
+        self.assertIn("1 finding cured", self.lint("--fix", "--fail-on", "note", "note.cpp").out)
+        self.assertIn("AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type()",
+                      (self.work / "note.cpp").read_text())
+        self.assertIn("no findings", self.lint("note.cpp").out)
+
+    def test_fixes_in_sarif(self):
+        self.write("bad.cpp", BAD)
+        (result,) = self.sarif("bad.cpp")["results"]
+        ((change,),) = [fix["artifactChanges"] for fix in result["fixes"]]
+        self.assertEqual(change["artifactLocation"]["uri"], "bad.cpp")
+        (replacement,) = change["replacements"]
+        self.assertEqual(replacement["deletedRegion"],
+                         {"startLine": 4, "startColumn": 3, "endLine": 4, "endColumn": 3})
+        self.assertTrue(replacement["insertedContent"]["text"].startswith("TORCH_CHECK(x.scalar_type() == at::kFloat"))
+
+    def test_baseline(self):
+        self.write("bad.cpp", BAD)
+        written = self.lint("--write-baseline", "known", "bad.cpp")
+        self.assertEqual(written.status, 0)
+        self.assertIn("1 finding in known", written.err)
+        self.assertIn("unchecked-data-ptr bad.cpp:4", (self.work / "known").read_text())
+        self.write("bad.cpp", "// a line more\n" + BAD)
+        result = self.lint("--baseline", "known", "bad.cpp")
+        self.assertEqual(result.status, 0)
+        self.assertIn("1 finding of known left out", result.out)
+        more = BAD.replace("PYBIND11", "void more(at::Tensor y) { run(y.data_ptr<float>()); }\nPYBIND11")
+        self.write("bad.cpp", more.replace("&scale);", "&scale); m.def(\"more\", &more);"))
+        result = self.lint("--baseline", "known", "bad.cpp")
+        self.assertEqual(result.status, 1)
+        self.assertIn("y is read as float", result.out)
+        self.assertNotIn("x is read as float", result.out)
+
+    def test_bad_baselines(self):
+        self.write("bad.cpp", BAD)
+        self.assert_one_line(self.lint("--baseline", "absent", "bad.cpp"), "absent", "--write-baseline")
+        self.write("known", "# a comment\nnot an id\n")
+        self.assert_one_line(self.lint("--baseline", "known", "bad.cpp"), "known:2", "16 hexadecimal digits")
+
+    def entries(self):
+        return sorted((self.folder / "cache/dtypecheck/lint").glob("*.facts"))
+
+    def test_the_cache_knows_unchanged_files_only(self):
+        self.write("setup.py", "")
+        self.write("checks.h", "#define CHECK_FLOAT(x)\n")
+        self.write("bad.cpp", GOOD.replace("TORCH_CHECK(x.scalar_type() == at::kFloat)", "CHECK_FLOAT(x)")
+                   .replace("void run", '#include "checks.h"\n#include "later.h"\nvoid run'))
+        first = self.lint("bad.cpp")
+        (entry,) = self.entries()
+        written = entry.stat().st_mtime_ns
+        self.assertEqual(self.lint("bad.cpp").out, first.out)
+        self.assertEqual(entry.stat().st_mtime_ns, written)  # it was not parsed again
+        self.write("checks.h", "#define CHECK_FLOAT(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n")
+        self.assertEqual((first.status, self.lint("bad.cpp").status), (1, 0))
+        self.write("checks.h", "#define CHECK_FLOAT(x)\n")
+        self.assertEqual(self.lint("bad.cpp").status, 1)
+        self.write("later.h", "#undef CHECK_FLOAT\n#define CHECK_FLOAT(x) TORCH_CHECK(x.dtype() == at::kFloat)\n")
+        self.assertEqual(self.lint("bad.cpp").status, 0)
+
+    def test_a_damaged_cache_is_no_error(self):
+        self.write("bad.cpp", BAD)
+        whole = self.lint("bad.cpp")
+        for text in (b"", b"dtypecheck facts 1\n", bytes(range(256)), b"dtypecheck facts 1\n0\n\n{}\n"):
+            for entry in self.entries():
+                entry.write_bytes(text)
+            self.assertEqual(self.lint("bad.cpp").out, whole.out)
+        result = self.lint("--no-cache", "bad.cpp")
+        self.assertEqual(result.out, whole.out)
+
+    def test_the_hook_of_pre_commit(self):
+        text = (pathlib.Path(__file__).resolve().parents[2] / ".pre-commit-hooks.yaml").read_text()
+        hook = dict(line.strip("- ").split(": ", 1) for line in text.splitlines())
+        self.assertEqual(hook["language"], "system")
+        self.write("bad.cpp", BAD)
+        self.assertRegex("bad.cpp", hook["files"])
+        self.assertRegex("csrc/bad.cu", hook["files"])
+        self.assertNotRegex("bad.py", hook["files"])
+        program, *arguments = hook["entry"].split()
+        self.assertEqual(program, "dtypecheck")
+        self.assertEqual(self.run_tool(*arguments, "--torch", "bundled", "bad.cpp").status, 1)
+
+    def test_the_cmake_helper(self):
+        cmake = shutil.which("cmake")
+        helper = pathlib.Path(__file__).resolve().parents[2] / "cmake/DtypecheckLint.cmake"
+        self.write("ops/bad.cpp", "#ifdef IN_TARGET\n" + BAD + "#endif\n")
+        self.write("CMakeLists.txt", f"""\
+cmake_minimum_required(VERSION 3.25)
+project(ops LANGUAGES CXX)
+set(DTYPECHECK_PROGRAM "{tool.DTYPECHECK}")
+include("{helper}")
+add_library(ops OBJECT ops/bad.cpp)
+target_compile_definitions(ops PRIVATE IN_TARGET)
+dtypecheck_lint(ops --torch bundled --format json -o "{self.work}/found.json")
+""")
+        for command in ([cmake, "-S", ".", "-B", "made"], [cmake, "--build", "made", "--target", "lint-ops"]):
+            done = self.start(*command[1:], tool=command[0])
+            out, err = done.communicate(timeout=120)
+        self.assertNotEqual(done.returncode, 0)  # a finding fails the target
+        findings = json.loads((self.work / "found.json").read_text())["findings"]
+        self.assertEqual([finding["rule"] for finding in findings], ["unchecked-data-ptr"])
 
     def test_the_json_follows_its_schema(self):
         try:

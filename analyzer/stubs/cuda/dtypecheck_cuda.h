@@ -2,11 +2,6 @@
 // where no toolkit is installed. Parsed with -x cuda --cuda-host-only; nothing here is ever run.
 #pragma once
 
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #ifndef __global__
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
@@ -19,6 +14,29 @@
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __grid_constant__
+#endif
+
+// nvcc lets kernels call what the C library has. The C++ library's own functions stay as they are:
+// they are declared in several headers.
+#ifdef __CUDA__
+#define __CUDACC__ 1
+#endif
+#include <stdlib.h>
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#ifdef __CUDA__
+#pragma clang force_cuda_host_device begin
+#endif
+#include <assert.h>
+#include <cmath>
+#include <limits>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#ifdef __CUDA__
+#pragma clang force_cuda_host_device end
 #endif
 
 #define DTYPECHECK_VECTOR(type, name) \
@@ -122,7 +140,6 @@ __device__ int __float_as_int(float value);
 __device__ float __int_as_float(int value);
 __device__ unsigned __float_as_uint(float value);
 __device__ float __uint_as_float(unsigned value);
-__device__ float __expf(float value);
 __device__ float rsqrtf(float value);
 
 // nvcc has these without a namespace, in host code too.

@@ -22,7 +22,7 @@
 
 #include <math.h>
 
-#ifndef __CUDACC__
+#ifndef __CUDA__
 #define C10_HOST_DEVICE
 #else
 #define C10_HOST_DEVICE __host__ __device__
@@ -42,6 +42,28 @@ struct alignas(2) BFloat16 {
   C10_HOST_DEVICE BFloat16(float value);
   C10_HOST_DEVICE operator float() const;
 };
+#define DTYPECHECK_MIXED(type, symbol, other, result)             \
+  C10_HOST_DEVICE result operator symbol(type a, other b);         \
+  C10_HOST_DEVICE result operator symbol(other a, type b);
+#define DTYPECHECK_ARITHMETIC(type, symbol)                        \
+  C10_HOST_DEVICE type operator symbol(const type& a, const type& b); \
+  C10_HOST_DEVICE type& operator symbol##=(type& a, const type& b); \
+  C10_HOST_DEVICE float& operator symbol##=(float& a, type b);     \
+  DTYPECHECK_MIXED(type, symbol, float, float)                     \
+  DTYPECHECK_MIXED(type, symbol, double, double)                   \
+  DTYPECHECK_MIXED(type, symbol, int, type)                        \
+  DTYPECHECK_MIXED(type, symbol, int64_t, type)
+#define DTYPECHECK_LOW_PRECISION(type)            \
+  DTYPECHECK_ARITHMETIC(type, +)                  \
+  DTYPECHECK_ARITHMETIC(type, -)                  \
+  DTYPECHECK_ARITHMETIC(type, *)                  \
+  DTYPECHECK_ARITHMETIC(type, /)                  \
+  C10_HOST_DEVICE type operator-(const type& a);
+DTYPECHECK_LOW_PRECISION(Half)
+DTYPECHECK_LOW_PRECISION(BFloat16)
+#undef DTYPECHECK_LOW_PRECISION
+#undef DTYPECHECK_ARITHMETIC
+#undef DTYPECHECK_MIXED
 template <typename T>
 struct complex {
   T real_, imag_;
@@ -185,6 +207,23 @@ template <typename... Arguments>
 }
 }  // namespace c10
 
+namespace std {
+#define DTYPECHECK_LIMITS(type)                           \
+  template <>                                             \
+  class numeric_limits<type> {                            \
+   public:                                                \
+    C10_HOST_DEVICE static constexpr type lowest();       \
+    C10_HOST_DEVICE static constexpr type min();          \
+    C10_HOST_DEVICE static constexpr type max();          \
+    C10_HOST_DEVICE static constexpr type infinity();     \
+    C10_HOST_DEVICE static constexpr type quiet_NaN();    \
+    C10_HOST_DEVICE static constexpr type epsilon();      \
+  };
+DTYPECHECK_LIMITS(c10::Half)
+DTYPECHECK_LIMITS(c10::BFloat16)
+#undef DTYPECHECK_LIMITS
+}  // namespace std
+
 struct CUstream_st;
 
 namespace at {
@@ -256,7 +295,6 @@ class Tensor {
   Tensor to(ScalarType type, bool non_blocking = false, bool copy = false) const;
   Tensor to(TensorOptions options, bool non_blocking = false, bool copy = false) const;
   Tensor to(Device device, ScalarType type, bool non_blocking = false, bool copy = false) const;
-  Tensor to(Device device, bool non_blocking = false) const;
   Tensor to(const Tensor& other, bool non_blocking = false) const;
   Tensor toType(ScalarType type) const;
   Tensor type_as(const Tensor& other) const;
@@ -302,18 +340,33 @@ class Tensor {
   Tensor& resize_(IntArrayRef sizes) const;
   Tensor new_empty(IntArrayRef sizes, TensorOptions options = {}) const;
   Tensor new_zeros(IntArrayRef sizes, TensorOptions options = {}) const;
+  // Ops whose operands the rules know by these names.
+  Tensor matmul(const Tensor& other) const;
+  Tensor mm(const Tensor& mat2) const;
+  Tensor bmm(const Tensor& mat2) const;
+  Tensor addmm(const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
+               const Scalar& alpha = 1) const;
+  Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+                 const Scalar& alpha = 1) const;
+  Tensor add(const Tensor& other, const Scalar& alpha = 1) const;
+  Tensor add(const Scalar& other, const Scalar& alpha = 1) const;
+  Tensor sub(const Tensor& other, const Scalar& alpha = 1) const;
+  Tensor sub(const Scalar& other, const Scalar& alpha = 1) const;
+  Tensor mul(const Tensor& other) const;
+  Tensor mul(const Scalar& other) const;
+  Tensor div(const Tensor& other) const;
+  Tensor div(const Scalar& other) const;
+  Tensor div(const Tensor& other, std::string rounding_mode) const;
   // Ops whose arguments do not matter here.
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
   Tensor name(Arguments&&... arguments) const;
   DTYPECHECK_OP(abs)
   DTYPECHECK_OP(acos)
-  DTYPECHECK_OP(add)
   DTYPECHECK_OP(addcdiv)
   DTYPECHECK_OP(addcdiv_)
   DTYPECHECK_OP(addcmul)
   DTYPECHECK_OP(addcmul_)
-  DTYPECHECK_OP(addmm)
   DTYPECHECK_OP(all)
   DTYPECHECK_OP(amax)
   DTYPECHECK_OP(amin)
@@ -326,12 +379,10 @@ class Tensor {
   DTYPECHECK_OP(asin)
   DTYPECHECK_OP(atan)
   DTYPECHECK_OP(backward)
-  DTYPECHECK_OP(baddbmm)
   DTYPECHECK_OP(bincount)
   DTYPECHECK_OP(bitwise_and)
   DTYPECHECK_OP(bitwise_or)
   DTYPECHECK_OP(bitwise_xor)
-  DTYPECHECK_OP(bmm)
   DTYPECHECK_OP(bool_)
   DTYPECHECK_OP(broadcast_to)
   DTYPECHECK_OP(ceil)
@@ -351,7 +402,6 @@ class Tensor {
   DTYPECHECK_OP(detach_)
   DTYPECHECK_OP(diag)
   DTYPECHECK_OP(diff)
-  DTYPECHECK_OP(div)
   DTYPECHECK_OP(div_)
   DTYPECHECK_OP(dot)
   DTYPECHECK_OP(eq)
@@ -406,14 +456,11 @@ class Tensor {
   DTYPECHECK_OP(masked_fill_)
   DTYPECHECK_OP(masked_scatter_)
   DTYPECHECK_OP(masked_select)
-  DTYPECHECK_OP(matmul)
   DTYPECHECK_OP(maximum)
   DTYPECHECK_OP(median)
   DTYPECHECK_OP(minimum)
-  DTYPECHECK_OP(mm)
   DTYPECHECK_OP(mode)
   DTYPECHECK_OP(movedim)
-  DTYPECHECK_OP(mul)
   DTYPECHECK_OP(mul_)
   DTYPECHECK_OP(multinomial)
   DTYPECHECK_OP(mutable_grad)
@@ -467,7 +514,6 @@ class Tensor {
   DTYPECHECK_OP(sqrt)
   DTYPECHECK_OP(squeeze_)
   DTYPECHECK_OP(std)
-  DTYPECHECK_OP(sub)
   DTYPECHECK_OP(sub_)
   DTYPECHECK_OP(swap)
   DTYPECHECK_OP(swapaxes)
@@ -570,23 +616,32 @@ Tensor full_like(const Tensor& like, Scalar value, TensorOptions options = {});
 Tensor cat(TensorList tensors, int64_t dim = 0);
 Tensor stack(TensorList tensors, int64_t dim = 0);
 
+Tensor matmul(const Tensor& self, const Tensor& other);
+Tensor mm(const Tensor& self, const Tensor& mat2);
+Tensor bmm(const Tensor& self, const Tensor& mat2);
+Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
+             const Scalar& alpha = 1);
+Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor mul(const Tensor& self, const Tensor& other);
+Tensor linear(const Tensor& input, const Tensor& weight);
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps = 1e-5);
+Tensor mse_loss(const Tensor& self, const Tensor& target);
+
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
   Tensor name(const Tensor& first, Arguments&&... arguments);
 DTYPECHECK_OP(abs)
-DTYPECHECK_OP(bmm)
 DTYPECHECK_OP(ceil)
 DTYPECHECK_OP(clamp)
 DTYPECHECK_OP(cumsum)
 DTYPECHECK_OP(exp)
 DTYPECHECK_OP(floor)
 DTYPECHECK_OP(log)
-DTYPECHECK_OP(matmul)
 DTYPECHECK_OP(max)
 DTYPECHECK_OP(mean)
 DTYPECHECK_OP(min)
-DTYPECHECK_OP(mm)
-DTYPECHECK_OP(mul)
 DTYPECHECK_OP(nonzero)
 DTYPECHECK_OP(norm)
 DTYPECHECK_OP(pow)

@@ -1,0 +1,49 @@
+// Finds: a tensor that the function makes with a fixed dtype and then reads as the type of a
+// dispatch on another tensor. Local data flow only.
+#include <fmt/format.h>
+
+#include "analyzer/check.h"
+
+namespace dtypecheck::analyzer {
+
+static void check(const SourceFacts& facts, CheckFindings& out) {
+  for (const Read& read : facts.reads) {
+    const bool is_typed = read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor;
+    if (!is_typed || !read.in_dispatch || read.has_dispatched_dtype) continue;
+    const bool is_made = read.tensor.source == TensorSource::kMade;
+    if (!is_made || !read.tensor.dtypes.single()) continue;
+    const std::string& dispatched = read.dispatched.name;
+    out.add(constant_dtype_output, Severity::kError, read.place, read.function,
+            fmt::format("{} is made {}, and read as the dtype of {}", read.tensor.name,
+                        read.tensor.dtypes.to_string(),
+                        dispatched.empty() ? "the dispatched tensor" : dispatched));
+  }
+}
+
+extern const Check constant_dtype_output = {
+    .doc = {.id = "constant-dtype-output",
+            .severity = Severity::kError,
+            .summary = "a tensor is made with a fixed dtype and read as scalar_t",
+            .why = "With an input of any other dtype the pointer throws expected scalar type Half "
+                   "but found Float.",
+            .fix = "Make it like the input: at::empty(sizes, x.options())."},
+    .check = check,
+    .example = R"(#include <torch/extension.h>
+
+template <typename T>
+void run(const T* x, T* out);
+
+at::Tensor scale(at::Tensor x) {
+  at::Tensor fixed = at::empty(x.sizes(), at::kFloat);
+  at::Tensor like = at::empty(x.sizes(), x.options());
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "scale", [&] {
+    run(x.data_ptr<scalar_t>(), fixed.data_ptr<scalar_t>());
+    // EXPECT error: fixed is made Float, and read as the dtype of x [constant-dtype-output]
+    run(x.data_ptr<scalar_t>(), like.data_ptr<scalar_t>());
+  });
+  return fixed;
+}
+)",
+};
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,54 @@
+// Finds: item<T>() of a tensor whose dtype is known and does not fit into T: an int64 sum read as
+// int, a Double read as float, a Float cast to Half just to read one number of it.
+// Silent on purpose: tensors of a dtype that nobody knows, which item<T>() converts.
+#include <fmt/format.h>
+
+#include "analyzer/check.h"
+
+namespace dtypecheck::analyzer {
+
+// item<int>() checks the range and throws; item<float>() of a Double rounds without a word.
+static bool loses(Dtype dtype, DtypeSet to) {
+  const DtypeSet narrow_integers =
+      DtypeSet(Dtype::kInt) | Dtype::kShort | Dtype::kUInt32 | Dtype::kUInt16;
+  if (dtype == Dtype::kLong) return to.within(narrow_integers) && !to.contains(Dtype::kLong);
+  if (dtype == Dtype::kDouble) return to.within(DtypeSet(Dtype::kFloat) | kLowPrecision);
+  if (dtype == Dtype::kFloat) return to.within(kLowPrecision);
+  return false;
+}
+
+static void check(const SourceFacts& facts, CheckFindings& out) {
+  for (const Read& read : facts.reads) {
+    if (read.how != ReadAs::kItem) continue;
+    const auto dtype = read.tensor.dtypes.single();
+    if (!dtype || !loses(*dtype, read.accepts)) continue;
+    const bool throws = *dtype == Dtype::kLong;
+    out.add(
+        scalar_item, throws ? Severity::kWarning : Severity::kNote, read.place, read.function,
+        fmt::format("{} is {}, and item<{}>() {}", read.tensor.name, read.tensor.dtypes.to_string(),
+                    read.type, throws ? "throws on what does not fit" : "rounds it"));
+  }
+}
+
+extern const Check scalar_item = {
+    .doc = {.id = "scalar-item",
+            .severity = Severity::kWarning,
+            .summary = "item<T>() of a tensor whose dtype does not fit into T",
+            .why = "A sum or a count in int64 is beyond int on large inputs: value cannot be "
+                   "converted to type int without overflow.",
+            .fix =
+                "Read it in its own dtype, item<int64_t>(), and narrow where the range is known."},
+    .check = check,
+    .example = R"(#include <torch/extension.h>
+
+int64_t edges(at::Tensor degree) {
+  const at::Tensor total = degree.to(at::kLong).sum();
+  const int narrow = total.item<int>();
+  // EXPECT warning: total is Long, and item<int>() throws on what does not fit [scalar-item]
+  const int64_t wide = total.item<int64_t>();
+  return narrow + wide + degree.item<int>();
+}
+)",
+};
+
+}  // namespace dtypecheck::analyzer

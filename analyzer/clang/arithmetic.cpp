@@ -1,0 +1,475 @@
+#include "analyzer/clang/arithmetic.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Basic/SourceManager.h>
+#include <clang/Lex/Lexer.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analyzer/clang/exprs.h"
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+namespace {
+
+constexpr uint64_t kFewSteps = 8;  // a loop this short is a vector written out
+constexpr double kMaxHalf = 65504;
+
+std::string text_of(const Expr* expr, const ASTContext& context) {
+  const SourceManager& sources = context.getSourceManager();
+  const CharSourceRange range = Lexer::makeFileCharRange(
+      CharSourceRange::getTokenRange(expr->getSourceRange()), sources, context.getLangOpts());
+  std::string text;
+  for (const char c : Lexer::getSourceText(range, sources, context.getLangOpts())) {
+    if (!isWhitespace(c)) text += c;
+  }
+  return text;
+}
+
+DtypeSet low_precision(QualType type) {
+  if (type.isNull()) return {};
+  const DtypeSet dtypes = element_dtypes(type.getNonReferenceType());
+  return dtypes.within(kLowPrecision) ? dtypes : DtypeSet();
+}
+
+// x += y, x = x + y, x = fma(a, b, x): what is added to; null for anything else.
+struct Accumulation {
+  const Expr* target = nullptr;
+};
+
+bool adds(const Expr* value, const std::string& target, const ASTContext& context) {
+  value = stripped(value);
+  const auto is_target = [&](const Expr* side) {
+    return text_of(side->IgnoreParenImpCasts(), context) == target;
+  };
+  if (const auto* op = dyn_cast<BinaryOperator>(value)) {
+    const bool sums = op->getOpcode() == BO_Add || op->getOpcode() == BO_Mul;
+    return sums && (is_target(op->getLHS()) || is_target(op->getRHS()));
+  }
+  const auto* call = dyn_cast<CallExpr>(value);
+  if (call == nullptr) return false;
+  if (const auto* op = dyn_cast<CXXOperatorCallExpr>(call)) {
+    if (op->getOperator() != OO_Plus && op->getOperator() != OO_Star) return false;
+  } else {
+    const llvm::StringRef name = called_name(call);
+    const bool sums =
+        name.contains("fma") || name.starts_with("__hadd") || name.starts_with("__hmul");
+    if (!sums) return false;
+  }
+  return llvm::any_of(call->arguments(), is_target);
+}
+
+Accumulation accumulation_of(const Expr* expr, const ASTContext& context) {
+  if (const auto* op = dyn_cast<BinaryOperator>(expr)) {
+    if (op->getOpcode() == BO_AddAssign || op->getOpcode() == BO_MulAssign) return {op->getLHS()};
+    if (op->getOpcode() != BO_Assign) return {};
+    const std::string target = text_of(op->getLHS(), context);
+    return adds(op->getRHS(), target, context) ? Accumulation{op->getLHS()} : Accumulation{};
+  }
+  const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
+  if (op == nullptr || op->getNumArgs() != 2) return {};
+  if (op->getOperator() == OO_PlusEqual || op->getOperator() == OO_StarEqual)
+    return {op->getArg(0)};
+  if (op->getOperator() != OO_Equal) return {};
+  const std::string target = text_of(op->getArg(0), context);
+  return adds(op->getArg(1), target, context) ? Accumulation{op->getArg(0)} : Accumulation{};
+}
+
+class Mentioned : public RecursiveASTVisitor<Mentioned> {
+ public:
+  std::set<const Decl*> variables;
+  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+    variables.insert(reference->getDecl());
+    return true;
+  }
+};
+
+std::set<const Decl*> mentioned(const Stmt* stmt) {
+  Mentioned found;
+  if (stmt != nullptr) found.TraverseStmt(const_cast<Stmt*>(stmt));
+  return std::move(found.variables);
+}
+
+// The variable that holds the value, or the memory that it lies in, and how it is reached.
+struct Target {
+  const VarDecl* variable = nullptr;
+  bool is_memory = false;
+  std::set<const Decl*> path;
+};
+
+Target target_of(const Expr* expr) {
+  Target target;
+  target.path = mentioned(expr);
+  for (expr = stripped(expr);;) {
+    if (const auto* reference = dyn_cast<DeclRefExpr>(expr)) {
+      target.variable = dyn_cast<VarDecl>(reference->getDecl());
+      return target;
+    }
+    const Expr* inner = nullptr;
+    if (const auto* element = dyn_cast<ArraySubscriptExpr>(expr)) inner = element->getBase();
+    if (const auto* op = dyn_cast<UnaryOperator>(expr)) inner = op->getSubExpr();
+    if (const auto* member = dyn_cast<MemberExpr>(expr)) inner = member->getBase();
+    if (const auto* op = dyn_cast<CXXOperatorCallExpr>(expr)) {
+      inner = op->getNumArgs() > 0 ? op->getArg(0) : nullptr;
+    }
+    if (inner == nullptr) return target;
+    target.is_memory = true;
+    expr = stripped(inner);
+  }
+}
+
+// Which parameters a function adds to through a pointer or a reference.
+class AddsTo : public RecursiveASTVisitor<AddsTo> {
+ public:
+  AddsTo(const FunctionDecl* function, const ASTContext& context)
+      : function_(function), context_(context) {}
+  std::set<unsigned> parameters;
+
+  bool VisitExpr(Expr* expr) {
+    const Accumulation found = accumulation_of(expr, context_);
+    if (found.target == nullptr || low_precision(found.target->getType()).empty()) return true;
+    const Target target = target_of(found.target);
+    const auto* parameter = dyn_cast_or_null<ParmVarDecl>(target.variable);
+    if (parameter == nullptr || parameter->getFunctionScopeIndex() >= function_->getNumParams()) {
+      return true;
+    }
+    if (target.is_memory || parameter->getType()->isReferenceType()) {
+      parameters.insert(parameter->getFunctionScopeIndex());
+    }
+    return true;
+  }
+
+ private:
+  const FunctionDecl* function_;
+  const ASTContext& context_;
+};
+
+struct Loop {
+  const Stmt* stmt;
+  std::set<const Decl*> variables;  // that it steps through
+};
+
+class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
+ public:
+  Arithmetic(ASTContext& context, SourceFacts& facts) : context_(context), facts_(facts) {
+    const SourceManager& sources = context.getSourceManager();
+    const OptionalFileEntryRef main = sources.getFileEntryRefForID(sources.getMainFileID());
+    if (main) folder_ = main->getDir().getName().str();
+  }
+
+  bool shouldVisitTemplateInstantiations() const { return true; }
+
+  bool TraverseDecl(Decl* decl) {
+    if (decl == nullptr || isa<TranslationUnitDecl>(decl) || isa<NamespaceDecl>(decl) ||
+        isa<LinkageSpecDecl>(decl)) {
+      return RecursiveASTVisitor::TraverseDecl(decl);
+    }
+    if (!is_near(decl->getLocation())) return true;
+    const auto* function = dyn_cast<FunctionDecl>(decl);
+    if (function == nullptr) return RecursiveASTVisitor::TraverseDecl(decl);
+    std::string outer = function->getNameAsString();
+    std::swap(function_, outer);
+    std::vector<Loop> loops;
+    std::swap(loops_, loops);
+    const bool go_on = RecursiveASTVisitor::TraverseDecl(decl);
+    std::swap(loops_, loops);
+    std::swap(function_, outer);
+    return go_on;
+  }
+  bool TraverseForStmt(ForStmt* stmt) {
+    std::set<const Decl*> variables = mentioned(stmt->getInc());
+    return in_loop(stmt, std::move(variables), !is_short(stmt),
+                   [&] { return RecursiveASTVisitor::TraverseForStmt(stmt); });
+  }
+  bool TraverseWhileStmt(WhileStmt* stmt) {
+    return in_loop(stmt, {}, true, [&] { return RecursiveASTVisitor::TraverseWhileStmt(stmt); });
+  }
+  bool TraverseCXXForRangeStmt(CXXForRangeStmt* stmt) {
+    return in_loop(stmt, {stmt->getLoopVariable()}, true,
+                   [&] { return RecursiveASTVisitor::TraverseCXXForRangeStmt(stmt); });
+  }
+
+  bool VisitExpr(Expr* expr) {
+    if (const auto* call = dyn_cast<CallExpr>(expr)) look_at_call(call);
+    const Accumulation found = accumulation_of(expr, context_);
+    if (found.target != nullptr) look_at_target(found.target, expr->getBeginLoc());
+    look_at_assignment(expr);
+    look_at_cast(expr);
+    look_at_conversion(expr);
+    return true;
+  }
+  bool VisitVarDecl(VarDecl* variable) {
+    if (variable->getInit() != nullptr) {
+      look_at_number(variable->getType(), variable->getInit(), variable->getNameAsString());
+    }
+    return true;
+  }
+
+ private:
+  bool is_near(SourceLocation location) const {
+    const SourceManager& sources = context_.getSourceManager();
+    const SourceLocation at = sources.getFileLoc(location);
+    if (sources.isWrittenInMainFile(at)) return true;
+    if (at.isInvalid() || sources.isInSystemHeader(at)) return false;
+    const OptionalFileEntryRef file = sources.getFileEntryRefForID(sources.getFileID(at));
+    return file && !folder_.empty() && file->getDir().getName() == folder_;
+  }
+
+  template <typename Traverse>
+  bool in_loop(const Stmt* stmt, std::set<const Decl*> variables, bool counts, Traverse traverse) {
+    if (counts) loops_.push_back({stmt, std::move(variables)});
+    const bool go_on = traverse();
+    if (counts) loops_.pop_back();
+    return go_on;
+  }
+
+  // for (int i = 0; i < 4; ++i)
+  bool is_short(const ForStmt* stmt) const {
+    const auto* condition = dyn_cast_or_null<BinaryOperator>(stmt->getCond());
+    if (condition == nullptr || condition->isValueDependent()) return false;
+    Expr::EvalResult end;
+    if (!condition->getRHS()->EvaluateAsInt(end, context_)) return false;
+    return end.Val.getInt().getLimitedValue() <= kFewSteps;
+  }
+
+  bool is_declared_inside(const VarDecl* variable, const Stmt* loop) const {
+    const SourceManager& sources = context_.getSourceManager();
+    const SourceLocation at = sources.getFileLoc(variable->getLocation());
+    const SourceRange range = loop->getSourceRange();
+    return !sources.isBeforeInTranslationUnit(at, sources.getFileLoc(range.getBegin())) &&
+           !sources.isBeforeInTranslationUnit(sources.getFileLoc(range.getEnd()), at);
+  }
+
+  // Some loop goes round without going on to another element.
+  bool goes_round(const Target& target) const {
+    for (const Loop& loop : loops_) {
+      if (target.variable != nullptr && is_declared_inside(target.variable, loop.stmt)) continue;
+      const auto steps = [&](const Decl* variable) { return target.path.contains(variable); };
+      if (!llvm::any_of(loop.variables, steps) && !moves_inside(target, loop)) return true;
+    }
+    return false;
+  }
+
+  // The path depends on what is computed in the loop.
+  bool moves_inside(const Target& target, const Loop& loop) const {
+    for (const Decl* decl : target.path) {
+      const auto* variable = dyn_cast<VarDecl>(decl);
+      if (variable == nullptr || variable == target.variable) continue;
+      if (is_declared_inside(variable, loop.stmt)) {
+        const bool is_counter = llvm::any_of(loops_, [&](const Loop& other) {
+          return other.stmt != loop.stmt && other.variables.contains(variable);
+        });
+        if (!is_counter) return true;
+      }
+    }
+    return false;
+  }
+
+  void look_at_target(const Expr* expr, SourceLocation at) {
+    const DtypeSet dtypes = low_precision(expr->getType());
+    if (dtypes.empty() || loops_.empty()) return;
+    const Target target = target_of(expr);
+    if (goes_round(target)) add_sum(at, expr, dtypes, false);
+  }
+
+  void look_at_call(const CallExpr* call) {
+    const llvm::StringRef name = called_name(call);
+    const bool is_atomic = name.starts_with("atomicAdd") || name.starts_with("gpuAtomicAdd") ||
+                           name == "fastAtomicAdd" || name == "fastSpecializedAtomicAdd";
+    if (is_atomic && call->getNumArgs() > 0) {
+      const QualType type = call->getArg(0)->getType();
+      const DtypeSet dtypes =
+          type->isPointerType() ? low_precision(type->getPointeeType()) : DtypeSet();
+      if (!dtypes.empty()) add_sum(call->getBeginLoc(), call->getArg(0), dtypes, true);
+      return;
+    }
+    const FunctionDecl* callee = call->getDirectCallee();
+    const FunctionDecl* body = callee == nullptr ? nullptr : callee->getDefinition();
+    if (body == nullptr || loops_.empty() || isa<CXXOperatorCallExpr>(call)) return;
+    if (context_.getSourceManager().isInSystemHeader(body->getLocation())) return;
+    for (const unsigned i : adds_to(body)) {
+      if (i >= call->getNumArgs()) continue;
+      const Expr* argument = stripped(call->getArg(i));
+      const auto* address = dyn_cast<UnaryOperator>(argument);
+      if (address != nullptr && address->getOpcode() == UO_AddrOf) argument = address->getSubExpr();
+      QualType type = argument->getType().getNonReferenceType();
+      if (type->isPointerType() || type->isArrayType())
+        type = QualType(type->getPointeeOrArrayElementType(), 0);
+      const DtypeSet dtypes = low_precision(type);
+      if (!dtypes.empty() && goes_round(target_of(argument))) {
+        add_sum(call->getBeginLoc(), argument, dtypes, false);
+      }
+    }
+  }
+
+  const std::set<unsigned>& adds_to(const FunctionDecl* body) {
+    const auto [at, is_new] = adds_to_.try_emplace(body);
+    if (is_new && body->getBody() != nullptr) {
+      AddsTo adds(body, context_);
+      adds.TraverseStmt(body->getBody());
+      at->second = std::move(adds.parameters);
+    }
+    return at->second;
+  }
+
+  void add_sum(SourceLocation location, const Expr* target, DtypeSet dtypes, bool is_atomic) {
+    const Place place = place_of(context_, location);
+    if (place.line == 0) return;
+    const auto [at, is_new] = sums_.try_emplace(place, facts_.sums.size());
+    if (!is_new) {
+      facts_.sums[at->second].dtypes |= dtypes;
+      return;
+    }
+    facts_.sums.push_back({place, function_, text_of(target, context_), dtypes, is_atomic});
+  }
+
+  // *(int32_t*)&x, reinterpret_cast<const uint32_t&>(x): the value whose bits are read.
+  static const Expr* punned(const Expr* expr, QualType& to) {
+    if (const auto* star = dyn_cast<UnaryOperator>(expr)) {
+      if (star->getOpcode() != UO_Deref) return nullptr;
+      const auto* cast = dyn_cast<ExplicitCastExpr>(star->getSubExpr()->IgnoreParenImpCasts());
+      if (cast == nullptr || !cast->getType()->isPointerType()) return nullptr;
+      const auto* address = dyn_cast<UnaryOperator>(cast->getSubExpr()->IgnoreParenImpCasts());
+      if (address == nullptr || address->getOpcode() != UO_AddrOf) return nullptr;
+      to = cast->getType()->getPointeeType();
+      return address->getSubExpr();
+    }
+    const auto* cast = dyn_cast<ExplicitCastExpr>(expr);
+    if (cast == nullptr || !cast->getTypeAsWritten()->isReferenceType()) return nullptr;
+    if (!isa<CXXReinterpretCastExpr>(cast) && !isa<CStyleCastExpr>(cast)) return nullptr;
+    to = cast->getTypeAsWritten().getNonReferenceType();
+    return cast->getSubExpr();
+  }
+
+  void look_at_cast(const Expr* expr) {
+    QualType to;
+    const Expr* value = punned(expr, to);
+    if (value == nullptr || to->isDependentType() || !to->isIntegerType()) return;
+    const QualType from = value->getType().getNonReferenceType();
+    const bool is_open = from->isTemplateTypeParmType();
+    const bool is_made = from->getAs<SubstTemplateTypeParmType>() != nullptr &&
+                         element_dtypes(from).within(kFloating);
+    if (!is_open && !is_made) return;
+    const bool is_other_size = is_made && context_.getTypeSize(from) != context_.getTypeSize(to);
+    const Place place = place_of(context_, expr->getBeginLoc());
+    if (place.line == 0) return;
+    const auto [at, is_new] = bit_casts_.try_emplace(place, facts_.bit_casts.size());
+    const PrintingPolicy words((LangOptions()));
+    const std::string from_text = from.getUnqualifiedType().getAsString(words);
+    if (is_new) {
+      facts_.bit_casts.push_back({place, function_, text_of(value, context_), from_text,
+                                  to.getUnqualifiedType().getAsString(words), is_other_size});
+    } else if (is_other_size && !facts_.bit_casts[at->second].is_other_size) {
+      facts_.bit_casts[at->second].is_other_size = true;
+      facts_.bit_casts[at->second].from = from_text;
+    }
+  }
+
+  void look_at_conversion(const Expr* expr) {
+    const PrintingPolicy words((LangOptions()));
+    const auto text = [&](QualType type) { return type.getUnqualifiedType().getAsString(words); };
+    if (const auto* choice = dyn_cast<ConditionalOperator>(expr)) {
+      QualType yes = choice->getTrueExpr()->getType(), no = choice->getFalseExpr()->getType();
+      if (yes->isTemplateTypeParmType()) std::swap(yes, no);
+      if (yes->isIntegerType() && no->isTemplateTypeParmType()) {
+        add_conversion(expr->getBeginLoc(), text(yes), text(no), false);
+      }
+      return;
+    }
+    const auto* cast = dyn_cast<ExplicitCastExpr>(expr);
+    if (cast == nullptr || cast->getType()->isPointerType()) return;
+    const QualType from = cast->getSubExprAsWritten()->getType(), to = cast->getType();
+    const bool both = half_kind(from) != 0 && half_kind(from) + half_kind(to) == 0;
+    if (both) add_conversion(expr->getBeginLoc(), half_name(from), half_name(to), true);
+  }
+
+  // 1 for c10's low precision types, -1 for CUDA's, 0 for anything else.
+  static int half_kind(QualType type) {
+    const CXXRecordDecl* record = type.getNonReferenceType()->getAsCXXRecordDecl();
+    if (record == nullptr || record->getIdentifier() == nullptr) return 0;
+    const llvm::StringRef name = record->getName();
+    if (name == "Half" || name == "BFloat16") return 1;
+    return name == "__half" || name == "__nv_bfloat16" ? -1 : 0;
+  }
+  static std::string half_name(QualType type) {
+    const llvm::StringRef name = type.getNonReferenceType()->getAsCXXRecordDecl()->getName();
+    return (half_kind(type) > 0 ? "c10::" : "") + name.str();
+  }
+
+  void add_conversion(SourceLocation location, std::string from, std::string to, bool is_cast) {
+    const Place place = place_of(context_, location);
+    if (place.line == 0 || !conversions_.insert(place).second) return;
+    facts_.conversions.push_back({place, function_, std::move(from), std::move(to), is_cast});
+  }
+
+  void look_at_assignment(const Expr* expr) {
+    if (const auto* op = dyn_cast<BinaryOperator>(expr);
+        op != nullptr && op->getOpcode() == BO_Assign) {
+      look_at_number(op->getLHS()->getType(), op->getRHS(), text_of(op->getLHS(), context_));
+    }
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
+    if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) {
+      look_at_number(op->getArg(0)->getType(), op->getArg(1), text_of(op->getArg(0), context_));
+    }
+  }
+
+  static std::optional<double> number_of(const Expr* value) {
+    value = stripped(value);
+    double sign = 1;
+    if (const auto* minus = dyn_cast<UnaryOperator>(value);
+        minus != nullptr && minus->getOpcode() == UO_Minus) {
+      sign = -1;
+      value = stripped(minus->getSubExpr());
+    }
+    if (const auto* literal = dyn_cast<FloatingLiteral>(value)) {
+      return sign * literal->getValueAsApproximateDouble();
+    }
+    if (const auto* literal = dyn_cast<IntegerLiteral>(value)) {
+      return sign * literal->getValue().roundToDouble();
+    }
+    return std::nullopt;
+  }
+
+  // A template parameter may be Half one day; what is Half in an instantiation is.
+  void look_at_number(QualType type, const Expr* value, const std::string& name) {
+    if (type.isNull()) return;
+    type = type.getNonReferenceType();
+    while (type->isArrayType()) type = QualType(type->getArrayElementTypeNoTypeQual(), 0);
+    const auto number = number_of(value);
+    if (!number || std::abs(*number) <= kMaxHalf || std::isinf(*number)) return;
+    const DtypeSet dtypes = element_dtypes(type);
+    const bool is_half = dtypes == DtypeSet(Dtype::kHalf);
+    const bool is_open = type->isTemplateTypeParmType();
+    if (!is_half && !is_open) return;
+    const Place place = place_of(context_, value->getBeginLoc());
+    if (place.line == 0) return;
+    const auto [at, is_new] = numbers_.try_emplace(place, facts_.large_numbers.size());
+    if (is_new) {
+      facts_.large_numbers.push_back({place, function_, name, text_of(value, context_), is_half});
+    } else {
+      facts_.large_numbers[at->second].is_half |= is_half;
+    }
+  }
+
+  ASTContext& context_;
+  SourceFacts& facts_;
+  std::string folder_;
+  std::string function_;
+  std::vector<Loop> loops_;
+  std::map<const FunctionDecl*, std::set<unsigned>> adds_to_;
+  std::map<Place, size_t> sums_, numbers_, bit_casts_;
+  std::set<Place> conversions_;
+};
+
+}  // namespace
+
+void find_arithmetic(ASTContext& context, SourceFacts& facts) {
+  Arithmetic(context, facts).TraverseDecl(context.getTranslationUnitDecl());
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,38 @@
+#include "analyzer/clang/file_facts.h"
+
+#include <clang/AST/DeclCXX.h>
+
+#include "analyzer/clang/arithmetic.h"
+#include "analyzer/clang/functions.h"
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+static bool declares_tensor(ASTContext& context) {
+  const DeclContext* scope = context.getTranslationUnitDecl();
+  for (const auto* decl : scope->lookup(&context.Idents.get("at"))) {
+    const auto* space = dyn_cast<NamespaceDecl>(decl);
+    if (space != nullptr && !space->lookup(&context.Idents.get("Tensor")).empty()) return true;
+  }
+  return false;
+}
+
+void add_facts(ASTContext& context, SourceFacts& facts) {
+  facts.parsed = true;
+  facts.sees_tensors = declares_tensor(context);
+  Walk walk(context, facts);
+  for (const EntryPoint& entry : entry_points(context))
+    walk.function(entry.function, entry.callers);
+  facts.long_elements = long_elements(context);
+  find_arithmetic(context, facts);
+}
+
+SourceFacts facts_of(ASTContext& context) {
+  SourceFacts facts;
+  add_facts(context, facts);
+  return facts;
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,183 @@
+#include "analyzer/facts_cache.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+constexpr std::string_view kFirstLine = "dtypecheck facts 1";
+constexpr uintmax_t kMaxEntry = 64 << 20;
+constexpr auto kKeptFor = std::chrono::hours(30 * 24);
+
+uint64_t fnv1a(std::string_view text, uint64_t hash = 14695981039346656037u) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+std::optional<std::string> read_file(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMaxEntry)
+    return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) return std::nullopt;
+  return text.str();
+}
+
+// Whole or not at all, whoever else writes.
+void write_file(const fs::path& path, std::string_view text) {
+  const std::string draft =
+      fmt::format("{}.{}.{}", path.string(), getpid(), reinterpret_cast<uintptr_t>(&text));
+  {
+    std::ofstream out(draft, std::ios::binary);
+    out << text;
+    out.flush();
+    if (!out) {
+      unlink(draft.c_str());
+      return;
+    }
+  }
+  chmod(draft.c_str(), 0600);
+  if (rename(draft.c_str(), path.c_str()) != 0) unlink(draft.c_str());
+}
+
+// "size time" of a file; "" where there is none.
+std::string stamp_of(const std::string& file) {
+  struct stat about;
+  if (stat(file.c_str(), &about) != 0) return "";
+  return fmt::format("{} {}.{}", about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+}
+
+// Folders that the arguments name for headers.
+std::vector<fs::path> include_folders(const ParseJob& job) {
+  std::vector<fs::path> folders = {fs::path(job.file).parent_path()};
+  for (size_t i = 0; i + 1 < job.arguments.size(); ++i) {
+    const std::string& argument = job.arguments[i];
+    if (argument == "-I" || argument == "-isystem" || argument == "-iquote" ||
+        argument == "-idirafter") {
+      folders.push_back(job.arguments[i + 1]);
+    } else if (argument.starts_with("-I")) {
+      folders.push_back(argument.substr(2));
+    }
+  }
+  return folders;
+}
+
+// A header that was missing and is there now changes what is found.
+bool is_still_missing(const SourceFacts& facts, const ParseJob& job) {
+  for (const fs::path& folder : include_folders(job)) {
+    for (const std::string& header : facts.missing_headers) {
+      std::error_code unknown;
+      if (fs::exists(folder / header, unknown)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+FactsCache::FactsCache(fs::path folder, std::string salt)
+    : folder_(std::move(folder)), salt_(std::move(salt)) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  fs::permissions(folder_, fs::perms::owner_all, error);
+  const auto oldest = fs::file_time_type::clock::now() - kKeptFor;
+  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+    std::error_code unknown;
+    const auto written = entry.last_write_time(unknown);
+    if (!unknown && written < oldest) fs::remove(entry.path(), unknown);
+  }
+}
+
+fs::path FactsCache::entry_of(const ParseJob& job) const {
+  uint64_t name = fnv1a(job.file, fnv1a(salt_));
+  for (const std::string& argument : job.arguments) name = fnv1a(argument, fnv1a("\n", name));
+  return folder_ / fmt::format("{:016x}.facts", name);
+}
+
+const std::string& FactsCache::content_of(const std::string& file) {
+  const auto [at, is_new] = contents_.try_emplace(file);
+  if (is_new) {
+    const auto text = read_file(file);
+    if (text) at->second = fmt::format("{:016x}", fnv1a(*text));
+  }
+  return at->second;
+}
+
+bool FactsCache::list_holds(const std::string& name) {
+  const auto [at, is_new] = lists_.try_emplace(name, false);
+  if (!is_new) return at->second;
+  const auto text = read_file(folder_ / (name + ".headers"));
+  if (!text) return false;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t end = line.find('\t');
+    if (end == line.npos || line.substr(0, end) != stamp_of(line.substr(end + 1))) return false;
+  }
+  return at->second = true;
+}
+
+std::string FactsCache::list_of(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) text += stamp_of(file) + "\t" + file + "\n";
+  const std::string name = fmt::format("{:016x}", fnv1a(text));
+  if (lists_.try_emplace(name, true).second) write_file(folder_ / (name + ".headers"), text);
+  return name;
+}
+
+std::optional<SourceFacts> FactsCache::find(const ParseJob& job) {
+  const auto text = read_file(entry_of(job));
+  if (!text) return std::nullopt;
+  std::istringstream lines(*text);
+  std::string line;
+  std::getline(lines, line);
+  if (line != kFirstLine || !std::getline(lines, line)) return std::nullopt;
+  {
+    const std::scoped_lock held(lock_);
+    if (!list_holds(line)) return std::nullopt;
+    while (std::getline(lines, line) && !line.empty()) {
+      const size_t end = line.find('\t');
+      if (end == line.npos || line.substr(0, end) != content_of(line.substr(end + 1))) {
+        return std::nullopt;
+      }
+    }
+  }
+  std::getline(lines, line);
+  try {
+    SourceFacts facts = facts_from_json(line);
+    if (!is_still_missing(facts, job)) return std::nullopt;
+    return facts;
+  } catch (const InputError&) {
+    return std::nullopt;  // a damaged entry is written again
+  }
+}
+
+void FactsCache::keep(const ParseJob& job, const SourceFacts& facts) {
+  if (!facts.parsed) return;
+  SourceFacts kept = facts;
+  kept.files.clear();
+  kept.system_files.clear();
+  std::string text = std::string(kFirstLine) + "\n";
+  {
+    const std::scoped_lock held(lock_);
+    text += list_of(facts.system_files) + "\n";
+    for (const std::string& file : facts.files) text += content_of(file) + "\t" + file + "\n";
+  }
+  write_file(entry_of(job), text + "\n" + facts_to_json(kept) + "\n");
+}
+
+}  // namespace dtypecheck::analyzer

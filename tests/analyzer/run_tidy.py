@@ -1,0 +1,68 @@
+"""Runs the cases of the checks in a stock clang-tidy with the plugin, against the same // EXPECT lines.
+
+usage: run_tidy.py CLANG_TIDY PLUGIN
+
+Errors are warnings there, and notes are remarks.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import run_cases
+
+STUBS = run_cases.ROOT / "analyzer/stubs"
+FLAGS = ["-std=c++17", "-isystem", STUBS / "torch"]
+CUDA_FLAGS = ["-x", "cuda", "--cuda-host-only", "-nocudainc", "-nocudalib", "-isystem", STUBS / "cuda",
+              "-include", "dtypecheck_cuda.h"]
+SAID = re.compile(r"^(.+?):(\d+):\d+: (warning|remark): (.*) \[dtypecheck-([a-z0-9-]+)[\],]")
+SEVERITIES = {"error": "warning", "warning": "warning", "note": "remark"}
+
+
+def tidy(clang_tidy, plugin, files, flags):
+    command = [clang_tidy, f"--load={plugin}", "--checks=-*,dtypecheck-*", *files, "--", *flags]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500)
+    found = {str(path): [] for path in files}
+    for line in done.stdout.splitlines():
+        match = SAID.match(line)
+        if match:
+            path, number, level, message, rule = match.groups()
+            found[str(pathlib.Path(path))].append((int(number), level, message, rule))
+    if "error:" in done.stdout + done.stderr:
+        print(done.stdout[-2000:], done.stderr[-2000:])
+        raise SystemExit("clang-tidy failed")
+    return found
+
+
+def compare(found):
+    right = True
+    for path, said in found.items():
+        wanted = [(line, SEVERITIES[severity], message, rule)
+                  for line, severity, message, rule in run_cases.expected(pathlib.Path(path).read_text())]
+        for wrong in sorted(set(wanted) ^ set(said)):
+            print(f"{path}: {'expected, not' if wrong in wanted else 'not expected, but'} found: {wrong}")
+            right = False
+    return right
+
+
+def main(clang_tidy, plugin):
+    # The rules of a run judge whole runs, and are not in the plugin.
+    cases = [path for path in sorted(pathlib.Path(__file__).parent.glob("*/*.c*")) if path.parent.name != "ops"]
+    with tempfile.TemporaryDirectory(prefix="dtypecheck-test-") as folder:
+        examples = []
+        for rule in run_cases.all_ids():
+            examples.append(pathlib.Path(folder) / f"{rule}.cpp")
+            examples[-1].write_text(run_cases.example(rule))
+        host = [path for path in cases if path.suffix == ".cpp"] + examples
+        device = [path for path in cases if path.suffix == ".cu"]
+        found = tidy(clang_tidy, plugin, host, [*FLAGS, "-idirafter", STUBS / "cuda"])
+        found.update(tidy(clang_tidy, plugin, device, [*CUDA_FLAGS, *FLAGS]))
+        if not any(found.values()):
+            print("the plugin found nothing at all")
+            return False
+        return compare(found)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main(*sys.argv[1:]) else 1)
