@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "runtime/json_file.h"
+#include "runtime/whole_file.h"
 
 namespace dtypecheck::runtime {
 
@@ -123,6 +124,24 @@ Image read_image(const std::string& path) {
   if (bytes.starts_with("\xff\xd8\xff")) return read_jpeg(path, bytes);
   if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return read_png(path, bytes);
   throw InputError(fmt::format("{}: is neither a JPEG nor a PNG", path));
+}
+
+void write_png(const std::string& path, const Image& image) {
+  png_image png;
+  std::memset(&png, 0, sizeof png);
+  png.version = PNG_IMAGE_VERSION;
+  png.format = PNG_FORMAT_RGB;
+  png.width = static_cast<png_uint_32>(image.width);
+  png.height = static_cast<png_uint_32>(image.height);
+  png_alloc_size_t size = 0;
+  const auto write = [&](void* to) {
+    if (png_image_write_to_memory(&png, to, &size, 0, image.rgb.data(), 0, nullptr)) return;
+    throw InputError(fmt::format("{}: cannot be made a PNG: {}", path, png.message));
+  };
+  write(nullptr);
+  std::string bytes(size, '\0');
+  write(bytes.data());
+  replace_file(path, {std::string_view(bytes).substr(0, size)});
 }
 
 bool has_image_name(const std::string& path) {

@@ -16,6 +16,9 @@ struct Image {
 // Throws InputError when it is neither format, damaged, or has more than 2^28 pixels.
 Image read_image(const std::string& path);
 
+// As PNG, written aside and moved into place. Throws InputError.
+void write_png(const std::string& path, const Image& image);
+
 // What may be an image, by its name's ending: .jpg, .jpeg, .png, in any case.
 bool has_image_name(const std::string& path);
 

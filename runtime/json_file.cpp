@@ -1,8 +1,10 @@
 #include "runtime/json_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -49,6 +51,8 @@ static std::string shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
+
+std::string shown_text(const std::string& text) { return shown(text); }
 
 void JsonObject::fail(const std::string& key, const std::string& problem) const {
   throw InputError(fmt::format("{}: {}: {}", path_, key, problem));
@@ -127,6 +131,19 @@ std::vector<std::string> JsonObject::texts(const std::string& key) const {
     values.push_back(value.get<std::string>());
   }
   return values;
+}
+
+JsonObject JsonObject::object(const std::string& key) const {
+  if (!at(key).is_object()) fail(key, fmt::format("expected an object, got {}", shown(at(key))));
+  return {path_ + ": " + key, at(key)};
+}
+
+void JsonObject::require_known(const std::vector<std::string>& keys) const {
+  for (const auto& [key, value] : json_.items()) {
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    throw InputError(fmt::format("{}: unknown key {}; expected some of {}", path_, shown_text(key),
+                                 fmt::join(keys, ", ")));
+  }
 }
 
 void JsonObject::require(const std::string& key, const nlohmann::json& supported) const {

@@ -13,6 +13,9 @@ bool is_file(const std::string& path);
 // The whole file. Throws InputError when it cannot be read or is larger than `limit_bytes`.
 std::string read_text_file(const std::string& path, size_t limit_bytes);
 
+// A text of an untrusted file for a message: short, and in ASCII.
+std::string shown_text(const std::string& text);
+
 // An object of a file, whose errors name both: `unet/config.json: in_channels: expected …, got …`.
 class JsonObject {
  public:
@@ -29,6 +32,10 @@ class JsonObject {
   std::string text_or(const std::string& key, const std::string& otherwise) const;
   std::vector<int64_t> integers(const std::string& key, int64_t least, int64_t most) const;
   std::vector<std::string> texts(const std::string& key) const;
+  // An object within this one; errors name both.
+  JsonObject object(const std::string& key) const;
+  // What is in the object and not in the list is refused by name.
+  void require_known(const std::vector<std::string>& keys) const;
   // What this runtime does not know how to do otherwise; absent counts as `supported`.
   void require(const std::string& key, const nlohmann::json& supported) const;
 

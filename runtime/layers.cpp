@@ -1,33 +1,44 @@
 #include "runtime/layers.h"
 
 #include <ATen/ATen.h>
+#include <torch/version.h>
 
 #include <cmath>
 
+#include "core/error.h"
+#include "runtime/fused_rms_norm.h"
+
 namespace dtypecheck::runtime {
 
-static at::Tensor cast(const at::Tensor& x, at::ScalarType dtype) {
-  return x.defined() ? x.to(dtype) : x;
+at::Tensor cast(const at::Tensor& x, MaybeDtype dtype) {
+  return dtype && x.defined() ? x.to(*dtype) : x;
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x) const {
-  const at::Tensor in = x.to(compute);
-  const at::Tensor y = at::linear(in, weight.to(compute), cast(bias, compute));
+  const at::Tensor in = cast(x, compute);
+  const at::Tensor y = at::linear(in, cast(weight, compute), cast(bias, compute));
   if (!lora) return y;
-  const at::Tensor inner = at::linear(in, lora->down.to(compute));
-  return y + at::linear(inner, lora->up.to(compute)) * lora->scale;
+  const at::Tensor inner = at::linear(in, cast(lora->down, compute));
+  return y + at::linear(inner, cast(lora->up, compute)) * lora->scale;
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x) const {
-  return at::conv2d(x.to(compute), weight.to(compute), cast(bias, compute), stride, padding);
+  return at::conv2d(cast(x, compute), cast(weight, compute), cast(bias, compute), stride, padding);
 }
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  return at::layer_norm(x.to(norm), weight.sizes(), weight, bias, eps).to(compute);
+  return cast(at::layer_norm(cast(x, norm), weight.sizes(), weight, bias, eps), compute);
 }
 
 at::Tensor GroupNorm::operator()(const at::Tensor& x) const {
-  return at::group_norm(x.to(norm), groups, weight, bias, eps).to(compute);
+  return cast(at::group_norm(cast(x, norm), groups, weight, bias, eps), compute);
+}
+
+at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
+  const at::Tensor in = cast(x, norm);
+  if (fused) return cast(fused_rms_norm(in, weight, eps), compute);
+  const at::Tensor scale = (in * in).mean(-1, /*keepdim=*/true).add(eps).rsqrt();
+  return cast(in * scale * weight, compute);
 }
 
 // [batch, n, heads * width] to [batch, heads, n, width]
@@ -35,14 +46,32 @@ static at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
   return x.view({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
 }
 
+#if TORCH_VERSION_MAJOR >= 2
+static at::Tensor fused_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                  int64_t heads, const at::Tensor& mask) {
+  std::optional<at::Tensor> added;
+  if (mask.defined()) added = mask.to(q.scalar_type());
+  return at::scaled_dot_product_attention(split_heads(q, heads), split_heads(k, heads),
+                                          split_heads(v, heads), added)
+      .transpose(1, 2)
+      .reshape(q.sizes());
+}
+#else
+static at::Tensor fused_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t,
+                                  const at::Tensor&) {
+  throw InputError("attention fused: LibTorch " TORCH_VERSION " has none; take plain");
+}
+#endif
+
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t heads,
-                     at::ScalarType softmax_dtype, const at::Tensor& mask) {
+                     const AttentionPolicy& policy, const at::Tensor& mask) {
+  if (policy.fused) return fused_attention(q, k, v, heads, mask);
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(2) / heads));
   // Scaled before the product: in Half, q k' may be too large for its range.
   at::Tensor scores =
       at::matmul(split_heads(q * scale, heads), split_heads(k, heads).transpose(2, 3));
-  scores = scores.to(softmax_dtype);
-  if (mask.defined()) scores = scores + mask;
+  scores = cast(scores, policy.softmax);
+  if (mask.defined()) scores = scores + mask.to(scores.scalar_type());
   const at::Tensor weights = at::softmax(scores, -1).to(v.scalar_type());
   return at::matmul(weights, split_heads(v, heads)).transpose(1, 2).reshape(q.sizes());
 }

@@ -40,6 +40,32 @@ TextEncoderConfig read_text_encoder_config(const std::string& folder) {
   return c;
 }
 
+T5Config read_t5_config(const std::string& folder) {
+  const JsonObject config = JsonObject::read(folder + "/config.json");
+  T5Config c{};
+  c.vocabulary = config.integer("vocab_size", 1, 1 << 24);
+  c.width = config.integer("d_model", 1, kMostWidth);
+  c.head_width = config.integer("d_kv", 1, kMostWidth);
+  c.mlp_width = config.integer("d_ff", 1, kMostWidth);
+  c.layers = config.integer("num_layers", 1, kMostLayers);
+  c.heads = config.integer("num_heads", 1, kMostWidth);
+  c.distance_buckets = config.integer_or("relative_attention_num_buckets", 32, 4, kMostWidth);
+  c.farthest_distance = config.integer_or("relative_attention_max_distance", 128, 2, 1 << 24);
+  c.norm_eps = config.number_or("layer_norm_epsilon", 1e-6);
+  if (c.distance_buckets % 4 != 0 || c.farthest_distance <= c.distance_buckets / 4) {
+    config.fail("relative_attention_num_buckets",
+                fmt::format("expected a multiple of 4 and less than 4 times "
+                            "relative_attention_max_distance, got {} and {}",
+                            c.distance_buckets, c.farthest_distance));
+  }
+  const std::string kind = config.text_or("feed_forward_proj", "relu");
+  if (kind != "relu" && kind != "gated-gelu") {
+    config.fail("feed_forward_proj", "expected relu or gated-gelu, got " + shown_text(kind));
+  }
+  c.gated = kind == "gated-gelu";
+  return c;
+}
+
 static std::vector<int64_t> read_widths(const JsonObject& config, int64_t norm_groups) {
   const std::vector<int64_t> widths = config.integers("block_out_channels", 1, kMostWidth);
   if (widths.empty() || static_cast<int64_t>(widths.size()) > kMostLevels) {
@@ -78,6 +104,7 @@ VaeConfig read_vae_config(const std::string& folder) {
   c.norm_groups = config.integer_or("norm_num_groups", 32, 1, kMostWidth);
   c.widths = read_widths(config, c.norm_groups);
   c.scaling_factor = config.number_or("scaling_factor", 0.18215);
+  c.overflows_half = config.boolean_or("force_upcast", true);
   read_blocks(config, "down_block_types", c.widths.size(), "DownEncoderBlock2D", "");
   read_blocks(config, "up_block_types", c.widths.size(), "UpDecoderBlock2D", "");
   config.require("act_fn", "silu");

@@ -16,11 +16,20 @@ struct TextEncoderConfig {
   enum class Activation { kGelu, kQuickGelu } activation;
 };
 
+// transformers' T5EncoderModel.
+struct T5Config {
+  int64_t vocabulary, width, head_width, mlp_width, layers, heads;
+  int64_t distance_buckets, farthest_distance;
+  double norm_eps;
+  bool gated;  // gelu(gate) * value; else relu(value)
+};
+
 // diffusers' AutoencoderKL.
 struct VaeConfig {
   int64_t image_channels, latent_channels, layers_per_block, norm_groups;
   std::vector<int64_t> widths;  // from the image inwards
   double scaling_factor;        // latents are multiplied by it
+  bool overflows_half;          // force_upcast
   int64_t pixels_per_latent() const { return int64_t{1} << (widths.size() - 1); }
 };
 
@@ -49,6 +58,7 @@ struct ScheduleConfig {
 
 // Each reads folder/config.json (the schedule: folder/scheduler_config.json), throws InputError.
 TextEncoderConfig read_text_encoder_config(const std::string& folder);
+T5Config read_t5_config(const std::string& folder);
 VaeConfig read_vae_config(const std::string& folder);
 UnetConfig read_unet_config(const std::string& folder);
 ScheduleConfig read_schedule_config(const std::string& folder);

@@ -7,13 +7,14 @@
 
 namespace dtypecheck::runtime {
 
-std::vector<at::Tensor> take_unscaled_gradients(std::vector<TrainedTensor>& trained, double scale) {
+std::vector<at::Tensor> take_unscaled_gradients(std::vector<TrainedTensor>& trained, double scale,
+                                                at::ScalarType dtype) {
   std::vector<at::Tensor> gradients;
   for (TrainedTensor& t : trained) {
     at::Tensor gradient = t.weight.grad();
     t.weight.mutable_grad().reset();
-    if (!gradient.defined()) gradient = at::zeros(t.weight.sizes(), at::kFloat);
-    gradient = gradient.to(at::kFloat);
+    if (!gradient.defined()) gradient = at::zeros(t.weight.sizes(), dtype);
+    gradient = gradient.to(dtype);
     gradients.push_back(scale == 1 ? gradient : gradient.mul_(1 / scale));
   }
   return gradients;
@@ -42,28 +43,42 @@ void GradScaler::update(bool finite) {
   }
 }
 
-AdamW::AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& options)
-    : options_(options) {
+at::Tensor round_stochastically(const at::Tensor& x, const at::Generator& random) {
+  // BFloat16 is the upper half of Float; what is added to the lower half decides what it carries.
+  const at::Tensor chance = at::randint(1 << 16, x.sizes(), random, at::kInt);
+  const at::Tensor bits = (x.view(at::kInt) + chance).bitwise_and(-(1 << 16));
+  return bits.view(at::kFloat).to(at::kBFloat16);
+}
+
+AdamW::AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& options,
+             at::ScalarType state, std::optional<at::Generator> rounding)
+    : options_(options), rounding_(std::move(rounding)) {
   for (const TrainedTensor& t : trained) {
-    mean_.push_back(at::zeros(t.master.sizes(), at::kFloat));
-    square_.push_back(at::zeros(t.master.sizes(), at::kFloat));
+    mean_.push_back(at::zeros(t.master.sizes(), state));
+    square_.push_back(at::zeros(t.master.sizes(), state));
   }
+}
+
+void AdamW::step_one(at::Tensor& master, const at::Tensor& gradient, size_t i) {
+  const AdamWOptions& o = options_;
+  const double bias1 = 1 - std::pow(o.beta1, steps_);
+  const double bias2 = 1 - std::pow(o.beta2, steps_);
+  mean_[i].lerp_(gradient, 1 - o.beta1);
+  square_[i].mul_(o.beta2).addcmul_(gradient, gradient, 1 - o.beta2);
+  const at::Tensor spread = square_[i].sqrt().div_(std::sqrt(bias2)).add_(o.eps);
+  master.mul_(1 - o.rate * o.decay);
+  master.addcdiv_(mean_[i], spread, -o.rate / bias1);
 }
 
 void AdamW::step(std::vector<TrainedTensor>& trained, const std::vector<at::Tensor>& gradients) {
   const c10::NoGradGuard no_grad;
-  const AdamWOptions& o = options_;
   ++steps_;
-  const double bias1 = 1 - std::pow(o.beta1, steps_);
-  const double bias2 = 1 - std::pow(o.beta2, steps_);
   for (size_t i = 0; i < trained.size(); ++i) {
-    at::Tensor& master = trained[i].master;
-    mean_[i].lerp_(gradients[i], 1 - o.beta1);
-    square_[i].mul_(o.beta2).addcmul_(gradients[i], gradients[i], 1 - o.beta2);
-    const at::Tensor spread = square_[i].sqrt().div_(std::sqrt(bias2)).add_(o.eps);
-    master.mul_(1 - o.rate * o.decay);
-    master.addcdiv_(mean_[i], spread, -o.rate / bias1);
-    if (!master.is_same(trained[i].weight)) trained[i].weight.copy_(master);
+    at::Tensor& weight = trained[i].weight;
+    at::Tensor master = rounding_ ? weight.to(at::kFloat) : trained[i].master;
+    step_one(master, gradients[i].to(mean_[i].scalar_type()), i);
+    if (rounding_) master = round_stochastically(master, *rounding_);
+    if (!master.is_same(weight)) weight.copy_(master);
   }
 }
 

@@ -1,8 +1,11 @@
-// optimizer.h: from scaled gradients to a step of the weights, all of it in Float.
+// optimizer.h: from scaled gradients to a step of the weights, all of it in Float under a sound
+// policy.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +18,11 @@ struct TrainedTensor {
   at::Tensor weight, master;
 };
 
-// The gradients divided by `scale`, in Float: in Half the small ones would become 0. They are taken
-// from the weights, whose gradients are none afterwards. A weight that got none has zeros.
-std::vector<at::Tensor> take_unscaled_gradients(std::vector<TrainedTensor>& trained, double scale);
+// The gradients divided by `scale`, in `dtype`, which should be Float: in Half the small ones
+// become 0. They are taken from the weights, whose gradients are none afterwards. A weight that got
+// none has zeros.
+std::vector<at::Tensor> take_unscaled_gradients(std::vector<TrainedTensor>& trained, double scale,
+                                                at::ScalarType dtype = at::kFloat);
 
 // The length of all gradients as one vector; not finite when any of their numbers is not.
 double global_norm(const std::vector<at::Tensor>& gradients);
@@ -47,15 +52,23 @@ struct AdamWOptions {
   double rate = 1e-4, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, decay = 1e-2;
 };
 
+// Float to BFloat16, up or down with the chance of the distance, so that the mean is kept.
+at::Tensor round_stochastically(const at::Tensor& x, const at::Generator& random);
+
 // Loshchilov and Hutter 2019.
 class AdamW {
  public:
-  AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& options);
-  // gradients: one a tensor, in Float. Masters are stepped, and weights set to them.
+  AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& options,
+        at::ScalarType state = at::kFloat, std::optional<at::Generator> rounding = std::nullopt);
+  // gradients: one a tensor. Masters are stepped, and weights set to them. With `rounding` weights
+  // in BFloat16 need no masters.
   void step(std::vector<TrainedTensor>& trained, const std::vector<at::Tensor>& gradients);
 
  private:
+  void step_one(at::Tensor& master, const at::Tensor& gradient, size_t i);
+
   AdamWOptions options_;
+  std::optional<at::Generator> rounding_;
   int64_t steps_ = 0;
   std::vector<at::Tensor> mean_, square_;
 };

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "runtime/json_file.h"
+#include "runtime/whole_file.h"
 
 namespace dtypecheck::runtime {
 
@@ -275,56 +276,16 @@ static std::string header_of(const std::vector<StoredTensor>& tensors,
   return text;
 }
 
-namespace {
-
-// A file that is removed again unless it is moved to where it belongs.
-class FileAside {
- public:
-  explicit FileAside(const std::string& path) : path_(path), aside_(path + ".part") {
-    file_ = open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file_ < 0) fail("cannot be written");
-  }
-  ~FileAside() {
-    if (file_ >= 0) close(file_);
-    if (!moved_) unlink(aside_.c_str());
-  }
-  void write(const void* data, size_t size) {
-    const char* at = static_cast<const char*>(data);
-    while (size > 0) {
-      const ssize_t wrote = ::write(file_, at, size);
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) fail("cannot be written");
-      at += wrote;
-      size -= static_cast<size_t>(wrote);
-    }
-  }
-  void move_into_place() {
-    if (fsync(file_) != 0) fail("cannot be written");
-    const int closed = close(std::exchange(file_, -1));
-    if (closed != 0 || rename(aside_.c_str(), path_.c_str()) != 0) fail("cannot be written");
-    moved_ = true;
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) const {
-    throw InputError(fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
-  }
-  std::string path_, aside_;
-  int file_ = -1;
-  bool moved_ = false;
-};
-
-}  // namespace
-
 void write_safetensors(const std::string& path, const std::vector<StoredTensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
   const std::string header = header_of(tensors, metadata);
   const uint64_t length = header.size();
-  FileAside file(path);
-  file.write(&length, sizeof length);
-  file.write(header.data(), header.size());
-  for (const StoredTensor& tensor : tensors) file.write(tensor.bytes.data(), tensor.bytes.size());
-  file.move_into_place();
+  std::vector<std::string_view> pieces = {{reinterpret_cast<const char*>(&length), sizeof length},
+                                          header};
+  for (const StoredTensor& tensor : tensors) {
+    pieces.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  }
+  replace_file(path, pieces);
 }
 
 }  // namespace dtypecheck::runtime

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "runtime/make_tiny.h"
 #include "runtime/train_lora.h"
 
 namespace dtypecheck::runtime {
@@ -21,7 +22,7 @@ volatile std::sig_atomic_t interrupted = 0;
 
 // The first SIGINT or SIGTERM ends training after the step; the second ends the process.
 void watch_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
@@ -79,13 +80,19 @@ int run_lora(const TrainOptions& options) {
   return steps < options.steps ? kInterrupted : 0;
 }
 
+void add_policy_options(CLI::App& app, std::string& policy, bool& keep_broken) {
+  app.add_option("--policy", policy,
+                 fmt::format("dtypes: {}, or a .json file", fmt::join(policy_names(), ", ")))
+      ->capture_default_str();
+  app.add_flag("--keep-broken", keep_broken, "run a policy that cannot work all the same");
+}
+
 void add_lora_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--model", o.model, "diffusers folder of an SDXL model")->required();
   app.add_option("--images", o.images, "folder of .jpg and .png images")->required();
   app.add_option("--prompt", o.prompt,
                  "caption of all images (default: metadata.jsonl, or a.txt beside a.png)");
-  app.add_option("--policy", o.policy, fmt::format("dtypes: {}", fmt::join(policy_names(), ", ")))
-      ->capture_default_str();
+  add_policy_options(app, o.policy, o.keep_broken);
   app.add_option("--out", o.out, "file to write, .safetensors")->required();
   const auto number = [&](const std::string& name, int64_t& value, int64_t most,
                           const std::string& what) {
@@ -99,6 +106,9 @@ void add_lora_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--learning-rate", o.learning_rate, "of AdamW")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 10.0));
+  app.add_option("--adam-eps", o.adam_eps, "of AdamW")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--max-gradient-norm", o.most_gradient_norm, "gradients are clipped to it")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1e9));
@@ -108,19 +118,69 @@ void add_lora_options(CLI::App& app, TrainOptions& o) {
       "exit status: 0 trained, 2 could not be done, 130 interrupted and saved");
 }
 
+struct T5Options {
+  std::string model, policy = "fp32";
+  std::vector<int64_t> tokens;
+  bool keep_broken = false;
+};
+
+void add_t5_options(CLI::App& app, T5Options& o) {
+  app.add_option("--model", o.model, "folder of transformers' T5EncoderModel")->required();
+  app.add_option("--tokens", o.tokens, "token ids, separated by commas")
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  add_policy_options(app, o.policy, o.keep_broken);
+  app.footer("example:\n  sdxl-train t5 --model tiny/t5 --tokens 100,3,35,1 --policy bf16-mixed");
+}
+
+int run_t5(const T5Options& o) {
+  fmt::print("{}\n", encode_t5(o.model, o.tokens, o.policy, o.keep_broken));
+  return 0;
+}
+
+struct TinyOptions {
+  std::string out;
+  int64_t unet_channels = 4;
+  uint64_t seed = 0;
+};
+
+void add_tiny_options(CLI::App& app, TinyOptions& o) {
+  app.add_option("OUT", o.out, "folder to make")->required();
+  app.add_option("--unet-channels", o.unet_channels, "4, or 9 for inpainting")
+      ->capture_default_str()
+      ->check(CLI::IsMember({4, 9}));
+  app.add_option("--seed", o.seed, "the same seed gives the same bytes")->capture_default_str();
+  app.footer("example:\n  sdxl-train tiny tiny");
+}
+
+int run_tiny(const TinyOptions& o) {
+  make_tiny(o.out, o.unet_channels, o.seed);
+  fmt::print("{}: model, t5 and images\n", o.out);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"sdxl-train: trains SDXL from a diffusers folder", "sdxl-train"};
   app.require_subcommand(1);
   TrainOptions options;
   CLI::App& lora = *app.add_subcommand("lora", "train a LoRA of the UNet's attention");
   add_lora_options(lora, options);
+  T5Options t5_options;
+  CLI::App& t5 = *app.add_subcommand("t5", "encode tokens with a T5 text encoder");
+  add_t5_options(t5, t5_options);
+  TinyOptions tiny_options;
+  CLI::App& tiny = *app.add_subcommand("tiny", "make an SDXL in miniature to try things on");
+  add_tiny_options(tiny, tiny_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    throw InputError(fmt::format("{}; see sdxl-train lora --help", error.what()));
+    throw InputError(fmt::format("{}; see sdxl-train --help", error.what()));
   }
+  if (t5.parsed()) return run_t5(t5_options);
+  if (tiny.parsed()) return run_tiny(tiny_options);
   return run_lora(options);
 }
 

@@ -9,13 +9,15 @@
 
 namespace dtypecheck::runtime {
 
-TextEncoder::TextEncoder(const std::string& folder, const PartPolicy& policy, bool has_projection)
+TextEncoder::TextEncoder(const std::string& folder, const PartPolicy& policy, bool has_projection,
+                         at::Generator* invented)
     : config_(read_text_encoder_config(folder)), policy_(policy) {
   const TextEncoderConfig& c = config_;
-  Weights w(folder, "model", policy);
+  Weights w(folder, "model", policy, invented);
   w.set_optional_prefix("text_model.");
   w.ignore("embeddings.position_ids");
-  token_table_ = w.embedding("embeddings.token_embedding", c.vocabulary, c.width);
+  token_table_ =
+      w.embedding("embeddings.token_embedding", c.vocabulary, c.width, /*is_token_table=*/true);
   position_table_ = w.embedding("embeddings.position_embedding", c.positions, c.width);
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string at = fmt::format("encoder.layers.{}.", i);
@@ -29,6 +31,7 @@ TextEncoder::TextEncoder(const std::string& folder, const PartPolicy& policy, bo
                        w.linear(at + "mlp.fc2", c.mlp_width, c.width)});
   }
   final_norm_ = w.layer_norm("final_layer_norm", c.width, c.norm_eps);
+  w.set_optional_prefix("");
   if (has_projection) projection_ = w.linear("text_projection", c.width, c.projection_width, false);
   w.require_all_used();
 }
@@ -42,7 +45,7 @@ at::Tensor TextEncoder::run_layer(const Layer& layer, const at::Tensor& x,
                                   const at::Tensor& mask) const {
   const at::Tensor in = layer.norm1(x);
   const at::Tensor h = x + layer.out(attention(layer.q(in), layer.k(in), layer.v(in), config_.heads,
-                                               policy_.norm, mask));
+                                               policy_.attention(), mask));
   return h + layer.mlp2(activate(layer.mlp1(layer.norm2(h))));
 }
 
@@ -57,9 +60,9 @@ EncodedText TextEncoder::operator()(const at::Tensor& tokens) const {
   const int64_t length = tokens.size(1);
   const at::Tensor mask =
       at::full({length, length}, -std::numeric_limits<float>::infinity(), policy_.norm).triu(1);
-  at::Tensor x = at::embedding(token_table_, tokens).to(policy_.norm) +
-                 position_table_.slice(0, 0, length).to(policy_.norm);
-  x = x.to(policy_.compute);
+  at::Tensor x = cast(at::embedding(token_table_, tokens), policy_.norms()) +
+                 cast(position_table_.slice(0, 0, length), policy_.norms());
+  x = cast(x, policy_.computes());
   EncodedText out;
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (i + 1 == layers_.size()) out.states = x.to(kBorderDtype);

@@ -18,8 +18,9 @@ struct EncodedText {
 class TextEncoder {
  public:
   // `folder` has config.json and model.safetensors; only the second encoder of SDXL has a
-  // projection.
-  TextEncoder(const std::string& folder, const PartPolicy& policy, bool has_projection);
+  // projection. With `invented` weights are drawn from it, and written there.
+  TextEncoder(const std::string& folder, const PartPolicy& policy, bool has_projection,
+              at::Generator* invented = nullptr);
 
   // tokens: [batch, at most positions], Long. Both results in kBorderDtype.
   EncodedText operator()(const at::Tensor& tokens) const;

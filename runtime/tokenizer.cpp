@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "runtime/json_file.h"
+#include "runtime/whole_file.h"
 
 namespace dtypecheck::runtime {
 
@@ -284,6 +285,25 @@ void ClipTokenizer::append_word(std::string_view word, std::vector<int64_t>& ids
     const int64_t id = id_of(symbol);
     ids.push_back(id < 0 ? unknown_ : id);
   }
+}
+
+void write_byte_tokenizer(const std::string& folder) {
+  nlohmann::json vocabulary = nlohmann::json::object();
+  const auto add = [&](const std::string& token) { vocabulary.emplace(token, vocabulary.size()); };
+  for (const char* ending : {"", kEndOfWord.data()}) {
+    for (int byte = 0; byte < 256; ++byte) add(byte_symbol(static_cast<char>(byte)) + ending);
+  }
+  add(std::string(kStart));
+  add(std::string(kEnd));
+  const nlohmann::json config = {{"tokenizer_class", "CLIPTokenizer"},
+                                 {"model_max_length", 77},
+                                 {"bos_token", kStart},
+                                 {"eos_token", kEnd},
+                                 {"unk_token", kEnd},
+                                 {"pad_token", kEnd}};
+  replace_file(folder + "/vocab.json", {vocabulary.dump()});
+  replace_file(folder + "/merges.txt", {"#version: 0.2\n"});
+  replace_file(folder + "/tokenizer_config.json", {config.dump()});
 }
 
 }  // namespace dtypecheck::runtime

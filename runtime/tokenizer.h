@@ -35,4 +35,7 @@ class ClipTokenizer {
   int64_t start_, end_, pad_, unknown_, length_;
 };
 
+// vocab.json, merges.txt and tokenizer_config.json that know every byte and no word.
+void write_byte_tokenizer(const std::string& folder);
+
 }  // namespace dtypecheck::runtime

@@ -15,6 +15,7 @@ namespace dtypecheck::runtime {
 struct Batch {
   at::Tensor latents;  // scaled, without noise
   at::Tensor noise, timesteps, text, pooled, size_ids;
+  at::Tensor mask, masked;  // for inpainting, as UnetInput has them; else undefined
 };
 
 at::Tensor training_loss(const Unet& unet, const Schedule& schedule, const Batch& batch);
@@ -28,6 +29,6 @@ struct StepResult {
 // Throws InputError when the loss is not finite.
 StepResult train_step(const Unet& unet, const Schedule& schedule, const Batch& batch,
                       std::vector<TrainedTensor>& trained, AdamW& optimizer, GradScaler& scaler,
-                      double most_gradient_norm);
+                      double most_gradient_norm, at::ScalarType unscaled = at::kFloat);
 
 }  // namespace dtypecheck::runtime

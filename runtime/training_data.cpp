@@ -70,9 +70,11 @@ void PromptEncoder::require_fits(const UnetConfig& unet) const {
                "projection_class_embeddings_input_dim", unet.pooled_width());
 }
 
-void TrainingData::require_fits(const UnetConfig& unet) const {
+void TrainingData::fit(const UnetConfig& unet) {
+  const int64_t latents = vae_.config().latent_channels;
   prompt_encoder_.require_fits(unet);
-  require_same("latents", vae_.config().latent_channels, "in_channels", unet.in_channels);
+  for_inpainting_ = unet.in_channels == 2 * latents + 1;
+  if (!for_inpainting_) require_same("latents", latents, "in_channels", unet.in_channels);
   require_same("latents", vae_.config().latent_channels, "out_channels", unet.out_channels);
 }
 
@@ -98,8 +100,26 @@ const TrainingData::Encoded& TrainingData::encoded(size_t image) {
   if (text == texts_.end()) {
     text = texts_.emplace(from.caption, prompt_encoder_(from.caption)).first;
   }
-  Encoded encoded{vae_.encode(crop.pixels.unsqueeze(0)), text->second, crop.size_ids.unsqueeze(0)};
+  Encoded encoded{
+      vae_.encode(crop.pixels.unsqueeze(0)), {}, {}, text->second, crop.size_ids.unsqueeze(0)};
+  if (for_inpainting_) add_mask(crop.pixels.unsqueeze(0), encoded);
   return encoded_.emplace(image, std::move(encoded)).first->second;
+}
+
+// A box of a quarter of the image to the whole of it is to be painted; the mask is an image and in
+// Float, as those are.
+void TrainingData::add_mask(const at::Tensor& pixels, Encoded& encoded) {
+  const int64_t step = vae_.config().pixels_per_latent(), side = resolution_ / step;
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(shuffler_() % static_cast<uint64_t>(n));
+  };
+  const int64_t height = (side + 1) / 2 + below(side / 2 + 1);
+  const int64_t width = (side + 1) / 2 + below(side / 2 + 1);
+  const int64_t top = below(side - height + 1), left = below(side - width + 1);
+  encoded.mask = at::zeros({1, 1, side, side}, kBorderDtype);
+  encoded.mask.slice(2, top, top + height).slice(3, left, left + width).fill_(1);
+  const at::Tensor in_pixels = at::upsample_nearest2d(encoded.mask, {resolution_, resolution_});
+  encoded.masked = vae_.encode(pixels * (1 - in_pixels)).mean * vae_.config().scaling_factor;
 }
 
 size_t TrainingData::next_image() {
@@ -115,7 +135,7 @@ size_t TrainingData::next_image() {
 }
 
 Batch TrainingData::next(int64_t batch_size, int64_t noise_steps, at::Generator& random) {
-  std::vector<at::Tensor> mean, logvar, text, pooled, size_ids;
+  std::vector<at::Tensor> mean, logvar, text, pooled, size_ids, mask, masked;
   for (int64_t i = 0; i < batch_size; ++i) {
     const Encoded& e = encoded(next_image());
     mean.push_back(e.moments.mean);
@@ -123,6 +143,8 @@ Batch TrainingData::next(int64_t batch_size, int64_t noise_steps, at::Generator&
     text.push_back(e.text.states);
     pooled.push_back(e.text.pooled);
     size_ids.push_back(e.size_ids);
+    mask.push_back(e.mask);
+    masked.push_back(e.masked);
   }
   const at::Tensor means = at::cat(mean);
   const auto normal = [&] { return at::randn(means.sizes(), random, kBorderDtype); };
@@ -134,6 +156,10 @@ Batch TrainingData::next(int64_t batch_size, int64_t noise_steps, at::Generator&
   batch.text = at::cat(text);
   batch.pooled = at::cat(pooled);
   batch.size_ids = at::cat(size_ids);
+  if (for_inpainting_) {
+    batch.mask = at::cat(mask);
+    batch.masked = at::cat(masked);
+  }
   return batch;
 }
 

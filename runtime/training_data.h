@@ -43,8 +43,10 @@ class PromptEncoder {
 class TrainingData {
  public:
   TrainingData(const TrainOptions& options, const DtypePolicy& policy);
-  // Throws InputError when these are not the UNet's VAE and text encoders.
-  void require_fits(const UnetConfig& unet) const;
+  // Throws InputError when these are not the UNet's VAE and text encoders. From here on batches are
+  // for inpainting where the UNet has an input for it.
+  void fit(const UnetConfig& unet);
+  bool vae_overflows_half() const { return vae_.config().overflows_half; }
   // The images in an order shuffled anew each time all were seen. All randomness but that order
   // comes from `random`.
   Batch next(int64_t batch_size, int64_t noise_steps, at::Generator& random);
@@ -52,14 +54,17 @@ class TrainingData {
  private:
   struct Encoded {
     Vae::Moments moments;
+    at::Tensor mask, masked;  // for inpainting
     EncodedText text;
     at::Tensor size_ids;
   };
   const Encoded& encoded(size_t image);
+  void add_mask(const at::Tensor& pixels, Encoded& encoded);
   size_t next_image();
 
   std::vector<CaptionedImage> images_;
   int64_t resolution_;
+  bool for_inpainting_ = false;
   PromptEncoder prompt_encoder_;
   Vae vae_;
   std::map<size_t, Encoded> encoded_;

@@ -21,7 +21,7 @@ at::Tensor Unet::ResBlock::operator()(const at::Tensor& x, const at::Tensor& emb
 }
 
 at::Tensor Unet::Attention::operator()(const at::Tensor& x, const at::Tensor& context) const {
-  return out(attention(q(x), k(context), v(context), heads, softmax));
+  return out(attention(q(x), k(context), v(context), heads, policy));
 }
 
 at::Tensor Unet::TransformerBlock::operator()(const at::Tensor& x, const at::Tensor& text) const {
@@ -49,7 +49,17 @@ static at::Tensor sinusoid(const at::Tensor& numbers, int64_t width, double freq
                       : at::cat({angles.sin(), angles.cos()}, 1);
 }
 
-at::Tensor Unet::embed(const UnetInput& input) const {
+// What the first convolution sees. Latents come in the UNet's dtype, whoever made them; a mask
+// comes as the image it was, which is for the policy's casts to mend.
+at::Tensor Unet::sample_of(const UnetInput& input) const {
+  const at::Tensor latents = input.latents.to(policy_.compute);
+  if (!input.mask.defined()) return latents;
+  return at::cat({latents, cast(input.mask, policy_.computes()), input.masked.to(policy_.compute)},
+                 1);
+}
+
+// In kBorderDtype up to the first layer, and then in the sample's dtype.
+at::Tensor Unet::embed(const UnetInput& input, at::ScalarType dtype) const {
   const auto wave = [&](const at::Tensor& numbers, int64_t width) {
     return sinusoid(numbers, width, config_.frequency_shift, config_.cosine_first);
   };
@@ -57,13 +67,15 @@ at::Tensor Unet::embed(const UnetInput& input) const {
   const at::Tensor sizes = wave(input.size_ids.flatten(), config_.size_id_width);
   const at::Tensor added =
       at::cat({input.pooled.to(kBorderDtype), sizes.view({input.size_ids.size(0), -1})}, 1);
-  return time2_(at::silu(time1_(time))) + added2_(at::silu(added1_(added)));
+  const at::Tensor of_time = time2_(at::silu(time1_(time.to(dtype))));
+  return of_time + added2_(at::silu(added1_(added.to(dtype))));
 }
 
 at::Tensor Unet::operator()(const UnetInput& input) const {
-  const at::Tensor embedding = embed(input);
+  const at::Tensor sample = sample_of(input);
+  const at::Tensor embedding = embed(input, sample.scalar_type());
   const at::Tensor text = input.text.to(policy_.compute);
-  at::Tensor h = in_(input.latents);
+  at::Tensor h = in_(sample);
   std::vector<at::Tensor> skips = {h};
   for (const Level& level : down_) {
     for (size_t i = 0; i < level.blocks.size(); ++i) {
@@ -111,7 +123,7 @@ Unet::Attention Unet::read_attention(Weights& w, const std::string& name,
           w.linear(name + ".to_v", context_width, level.width, false),
           w.linear(name + ".to_out.0", level.width, level.width),
           level.heads,
-          policy_.norm};
+          policy_.attention()};
 }
 
 Unet::Transformer Unet::read_transformer(Weights& w, const std::string& name,
@@ -184,11 +196,11 @@ void Unet::read_up(Weights& w) {
   }
 }
 
-Unet::Unet(const std::string& folder, const PartPolicy& policy)
+Unet::Unet(const std::string& folder, const PartPolicy& policy, at::Generator* invented)
     : config_(read_unet_config(folder)), policy_(policy) {
   const UnetConfig& c = config_;
   const int64_t width = c.levels.front().width;
-  Weights w(folder, "diffusion_pytorch_model", policy);
+  Weights w(folder, "diffusion_pytorch_model", policy, invented);
   in_ = w.conv("conv_in", c.in_channels, width, 3);
   time1_ = w.linear("time_embedding.linear_1", width, 4 * width);
   time2_ = w.linear("time_embedding.linear_2", 4 * width, 4 * width);

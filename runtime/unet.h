@@ -15,16 +15,19 @@
 namespace dtypecheck::runtime {
 
 struct UnetInput {
-  at::Tensor latents;    // [batch, in_channels, height, width]
+  at::Tensor latents;    // [batch, in_channels, height, width]; for inpainting the noisy ones alone
   at::Tensor timesteps;  // [batch], Long
   at::Tensor text;       // [batch, tokens, text_width]
   at::Tensor pooled;     // [batch, added_width - 6 * size_id_width]
   at::Tensor size_ids;   // [batch, 6]: original height, width; crop top, left; target height, width
+  // For inpainting: 1 where there is something to paint, [batch, 1, height, width], and the latents
+  // of what is around it. Else undefined.
+  at::Tensor mask, masked;
 };
 
 class Unet {
  public:
-  Unet(const std::string& folder, const PartPolicy& policy);
+  Unet(const std::string& folder, const PartPolicy& policy, at::Generator* invented = nullptr);
 
   // What the latents' noise (or velocity) is thought to be, in kBorderDtype.
   at::Tensor operator()(const UnetInput& input) const;
@@ -48,7 +51,7 @@ class Unet {
     std::string name;
     Linear q, k, v, out;
     int64_t heads;
-    at::ScalarType softmax;
+    AttentionPolicy policy;
     at::Tensor operator()(const at::Tensor& x, const at::Tensor& context) const;
   };
   struct TransformerBlock {
@@ -81,7 +84,8 @@ class Unet {
   void read_down(Weights& w);
   void read_middle(Weights& w);
   void read_up(Weights& w);
-  at::Tensor embed(const UnetInput& input) const;
+  at::Tensor sample_of(const UnetInput& input) const;
+  at::Tensor embed(const UnetInput& input, at::ScalarType dtype) const;
 
   UnetConfig config_;
   PartPolicy policy_;

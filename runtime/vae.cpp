@@ -16,7 +16,7 @@ at::Tensor Vae::ResBlock::operator()(const at::Tensor& x) const {
 
 at::Tensor Vae::Attention::operator()(const at::Tensor& x) const {
   const at::Tensor in = norm(x).flatten(2).transpose(1, 2);  // [batch, pixels, channels]
-  const at::Tensor h = out(attention(q(in), k(in), v(in), /*heads=*/1, softmax));
+  const at::Tensor h = out(attention(q(in), k(in), v(in), /*heads=*/1, policy));
   return x + h.transpose(1, 2).reshape(x.sizes());
 }
 
@@ -39,7 +39,7 @@ void Vae::read_middle(Weights& w, const std::string& name, Coder& coder) const {
       {w.group_norm(at + "group_norm", config_.norm_groups, width, kNormEps),
        w.linear(at + "to_q", width, width), w.linear(at + "to_k", width, width),
        w.linear(at + "to_v", width, width), w.linear(at + "to_out.0", width, width),
-       w.policy().norm});
+       w.policy().attention()});
   coder.middle.push_back(read_block(w, name + ".mid_block.resnets.1", width, width));
 }
 
@@ -89,8 +89,9 @@ Vae::Coder Vae::read_decoder(Weights& w) const {
   return coder;
 }
 
-Vae::Vae(const std::string& folder, const PartPolicy& policy) : config_(read_vae_config(folder)) {
-  Weights w(folder, "diffusion_pytorch_model", policy);
+Vae::Vae(const std::string& folder, const PartPolicy& policy, at::Generator* invented)
+    : config_(read_vae_config(folder)) {
+  Weights w(folder, "diffusion_pytorch_model", policy, invented);
   encoder_ = read_encoder(w);
   decoder_ = read_decoder(w);
   quant_ = w.conv("quant_conv", 2 * config_.latent_channels, 2 * config_.latent_channels, 1);

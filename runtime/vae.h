@@ -14,7 +14,7 @@ namespace dtypecheck::runtime {
 
 class Vae {
  public:
-  Vae(const std::string& folder, const PartPolicy& policy);
+  Vae(const std::string& folder, const PartPolicy& policy, at::Generator* invented = nullptr);
 
   struct Moments {
     at::Tensor mean, logvar;  // [batch, latent channels, height / 8, width / 8] for SDXL
@@ -37,7 +37,7 @@ class Vae {
   struct Attention {
     GroupNorm norm;
     Linear q, k, v, out;
-    at::ScalarType softmax;
+    AttentionPolicy policy;
     at::Tensor operator()(const at::Tensor& x) const;
   };
   struct Level {

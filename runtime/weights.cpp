@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "core/error.h"
@@ -19,7 +20,7 @@ at::Tensor tensor_of(const std::shared_ptr<const SafetensorsFile>& file,
   const bool aligned = reinterpret_cast<uintptr_t>(data) % at::elementSize(dtype) == 0;
   if (aligned) return at::from_blob(data, stored.shape, keep, dtype);
   at::Tensor copy = at::empty(stored.shape, dtype);
-  std::memcpy(copy.mutable_data_ptr(), data, stored.bytes.size());
+  std::memcpy(copy.data_ptr(), data, stored.bytes.size());
   return copy;
 }
 
@@ -33,13 +34,15 @@ void save_tensors(const std::string& path, const std::map<std::string, at::Tenso
     stored.push_back({name,
                       static_cast<Dtype>(t.scalar_type()),
                       t.sizes().vec(),
-                      {static_cast<const std::byte*>(t.const_data_ptr()), t.nbytes()}});
+                      {static_cast<const std::byte*>(t.data_ptr()), t.nbytes()}});
   }
   write_safetensors(path, stored, metadata);
 }
 
-Weights::Weights(const std::string& folder, const std::string& stem, const PartPolicy& policy)
-    : where_(folder), policy_(policy) {
+Weights::Weights(const std::string& folder, const std::string& stem, const PartPolicy& policy,
+                 at::Generator* invented)
+    : where_(folder), stem_(stem), invented_(invented), policy_(policy) {
+  if (invented_) return;
   for (const auto& file : open_weights(folder, stem)) {
     for (const StoredTensor& tensor : file->tensors()) {
       if (!places_.emplace(tensor.name, Place{file, &tensor}).second) {
@@ -51,15 +54,25 @@ Weights::Weights(const std::string& folder, const std::string& stem, const PartP
 
 void Weights::set_optional_prefix(const std::string& prefix) {
   const auto found = places_.lower_bound(prefix);
-  if (found != places_.end() && found->first.starts_with(prefix)) prefix_ = prefix;
+  const bool is_there = found != places_.end() && found->first.starts_with(prefix);
+  prefix_ = is_there || invented_ ? prefix : "";
+}
+
+// Norms near the identity, small biases, and the rest so that what goes in comes out as large.
+at::Tensor Weights::invent(const std::string& name, const std::vector<int64_t>& shape) {
+  at::Tensor tensor = at::randn(shape, *invented_, at::kFloat);
+  if (shape.size() == 1) {
+    tensor = tensor * 0.05 + (name.ends_with(".weight") ? 1 : 0);
+  } else {
+    tensor = tensor / std::sqrt(static_cast<double>(tensor[0].numel()));
+  }
+  return invented_tensors_[prefix_ + name] = tensor;
 }
 
 at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
                          at::ScalarType dtype) {
-  // A tensor outside the prefix is meant where the prefixed one is not there:
-  // text_projection.weight.
-  const auto found =
-      places_.contains(prefix_ + name) ? places_.find(prefix_ + name) : places_.find(name);
+  if (invented_) return invent(name, shape).to(dtype);
+  const auto found = places_.find(prefix_ + name);
   if (found == places_.end()) {
     throw InputError(fmt::format("{}: {} is missing, expected with shape [{}]", where_,
                                  prefix_ + name, fmt::join(shape, ", ")));
@@ -77,21 +90,26 @@ at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
   return tensor_of(found->second.file, stored).to(dtype);
 }
 
-Linear Weights::linear(const std::string& name, int64_t in, int64_t out, bool has_bias) {
-  Linear layer{take(name + ".weight", {out, in}, policy_.stored), {}, policy_.compute, {}};
-  if (has_bias) layer.bias = take(name + ".bias", {out}, policy_.stored);
+Linear Weights::linear(const std::string& name, int64_t in, int64_t out, bool has_bias,
+                       const PartPolicy& policy) {
+  Linear layer{take(name + ".weight", {out, in}, policy.stored), {}, policy.computes(), {}};
+  if (has_bias) layer.bias = take(name + ".bias", {out}, policy.stored);
   return layer;
+}
+
+Linear Weights::linear(const std::string& name, int64_t in, int64_t out, bool has_bias) {
+  return linear(name, in, out, has_bias, policy_);
 }
 
 Conv2d Weights::conv(const std::string& name, int64_t in, int64_t out, int64_t size,
                      int64_t stride) {
   return {take(name + ".weight", {out, in, size, size}, policy_.stored),
-          take(name + ".bias", {out}, policy_.stored), policy_.compute, stride, size / 2};
+          take(name + ".bias", {out}, policy_.stored), policy_.computes(), stride, size / 2};
 }
 
 LayerNorm Weights::layer_norm(const std::string& name, int64_t width, double eps) {
   return {take(name + ".weight", {width}, policy_.norm),
-          take(name + ".bias", {width}, policy_.norm), eps, policy_.norm, policy_.compute};
+          take(name + ".bias", {width}, policy_.norm), eps, policy_.norms(), policy_.computes()};
 }
 
 GroupNorm Weights::group_norm(const std::string& name, int64_t groups, int64_t channels,
@@ -100,15 +118,26 @@ GroupNorm Weights::group_norm(const std::string& name, int64_t groups, int64_t c
           take(name + ".bias", {channels}, policy_.norm),
           groups,
           eps,
-          policy_.norm,
-          policy_.compute};
+          policy_.norms(),
+          policy_.computes()};
 }
 
-at::Tensor Weights::embedding(const std::string& name, int64_t rows, int64_t width) {
-  return take(name + ".weight", {rows, width}, policy_.stored);
+RmsNorm Weights::rms_norm(const std::string& name, int64_t width, double eps) {
+  return {take(name + ".weight", {width}, policy_.norm), eps, policy_.norms(), policy_.computes(),
+          policy_.fused_norm};
 }
 
-void Weights::require_all_used() const {
+at::Tensor Weights::embedding(const std::string& name, int64_t rows, int64_t width,
+                              bool is_token_table) {
+  const at::ScalarType dtype =
+      is_token_table ? policy_.table.value_or(policy_.stored) : policy_.stored;
+  return take(name + ".weight", {rows, width}, dtype);
+}
+
+void Weights::require_all_used() {
+  if (invented_) {
+    save_tensors(where_ + "/" + stem_ + ".safetensors", invented_tensors_, {{"format", "pt"}});
+  }
   for (const auto& [name, place] : places_) {
     if (used_.contains(name)) continue;
     throw InputError(

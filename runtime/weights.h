@@ -2,6 +2,7 @@
 // that its config asks for.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <map>
@@ -26,10 +27,13 @@ void save_tensors(const std::string& path, const std::map<std::string, at::Tenso
 
 class Weights {
  public:
-  // folder/stem.safetensors and so on, as open_weights has it.
-  Weights(const std::string& folder, const std::string& stem, const PartPolicy& policy);
+  // folder/stem.safetensors and so on, as open_weights has it. With `invented` there are none yet:
+  // they are drawn from it, and require_all_used writes the file.
+  Weights(const std::string& folder, const std::string& stem, const PartPolicy& policy,
+          at::Generator* invented = nullptr);
 
-  // A prefix that some writers put before all names and others do not.
+  // A prefix that some writers put before all names and others do not. Before "": no prefix is
+  // looked for any more.
   void set_optional_prefix(const std::string& prefix);
   // Tensors that older writers saved and that are no weights.
   void ignore(const std::string& name) { used_.insert(prefix_ + name); }
@@ -37,13 +41,19 @@ class Weights {
   // What Linear, Conv2d and so on are made of; `name` without ".weight". Throws InputError when a
   // tensor is missing or of another shape or not of a floating dtype.
   Linear linear(const std::string& name, int64_t in, int64_t out, bool has_bias = true);
+  // Under another policy than the rest.
+  Linear linear(const std::string& name, int64_t in, int64_t out, bool has_bias,
+                const PartPolicy& policy);
   Conv2d conv(const std::string& name, int64_t in, int64_t out, int64_t size, int64_t stride = 1);
   LayerNorm layer_norm(const std::string& name, int64_t width, double eps);
   GroupNorm group_norm(const std::string& name, int64_t groups, int64_t channels, double eps);
-  at::Tensor embedding(const std::string& name, int64_t rows, int64_t width);
+  RmsNorm rms_norm(const std::string& name, int64_t width, double eps);
+  // The policy's table dtype is for the token table; other tables are stored as the rest.
+  at::Tensor embedding(const std::string& name, int64_t rows, int64_t width,
+                       bool is_token_table = false);
 
   // Throws InputError when the file has tensors that nobody asked for: then it is another model's.
-  void require_all_used() const;
+  void require_all_used();
   const PartPolicy& policy() const { return policy_; }
 
  private:
@@ -51,9 +61,12 @@ class Weights {
     std::shared_ptr<const SafetensorsFile> file;
     const StoredTensor* tensor;
   };
+  at::Tensor invent(const std::string& name, const std::vector<int64_t>& shape);
   at::Tensor take(const std::string& name, std::vector<int64_t> shape, at::ScalarType dtype);
 
-  std::string where_, prefix_;
+  std::string where_, stem_, prefix_;
+  at::Generator* invented_;
+  std::map<std::string, at::Tensor> invented_tensors_;
   PartPolicy policy_;
   std::map<std::string, Place> places_;
   std::set<std::string> used_;

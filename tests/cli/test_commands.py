@@ -11,7 +11,7 @@ import unittest
 
 import tool
 
-COMMANDS = ["trace", "report", "dump", "rules", "build-hook"]
+COMMANDS = ["trace", "report", "dump", "rules", "demo", "build-hook"]
 
 
 class Commands(tool.ToolTest):

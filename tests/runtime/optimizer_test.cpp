@@ -3,6 +3,7 @@
 #include "runtime/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -77,6 +78,27 @@ TEST_CASE("masters keep the steps that BFloat16 weights would lose") {
   CHECK(trained[0].master[0].item<double>() == Approx(0.98).epsilon(1e-3));
   CHECK(trained[0].weight[0].item<double>() == Approx(0.98).epsilon(0.005));
   CHECK(trained[0].weight.scalar_type() == at::kBFloat16);
+}
+
+TEST_CASE("stochastic rounding keeps the mean that rounding to nearest would lose") {
+  const auto trained_without_masters = [](std::optional<at::Generator> rounding) {
+    const at::Tensor weight = at::ones({4096}, at::kBFloat16);
+    std::vector<TrainedTensor> trained = {{"w", weight, weight}};
+    AdamW optimizer(trained, {.rate = 1e-4, .decay = 0}, at::kFloat, std::move(rounding));
+    for (int i = 0; i < 100; ++i) optimizer.step(trained, {at::ones({4096})});
+    return weight.to(at::kDouble).mean().item<double>();
+  };
+  CHECK(trained_without_masters(std::nullopt) == 1);
+  CHECK(trained_without_masters(at::detail::createCPUGenerator(1)) == Approx(0.99).epsilon(1e-3));
+}
+
+TEST_CASE("stochastic rounding leaves what BFloat16 can hold") {
+  const at::Tensor exact =
+      at::tensor({0.0, 1.0, -1.5, 1e-30, 3e38}, at::kFloat).to(at::kBFloat16).to(at::kFloat);
+  const at::Generator random = at::detail::createCPUGenerator(2);
+  for (int i = 0; i < 20; ++i) {
+    CHECK(round_stochastically(exact, random).to(at::kFloat).equal(exact));
+  }
 }
 
 TEST_CASE("a LoRA with NaN is not saved") {

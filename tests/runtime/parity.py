@@ -25,7 +25,7 @@ from diffusers import AutoencoderKL, DDPMScheduler, StableDiffusionXLPipeline, U
 from peft import LoraConfig
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
+from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer, T5Config, T5EncoderModel
 
 TOLERANCE = 1e-5  # largest difference in Float, beside values of about 1
 # A product of BFloat16 numbers is rounded to 1 part in 256, and errors of some forty layers add up as their root.
@@ -140,6 +140,39 @@ class ParityTest(unittest.TestCase):
             weights["text_model.embeddings.position_ids"] = torch.arange(77).unsqueeze(0)
             save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
             self.check_encoder(kind, name, folder)
+
+    def check_t5(self, policy: str, tolerance: float, **config) -> None:
+        torch.manual_seed(5)
+        model = T5EncoderModel(T5Config(vocab_size=64, d_model=32, d_kv=8, d_ff=64, num_layers=3, num_heads=4, **config)).eval()
+        model.save_pretrained(self.work)
+        tokens = torch.randint(0, 64, (2, 150))  # farther apart than the farthest distance
+        with torch.no_grad():
+            expected = model(tokens).last_hidden_state
+        self.assert_near(drive("t5", self.work, {"tokens": tokens}, policy)["states"], expected, tolerance)
+
+    def test_t5(self) -> None:
+        self.check_t5("fp32", TOLERANCE, feed_forward_proj="gated-gelu")
+        self.check_t5("bf16", BFLOAT16_TOLERANCE, feed_forward_proj="gated-gelu")
+        self.check_t5("fp32", TOLERANCE, feed_forward_proj="relu")
+
+    def test_fused_attention_and_norm(self) -> None:
+        """The other kernels that a policy may ask for."""
+        policy = self.work / "policy.json"
+        fused = {"attention": "fused", "rms_norm": "fused"}
+        policy.write_text(json.dumps({"unet": fused, "vae": fused, "text_encoders": fused, "t5": fused}))
+        self.check_unet(self.model / "unet", str(policy))
+        self.check_encoder(CLIPTextModel, "text_encoder", self.model / "text_encoder", str(policy))
+        self.check_t5(str(policy), TOLERANCE)
+
+    def test_made_model_loads_into_diffusers(self) -> None:
+        """What `sdxl-train tiny` makes is a model for others too, and means the same to them."""
+        subprocess.run([args.train, "tiny", self.work / "tiny"], check=True)
+        self.model = self.work / "tiny" / "model"
+        pipeline = StableDiffusionXLPipeline.from_pretrained(self.model)
+        self.assertEqual(pipeline.unet.config.in_channels, 4)
+        self.check_encoder(CLIPTextModelWithProjection, "text_encoder_2", self.model / "text_encoder_2")
+        self.check_unet(self.model / "unet")
+        self.check_tokenizer(self.model / "tokenizer")
 
     # ---- VAE, UNet, schedule
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "runtime/lora.h"
 #include "runtime/schedule.h"
+#include "runtime/t5_encoder.h"
 #include "runtime/text_encoder.h"
 #include "runtime/train_step.h"
 #include "runtime/training_data.h"
@@ -40,6 +41,10 @@ Tensors run_text_encoder(const std::string& folder, const DtypePolicy& policy, c
   return out;
 }
 
+Tensors run_t5(const std::string& folder, const DtypePolicy& policy, const Tensors& in) {
+  return {{"states", T5Encoder(folder, policy.t5)(in.at("tokens"))}};
+}
+
 Tensors run_vae(const std::string& folder, const DtypePolicy& policy, const Tensors& in) {
   const Vae vae(folder, policy.vae);
   const Vae::Moments moments = vae.encode(in.at("pixels"));
@@ -67,7 +72,7 @@ Tensors run_training(const std::string& folder, const DtypePolicy& policy, const
   const Schedule schedule(read_schedule_config(folder + "/scheduler"));
   const at::Generator random;
   const int64_t rank = in.at("rank").item<int64_t>();
-  std::vector<TrainedTensor> lora = add_lora(unet, rank, policy.lora, random);
+  std::vector<TrainedTensor> lora = add_lora(unet, rank, policy.trained, random);
   for (TrainedTensor& t : lora) {
     const at::Tensor& start = in.at(t.name);
     t.weight.detach().copy_(start);
@@ -110,6 +115,7 @@ Tensors run(const std::string& part, const std::string& folder, const DtypePolic
             const Tensors& in) {
   if (part == "text_encoder") return run_text_encoder(folder, policy, in, false);
   if (part == "text_encoder_2") return run_text_encoder(folder, policy, in, true);
+  if (part == "t5") return run_t5(folder, policy, in);
   if (part == "vae") return run_vae(folder, policy, in);
   if (part == "unet") return run_unet(folder, policy, in);
   if (part == "schedule") return run_schedule(folder, in);

@@ -104,9 +104,10 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(list(self.work.iterdir()), [self.out])
 
     def test_tracing_finds_nothing(self) -> None:
-        for policy in ("fp32", "bf16", "bf16-mixed", "fp16-mixed"):
+        rounded = self.write_policy(base="bf16", trained={"master": None, "rounding": "stochastic"})
+        for policy in ("fp32", "bf16", "bf16-mixed", "fp16-mixed", rounded):
             report = self.work / "report.json"
-            command = [args.dtypecheck, "trace", "--out", self.work / policy, "--format", "json", "-o", report, "--",
+            command = [args.dtypecheck, "trace", "--out", self.work / Path(policy).stem, "--format", "json", "-o", report, "--",
                        *self.command(policy=policy)]
             subprocess.run(command, check=True)
             found = json.loads(report.read_text())
@@ -117,12 +118,79 @@ class TrainTest(unittest.TestCase):
 
     def test_options(self) -> None:
         self.refuse("--model is required", model=None)
-        self.refuse("unknown policy fp8; expected one of fp32, bf16, bf16-mixed, fp16-mixed", policy="fp8")
+        self.refuse("unknown policy fp8; expected one of fp32, bf16, bf16-mixed, fp16-mixed, or a .json file", policy="fp8")
         self.refuse("--rank", rank=0)
         self.refuse("a resolution of 65: this VAE needs a multiple of 2", resolution=65)
         self.refuse("nowhere: No such file or directory", images=self.work / "nowhere")
         self.refuse("nowhere: cannot be written to", out=self.work / "nowhere" / "lora.safetensors")
         self.refuse("is a folder", out=self.work)
+
+    def write_policy(self, **policy) -> Path:
+        path = self.work / "policy.json"
+        path.write_text(json.dumps(policy))
+        self.addCleanup(path.unlink, missing_ok=True)
+        return path
+
+    def test_policy_files(self) -> None:
+        for policy, expected in (
+            ({"base": "fp8"}, "unknown policy fp8"),
+            ({"base": "other.json"}, "policy.json: base: expected a named policy, not another file"),
+            ({"vea": {}}, 'policy.json: unknown key "vea"; expected some of base, text_encoders, vae'),
+            ({"unet": {"stored": "float8"}}, 'policy.json: unet: stored: expected float32, bfloat16 or float16, got "float8"'),
+            ({"unet": {"stored": 16}}, "policy.json: unet: stored: expected a text, got 16"),
+            ({"unet": "float16"}, 'policy.json: unet: expected an object, got "float16"'),
+            ({"unet": {"attention": "flash"}}, 'policy.json: unet: attention: expected plain or fused, got "flash"'),
+        ):
+            self.refuse(expected, policy=self.write_policy(**policy))
+        (self.work / "policy.json").write_text("{")
+        self.refuse("policy.json: expected a JSON object", policy=self.work / "policy.json")
+        self.refuse("nowhere.json: No such file or directory", policy=self.work / "nowhere.json")
+
+    def test_broken_policies(self) -> None:
+        """What cannot work is refused with the reason, what is beside it runs."""
+        half = "float16"
+        for policy, expected in (
+            ({"trained": {"stored": half}}, "trained weights in float16 without masters"),
+            ({"trained": {"stored": "bfloat16"}}, "trained weights in bfloat16 without masters"),
+            ({"trained": {"stored": half, "master": half}}, "masters in float16"),
+            ({"trained": {"unscaled": half}}, "gradients unscaled in float16"),
+            ({"trained": {"state": half}}, "AdamW's state in float16: its eps of 1e-08 is 0 there"),
+            ({"trained": {"rounding": "stochastic"}}, "rounding stochastic: is for weights in bfloat16"),
+            ({"vae": {"compute": half}}, "vae in float16: SDXL's activations are beyond its range"),
+            ({"unet": {"stored": half, "casts": False}}, "unet with casts false: it is kept in float16"),
+        ):
+            self.refuse("policy.json cannot work: ", expected, "--keep-broken runs it all the same",
+                        policy=self.write_policy(**policy))
+        for policy in ({"trained": {"stored": half, "master": "float32"}}, {"vae": {"stored": half}},
+                       {"unet": {"casts": False}}, {"unet": {"attention": "fused"}}):
+            result = self.run_train(policy=self.write_policy(**policy), steps=1)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        policy = self.write_policy(trained={"state": half})
+        self.assertEqual(self.run_train(policy=policy, adam_eps="1e-4", steps=1).returncode, 0)
+
+    def test_inpainting(self) -> None:
+        tiny = self.work / "tiny"
+        command = [args.train, "tiny", tiny, "--unet-channels", "9"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for policy in ("fp32", "bf16-mixed"):
+            result = self.run_train(model=tiny / "model", images=tiny / "images", policy=policy)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        again = subprocess.run(command, check=False, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("tiny: is not an empty folder; name a new one", again.stderr)
+
+    def test_t5(self) -> None:
+        tiny = self.work / "tiny"
+        subprocess.run([args.train, "tiny", tiny], check=True, stdout=subprocess.DEVNULL)
+        def encode(*words: str) -> subprocess.CompletedProcess:
+            return subprocess.run([args.train, "t5", "--model", tiny / "t5", *words], check=False, capture_output=True, text=True)
+        self.assertIn("3 tokens, 32 states each", encode("--tokens", "3,4,5").stdout)
+        self.assertIn("expected tokens from 0 to 258, got 259", encode("--tokens", "259").stderr)
+        self.assertEqual(encode("--tokens", "-1").returncode, 2)
+        policy = self.write_policy(t5={"norm": "float16", "casts": False})
+        refused = encode("--tokens", "3", "--policy", str(policy))
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("t5 with casts false", refused.stderr)
 
     def test_images(self) -> None:
         images = self.work / "images"

@@ -1,0 +1,302 @@
+// dtypecheck demo: known failures of SDXL training, each broken, found and fixed on a tiny model.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "cli/child.h"
+#include "cli/command.h"
+#include "cli/demo_failures.h"
+#include "cli/exit_status.h"
+#include "cli/install_paths.h"
+#include "cli/judged_report.h"
+#include "cli/nearest.h"
+#include "cli/recorded_run.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::cli {
+namespace {
+
+struct DemoCommand {
+  std::string failure, out, program;
+  bool keep_broken = false;
+};
+
+// A folder of the user's naming stays; else one that goes with the demo.
+class DemoFolder {
+ public:
+  explicit DemoFolder(const std::string& named) : is_ours_(named.empty()) {
+    std::string path = named;
+    std::error_code error;
+    if (is_ours_) {
+      path = (fs::temp_directory_path(error) / "dtypecheck-demo.XXXXXX").string();
+      if (!mkdtemp(path.data())) throw InputError(fmt::format("{}: cannot be made", path));
+    } else {
+      if (fs::exists(path, error) && !fs::is_empty(path, error)) {
+        throw InputError(fmt::format("{}: is not an empty folder; name a new one", path));
+      }
+      fs::create_directories(path, error);
+      if (error) throw InputError(fmt::format("{}: {}", path, error.message()));
+      fs::permissions(path, fs::perms::owner_all, error);
+    }
+    path_ = path;
+  }
+  ~DemoFolder() {
+    std::error_code ignored;
+    if (is_ours_) fs::remove_all(path_, ignored);
+  }
+  DemoFolder(const DemoFolder&) = delete;
+  DemoFolder& operator=(const DemoFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool is_ours_;
+};
+
+std::string trainer(const std::string& named) {
+  const fs::path path =
+      named.empty() ? fs::path(own_executable()).parent_path() / "sdxl-train" : fs::path(named);
+  if (access(path.c_str(), X_OK) == 0) return fs::absolute(path).string();
+  throw InputError(fmt::format(
+      "{}: is not there, and the demo trains with it; build dtypecheck with its reference runtime "
+      "(-DDTYPECHECK_RUNTIME=ON, after scripts/setup)",
+      path.string()));
+}
+
+struct Ended {
+  int status;
+  std::vector<std::string> lines;  // all that it wrote
+};
+
+// What the program writes goes to a file; a demo shows a line of it.
+Ended run_quietly(const std::vector<std::string>& program, const std::string& log) {
+  std::vector<std::string> command = {"sh", "-c", R"(log=$1; shift; exec "$@" >"$log" 2>&1)", "sh",
+                                      log};
+  command.insert(command.end(), program.begin(), program.end());
+  const ChildEnd end = run_child("/bin/sh", command, current_environment());
+  Ended ended{end.signal == 0 ? end.exit_status : kSignalBase + end.signal, {}};
+  std::ifstream in(log);
+  for (std::string line; std::getline(in, line);) ended.lines.push_back(printable(line));
+  return ended;
+}
+
+[[noreturn]] void fail(const std::string& what, const Ended& ended) {
+  throw InputError(
+      fmt::format("{}: ended with {}{}", what, ended.status,
+                  ended.lines.empty() ? "" : "; its last line: " + ended.lines.back()));
+}
+
+class Demo {
+ public:
+  explicit Demo(const DemoCommand& command)
+      : keep_broken_(command.keep_broken),
+        trainer_(trainer(command.program)),
+        folder_(command.out),
+        colour_(wants_colour(STDOUT_FILENO)) {
+    fs::current_path(folder_.path());
+  }
+  ~Demo() {
+    std::error_code ignored;
+    fs::current_path("/", ignored);
+  }
+
+  void make_models() {
+    make_model("tiny", "4");
+    make_model("inpainting", "9");
+    say_line(
+        fmt::format("{}: a tiny SDXL, every layer of the real one, small widths, random weights",
+                    folder_.path()));
+  }
+
+  void tell(const DemoFailure& failure) {
+    heading(failure);
+    fs::create_directory(failure.name);
+    const std::string policy = fmt::format("{}/broken.json", failure.name);
+    std::ofstream(policy) << failure.broken << '\n';
+    show_broken(failure, policy);
+    if (!keep_broken_) show_fixed(failure);
+  }
+
+ private:
+  void make_model(const std::string& name, const std::string& channels) {
+    const std::vector<std::string> command = {trainer_, "tiny", name, "--unet-channels", channels};
+    const Ended ended = run_quietly(command, name + ".log");
+    if (ended.status != 0) fail("sdxl-train tiny", ended);
+  }
+
+  std::vector<std::string> program_of(const DemoFailure& failure, const std::string& policy) const {
+    std::vector<std::string> words = {trainer_};
+    words.insert(words.end(), failure.arguments.begin(), failure.arguments.end());
+    words.insert(words.end(), {"--policy", policy});
+    return words;
+  }
+
+  // Runs it under the tracer into folder/name/run, and gives back what it wrote.
+  Ended trace(const DemoFailure& failure, const std::string& run,
+              const std::vector<std::string>& program) {
+    std::vector<std::string> command = {own_executable(),         "trace", "--no-report", "--out",
+                                        run_folder(failure, run), "--"};
+    command.insert(command.end(), program.begin(), program.end());
+    std::vector<std::string> shown = program;
+    shown.front() = "sdxl-train";
+    say_line(fmt::format("$ dtypecheck trace -- {}", fmt::join(shown, " ")));
+    return run_quietly(command, run_folder(failure, run) + ".log");
+  }
+
+  static std::string run_folder(const DemoFailure& failure, const std::string& run) {
+    return fmt::format("{}/{}", failure.name, run);
+  }
+
+  void show_broken(const DemoFailure& failure, const std::string& policy) {
+    say_line(fmt::format("\n{}\n$ cat {}\n{}", bold("broken"), policy, failure.broken));
+    std::vector<std::string> program = program_of(failure, policy);
+    program.push_back("--keep-broken");
+    const Ended ended = trace(failure, "broken", program);
+    say_line(last_words(ended));
+    require_said(failure, ended);
+    const std::vector<std::string> found = report(failure, "broken");
+    if (found != failure.rules) {
+      throw InputError(
+          fmt::format("{}: expected findings of {}, got {}; the run is told in full "
+                      "with --out DIR",
+                      failure.name, fmt::join(failure.rules, ", "),
+                      found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "))));
+    }
+    if (ended.status == 0) say_line(wrapped(fmt::format("damage: {}", failure.damage), 0));
+  }
+
+  // Which LibTorch it is, the demo does not ask.
+  static void require_said(const DemoFailure& failure, const Ended& ended) {
+    const std::string last = last_words(ended);
+    const auto is_in = [&](const char* text) {
+      return text[0] != 0 && last.find(text) != std::string::npos;
+    };
+    const bool as_expected = ended.status == 0 ? failure.says[0] == 0
+                                               : is_in(failure.says) || is_in(failure.said_in_1_13);
+    if (!as_expected) fail(fmt::format("{}, broken", failure.name), ended);
+  }
+
+  void show_fixed(const DemoFailure& failure) {
+    say_line(fmt::format("\n{}  {}", bold("fixed"), failure.cure));
+    const Ended ended = trace(failure, "fixed", program_of(failure, failure.fixed));
+    if (ended.status != 0) fail(std::string(failure.name) + ", fixed", ended);
+    say_line(last_words(ended));
+    const std::vector<std::string> found = report(failure, "fixed");
+    if (!found.empty()) {
+      throw InputError(fmt::format("{}: the fixed run has findings of {}", failure.name,
+                                   fmt::join(found, ", ")));
+    }
+  }
+
+  // Prints the findings; gives back their rules, each once, sorted.
+  std::vector<std::string> report(const DemoFailure& failure, const std::string& run) {
+    const RecordedRun recorded = read_run_folder(run_folder(failure, run));
+    if (recorded.run.calls.empty()) {
+      throw InputError(fmt::format("{}: nothing was recorded; see dtypecheck build-hook",
+                                   run_folder(failure, run)));
+    }
+    reports::Report report = judged_report(recorded, {});
+    report.base_folder = DTYPECHECK_SOURCE_DIR;
+    Output out = open_output("");
+    if (report.findings.empty()) out.stream() << "findings: none\n";
+    if (!report.findings.empty()) write_report(report, "text", out, STDOUT_FILENO);
+    out.finish();
+    std::vector<std::string> rules;
+    for (const Finding& finding : report.findings) rules.push_back(finding.rule);
+    std::sort(rules.begin(), rules.end());
+    rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
+    return rules;
+  }
+
+  // The last step or the error; what the tracer adds begins with its name.
+  static std::string last_words(const Ended& ended) {
+    std::string last;
+    for (const std::string& line : ended.lines) {
+      const bool is_step = line.starts_with("step ");
+      const bool is_more = last.starts_with("step ") && !line.starts_with("sdxl-train: ");
+      if (!line.starts_with("dtypecheck: ") && !line.empty() && (is_step || !is_more)) last = line;
+    }
+    return last;
+  }
+
+  void heading(const DemoFailure& failure) {
+    say_line(fmt::format("\n{}\n  reported: {}\n{}",
+                         bold(fmt::format("==== {}: {}", failure.name, failure.title)),
+                         failure.reported, wrapped(failure.story, 2)));
+  }
+
+  std::string bold(const std::string& text) const {
+    return colour_ ? "\x1b[1m" + text + "\x1b[0m" : text;
+  }
+
+  static void say_line(const std::string& text) {
+    Output out = open_output("");
+    out.stream() << text << (text.ends_with('\n') ? "" : "\n");
+    out.finish();
+  }
+
+  bool keep_broken_;
+  std::string trainer_;
+  DemoFolder folder_;
+  bool colour_;
+};
+
+std::vector<const DemoFailure*> chosen(const std::string& name) {
+  std::vector<const DemoFailure*> all;
+  std::vector<std::string> names;
+  for (const DemoFailure& failure : demo_failures()) {
+    all.push_back(&failure);
+    names.push_back(failure.name);
+  }
+  if (name.empty()) return all;
+  if (const DemoFailure* failure = find_demo_failure(name)) return {failure};
+  throw InputError(fmt::format(
+      "unknown failure {}{}", printable(name),
+      suggestion(name, names, fmt::format("expected one of {}", fmt::join(names, ", ")))));
+}
+
+int run(const DemoCommand& command) {
+  const std::vector<const DemoFailure*> failures = chosen(command.failure);
+  Demo demo(command);
+  demo.make_models();
+  for (const DemoFailure* failure : failures) demo.tell(*failure);
+  return kClean;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto command = std::make_shared<DemoCommand>();
+  app.add_option("--failure", command->failure,
+                 "only this one: cpu-half-norm, t5-fused-rmsnorm, text-encoder-half, "
+                 "float16-weights or unscale-fp16-grads")
+      ->type_name("NAME");
+  app.add_flag("--keep-broken", command->keep_broken, "stop at the broken run and its report");
+  app.add_option("--out", command->out, "folder that keeps the models, policies and traces")
+      ->type_name("DIR");
+  app.add_option("--trainer", command->program, "another sdxl-train; default: the one beside this")
+      ->type_name("FILE");
+  return [command] { return run(*command); };
+}
+
+}  // namespace
+
+extern const Command demo_command = {
+    .name = "demo",
+    .summary = "show known failures of SDXL training, broken, found and fixed",
+    .arguments = "[OPTIONS]",
+    .examples =
+        "  dtypecheck demo\n"
+        "  dtypecheck demo --failure text-encoder-half --keep-broken\n"
+        "  dtypecheck demo --failure float16-weights --out demo\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli
