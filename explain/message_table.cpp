@@ -862,6 +862,7 @@ const std::vector<OtherError>& other_errors() {
        "shapes do not fit"},
       {{"index out of range", "index out of bounds", "device-side assert"},
        "an index is out of range"},
+      {{"is not json serializable"}, "an object cannot be written as JSON"},
       {{"no module named", "cannot import name"}, "a module is missing"},
       {{"no such file or directory", "filenotfounderror"}, "a file is missing"},
       {{"keyerror", "typeerror", "attributeerror", "nameerror", "syntaxerror", "indexerror",

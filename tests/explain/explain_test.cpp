@@ -175,6 +175,15 @@ TEST_CASE("a report in words, without a message") {
         "distributed-dtype");
 }
 
+TEST_CASE("what a checkpoint changes is told by what it holds") {
+  CHECK(category_of("no error, but the weights are float32 after loading the bf16 checkpoint") ==
+        "loading-checkpoint-dtype");
+  CHECK(category_of("no error, but exp_avg is bf16 after loading the fp32 checkpoint") ==
+        "optimizer-state-dtype");
+  CHECK(answer_to("TypeError: Object of type float32 is not JSON serializable, in the checkpoint")
+            .errors.empty());
+}
+
 TEST_CASE("there are always other faults to try") {
   for (const char* text : {"cuFFT only supports dimensions whose sizes are powers of two",
                            "\"upsample_nearest2d_out_frame\" not implemented for 'BFloat16'",
