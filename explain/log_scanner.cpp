@@ -144,28 +144,31 @@ void LogScanner::forget_old() {
 // At most kLongestLine on each side, and no further is looked: a stream may be one line.
 static std::string_view line_around(std::string_view text, size_t at) {
   const size_t low = at > kLongestLine ? at - kLongestLine : 0;
-  const size_t before = text.substr(low, at - low).find_last_of("\n\r");
-  const size_t begin = before == std::string_view::npos ? low : low + before + 1;
-  const std::string_view rest = text.substr(at, kLongestLine);
-  const size_t end = at + std::min(rest.find_first_of("\n\r"), rest.size());
-  return text.substr(begin, end - begin);
+  size_t begin = at;
+  while (begin > low && text[begin - 1] != '\n' && text[begin - 1] != '\r') --begin;
+  std::string_view rest = text.substr(at, kLongestLine);
+  rest = rest.substr(0, rest.find('\n'));
+  rest = rest.substr(0, rest.find('\r'));
+  return text.substr(begin, at + rest.size() - begin);
 }
 
 // Of an anchor and what stands around it in its line. Digits do not count: a warning that each
 // step repeats is one.
 static uint64_t key_of(size_t anchor, std::string_view line, size_t at) {
-  uint64_t hash = 14695981039346656037u + anchor;
-  const auto add = [&hash](std::string_view text) {
+  char kept[2 * kAround + 1];
+  size_t size = 0;
+  const auto add = [&](std::string_view text) {
     for (char c : text) {
-      if (c >= '0' && c <= '9') continue;
-      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+      kept[size] = c;
+      size += c < '0' || c > '9';
     }
-    hash = (hash ^ 0xff) * 1099511628211u;  // where the anchor is: a line may have it twice
   };
   const size_t low = at > kAround ? at - kAround : 0;
   add(line.substr(low, at - low));
+  const size_t split = size;  // where the anchor is: a line may have it twice
   add(line.substr(at, kAround));
-  return hash;
+  const uint64_t hash = std::hash<std::string_view>()({kept, size});
+  return hash ^ (anchor * 1099511628211u + split * 0x9e3779b97f4a7c15u);
 }
 
 void LogScanner::look_at(const Hit& hit) {
