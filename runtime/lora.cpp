@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <regex>
+
 #include "core/error.h"
 #include "runtime/weights.h"
 
@@ -32,20 +35,51 @@ std::vector<TrainedTensor> add_lora(Unet& unet, int64_t rank, const TrainedPolic
   return tensors;
 }
 
-void save_lora(const std::string& path, const std::vector<TrainedTensor>& lora,
-               const TrainedPolicy& policy) {
+std::map<std::string, at::Tensor> saved_tensors(const std::string& path,
+                                                const std::vector<TrainedTensor>& trained,
+                                                const std::vector<at::Tensor>& averages,
+                                                const TrainedPolicy& policy) {
   std::map<std::string, at::Tensor> tensors;
   std::vector<std::string> bad;
-  for (const TrainedTensor& t : lora) {
-    tensors[t.name] = t.master.detach().to(policy.saved);
-    if (!tensors[t.name].isfinite().all().item<bool>()) bad.push_back(t.name);
+  for (size_t i = 0; i < trained.size(); ++i) {
+    const at::Tensor& from = averages.empty() ? trained[i].master : averages[i];
+    const at::Tensor saved = from.detach().to(policy.saved);
+    if (!saved.isfinite().all().item<bool>()) bad.push_back(trained[i].name);
+    tensors[trained[i].name] = saved;
   }
-  if (!bad.empty()) {
-    throw InputError(
-        fmt::format("{}: {} of {} tensors have NaN or inf, {} first; nothing was saved", path,
-                    bad.size(), lora.size(), bad.front()));
+  if (bad.empty()) return tensors;
+  throw InputError(fmt::format("{}: {} of {} tensors have NaN or inf, {} first; nothing was saved",
+                               path, bad.size(), trained.size(), bad.front()));
+}
+
+// down_blocks.1.attentions.0 is input_blocks.4.1 in the first SDXL's own names,
+// mid_block.attentions.0 middle_block.1, up_blocks.0.attentions.2 output_blocks.2.1.
+static std::string first_name_of(const std::string& module, int64_t layers_per_block) {
+  static const std::regex block("(down|up)_blocks\\.([0-9]+)\\.attentions\\.([0-9]+)\\.(.*)");
+  static const std::string middle = "mid_block.attentions.0.";
+  std::smatch match;
+  if (module.starts_with(middle)) return "middle_block.1." + module.substr(middle.size());
+  if (!std::regex_match(module, match, block)) return module;
+  const bool is_down = match[1] == "down";
+  const int64_t number =
+      std::stoll(match[2]) * (layers_per_block + 1) + std::stoll(match[3]) + (is_down ? 1 : 0);
+  return fmt::format("{}_blocks.{}.1.{}", is_down ? "input" : "output", number, match[4].str());
+}
+
+std::map<std::string, at::Tensor> named_as_kohya(const std::map<std::string, at::Tensor>& lora,
+                                                 int64_t layers_per_block) {
+  static const std::string prefix = "unet.", down = ".lora.down.weight", up = ".lora.up.weight";
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : lora) {
+    const bool is_down = name.ends_with(down);
+    const size_t end = name.size() - (is_down ? down : up).size();
+    const std::string module = name.substr(prefix.size(), end - prefix.size());
+    std::string kohya = "lora_unet_" + first_name_of(module, layers_per_block);
+    std::replace(kohya.begin(), kohya.end(), '.', '_');
+    tensors[kohya + (is_down ? ".lora_down.weight" : ".lora_up.weight")] = tensor;
+    if (is_down) tensors[kohya + ".alpha"] = at::full({}, tensor.size(0), tensor.options());
   }
-  save_tensors(path, tensors, {{"format", "pt"}});
+  return tensors;
 }
 
 }  // namespace dtypecheck::runtime

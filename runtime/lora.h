@@ -5,6 +5,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,16 @@ namespace dtypecheck::runtime {
 std::vector<TrainedTensor> add_lora(Unet& unet, int64_t rank, const TrainedPolicy& policy,
                                     const at::Generator& random);
 
-// Throws InputError and writes nothing when a tensor has NaN or inf, or the file cannot be written.
-void save_lora(const std::string& path, const std::vector<TrainedTensor>& lora,
-               const TrainedPolicy& policy);
+// What goes into a file: masters, or their averages where there are some, in the saved dtype.
+// Throws InputError, which names `path`, when a tensor has NaN or inf there.
+std::map<std::string, at::Tensor> saved_tensors(const std::string& path,
+                                                const std::vector<TrainedTensor>& trained,
+                                                const std::vector<at::Tensor>& averages,
+                                                const TrainedPolicy& policy);
+
+// Kohya's names, with an alpha that makes the scale 1:
+// lora_unet_input_blocks_4_1_transformer_blocks_0_attn1_to_q.lora_down.weight
+std::map<std::string, at::Tensor> named_as_kohya(const std::map<std::string, at::Tensor>& lora,
+                                                 int64_t layers_per_block);
 
 }  // namespace dtypecheck::runtime

@@ -82,4 +82,20 @@ void AdamW::step(std::vector<TrainedTensor>& trained, const std::vector<at::Tens
   }
 }
 
+Ema::Ema(const std::vector<TrainedTensor>& trained, double decay) : decay_(decay) {
+  if (decay == 0) return;
+  for (const TrainedTensor& t : trained)
+    averages_.push_back(t.master.detach().to(at::kFloat).clone());
+}
+
+// The first steps would hold the average at the start: it begins to decay slowly.
+void Ema::update(const std::vector<TrainedTensor>& trained, int64_t step) {
+  const c10::NoGradGuard no_grad;
+  const auto n = static_cast<double>(step);
+  const double decay = std::min(decay_, (1 + n) / (10 + n));
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    averages_[i].lerp_(trained[i].master.to(at::kFloat), 1 - decay);
+  }
+}
+
 }  // namespace dtypecheck::runtime

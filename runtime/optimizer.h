@@ -38,6 +38,11 @@ class GradScaler {
   // After each step: halves the scale when gradients were not finite (and the step was left out),
   // doubles it after 2000 good ones.
   void update(bool finite);
+  int good_steps() const { return good_steps_; }
+  void restore(double scale, int good_steps) {
+    scale_ = scale;
+    good_steps_ = good_steps;
+  }
   // No scale helps: gradients are not finite for another reason.
   bool exhausted() const { return enabled_ && scale_ < kLeast; }
 
@@ -64,6 +69,12 @@ class AdamW {
   // in BFloat16 need no masters.
   void step(std::vector<TrainedTensor>& trained, const std::vector<at::Tensor>& gradients);
 
+  // What a checkpoint keeps.
+  const std::vector<at::Tensor>& means() const { return mean_; }
+  const std::vector<at::Tensor>& squares() const { return square_; }
+  int64_t steps() const { return steps_; }
+  void set_steps(int64_t steps) { steps_ = steps; }
+
  private:
   void step_one(at::Tensor& master, const at::Tensor& gradient, size_t i);
 
@@ -71,6 +82,20 @@ class AdamW {
   std::optional<at::Generator> rounding_;
   int64_t steps_ = 0;
   std::vector<at::Tensor> mean_, square_;
+};
+
+// An average of what was trained, in which late steps count more (Polyak and Juditsky 1992); in
+// Float, as with a decay of 0.999 no 16-bit average would ever move. A decay of 0: none.
+class Ema {
+ public:
+  Ema(const std::vector<TrainedTensor>& trained, double decay);
+  void update(const std::vector<TrainedTensor>& trained, int64_t step);
+  // One a tensor, or none.
+  const std::vector<at::Tensor>& averages() const { return averages_; }
+
+ private:
+  double decay_;
+  std::vector<at::Tensor> averages_;
 };
 
 }  // namespace dtypecheck::runtime

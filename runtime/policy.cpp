@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "runtime/train_lora.h"
+#include "runtime/train.h"
 
 namespace dtypecheck::runtime {
 

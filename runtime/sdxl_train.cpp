@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "runtime/make_tiny.h"
-#include "runtime/train_lora.h"
+#include "runtime/train.h"
 
 namespace dtypecheck::runtime {
 namespace {
@@ -39,12 +39,15 @@ std::string duration(double seconds) {
 class ProgressLine {
  public:
   void show(const Progress& p) {
-    if (p.step == 1) started_ = Clock::now();  // the first step also reads and warms up
+    if (first_ == 0) {  // which also reads and warms up
+      first_ = p.step;
+      started_ = Clock::now();
+    }
     std::string line = fmt::format("step {}/{}  loss {:.9g}", p.step, p.steps, p.loss);
     if (!p.stepped) line += fmt::format("  left out, loss scale now {:g}", p.scale);
-    if (p.step > 1) {
+    if (p.step > first_) {
       const std::chrono::duration<double> passed = Clock::now() - started_;
-      const double rate = static_cast<double>(p.step - 1) / passed.count();
+      const double rate = static_cast<double>(p.step - first_) / passed.count();
       line += fmt::format("  {:.2f} steps/s  {} left", rate,
                           duration(static_cast<double>(p.steps - p.step) / rate));
     }
@@ -59,15 +62,16 @@ class ProgressLine {
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point started_;
+  int64_t first_ = 0;
   bool is_terminal_ = isatty(STDERR_FILENO), open_ = false;
 };
 
-int run_lora(const TrainOptions& options) {
+int run_train(const TrainOptions& options) {
   ProgressLine line;
   watch_signals();
   int64_t steps = 0;
   try {
-    steps = train_lora(options, [&](const Progress& progress) {
+    steps = train(options, [&](const Progress& progress) {
       line.show(progress);
       return !interrupted;
     });
@@ -76,8 +80,12 @@ int run_lora(const TrainOptions& options) {
     throw;
   }
   line.end();
-  fmt::print("{}: LoRA of rank {} after {} steps\n", options.out, options.rank, steps);
-  return steps < options.steps ? kInterrupted : 0;
+  const std::string what = options.full ? "model" : fmt::format("LoRA of rank {}", options.rank);
+  fmt::print("{}: {} after {} steps\n", options.out, what, steps);
+  if (!options.validation_prompt.empty()) fmt::print("{}: image\n", validation_path(options));
+  if (steps == options.steps) return 0;
+  fmt::print("go on with the same options and --resume {}\n", checkpoint_path(options));
+  return kInterrupted;
 }
 
 void add_policy_options(CLI::App& app, std::string& policy, bool& keep_broken) {
@@ -87,18 +95,23 @@ void add_policy_options(CLI::App& app, std::string& policy, bool& keep_broken) {
   app.add_flag("--keep-broken", keep_broken, "run a policy that cannot work all the same");
 }
 
-void add_lora_options(CLI::App& app, TrainOptions& o) {
+void add_train_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--model", o.model, "diffusers folder of an SDXL model")->required();
   app.add_option("--images", o.images, "folder of .jpg and .png images")->required();
   app.add_option("--prompt", o.prompt,
                  "caption of all images (default: metadata.jsonl, or a.txt beside a.png)");
   add_policy_options(app, o.policy, o.keep_broken);
-  app.add_option("--out", o.out, "file to write, .safetensors")->required();
+  app.add_option("--out", o.out,
+                 o.full ? "diffusers folder to write" : "file to write, .safetensors")
+      ->required();
   const auto number = [&](const std::string& name, int64_t& value, int64_t most,
                           const std::string& what) {
     app.add_option(name, value, what)->capture_default_str()->check(CLI::Range(int64_t{1}, most));
   };
-  number("--rank", o.rank, 4096, "of the LoRA");
+  if (!o.full) {
+    number("--rank", o.rank, 4096, "of the LoRA");
+    app.add_flag("--kohya-names", o.kohya_names, "name the tensors as kohya's scripts do");
+  }
   number("--steps", o.steps, int64_t{1} << 40, "how many");
   number("--resolution", o.resolution, 1 << 14, "pixels a side");
   number("--batch-size", o.batch_size, 4096, "images a step");
@@ -112,10 +125,27 @@ void add_lora_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--max-gradient-norm", o.most_gradient_norm, "gradients are clipped to it")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1e9));
+  app.add_option("--min-snr-gamma", o.min_snr_gamma,
+                 "weigh time steps by their signal-to-noise ratio up to this; 5 is usual, 0: not")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--ema-decay", o.ema_decay, "save an average of the weights; 0: not")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.999999));
+  app.add_option("--checkpoint-every", o.checkpoint_every,
+                 "steps between states to resume from, in OUT.checkpoint; 0: only on SIGINT")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--resume", o.resume, "go on from such a state, bit for bit");
+  app.add_option("--validation-prompt", o.validation_prompt,
+                 "when done, make an image of this: OUT.png");
+  number("--validation-steps", o.validation_steps, 1000, "of that image");
   app.footer(
-      "example:\n  sdxl-train lora --model sdxl-base --images photos --prompt \"a photo of a "
-      "sks dog\" --policy bf16-mixed --rank 16 --out dog.safetensors\n\n"
-      "exit status: 0 trained, 2 could not be done, 130 interrupted and saved");
+      fmt::format("example:\n  sdxl-train {} --model sdxl-base --images photos --prompt \"a photo "
+                  "of a sks dog\" "
+                  "--policy bf16-mixed --out {}\n\n"
+                  "exit status: 0 trained, 2 could not be done, 130 interrupted and saved",
+                  o.full ? "full" : "lora", o.full ? "sdxl-dog" : "dog.safetensors"));
 }
 
 struct T5Options {
@@ -163,9 +193,11 @@ int run_tiny(const TinyOptions& o) {
 int run(int argc, char** argv) {
   CLI::App app{"sdxl-train: trains SDXL from a diffusers folder", "sdxl-train"};
   app.require_subcommand(1);
-  TrainOptions options;
-  CLI::App& lora = *app.add_subcommand("lora", "train a LoRA of the UNet's attention");
-  add_lora_options(lora, options);
+  TrainOptions lora_options, full_options{.full = true};
+  add_train_options(*app.add_subcommand("lora", "train a LoRA of the UNet's attention"),
+                    lora_options);
+  CLI::App& full = *app.add_subcommand("full", "train the whole UNet");
+  add_train_options(full, full_options);
   T5Options t5_options;
   CLI::App& t5 = *app.add_subcommand("t5", "encode tokens with a T5 text encoder");
   add_t5_options(t5, t5_options);
@@ -181,7 +213,7 @@ int run(int argc, char** argv) {
   }
   if (t5.parsed()) return run_t5(t5_options);
   if (tiny.parsed()) return run_tiny(tiny_options);
-  return run_lora(options);
+  return run_train(full.parsed() ? full_options : lora_options);
 }
 
 int say(const std::string& text) {

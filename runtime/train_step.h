@@ -18,7 +18,14 @@ struct Batch {
   at::Tensor mask, masked;  // for inpainting, as UnetInput has them; else undefined
 };
 
-at::Tensor training_loss(const Unet& unet, const Schedule& schedule, const Batch& batch);
+struct StepOptions {
+  double most_gradient_norm = 1;
+  double min_snr_gamma = 0;  // 0: each image counts the same
+  at::ScalarType unscaled = at::kFloat;
+};
+
+at::Tensor training_loss(const Unet& unet, const Schedule& schedule, const Batch& batch,
+                         const StepOptions& options);
 
 struct StepResult {
   double loss;
@@ -26,9 +33,9 @@ struct StepResult {
   bool stepped;          // false: gradients were not finite, and the weights are as they were
 };
 
-// Throws InputError when the loss is not finite.
+// Throws InputError when the loss is not finite, and says in which part that began.
 StepResult train_step(const Unet& unet, const Schedule& schedule, const Batch& batch,
                       std::vector<TrainedTensor>& trained, AdamW& optimizer, GradScaler& scaler,
-                      double most_gradient_norm, at::ScalarType unscaled = at::kFloat);
+                      const StepOptions& options);
 
 }  // namespace dtypecheck::runtime

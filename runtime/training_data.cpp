@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <sstream>
 
 #include "core/error.h"
 
@@ -83,11 +84,28 @@ TrainingData::TrainingData(const TrainOptions& options, const DtypePolicy& polic
       resolution_(options.resolution),
       prompt_encoder_(options.model, policy.text_encoders),
       vae_(options.model + "/vae", policy.vae),
+      seed_(options.seed),
       shuffler_(options.seed) {
   if (resolution_ % vae_.config().pixels_per_latent() != 0) {
     throw InputError(fmt::format("a resolution of {}: this VAE needs a multiple of {}", resolution_,
                                  vae_.config().pixels_per_latent()));
   }
+}
+
+// At the image that they come from: a step later nothing tells which part they are of.
+void TrainingData::require_finite(const std::string& image, const Encoded& encoded) {
+  const auto require = [&](const char* part, const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.isfinite().all().item<bool>()) return;
+    throw InputError(
+        fmt::format("{}: the {} gives NaN or inf for it; are its weights whole, and "
+                    "its policy's dtypes wide enough?",
+                    image, part));
+  };
+  require("vae", encoded.moments.mean);
+  require("vae", encoded.moments.logvar);
+  require("vae", encoded.masked);
+  require("text encoder", encoded.text.states);
+  require("text encoder", encoded.text.pooled);
 }
 
 const TrainingData::Encoded& TrainingData::encoded(size_t image) {
@@ -102,16 +120,18 @@ const TrainingData::Encoded& TrainingData::encoded(size_t image) {
   }
   Encoded encoded{
       vae_.encode(crop.pixels.unsqueeze(0)), {}, {}, text->second, crop.size_ids.unsqueeze(0)};
-  if (for_inpainting_) add_mask(crop.pixels.unsqueeze(0), encoded);
+  if (for_inpainting_) add_mask(image, crop.pixels.unsqueeze(0), encoded);
+  require_finite(from.path, encoded);
   return encoded_.emplace(image, std::move(encoded)).first->second;
 }
 
 // A box of a quarter of the image to the whole of it is to be painted; the mask is an image and in
 // Float, as those are.
-void TrainingData::add_mask(const at::Tensor& pixels, Encoded& encoded) {
+void TrainingData::add_mask(size_t image, const at::Tensor& pixels, Encoded& encoded) const {
   const int64_t step = vae_.config().pixels_per_latent(), side = resolution_ / step;
+  std::mt19937_64 random(seed_ + image);
   const auto below = [&](int64_t n) {
-    return static_cast<int64_t>(shuffler_() % static_cast<uint64_t>(n));
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
   };
   const int64_t height = (side + 1) / 2 + below(side / 2 + 1);
   const int64_t width = (side + 1) / 2 + below(side / 2 + 1);
@@ -120,6 +140,29 @@ void TrainingData::add_mask(const at::Tensor& pixels, Encoded& encoded) {
   encoded.mask.slice(2, top, top + height).slice(3, left, left + width).fill_(1);
   const at::Tensor in_pixels = at::upsample_nearest2d(encoded.mask, {resolution_, resolution_});
   encoded.masked = vae_.encode(pixels * (1 - in_pixels)).mean * vae_.config().scaling_factor;
+}
+
+std::string TrainingData::order() const {
+  std::ostringstream text;
+  text << shuffler_ << ' ' << order_.size();
+  for (const size_t image : order_) text << ' ' << image;
+  return text.str();
+}
+
+void TrainingData::set_order(const std::string& path, const std::string& text) {
+  std::istringstream in(text);
+  size_t size = 0;
+  std::mt19937_64 shuffler;
+  in >> shuffler >> size;
+  std::vector<size_t> order;
+  for (size_t image; order.size() < size && in >> image && image < images_.size();) {
+    order.push_back(image);
+  }
+  if (!in || order.size() != size) {
+    throw InputError(fmt::format("{}: is of other images than these {}", path, images_.size()));
+  }
+  shuffler_ = shuffler;
+  order_ = std::move(order);
 }
 
 size_t TrainingData::next_image() {

@@ -13,7 +13,7 @@
 #include "runtime/image.h"
 #include "runtime/text_encoder.h"
 #include "runtime/tokenizer.h"
-#include "runtime/train_lora.h"
+#include "runtime/train.h"
 #include "runtime/train_step.h"
 #include "runtime/vae.h"
 
@@ -47,6 +47,14 @@ class TrainingData {
   // for inpainting where the UNet has an input for it.
   void fit(const UnetConfig& unet);
   bool vae_overflows_half() const { return vae_.config().overflows_half; }
+  // What is left of the present round through the images, and how the next is shuffled: text for a
+  // checkpoint. `path` is named where it is none.
+  std::string order() const;
+  void set_order(const std::string& path, const std::string& text);
+
+  const PromptEncoder& prompt_encoder() const { return prompt_encoder_; }
+  const Vae& vae() const { return vae_; }
+
   // The images in an order shuffled anew each time all were seen. All randomness but that order
   // comes from `random`.
   Batch next(int64_t batch_size, int64_t noise_steps, at::Generator& random);
@@ -59,7 +67,8 @@ class TrainingData {
     at::Tensor size_ids;
   };
   const Encoded& encoded(size_t image);
-  void add_mask(const at::Tensor& pixels, Encoded& encoded);
+  static void require_finite(const std::string& image, const Encoded& encoded);
+  void add_mask(size_t image, const at::Tensor& pixels, Encoded& encoded) const;
   size_t next_image();
 
   std::vector<CaptionedImage> images_;
@@ -69,6 +78,7 @@ class TrainingData {
   Vae vae_;
   std::map<size_t, Encoded> encoded_;
   std::map<std::string, EncodedText> texts_;
+  uint64_t seed_;
   std::mt19937_64 shuffler_;
   std::vector<size_t> order_;
 };

@@ -211,6 +211,7 @@ Unet::Unet(const std::string& folder, const PartPolicy& policy, at::Generator* i
   read_up(w);
   out_norm_ = w.group_norm("conv_norm_out", c.norm_groups, width, c.norm_eps);
   out_ = w.conv("conv_out", width, c.out_channels, 3);
+  tensors_ = w.taken();
   w.require_all_used();
 }
 

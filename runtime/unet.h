@@ -35,6 +35,8 @@ class Unet {
   // The four projections of every attention, by their diffusers names:
   // down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q
   void for_each_projection(const std::function<void(const std::string&, Linear&)>& visit);
+  // All weights, by their names in the file.
+  const std::vector<std::pair<std::string, at::Tensor>>& tensors() const { return tensors_; }
   const UnetConfig& config() const { return config_; }
 
  private:
@@ -89,6 +91,7 @@ class Unet {
 
   UnetConfig config_;
   PartPolicy policy_;
+  std::vector<std::pair<std::string, at::Tensor>> tensors_;
   Linear time1_, time2_, added1_, added2_;
   Conv2d in_;
   std::vector<Level> down_, up_;

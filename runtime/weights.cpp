@@ -87,7 +87,8 @@ at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
                                  dtype_name(stored.dtype)));
   }
   used_.insert(found->first);
-  return tensor_of(found->second.file, stored).to(dtype);
+  taken_.emplace_back(found->first, tensor_of(found->second.file, stored).to(dtype));
+  return taken_.back().second;
 }
 
 Linear Weights::linear(const std::string& name, int64_t in, int64_t out, bool has_bias,

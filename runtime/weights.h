@@ -52,6 +52,9 @@ class Weights {
   at::Tensor embedding(const std::string& name, int64_t rows, int64_t width,
                        bool is_token_table = false);
 
+  // Everything that was handed out so far, by its name in the file.
+  const std::vector<std::pair<std::string, at::Tensor>>& taken() const { return taken_; }
+
   // Throws InputError when the file has tensors that nobody asked for: then it is another model's.
   void require_all_used();
   const PartPolicy& policy() const { return policy_; }
@@ -70,6 +73,7 @@ class Weights {
   PartPolicy policy_;
   std::map<std::string, Place> places_;
   std::set<std::string> used_;
+  std::vector<std::pair<std::string, at::Tensor>> taken_;
 };
 
 }  // namespace dtypecheck::runtime

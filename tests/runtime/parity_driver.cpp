@@ -58,12 +58,22 @@ Tensors run_unet(const std::string& folder, const DtypePolicy& policy, const Ten
                                in.at("size_ids")})}};
 }
 
+// Seven steps with a UNet that always says the same.
+at::Tensor run_euler(const Schedule& schedule, at::Tensor x, const at::Tensor& prediction) {
+  for (const Schedule::EulerStep& step : schedule.euler_steps(7)) {
+    x = schedule.euler_step(step, x, prediction);
+  }
+  return x;
+}
+
 Tensors run_schedule(const std::string& folder, const Tensors& in) {
   const Schedule schedule(read_schedule_config(folder));
   const at::Tensor &x = in.at("latents"), &noise = in.at("noise"), &t = in.at("timesteps");
   return {{"signal_shares", schedule.signal_shares()},
           {"noisy", schedule.add_noise(x, noise, t)},
-          {"target", schedule.target(x, noise, t)}};
+          {"target", schedule.target(x, noise, t)},
+          {"weights", schedule.loss_weights(t, 5)},
+          {"euler", run_euler(schedule, x, noise)}};
 }
 
 // Steps on the same batch with a LoRA that is given; `folder` is the whole model.
@@ -81,14 +91,14 @@ Tensors run_training(const std::string& folder, const DtypePolicy& policy, const
   const Batch batch{in.at("latents"), in.at("noise"),  in.at("timesteps"),
                     in.at("text"),    in.at("pooled"), in.at("size_ids")};
   Tensors out;
-  training_loss(unet, schedule, batch).backward();
+  training_loss(unet, schedule, batch, {}).backward();
   for (const TrainedTensor& t : lora) out["gradient." + t.name] = t.weight.grad().clone();
   for (TrainedTensor& t : lora) t.weight.mutable_grad().reset();
   AdamW optimizer(lora, {.rate = 1e-3});
   GradScaler scaler(policy.scale_loss);
   std::vector<double> losses;
   for (int64_t i = 0; i < in.at("steps").item<int64_t>(); ++i) {
-    losses.push_back(train_step(unet, schedule, batch, lora, optimizer, scaler, 0.5).loss);
+    losses.push_back(train_step(unet, schedule, batch, lora, optimizer, scaler, {0.5}).loss);
   }
   out["losses"] = at::tensor(losses, at::kDouble);
   for (const TrainedTensor& t : lora) out[t.name] = t.master;

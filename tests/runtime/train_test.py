@@ -42,8 +42,10 @@ class TrainTest(unittest.TestCase):
         options = {"model": args.tiny / "model", "images": args.tiny / "images", "resolution": 64, "steps": 3,
                    "rank": 2, "seed": 1, "out": self.out}
         options |= change
+        kind = options.pop("kind", "lora")
         pairs = [("--" + name.replace("_", "-"), str(value)) for name, value in options.items() if value is not None]
-        return [args.train, "lora", *(word for pair in pairs for word in pair)]
+        pairs = [(name, value) if value else (name,) for name, value in pairs]
+        return [args.train, kind, *(word for pair in pairs for word in pair)]
 
     def run_train(self, **change) -> subprocess.CompletedProcess:
         return subprocess.run(self.command(**change), check=False, capture_output=True, text=True, timeout=300)
@@ -101,7 +103,66 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(process.wait(timeout=120), 130, last)
         header, _ = read_header(self.out)
         self.assertGreater(len(header), 10)
-        self.assertEqual(list(self.work.iterdir()), [self.out])
+        checkpoint = self.out.with_name("lora.safetensors.checkpoint")
+        self.assertEqual(sorted(self.work.iterdir()), [self.out, checkpoint])
+        step = int(read_header(checkpoint)[0]["__metadata__"]["step"])
+        self.assertGreaterEqual(step, 2)
+        self.assertEqual(self.run_train(steps=step + 1, resume=checkpoint).returncode, 0)
+
+    def test_resume_is_bit_identical(self) -> None:
+        """Seven steps in one go, and in three: the same file, and the same losses on the way."""
+        stochastic = self.write_policy(base="bf16", trained={"master": None, "rounding": "stochastic"})
+        for options in ({"policy": "fp16-mixed", "batch_size": 3}, {"policy": stochastic, "ema_decay": 0.9},
+                        {"policy": "bf16", "kind": "full", "rank": None}):
+            outs, losses = [], []
+            for name, stops in (("whole", [7]), ("parts", [2, 3, 7])):
+                out = self.work / f"{name}{len(options)}{options.get('kind', '')}"
+                resume, seen = None, []
+                for i, stop in enumerate(stops):
+                    part = Path(f"{out}.{i}")
+                    result = self.run_train(**options, steps=stop, out=part, checkpoint_every=stop, resume=resume)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    resume = f"{part}.checkpoint"
+                    seen += re.findall(r"^step (\d)/\d  loss (\S+)", result.stderr, re.MULTILINE)
+                outs.append(part / "unet" / "diffusion_pytorch_model.safetensors" if part.is_dir() else part)
+                losses.append(seen)
+            self.assertEqual(losses[0], losses[1])
+            self.assertEqual(len(losses[0]), 7)
+            self.assertEqual(outs[0].read_bytes(), outs[1].read_bytes(), options)
+
+    def test_checkpoints(self) -> None:
+        """What is no checkpoint, or one of another run, is refused by name."""
+        self.assertEqual(self.run_train(checkpoint_every=1, steps=2).returncode, 0)
+        checkpoint = self.work / "lora.safetensors.checkpoint"
+        lora, self.out = self.out, self.work / "next.safetensors"
+        self.refuse("is no checkpoint of this sdxl-train", resume=lora)
+        self.refuse("nowhere: No such file", resume=self.work / "nowhere")
+        self.refuse('the run was begun with rank "2", now it is "3"', resume=checkpoint, rank=3)
+        self.refuse('the run was begun with policy "fp32", now it is "bf16"', resume=checkpoint, policy="bf16")
+        self.refuse("is of step 2, beyond the 1 that are asked for", resume=checkpoint, steps=1)
+        images = shutil.copytree(args.tiny / "images", self.work / "images")
+        (images / "metadata.jsonl").unlink()
+        for path in sorted(images.iterdir())[1:]:
+            path.unlink()
+        self.refuse("is of other images than these 1", resume=checkpoint, images=images, prompt="x")
+        header, data = read_header(checkpoint)
+        for change, expected in (
+            ({"step": "-1"}, 'step: expected a number, got "-1"'),
+            ({"scale": "x" * 500}, 'scale: expected a number, got "xxx'),
+        ):
+            write_file(checkpoint, header | {"__metadata__": header["__metadata__"] | change}, data)
+            self.refuse(expected, resume=checkpoint)
+        name = next(name for name in header if name.startswith("mean."))
+        write_file(checkpoint, {("mean" if k == name else k): v for k, v in header.items()}, data)
+        self.refuse(f"{name} is missing", resume=checkpoint)
+        write_file(checkpoint, header | {name: header[name] | {"dtype": "I32"}}, data)
+        self.refuse(f"{name} is Int", "expected Float", resume=checkpoint)
+
+    def test_full_folder_that_is_there(self) -> None:
+        self.out.mkdir()
+        result = self.run_train(kind="full", rank=None)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("is there already; name a folder that is not", result.stderr)
 
     def test_tracing_finds_nothing(self) -> None:
         rounded = self.write_policy(base="bf16", trained={"master": None, "rounding": "stochastic"})
@@ -256,7 +317,23 @@ class TrainTest(unittest.TestCase):
         begin, _ = header[name]["data_offsets"]
         poisoned = data[:begin] + struct.pack("<f", float("nan")) + data[begin + 4 :]
         write_file(path, header, poisoned)
-        self.refuse("step 1: the loss is nan; nothing was saved", model=model)
+        self.refuse("step 1: the loss is nan; the part is: unet; nothing was saved", model=model)
+
+    def test_nan_in_the_vae(self) -> None:
+        model = self.copy_model()
+        path = model / "vae" / "diffusion_pytorch_model.safetensors"
+        header, data = read_header(path)
+        begin, _ = header["encoder.conv_in.bias"]["data_offsets"]
+        write_file(path, header, data[:begin] + struct.pack("<f", float("nan")) + data[begin + 4 :])
+        self.refuse(".png: the vae gives NaN or inf for it", model=model)
+
+    def test_nan_in_the_run(self) -> None:
+        """A rate that no weight survives: the last good state stays."""
+        result = self.run_train(learning_rate=10, adam_eps=0, steps=50, checkpoint_every=1, policy="fp16-mixed",
+                                max_gradient_norm=1e9, keep_broken="")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr, r"step \d+: .*; the last good state is in .*lora.safetensors.checkpoint")
+        self.assertFalse(self.out.exists())
 
     def test_full_disk(self) -> None:
         """The old file stays, and what was begun beside it is removed."""
