@@ -105,6 +105,7 @@ struct SourceOperand {
   std::string name;  // the schema's
   std::string text;  // as the source writes it
   DtypeSet dtypes;
+  bool is_trained = false;  // a parameter that an optimizer was given
 };
 struct SourceOp {
   Place place;
@@ -138,6 +139,8 @@ struct IntegerDivision {
   Place place;
   std::string function;
   TensorFact tensor;
+  bool is_of_dispatch =
+      false;  // the dispatch around it is on an integral dtype, and no more is known
 };
 
 // A number beyond Half's largest that is stored in a Half, or in what may be one.

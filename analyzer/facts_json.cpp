@@ -118,11 +118,13 @@ static BitCast bit_cast_from(const Json& json) {
 }
 
 static Json to_json(const IntegerDivision& division) {
-  return {to_json(division.place), division.function, to_json(division.tensor)};
+  return {to_json(division.place), division.function, to_json(division.tensor),
+          division.is_of_dispatch};
 }
 
 static IntegerDivision integer_division_from(const Json& json) {
-  return {place_from(json.at(0)), json.at(1).get<std::string>(), tensor_from(json.at(2))};
+  return {place_from(json.at(0)), json.at(1).get<std::string>(), tensor_from(json.at(2)),
+          json.at(3).get<bool>()};
 }
 
 static Json to_json(const TwoWayConversion& conversion) {
@@ -138,7 +140,7 @@ static TwoWayConversion conversion_from(const Json& json) {
 static Json to_json(const SourceOp& op) {
   Json operands = Json::array();
   for (const SourceOperand& operand : op.operands) {
-    operands.push_back({operand.name, operand.text, operand.dtypes.bits()});
+    operands.push_back({operand.name, operand.text, operand.dtypes.bits(), operand.is_trained});
   }
   return {to_json(op.place), op.function, op.op, std::move(operands), op.scalars};
 }
@@ -149,7 +151,8 @@ static SourceOp op_from(const Json& json) {
                  .op = json.at(2).get<std::string>()};
   for (const Json& operand : json.at(3)) {
     op.operands.push_back({operand.at(0).get<std::string>(), operand.at(1).get<std::string>(),
-                           DtypeSet::from_bits(operand.at(2).get<uint64_t>())});
+                           DtypeSet::from_bits(operand.at(2).get<uint64_t>()),
+                           operand.at(3).get<bool>()});
   }
   op.scalars = json.at(4).get<std::vector<std::pair<std::string, double>>>();
   return op;

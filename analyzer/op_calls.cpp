@@ -15,7 +15,7 @@ using contracts::Verdict;
 
 // What one op call tells by itself. The others need a whole run, or values.
 constexpr std::array kRules = {"mixed-operands", "silent-promotion", "half-not-implemented",
-                               "eps-underflow"};
+                               "eps-underflow", "fp16-trainable"};
 
 // Where a kernel is missing depends on the device, which source seldom tells: the CPU's tables are
 // asked for mixes only, which every device refuses alike.
@@ -31,6 +31,7 @@ size_t runtime_of(const std::string& libtorch, const Contracts& contracts) {
 OpCall call_of(const SourceOp& op) {
   OpCall call;
   call.op = "aten::" + op.op;
+  call.site.phase = Phase::kForward;
   for (const SourceOperand& given : op.operands) {
     Operand operand;
     operand.name = given.name;
@@ -38,12 +39,17 @@ OpCall call_of(const SourceOp& op) {
     operand.has_shape = false;
     if (given.name == "weight") operand.role = Role::kWeight;
     if (given.name == "bias") operand.role = Role::kBias;
+    if (given.is_trained) {
+      operand.parameter = given.text;
+      operand.role = Role::kWeight;
+      operand.is_leaf = operand.requires_grad = operand.is_written = true;
+      call.site.phase = Phase::kOptimizer;
+    }
     call.operands.push_back(std::move(operand));
   }
   for (const auto& [name, value] : op.scalars) call.scalars.push_back({name, value, std::nullopt});
   call.site.line = {op.place.file, op.place.line, op.function};
   call.site.inner = call.site.line;
-  call.site.phase = Phase::kForward;
   return call;
 }
 

@@ -210,8 +210,9 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
   if (toolkits.torch_includes.empty()) {
     arguments.insert(arguments.end(), {"-isystem", (stubs / "torch").string()});
   }
-  if (!is_cuda(file)) {  // for .cpp that names CUDA's runtime or half types
-    arguments.insert(arguments.end(), {"-idirafter", (stubs / "cuda").string()});
+  if (!is_cuda(file)) {  // for .cpp that names CUDA's runtime or half types: one set or the other
+    const char* how = toolkits.torch_includes.empty() ? "-isystem" : "-idirafter";
+    arguments.insert(arguments.end(), {how, (stubs / "cuda").string()});
   }
   return arguments;
 }

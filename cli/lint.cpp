@@ -345,6 +345,14 @@ bool is_found(const std::vector<Finding>& findings, const std::string& id) {
                      [&](const Finding& finding) { return finding.rule == id; });
 }
 
+// What source analysis calls the faults that the rules of a run find.
+std::vector<std::string> tags_of(const std::string& rule) {
+  if (rule == "fp16-trainable") return {"scaler-half-params"};
+  if (rule == "mixed-operands") return {"module-half-input-float"};
+  if (rule == "half-not-implemented") return {"half-cpu-norm"};
+  return {};
+}
+
 std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
   std::vector<reports::RuleText> texts;
   for (const analyzer::Check* check : analyzer::all_checks()) {
@@ -355,7 +363,8 @@ std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
   for (const rules::Rule* rule : rules::all_rules()) {
     const rules::RuleDoc& doc = rule->doc;
     if (!is_found(findings, doc.id)) continue;
-    texts.push_back({doc.id, doc.summary, doc.why, doc.fix, rule->example, doc.severity});
+    texts.push_back(
+        {doc.id, doc.summary, doc.why, doc.fix, rule->example, doc.severity, tags_of(doc.id)});
   }
   return texts;
 }

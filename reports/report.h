@@ -17,6 +17,7 @@ namespace dtypecheck::reports {
 struct RuleText {
   std::string id, summary, why, fix, example;
   Severity severity;
+  std::vector<std::string> tags = {};  // other names for it
 };
 
 // The text of a source line, for people; "" when it is not known. See source_lines.h.

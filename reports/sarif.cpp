@@ -74,13 +74,15 @@ class SarifLog {
     const std::string help = fmt::format("{}\n\nFix: {}", text.why, text.fix);
     const std::string markdown =
         fmt::format("{}\n\n**Fix:** {}\n\n```\n{}\n```", text.why, text.fix, text.example);
+    Json tags = Json::array({"dtype"});
+    for (const std::string& tag : text.tags) tags.push_back(tag);
     return {{"id", text.id},
             {"name", text.id},
             {"shortDescription", {{"text", shortened(text.summary)}}},
             {"fullDescription", {{"text", shortened(text.why)}}},
             {"help", {{"text", help}, {"markdown", markdown}}},
             {"defaultConfiguration", {{"level", level_of(text.severity)}}},
-            {"properties", {{"tags", Json::array({"dtype"})}}}};
+            {"properties", {{"tags", std::move(tags)}}}};
   }
 
   Json result(const Finding& finding) {

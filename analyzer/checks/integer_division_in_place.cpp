@@ -8,6 +8,12 @@ namespace dtypecheck::analyzer {
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const IntegerDivision& division : facts.integer_divisions) {
+    if (division.is_of_dispatch) {
+      out.add(integer_division_in_place, Severity::kNote, division.place, division.function,
+              fmt::format("{} is divided in place where the dispatch may be on an integral dtype",
+                          division.tensor.name));
+      continue;
+    }
     out.add(integer_division_in_place, Severity::kWarning, division.place, division.function,
             fmt::format("{} may be {} here, and a division in place cannot store the quotient",
                         division.tensor.name, dtypes_text(division.tensor.dtypes)));

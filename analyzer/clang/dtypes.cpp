@@ -216,6 +216,25 @@ void Dtypes::assign(const Expr* to, int symbol) {
   if (key_of(stripped(to), key, source)) state.bind(key, symbol);
 }
 
+// net-> of a shared pointer or a holder is the variable that holds it.
+static const Expr* module_variable(const Expr* expr) {
+  for (expr = stripped(expr);;) {
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
+    const bool passes =
+        op != nullptr && (op->getOperator() == OO_Arrow || op->getOperator() == OO_Star);
+    if (!passes) return expr;
+    expr = stripped(op->getArg(0));
+  }
+}
+
+int Dtypes::module(const Expr* expr) {
+  Key key;
+  TensorSource source;
+  return key_of(module_variable(expr), key, source) ? state.symbol_at(key) : -1;
+}
+
+void Dtypes::cast_module(const Expr* expr, int symbol) { assign(module_variable(expr), symbol); }
+
 int Dtypes::tensor(const Expr* expr) {
   const int symbol = tensor_of(expr);
   return symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype);

@@ -24,6 +24,9 @@ class Dtypes {
   int dtype(const clang::Expr* expr);
   void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
   void assign(const clang::Expr* to, int symbol);
+  // The symbol of a module that was cast; -1: it was not, and its parameters are Float.
+  int module(const clang::Expr* expr);
+  void cast_module(const clang::Expr* expr, int symbol);
   // What a call that was walked through gave back.
   void remember(const clang::Expr* call, int symbol) { results_[call] = symbol; }
 
@@ -44,8 +47,7 @@ class Dtypes {
   int variable(const clang::Expr* expr);
   int method_result(const MemberCall& call);
   int cast_result(const MemberCall& call);
-  int arithmetic_result(const clang::Expr* base, const clang::CallExpr* call,
-                        llvm::StringRef name);
+  int arithmetic_result(const clang::Expr* base, const clang::CallExpr* call, llvm::StringRef name);
   int function_result(const clang::CallExpr* call);
   int like(int symbol);  // another tensor of the same dtype
   bool key_of(const clang::Expr* expr, Key& key, TensorSource& source) const;

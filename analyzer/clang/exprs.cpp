@@ -94,6 +94,19 @@ bool is_tensor(QualType type) {
          name == "torch::autograd::Variable";
 }
 
+static bool derives_from_module(const CXXRecordDecl* record, int depth) {
+  if (record == nullptr || depth > 8) return false;
+  const std::string name = qualified_name(record);
+  if (name == "torch::nn::Module" || name == "torch::jit::Module") return true;
+  if (!record->hasDefinition()) return false;
+  for (const CXXBaseSpecifier& base : record->bases()) {
+    if (derives_from_module(base.getType()->getAsCXXRecordDecl(), depth + 1)) return true;
+  }
+  return false;
+}
+
+bool is_module(QualType type) { return derives_from_module(record_of(type), 0); }
+
 static bool is_scalar_type(QualType type) {
   const auto* type_of_enum = type.getNonReferenceType()->getAs<EnumType>();
   return type_of_enum != nullptr && type_of_enum->getDecl()->getName() == "ScalarType";

@@ -25,6 +25,8 @@ const clang::Expr* stripped(const clang::Expr* expr);
 
 // at::Tensor, what it derives from, and its stable-ABI sibling; seen through references.
 bool is_tensor(clang::QualType type);
+// A torch::nn module, or a pointer to one.
+bool is_module(clang::QualType type);
 // A scalar type, a type meta or tensor options: what stands for a dtype.
 bool holds_dtype(clang::QualType type);
 

@@ -72,8 +72,35 @@ static bool is_of_interest(const SourceOp& op) {
     if (!operand.dtypes.single()) return false;
     all |= operand.dtypes;
   }
+  const bool joins = op.op == "cat" || op.op == "stack" || op.op == "where";
+  if (joins && all.within(kIntegral)) return all.size() > 1;
   const DtypeSet floating = all & kFloating;
   return floating.size() > 1 || floating.intersects(kLowPrecision);
+}
+
+// net->to(torch::kHalf)
+void Walk::module_of(const CallExpr* call) {
+  const auto member = member_call(call);
+  if (!member || member->name != "to" || !is_module(member->base->getType())) return;
+  const int symbol = dtypes_.options_among(call, 0);
+  if (symbol >= 0) dtypes_.cast_module(member->base, symbol);
+}
+
+// torch::optim::Adam(net->parameters(), …) over a module that was cast: what its step will write.
+void Walk::optimizer_of(const CXXConstructExpr* made) {
+  const std::string type = made->getConstructor()->getParent()->getQualifiedNameAsString();
+  if (!llvm::StringRef(type).starts_with("torch::optim::") || made->getNumArgs() == 0) return;
+  const auto* call = dyn_cast<CallExpr>(stripped(made->getArg(0)));
+  const auto member = call == nullptr ? std::nullopt : member_call(call);
+  if (!member || member->name != "parameters" || !is_module(member->base->getType())) return;
+  const int symbol = dtypes_.module(member->base);
+  if (symbol < 0 || dtypes_.state.dtypes(symbol) != DtypeSet(Dtype::kHalf)) return;
+  SourceOp op = {.place = place_of(context_, made->getBeginLoc()),
+                 .function = function_,
+                 .op = "addcdiv_",
+                 .operands = {{"self", dtypes_.text(call), Dtype::kHalf, true}}};
+  if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
+    facts_.ops.push_back(std::move(op));
 }
 
 void Walk::division_of(const CallExpr* call) {
@@ -86,14 +113,26 @@ void Walk::division_of(const CallExpr* call) {
   }
   if (tensor == nullptr || !is_tensor(tensor->getType())) return;
   const TensorFact fact = dtypes_.fact(tensor);
-  if (!fact.dtypes.within(kIntegral | Dtype::kBool)) return;
+  const DtypeSet integers = kIntegral | Dtype::kBool;
+  const bool is_integral = fact.dtypes.within(integers);
+  const bool is_open = fact.dtypes.intersects(integers) && !fact.looked_at;
+  if (!is_integral && !(is_open && in_dispatch_on(integers))) return;
   const Place place = place_of(context_, call->getExprLoc());
   if (place.line == 0) return;
   const auto [at, is_new] = divisions_.try_emplace(place, facts_.integer_divisions.size());
-  if (is_new)
-    facts_.integer_divisions.push_back({place, function_, fact});
-  else
+  if (is_new) {
+    facts_.integer_divisions.push_back({place, function_, fact, !is_integral});
+  } else {
     facts_.integer_divisions[at->second].tensor.dtypes |= fact.dtypes;
+  }
+}
+
+// Control is in a case of a dispatch that stands for one of these.
+bool Walk::in_dispatch_on(DtypeSet dtypes) const {
+  return llvm::any_of(switches_, [&](const Switch& over) {
+    return over.symbol >= 0 && dtypes_.state.knows(over.symbol) &&
+           dtypes_.state.dtypes(over.symbol).within(dtypes);
+  });
 }
 
 void Walk::op_of(const CallExpr* call) {

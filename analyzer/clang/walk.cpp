@@ -324,6 +324,7 @@ void Walk::expr(const Expr* one) {
   for (const Stmt* child : one->children()) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
+  if (const auto* made = dyn_cast<CXXConstructExpr>(one)) optimizer_of(made);
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
   if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
   const auto* assignment = dyn_cast<BinaryOperator>(one);
@@ -451,6 +452,7 @@ void Walk::call(const CallExpr* call) {
   if (called_name(call).contains("autocast")) autocast_ = true;
   op_of(call);
   division_of(call);
+  module_of(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) {
     if (is_tensor(op->getArg(0)->getType())) {

@@ -75,6 +75,9 @@ class Walk {
   void cast_of(const clang::ExplicitCastExpr* cast);
   void fill_of(const clang::CallExpr* call);
   void op_of(const clang::CallExpr* call);
+  void module_of(const clang::CallExpr* call);
+  void optimizer_of(const clang::CXXConstructExpr* made);
+  bool in_dispatch_on(DtypeSet dtypes) const;
   void division_of(const clang::CallExpr* call);
   void add_operand(SourceOp& op, const std::string& name, const clang::Expr* argument);
   const Untyped* untyped(const clang::Expr* expr);

@@ -56,7 +56,7 @@ def main(clang_tidy, plugin):
             examples[-1].write_text(run_cases.example(rule))
         host = [path for path in cases if path.suffix == ".cpp"] + examples
         device = [path for path in cases if path.suffix == ".cu"]
-        found = tidy(clang_tidy, plugin, host, [*FLAGS, "-idirafter", STUBS / "cuda"])
+        found = tidy(clang_tidy, plugin, host, [*FLAGS, "-isystem", STUBS / "cuda"])
         found.update(tidy(clang_tidy, plugin, device, [*CUDA_FLAGS, *FLAGS]))
         if not any(found.values()):
             print("the plugin found nothing at all")

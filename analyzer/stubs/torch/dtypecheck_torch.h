@@ -22,6 +22,11 @@
 
 #include <math.h>
 
+#ifdef __CUDA__  // as c10/util/Half.h does
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
 #ifndef __CUDA__
 #define C10_HOST_DEVICE
 #else
@@ -738,6 +743,57 @@ using torch::RegisterOperators;
 namespace autograd {
 using Variable = at::Tensor;
 }
+}  // namespace torch
+
+namespace torch {
+namespace nn {
+struct Module {
+  virtual ~Module();
+  void to(ScalarType type, bool non_blocking = false);
+  void to(Device device, bool non_blocking = false);
+  void to(Device device, ScalarType type, bool non_blocking = false);
+  std::vector<Tensor> parameters(bool recurse = true) const;
+  void train(bool on = true);
+  void eval();
+  template <typename T>
+  T register_module(const char* name, T module);
+  Tensor& register_parameter(const char* name, Tensor tensor, bool requires_grad = true);
+  Tensor& register_buffer(const char* name, Tensor tensor);
+};
+template <typename Impl>
+struct ModuleHolder {
+  ModuleHolder(std::nullptr_t);
+  Impl* operator->();
+  const Impl* operator->() const;
+  Impl& operator*();
+  Tensor operator()(const Tensor& input);
+};
+struct LinearImpl : Module {
+  Tensor weight, bias;
+  Tensor forward(const Tensor& input);
+};
+struct Linear : ModuleHolder<LinearImpl> {
+  using ModuleHolder::ModuleHolder;
+  Linear(int64_t inputs, int64_t outputs);
+};
+}  // namespace nn
+namespace optim {
+#define DTYPECHECK_OPTIMIZER(name)                                 \
+  struct name##Options {                                           \
+    name##Options(double rate = 1e-3);                             \
+    name##Options& eps(double eps);                                \
+    name##Options& weight_decay(double decay);                     \
+  };                                                               \
+  struct name {                                                    \
+    explicit name(std::vector<Tensor> parameters, name##Options options = {}); \
+    void step();                                                   \
+    void zero_grad();                                              \
+  };
+DTYPECHECK_OPTIMIZER(Adam)
+DTYPECHECK_OPTIMIZER(AdamW)
+DTYPECHECK_OPTIMIZER(SGD)
+#undef DTYPECHECK_OPTIMIZER
+}  // namespace optim
 }  // namespace torch
 
 #define TORCH_CHECK(condition, ...)                                  \
