@@ -140,6 +140,23 @@ std::vector<std::string> inferred_includes(const fs::path& file) {
   return arguments;
 }
 
+// The standard that the project's own build files ask for, when it is later than C++17: the headers
+// of LibTorch ask for no more.
+std::string inferred_standard(const fs::path& root) {
+  static const std::regex kLater("(?:c\\+\\+|_STANDARD[ )]+|cxx_std_)(20|2a|23|2b)\\b");
+  std::string standard = "17";
+  for (const char* name : {"setup.py", "CMakeLists.txt", "pyproject.toml", "meson.build"}) {
+    std::ifstream text(root / name);
+    for (std::string line; std::getline(text, line);) {
+      std::smatch match;
+      if (line.size() > kMaxLineLength || !std::regex_search(line, match, kLater)) continue;
+      const std::string found = match[1] == "2a" ? "20" : match[1] == "2b" ? "23" : match[1].str();
+      standard = std::max(standard, found);
+    }
+  }
+  return "-std=c++" + standard;
+}
+
 void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits,
               const fs::path& stubs) {
   arguments.insert(arguments.end(),
@@ -203,7 +220,7 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
     const std::vector<std::string> inferred = inferred_includes(file);
     arguments.insert(arguments.end(), inferred.begin(), inferred.end());
   }
-  if (!has_standard) arguments.push_back("-std=c++17");
+  if (!has_standard) arguments.push_back(inferred_standard(project_root(file)));
   for (const std::string& include : toolkits.torch_includes) {
     arguments.insert(arguments.end(), {"-isystem", include});
   }

@@ -71,6 +71,13 @@ class Lint(tool.ToolTest):
                          [("csrc/ops/b.cu", "unchecked-data-ptr")])
         self.assertEqual((report["source"]["analysed"], report["source"]["partly"]), (2, 0))
 
+    def test_the_standard_that_the_project_names(self):
+        self.write("setup.py", "")
+        self.write("bad.cpp", "template <typename T> concept Any = true;\n" + BAD)
+        self.assertIn("(1 in part)", self.lint("bad.cpp").out)
+        self.write("setup.py", "extra_compile_args=['-O3', '-std=c++20']")
+        self.assertNotIn("in part", self.lint("bad.cpp").out)
+
     def test_compile_database(self):
         self.write("bad.cpp", "#ifdef IN_DATABASE\n" + BAD + "#endif\n")
         self.assertEqual(self.lint("bad.cpp").status, 0)
