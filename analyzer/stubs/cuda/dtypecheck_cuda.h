@@ -2,6 +2,7 @@
 // where no toolkit is installed. Parsed with -x cuda --cuda-host-only; nothing here is ever run.
 #pragma once
 
+// __noinline__ is not among these: Clang has it as a word of CUDA, and the C++ library as an attribute.
 #ifndef __global__
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
@@ -10,7 +11,6 @@
 #define __constant__ __attribute__((constant))
 #define __managed__ __attribute__((managed))
 #define __forceinline__ __inline__ __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __grid_constant__
