@@ -298,6 +298,7 @@ void Walk::declare(const VarDecl* variable) {
     return;
   }
   expr(init);
+  if (declare_tensor_arg(variable)) return;
   const QualType type = variable->getType();
   if (const CXXRecordDecl* record = type->getAsCXXRecordDecl()) {
     autocast_ = autocast_ || record->getName().contains_insensitive("autocast");
@@ -460,7 +461,7 @@ void Walk::call(const CallExpr* call) {
     }
     return;
   }
-  if (!walk_through(call)) trust_opaque_check(call);
+  if (!walk_through(call) && !check_of_tensor_args(call)) trust_opaque_check(call);
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;
 }

@@ -70,6 +70,8 @@ class Walk {
   void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
   void run_body(const clang::Stmt* body, const clang::Expr* call);
   void trust_opaque_check(const clang::CallExpr* call);
+  bool declare_tensor_arg(const clang::VarDecl* variable);
+  bool check_of_tensor_args(const clang::CallExpr* call);
 
   void read_of(const MemberCall& call);
   void cast_of(const clang::ExplicitCastExpr* cast);

@@ -667,6 +667,22 @@ void checkScalarType(CheckedFrom from, const TensorArg& tensor, ScalarType type)
 void checkScalarTypes(CheckedFrom from, const TensorArg& tensor, ArrayRef<ScalarType> types);
 void checkSameType(CheckedFrom from, const TensorArg& a, const TensorArg& b);
 void checkAllSameType(CheckedFrom from, ArrayRef<TensorArg> tensors);
+void checkDim(CheckedFrom from, const TensorArg& tensor, int64_t dim);
+void checkDimRange(CheckedFrom from, const TensorArg& tensor, int64_t begin, int64_t end);
+void checkSameDim(CheckedFrom from, const TensorArg& a, const TensorArg& b);
+void checkContiguous(CheckedFrom from, const TensorArg& tensor);
+void checkAllContiguous(CheckedFrom from, ArrayRef<TensorArg> tensors);
+void checkSize(CheckedFrom from, const TensorArg& tensor, IntArrayRef sizes);
+void checkSize(CheckedFrom from, const TensorArg& tensor, int64_t dim, int64_t size);
+void checkNumel(CheckedFrom from, const TensorArg& tensor, int64_t numel);
+void checkSameNumel(CheckedFrom from, const TensorArg& a, const TensorArg& b);
+void checkAllSameNumel(CheckedFrom from, ArrayRef<TensorArg> tensors);
+void checkSameSize(CheckedFrom from, const TensorArg& a, const TensorArg& b);
+void checkAllSameSize(CheckedFrom from, ArrayRef<TensorArg> tensors);
+void checkDefined(CheckedFrom from, const TensorArg& tensor);
+void checkAllDefined(CheckedFrom from, ArrayRef<TensorArg> tensors);
+void checkSameGPU(CheckedFrom from, const TensorArg& a, const TensorArg& b);
+void checkAllSameGPU(CheckedFrom from, ArrayRef<TensorArg> tensors);
 template <typename F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& body) {
   body(begin, end);

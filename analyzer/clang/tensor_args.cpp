@@ -1,0 +1,70 @@
+// tensor_args.cpp: the part of the walk that knows ATen's own checks of its arguments,
+//   at::TensorArg x_arg{x, "x", 1}; at::checkAllSameType("f", {x_arg, y_arg});
+// of which some compare dtypes, and most compare shapes or devices.
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+namespace {
+
+bool is_tensor_arg(QualType type) {
+  const CXXRecordDecl* record = type.getNonReferenceType()->getAsCXXRecordDecl();
+  return record != nullptr && record->getIdentifier() != nullptr &&
+         (record->getName() == "TensorArg" || record->getName() == "TensorGeometryArg");
+}
+
+// The tensors and TensorArgs that an argument is made of, alone or in a list.
+void add_tensors(const Stmt* stmt, std::vector<const Expr*>& tensors, bool& has_args) {
+  const auto* expr = dyn_cast_or_null<Expr>(stmt);
+  if (expr == nullptr) return;
+  has_args = has_args || is_tensor_arg(expr->getType());
+  const bool is_named_arg = isa<DeclRefExpr>(expr) && is_tensor_arg(expr->getType());
+  if (is_named_arg || is_tensor(expr->getType())) {
+    tensors.push_back(expr);
+    return;
+  }
+  for (const Stmt* child : expr->children()) add_tensors(child, tensors, has_args);
+}
+
+DtypeSet constants_in(const Stmt* stmt, const ASTContext& context) {
+  const auto* expr = dyn_cast_or_null<Expr>(stmt);
+  if (expr == nullptr) return {};
+  if (const auto dtype = dtype_constant(expr, context)) return *dtype;
+  DtypeSet dtypes;
+  for (const Stmt* child : expr->children()) dtypes = dtypes | constants_in(child, context);
+  return dtypes;
+}
+
+}  // namespace
+
+bool Walk::declare_tensor_arg(const VarDecl* variable) {
+  if (!is_tensor_arg(variable->getType())) return false;
+  std::vector<const Expr*> tensors;
+  bool has_args = false;
+  add_tensors(variable->getInit(), tensors, has_args);
+  if (!tensors.empty()) dtypes_.bind(variable, dtypes_.tensor(tensors.front()));
+  return true;
+}
+
+bool Walk::check_of_tensor_args(const CallExpr* call) {
+  std::vector<const Expr*> tensors;
+  bool has_args = false;
+  DtypeSet dtypes;
+  for (const Expr* argument : call->arguments()) {
+    add_tensors(argument, tensors, has_args);
+    dtypes = dtypes | constants_in(argument, context_);
+  }
+  if (!has_args || tensors.empty()) return false;
+  const llvm::StringRef name = called_name(call);
+  const int first = dtypes_.tensor(tensors.front());
+  if (name == "checkSameType" || name == "checkAllSameType") {
+    for (const Expr* tensor : tensors) dtypes_.state.unify(first, dtypes_.tensor(tensor));
+  } else if (name == "checkScalarType" || name == "checkScalarTypes") {
+    dtypes.empty() ? dtypes_.state.look_at(first) : dtypes_.state.narrow(first, dtypes);
+  }
+  return true;  // any other of them is about shapes or devices
+}
+
+}  // namespace dtypecheck::analyzer
