@@ -129,7 +129,10 @@ Toolkits find_toolkits(const std::string& torch, const fs::path& from) {
   Toolkits found;
   found.torch_root = include->string();
   found.torch_version = version_of(*include);
-  found.torch_includes = {include->string(), (*include / "torch/csrc/api/include").string()};
+  // The system's own folder is looked into last as it is: named, it would come before the
+  // compiler's.
+  if (*include != "/usr/include") found.torch_includes.push_back(include->string());
+  found.torch_includes.push_back((*include / "torch/csrc/api/include").string());
   add_python(found.torch_includes);
   found.cuda_root = find_cuda();
   return found;

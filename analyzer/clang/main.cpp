@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "analyzer/clang/file_facts.h"
+#include "analyzer/clang/hidden_headers.h"
 
 namespace dtypecheck::analyzer {
 namespace {
@@ -127,7 +128,8 @@ SourceFacts analyze(const std::string& file, const std::vector<std::string>& arg
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back(file);
   Problems problems(facts);
-  llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(FileSystemOptions()));
+  llvm::IntrusiveRefCntPtr<FileManager> files(
+      new FileManager(FileSystemOptions(), without_colliding_headers(arguments)));
   tooling::ToolInvocation invocation(command, std::make_unique<Action>(facts), files.get());
   invocation.setDiagnosticConsumer(&problems);
   invocation.run();

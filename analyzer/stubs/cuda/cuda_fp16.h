@@ -30,3 +30,6 @@ __device__ __half __low2half(__half2 value);
 __device__ __half __high2half(__half2 value);
 __device__ float __low2float(__half2 value);
 __device__ float __high2float(__half2 value);
+__device__ __half2 __floats2half2_rn(float low, float high);
+__device__ __half2 __float22half2_rn(float2 value);
+__device__ float2 __half22float2(__half2 value);

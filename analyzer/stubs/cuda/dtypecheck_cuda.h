@@ -51,6 +51,9 @@ DTYPECHECK_VECTOR(unsigned short, ushort)
 DTYPECHECK_VECTOR(int, int)
 DTYPECHECK_VECTOR(unsigned, uint)
 DTYPECHECK_VECTOR(long, long)
+DTYPECHECK_VECTOR(unsigned long, ulong)
+DTYPECHECK_VECTOR(long long, longlong)
+DTYPECHECK_VECTOR(unsigned long long, ulonglong)
 DTYPECHECK_VECTOR(float, float)
 DTYPECHECK_VECTOR(double, double)
 #undef DTYPECHECK_VECTOR
@@ -62,8 +65,12 @@ DTYPECHECK_MAKE(int, int)
 DTYPECHECK_MAKE(unsigned, uint)
 DTYPECHECK_MAKE(float, float)
 DTYPECHECK_MAKE(double, double)
+DTYPECHECK_MAKE(long long, longlong)
+DTYPECHECK_MAKE(unsigned long long, ulonglong)
 #undef DTYPECHECK_MAKE
 
+#define CUDART_VERSION 12000
+#define CUDA_VERSION 12000
 struct dim3 {
   unsigned x, y, z;
   __host__ __device__ constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1)
@@ -80,7 +87,8 @@ enum cudaMemcpyKind {
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 struct cudaDeviceProp {
   int multiProcessorCount, major, minor, maxThreadsPerBlock;
-  size_t sharedMemPerBlock;
+  size_t sharedMemPerBlock, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, totalGlobalMem;
+  int warpSize, maxGridSize[3], maxThreadsPerMultiProcessor;
 };
 extern "C" {
 int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = 0);
@@ -141,6 +149,24 @@ __device__ float __int_as_float(int value);
 __device__ unsigned __float_as_uint(float value);
 __device__ float __uint_as_float(unsigned value);
 __device__ float rsqrtf(float value);
+__device__ unsigned __ballot_sync(unsigned mask, int predicate);
+__device__ int __any_sync(unsigned mask, int predicate);
+__device__ int __all_sync(unsigned mask, int predicate);
+__device__ unsigned __activemask();
+__device__ int __clz(int value);
+__device__ int __popc(unsigned value);
+__device__ int __ffs(int value);
+__device__ unsigned __umulhi(unsigned a, unsigned b);
+__device__ float __fdividef(float a, float b);
+__device__ float __frcp_rn(float value);
+__device__ long long clock64();
+template <typename T>
+__device__ T atomicOr(T* to, T value);
+template <typename T>
+__device__ T atomicAnd(T* to, T value);
+template <typename T>
+__device__ T atomicSub(T* to, T value);
+typedef unsigned long long cudaTextureObject_t;
 
 // nvcc has these without a namespace, in host code too.
 template <typename A, typename B>

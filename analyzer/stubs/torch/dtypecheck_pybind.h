@@ -14,6 +14,10 @@ struct module_ {
   module_& def(const char* name, F&& function, const Extra&... extra);
 };
 using module = module_;
+struct gil_scoped_release {};
+struct gil_scoped_acquire {};
+template <typename... T>
+struct call_guard {};
 template <typename... T>
 struct init {};
 template <typename T, typename... Bases>

@@ -80,7 +80,7 @@ enum class ScalarType : int8_t {
   Float8_e5m2, Float8_e4m3fn, Float8_e5m2fnuz, Float8_e4m3fnuz, UInt16, UInt32, UInt64, Undefined
 };
 enum class DeviceType : int8_t { CPU, CUDA };
-enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast };
+enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 enum class Layout : int8_t { Strided, Sparse };
 
 constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char, kShort = ScalarType::Short,
@@ -705,8 +705,22 @@ using opmath_type = typename OpMathType<T>::type;
 template <typename T, bool is_cuda>
 using acc_type = opmath_type<T>;
 
+int get_num_threads();
+#define C10_WARP_SIZE 32
+struct Context {
+  void alertNotDeterministic(const char* caller);
+  bool deterministicAlgorithms() const;
+};
+Context& globalContext();
+std::optional<Device> device_of(const Tensor& tensor);
 namespace cuda {
 int current_device();
+struct cudaDeviceProp* getCurrentDeviceProperties();
+struct cudaDeviceProp* getDeviceProperties(int device);
+template <typename T>
+constexpr T ATenCeilDiv(T a, T b) {
+  return (a + b - 1) / b;
+}
 struct CUDAStream {
   operator struct CUstream_st*() const;
   struct CUstream_st* stream() const;
