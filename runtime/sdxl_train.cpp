@@ -125,6 +125,8 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--max-gradient-norm", o.most_gradient_norm, "gradients are clipped to it")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1e9));
+  app.add_flag("--gradient-checkpointing", o.recompute,
+               "less memory, more time: the backward pass computes each block again");
   app.add_option("--min-snr-gamma", o.min_snr_gamma,
                  "weigh time steps by their signal-to-noise ratio up to this; 5 is usual, 0: not")
       ->capture_default_str()

@@ -109,6 +109,7 @@ class Training {
         scaler_(policy.scale_loss),
         average_(trained_, options.ema_decay) {
     data_.fit(unet_.config());
+    if (options.recompute) unet_.recompute_blocks();
     if (!options.validation_prompt.empty() && unet_.config().in_channels != latent_channels()) {
       throw InputError("--validation-prompt: a UNet for inpainting makes no image from text alone");
     }

@@ -16,6 +16,7 @@ struct TrainOptions {
   double learning_rate = 1e-4, most_gradient_norm = 1, adam_eps = 1e-8;
   double min_snr_gamma = 0, ema_decay = 0;  // 0: none
   bool keep_broken = false;                 // runs what the policy makes impossible
+  bool recompute = false;                   // gradient checkpointing
   bool kohya_names = false;                 // of the LoRA's tensors
   int64_t checkpoint_every = 0;             // steps; 0: only when interrupted
   std::string resume;                       // a checkpoint; empty: from the start

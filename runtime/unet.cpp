@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 
 #include "core/error.h"
 
@@ -71,6 +72,10 @@ at::Tensor Unet::embed(const UnetInput& input, at::ScalarType dtype) const {
   return of_time + added2_(at::silu(added1_(added.to(dtype))));
 }
 
+at::Tensor Unet::run(const Block& block, const at::Tensor& x, const at::Tensor& context) const {
+  return recomputes_ ? recomputed(block, x, context) : block(x, context);
+}
+
 at::Tensor Unet::operator()(const UnetInput& input) const {
   const at::Tensor sample = sample_of(input);
   const at::Tensor embedding = embed(input, sample.scalar_type());
@@ -79,19 +84,20 @@ at::Tensor Unet::operator()(const UnetInput& input) const {
   std::vector<at::Tensor> skips = {h};
   for (const Level& level : down_) {
     for (size_t i = 0; i < level.blocks.size(); ++i) {
-      h = level.blocks[i](h, embedding);
-      if (!level.transformers.empty()) h = level.transformers[i](h, text);
+      h = run(std::cref(level.blocks[i]), h, embedding);
+      if (!level.transformers.empty()) h = run(std::cref(level.transformers[i]), h, text);
       skips.push_back(h);
     }
     if (level.resample) skips.push_back(h = (*level.resample)(h));
   }
-  h = middle_.blocks[0](h, embedding);
-  h = middle_.blocks[1](middle_.transformers[0](h, text), embedding);
+  h = run(std::cref(middle_.blocks[0]), h, embedding);
+  h = run(std::cref(middle_.transformers[0]), h, text);
+  h = run(std::cref(middle_.blocks[1]), h, embedding);
   for (const Level& level : up_) {
     for (size_t i = 0; i < level.blocks.size(); ++i) {
-      h = level.blocks[i](at::cat({h, skips.back()}, 1), embedding);
+      h = run(std::cref(level.blocks[i]), at::cat({h, skips.back()}, 1), embedding);
       skips.pop_back();
-      if (!level.transformers.empty()) h = level.transformers[i](h, text);
+      if (!level.transformers.empty()) h = run(std::cref(level.transformers[i]), h, text);
     }
     if (level.resample) {  // to the size of what it meets next, which may be odd
       h = (*level.resample)(at::upsample_nearest2d(h, skips.back().sizes().slice(2)));

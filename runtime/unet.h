@@ -10,6 +10,7 @@
 #include "runtime/layers.h"
 #include "runtime/model_config.h"
 #include "runtime/policy.h"
+#include "runtime/recompute.h"
 #include "runtime/weights.h"
 
 namespace dtypecheck::runtime {
@@ -35,6 +36,9 @@ class Unet {
   // The four projections of every attention, by their diffusers names:
   // down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q
   void for_each_projection(const std::function<void(const std::string&, Linear&)>& visit);
+  // From now on the backward pass computes each block again, rather than keep what it made.
+  void recompute_blocks() { recomputes_ = true; }
+
   // All weights, by their names in the file.
   const std::vector<std::pair<std::string, at::Tensor>>& tensors() const { return tensors_; }
   const UnetConfig& config() const { return config_; }
@@ -86,11 +90,13 @@ class Unet {
   void read_down(Weights& w);
   void read_middle(Weights& w);
   void read_up(Weights& w);
+  at::Tensor run(const Block& block, const at::Tensor& x, const at::Tensor& context) const;
   at::Tensor sample_of(const UnetInput& input) const;
   at::Tensor embed(const UnetInput& input, at::ScalarType dtype) const;
 
   UnetConfig config_;
   PartPolicy policy_;
+  bool recomputes_ = false;
   std::vector<std::pair<std::string, at::Tensor>> tensors_;
   Linear time1_, time2_, added1_, added2_;
   Conv2d in_;

@@ -130,6 +130,21 @@ class TrainTest(unittest.TestCase):
             self.assertEqual(len(losses[0]), 7)
             self.assertEqual(outs[0].read_bytes(), outs[1].read_bytes(), options)
 
+    def test_gradient_checkpointing(self) -> None:
+        """The same losses, but for the order in which gradients are summed; they depend on the gradients."""
+        def losses(**options) -> list[float]:
+            result = self.run_train(**options, out=self.work / f"{len(list(self.work.iterdir()))}", steps=4)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return [float(loss) for loss in re.findall(r"^step \d/4  loss (\S+)", result.stderr, re.MULTILINE)]
+
+        for kind, rate in (({"kind": "lora"}, 3e-2), ({"kind": "full", "rank": None}, 1e-3)):
+            kept = losses(**kind, learning_rate=rate)
+            recomputed = losses(**kind, learning_rate=rate, gradient_checkpointing="")
+            untrained = losses(**kind, learning_rate=1e-12)
+            self.assertEqual(kept[0], recomputed[0])
+            self.assertLess(max(abs(a - b) for a, b in zip(kept, recomputed, strict=True)), 1e-4, kind)
+            self.assertGreater(abs(kept[-1] - untrained[-1]), 2e-3, kind)
+
     def test_checkpoints(self) -> None:
         """What is no checkpoint, or one of another run, is refused by name."""
         self.assertEqual(self.run_train(checkpoint_every=1, steps=2).returncode, 0)
