@@ -1,0 +1,35 @@
+#include "kernels/adamw/adamw.h"
+
+#include <limits>
+
+namespace dtypecheck::kernels {
+
+static constexpr Variant<AdamW> kVariants[] = {
+    {"vectors", vectors, adamw_vectors},
+    {"ref", always, adamw_ref},
+};
+
+std::span<const Variant<AdamW>> adamw_variants() { return kVariants; }
+
+void adamw(const AdamW& a) {
+  const bool empty = a.n == 0;
+  require(a.n >= 0 && a.first >= 0 && a.first <= std::numeric_limits<int64_t>::max() - a.n, "adamw",
+          "n and first of 0 or more");
+  require(a.step >= 1, "adamw", "a step of 1 or more; steps count from 1");
+  require(a.beta1 >= 0 && a.beta1 < 1 && a.beta2 >= 0 && a.beta2 < 1, "adamw",
+          "beta1 and beta2 from 0 to less than 1");
+  require(std::isfinite(a.rate) && std::isfinite(a.decay), "adamw", "a finite rate and decay");
+  // 1e-46 is not 0, and is 0 in Float: a gradient of 0 would then give 0 / 0.
+  require(std::isfinite(a.eps) && static_cast<float>(a.eps) > 0, "adamw",
+          "an eps above 0 in Float");
+  require_numbers(a.weight, "adamw", "weight", empty);
+  require_numbers(a.gradient, "adamw", "gradient", empty);
+  require_numbers(Output{a.master}, "adamw", "master", /*optional=*/true);
+  require_numbers(Output{a.mean}, "adamw", "mean", empty);
+  require_numbers(Output{a.square}, "adamw", "square", empty);
+  require(a.rounding == Rounding::kNearest || (a.weight.dtype == Dtype::kBFloat16 && !a.master),
+          "adamw", "a BFloat16 weight without master for stochastic rounding");
+  run_first(adamw_variants(), a);
+}
+
+}  // namespace dtypecheck::kernels
