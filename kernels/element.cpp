@@ -31,6 +31,10 @@ void require_numbers(Output y, std::string_view operation, std::string_view argu
   require_numbers(Input{y.data, y.dtype}, operation, argument, optional);
 }
 
+void require_eps(double eps, std::string_view operation) {
+  require(std::isfinite(eps) && eps >= 0, operation, "an eps of 0 or more");
+}
+
 void require_same_dtype(Dtype a, Dtype b, std::string_view operation, std::string_view arguments) {
   if (a == b) return;
   throw InputError(fmt::format("{}: {} are {} and {}, expected one dtype; cast one of them",

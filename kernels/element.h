@@ -82,6 +82,7 @@ void require(bool holds, std::string_view operation, std::string_view expected);
 void require_numbers(Input x, std::string_view operation, std::string_view argument, bool optional);
 void require_numbers(Output y, std::string_view operation, std::string_view argument,
                      bool optional);
+void require_eps(double eps, std::string_view operation);
 void require_same_dtype(Dtype a, Dtype b, std::string_view operation, std::string_view arguments);
 
 }  // namespace dtypecheck::kernels

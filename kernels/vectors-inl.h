@@ -196,6 +196,39 @@ inline std::vector<float> floats(Input x, int64_t n, float otherwise) {
   return result;
 }
 
+// Sums over rows, one a column: in Float over so many rows, and those in double. For no columns it
+// sums nothing.
+class ColumnSums {
+ public:
+  explicit ColumnSums(int64_t cols)
+      : sums_(cols > 0 ? static_cast<size_t>(cols) + lanes() : 0),
+        totals_(static_cast<size_t>(cols)) {}
+
+  // Where the next row is to be added, with room for a whole last vector; null for no columns.
+  float* next_row() {
+    if (totals_.empty()) return nullptr;
+    if (rows_++ % kRows == 0) flush();
+    return sums_.data();
+  }
+  void write(Output sums) {
+    flush();
+    for (size_t c = 0; c < totals_.size(); ++c) {
+      kernels::store(sums, static_cast<int64_t>(c), static_cast<float>(totals_[c]));
+    }
+  }
+
+ private:
+  static constexpr int64_t kRows = 64;
+  void flush() {
+    for (size_t c = 0; c < totals_.size(); ++c) totals_[c] += sums_[c];
+    std::fill(sums_.begin(), sums_.end(), 0.f);
+  }
+
+  std::vector<float> sums_;
+  std::vector<double> totals_;
+  int64_t rows_ = 0;
+};
+
 // Calls with_type(T()) with the type of the dtype's numbers.
 template <class WithType>
 HWY_INLINE void with_type_of(Dtype dtype, WithType with_type) {

@@ -1,6 +1,5 @@
 #include <hwy/highway.h>
 
-#include "kernels/highway_targets.h"
 #include "kernels/variant.h"
 
 namespace dtypecheck::kernels {

@@ -1,6 +1,5 @@
 #include "kernels/adamw/adamw.h"
 #include "kernels/adamw/random_bits.h"
-#include "kernels/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/adamw/adamw_vectors.cpp"

@@ -1,4 +1,3 @@
-#include "kernels/highway_targets.h"
 #include "kernels/unscale/unscale.h"
 
 #undef HWY_TARGET_INCLUDE

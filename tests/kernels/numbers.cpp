@@ -2,8 +2,6 @@
 
 #include <hwy/highway.h>
 
-#include "kernels/highway_targets.h"
-
 namespace dtypecheck::kernels {
 
 void on_each_instruction_set(const std::function<void()>& use) {

@@ -1,0 +1,54 @@
+#include "kernels/group_norm/group_norm.h"
+
+namespace dtypecheck::kernels {
+
+static constexpr Variant<GroupNorm> kVariants[] = {
+    {"vectors", vectors, group_norm_vectors},
+    {"ref", always, group_norm_ref},
+};
+static constexpr Variant<GroupNormBackward> kBackwardVariants[] = {
+    {"vectors", vectors, group_norm_backward_vectors},
+    {"ref", always, group_norm_backward_ref},
+};
+
+std::span<const Variant<GroupNorm>> group_norm_variants() { return kVariants; }
+std::span<const Variant<GroupNormBackward>> group_norm_backward_variants() {
+  return kBackwardVariants;
+}
+
+template <class Arguments>
+static void require_shape(const Arguments& a, const char* name) {
+  require(a.samples >= 0 && a.channels >= 1 && a.spatial >= 1, name,
+          "samples of 0 or more, channels and spatial of 1 or more");
+  require(a.groups >= 1 && a.channels % a.groups == 0, name, "groups that divide the channels");
+}
+
+void group_norm(const GroupNorm& a) {
+  const char* const name = "group_norm";
+  require_shape(a, name);
+  require_eps(a.eps, name);
+  require_numbers(a.x, name, "x", a.samples == 0);
+  require_numbers(a.y, name, "y", a.samples == 0);
+  require_same_dtype(a.x.dtype, a.y.dtype, name, "x and y");
+  require_numbers(a.gamma, name, "gamma", /*optional=*/true);
+  require_numbers(a.beta, name, "beta", /*optional=*/true);
+  run_first(group_norm_variants(), a);
+}
+
+void group_norm_backward(const GroupNormBackward& a) {
+  const char* const name = "group_norm_backward";
+  require_shape(a, name);
+  require_numbers(a.dy, name, "dy", a.samples == 0);
+  require_numbers(a.x, name, "x", a.samples == 0);
+  require_numbers(Input{a.mean}, name, "mean", a.samples == 0);
+  require_numbers(Input{a.rstd}, name, "rstd", a.samples == 0);
+  require_numbers(a.dx, name, "dx", a.samples == 0);
+  require_same_dtype(a.x.dtype, a.dy.dtype, name, "x and dy");
+  require_same_dtype(a.x.dtype, a.dx.dtype, name, "x and dx");
+  require_numbers(a.gamma, name, "gamma", /*optional=*/true);
+  require_numbers(a.dgamma, name, "dgamma", /*optional=*/true);
+  require_numbers(a.dbeta, name, "dbeta", /*optional=*/true);
+  run_first(group_norm_backward_variants(), a);
+}
+
+}  // namespace dtypecheck::kernels

@@ -1,0 +1,50 @@
+// group_norm.h (Wu and He 2018): as a layer norm (layer_norm.h) of each sample's groups of
+// channels, but gamma and beta are of the channel. With n = channels / groups * spatial numbers in
+// a group:
+//   mean = sum x / n      rstd = 1 / sqrt(sum (x - mean)² / n + eps)      y = (x - mean) * rstd *
+//   gamma + beta
+// and backward, with h = dy * gamma and z = (x - mean) * rstd:
+//   dx = rstd (h - sum(h) / n - z * sum(h z) / n)
+//   dgamma, dbeta = the sums over samples and places of dy * z and of dy
+// x, y, dx, dy: samples x channels x spatial (NCHW), of one dtype; gamma, beta and their gradients:
+// channels, each of any. mean and rstd are Float, and so is arithmetic, with what layer_norm.h says
+// of that. y may be x, and dx may be dy. One thread: samples are independent, and dgamma and dbeta
+// of parts can be added.
+#pragma once
+
+#include <span>
+
+#include "kernels/element.h"
+#include "kernels/variant.h"
+
+namespace dtypecheck::kernels {
+
+struct GroupNorm {
+  int64_t samples = 0, channels = 0, spatial = 0, groups = 1;
+  Input x;
+  Input gamma, beta;  // null: 1 and 0
+  double eps = 1e-5;
+  Output y;
+  float *mean = nullptr, *rstd = nullptr;  // samples x groups; null where backward is not wanted
+};
+
+struct GroupNormBackward {
+  int64_t samples = 0, channels = 0, spatial = 0, groups = 1;
+  Input dy, x;
+  Input gamma;                                   // null: 1
+  const float *mean = nullptr, *rstd = nullptr;  // of forward
+  Output dx;
+  Output dgamma, dbeta;  // null: not wanted
+};
+
+void group_norm(const GroupNorm& arguments);  // both throw InputError for arguments not as above
+void group_norm_backward(const GroupNormBackward& arguments);
+std::span<const Variant<GroupNorm>> group_norm_variants();
+std::span<const Variant<GroupNormBackward>> group_norm_backward_variants();
+
+void group_norm_ref(const GroupNorm& arguments);
+void group_norm_backward_ref(const GroupNormBackward& arguments);
+void group_norm_vectors(const GroupNorm& arguments);
+void group_norm_backward_vectors(const GroupNormBackward& arguments);
+
+}  // namespace dtypecheck::kernels
