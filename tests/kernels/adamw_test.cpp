@@ -89,6 +89,23 @@ TEST_CASE("adamw: variants agree on what is not finite, huge and tiny") {
   }
 }
 
+TEST_CASE("adamw: variants round as the reference does between any two numbers") {
+  for (const Dtype dtype : {Dtype::kHalf, Dtype::kBFloat16}) {
+    Trained start(dtype, Dtype::kFloat, 3 * 0x10000, /*with_master=*/true);
+    Numbers number(dtype, 2);
+    for (unsigned bits = 0; bits < 0x10000; ++bits) {
+      auto* const pair = static_cast<uint16_t*>(number.data());
+      pair[0] = static_cast<uint16_t>(bits);
+      pair[1] = static_cast<uint16_t>(bits + 1);
+      const float middle = static_cast<float>((double{number[0]} + number[1]) / 2);
+      start.master.set(3 * bits, middle);
+      start.master.set(3 * bits + 1, std::nextafter(middle, INFINITY));
+      start.master.set(3 * bits + 2, std::nextafter(middle, -INFINITY));
+    }
+    check_variants(start, [](AdamW& a) { a.rate = a.decay = 0; });
+  }
+}
+
 TEST_CASE("adamw: the reference is the published formula, rounded once") {
   for (const Dtype dtype : kDtypes) {
     Trained found(dtype, dtype, 50, /*with_master=*/true);
@@ -177,9 +194,9 @@ TEST_CASE("adamw: variants round stochastically to the same bits") {
   check_variants(start, stochastic);
 }
 
-TEST_CASE("adamw: a NaN with its bits at the end stays a NaN") {
+TEST_CASE("adamw: a NaN of ones, to which nothing can be added, stays a NaN") {
   Trained t(Dtype::kBFloat16, Dtype::kFloat, 20, false);
-  const float nan = std::bit_cast<float>(0x7f800001u);
+  const float nan = std::bit_cast<float>(0x7fffffffu);
   t.mean.fill([&](int64_t) { return nan; });
   t.train(adamw, stochastic);
   for (int64_t i = 0; i < 20; ++i) CHECK(std::isnan(t.weight[i]));

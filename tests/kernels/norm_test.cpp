@@ -197,6 +197,23 @@ TEMPLATE_TEST_CASE("norms: a large mean, huge and tiny numbers", "", RmsKernel, 
   }
 }
 
+TEMPLATE_TEST_CASE("norms: long sums keep their digits", "", RmsKernel, LayerKernel, GroupKernel) {
+  const Shape shape = TestType::kGroups ? Shape{1, 2, 100000, 1} : Shape{100000, 2, 1, 1};
+  NormCase c(shape, Dtype::kFloat, Dtype::kFloat, 0.3f, 1);
+  c.dy.fill([](int64_t) { return 1.1f; });
+  c.eps = 1;
+  NormCase expected = c;
+  TestType::reference(TestType::forward(expected));
+  TestType::reference(TestType::backward(expected));
+  with_each_variant<typename TestType::Backward>(
+      TestType::backward_variants(), {}, [&](auto variant) {
+        NormCase found = expected;
+        variant(TestType::backward(found));
+        check_near(found.dgamma, doubles(expected.dgamma), 5e-6 * 1e5);
+        check_near(found.dbeta, doubles(expected.dbeta), 5e-6 * 1e5);
+      });
+}
+
 TEMPLATE_TEST_CASE("norms: a NaN or inf spoils its group and no other", "", RmsKernel, LayerKernel,
                    GroupKernel) {
   const Shape shape = TestType::kGroups ? Shape{2, 4, 19, 2} : Shape{4, 19, 1, 1};
