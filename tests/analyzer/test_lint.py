@@ -166,6 +166,14 @@ class Lint(tool.ToolTest):
         self.assertIn("x is read as float", result.out)
         self.assertIn("nowhere/parallel_hashmap.h: not found", result.out)
 
+    def test_another_libtorch_of_the_system_is_not_mixed_in(self):
+        """Debian's libtorch-dev has this header, the bundled set has not: its declarations would collide."""
+        self.write("bad.cpp", "#include <ATen/TensorIterator.h>\n" + BAD)
+        result = self.lint("--all", "bad.cpp")
+        self.assertIn("ATen/TensorIterator.h: not found", result.out)
+        self.assertNotIn("analysed in part", result.out)
+        self.assertIn("x is read as float", result.out)
+
     def test_what_is_no_cplusplus(self):
         self.write("text.cpp", "this is a letter, not a program\n" * 50)
         self.write("bytes.cpp", "")
