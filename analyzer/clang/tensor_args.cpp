@@ -33,7 +33,7 @@ DtypeSet constants_in(const Stmt* stmt, const ASTContext& context) {
   if (expr == nullptr) return {};
   if (const auto dtype = dtype_constant(expr, context)) return *dtype;
   DtypeSet dtypes;
-  for (const Stmt* child : expr->children()) dtypes = dtypes | constants_in(child, context);
+  for (const Stmt* child : expr->children()) dtypes |= constants_in(child, context);
   return dtypes;
 }
 
@@ -49,19 +49,18 @@ bool Walk::declare_tensor_arg(const VarDecl* variable) {
 }
 
 bool Walk::check_of_tensor_args(const CallExpr* call) {
+  const llvm::StringRef name = called_name(call);
+  if (!name.starts_with("check")) return false;
   std::vector<const Expr*> tensors;
   bool has_args = false;
-  DtypeSet dtypes;
-  for (const Expr* argument : call->arguments()) {
-    add_tensors(argument, tensors, has_args);
-    dtypes = dtypes | constants_in(argument, context_);
-  }
+  for (const Expr* argument : call->arguments()) add_tensors(argument, tensors, has_args);
   if (!has_args || tensors.empty()) return false;
-  const llvm::StringRef name = called_name(call);
   const int first = dtypes_.tensor(tensors.front());
   if (name == "checkSameType" || name == "checkAllSameType") {
     for (const Expr* tensor : tensors) dtypes_.state.unify(first, dtypes_.tensor(tensor));
   } else if (name == "checkScalarType" || name == "checkScalarTypes") {
+    DtypeSet dtypes;
+    for (const Expr* argument : call->arguments()) dtypes |= constants_in(argument, context_);
     dtypes.empty() ? dtypes_.state.look_at(first) : dtypes_.state.narrow(first, dtypes);
   }
   return true;  // any other of them is about shapes or devices
