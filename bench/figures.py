@@ -1,7 +1,8 @@
 """From timed rounds (overhead_worker.py) to what an observer adds. All times in ns of thread CPU time for one step.
 
 A machine that does other things makes a step slower, never faster: the minimum is the step itself, the median what one
-gets. Whatever is added is told from the plain rounds of the same process, between which the watched ones were run.
+gets. Whatever is added is told from the plain steps of the same process, between which the watched ones were run; ours and
+the plain ones are pairs of neighbours, which tell small differences best.
 """
 
 from statistics import median
@@ -28,32 +29,29 @@ def in_one_process(results: dict, name: str) -> dict:
         "added_start_to_stop": min(whole_times(results[name])) - min(whole_times(results[PLAIN])),
         "ratio": min(watched) / min(plain),
         "ratio_median": median(watched) / median(plain),
-        "ratio_round_mean": median(a / b for a, b in zip(whole_times(results[name]), whole_times(results[PLAIN]))),
     }
 
 
-def over_processes(processes: list[dict], name: str) -> dict:
-    """The median of each figure over the processes that ran `name`."""
-    figures = [in_one_process(results, name) for results in processes]
-    return {key: median(one[key] for one in figures) for key in figures[0]}
-
-
-def against_alone(watched: list[dict], alone: list[dict], name: str) -> dict:
-    """Steps of whole processes compared: what the interleaved rounds cannot see, as the library being there at all."""
-    steps = [step_times(results[name]) for results in watched]
-    bare = [step_times(results["alone"]) for results in alone]
+def of_pairs(results: dict, name: str) -> dict:
+    pairs = list(zip(step_times(results[name]), step_times(results[PLAIN])))
     return {
-        "ratio": median(map(min, steps)) / median(map(min, bare)),
-        "ratio_median": median(map(median, steps)) / median(map(median, bare)),
+        "added_median": median(watched - plain for watched, plain in pairs),
+        "ratio_median": median(watched / plain for watched, plain in pairs),
     }
+
+
+def over_processes(processes: list[dict], name: str, paired: bool = False) -> dict:
+    """The median of each figure over the processes that ran `name`."""
+    figures = [in_one_process(one, name) | (of_pairs(one, name) if paired else {}) for one in processes]
+    return {key: median(one[key] for one in figures) for key in figures[0]}
 
 
 def of_workload(traced: list[dict], peers: list[dict]) -> dict:
     """Figures of every observer of one workload, per step and per event; `cheaper`: how many times cheaper ours is."""
     events = peers[0]["events"]
-    observers = {"dtypecheck": over_processes(traced, "dtypecheck")}
+    observers = {"dtypecheck": over_processes(traced, "dtypecheck", paired=True)}
     for name in peers[0]:
-        if name not in (PLAIN, "alone", "events"):
+        if name not in (PLAIN, "events"):
             observers[name] = over_processes(peers, name)
     ours = observers["dtypecheck"]["added_start_to_stop"]
     for figures in observers.values():
@@ -64,14 +62,16 @@ def of_workload(traced: list[dict], peers: list[dict]) -> dict:
     return {
         "events": events,
         "observers": observers,
-        "traced_to_alone": against_alone(traced, peers, "dtypecheck"),
-        "paused_to_alone": against_alone(traced, peers, PLAIN),
         "first_steps_ms": median(sum(one["first"]["steps"]) for one in traced) / 1e6,
     }
 
 
-def of_steady(steady: list[dict], alone: list[dict]) -> dict:
-    return over_processes(steady, "dtypecheck --steady") | {
-        "to_alone": against_alone(steady, alone, "dtypecheck --steady"),
-        "paused_to_alone": against_alone(steady, alone, PLAIN),
-    }
+STEADY_PERIOD = 128  # --steady looks at one step in so many
+
+
+def of_steady(processes: list[dict]) -> dict:
+    away = median(of_pairs(one, "looking away")["ratio_median"] for one in processes)
+    looks = [look for one in processes for look in one["looking"]]
+    looking, after = (median(look[key] / median(look["beside"]) for look in looks) for key in ("step", "after"))
+    whole = away * (STEADY_PERIOD - 2 + looking + after) / STEADY_PERIOD
+    return {"away": away, "looking": looking, "after": after, "ratio": whole}

@@ -26,7 +26,7 @@ class KeepGoing:
     """Entered, calls go through the fallback."""
 
     def __init__(self, hook):
-        self.pause = hook.dtypecheck_keep_going_pause
+        self.pause = hook.dtypecheck_hook_pause_keep_going
         self.pause(1)
 
     def __enter__(self):

@@ -20,11 +20,12 @@ warnings.filterwarnings("ignore", message=".*Profiler clears events")
 
 
 class Tracer:
-    """The hook of the dtypecheck that traces this process; entered it looks, left it looks away."""
+    """The hook of the dtypecheck that traces this process. It begins looking away; entered it looks."""
 
     def __init__(self):
-        self.pause = self._find()
-        self.pause(1)
+        hook = self._find()
+        self._pause, self._leave = hook.dtypecheck_hook_pause, hook.dtypecheck_hook_leave
+        self.look_away()
 
     @staticmethod
     def _find():
@@ -33,15 +34,29 @@ class Tracer:
         hooks = os.environ.get("DTYPECHECK_HOOKS", "")
         for path in sorted(mapped):
             if "dtypecheck_hook" in path or hooks and path.startswith(hooks):
-                with contextlib.suppress(OSError, AttributeError):
-                    return ctypes.CDLL(path, mode=os.RTLD_NOLOAD).dtypecheck_hook_pause
+                with contextlib.suppress(OSError):
+                    return ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
         raise SystemExit("no dtypecheck hook in this process; run it under dtypecheck trace")
 
+    def look(self):
+        self._leave(0)
+        self._pause(0)
+
+    def look_away(self):
+        """As --steady does between the steps that it traces."""
+        self._leave(0)
+        self._pause(1)
+
+    def leave(self):
+        """LibTorch asks its own function again, and no callback of ours is left."""
+        self._pause(1)
+        self._leave(1)
+
     def __enter__(self):
-        self.pause(0)
+        self.look()
 
     def __exit__(self, *_):
-        self.pause(1)
+        self.look_away()
 
 
 class DtypeMode(TorchDispatchMode):

@@ -23,17 +23,17 @@ import run_costs
 import tables
 from processes import HERE, Tools, worker
 
-# Options of overhead_worker.py. --steady looks at one step in 128, so its rounds are as long.
+# Options of overhead_worker.py.
 PLANS = {
-    "transformer": {"warmup": 200, "rounds": 15, "steps": 30, "peer-rounds": 7, "peer-steps": 20},
-    "tiny-sdxl": {"warmup": 20, "rounds": 15, "steps": 10, "peer-rounds": 5, "peer-steps": 4},
-    "tiny-sdxl-bf16": {"warmup": 20, "rounds": 11, "steps": 10, "peer-rounds": 3, "peer-steps": 4, "peer": tables.STACKS},
-    "mid-sdxl": {"warmup": 2, "rounds": 10, "steps": 1, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
-    "mid-sdxl-bf16": {"warmup": 2, "rounds": 12, "steps": 2, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
+    "transformer": {"warmup": 200, "rounds": 50, "steps": 30, "peer-rounds": 7, "peer-steps": 20},
+    "tiny-sdxl": {"warmup": 20, "rounds": 25, "steps": 10, "peer-rounds": 5, "peer-steps": 4},
+    "tiny-sdxl-bf16": {"warmup": 20, "rounds": 15, "steps": 10, "peer-rounds": 3, "peer-steps": 4, "peer": tables.STACKS},
+    "mid-sdxl": {"warmup": 3, "rounds": 6, "steps": 5, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
+    "mid-sdxl-bf16": {"warmup": 3, "rounds": 6, "steps": 5, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
 }
-STEADY = {"warmup": 40, "rounds": 4, "steps": 128}
+STEADY = {"warmup": 40, "rounds": 20, "steps": 32}
 QUICK = {"warmup": 3, "rounds": 3, "steps": 2, "peer-rounds": 1, "peer-steps": 1}
-QUICK_STEADY = {"warmup": 15, "rounds": 1, "steps": 16}
+QUICK_STEADY = {"warmup": 15, "rounds": 2, "steps": 8}
 
 
 def say(line: str) -> None:
@@ -90,12 +90,11 @@ def measure_workload(args: argparse.Namespace, tools: Tools, folder: Path, name:
 
 def measure_steady(args: argparse.Namespace, tools: Tools, folder: Path) -> dict:
     plan = QUICK_STEADY if args.quick else STEADY
-    steady, alone = [], []
+    processes = []
     for process in range(args.processes):
         say(f"--steady, process {process + 1} of {args.processes}; load {load()}")
-        alone.append(worker(tools, folder, "peers", "tiny-sdxl", plan | {"peer": "none"})["results"])
-        steady.append(worker(tools, folder, "steady", "tiny-sdxl", plan)["results"])
-    return figures.of_steady(steady, alone)
+        processes.append(worker(tools, folder, "steady", "tiny-sdxl", plan)["results"])
+    return figures.of_steady(processes)
 
 
 def measure_runs(args: argparse.Namespace, tools: Tools, folder: Path, results: dict) -> None:

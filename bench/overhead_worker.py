@@ -1,7 +1,7 @@
 """Times one workload in this process, plain and watched in turns; started by overhead.py, which says how.
 
-    traced   run under dtypecheck trace: the tracer looks away for the plain rounds
-    steady   the same under dtypecheck trace --steady, which itself decides when to look
+    traced   run under dtypecheck trace, which leaves LibTorch for the plain steps
+    steady   the same; the watched steps are those in which --steady looks away, and now and then one is traced
     peers    run without dtypecheck: PyTorch's own observers
 
 Written to OUT as JSON: for each observer its rounds, each with the thread CPU time in ns of every step, and of starting and
@@ -53,46 +53,58 @@ def interleaved(step: Step, observers: dict, rounds: int, steps: int) -> dict[st
     return results
 
 
-class KeptAway:
-    """--steady looks again by itself after so many steps; in a plain round it is told off before each step."""
+def timed(step: Step) -> int:
+    begin = thread_time_ns()
+    step()
+    return thread_time_ns() - begin
 
-    def __init__(self, step: Step, tracer: Tracer):
-        self.plain, self.tracer = step, tracer
 
-    def __call__(self) -> None:
-        self.tracer.pause(1)
-        self.plain()
+def in_pairs(step: Step, enter: dict, rounds: int, steps: int) -> dict[str, list[dict]]:
+    """For what is started and stopped at no cost: the states change with each step, and which comes first with each pair."""
+    results = {name: [] for name in enter}
+    for _ in range(rounds):
+        times = {name: [] for name in enter}
+        gc.collect()
+        gc.disable()
+        for pair in range(steps):
+            for name in list(enter)[:: 1 if pair % 2 else -1]:
+                enter[name]()
+                times[name].append(timed(step))
+        gc.enable()
+        for name in enter:
+            results[name].append({"start": 0, "steps": times[name], "stop": 0})
+    return results
 
 
 def run_traced(step: Step, args: argparse.Namespace) -> dict:
     tracer = Tracer()
-    with tracer:
-        first = timed_round(step, contextlib.nullcontext(), args.warmup)  # writes down nearly all there is to write
-    observers = {PLAIN: contextlib.nullcontext, "dtypecheck": lambda: tracer}
-    return {"first": first} | interleaved(step, observers, args.rounds, args.steps)
+    tracer.look()
+    first = timed_round(step, contextlib.nullcontext(), args.warmup)  # writes down nearly all there is to write
+    return {"first": first} | in_pairs(step, {PLAIN: tracer.leave, "dtypecheck": tracer.look}, args.rounds, args.steps)
 
 
 def run_steady(step: Step, args: argparse.Namespace) -> dict:
     tracer = Tracer()
-    tracer.pause(0)
-    kept_away = KeptAway(step, tracer)
-    results = {PLAIN: [], "dtypecheck --steady": []}
+    tracer.look()
     timed_round(step, contextlib.nullcontext(), args.warmup)
+    results = {PLAIN: [], "looking away": [], "looking": []}
     for _ in range(args.rounds):
-        results["dtypecheck --steady"].append(timed_round(step, contextlib.nullcontext(), args.steps))
-        results[PLAIN].append(timed_round(kept_away, contextlib.nullcontext(), args.steps))
+        for name, rounds in in_pairs(step, {PLAIN: tracer.leave, "looking away": tracer.look_away}, 1, args.steps).items():
+            results[name] += rounds
+        before = [timed(step) for _ in range(3)]
+        tracer.look()
+        looking = timed(step)
+        tracer.look_away()
+        after = timed(step)
+        results["looking"].append({"step": looking, "after": after, "beside": before + [timed(step) for _ in range(3)]})
     return results
 
 
 def run_peers(step: Step, args: argparse.Namespace) -> dict:
-    """`alone` comes before any peer was started: some leave things behind."""
-    alone = [timed_round(step, contextlib.nullcontext(), args.warmup)]
-    alone = [timed_round(step, contextlib.nullcontext(), args.steps) for _ in range(args.rounds)]
-    chosen = {name: PEERS[name] for name in PEERS if args.peer in ("all", name)} if args.peer != "none" else {}
-    if not chosen:
-        return {"alone": alone}
+    timed_round(step, contextlib.nullcontext(), args.warmup)
+    chosen = {name: PEERS[name] for name in PEERS if args.peer in ("all", name)}
     watched = interleaved(step, {PLAIN: contextlib.nullcontext, **chosen}, args.peer_rounds, args.peer_steps)
-    return {"alone": alone, "events": events_of(step)} | watched
+    return {"events": events_of(step)} | watched
 
 
 def main() -> None:
@@ -103,7 +115,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=10, help="steps before any that counts (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=10, help="of each round (default: %(default)s)")
-    parser.add_argument("--peer", default="all", help="all, none, or the name of one")
+    parser.add_argument("--peer", default="all", help="all, or the name of one")
     parser.add_argument("--peer-rounds", type=int, default=5)
     parser.add_argument("--peer-steps", type=int, default=5)
     args = parser.parse_args()

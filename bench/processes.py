@@ -52,6 +52,6 @@ def worker(tools: Tools, folder: Path, mode: str, workload: str, options: dict) 
         command += [f"--{name}", str(value)]
     if mode != "peers":
         run_folder = Path(tempfile.mkdtemp(dir=folder))
-        command = tools.traced(run_folder, *(["--steady"] if mode == "steady" else [])) + command
+        command = tools.traced(run_folder) + command
     run(command)
     return json.loads(out.read_text())

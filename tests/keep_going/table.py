@@ -26,7 +26,7 @@ def find_pause():
     mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if line.count("/") > 1}
     for path in sorted(mapped):
         if path.startswith(hooks) or "dtypecheck_hook" in path:
-            return ctypes.CDLL(path, mode=os.RTLD_NOLOAD).dtypecheck_keep_going_pause
+            return ctypes.CDLL(path, mode=os.RTLD_NOLOAD).dtypecheck_hook_pause_keep_going
     raise SystemExit("run me under dtypecheck trace --keep-going")
 
 

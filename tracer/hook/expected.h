@@ -7,10 +7,12 @@
 // processor fetch what the one after that will need. A guess is only that: keys are compared.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdint>
-#include <cstdlib>
 
 #include "core/trace_format.h"
+#include "tracer/hook/op_table.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -19,37 +21,57 @@ struct Expected {
   uint64_t key;
   uint64_t site_key;  // of the walk; 0 where the op has its place from what it was called by
   trace::SignatureRecord* signature;
-  uint32_t id;  // the signature's, which is in the record, too, but that may be far
+  uint16_t id;  // the signature's, which is in the record, too, but that may be far
+  uint16_t op;  // the op's number
   uint32_t site;
 };
 
-// One a thread, made of zeros; pages of signatures that never were are never touched.
+// One a thread. Its table is made of zeros; pages of signatures that never were are never touched.
 class Expectations {
  public:
-  static Expectations* make() {
-    return static_cast<Expectations*>(std::calloc(1, sizeof(Expectations)));
+  bool make_table() {
+    void* room = mmap(nullptr, kRoom * sizeof(Expected), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) return false;
+    table_ = after_last_ = static_cast<Expected*>(room);
+    return true;
   }
 
-  Expected& after_last() { return expected_[last_]; }
+  bool has_table() const { return table_; }
+  Expected& after_last() { return *after_last_; }
+  const OpInfo* next_op() const { return op_of(next_op_); }
 
-  void came(uint32_t id) {
-    last_ = id < kRoom ? id : 0;
-    const Expected& next = expected_[last_];
-    if (!next.signature) return;
-    __builtin_prefetch(&next.signature->count, 1);
-    __builtin_prefetch(&expected_[next.id], 1);
+  // This call was right behind the last one; what was behind it?
+  void came(const Expected& call) {
+    after_last_ = &table_[call.id];
+    const Expected& next = *after_last_;
+    next_op_ = next.op;
+    next_signature_ = next.signature;
+    fetch_next();
+    __builtin_prefetch(&table_[next.id], 1);
   }
 
-  static void correct(Expected& guess, uint64_t key, trace::SignatureRecord* signature) {
+  // Again when an op ends: meanwhile it filled the caches with what is its own.
+  void fetch_next() const {
+    __builtin_prefetch(after_last_, 1);
+    __builtin_prefetch(op_of(next_op_));
+    __builtin_prefetch(next_signature_, 1);
+  }
+
+  static void correct(Expected& guess, uint64_t key, trace::SignatureRecord* signature,
+                      uint16_t op) {
     guess.key = key;
     guess.signature = signature;
-    guess.id = signature->id < kRoom ? signature->id : 0;
+    guess.id = static_cast<uint16_t>(signature->id < kRoom ? signature->id : 0);
+    guess.op = op;
   }
 
  private:
   static constexpr uint32_t kRoom = 1 << 16;
-  uint32_t last_;
-  Expected expected_[kRoom];
+  Expected* table_ = nullptr;  // by the id of a signature: what came after it
+  Expected* after_last_ = nullptr;
+  trace::SignatureRecord* next_signature_ = nullptr;
+  uint16_t next_op_ = 0;
 };
 
 }  // namespace tracer

@@ -24,9 +24,8 @@
 namespace dtypecheck {
 namespace tracer {
 
-// Zero pages until used, and no destructor: ops run after ours would have.
-static std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
-Tracer& tracer = *new (&tracer_room) Tracer;
+std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
+[[maybe_unused]] static Tracer* const made = new (&tracer_room) Tracer;
 
 void Tracer::give_up(const char* why) {
   if (!on.exchange(false)) return;
@@ -48,7 +47,7 @@ void forget_parents_file() {
   keep_going::forget();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     state->sequences = nullptr;
-    state->expectations = nullptr;
+    state->expectations = Expectations();
   }
 }
 
@@ -187,4 +186,9 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
 extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause(int paused) {
   dtypecheck::tracer::restart_quiet_steps();
   dtypecheck::tracer::look(paused == 0);
+}
+
+// For benchmarks: away altogether, or back.
+extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_leave(int out) {
+  dtypecheck::tracer::leave(out != 0);
 }

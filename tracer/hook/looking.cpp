@@ -30,6 +30,7 @@ Function real_function = nullptr;
 std::atomic<bool> at_trampoline{false};
 std::atomic<bool> asleep{false};
 std::atomic<bool> adding{false};
+std::atomic<bool> gone{false};
 
 std::mutex& switching() {
   static auto* mutex = new std::mutex;
@@ -92,6 +93,8 @@ void set_callback() {
   static at::CallbackHandle current = 0;
   const std::lock_guard<std::mutex> lock(switching());
   if (current) at::removeCallback(current);
+  current = 0;
+  if (gone.load()) return;
   adding.store(true);
   current = at::addGlobalCallback(callback_wanted());
   adding.store(false);
@@ -131,6 +134,12 @@ void look_in_child() {
 void look(bool again) {
   if (asleep.exchange(!again) == !again) return;
   if (!at_trampoline.load() || !tracer.python) set_callback();
+}
+
+void leave(bool out) {
+  gone.store(out);
+  if (at_trampoline.load()) jump_to(out ? real_function : answer);
+  set_callback();
 }
 
 bool is_looking() { return !asleep.load(std::memory_order_relaxed); }

@@ -3,6 +3,7 @@
 // address).
 #include "tracer/hook/op_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -17,6 +18,19 @@ namespace tracer {
 namespace {
 
 KeyedTable<const OpInfo*, 1 << 14> table;
+
+// Side by side, so that a number is an address. Those that find no room have the number 0.
+constexpr size_t kNumbered = 1 << 14;
+alignas(OpInfo) unsigned char numbered[kNumbered][sizeof(OpInfo)];
+std::atomic<size_t> next_number{1};
+
+OpInfo* make_op() {
+  const size_t number = next_number.fetch_add(1);
+  if (number >= kNumbered) return new OpInfo;
+  OpInfo* op = new (numbered[number]) OpInfo;
+  op->number = static_cast<uint16_t>(number);
+  return op;
+}
 
 const std::set<std::string>& views_and_questions() {
   static const std::set<std::string>* names = new std::set<std::string>{
@@ -167,16 +181,31 @@ void hide(const c10::FunctionSchema& schema) {
   *flag = false;
 }
 
+void set_key_arguments(OpInfo& op) {
+  std::vector<KeyArgument> all;
+  for (const std::vector<Argument>* arguments : {&op.tensors, &op.dtypes})
+    for (const Argument& argument : *arguments)
+      all.push_back({argument.index, static_cast<uint16_t>(argument.kind)});
+  const bool few = all.size() <= sizeof op.few_arguments / sizeof op.few_arguments[0];
+  KeyArgument* room = few ? op.few_arguments : new KeyArgument[all.size()];
+  std::copy(all.begin(), all.end(), room);
+  op.key_arguments = room;
+  op.key_tensors = static_cast<uint16_t>(op.tensors.size());
+  op.key_dtypes = static_cast<uint16_t>(op.dtypes.size());
+}
+
 const OpInfo* learn(const at::RecordFunction& fn) {
   const auto schema = fn.operator_schema();
   if (!schema) return nullptr;
-  auto* op = new OpInfo;  // lives as long as the process
+  OpInfo* op = make_op();  // lives as long as the process
+  op->text = fn.name();
   op->name = schema->name();
   op->overload = schema->overload_name();
   op->interest = interest_in(op->name);
   op->argument_count = static_cast<uint16_t>(schema->arguments().size());
   for (size_t i = 0; i < schema->arguments().size(); ++i)
     add_argument(*op, static_cast<uint16_t>(i), schema->arguments()[i]);
+  set_key_arguments(*op);
   for (const auto& result : schema->returns())
     op->result_room += is_tensor(result.type()) ? 1 : is_tensor_list(result.type()) ? 4 : 0;
   if (op->result_room > trace::kMaxResults) op->result_room = trace::kMaxResults;
@@ -201,8 +230,11 @@ void show_hidden_ops() {
   hidden().flags.clear();
 }
 
-const OpInfo* find_op(const at::RecordFunction& fn) {
+const OpInfo* op_of(uint16_t number) { return reinterpret_cast<OpInfo*>(numbered[number]); }
+
+const OpInfo* find_op(const at::RecordFunction& fn, const OpInfo* guess) {
   const char* name = fn.name();
+  if (guess->text == name) return guess;
   const uint64_t key = reinterpret_cast<uint64_t>(name);
   if (const OpInfo* op = table.find(key)) return op;
   // The engine's records are strings of a moment: their address says nothing, so they never enter

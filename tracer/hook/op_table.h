@@ -33,9 +33,14 @@ struct Argument {
   std::string name;
 };
 
-struct OpInfo {
-  std::string name;      // "aten::addmm"
-  std::string overload;  // "out"
+// What the key of a call is made of, in 16 bits.
+struct KeyArgument {
+  uint16_t index : 14;
+  uint16_t kind : 2;  // Argument::Kind
+};
+
+// What each call asks for stands in the first cache line.
+struct alignas(64) OpInfo {
   Interest interest = Interest::kAlways;
   bool writes_first_tensor = false;  // in-place on its first tensor argument
   bool converts = false;             // _to_copy, copy_: may lose an integer's value
@@ -45,9 +50,17 @@ struct OpInfo {
   bool makes_garbage = false;      // empty and its like: values mean nothing yet
   uint16_t argument_count = 0;
   uint16_t result_room = 0;
-  std::vector<Argument>
-      tensors;  // tensors and lists of them, in the schema's order: what the key is made of
-  std::vector<Argument> dtypes;  // arguments that are a ScalarType
+  uint16_t key_tensors = 0;                          // tensors and lists of them come first,
+  uint16_t key_dtypes = 0;                           // then arguments that are a ScalarType
+  uint16_t number = 0;                               // see op_of()
+  const KeyArgument* key_arguments = few_arguments;  // or elsewhere, if they are many
+  const char* text = nullptr;                        // fn.name() of its calls
+  KeyArgument few_arguments[15];
+
+  std::string name;               // "aten::addmm"
+  std::string overload;           // "out"
+  std::vector<Argument> tensors;  // and lists of them, in the schema's order
+  std::vector<Argument> dtypes;   // arguments that are a ScalarType
   std::vector<Argument> numbers;
 };
 
@@ -60,8 +73,11 @@ void show_hidden_ops();
 void free_op_table();
 
 // The op of a record, or null for a record that is no operator
-// ("autograd::engine::evaluate_function: …"). Hot.
-const OpInfo* find_op(const at::RecordFunction& fn);
+// ("autograd::engine::evaluate_function: …"). Hot; quicker where the guess is right.
+const OpInfo* find_op(const at::RecordFunction& fn, const OpInfo* guess);
+
+// By its number, without reading anything: for guesses. What is at 0 is no op.
+const OpInfo* op_of(uint16_t number);
 
 }  // namespace tracer
 }  // namespace dtypecheck

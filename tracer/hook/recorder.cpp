@@ -52,12 +52,14 @@ uint64_t mix_source(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValu
 }
 
 uint64_t mix_operands(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  for (const Argument& argument : op.tensors) {
-    const c10::IValue& value = inputs[argument.index];
-    h = argument.kind == Argument::Kind::kTensor ? mix(h, value_word(value)) : mix_list(h, value);
+  constexpr auto kTensor = static_cast<uint16_t>(Argument::Kind::kTensor);
+  const KeyArgument* argument = op.key_arguments;
+  for (const KeyArgument* end = argument + op.key_tensors; argument != end; ++argument) {
+    const c10::IValue& value = inputs[argument->index];
+    h = argument->kind == kTensor ? mix(h, value_word(value)) : mix_list(h, value);
   }
-  for (const Argument& argument : op.dtypes) {
-    const c10::IValue& value = inputs[argument.index];
+  for (const KeyArgument* end = argument + op.key_dtypes; argument != end; ++argument) {
+    const c10::IValue& value = inputs[argument->index];
     h = mix(h, value.isInt() ? static_cast<uint64_t>(value.toInt()) + 2 : 1);
   }
   return h;
@@ -69,7 +71,7 @@ inline const c10::StorageImpl* storage_of(const c10::IValue& value) {
 }
 
 const void* first_storage(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  return op.tensors.empty() ? nullptr : storage_of(inputs[op.tensors.front().index]);
+  return op.key_tensors == 0 ? nullptr : storage_of(inputs[op.key_arguments[0].index]);
 }
 
 // Frames whose end was missed (an end callback that another observer swallowed) lie below us on the
@@ -170,7 +172,9 @@ void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (++state->events >= 4096) flush_events(state);
-  const OpInfo* op = find_op(fn);
+  Expectations& expectations = state->expectations;
+  if (!expectations.has_table() && !expectations.make_table()) return;
+  const OpInfo* op = find_op(fn, expectations.next_op());
   if (!op && is_engine(fn)) return on_node_start(state, fn);
   drop_stale_frames(state, &fn);
   Frame* parent = state->innermost();
@@ -181,14 +185,13 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   }
   const c10::ArrayRef<const c10::IValue> inputs = fn.inputs();
   if (inputs.size() < op->argument_count) return;
-  if (!state->expectations && !(state->expectations = Expectations::make())) return;
 
   Frame& frame = state->frames[state->depth];
   frame.record = &fn;
   frame.op = op;
   frame.throws_before = state->throws;
   frame.first_storage = first_storage(*op, inputs);
-  Expected& expected = state->expectations->after_last();
+  Expected& expected = expectations.after_last();
   place(state, parent, frame, fn, inputs, &expected);
   const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
@@ -207,8 +210,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   else
     count_call(frame.signature);
   if (frame.signature) {
-    if (expected.key != key) Expectations::correct(expected, key, frame.signature);
-    state->expectations->came(expected.id);
+    if (expected.key != key) Expectations::correct(expected, key, frame.signature, op->number);
+    expectations.came(expected);
   }
   ++state->depth;
   note_sequence(state, fn, frame.site);
@@ -285,6 +288,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
 void on_end(const at::RecordFunction& fn, at::ObserverContext*) {
   ThreadState* state = existing_thread_state();
   if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
+  state->expectations.fetch_next();
   switch (fn.scope()) {
     case at::RecordScope::FUNCTION:
       on_op_end(state, fn);

@@ -45,34 +45,35 @@ class SequenceRing {
   std::atomic<uint64_t> slots_[kSlots] = {};
 };
 
-struct ThreadState {
+// What each op asks for comes first.
+struct alignas(128) ThreadState {
   static constexpr int kMaxDepth = 96;
+  static constexpr uint32_t kMaxRegions = 16;  // deeper ones take the place of the outermost
 
   bool busy = false;  // the tracer itself is running: whatever it calls is not recorded
+  bool has_message = false;
   int depth = 0;
-  uint32_t throws = 0;                         // C++ exceptions thrown by this thread so far
-  uint32_t events = 0;                         // not yet added to the file's counter
-  static constexpr uint32_t kMaxRegions = 16;  // deeper ones take the place of the outermost
-  uint32_t region_depth = 0;                   // autocast regions that are open
-  uint8_t regions[kMaxRegions] = {};
-  int optimizer_depth = 0;
-  int data_depth = 0;
+  uint32_t throws = 0;             // C++ exceptions thrown by this thread so far
+  uint32_t events = 0;             // not yet added to the file's counter
   const void* muted_by = nullptr;  // the record of an op inside of which nothing is listened to
   uint32_t unheard = 0;
   // Python: the autograd node that ended last. What the engine does now with its gradients, it does
   // for this node.
   uint32_t site_after_node = 0;
-  python::Top top_after_node;
-  void* attempt = nullptr;  // --keep-going: the innermost call that is being tried
-  bool has_message = false;
-  char message[1024];
-  char message_type[128];
-  uint64_t thread_id = 0;  // RecordFunction::currentThreadId()
+  Expectations expectations;
   std::atomic<SequenceRing*> sequences{nullptr};
-  Expectations* expectations = nullptr;  // null until its first recorded op
-  ThreadState* next = nullptr;           // all states ever made
+  uint64_t thread_id = 0;     // RecordFunction::currentThreadId()
+  uint32_t region_depth = 0;  // autocast regions that are open
+  int optimizer_depth = 0;
+  int data_depth = 0;
+  void* attempt = nullptr;  // --keep-going: the innermost call that is being tried
+  python::Top top_after_node;
+  uint8_t regions[kMaxRegions] = {};
+  ThreadState* next = nullptr;  // all states ever made
   std::atomic<bool> in_use{true};
   Frame frames[kMaxDepth];
+  char message[1024];
+  char message_type[128];
 
   Frame* innermost() { return depth > 0 ? &frames[depth - 1] : nullptr; }
 };

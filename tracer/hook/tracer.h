@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/trace_format.h"
 #include "core/trace_writer.h"
@@ -26,7 +27,12 @@ struct Tracer {
   bool python = false;  // lines come from CPython frames
   std::atomic<bool> on{
       false};  // off for good after trouble, and in a forked child until its first op
-  std::atomic<bool> forked{false};  // in such a child
+  std::atomic<bool> forked{false};        // in such a child
+  std::atomic<uint32_t> step{0};          // optimizer steps completed
+  std::atomic<bool> trained{false};       // a backward pass was seen
+  std::atomic<bool> forward_seen{false};  // an op in a module, or one that autograd recorded
+  std::atomic<uint32_t> new_signatures{0};
+  bool data_worker = false;  // all that this process does is load data
   trace::TraceFile file;
 
   KeyedTable<trace::SignatureRecord*, 1 << 16> signatures;
@@ -35,12 +41,6 @@ struct Tracer {
   KeyedTable<uint32_t, 1 << 12> messages;    // (signature, message) pairs that were written
   KeyedTable<uint32_t, 1 << 14> parameters;  // storage of a parameter to its name
   Origins origins;
-
-  std::atomic<uint32_t> step{0};          // optimizer steps completed
-  std::atomic<bool> trained{false};       // a backward pass was seen
-  std::atomic<bool> forward_seen{false};  // an op in a module, or one that autograd recorded
-  std::atomic<uint32_t> new_signatures{0};
-  bool data_worker = false;  // all that this process does is load data
 
   uint32_t current_step() const {
     return forward_seen.load(std::memory_order_relaxed) ? step.load(std::memory_order_relaxed) + 1
@@ -60,7 +60,10 @@ struct Tracer {
   void give_up(const char* why);
 };
 
-extern Tracer& tracer;  // hook.cpp
+// Zero pages until used, and no destructor: ops run after ours would have. Its address is known
+// when this is compiled, which a pointer's would not be.
+extern std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
+[[maybe_unused]] static Tracer& tracer = reinterpret_cast<Tracer&>(tracer_room);
 
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -203,7 +203,7 @@ void forget() {
 }  // namespace dtypecheck
 
 // For benchmarks: hands every call on unseen, or not, in this thread.
-extern "C" __attribute__((visibility("default"))) void dtypecheck_keep_going_pause(int paused) {
+extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause_keep_going(int paused) {
   using namespace dtypecheck::tracer;
   keep_going::on.store(!paused);
   c10::impl::tls_set_dispatch_key_included(keep_going::key, !paused);
