@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -151,6 +152,22 @@ std::string shorten(std::string_view text, size_t columns) {
   out += "…";
   out += text.substr(tail_that_fits(text, columns - 1 - head));
   return out;
+}
+
+std::string shorten_path(std::string_view path, size_t columns, size_t name_columns) {
+  if (display_width(path) <= columns) return std::string(path);
+  const size_t last = path.rfind('/');
+  const std::string_view name = last == path.npos ? path : path.substr(last);
+  if (display_width(name) + 1 > columns) {
+    return shorten(name.substr(last == path.npos ? 0 : 1), std::max(columns, name_columns));
+  }
+  size_t from = last;  // the first folder that still fits behind the ellipsis
+  while (from > 0) {
+    const size_t before = path.rfind('/', from - 1);
+    if (before == path.npos || display_width(path.substr(before)) + 1 > columns) break;
+    from = before;
+  }
+  return "…" + std::string(path.substr(from));
 }
 
 std::string cut(std::string_view text, size_t columns) {

@@ -22,8 +22,10 @@ std::vector<std::string> printable_lines(std::string_view text);
 // have 2.
 size_t display_width(std::string_view text);
 std::string shorten(std::string_view text, size_t columns);  // "unet.down_b…1.to_q.weight"
-std::string cut(std::string_view text, size_t columns);      // "one of the optimizer's param…"
-std::string pad(std::string_view text, size_t columns);      // with spaces on the right
+// "…/cuda/fps_cuda.cu:41": folders go first. A file's name is kept, up to `name_columns`.
+std::string shorten_path(std::string_view path, size_t columns, size_t name_columns);
+std::string cut(std::string_view text, size_t columns);  // "one of the optimizer's param…"
+std::string pad(std::string_view text, size_t columns);  // with spaces on the right
 std::vector<std::string> wrap(std::string_view text, size_t columns);  // breaks long words too
 
 }  // namespace dtypecheck::reports

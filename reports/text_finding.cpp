@@ -96,7 +96,8 @@ class FullFinding {
     for (size_t i = 0; i < shown; ++i) {
       const NotedPlace& noted = finding_.places[i];
       add("    " + paint_.dim(cut(fmt::format("also {}  {}", place(report_, noted.line),
-                                              printable(noted.note)), columns_ - 4)));
+                                              printable(noted.note)),
+                                  columns_ - 4)));
     }
     if (shown < finding_.places.size()) {
       const size_t more = finding_.places.size() - shown;
@@ -206,7 +207,7 @@ std::string brief_finding(const Report& report, const Finding& finding, Indent i
   if (where.empty()) where = printable(finding.site.module);
   if (finding.count > 1) where += fmt::format(" ×{}", grouped(finding.count));
   const size_t width = text_columns(report) - indent.spaces().size();
-  where = shorten(where, width / 4);
+  where = shorten_path(where, width / 4, width * 2 / 5);
   const std::string rule = fmt::format("[{}]", shorten(printable(finding.rule), width / 4));
   const size_t fixed = severity.size() + 2 + 2 + display_width(where) + 2 + display_width(rule);
   const size_t room = std::max(width, fixed + 1) - fixed;

@@ -70,6 +70,16 @@ TEST_CASE("text is made to fit") {
   CHECK(pad("Float", 3) == "Float");
 }
 
+TEST_CASE("a path that is too long loses folders, not the file's name") {
+  CHECK(shorten_path("csrc/a.cu:3", 11, 20) == "csrc/a.cu:3");
+  CHECK(shorten_path("csrc/cuda/fps.cu:12", 18, 20) == "…/cuda/fps.cu:12");
+  CHECK(shorten_path("csrc/cuda/fps.cu:12", 12, 20) == "…/fps.cu:12");
+  CHECK(shorten_path("csrc/cuda/furthest_point.cu:12", 12, 20) == "furthest_point.cu:12");
+  CHECK(shorten_path("csrc/cuda/furthest_point.cu:12", 12, 13) == "furthe….cu:12");
+  CHECK(shorten_path("a_long_name_of_a_script.py:12", 12, 12) == "a_lon….py:12");
+  CHECK(shorten_path("目录/数据.cu:1", 11, 11) == "…/数据.cu:1");
+}
+
 TEST_CASE("text is wrapped at spaces, and in a word when it must be") {
   using Lines = std::vector<std::string>;
   CHECK(wrap("", 10) == Lines{""});
