@@ -171,6 +171,7 @@ struct SourceFacts {
   std::vector<TwoWayConversion> conversions;
   std::vector<std::string> files;         // that were read for it, the project's own and …
   std::vector<std::string> system_files;  // … those of others
+  bool project_names_bfloat16 = false;    // look_around(), not kept: other code of its project does
 };
 
 // One JSON object: what the parsing process answers.

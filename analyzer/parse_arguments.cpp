@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyzer/compile_command.h"
+#include "analyzer/project.h"
 
 namespace fs = std::filesystem;
 
@@ -24,26 +25,10 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, unknown);
 }
 
-// The nearest folder above that looks like a project's own.
-fs::path project_root(const fs::path& file) {
-  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
-    for (const char* mark : {".git", "setup.py", "pyproject.toml", "setup.cfg"}) {
-      if (is_there(folder / mark)) return folder;
-    }
-    if (folder == folder.parent_path()) return file.parent_path();
-  }
-}
-
 bool is_header(const fs::path& path) {
   static const std::set<std::string> endings = {".h",   ".hpp", ".cuh", ".hh", ".hxx",
                                                 ".inl", ".inc", ".ipp", ".tpp"};
   return endings.contains(path.extension().string());
-}
-
-bool is_skipped(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  return name.starts_with(".") || name == "build" || name == "node_modules" ||
-         name == "site-packages";
 }
 
 // Every header of a project, by its file name.
@@ -58,7 +43,7 @@ Headers headers_below(const fs::path& root) {
     if (++seen > kMaxEntries) break;
     std::error_code unknown;
     if (at->is_directory(unknown)) {
-      if (is_skipped(at->path())) at.disable_recursion_pending();
+      if (is_skipped_folder(at->path())) at.disable_recursion_pending();
     } else if (is_header(at->path())) {
       headers.emplace(at->path().filename().string(), at->path());
     }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "analyzer/facts_cache.h"
+#include "analyzer/project.h"
 #include "analyzer/worker.h"
 #include "cli/install_paths.h"
 #include "cli/version.h"
@@ -76,10 +77,11 @@ std::vector<analyzer::SourceFacts> parse(const std::vector<std::string>& files,
                                           .timeout_s = options.timeout_s,
                                           .cache = cache.get()};
   const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
-  const auto all = analyzer::parse_all(jobs, worker, [&](size_t done) {
+  auto all = analyzer::parse_all(jobs, worker, [&](size_t done) {
     if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
   });
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+  for (analyzer::SourceFacts& facts : all) analyzer::look_around(facts);
   return all;
 }
 

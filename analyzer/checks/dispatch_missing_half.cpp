@@ -1,12 +1,14 @@
 // Finds: a dispatch over floating dtypes that leaves out Half or BFloat16 where such a tensor can
 // come. A note, since many leave it out on purpose; a warning where the same file handles half
-// elsewhere. Silent on purpose: integer dispatches, tensors that a check above keeps from being
-// half, tensors that are made here.
+// elsewhere. Half alone is enough on a GPU, where it is what autocast casts to, unless the project
+// has BFloat16 elsewhere; on the CPU autocast casts to BFloat16. Silent on purpose: integer
+// dispatches, tensors that a check above keeps from being half, tensors that are made here.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analyzer/check.h"
+#include "analyzer/compile_command.h"
 
 namespace dtypecheck::analyzer {
 
@@ -17,6 +19,12 @@ static bool handles_half_elsewhere(const SourceFacts& facts) {
     return dispatch.cases.mixes(kFullFloats, kLowPrecision);
   };
   return std::any_of(facts.dispatches.begin(), facts.dispatches.end(), with_half);
+}
+
+// Why a dispatch that has Half needs BFloat16 too; "": nothing says that it does.
+static std::string need_of_bfloat16(const SourceFacts& facts) {
+  if (!is_cuda(facts.file)) return ", which autocast casts to on the CPU";
+  return facts.project_names_bfloat16 ? ", which its project has elsewhere" : "";
 }
 
 // The same macro with the types that are missing.
@@ -54,17 +62,17 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     const DtypeSet missing = (kLowPrecision - dispatch.cases) & dispatch.tensor.dtypes;
     if (missing.empty()) continue;
     const bool warns = half_elsewhere && missing.contains(Dtype::kHalf);
+    std::string because = warns ? ", which other dispatches of this file have" : "";
+    if (dispatch.cases.contains(Dtype::kHalf)) {
+      because = need_of_bfloat16(facts);
+      if (because.empty()) continue;
+    }
     const std::string tensor = dispatch.tensor.name.empty() ? "a tensor" : dispatch.tensor.name;
-    std::string names = missing.to_string();
-    if (missing.size() == 2)
-      names = "neither Half nor BFloat16";
-    else
-      names = fmt::format("no {}", names);
-    Finding& finding =
-        out.add(dispatch_missing_half, warns ? Severity::kWarning : Severity::kNote, dispatch.place,
-                dispatch.function,
-                fmt::format("this dispatch on {} has {}{}", tensor, names,
-                            warns ? ", which other dispatches of this file have" : ""));
+    const std::string names =
+        missing.size() == 2 ? "neither Half nor BFloat16" : "no " + missing.to_string();
+    Finding& finding = out.add(dispatch_missing_half, warns ? Severity::kWarning : Severity::kNote,
+                               dispatch.place, dispatch.function,
+                               fmt::format("this dispatch on {} has {}{}", tensor, names, because));
     add_wider_macro(finding, dispatch, missing);
   }
 }

@@ -1,6 +1,7 @@
 #include "analyzer/clang/file_facts.h"
 
 #include <clang/AST/DeclCXX.h>
+#include <clang/Basic/SourceManager.h>
 
 #include "analyzer/clang/arithmetic.h"
 #include "analyzer/clang/functions.h"
@@ -31,6 +32,12 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
 
 SourceFacts facts_of(ASTContext& context) {
   SourceFacts facts;
+  const SourceManager& sources = context.getSourceManager();
+  if (const auto file = sources.getFileEntryRefForID(sources.getMainFileID())) {
+    llvm::SmallString<256> path = file->getName();
+    sources.getFileManager().makeAbsolutePath(path);
+    facts.file = path.str().str();
+  }
   add_facts(context, facts);
   return facts;
 }

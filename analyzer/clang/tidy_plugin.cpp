@@ -13,6 +13,7 @@
 #include "analyzer/allowed.h"
 #include "analyzer/check.h"
 #include "analyzer/clang/file_facts.h"
+#include "analyzer/project.h"
 
 namespace dtypecheck::analyzer {
 namespace {
@@ -24,7 +25,10 @@ class CurrentFacts {
  public:
   void forget() { facts_.reset(); }
   const SourceFacts& of(ASTContext& context) {
-    if (!facts_) facts_ = facts_of(context);
+    if (!facts_) {
+      facts_ = facts_of(context);
+      look_around(*facts_);
+    }
     return *facts_;
   }
 

@@ -271,6 +271,22 @@ class Lint(tool.ToolTest):
                       (self.work / "note.cpp").read_text())
         self.assertIn("no findings", self.lint("note.cpp").out)
 
+    def test_half_without_bfloat16(self):
+        """On the CPU autocast wants BFloat16, on a GPU Half; there the project's other code says whether it is wanted."""
+        text = ("#include <torch/extension.h>\ntemplate <typename T>\nvoid run(T* x);\nvoid scale(at::Tensor x) {\n"
+                "  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), \"scale\", [&] { run(x.data_ptr<scalar_t>()); });\n}\n")
+        self.write("setup.py", "# not bfloat16 yet\n")
+        self.write("csrc/scale.cu", text)
+        self.write("csrc/other.h", "// no bfloat16 here\n")
+        self.write("third_party/cutlass/numeric.h", "struct bfloat16_t {};\n")
+        self.assertIn("no findings", self.lint("csrc/scale.cu").out)
+        for name, code in (("ops.py", "torch.bfloat16\n"), ("csrc/other.h", "using b = at::BFloat16;\n")):
+            path = self.write(name, code)
+            self.assertIn("has no BFloat16, which its project has elsewhere", self.lint("--all", "csrc/scale.cu").out)
+            path.unlink()
+        self.write("csrc/scale.cpp", text)
+        self.assertIn("has no BFloat16, which autocast casts to on the CPU", self.lint("--all", "csrc/scale.cpp").out)
+
     def test_fixes_in_sarif(self):
         self.write("bad.cpp", BAD)
         (result,) = self.sarif("bad.cpp")["results"]

@@ -1,0 +1,120 @@
+#include "analyzer/project.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+constexpr size_t kMaxEntries = 20'000;
+constexpr uintmax_t kMaxBytes = 64 << 20;  // of a project that are read
+constexpr uintmax_t kMaxFile = 2 << 20;
+
+bool is_there(const fs::path& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown);
+}
+
+bool is_marked(const fs::path& folder) {
+  for (const char* mark : {".git", "setup.py", "pyproject.toml", "setup.cfg"}) {
+    if (is_there(folder / mark)) return true;
+  }
+  return false;
+}
+
+bool is_code(const fs::path& path) {
+  static const std::set<std::string> endings = {".cpp", ".cc",  ".cxx", ".c++", ".cu",
+                                                ".h",   ".hpp", ".cuh", ".hh",  ".hxx",
+                                                ".inl", ".inc", ".py",  ".pyi"};
+  return endings.contains(path.extension().string());
+}
+
+bool is_of_others(const fs::path& folder) {
+  static const std::set<std::string> names = {
+      "third_party", "third-party", "thirdparty", "3rdparty",   "extern",
+      "external",    "vendor",      "vendored",   "submodules", "deps"};
+  return names.contains(folder.filename().string());
+}
+
+// The name stands in code, not in a comment behind it.
+bool names_bfloat16(std::string line, const char* comment) {
+  line.resize(std::min(line.find(comment), line.size()));
+  for (char& c : line) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return line.find("bfloat16") != line.npos;
+}
+
+bool file_names_bfloat16(const fs::path& file) {
+  const bool is_python = file.extension().string().starts_with(".py");
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    if (names_bfloat16(std::move(line), is_python ? "#" : "//")) return true;
+  }
+  return false;
+}
+
+bool tree_names_bfloat16(const fs::path& root) {
+  const bool is_project = is_marked(root);  // else whose the folders below are is not known
+  std::error_code error;
+  size_t entries = 0;
+  uintmax_t bytes = 0;
+  fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    if (++entries > kMaxEntries || bytes > kMaxBytes) return false;
+    std::error_code unknown;
+    if (at->is_directory(unknown)) {
+      const bool skips = is_skipped_folder(at->path()) || is_of_others(at->path());
+      if (!is_project || skips) at.disable_recursion_pending();
+    } else if (is_code(at->path()) && at->is_regular_file(unknown)) {
+      const uintmax_t size = at->file_size(unknown);
+      if (unknown || size > kMaxFile) continue;
+      bytes += size;
+      if (file_names_bfloat16(at->path())) return true;
+    }
+  }
+  return false;
+}
+
+bool project_names_bfloat16(const fs::path& file) {
+  static std::mutex lock;
+  static std::map<fs::path, bool> known;
+  const fs::path root = project_root(file);
+  const std::scoped_lock held(lock);
+  const auto [at, is_new] = known.try_emplace(root);
+  if (is_new) at->second = tree_names_bfloat16(root);
+  return at->second;
+}
+
+bool has_half_alone(const Dispatch& dispatch) {
+  return dispatch.cases.contains(Dtype::kHalf) && !dispatch.cases.contains(Dtype::kBFloat16);
+}
+
+}  // namespace
+
+fs::path project_root(const fs::path& file) {
+  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
+    if (is_marked(folder)) return folder;
+    if (folder == folder.parent_path()) return file.parent_path();
+  }
+}
+
+bool is_skipped_folder(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  return name.starts_with(".") || name == "build" || name == "node_modules" ||
+         name == "site-packages";
+}
+
+void look_around(SourceFacts& facts) {
+  if (std::any_of(facts.dispatches.begin(), facts.dispatches.end(), has_half_alone)) {
+    facts.project_names_bfloat16 = project_names_bfloat16(facts.file);
+  }
+}
+
+}  // namespace dtypecheck::analyzer

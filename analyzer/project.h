@@ -1,0 +1,19 @@
+// project.h: the tree that a source stands in.
+#pragma once
+
+#include <filesystem>
+
+#include "analyzer/facts.h"
+
+namespace dtypecheck::analyzer {
+
+// The nearest folder above that looks like a project's own; where none does, the file's folder.
+std::filesystem::path project_root(const std::filesystem::path& file);
+
+// Folders of a tree that hold no code of the project's own: hidden ones, builds, packages.
+bool is_skipped_folder(const std::filesystem::path& folder);
+
+// Completes the facts of a file with what the code around it says, read where a check asks for it.
+void look_around(SourceFacts& facts);
+
+}  // namespace dtypecheck::analyzer
