@@ -227,13 +227,22 @@ static const Expr* module_variable(const Expr* expr) {
   }
 }
 
-int Dtypes::module(const Expr* expr) {
-  Key key;
+bool Dtypes::module_key(const Expr* expr, Key& key) const {
+  expr = module_variable(expr);
   TensorSource source;
-  return key_of(module_variable(expr), key, source) ? state.symbol_at(key) : -1;
+  const auto* member = dyn_cast<MemberExpr>(expr);
+  if (member == nullptr || !isa<FieldDecl>(member->getMemberDecl())) {
+    return key_of(expr, key, source);
+  }
+  if (!module_key(member->getBase(), key)) return false;
+  key.push_back(member->getMemberDecl());
+  return true;
 }
 
-void Dtypes::cast_module(const Expr* expr, int symbol) { assign(module_variable(expr), symbol); }
+int Dtypes::module(const Expr* expr) const {
+  Key key;
+  return module_key(expr, key) ? state.module_at(key) : -1;
+}
 
 int Dtypes::tensor(const Expr* expr) {
   const int symbol = tensor_of(expr);

@@ -24,9 +24,10 @@ class Dtypes {
   int dtype(const clang::Expr* expr);
   void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
   void assign(const clang::Expr* to, int symbol);
-  // The symbol of a module that was cast; -1: it was not, and its parameters are Float.
-  int module(const clang::Expr* expr);
-  void cast_module(const clang::Expr* expr, int symbol);
+  // The variable or field that holds a module, through pointers and holders.
+  bool module_key(const clang::Expr* expr, Key& key) const;
+  // The symbol of the dtype of a module's parameters; -1: not known.
+  int module(const clang::Expr* expr) const;
   // What a call that was walked through gave back.
   void remember(const clang::Expr* call, int symbol) { results_[call] = symbol; }
 

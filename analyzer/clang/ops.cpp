@@ -78,27 +78,8 @@ static bool is_of_interest(const SourceOp& op) {
   return floating.size() > 1 || floating.intersects(kLowPrecision);
 }
 
-// net->to(torch::kHalf)
-void Walk::module_of(const CallExpr* call) {
-  const auto member = member_call(call);
-  if (!member || member->name != "to" || !is_module(member->base->getType())) return;
-  const int symbol = dtypes_.options_among(call, 0);
-  if (symbol >= 0) dtypes_.cast_module(member->base, symbol);
-}
-
-// torch::optim::Adam(net->parameters(), …) over a module that was cast: what its step will write.
-void Walk::optimizer_of(const CXXConstructExpr* made) {
-  const std::string type = made->getConstructor()->getParent()->getQualifiedNameAsString();
-  if (!llvm::StringRef(type).starts_with("torch::optim::") || made->getNumArgs() == 0) return;
-  const auto* call = dyn_cast<CallExpr>(stripped(made->getArg(0)));
-  const auto member = call == nullptr ? std::nullopt : member_call(call);
-  if (!member || member->name != "parameters" || !is_module(member->base->getType())) return;
-  const int symbol = dtypes_.module(member->base);
-  if (symbol < 0 || dtypes_.state.dtypes(symbol) != DtypeSet(Dtype::kHalf)) return;
-  SourceOp op = {.place = place_of(context_, made->getBeginLoc()),
-                 .function = function_,
-                 .op = "addcdiv_",
-                 .operands = {{"self", dtypes_.text(call), Dtype::kHalf, true}}};
+void Walk::add_op(SourceOp op) {
+  if (autocast_ || op.operands.empty() || !is_of_interest(op)) return;
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.ops.push_back(std::move(op));
 }
@@ -161,11 +142,9 @@ void Walk::op_of(const CallExpr* call) {
       return;  // a template of the bundled headers: which argument is which is not known
     if (!isa<CXXDefaultArgExpr>(call->getArg(i))) add_operand(op, name, call->getArg(i));
   }
-  if (op.operands.empty() || !is_of_interest(op)) return;
   op.place = place_of(context_, call->getExprLoc());
   op.function = function_;
-  if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
-    facts_.ops.push_back(std::move(op));
+  add_op(std::move(op));
 }
 
 }  // namespace dtypecheck::analyzer

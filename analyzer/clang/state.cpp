@@ -1,5 +1,6 @@
 #include "analyzer/clang/state.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dtypecheck::analyzer {
@@ -57,6 +58,56 @@ int State::symbol_at(const Key& key) const {
   return at == symbols_.end() ? -1 : at->second;
 }
 
+static bool is_part_of(const Key& part, const Key& whole) {
+  return part.size() >= whole.size() && std::equal(whole.begin(), whole.end(), part.begin());
+}
+
+int State::module_at(const Key& key) const {
+  for (Key of = key; !of.empty(); of.pop_back()) {
+    const auto at = modules_.find(of);
+    if (at != modules_.end()) return at->second;
+  }
+  return -1;
+}
+
+void State::cast_module(const Key& key, int symbol) {
+  std::erase_if(modules_, [&](const auto& module) { return is_part_of(module.first, key); });
+  modules_[key] = symbol;
+}
+
+static const Key kThis = {nullptr};
+
+State::Modules State::enter_module(const Key& module) {
+  Modules before, inside;
+  for (const auto& [key, symbol] : modules_) {
+    if (is_part_of(key, kThis)) before[key] = symbol;
+    if (module.empty() || !is_part_of(key, module)) continue;
+    Key part = kThis;
+    part.insert(part.end(), key.begin() + static_cast<std::ptrdiff_t>(module.size()), key.end());
+    inside[part] = symbol;
+  }
+  cast_module(kThis, module_at(module));
+  for (const auto& [key, symbol] : inside) modules_[key] = symbol;
+  return before;
+}
+
+void State::leave_module(const Modules& before) {
+  cast_module(kThis, -1);
+  modules_.erase(kThis);
+  modules_.insert(before.begin(), before.end());
+}
+
+// A module that was cast on one way only may be of either dtype.
+void State::join_modules(const State& a, const State& b) {
+  for (const State* way : {&a, &b}) {
+    for (const auto& [key, symbol] : way->modules_) {
+      const int in_a = a.module_at(key), in_b = b.module_at(key);
+      const bool is_known = in_a >= 0 && in_b >= 0 && a.dtypes(in_a) == b.dtypes(in_b);
+      modules_[key] = is_known ? in_a : -1;
+    }
+  }
+}
+
 State State::join(const State& a, const State& b) {
   if (a.dead) return b;
   if (b.dead) return a;
@@ -84,6 +135,7 @@ State State::join(const State& a, const State& b) {
     joined.node(at->second).dtypes |= joined.dtypes(symbol);
     if (joined.looked_at(symbol)) joined.look_at(at->second);
   }
+  joined.join_modules(a, b);
   return joined;
 }
 

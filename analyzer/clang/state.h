@@ -33,6 +33,16 @@ class State {
   int symbol_at(const Key& key) const;  // -1: none
   void bind(const Key& key, int symbol) { symbols_[key] = symbol; }
 
+  // The dtype of a module's parameters: its own, or that of the module that it is part of. -1: not
+  // known.
+  int module_at(const Key& key) const;
+  void cast_module(const Key& key, int symbol);  // its parts too; -1: it may have become anything
+
+  // In a function of a module *this is that module; leaving gives back what *this was before.
+  using Modules = std::map<Key, int>;
+  Modules enter_module(const Key& module);
+  void leave_module(const Modules& before);
+
   // What holds whichever of the two ways control came.
   static State join(const State& a, const State& b);
 
@@ -47,7 +57,10 @@ class State {
   Node node(int symbol) const;
 
   std::map<int, Node> nodes_;
+  void join_modules(const State& a, const State& b);
+
   std::map<Key, int> symbols_;
+  Modules modules_;
 };
 
 }  // namespace dtypecheck::analyzer

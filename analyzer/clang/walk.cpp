@@ -313,6 +313,7 @@ void Walk::declare(const VarDecl* variable) {
   else if (holds_dtype(type) || holds_dtype(bare->getType()))
     symbol = dtypes_.dtype(init);
   if (symbol >= 0) dtypes_.bind(variable, symbol);
+  module_made(variable);
 }
 
 void Walk::expr(const Expr* one) {
@@ -408,8 +409,7 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
 
 // A function of the same file, in the state of this call.
 bool Walk::walk_through(const CallExpr* call) {
-  const FunctionDecl* callee = call->getDirectCallee();
-  const FunctionDecl* body = callee == nullptr ? nullptr : callee->getDefinition();
+  const FunctionDecl* body = body_of(call);
   if (body == nullptr || !body->hasBody() || !is_ours(body->getLocation())) return false;
   if (stack_.size() > kMaxCallDepth) return false;
   if (std::find(stack_.begin(), stack_.end(), body) != stack_.end()) return false;
@@ -421,7 +421,12 @@ bool Walk::walk_through(const CallExpr* call) {
   stack_.push_back(body);
   std::string outer = body->getNameAsString();
   std::swap(function_, outer);
+  Key module;
+  const bool is_of_module = calls_other_module(call, module);
+  State::Modules before;
+  if (is_of_module) before = dtypes_.state.enter_module(module);
   run_body(body->getBody(), call);
+  if (is_of_module) dtypes_.state.leave_module(before);
   std::swap(function_, outer);
   stack_.pop_back();
   return true;
@@ -453,7 +458,8 @@ void Walk::call(const CallExpr* call) {
   if (called_name(call).contains("autocast")) autocast_ = true;
   op_of(call);
   division_of(call);
-  module_of(call);
+  module_cast(call);
+  module_run(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) {
     if (is_tensor(op->getArg(0)->getType())) {
@@ -462,6 +468,7 @@ void Walk::call(const CallExpr* call) {
     return;
   }
   if (!walk_through(call) && !check_of_tensor_args(call)) trust_opaque_check(call);
+  module_given(call);
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;
 }

@@ -77,7 +77,13 @@ class Walk {
   void cast_of(const clang::ExplicitCastExpr* cast);
   void fill_of(const clang::CallExpr* call);
   void op_of(const clang::CallExpr* call);
-  void module_of(const clang::CallExpr* call);
+  void add_op(SourceOp op);
+  const clang::FunctionDecl* body_of(const clang::CallExpr* call) const;
+  bool calls_other_module(const clang::CallExpr* call, Key& module) const;
+  void module_cast(const clang::CallExpr* call);
+  void module_given(const clang::CallExpr* call);
+  void module_made(const clang::VarDecl* variable);
+  void module_run(const clang::CallExpr* call);
   void optimizer_of(const clang::CXXConstructExpr* made);
   bool in_dispatch_on(DtypeSet dtypes) const;
   void division_of(const clang::CallExpr* call);

@@ -792,20 +792,57 @@ struct Module {
 };
 template <typename Impl>
 struct ModuleHolder {
+  ModuleHolder();
   ModuleHolder(std::nullptr_t);
+  ModuleHolder(std::shared_ptr<Impl> module);
+  explicit ModuleHolder(int64_t first);
+  template <typename First, typename Second, typename... More>
+  ModuleHolder(const First& first, const Second& second, const More&... more);
   Impl* operator->();
   const Impl* operator->() const;
   Impl& operator*();
   Tensor operator()(const Tensor& input);
 };
-struct LinearImpl : Module {
-  Tensor weight, bias;
-  Tensor forward(const Tensor& input);
-};
-struct Linear : ModuleHolder<LinearImpl> {
-  using ModuleHolder::ModuleHolder;
-  Linear(int64_t inputs, int64_t outputs);
-};
+#define DTYPECHECK_MODULE(name)                                       \
+  struct name##Options {                                              \
+    template <typename... Arguments>                                  \
+    name##Options(const Arguments&... arguments);                     \
+    name##Options& bias(bool on);                                     \
+    template <typename Value>                                         \
+    name##Options& stride(Value value);                               \
+    template <typename Value>                                         \
+    name##Options& padding(Value value);                              \
+    name##Options& groups(int64_t groups);                            \
+    name##Options& eps(double eps);                                   \
+    name##Options& elementwise_affine(bool on);                       \
+  };                                                                  \
+  struct name##Impl : Module {                                        \
+    template <typename... Arguments>                                  \
+    explicit name##Impl(const Arguments&... arguments);               \
+    Tensor weight, bias;                                              \
+    Tensor forward(const Tensor& input);                              \
+  };                                                                  \
+  struct name : ModuleHolder<name##Impl> {                            \
+    name(std::nullptr_t);                                             \
+    name(name##Options options);                                      \
+    name(int64_t first);                                              \
+    name(int64_t first, int64_t second);                              \
+    name(int64_t first, int64_t second, int64_t third);               \
+  };
+DTYPECHECK_MODULE(Linear)
+DTYPECHECK_MODULE(Conv1d)
+DTYPECHECK_MODULE(Conv2d)
+DTYPECHECK_MODULE(Conv3d)
+DTYPECHECK_MODULE(LayerNorm)
+DTYPECHECK_MODULE(GroupNorm)
+DTYPECHECK_MODULE(BatchNorm1d)
+DTYPECHECK_MODULE(BatchNorm2d)
+DTYPECHECK_MODULE(Embedding)
+#undef DTYPECHECK_MODULE
+#define TORCH_MODULE(name)                                            \
+  struct name : torch::nn::ModuleHolder<name##Impl> {                 \
+    using torch::nn::ModuleHolder<name##Impl>::ModuleHolder;          \
+  }
 }  // namespace nn
 namespace optim {
 #define DTYPECHECK_OPTIMIZER(name)                                 \
