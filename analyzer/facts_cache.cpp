@@ -1,15 +1,12 @@
 #include "analyzer/facts_cache.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdint>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
+#include "analyzer/cache_files.h"
 #include "core/error.h"
 
 namespace fs = std::filesystem;
@@ -19,48 +16,7 @@ namespace dtypecheck::analyzer {
 namespace {
 
 constexpr std::string_view kFirstLine = "dtypecheck facts 1";
-constexpr uintmax_t kMaxEntry = 64 << 20;
 constexpr auto kKeptFor = std::chrono::hours(30 * 24);
-
-uint64_t fnv1a(std::string_view text, uint64_t hash = 14695981039346656037u) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
-std::optional<std::string> read_file(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMaxEntry)
-    return std::nullopt;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) return std::nullopt;
-  return text.str();
-}
-
-// Whole or not at all, whoever else writes.
-void write_file(const fs::path& path, std::string_view text) {
-  const std::string draft =
-      fmt::format("{}.{}.{}", path.string(), getpid(), reinterpret_cast<uintptr_t>(&text));
-  {
-    std::ofstream out(draft, std::ios::binary);
-    out << text;
-    out.flush();
-    if (!out) {
-      unlink(draft.c_str());
-      return;
-    }
-  }
-  chmod(draft.c_str(), 0600);
-  if (rename(draft.c_str(), path.c_str()) != 0) unlink(draft.c_str());
-}
-
-// "size time" of a file; "" where there is none.
-std::string stamp_of(const std::string& file) {
-  struct stat about;
-  if (stat(file.c_str(), &about) != 0) return "";
-  return fmt::format("{} {}.{}", about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
-}
 
 // Folders that the arguments name for headers.
 std::vector<fs::path> include_folders(const ParseJob& job) {
@@ -92,9 +48,8 @@ bool is_still_missing(const SourceFacts& facts, const ParseJob& job) {
 
 FactsCache::FactsCache(fs::path folder, std::string salt)
     : folder_(std::move(folder)), salt_(std::move(salt)) {
+  make_private_folder(folder_);
   std::error_code error;
-  fs::create_directories(folder_, error);
-  fs::permissions(folder_, fs::perms::owner_all, error);
   const auto oldest = fs::file_time_type::clock::now() - kKeptFor;
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
     std::error_code unknown;
@@ -109,12 +64,9 @@ fs::path FactsCache::entry_of(const ParseJob& job) const {
   return folder_ / fmt::format("{:016x}.facts", name);
 }
 
-const std::string& FactsCache::content_of(const std::string& file) {
+const std::string& FactsCache::known_content_of(const std::string& file) {
   const auto [at, is_new] = contents_.try_emplace(file);
-  if (is_new) {
-    const auto text = read_file(file);
-    if (text) at->second = fmt::format("{:016x}", fnv1a(*text));
-  }
+  if (is_new) at->second = content_of(file);
   return at->second;
 }
 
@@ -151,7 +103,7 @@ std::optional<SourceFacts> FactsCache::find(const ParseJob& job) {
     if (!list_holds(line)) return std::nullopt;
     while (std::getline(lines, line) && !line.empty()) {
       const size_t end = line.find('\t');
-      if (end == line.npos || line.substr(0, end) != content_of(line.substr(end + 1))) {
+      if (end == line.npos || line.substr(0, end) != known_content_of(line.substr(end + 1))) {
         return std::nullopt;
       }
     }
@@ -175,7 +127,7 @@ void FactsCache::keep(const ParseJob& job, const SourceFacts& facts) {
   {
     const std::scoped_lock held(lock_);
     text += list_of(facts.system_files) + "\n";
-    for (const std::string& file : facts.files) text += content_of(file) + "\t" + file + "\n";
+    for (const std::string& file : facts.files) text += known_content_of(file) + "\t" + file + "\n";
   }
   write_file(entry_of(job), text + "\n" + facts_to_json(kept) + "\n");
 }

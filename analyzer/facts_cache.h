@@ -28,7 +28,7 @@ class FactsCache {
   std::filesystem::path entry_of(const ParseJob& job) const;
   bool list_holds(const std::string& name);
   std::string list_of(const std::vector<std::string>& files);
-  const std::string& content_of(const std::string& file);
+  const std::string& known_content_of(const std::string& file);
 
   std::filesystem::path folder_;
   std::string salt_;

@@ -1,79 +1,25 @@
 #include "analyzer/worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <thread>
 
 #include "analyzer/facts_cache.h"
+#include "analyzer/parser_process.h"
+#include "analyzer/precompiled_headers.h"
 #include "core/error.h"
 
 namespace dtypecheck::analyzer {
 
 namespace {
 
-constexpr size_t kMaxAnswer = 64 << 20;
 constexpr uintmax_t kMaxSource = 16 << 20;
-
-using Clock = std::chrono::steady_clock;
-
-struct Process {
-  pid_t pid = -1;
-  int answer = -1;  // its standard output
-};
-
-Process start(const ParseJob& job, const std::string& program) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw InputError(fmt::format("pipe: {}", strerror(errno)));
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> arguments = {const_cast<char*>(program.c_str()),
-                                  const_cast<char*>(job.file.c_str())};
-  for (const std::string& argument : job.arguments) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
-  Process process{.answer = ends[0]};
-  const int error =
-      posix_spawn(&process.pid, program.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  if (error == 0) return process;
-  close(ends[0]);
-  throw InputError(fmt::format("{}: cannot be started: {}", program, strerror(error)));
-}
-
-// False when the time is up or the answer is too long.
-bool read_answer(int from, Clock::time_point deadline, std::string& text) {
-  char buffer[1 << 16];
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd waiting = {from, POLLIN, 0};
-    const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(left)) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    const ssize_t got = read(from, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got == 0;
-    text.append(buffer, static_cast<size_t>(got));
-    if (text.size() > kMaxAnswer) return false;
-  }
-}
 
 SourceFacts not_parsed(const ParseJob& job, std::string why) {
   SourceFacts facts{.file = job.file};
@@ -81,24 +27,21 @@ SourceFacts not_parsed(const ParseJob& job, std::string why) {
   return facts;
 }
 
+ParserAnswer ask_parser(const ParseJob& job, const std::string& pch, const WorkerOptions& options) {
+  std::vector<std::string> arguments;
+  if (!pch.empty()) arguments = {"--with-pch", pch};
+  arguments.push_back(job.file);
+  arguments.insert(arguments.end(), job.arguments.begin(), job.arguments.end());
+  return run_parser(options.program, arguments, options.timeout_s);
+}
+
 SourceFacts parse_anew(const ParseJob& job, const WorkerOptions& options) {
-  const Process process = start(job, options.program);
-  std::string answer;
-  const bool whole =
-      read_answer(process.answer, Clock::now() + std::chrono::seconds(options.timeout_s), answer);
-  close(process.answer);
-  if (!whole) kill(process.pid, SIGKILL);
-  int status = 0;
-  while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (!whole) {
-    return not_parsed(job, fmt::format("no answer from the parser within {} s", options.timeout_s));
-  }
-  if (WIFSIGNALED(status)) {
-    return not_parsed(job,
-                      fmt::format("the parser crashed on it ({})", strsignal(WTERMSIG(status))));
-  }
+  const std::string pch = options.headers == nullptr ? "" : options.headers->for_job(job);
+  ParserAnswer answer = ask_parser(job, pch, options);
+  if (answer.crashed && !pch.empty()) answer = ask_parser(job, "", options);
+  if (!answer.failure.empty()) return not_parsed(job, answer.failure);
   try {
-    return facts_from_json(answer);
+    return facts_from_json(answer.text);
   } catch (const InputError& error) {
     return not_parsed(job, error.what());
   }
@@ -129,6 +72,7 @@ std::vector<SourceFacts> parse_all(const std::vector<ParseJob>& jobs, const Work
                     "llvm-19-dev and clang-19 and build again",
                     options.program, strerror(errno)));
   }
+  if (options.headers != nullptr) options.headers->expect(jobs, options.jobs);
   std::vector<SourceFacts> all(jobs.size());
   std::atomic<size_t> next = 0;
   std::mutex lock;  // of what follows

@@ -10,6 +10,7 @@
 namespace dtypecheck::analyzer {
 
 class FactsCache;
+class PrecompiledHeaders;
 
 struct ParseJob {
   std::string file;
@@ -21,6 +22,7 @@ struct WorkerOptions {
   unsigned jobs = 1;
   int timeout_s = 300;  // for one file
   FactsCache* cache = nullptr;
+  PrecompiledHeaders* headers = nullptr;
 };
 
 // The facts of each file, in the order of the jobs. A file whose process crashed, ran out of time

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "analyzer/facts_cache.h"
+#include "analyzer/precompiled_headers.h"
 #include "analyzer/project.h"
 #include "analyzer/worker.h"
 #include "cli/install_paths.h"
@@ -70,12 +71,18 @@ std::vector<analyzer::SourceFacts> parse(const std::vector<std::string>& files,
   const fs::path program = analyzer_program();
   const fs::path folder = options.no_cache ? fs::path() : cache_folder();
   std::unique_ptr<analyzer::FactsCache> cache;
-  if (!folder.empty()) cache = std::make_unique<analyzer::FactsCache>(folder, version_of(program));
+  std::unique_ptr<analyzer::PrecompiledHeaders> headers;
+  if (!folder.empty()) {
+    cache = std::make_unique<analyzer::FactsCache>(folder, version_of(program));
+    headers = std::make_unique<analyzer::PrecompiledHeaders>(folder / "pch", program.string(),
+                                                             version_of(program));
+  }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const analyzer::WorkerOptions worker = {.program = program.string(),
                                           .jobs = options.jobs > 0 ? options.jobs : cores,
                                           .timeout_s = options.timeout_s,
-                                          .cache = cache.get()};
+                                          .cache = cache.get(),
+                                          .headers = headers.get()};
   const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
   auto all = analyzer::parse_all(jobs, worker, [&](size_t done) {
     if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());

@@ -1,0 +1,274 @@
+#include "analyzer/clang/parse_file.h"
+
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/FrontendActions.h>
+#include <clang/Frontend/MultiplexConsumer.h>
+#include <clang/Lex/HeaderSearch.h>
+#include <clang/Lex/Preprocessor.h>
+#include <clang/Serialization/ASTReader.h>
+#include <clang/Tooling/Tooling.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Path.h>
+#include <llvm/Support/xxhash.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "analyzer/clang/file_facts.h"
+#include "analyzer/clang/hidden_headers.h"
+
+namespace dtypecheck::analyzer {
+namespace {
+
+using namespace clang;
+
+constexpr size_t kMaxProblems = 5;
+
+class Problems : public DiagnosticConsumer {
+ public:
+  explicit Problems(SourceFacts& facts) : facts_(facts) {}
+
+  void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) override {
+    DiagnosticConsumer::HandleDiagnostic(level, info);
+    if (level < DiagnosticsEngine::Error) return;
+    ++facts_.error_count;
+    if (facts_.problems.size() >= kMaxProblems) return;
+    llvm::SmallString<256> text;
+    info.FormatDiagnostic(text);
+    std::string where;
+    if (info.hasSourceManager() && info.getLocation().isValid()) {
+      const PresumedLoc at = info.getSourceManager().getPresumedLoc(
+          info.getSourceManager().getFileLoc(info.getLocation()), false);
+      if (at.isValid()) {
+        where = std::string(at.getFilename()) + ":" + std::to_string(at.getLine()) + ": ";
+      }
+    }
+    facts_.problems.push_back(where + text.str().str());
+  }
+
+ private:
+  SourceFacts& facts_;
+};
+
+class Includes : public PPCallbacks {
+ public:
+  explicit Includes(SourceFacts& facts) : facts_(facts) {}
+
+  bool FileNotFound(StringRef name) override {
+    auto& missing = facts_.missing_headers;
+    if (std::find(missing.begin(), missing.end(), name) == missing.end()) {
+      missing.push_back(name.str());
+    }
+    return false;
+  }
+
+ private:
+  SourceFacts& facts_;
+};
+
+// Bodies in headers of others hold nothing that a user can mend, and most of the parse is theirs.
+class Skipping : public ASTConsumer {
+ public:
+  explicit Skipping(CompilerInstance& compiler) : compiler_(compiler) {}
+
+  bool shouldSkipFunctionBody(Decl* decl) override {
+    const SourceManager& sources = compiler_.getSourceManager();
+    return sources.isInSystemHeader(sources.getExpansionLoc(decl->getLocation()));
+  }
+
+ protected:
+  CompilerInstance& compiler_;
+};
+
+class Consumer : public Skipping {
+ public:
+  Consumer(CompilerInstance& compiler, SourceFacts& facts) : Skipping(compiler), facts_(facts) {}
+
+  void HandleTranslationUnit(ASTContext& context) override {
+    if (compiler_.getASTReader()) leave_out_pch(context);
+    add_facts(context, facts_);
+    if (compiler_.getASTReader()) add_files_of_pch(*compiler_.getASTReader());
+    add_files(context.getSourceManager());
+    for (std::vector<std::string>* files : {&facts_.files, &facts_.system_files}) {
+      std::sort(files->begin(), files->end());
+      files->erase(std::unique(files->begin(), files->end()), files->end());
+    }
+  }
+
+ private:
+  // Its headers hold nothing to look at, and a walk would load all of them.
+  static void leave_out_pch(ASTContext& context) {
+    std::vector<Decl*> own;
+    for (Decl* decl : context.getTranslationUnitDecl()->noload_decls()) {
+      if (!decl->isFromASTFile()) own.push_back(decl);
+    }
+    context.setTraversalScope(own);
+  }
+
+  // What the facts depend on, for those who keep them.
+  void add_files(const SourceManager& sources) {
+    std::vector<FileEntryRef> read;  // to ask about one may load more of them
+    for (auto entry = sources.fileinfo_begin(); entry != sources.fileinfo_end(); ++entry) {
+      if (!in_pch_.contains(&entry->first.getFileEntry())) read.push_back(entry->first);
+    }
+    for (const FileEntryRef file : read) {
+      const FileID id = sources.translateFile(file);
+      add_file(file, id.isValid() && sources.isInSystemHeader(sources.getLocForStartOfFile(id)));
+    }
+  }
+  void add_files_of_pch(ASTReader& reader) {
+    for (serialization::ModuleFile& pch : reader.getModuleManager()) {
+      reader.visitInputFiles(pch, true, false, [&](const serialization::InputFile& input, bool) {
+        const auto file = input.getFile();
+        if (!file || !in_pch_.insert(&file->getFileEntry()).second) return;
+        if (file->getName() != pch.OriginalSourceFileName) add_file(*file, true);
+      });
+    }
+  }
+  void add_file(FileEntryRef file, bool is_system) {
+    llvm::SmallString<256> path = file.getName();
+    compiler_.getFileManager().makeAbsolutePath(path);
+    (is_system ? facts_.system_files : facts_.files).push_back(path.str().str());
+  }
+
+  SourceFacts& facts_;
+  std::set<const FileEntry*> in_pch_;
+};
+
+void prepare(CompilerInstance& compiler) {
+  FrontendOptions& options = compiler.getFrontendOpts();
+  options.SkipFunctionBodies = true;                      // the consumer is asked for each
+  options.DisableFree = true;                             // the process ends with it
+  compiler.getLangOpts().PCHInstantiateTemplates = true;  // once, not in each file
+}
+
+// A header that is missing costs what needs it, not the file.
+void note_missing_headers(CompilerInstance& compiler, SourceFacts& facts) {
+  compiler.getPreprocessor().SetSuppressIncludeNotFoundError(true);
+  compiler.getPreprocessor().addPPCallbacks(std::make_unique<Includes>(facts));
+}
+
+class ParseAction : public ASTFrontendAction {
+ public:
+  ParseAction(SourceFacts& facts, std::string pch) : facts_(facts), pch_(std::move(pch)) {}
+
+ protected:
+  bool BeginInvocation(CompilerInstance& compiler) override {
+    prepare(compiler);
+    compiler.getPreprocessorOpts().ImplicitPCHInclude = pch_;
+    return true;
+  }
+  bool BeginSourceFileAction(CompilerInstance& compiler) override {
+    note_missing_headers(compiler, facts_);
+    return true;
+  }
+  std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance& compiler, StringRef) override {
+    return std::make_unique<Consumer>(compiler, facts_);
+  }
+
+ private:
+  SourceFacts& facts_;
+  const std::string pch_;
+};
+
+class PchAction : public GeneratePCHAction {
+ public:
+  PchAction(SourceFacts& seen, PchParts& parts, const std::string& pch)
+      : seen_(seen), parts_(parts), pch_(pch) {}
+
+ protected:
+  bool BeginInvocation(CompilerInstance& compiler) override {
+    prepare(compiler);
+    compiler.getFrontendOpts().OutputFile = pch_;
+    compiler.getFrontendOpts().ProgramAction = frontend::GeneratePCH;
+    compiler.getFrontendOpts().IncludeTimestamps = false;  // it is known by the headers' content
+    return GeneratePCHAction::BeginInvocation(compiler);
+  }
+  bool BeginSourceFileAction(CompilerInstance& compiler) override {
+    note_missing_headers(compiler, seen_);
+    return GeneratePCHAction::BeginSourceFileAction(compiler);
+  }
+  std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance& compiler,
+                                                 StringRef file) override {
+    std::vector<std::unique_ptr<ASTConsumer>> consumers;
+    consumers.push_back(GeneratePCHAction::CreateASTConsumer(compiler, file));
+    if (consumers.front() == nullptr) return nullptr;
+    consumers.push_back(std::make_unique<Skipping>(compiler));
+    return std::make_unique<MultiplexConsumer>(std::move(consumers));
+  }
+  void EndSourceFileAction() override {
+    CompilerInstance& compiler = getCompilerInstance();
+    const SourceManager& sources = compiler.getSourceManager();
+    for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file) {
+      llvm::SmallString<256> path = file->first.getName();
+      compiler.getFileManager().makeAbsolutePath(path);
+      parts_.files.push_back(path.str().str());
+    }
+    for (const DirectoryLookup& at :
+         compiler.getPreprocessor().getHeaderSearchInfo().search_dir_range()) {
+      parts_.folders.push_back(at.getName().str());
+    }
+    GeneratePCHAction::EndSourceFileAction();
+  }
+
+ private:
+  SourceFacts& seen_;
+  PchParts& parts_;
+  const std::string& pch_;
+};
+
+// False when Clang gave the file up.
+bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts,
+         const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {
+      "clang++",         "-fsyntax-only", "-w",
+      "-ferror-limit=0", "-resource-dir", DTYPECHECK_CLANG_RESOURCES};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  command.push_back(facts.file);
+  Problems problems(facts);
+  llvm::IntrusiveRefCntPtr<FileManager> files(
+      new FileManager(FileSystemOptions(), without_colliding_headers(arguments)));
+  tooling::ToolInvocation invocation(command, std::move(action), files.get());
+  invocation.setDiagnosticConsumer(&problems);
+  return invocation.run();
+}
+
+std::string hash_of(const std::string& file) {
+  const auto bytes = llvm::MemoryBuffer::getFile(file, false, false);
+  if (!bytes) return "";
+  return llvm::utohexstr(llvm::xxh3_64bits((*bytes)->getBuffer()), true, 16);
+}
+
+bool is_whole(const std::string& pch) {
+  const StringRef name = llvm::sys::path::stem(pch);
+  return name.rsplit('-').second == hash_of(pch);
+}
+
+}  // namespace
+
+SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
+                       const std::string& pch) {
+  if (!pch.empty() && is_whole(pch)) {
+    SourceFacts facts{.file = file};
+    run(std::make_unique<ParseAction>(facts, pch), facts, arguments);
+    if (facts.parsed) return facts;
+  }
+  if (!pch.empty()) llvm::sys::fs::remove(pch);
+  SourceFacts facts{.file = file};
+  run(std::make_unique<ParseAction>(facts, std::string()), facts, arguments);
+  return facts;
+}
+
+PchParts make_pch(const std::string& source, const std::vector<std::string>& arguments,
+                  const std::string& pch) {
+  SourceFacts seen{.file = source};
+  PchParts parts;
+  const bool is_made = run(std::make_unique<PchAction>(seen, parts, pch), seen, arguments);
+  if (is_made && seen.error_count == 0 && seen.missing_headers.empty()) parts.hash = hash_of(pch);
+  if (parts.hash.empty()) llvm::sys::fs::remove(pch);
+  return parts;
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,272 @@
+#include "analyzer/precompiled_headers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <sstream>
+
+#include "analyzer/cache_files.h"
+#include "analyzer/leading_headers.h"
+#include "analyzer/parser_process.h"
+#include "core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+constexpr std::string_view kFirstLine = "dtypecheck headers 1";
+constexpr size_t kMaxKept = 8;                          // about 100 MB each
+constexpr uintmax_t kRoom = uintmax_t{1} << 30;         // that a disk must have left
+constexpr int kTimeout = 600;                           // seconds to make one
+constexpr auto kFailedFor = std::chrono::hours(24);     // until it is tried again
+constexpr auto kKeptFor = std::chrono::hours(30 * 24);  // unused
+
+bool names_folder(const std::string& argument) { return argument == "-I" || argument == "-iquote"; }
+
+// The project's own folders of headers.
+std::vector<std::string> own_folders(const ParseJob& job) {
+  constexpr std::string_view kFrom = "-working-directory=";
+  fs::path from;
+  for (const std::string& argument : job.arguments) {
+    if (argument.starts_with(kFrom)) from = argument.substr(kFrom.size());
+  }
+  std::vector<std::string> folders;
+  for (size_t i = 0; i < job.arguments.size(); ++i) {
+    const std::string& argument = job.arguments[i];
+    if (names_folder(argument) && i + 1 < job.arguments.size()) {
+      folders.push_back(job.arguments[++i]);
+    } else if (argument.starts_with("-I") && argument.size() > 2) {
+      folders.push_back(argument.substr(2));
+    }
+  }
+  for (std::string& folder : folders) folder = (from / folder).string();
+  return folders;
+}
+
+std::vector<std::string> without_own_folders(const std::vector<std::string>& arguments) {
+  std::vector<std::string> kept;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (names_folder(arguments[i])) {
+      ++i;
+    } else if (!arguments[i].starts_with("-I")) {
+      kept.push_back(arguments[i]);
+    }
+  }
+  return kept;
+}
+
+std::string key_of(const std::string& salt, const std::string& text,
+                   const std::vector<std::string>& arguments) {
+  uint64_t key = fnv1a(text, fnv1a(salt));
+  for (const char* name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}) {
+    const char* value = std::getenv(name);
+    key = fnv1a(value == nullptr ? "" : value, fnv1a("\n", key));
+  }
+  for (const std::string& argument : arguments) key = fnv1a(argument, fnv1a("\n", key));
+  return fmt::format("{:016x}", key);
+}
+
+// What making one answers: a line each, a word and its value.
+struct Made {
+  std::string hash;
+  std::vector<std::string> folders, files;
+};
+
+std::optional<Made> read_made(const ParserAnswer& answer) {
+  if (!answer.failure.empty()) return std::nullopt;
+  Made made;
+  std::istringstream lines(answer.text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t end = line.find('\t');
+    if (end == line.npos) return std::nullopt;
+    const std::string word = line.substr(0, end), value = line.substr(end + 1);
+    if (word == "pch") made.hash = value;
+    if (word == "folder") made.folders.push_back(value);
+    if (word == "file") made.files.push_back(value);
+  }
+  if (made.hash.empty() || made.files.empty()) return std::nullopt;
+  return made;
+}
+
+// ATen of …/include/ATen/core/Tensor.h: what a folder of the project must not have, or the header
+// would be found there.
+std::string first_name(const std::string& file, const std::vector<std::string>& folders) {
+  size_t longest = file.rfind('/') + 1;
+  bool is_found = false;
+  for (const std::string& folder : folders) {
+    const size_t size = folder.size() + 1;
+    if (!file.starts_with(folder + "/") || (is_found && size < longest)) continue;
+    longest = size;
+    is_found = true;
+  }
+  return file.substr(longest, file.find('/', longest) - longest);
+}
+
+bool holds(const std::string& file, const std::string& stamp, const std::string& content) {
+  return stamp_of(file) == stamp || content_of(file) == content;
+}
+
+void touch(const fs::path& path) { utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+
+}  // namespace
+
+PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::string program, std::string salt)
+    : folder_(std::move(folder)), program_(std::move(program)), salt_(std::move(salt)) {
+  make_private_folder(folder_);
+}
+
+void PrecompiledHeaders::expect(const std::vector<ParseJob>& jobs, unsigned workers) {
+  workers_ = std::max(1U, workers);
+  for (const ParseJob& job : jobs) {
+    const std::string text = leading_headers(job.file, own_folders(job));
+    if (text.empty()) continue;
+    std::vector<std::string> arguments = without_own_folders(job.arguments);
+    const std::string key = key_of(salt_, text, arguments);
+    keys_[job.file] = key;
+    Group& group = groups_.try_emplace(key, Group{key, text, std::move(arguments)}).first->second;
+    ++group.files;
+  }
+}
+
+std::string PrecompiledHeaders::for_job(const ParseJob& job) {
+  const auto key = keys_.find(job.file);
+  if (key == keys_.end()) return "";
+  std::unique_lock held(lock_);
+  Group& group = groups_.at(key->second);
+  if (!group.is_looked_for) {
+    group.is_looked_for = true;
+    group.kept = find(group);
+    if (!group.kept && pays(group)) {
+      held.unlock();
+      std::optional<Kept> made = make(group);
+      held.lock();
+      group.kept = std::move(made);
+    } else if (!group.kept) {
+      write_file(path_of(group, ".cpp"), group.text);  // a later run finds that it is wanted
+    }
+  }
+  return group.kept && !hides(job, *group.kept) ? group.kept->pch.string() : "";
+}
+
+fs::path PrecompiledHeaders::path_of(const Group& group, const char* ending) const {
+  return folder_ / (group.key + ending);
+}
+
+std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::find(const Group& group) const {
+  const auto text = read_file(path_of(group, ".headers"));
+  if (!text || read_file(path_of(group, ".cpp")) != group.text) return std::nullopt;
+  std::istringstream lines(*text);
+  std::string line;
+  Kept kept;
+  if (!std::getline(lines, line) || line != kFirstLine || !std::getline(lines, line)) {
+    return std::nullopt;
+  }
+  kept.pch = folder_ / fs::path(line).filename();
+  while (std::getline(lines, line) && !line.empty()) kept.names.insert(line);
+  bool has_files = false;
+  while (std::getline(lines, line)) {
+    const size_t stamp = line.find('\t'), content = line.find('\t', stamp + 1);
+    if (stamp == line.npos || content == line.npos) return std::nullopt;
+    const std::string file = line.substr(content + 1);
+    if (!holds(file, line.substr(0, stamp), line.substr(stamp + 1, content - stamp - 1))) {
+      return std::nullopt;
+    }
+    has_files = true;
+  }
+  std::error_code unknown;
+  if (!has_files || !fs::is_regular_file(kept.pch, unknown)) return std::nullopt;
+  for (const fs::path& used : {kept.pch, path_of(group, ".cpp"), path_of(group, ".headers")}) {
+    touch(used);
+  }
+  return kept;
+}
+
+bool PrecompiledHeaders::pays(const Group& group) const {
+  std::error_code unknown;
+  if (access(folder_.c_str(), W_OK) != 0) return false;
+  if (fs::space(folder_, unknown).available < kRoom || unknown) return false;
+  const auto failed = fs::last_write_time(path_of(group, ".failed"), unknown);
+  if (!unknown && fs::file_time_type::clock::now() - failed < kFailedFor) return false;
+  return group.files > workers_ || fs::exists(path_of(group, ".cpp"), unknown);
+}
+
+std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& group) const {
+  const fs::path source = path_of(group, ".cpp");
+  if (!write_file(source, group.text)) return std::nullopt;
+  const std::string draft = fmt::format("{}.{}.draft", path_of(group, "").string(), getpid());
+  std::vector<std::string> arguments = {"--make-pch", draft, source.string()};
+  arguments.insert(arguments.end(), group.arguments.begin(), group.arguments.end());
+  const auto made = read_made(run_parser(program_, arguments, kTimeout));
+  if (!made) {
+    unlink(draft.c_str());
+    write_file(path_of(group, ".failed"), "");
+    return std::nullopt;
+  }
+  Kept kept = {folder_ / fmt::format("{}-{}.pch", group.key, made->hash), {}};
+  std::string headers;
+  for (const std::string& file : made->files) {
+    if (file == source) continue;
+    kept.names.insert(first_name(file, made->folders));
+    headers += fmt::format("{}\t{}\t{}\n", stamp_of(file), content_of(file), file);
+  }
+  chmod(draft.c_str(), 0600);
+  if (rename(draft.c_str(), kept.pch.c_str()) != 0) {
+    unlink(draft.c_str());
+    return std::nullopt;
+  }
+  drop_others(group, kept.pch);
+  std::string text = fmt::format("{}\n{}\n", kFirstLine, kept.pch.filename().string());
+  for (const std::string& name : kept.names) text += name + "\n";
+  if (!write_file(path_of(group, ".headers"), text + "\n" + headers)) return std::nullopt;
+  return kept;
+}
+
+// Those of earlier headers, and more than are worth their room.
+void PrecompiledHeaders::drop_others(const Group& group, const fs::path& newest) const {
+  std::vector<std::pair<fs::file_time_type, fs::path>> others;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+    std::error_code unknown;
+    const fs::path& path = entry.path();
+    const auto used = entry.last_write_time(unknown);
+    const bool is_pch = path.extension() == ".pch";
+    const auto unused_for = fs::file_time_type::clock::now() - used;
+    const bool is_draft = path.extension() == ".draft" || path.extension() == ".tmp";
+    const bool is_left_over = unused_for > (is_draft ? kFailedFor : kKeptFor);
+    const bool is_same = is_pch && path.filename().string().starts_with(group.key);
+    if (unknown || path == newest) continue;
+    if (is_left_over || is_same) {
+      fs::remove(path, unknown);
+    } else if (is_pch) {
+      others.emplace_back(used, path);
+    }
+  }
+  std::sort(others.rbegin(), others.rend());
+  for (size_t i = kMaxKept - 1; i < others.size(); ++i) fs::remove(others[i].second, error);
+}
+
+// A folder of the project has something of a name that a header begins with, and comes first.
+bool PrecompiledHeaders::hides(const ParseJob& job, const Kept& kept) {
+  for (const std::string& folder : own_folders(job)) {
+    const auto [at, is_new] = entries_.try_emplace(folder);
+    std::error_code error;
+    if (is_new) {
+      for (const auto& entry : fs::directory_iterator(folder, error)) {
+        at->second.insert(entry.path().filename().string());
+      }
+    }
+    for (const std::string& name : at->second) {
+      if (kept.names.contains(name)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,100 @@
+// Which headers of LibTorch a source begins with, and what before them keeps them from being parsed
+// first.
+#include "analyzer/leading_headers.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+class Tree {
+ public:
+  Tree() : root_(fs::temp_directory_path() / ("dtypecheck-leading-" + std::to_string(getpid()))) {
+    fs::create_directories(root_);
+  }
+  ~Tree() { fs::remove_all(root_); }
+  void write(const std::string& name, const std::string& text) {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name) << text;
+  }
+  std::string lead(const std::string& text) {
+    write("src/a.cpp", text);
+    return leading_headers((root_ / "src/a.cpp").string(), {(root_ / "include").string()});
+  }
+
+ private:
+  fs::path root_;
+};
+
+const std::string kExtension = "#include <torch/extension.h>\n";
+
+}  // namespace
+
+TEST_CASE("headers that a file begins with") {
+  Tree tree;
+  CHECK(tree.lead(kExtension) == kExtension);
+  CHECK(tree.lead("#include <torch/extension.h>") == kExtension);
+  for (const char* before :
+       {"// why\n", "/* a\n   b */\n", "/* a */ // b\n", "#pragma once\n", "\n\n", "\xef\xbb\xbf",
+        "#include <vector>\n", "#include <stdint.h>\n", "# include <map> // for x\n", "\r\n"}) {
+    INFO(before);
+    CHECK(tree.lead(before + kExtension) == kExtension);
+  }
+  CHECK(tree.lead("#ifndef A\n#define A\n" + kExtension + "#endif\n") == kExtension);
+  CHECK(tree.lead("#  include <torch/extension.h> // all of it\nint x;\n") == kExtension);
+}
+
+TEST_CASE("a header that has all of LibTorch is the last that counts") {
+  Tree tree;
+  CHECK(tree.lead(kExtension + "#include <ATen/Dispatch.h>\n") == kExtension);
+  CHECK(tree.lead(
+            "#include <ATen/Dispatch.h>\n#include <vector>\n#include <c10/util/Half.h>\nint x;") ==
+        "#include <ATen/Dispatch.h>\n#include <c10/util/Half.h>\n");
+  CHECK(tree.lead("#include <cuda.h>\n#include <Python.h>\n" + kExtension) ==
+        "#include <cuda.h>\n#include <Python.h>\n" + kExtension);
+  CHECK(tree.lead("#include <ATen/Dispatch.h>\n#include <cuda.h>\nint x;") ==
+        "#include <ATen/Dispatch.h>\n");
+}
+
+TEST_CASE("what may change what a header says keeps it from being parsed first") {
+  Tree tree;
+  for (const char* before :
+       {"#define HERE\n", "#ifdef HERE\n#endif\n", "int first;\n", "#include <other.h>\n",
+        "#include HERE\n", "#ifndef A\n#include <vector>\n#endif\n", "#ifndef A\n#define B\n",
+        "#define A 1\n", "// goes on \\\n", "#pragma GCC poison x\n", "#undef NDEBUG\n", "/* open ",
+        "\"\n", "#\n", "#include \"other.h\"\n", "#include <vector\n",
+        "#include_next <vector>\n"}) {
+    INFO(before);
+    CHECK(tree.lead(before + kExtension).empty());
+  }
+  CHECK(tree.lead("").empty());
+  CHECK(tree.lead("int main() {}\n" + kExtension).empty());
+  CHECK(tree.lead(std::string(5000, ' ') + "\n" + kExtension).empty());
+  CHECK(leading_headers("/nowhere/at/all.cpp", {}).empty());
+}
+
+TEST_CASE("headers of the project are looked into") {
+  Tree tree;
+  tree.write("src/plain.h", "#pragma once\n#include <cmath>\n" + kExtension + "int own();\n");
+  tree.write("src/nothing.h", "#pragma once\n#include <cmath>\n");
+  tree.write("src/macro.h", "#pragma once\n#define MINE\n");
+  tree.write("src/loop.h", "#include \"loop.h\"\n" + kExtension);
+  tree.write("include/project/all.h", "#ifndef ALL\n#define ALL\n" + kExtension + "#endif\n");
+  CHECK(tree.lead("#include \"plain.h\"\n") == kExtension);
+  CHECK(tree.lead("#include \"nothing.h\"\n" + kExtension) == kExtension);
+  CHECK(tree.lead("#include <project/all.h>\n") == kExtension);
+  CHECK(tree.lead("#include \"loop.h\"\n") == kExtension);
+  CHECK(tree.lead("#include \"macro.h\"\n" + kExtension).empty());
+  // The project's own, whatever it is called.
+  tree.write("include/torch/extension.h", "#define MINE\n");
+  CHECK(tree.lead(kExtension).empty());
+}
+
+}  // namespace dtypecheck::analyzer
