@@ -1,6 +1,8 @@
 """Lints a case and compares what is found with the // EXPECT lines under the lines it is about.
 
-usage: run_cases.py FILE… | --example ID… | --real-torch
+usage: run_cases.py FILE… | --example ID… | --real-torch | --system-torch
+
+--real-torch takes the examples to the LibTorch of .venv, --system-torch some of them to that of the system (1.13).
 
     // EXPECT warning: message [rule]
 
@@ -16,6 +18,7 @@ import tempfile
 
 DTYPECHECK = os.environ["DTYPECHECK"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+ON_SYSTEM = ["raw-cast", "dispatch-missing-half", "dispatch-other-tensor-unchecked", "half-accumulation", "scalar-item"]
 EXPECT = re.compile(r"//\s*EXPECT\s+(error|warning|note): (.*) \[([a-z0-9-]+)\]\s*$")
 
 
@@ -83,6 +86,11 @@ def main(arguments):
                 print("skipped: no torch in .venv; scripts/setup puts it there")
                 sys.exit(77)
             return all([check_example(rule, folder, str(found[0])) for rule in all_ids()])
+        if arguments[0] == "--system-torch":
+            if not pathlib.Path("/usr/include/ATen/core/Tensor.h").exists():
+                print("skipped: no LibTorch in /usr/include; the package is libtorch-dev")
+                sys.exit(77)
+            return all([check_example(rule, folder, "/usr") for rule in ON_SYSTEM])
         return all([compare(path, pathlib.Path(path), "bundled") for path in arguments])
 
 
