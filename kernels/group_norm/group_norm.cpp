@@ -1,5 +1,7 @@
 #include "kernels/group_norm/group_norm.h"
 
+#include "kernels/norm_arguments.h"
+
 namespace dtypecheck::kernels {
 
 static constexpr Variant<GroupNorm> kVariants[] = {
@@ -26,11 +28,7 @@ static void require_shape(const Arguments& a, const char* name) {
 void group_norm(const GroupNorm& a) {
   const char* const name = "group_norm";
   require_shape(a, name);
-  require_eps(a.eps, name);
-  require_numbers(a.x, name, "x", a.samples == 0);
-  require_numbers(a.y, name, "y", a.samples == 0);
-  require_same_dtype(a.x.dtype, a.y.dtype, name, "x and y");
-  require_numbers(a.gamma, name, "gamma", /*optional=*/true);
+  require_norm(a, name, a.samples == 0);
   require_numbers(a.beta, name, "beta", /*optional=*/true);
   run_first(group_norm_variants(), a);
 }
@@ -38,15 +36,8 @@ void group_norm(const GroupNorm& a) {
 void group_norm_backward(const GroupNormBackward& a) {
   const char* const name = "group_norm_backward";
   require_shape(a, name);
-  require_numbers(a.dy, name, "dy", a.samples == 0);
-  require_numbers(a.x, name, "x", a.samples == 0);
+  require_norm_backward(a, name, a.samples == 0);
   require_numbers(Input{a.mean}, name, "mean", a.samples == 0);
-  require_numbers(Input{a.rstd}, name, "rstd", a.samples == 0);
-  require_numbers(a.dx, name, "dx", a.samples == 0);
-  require_same_dtype(a.x.dtype, a.dy.dtype, name, "x and dy");
-  require_same_dtype(a.x.dtype, a.dx.dtype, name, "x and dx");
-  require_numbers(a.gamma, name, "gamma", /*optional=*/true);
-  require_numbers(a.dgamma, name, "dgamma", /*optional=*/true);
   require_numbers(a.dbeta, name, "dbeta", /*optional=*/true);
   run_first(group_norm_backward_variants(), a);
 }
