@@ -15,6 +15,9 @@ namespace dtypecheck::runtime {
 // Everywhere, whatever the policy: latents, noise, schedule, time and size ids, loss.
 constexpr at::ScalarType kBorderDtype = at::kFloat;
 
+// For weights that are only looked at.
+constexpr at::ScalarType kAsStored = at::ScalarType::Undefined;
+
 struct PartPolicy {
   at::ScalarType stored;   // frozen weights in memory, but those of norms
   at::ScalarType compute;  // linear layers, convolutions, the products of attention

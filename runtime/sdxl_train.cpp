@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "runtime/check_model.h"
 #include "runtime/make_tiny.h"
 #include "runtime/train.h"
 
@@ -150,6 +151,29 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
                   o.full ? "full" : "lora", o.full ? "sdxl-dog" : "dog.safetensors"));
 }
 
+struct CheckOptions {
+  std::string model;
+  bool values = false;
+};
+
+void add_check_options(CLI::App& app, CheckOptions& o) {
+  app.add_option("--model", o.model, "diffusers folder of an SDXL model")->required();
+  app.add_flag("--values", o.values,
+               "read every number too, and name the tensor that has NaN or inf");
+  app.footer("example:\n  sdxl-train check --model tiny/model --values");
+}
+
+int run_check(const CheckOptions& o) {
+  for (const CheckedPart& part : check_model(o.model, o.values)) {
+    fmt::print("{}: {} tensors, {} numbers in {}, {:.1f} MiB\n", part.name, part.tensors,
+               part.numbers, fmt::join(part.dtypes, " and "),
+               static_cast<double>(part.size_bytes) / (1 << 20));
+  }
+  fmt::print("{}: has every tensor that its configs ask for, in its shape, and no other{}\n",
+             o.model, o.values ? "; all numbers are finite" : "");
+  return 0;
+}
+
 struct T5Options {
   std::string model, policy = "fp32";
   std::vector<int64_t> tokens;
@@ -200,6 +224,10 @@ int run(int argc, char** argv) {
                     lora_options);
   CLI::App& full = *app.add_subcommand("full", "train the whole UNet");
   add_train_options(full, full_options);
+  CheckOptions check_options;
+  CLI::App& check =
+      *app.add_subcommand("check", "see whether a model is whole, without training it");
+  add_check_options(check, check_options);
   T5Options t5_options;
   CLI::App& t5 = *app.add_subcommand("t5", "encode tokens with a T5 text encoder");
   add_t5_options(t5, t5_options);
@@ -213,6 +241,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("{}; see sdxl-train --help", error.what()));
   }
+  if (check.parsed()) return run_check(check_options);
   if (t5.parsed()) return run_t5(t5_options);
   if (tiny.parsed()) return run_tiny(tiny_options);
   return run_train(full.parsed() ? full_options : lora_options);

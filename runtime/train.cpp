@@ -43,7 +43,7 @@ static void require_writable(const std::string& out, bool is_folder) {
   }
 }
 
-static void require_model(const std::string& model) {
+void require_model(const std::string& model) {
   if (is_file(model + "/model_index.json")) return;
   throw InputError(
       fmt::format("{}: is no diffusers folder of SDXL: expected model_index.json, and "

@@ -35,6 +35,9 @@ struct Progress {
 // for what LibTorch throws.
 int64_t train(const TrainOptions& options, const std::function<bool(const Progress&)>& report);
 
+// Throws InputError for a folder that is no diffusers folder at all.
+void require_model(const std::string& model);
+
 std::string checkpoint_path(const TrainOptions& options);
 std::string validation_path(const TrainOptions& options);
 

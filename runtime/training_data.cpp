@@ -71,12 +71,22 @@ void PromptEncoder::require_fits(const UnetConfig& unet) const {
                "projection_class_embeddings_input_dim", unet.pooled_width());
 }
 
+static bool is_for_inpainting(const Vae& vae, const UnetConfig& unet) {
+  return unet.in_channels == 2 * vae.config().latent_channels + 1;
+}
+
+void require_fit(const PromptEncoder& prompt_encoder, const Vae& vae, const UnetConfig& unet) {
+  const int64_t latents = vae.config().latent_channels;
+  prompt_encoder.require_fits(unet);
+  if (!is_for_inpainting(vae, unet)) {
+    require_same("latents", latents, "in_channels", unet.in_channels);
+  }
+  require_same("latents", latents, "out_channels", unet.out_channels);
+}
+
 void TrainingData::fit(const UnetConfig& unet) {
-  const int64_t latents = vae_.config().latent_channels;
-  prompt_encoder_.require_fits(unet);
-  for_inpainting_ = unet.in_channels == 2 * latents + 1;
-  if (!for_inpainting_) require_same("latents", latents, "in_channels", unet.in_channels);
-  require_same("latents", vae_.config().latent_channels, "out_channels", unet.out_channels);
+  require_fit(prompt_encoder_, vae_, unet);
+  for_inpainting_ = is_for_inpainting(vae_, unet);
 }
 
 TrainingData::TrainingData(const TrainOptions& options, const DtypePolicy& policy)

@@ -40,6 +40,9 @@ class PromptEncoder {
   TextEncoder encoder1_, encoder2_;
 };
 
+// Throws InputError when the UNet is made for other latents or text than these parts make.
+void require_fit(const PromptEncoder& prompt_encoder, const Vae& vae, const UnetConfig& unet);
+
 class TrainingData {
  public:
   TrainingData(const TrainOptions& options, const DtypePolicy& policy);

@@ -87,7 +87,8 @@ at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
                                  dtype_name(stored.dtype)));
   }
   used_.insert(found->first);
-  taken_.emplace_back(found->first, tensor_of(found->second.file, stored).to(dtype));
+  const at::Tensor mapped = tensor_of(found->second.file, stored);
+  taken_.emplace_back(found->first, dtype == kAsStored ? mapped : mapped.to(dtype));
   return taken_.back().second;
 }
 

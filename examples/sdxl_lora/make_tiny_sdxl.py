@@ -113,6 +113,17 @@ def make_vae() -> AutoencoderKL:
     )
 
 
+def make_scheduler() -> EulerDiscreteScheduler:
+    """SDXL's own numbers."""
+    return EulerDiscreteScheduler(
+        beta_start=0.00085,
+        beta_end=0.012,
+        beta_schedule="scaled_linear",
+        steps_offset=1,
+        timestep_spacing="leading",
+    )
+
+
 def make_model(folder: Path, seed: int) -> StableDiffusionXLPipeline:
     torch.manual_seed(seed)
     tokenizer = make_tokenizer(folder / "tokenizer")
@@ -124,13 +135,7 @@ def make_model(folder: Path, seed: int) -> StableDiffusionXLPipeline:
         tokenizer=tokenizer,
         tokenizer_2=tokenizer,
         unet=make_unet(),
-        scheduler=EulerDiscreteScheduler(  # SDXL's own numbers
-            beta_start=0.00085,
-            beta_end=0.012,
-            beta_schedule="scaled_linear",
-            steps_offset=1,
-            timestep_spacing="leading",
-        ),
+        scheduler=make_scheduler(),
     )
     pipeline.save_pretrained(folder)
     return pipeline

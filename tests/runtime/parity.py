@@ -6,10 +6,8 @@
 
 import argparse
 import json
-import math
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,7 +25,9 @@ from diffusers.training_utils import compute_snr
 from peft import LoraConfig
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer, T5Config, T5EncoderModel
+from transformers import CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer, T5Config, T5EncoderModel
+
+from full_size import make_full_size
 
 TOLERANCE = 1e-5  # largest difference in Float, beside values of about 1
 # A product of BFloat16 numbers is rounded to 1 part in 256, and errors of some forty layers add up as their root.
@@ -253,33 +253,10 @@ class ParityTest(unittest.TestCase):
     # ---- SDXL's own size
 
     def test_full_size_names(self) -> None:
-        """Files with the header of SDXL base 1.0 and nothing but a hole behind it."""
-        width = {"text_encoder": (768, 3072, 12, 12, "quick_gelu"), "text_encoder_2": (1280, 5120, 32, 20, "gelu")}
-        with torch.device("meta"):
-            parts = {name: kind(CLIPTextConfig(vocab_size=49408, hidden_size=hidden, intermediate_size=mlp,
-                                               num_hidden_layers=layers, num_attention_heads=heads, hidden_act=act,
-                                               projection_dim=hidden, eos_token_id=2))
-                     for (name, (hidden, mlp, layers, heads, act)), kind
-                     in zip(width.items(), (CLIPTextModel, CLIPTextModelWithProjection))}
-            parts["vae"] = AutoencoderKL(
-                down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
-                block_out_channels=(128, 256, 512, 512), layers_per_block=2, scaling_factor=0.13025)
-            parts["unet"] = UNet2DConditionModel(
-                block_out_channels=(320, 640, 1280), layers_per_block=2, transformer_layers_per_block=(1, 2, 10),
-                down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
-                up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
-                attention_head_dim=(5, 10, 20), use_linear_projection=True, cross_attention_dim=2048,
-                addition_embed_type="text_time", addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816)
-        self.assertEqual(len(parts["unet"].state_dict()), 1680)
-        for name, part in parts.items():
-            folder = self.work / name
-            folder.mkdir()
-            config = part.config.to_dict() if name.startswith("text") else dict(part.config)
-            (folder / "config.json").write_text(json.dumps(config))
-            stem = "model" if name.startswith("text") else "diffusion_pytorch_model"
-            write_hole(folder / f"{stem}.safetensors", {k: tuple(v.shape) for k, v in part.state_dict().items()})
+        """All of SDXL base 1.0 is read, from files with nothing but a hole behind their headers."""
+        make_full_size(self.work / "full", is_random=False)
         # Half is kept as it is mapped: nothing is read but norms, and the VAE, which is kept in Float.
-        got = drive("load", self.work, {"none": torch.zeros(1)}, "fp16-mixed")
+        got = drive("load", self.work / "full", {"none": torch.zeros(1)}, "fp16-mixed")
         self.assertEqual(int(got["projections"]), 560)
 
     # ---- images
@@ -404,18 +381,6 @@ class ParityTest(unittest.TestCase):
         for name, parameter in loaded.items():
             self.assertTrue(torch.equal(parameter, saved[name]), name)
         self.assertTrue(all(bool(t.abs().max() > 0) for t in saved.values()), "both halves were trained")
-
-
-def write_hole(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
-    """A safetensors file of zeros in F16 that takes no room on the disk."""
-    header, end = {}, 0
-    for name, shape in shapes.items():
-        begin, end = end, end + 2 * math.prod(shape)
-        header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [begin, end]}
-    text = json.dumps(header).encode()
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        file.truncate(8 + len(text) + end)
 
 
 def lora_parameters(unet: UNet2DConditionModel, adapter: str = "default") -> dict[str, torch.nn.Parameter]:
