@@ -11,15 +11,23 @@
 namespace dtypecheck::runtime {
 
 at::Tensor cast(const at::Tensor& x, MaybeDtype dtype) {
-  return dtype && x.defined() ? x.to(*dtype) : x;
+  // Looked at here: where nothing differs, LibTorch's answer is x too, but a call of its
+  // dispatcher.
+  const bool fits = !dtype || !x.defined() || x.scalar_type() == *dtype;
+  return fits ? x : x.to(*dtype);
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x) const {
   const at::Tensor in = cast(x, compute);
-  const at::Tensor y = at::linear(in, cast(weight, compute), cast(bias, compute));
-  if (!lora) return y;
-  const at::Tensor inner = at::linear(in, cast(lora->down, compute));
-  return y + at::linear(inner, cast(lora->up, compute)) * lora->scale;
+  if (!lora) return at::linear(in, cast(weight, compute), cast(bias, compute));
+  // As matrices, so that scale * B A x is added where W x lies.
+  const at::Tensor rows = in.reshape({-1, in.size(-1)});
+  at::Tensor y = at::linear(rows, cast(weight, compute), cast(bias, compute));
+  const at::Tensor inner = at::mm(rows, cast(lora->down, compute).t());
+  y.addmm_(inner, cast(lora->up, compute).t(), 1, lora->scale);
+  std::vector<int64_t> shape = in.sizes().vec();
+  shape.back() = weight.size(0);
+  return y.view(shape);
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/version.h>
 
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ constexpr at::ScalarType kBorderDtype = at::kFloat;
 // For weights that are only looked at.
 constexpr at::ScalarType kAsStored = at::ScalarType::Undefined;
 
+// From LibTorch 2.0 on. It sums in Float whatever it is given.
+constexpr bool kHasFusedAttention = TORCH_VERSION_MAJOR >= 2;
+
 struct PartPolicy {
   at::ScalarType stored;   // frozen weights in memory, but those of norms
   at::ScalarType compute;  // linear layers, convolutions, the products of attention
@@ -26,8 +30,8 @@ struct PartPolicy {
   // What enters a layer is cast to what the layer computes in. Without it each layer takes what
   // comes, as models do that trust their inputs to fit.
   bool casts = true;
-  bool fused_attention = false;  // LibTorch's scaled_dot_product_attention
-  bool fused_norm = false;       // T5: one op that wants input and weight in one dtype
+  bool fused_attention = kHasFusedAttention;  // LibTorch's scaled_dot_product_attention
+  bool fused_norm = false;                    // T5: one op that wants input and weight in one dtype
 
   std::optional<at::ScalarType> computes() const { return if_cast(compute); }
   std::optional<at::ScalarType> norms() const { return if_cast(norm); }

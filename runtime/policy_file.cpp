@@ -2,7 +2,7 @@
 //
 //   {"base": "fp16-mixed",
 //    "text_encoders": {"stored": "float16", "compute": "float16", "norm": "float32",
-//                      "table": null, "casts": true, "attention": "plain", "rms_norm": "plain"},
+//                      "table": null, "casts": true, "attention": "fused", "rms_norm": "plain"},
 //    "vae": {…}, "unet": {…}, "t5": {…},
 //    "trained": {"stored": "float32", "master": null, "saved": "float32", "unscaled": "float32",
 //                "state": "float32", "rounding": "nearest"},

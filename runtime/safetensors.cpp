@@ -197,6 +197,15 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
 
 SafetensorsFile::~SafetensorsFile() { munmap(mapping_, size_bytes_); }
 
+// Whole pages only; those at the ends are also others'.
+void SafetensorsFile::release(const StoredTensor& tensor) const {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto start = static_cast<size_t>(tensor.bytes.data() - mapping_);
+  const size_t begin = (start + page - 1) / page * page;
+  const size_t end = (start + tensor.bytes.size()) / page * page;
+  if (begin < end) madvise(mapping_ + begin, end - begin, MADV_DONTNEED);
+}
+
 void SafetensorsFile::read_header() {
   uint64_t length;
   std::memcpy(&length, mapping_, sizeof length);

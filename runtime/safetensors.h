@@ -38,6 +38,8 @@ class SafetensorsFile {
   const std::string& path() const { return path_; }
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // The tensor was copied: its pages need not stay in memory. What was written to it is lost.
+  void release(const StoredTensor& tensor) const;
 
  private:
   void read_header();

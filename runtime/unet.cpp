@@ -16,7 +16,7 @@ static constexpr double kTransformerNormEps = 1e-6, kLayerNormEps = 1e-5;
 
 at::Tensor Unet::ResBlock::operator()(const at::Tensor& x, const at::Tensor& embedding) const {
   at::Tensor h = conv1(at::silu(norm1(x)));
-  h = h + time(at::silu(embedding)).unsqueeze(-1).unsqueeze(-1);
+  h = h + time(embedding).unsqueeze(-1).unsqueeze(-1);
   h = conv2(at::silu(norm2(h)));
   return (shortcut ? (*shortcut)(x) : x) + h;
 }
@@ -59,7 +59,8 @@ at::Tensor Unet::sample_of(const UnetInput& input) const {
                  1);
 }
 
-// In kBorderDtype up to the first layer, and then in the sample's dtype.
+// What each block's `time` is told, activated already. In kBorderDtype up to the first layer, and
+// then in the sample's dtype.
 at::Tensor Unet::embed(const UnetInput& input, at::ScalarType dtype) const {
   const auto wave = [&](const at::Tensor& numbers, int64_t width) {
     return sinusoid(numbers, width, config_.frequency_shift, config_.cosine_first);
@@ -69,7 +70,7 @@ at::Tensor Unet::embed(const UnetInput& input, at::ScalarType dtype) const {
   const at::Tensor added =
       at::cat({input.pooled.to(kBorderDtype), sizes.view({input.size_ids.size(0), -1})}, 1);
   const at::Tensor of_time = time2_(at::silu(time1_(time.to(dtype))));
-  return of_time + added2_(at::silu(added1_(added.to(dtype))));
+  return at::silu(of_time + added2_(at::silu(added1_(added.to(dtype)))));
 }
 
 at::Tensor Unet::run(const Block& block, const at::Tensor& x, const at::Tensor& context) const {

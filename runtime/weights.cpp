@@ -89,6 +89,7 @@ at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
   used_.insert(found->first);
   const at::Tensor mapped = tensor_of(found->second.file, stored);
   taken_.emplace_back(found->first, dtype == kAsStored ? mapped : mapped.to(dtype));
+  if (!taken_.back().second.is_same(mapped)) found->second.file->release(stored);
   return taken_.back().second;
 }
 
