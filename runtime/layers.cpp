@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "runtime/fused_rms_norm.h"
+#include "runtime/mixed_norm.h"
 
 namespace dtypecheck::runtime {
 
@@ -35,10 +36,12 @@ at::Tensor Conv2d::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
+  if (is_for_mixed_norm(x, norm, compute)) return mixed_layer_norm(x, weight, bias, eps);
   return cast(at::layer_norm(cast(x, norm), weight.sizes(), weight, bias, eps), compute);
 }
 
 at::Tensor GroupNorm::operator()(const at::Tensor& x) const {
+  if (is_for_mixed_norm(x, norm, compute)) return mixed_group_norm(x, groups, weight, bias, eps);
   return cast(at::group_norm(cast(x, norm), groups, weight, bias, eps), compute);
 }
 

@@ -1,35 +1,62 @@
 #include "runtime/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "kernels/adamw/adamw.h"
+#include "kernels/unscale/unscale.h"
+#include "runtime/kernel_numbers.h"
 
 namespace dtypecheck::runtime {
 
-std::vector<at::Tensor> take_unscaled_gradients(std::vector<TrainedTensor>& trained, double scale,
-                                                at::ScalarType dtype) {
-  std::vector<at::Tensor> gradients;
+static constexpr int64_t kPiece = 1 << 18;  // numbers, for one thread
+
+Gradients take_gradients(std::vector<TrainedTensor>& trained, double scale,
+                         at::ScalarType unscaled) {
+  const bool divides_here = unscaled != at::kFloat;
+  Gradients gradients{{}, divides_here ? 1 : 1 / scale};
   for (TrainedTensor& t : trained) {
     at::Tensor gradient = t.weight.grad();
     t.weight.mutable_grad().reset();
-    if (!gradient.defined()) gradient = at::zeros(t.weight.sizes(), dtype);
-    gradient = gradient.to(dtype);
-    gradients.push_back(scale == 1 ? gradient : gradient.mul_(1 / scale));
+    if (!gradient.defined()) gradient = at::zeros(t.weight.sizes(), t.weight.scalar_type());
+    if (divides_here) gradient = gradient.to(unscaled).mul_(1 / scale);
+    gradients.tensors.push_back(gradient.contiguous());
   }
   return gradients;
 }
 
-double global_norm(const std::vector<at::Tensor>& gradients) {
-  std::vector<at::Tensor> norms;
-  for (const at::Tensor& gradient : gradients) norms.push_back(gradient.norm());
-  return norms.empty() ? 0 : at::stack(norms).norm().item<double>();
+// Pieces are added in their order, whichever thread had them.
+static double sum_of_squares(const at::Tensor& x, double factor) {
+  const int64_t pieces = (x.numel() + kPiece - 1) / kPiece;
+  std::vector<double> sums(static_cast<size_t>(pieces));
+  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i * kPiece;
+      kernels::unscale({.n = std::min(kPiece, x.numel() - first),
+                        .x = input(x, first),
+                        .factor = static_cast<float>(factor),
+                        .sum_of_squares = &sums[static_cast<size_t>(i)]});
+    }
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-void clip_by_global_norm(std::vector<at::Tensor>& gradients, double norm, double most) {
-  const double factor = most / (norm + 1e-6);
-  if (factor >= 1) return;
-  for (at::Tensor& gradient : gradients) gradient.mul_(factor);
+double global_norm(const Gradients& gradients) {
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients.tensors) {
+    sum += sum_of_squares(gradient, gradients.factor);
+  }
+  return std::sqrt(sum);
+}
+
+void clip_by_global_norm(Gradients& gradients, double norm, double most) {
+  gradients.factor *= std::min(1.0, most / (norm + 1e-6));
 }
 
 void GradScaler::update(bool finite) {
@@ -41,6 +68,11 @@ void GradScaler::update(bool finite) {
     scale_ *= 2;
     good_steps_ = 0;
   }
+}
+
+static uint64_t seed_of(const at::Generator& random) {
+  const at::Tensor seed = at::randint(std::numeric_limits<int64_t>::max(), {1}, random, at::kLong);
+  return static_cast<uint64_t>(seed.item<int64_t>());
 }
 
 at::Tensor round_stochastically(const at::Tensor& x, const at::Generator& random) {
@@ -59,26 +91,65 @@ AdamW::AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& opti
   }
 }
 
-void AdamW::step_one(at::Tensor& master, const at::Tensor& gradient, size_t i) {
+// Float state, and Float that is stepped; or BFloat16 that is rounded by chance. An epsilon that is
+// 0 is LibTorch's to divide by.
+bool AdamW::fits_kernel(const TrainedTensor& trained) const {
+  return mean_.front().scalar_type() == at::kFloat && static_cast<float>(options_.eps) > 0 &&
+         trained.weight.is_contiguous() && trained.master.is_contiguous() &&
+         (rounding_ || trained.master.scalar_type() == at::kFloat);
+}
+
+void AdamW::step_by_kernel(TrainedTensor& trained, const at::Tensor& gradient, double factor,
+                           size_t i, uint64_t seed) {
+  const bool has_master = !trained.master.is_same(trained.weight);
+  at::parallel_for(0, gradient.numel(), kPiece, [&](int64_t begin, int64_t end) {
+    kernels::adamw(
+        {.n = end - begin,
+         .weight = output(trained.weight, begin),
+         .master = has_master ? trained.master.data_ptr<float>() + begin : nullptr,
+         .gradient = input(gradient, begin),
+         .mean = mean_[i].data_ptr<float>() + begin,
+         .square = square_[i].data_ptr<float>() + begin,
+         .scale = static_cast<float>(factor),
+         .step = steps_,
+         .rate = options_.rate,
+         .beta1 = options_.beta1,
+         .beta2 = options_.beta2,
+         .eps = options_.eps,
+         .decay = options_.decay,
+         .rounding = rounding_ ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
+         .seed = seed,
+         .first = begin});
+  });
+}
+
+void AdamW::step_by_ops(TrainedTensor& trained, const at::Tensor& gradient, double factor,
+                        size_t i) {
   const AdamWOptions& o = options_;
   const double bias1 = 1 - std::pow(o.beta1, steps_);
   const double bias2 = 1 - std::pow(o.beta2, steps_);
-  mean_[i].lerp_(gradient, 1 - o.beta1);
-  square_[i].mul_(o.beta2).addcmul_(gradient, gradient, 1 - o.beta2);
+  at::Tensor master = rounding_ ? trained.weight.to(at::kFloat) : trained.master;
+  const at::Tensor g = (factor == 1 ? gradient : gradient * factor).to(mean_[i].scalar_type());
+  mean_[i].lerp_(g, 1 - o.beta1);
+  square_[i].mul_(o.beta2).addcmul_(g, g, 1 - o.beta2);
   const at::Tensor spread = square_[i].sqrt().div_(std::sqrt(bias2)).add_(o.eps);
   master.mul_(1 - o.rate * o.decay);
   master.addcdiv_(mean_[i], spread, -o.rate / bias1);
+  if (rounding_) master = round_stochastically(master, *rounding_);
+  if (!master.is_same(trained.weight)) trained.weight.copy_(master);
 }
 
-void AdamW::step(std::vector<TrainedTensor>& trained, const std::vector<at::Tensor>& gradients) {
+void AdamW::step(std::vector<TrainedTensor>& trained, const Gradients& gradients) {
   const c10::NoGradGuard no_grad;
   ++steps_;
   for (size_t i = 0; i < trained.size(); ++i) {
-    at::Tensor& weight = trained[i].weight;
-    at::Tensor master = rounding_ ? weight.to(at::kFloat) : trained[i].master;
-    step_one(master, gradients[i].to(mean_[i].scalar_type()), i);
-    if (rounding_) master = round_stochastically(master, *rounding_);
-    if (!master.is_same(weight)) weight.copy_(master);
+    const at::Tensor& gradient = gradients.tensors[i];
+    if (fits_kernel(trained[i])) {
+      step_by_kernel(trained[i], gradient, gradients.factor, i,
+                     rounding_ ? seed_of(*rounding_) : 0);
+    } else {
+      step_by_ops(trained[i], gradient, gradients.factor, i);
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 // optimizer.h: from scaled gradients to a step of the weights, all of it in Float under a sound
-// policy.
+// policy. There it is done by kernels/, one pass over the gradients for their norm and one for the
+// step, without Float copies of them. What a broken policy asks for is done by LibTorch's ops, so
+// that a tracer sees it.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -18,16 +20,23 @@ struct TrainedTensor {
   at::Tensor weight, master;
 };
 
-// The gradients divided by `scale`, in `dtype`, which should be Float: in Half the small ones
-// become 0. They are taken from the weights, whose gradients are none afterwards. A weight that got
-// none has zeros.
-std::vector<at::Tensor> take_unscaled_gradients(std::vector<TrainedTensor>& trained, double scale,
-                                                at::ScalarType dtype = at::kFloat);
+// A tensor for each that is trained, contiguous; the gradients are these times `factor`.
+struct Gradients {
+  std::vector<at::Tensor> tensors;
+  double factor = 1;
+};
+
+// The gradients divided by `scale`, taken from the weights, whose gradients are none afterwards. A
+// weight that got none has zeros. `unscaled` is the dtype they are divided in. In Float, as it
+// should be, they stay as they came and the factor does it, in Float wherever they are used; in
+// Half the small ones become 0 here.
+Gradients take_gradients(std::vector<TrainedTensor>& trained, double scale,
+                         at::ScalarType unscaled = at::kFloat);
 
 // The length of all gradients as one vector; not finite when any of their numbers is not.
-double global_norm(const std::vector<at::Tensor>& gradients);
-// Shortens them, in place, to a length of `most` where they are longer.
-void clip_by_global_norm(std::vector<at::Tensor>& gradients, double norm, double most);
+double global_norm(const Gradients& gradients);
+// Shortens them to a length of `most` where they are longer.
+void clip_by_global_norm(Gradients& gradients, double norm, double most);
 
 // Multiplies the loss, so that gradients stay above the least number of Half (Micikevicius et al.
 // 2018).
@@ -65,9 +74,9 @@ class AdamW {
  public:
   AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& options,
         at::ScalarType state = at::kFloat, std::optional<at::Generator> rounding = std::nullopt);
-  // gradients: one a tensor. Masters are stepped, and weights set to them. With `rounding` weights
-  // in BFloat16 need no masters.
-  void step(std::vector<TrainedTensor>& trained, const std::vector<at::Tensor>& gradients);
+  // Masters are stepped, and weights set to them. With `rounding` weights in BFloat16 need no
+  // masters.
+  void step(std::vector<TrainedTensor>& trained, const Gradients& gradients);
 
   // What a checkpoint keeps.
   const std::vector<at::Tensor>& means() const { return mean_; }
@@ -76,7 +85,10 @@ class AdamW {
   void set_steps(int64_t steps) { steps_ = steps; }
 
  private:
-  void step_one(at::Tensor& master, const at::Tensor& gradient, size_t i);
+  bool fits_kernel(const TrainedTensor& trained) const;
+  void step_by_kernel(TrainedTensor& trained, const at::Tensor& gradient, double factor, size_t i,
+                      uint64_t seed);
+  void step_by_ops(TrainedTensor& trained, const at::Tensor& gradient, double factor, size_t i);
 
   AdamWOptions options_;
   std::optional<at::Generator> rounding_;

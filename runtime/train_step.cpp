@@ -38,8 +38,7 @@ StepResult train_step(const Unet& unet, const Schedule& schedule, const Batch& b
         fmt::format("the loss is {}; the part is: {}", result.loss, part_of_nan(trained)));
   }
   (scaler.scale() == 1 ? loss : loss * scaler.scale()).backward();
-  std::vector<at::Tensor> gradients =
-      take_unscaled_gradients(trained, scaler.scale(), options.unscaled);
+  Gradients gradients = take_gradients(trained, scaler.scale(), options.unscaled);
   result.gradient_norm = global_norm(gradients);
   result.stepped = std::isfinite(result.gradient_norm);
   if (result.stepped) {

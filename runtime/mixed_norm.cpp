@@ -1,0 +1,235 @@
+#include "runtime/mixed_norm.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "kernels/group_norm/group_norm.h"
+#include "kernels/layer_norm/layer_norm.h"
+#include "runtime/kernel_numbers.h"
+
+namespace dtypecheck::runtime {
+
+namespace {
+
+constexpr int64_t kNumbersAThread = 1 << 15;  // at least
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+// ---- layer norm: pieces of rows
+
+int64_t rows_a_piece(int64_t cols) { return std::max<int64_t>(1, kNumbersAThread / cols); }
+
+// y, and the mean and 1 / deviation of each row.
+Three layer_norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         double eps) {
+  const int64_t cols = x.size(-1), rows = x.numel() / cols;
+  const at::Tensor y = at::empty_like(x);
+  const at::Tensor mean = at::empty({rows}, at::kFloat), rstd = at::empty({rows}, at::kFloat);
+  at::parallel_for(0, rows, rows_a_piece(cols), [&](int64_t begin, int64_t end) {
+    kernels::layer_norm({.rows = end - begin,
+                         .cols = cols,
+                         .x = input(x, begin * cols),
+                         .gamma = input(weight),
+                         .beta = input(bias),
+                         .eps = eps,
+                         .y = output(y, begin * cols),
+                         .mean = mean.data_ptr<float>() + begin,
+                         .rstd = rstd.data_ptr<float>() + begin});
+  });
+  return {y, mean, rstd};
+}
+
+// Of x, and of weight and bias where `of_weights`: sums over pieces of rows, which are added up
+// here.
+Three layer_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                          const at::Tensor& mean, const at::Tensor& rstd, bool of_weights) {
+  const int64_t cols = x.size(-1), rows = x.numel() / cols;
+  const int64_t piece = rows_a_piece(cols), pieces = (rows + piece - 1) / piece;
+  const at::Tensor dx = at::empty_like(x);
+  at::Tensor dweight, dbias;
+  if (of_weights) {
+    dweight = at::empty({pieces, cols}, at::kFloat);
+    dbias = at::empty({pieces, cols}, at::kFloat);
+  }
+  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i * piece;
+      kernels::layer_norm_backward({.rows = std::min(piece, rows - row),
+                                    .cols = cols,
+                                    .dy = input(dy, row * cols),
+                                    .x = input(x, row * cols),
+                                    .gamma = input(weight),
+                                    .mean = mean.data_ptr<float>() + row,
+                                    .rstd = rstd.data_ptr<float>() + row,
+                                    .dx = output(dx, row * cols),
+                                    .dgamma = output(dweight, i * cols),
+                                    .dbeta = output(dbias, i * cols)});
+    }
+  });
+  return of_weights ? Three{dx, dweight.sum(0), dbias.sum(0)} : Three{dx, {}, {}};
+}
+
+// ---- group norm: each group of each sample for itself
+
+struct Groups {
+  Groups(const at::Tensor& x, int64_t groups)
+      : count(x.size(0) * groups), of_sample(groups), channels(x.size(1) / groups) {
+    spatial = x.numel() / (count * channels);
+  }
+  int64_t numbers() const { return channels * spatial; }
+  int64_t a_piece() const { return std::max<int64_t>(1, kNumbersAThread / numbers()); }
+  int64_t first_channel(int64_t group) const { return group % of_sample * channels; }
+  int64_t count, of_sample, channels, spatial;  // channels of one group
+};
+
+Three group_norm_forward(const at::Tensor& x, int64_t groups, const at::Tensor& weight,
+                         const at::Tensor& bias, double eps) {
+  const Groups g(x, groups);
+  const at::Tensor y = at::empty_like(x);
+  const at::Tensor mean = at::empty({g.count}, at::kFloat), rstd = at::empty({g.count}, at::kFloat);
+  at::parallel_for(0, g.count, g.a_piece(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      kernels::group_norm({.samples = 1,
+                           .channels = g.channels,
+                           .spatial = g.spatial,
+                           .groups = 1,
+                           .x = input(x, i * g.numbers()),
+                           .gamma = input(weight, g.first_channel(i)),
+                           .beta = input(bias, g.first_channel(i)),
+                           .eps = eps,
+                           .y = output(y, i * g.numbers()),
+                           .mean = mean.data_ptr<float>() + i,
+                           .rstd = rstd.data_ptr<float>() + i});
+    }
+  });
+  return {y, mean, rstd};
+}
+
+Three group_norm_backward(const at::Tensor& dy, const at::Tensor& x, int64_t groups,
+                          const at::Tensor& weight, const at::Tensor& mean, const at::Tensor& rstd,
+                          bool of_weights) {
+  const Groups g(x, groups);
+  const at::Tensor dx = at::empty_like(x);
+  at::Tensor dweight, dbias;  // of each sample, to be added up
+  if (of_weights) {
+    dweight = at::empty({x.size(0), x.size(1)}, at::kFloat);
+    dbias = at::empty({x.size(0), x.size(1)}, at::kFloat);
+  }
+  at::parallel_for(0, g.count, g.a_piece(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      kernels::group_norm_backward({.samples = 1,
+                                    .channels = g.channels,
+                                    .spatial = g.spatial,
+                                    .groups = 1,
+                                    .dy = input(dy, i * g.numbers()),
+                                    .x = input(x, i * g.numbers()),
+                                    .gamma = input(weight, g.first_channel(i)),
+                                    .mean = mean.data_ptr<float>() + i,
+                                    .rstd = rstd.data_ptr<float>() + i,
+                                    .dx = output(dx, i * g.numbers()),
+                                    .dgamma = output(dweight, i * g.channels),
+                                    .dbeta = output(dbias, i * g.channels)});
+    }
+  });
+  return of_weights ? Three{dx, dweight.sum(0), dbias.sum(0)} : Three{dx, {}, {}};
+}
+
+// ---- as ops
+
+TORCH_LIBRARY_FRAGMENT(sdxl_train, m) {
+  m.def(
+      "layer_norm(Tensor input, Tensor weight, Tensor bias, float eps) -> (Tensor, Tensor, Tensor)",
+      layer_norm_forward);
+  m.def(
+      "layer_norm_backward(Tensor grad, Tensor input, Tensor weight, Tensor mean, Tensor rstd, "
+      "bool "
+      "of_weights) -> (Tensor, Tensor, Tensor)",
+      layer_norm_backward);
+  m.def(
+      "group_norm(Tensor input, int groups, Tensor weight, Tensor bias, float eps) -> (Tensor, "
+      "Tensor, Tensor)",
+      group_norm_forward);
+  m.def(
+      "group_norm_backward(Tensor grad, Tensor input, int groups, Tensor weight, Tensor mean, "
+      "Tensor "
+      "rstd, bool of_weights) -> (Tensor, Tensor, Tensor)",
+      group_norm_backward);
+}
+
+template <class Signature>
+auto op(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+variable_list all_three(const Three& gradients) {
+  return {std::get<0>(gradients), std::get<1>(gradients), std::get<2>(gradients)};
+}
+
+// What both keep for the backward pass.
+at::Tensor keep(AutogradContext* kept, const at::Tensor& x, const at::Tensor& weight,
+                const Three& made) {
+  kept->save_for_backward({x, weight, std::get<1>(made), std::get<2>(made)});
+  kept->saved_data["of_weights"] = weight.requires_grad();
+  return std::get<0>(made);
+}
+
+struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
+  static at::Tensor forward(AutogradContext* kept, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, double eps) {
+    static const auto run = op<decltype(layer_norm_forward)>("sdxl_train::layer_norm");
+    return keep(kept, x, weight, run.call(x, weight, bias, eps));
+  }
+  static variable_list backward(AutogradContext* kept, variable_list dy) {
+    static const auto run = op<decltype(layer_norm_backward)>("sdxl_train::layer_norm_backward");
+    const variable_list s = kept->get_saved_variables();  // x, weight, mean, rstd
+    variable_list gradients = all_three(run.call(dy[0].contiguous(), s[0], s[1], s[2], s[3],
+                                                 kept->saved_data["of_weights"].toBool()));
+    gradients.emplace_back();  // of eps
+    return gradients;
+  }
+};
+
+struct GroupNormFunction : torch::autograd::Function<GroupNormFunction> {
+  static at::Tensor forward(AutogradContext* kept, const at::Tensor& x, int64_t groups,
+                            const at::Tensor& weight, const at::Tensor& bias, double eps) {
+    static const auto run = op<decltype(group_norm_forward)>("sdxl_train::group_norm");
+    kept->saved_data["groups"] = groups;
+    return keep(kept, x, weight, run.call(x, groups, weight, bias, eps));
+  }
+  static variable_list backward(AutogradContext* kept, variable_list dy) {
+    static const auto run = op<decltype(group_norm_backward)>("sdxl_train::group_norm_backward");
+    const variable_list s = kept->get_saved_variables();  // x, weight, mean, rstd
+    const Three made = run.call(dy[0].contiguous(), s[0], kept->saved_data["groups"].toInt(), s[1],
+                                s[2], s[3], kept->saved_data["of_weights"].toBool());
+    return {std::get<0>(made), at::Tensor(), std::get<1>(made), std::get<2>(made), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+bool is_for_mixed_norm(const at::Tensor& x, std::optional<at::ScalarType> norm,
+                       std::optional<at::ScalarType> compute) {
+  const bool is_low = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  return is_low && compute == x.scalar_type() && norm == at::kFloat && x.device().is_cpu() &&
+         x.numel() > 0;
+}
+
+at::Tensor mixed_layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                            double eps) {
+  return LayerNormFunction::apply(x.contiguous(), weight, bias, eps);
+}
+
+at::Tensor mixed_group_norm(const at::Tensor& x, int64_t groups, const at::Tensor& weight,
+                            const at::Tensor& bias, double eps) {
+  return GroupNormFunction::apply(x.contiguous(), groups, weight, bias, eps);
+}
+
+}  // namespace dtypecheck::runtime
