@@ -62,6 +62,7 @@ static std::string step_text(uint32_t step) {
 }
 
 std::string when(const Report& report, const Finding& finding) {
+  if (report.scan) return "";  // source has neither phases nor steps
   std::vector<std::string> parts;
   if (finding.site.phase != Phase::kUnknown) parts.push_back(phase_name(finding.site.phase));
   if (finding.call != kNoOpCall) parts.push_back(step_text(finding.first_step));

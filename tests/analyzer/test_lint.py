@@ -182,6 +182,35 @@ class Lint(tool.ToolTest):
         for name in ("text.cpp", "bytes.cpp", "empty.cpp"):
             self.assertEqual(self.lint(name).status, 0, name)
 
+    def test_an_op_in_source_has_no_step(self):
+        self.write("op.cpp", "#include <torch/extension.h>\n"
+                   "at::Tensor f(at::Tensor x) { return at::matmul(x.to(at::kHalf), at::ones({4, 4})); }\n")
+        result = self.lint("op.cpp")
+        self.assertIn("op.cpp:2\n", result.out)
+        self.assertNotIn("step", result.out)
+
+    def test_blanks_and_utf8_in_every_path(self):
+        self.write("ä b/setup.py", "")
+        self.write("ä b/inc lude/checks.h", "#define CHECK_ALL(x) TORCH_CHECK(x.dim() == 1)\n")
+        source = self.write("ä b/src/größe 1.cpp", BAD.replace("  run(", "  CHECK_ALL(x);\n  run(")
+                            .replace("void run", "#include <checks.h>\nvoid run"))
+        entry = {"directory": str(self.work / "ä b"), "file": "src/größe 1.cpp",
+                 "arguments": ["c++", "-Iinc lude", "-c", "src/größe 1.cpp"]}
+        self.write("ä b/compile_commands.json", json.dumps([entry]))
+        for arguments in (["ä b"], [source], ["-p", "ä b"], ["-p", "ä b/compile_commands.json", "ä b/src"]):
+            result = self.lint(*arguments)
+            self.assertEqual(result.status, 1, result.err)
+            self.assertIn("ä b/src/größe 1.cpp:6", result.out)
+            self.assertNotIn("in part", result.out)
+
+    def test_a_cycle_of_headers(self):
+        self.write("a.h", '#include "b.h"\n')
+        self.write("b.h", '#include "a.h"\n')
+        self.write("bad.cpp", '#include "a.h"\n' + BAD)
+        result = self.lint("bad.cpp")
+        self.assertIn("x is read as float", result.out)
+        self.assertIn("nested too deeply", " ".join(result.out.split()))
+
     def test_include_cycle_and_depth(self):
         self.write("loop.cpp", '#include "loop.cpp"\n' + BAD)
         self.assertIn(self.lint("loop.cpp").status, (0, 1))
