@@ -75,18 +75,6 @@ std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix
                      device);
 }
 
-bool is_in_cpp(const OpCall& call) {
-  const std::string_view file = call.site.line.file;
-  constexpr std::string_view kEndings[] = {".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp", ".cuh"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view ending) { return file.ends_with(ending); });
-}
-
-std::string to_dtype(const OpCall& call, Dtype dtype) {
-  return is_in_cpp(call) ? fmt::format(".to(torch::k{})", dtype_name(dtype))
-                         : fmt::format(".to({})", torch_dtype(dtype));
-}
-
 // Of a parameter whose name is not known.
 std::string cast_holder(const OpCall& call, const Side& side, Dtype wanted) {
   return fmt::format("the module that holds the {}: module{}{}", side.noun(),

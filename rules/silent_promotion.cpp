@@ -220,10 +220,10 @@ class Promotions {
     Finding& finding =
         out_.add(call, fmt::format("{} promotes {} from {} to {}", call.op, found.low->name,
                                    dtype_word(*found.low), dtype_word(*found.wide)));
-    if (finding.why.empty()) explain(found, finding);
+    if (finding.why.empty()) explain(call, found, finding);
   }
 
-  void explain(const Promotion& found, Finding& finding) {
+  void explain(const OpCall& call, const Promotion& found, Finding& finding) {
     const DtypeSource source = dtype_source(index_, *found.wide);
     finding.odd_operand = found.wide->name;
     finding.why = fmt::format(
@@ -232,11 +232,12 @@ class Promotions {
         found.wide->name, dtype_word(*found.wide), origin_text(source),
         width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
         dtype_word(*found.low));
-    finding.fix = fix_text(source, *found.wide, *found.low->dtypes.single());
+    finding.fix = fix_text(call, source, *found.wide, *found.low->dtypes.single());
   }
 
-  static std::string fix_text(const DtypeSource& source, const Operand& wide, Dtype low) {
-    const std::string cast = fmt::format(".to({})", torch_dtype(low));
+  static std::string fix_text(const OpCall& call, const DtypeSource& source, const Operand& wide,
+                              Dtype low) {
+    const std::string cast = to_dtype(call, low);
     if (source.parameter != nullptr) {
       const std::string owner = owner_module(source.parameter->parameter);
       return fmt::format("cast what {0} gives: {1}; or, if it is not trained, {0}.to(dtype={2})",

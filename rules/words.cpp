@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace dtypecheck::rules {
 namespace {
 
@@ -28,6 +31,18 @@ std::string torch_dtype(Dtype dtype) {
     default:
       return "torch::k" + dtype_name(dtype);
   }
+}
+
+bool is_in_cpp(const OpCall& call) {
+  const std::string_view file = call.site.line.file;
+  constexpr std::string_view kEndings[] = {".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp", ".cuh"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return file.ends_with(ending); });
+}
+
+std::string to_dtype(const OpCall& call, Dtype dtype) {
+  return is_in_cpp(call) ? fmt::format(".to(torch::k{})", dtype_name(dtype))
+                         : fmt::format(".to({})", torch_dtype(dtype));
 }
 
 std::string dtype_word(const Operand& operand) { return operand.dtypes.to_string(); }

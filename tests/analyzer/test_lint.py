@@ -189,6 +189,11 @@ class Lint(tool.ToolTest):
         self.assertIn("op.cpp:2\n", result.out)
         self.assertNotIn("step", result.out)
 
+    def test_a_cure_in_source_is_cpp(self):
+        self.write("op.cpp", "#include <torch/extension.h>\n"
+                   "at::Tensor f(at::Tensor x) { return x.to(at::kHalf) + at::ones({4}); }\n")
+        self.assertIn("cast it first: other.to(torch::kHalf)", self.lint("op.cpp").out)
+
     def test_blanks_and_utf8_in_every_path(self):
         self.write("ä b/setup.py", "")
         self.write("ä b/inc lude/checks.h", "#define CHECK_ALL(x) TORCH_CHECK(x.dim() == 1)\n")
