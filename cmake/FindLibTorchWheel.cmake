@@ -8,7 +8,8 @@
 # Sets LibTorchWheel_FOUND, LibTorchWheel_VERSION ("2.11.0"), LibTorchWheel_CXX11_ABI (0 or 1), LibTorchWheel_INCLUDE_DIRS,
 # LibTorchWheel_LIBRARY_DIR and LibTorchWheel_PYTHON (empty with LIBTORCH_WHEEL_DIR), and defines
 #   LibTorch::headers     include folders, language level and ABI, with no library
-#   LibTorch::torch       the same with torch, torch_cpu and c10, found again at run time through the RPATH
+#   LibTorch::cpu         the same with torch_cpu and c10, found again at run time through the RPATH
+#   LibTorch::torch       the same with torch too, which brings its CUDA libraries into the process where it has some
 
 set(LIBTORCH_WHEEL_DIR "" CACHE PATH "The torch folder of a wheel (…/site-packages/torch); empty: ask Python")
 
@@ -88,11 +89,12 @@ if(LibTorchWheel_FOUND AND NOT TARGET LibTorch::headers)
     target_compile_features(LibTorch::headers INTERFACE cxx_std_20)
   endif()
 
+  # By name and folder: the wheel's libtorch.so is a stub, torch_cpu and c10 are the two that hold symbols. CUDA libraries
+  # that they name themselves are not looked for at link time.
+  add_library(LibTorch::cpu INTERFACE IMPORTED)
+  target_link_libraries(LibTorch::cpu INTERFACE LibTorch::headers "${LibTorchWheel_LIBRARY_DIR}/libtorch_cpu.so"
+                                                "${LibTorchWheel_LIBRARY_DIR}/libc10.so")
+  target_link_options(LibTorch::cpu INTERFACE "LINKER:--allow-shlib-undefined")
   add_library(LibTorch::torch INTERFACE IMPORTED)
-  # By name and folder: the wheel's libtorch.so is a stub that a linker with --as-needed drops, which leaves torch_cpu and
-  # c10, the two that hold symbols. CUDA libraries that they name themselves are not looked for at link time.
-  target_link_libraries(
-    LibTorch::torch INTERFACE LibTorch::headers "${LibTorchWheel_LIBRARY_DIR}/libtorch.so"
-                              "${LibTorchWheel_LIBRARY_DIR}/libtorch_cpu.so" "${LibTorchWheel_LIBRARY_DIR}/libc10.so")
-  target_link_options(LibTorch::torch INTERFACE "LINKER:--allow-shlib-undefined")
+  target_link_libraries(LibTorch::torch INTERFACE "${LibTorchWheel_LIBRARY_DIR}/libtorch.so" LibTorch::cpu)
 endif()
