@@ -78,12 +78,15 @@ def tiny_sdxl_bf16() -> Step:
     return tiny_sdxl(torch.bfloat16)
 
 
-def mid_sdxl(dtype: torch.dtype = torch.float32) -> Step:
-    """Half of SDXL's widths and fewer transformer blocks: 280 M parameters, 32 x 32 latents."""
+MID_POOLED_WIDTH = 640
+
+
+def mid_unet():
+    """Half of SDXL's widths and fewer transformer blocks: 330 M parameters."""
     from diffusers import UNet2DConditionModel
 
-    pooled_width, size_id_width = 640, 128
-    unet = UNet2DConditionModel(
+    size_id_width = 128
+    return UNet2DConditionModel(
         sample_size=32,
         block_out_channels=(160, 320, 640),
         layers_per_block=2,
@@ -95,9 +98,13 @@ def mid_sdxl(dtype: torch.dtype = torch.float32) -> Step:
         cross_attention_dim=1024,
         addition_embed_type="text_time",
         addition_time_embed_dim=size_id_width,
-        projection_class_embeddings_input_dim=6 * size_id_width + pooled_width,
+        projection_class_embeddings_input_dim=6 * size_id_width + MID_POOLED_WIDTH,
     )
-    return lora_step(unet, dtype, pixels=32, text_width=1024, pooled_width=pooled_width)
+
+
+def mid_sdxl(dtype: torch.dtype = torch.float32) -> Step:
+    """The same on 32 x 32 latents."""
+    return lora_step(mid_unet(), dtype, pixels=32, text_width=1024, pooled_width=MID_POOLED_WIDTH)
 
 
 def mid_sdxl_bf16() -> Step:
