@@ -222,9 +222,10 @@ class PchAction : public GeneratePCHAction {
 // False when Clang gave the file up.
 bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts,
          const std::vector<std::string>& arguments) {
+  // A guess at what a name was meant to be is no fact, and differs with what has been loaded.
   std::vector<std::string> command = {
-      "clang++",         "-fsyntax-only", "-w",
-      "-ferror-limit=0", "-resource-dir", DTYPECHECK_CLANG_RESOURCES};
+      "clang++",       "-fsyntax-only",           "-w", "-ferror-limit=0", "-fno-spell-checking",
+      "-resource-dir", DTYPECHECK_CLANG_RESOURCES};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back(facts.file);
   Problems problems(facts);
