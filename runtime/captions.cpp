@@ -45,8 +45,12 @@ static std::vector<CaptionedImage> read_metadata(const std::string& folder,
             fmt::format("{}:{}: expected an object with a text {}", path, number, key));
       }
     }
-    images.push_back(
-        {folder + "/" + row["file_name"].get<std::string>(), row["text"].get<std::string>()});
+    const std::string image = folder + "/" + row["file_name"].get<std::string>();
+    if (!is_file(image)) {  // now, not after the hours it may take to come to it
+      throw InputError(
+          fmt::format("{}:{}: {} is not there; correct file_name", path, number, image));
+    }
+    images.push_back({image, row["text"].get<std::string>()});
   }
   return images;
 }

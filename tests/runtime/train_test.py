@@ -279,10 +279,14 @@ class TrainTest(unittest.TestCase):
             self.refuse("a.png: " + expected, images=images, prompt="x")
         (images / "metadata.jsonl").write_text('{"file_name": "b.png"}\n')
         self.refuse("metadata.jsonl:1: expected an object with a text text", images=images)
+        shutil.copy(args.tiny / "images" / "000_red_disc.png", images / "a.png")
+        rows = [json.dumps({"file_name": name, "text": "x"}) + "\n" for name in ["a.png"] * 9 + ["b.png"]]
+        (images / "metadata.jsonl").write_text("".join(rows))
+        self.refuse("metadata.jsonl:10: ", "b.png is not there", images=images, steps=1)
 
     def copy_model(self) -> Path:
         model = shutil.copytree(args.tiny / "model", self.work / "model")
-        self.addCleanup(shutil.rmtree, model)
+        self.addCleanup(shutil.rmtree, model, ignore_errors=True)
         return model
 
     def test_folders(self) -> None:
@@ -290,6 +294,9 @@ class TrainTest(unittest.TestCase):
         model = self.copy_model()
         (model / "unet" / "diffusion_pytorch_model.safetensors").unlink()
         self.refuse("diffusion_pytorch_model.safetensors: is not there", model=model)
+        index = {"weight_map": {"conv_in.bias": "a.safetensors"}}
+        (model / "unet" / "diffusion_pytorch_model.safetensors.index.json").write_text(json.dumps(index))
+        self.refuse("unet/a.safetensors: No such file or directory", model=model)
         shutil.rmtree(model / "unet")
         self.refuse("unet/config.json: No such file or directory", model=model)
         (model / "tokenizer_2" / "tokenizer.json").unlink()
@@ -334,13 +341,15 @@ class TrainTest(unittest.TestCase):
         write_file(path, header, poisoned)
         self.refuse("step 1: the loss is nan; the part is: unet; nothing was saved", model=model)
 
-    def test_nan_in_the_vae(self) -> None:
-        model = self.copy_model()
-        path = model / "vae" / "diffusion_pytorch_model.safetensors"
-        header, data = read_header(path)
-        begin, _ = header["encoder.conv_in.bias"]["data_offsets"]
-        write_file(path, header, data[:begin] + struct.pack("<f", float("nan")) + data[begin + 4 :])
-        self.refuse(".png: the vae gives NaN or inf for it", model=model)
+    def test_nan_in_what_encodes(self) -> None:
+        for file, name, part in (("vae/diffusion_pytorch_model.safetensors", "encoder.conv_in.bias", "vae"),
+                                 ("text_encoder_2/model.safetensors", "0.layer_norm1.weight", "text encoder")):
+            model = self.copy_model()
+            header, data = read_header(model / file)
+            begin, _ = next(t for n, t in header.items() if n.endswith(name))["data_offsets"]
+            write_file(model / file, header, data[:begin] + struct.pack("<f", float("nan")) + data[begin + 4 :])
+            self.refuse(f".png: the {part} gives NaN or inf for it", model=model)
+            shutil.rmtree(model)
 
     def test_nan_in_the_run(self) -> None:
         """A rate that no weight survives: the last good state stays."""
@@ -360,6 +369,12 @@ class TrainTest(unittest.TestCase):
         self.assertIn("lora.safetensors: cannot be written: File too large", result.stderr)
         self.assertEqual(self.out.read_text(), "old")
         self.assertEqual(list(self.work.iterdir()), [self.out])
+        command = " ".join(map(str, self.command(steps=1, kind="full", rank=None, out=self.work / "full")))
+        result = subprocess.run(["bash", "-c", f"ulimit -f 2000; trap '' XFSZ; exec {command}"], check=False,
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("full.part/", result.stderr)
+        self.assertEqual(list(self.work.iterdir()), [self.out], "what was begun is removed")
 
 
 if __name__ == "__main__":
