@@ -322,9 +322,13 @@ void add_results(trace::SignatureRecord* record, uint16_t& count, Tensors tensor
                short_size(tensors.size()));
 }
 
+// Two threads may run the op for the first time at once: one of them writes its results.
+bool take_results(trace::SignatureRecord* record) {
+  return !(__atomic_fetch_or(&record->flags, kResultsKnown, __ATOMIC_RELAXED) & kResultsKnown);
+}
+
 void finish_results(trace::SignatureRecord* record, uint16_t count) {
   __atomic_store_n(&record->result_count, count, __ATOMIC_RELEASE);
-  __atomic_fetch_or(&record->flags, kResultsKnown, __ATOMIC_RELAXED);
 }
 
 uint8_t parse(const std::string& torch_name) {
@@ -433,13 +437,14 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   description.autocast_cpu = autocast.cpu;
   description.autocast_cuda = autocast.cuda;
   description.result_room = frame.op->result_room;
-  if (inner && parent->signature) parent->signature->autocast |= trace::kAutocastWrapper;
+  if (inner && parent->signature) note_wrapper(parent->signature);
   trace::SignatureRecord* record = write_once(key, description);
   return record ? record : lost();
 }
 
 void describe_results(ThreadState* state, trace::SignatureRecord* record,
                       const std::vector<c10::IValue>& outputs) {
+  if (!take_results(record)) return;
   BusyScope busy(state);
   uint16_t count = 0;
   try {
@@ -471,6 +476,7 @@ trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, c
 }
 
 void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {
+  if (!take_results(record)) return;
   uint16_t count = 0;
   add_results(record, count, outputs);
   finish_results(record, count);

@@ -54,15 +54,30 @@ const void* data_of(const c10::TensorImpl* plain);
 bool is_leaf(
     const c10::TensorImpl* impl);  // a parameter, or an input that was asked for its gradient
 
-// In SignatureRecord::flags, for ourselves: the results were written down, or there are none.
+// In SignatureRecord::flags, for ourselves: the results are written down, or there are none.
 constexpr uint32_t kResultsKnown = 1u << 31;
 // And: it was seen to call an op that is recorded.
 constexpr uint32_t kCallsOthers = 1u << 30;
 
+// A record is in the hands of all threads: what changes after it was written does so atomically.
+inline bool has_flag(const trace::SignatureRecord* record, uint32_t flag) {
+  return __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & flag;
+}
+
 inline void count_call(trace::SignatureRecord* record) {
   __atomic_fetch_add(&record->count, 1, __ATOMIC_RELAXED);
   const uint32_t step = tracer.current_step();
-  if (record->last_step != step) __atomic_store_n(&record->last_step, step, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&record->last_step, __ATOMIC_RELAXED) != step)
+    __atomic_store_n(&record->last_step, step, __ATOMIC_RELAXED);
+}
+
+// Autocast is on around this op and off inside it.
+inline bool is_wrapper(const trace::SignatureRecord* record) {
+  return __atomic_load_n(&record->autocast, __ATOMIC_RELAXED) & trace::kAutocastWrapper;
+}
+inline void note_wrapper(trace::SignatureRecord* record) {
+  if (!is_wrapper(record))
+    __atomic_fetch_or(&record->autocast, trace::kAutocastWrapper, __ATOMIC_RELAXED);
 }
 
 // Null when there was no room: then the call is counted as lost.

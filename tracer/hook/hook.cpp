@@ -107,7 +107,7 @@ void on_fork_child() {
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     if (state != existing_thread_state()) state->in_use = false;
     state->depth = 0;
-    state->events = 0;
+    state->flushed = state->events.load();
   }
   restart_quiet_steps();
   look_in_child();

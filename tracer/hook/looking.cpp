@@ -39,7 +39,7 @@ std::mutex& switching() {
 
 inline bool is_muted(ThreadState* state) {
   if (!state->muted_by) return false;
-  ++state->events;
+  state->count_event();
   if (++state->unheard < kMostUnheard) return true;
   state->muted_by = nullptr;
   return false;
@@ -52,7 +52,7 @@ Answer answer(at::RecordScope scope) {
   ThreadState* state = thread_state();
   if (!state || state->busy || is_muted(state)) return {};
   Answer step;
-  step.emplace(state->thread_id, scope);
+  step.emplace(state->thread_id.load(std::memory_order_relaxed), scope);
   step->callbacks_.push_back({on_start, on_end});
   step->needs_inputs_ = step->needs_outputs_ = scope == at::RecordScope::FUNCTION;
   return step;
@@ -155,7 +155,7 @@ void mute_inner_calls(ThreadState* state, const Frame& frame) {
   if (!frame.op->speaks_for_inner) {
     // What keep-going repairs inside is to be told at the op that failed.
     if (tracer.options.keep_going || frame.op->may_call_anything ||
-        frame.signature->flags & kCallsOthers)
+        has_flag(frame.signature, kCallsOthers))
       return;
     const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
     if (count <= kCallsUntilMuted || count % kListenEvery == 0) return;

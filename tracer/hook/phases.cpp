@@ -119,16 +119,15 @@ void on_scope_end(ThreadState* state, const at::RecordFunction& fn) {
 }
 
 void flush_events(ThreadState* state) {
-  const uint32_t events = state->events;
-  state->events = 0;
-  __atomic_fetch_add(&tracer.file.header()->events, events, __ATOMIC_RELAXED);
+  const uint32_t events = state->events.load(std::memory_order_relaxed);
+  const auto added = static_cast<int32_t>(events - state->flushed.exchange(events));
+  __atomic_fetch_add(&tracer.file.header()->events, int64_t{added}, __ATOMIC_RELAXED);
 }
 
-// Other threads go on counting: their store may undo ours, which loses or doubles a few thousand
-// events at most.
+// Other threads go on counting, and may flush at this moment: whoever comes second with the smaller
+// number takes back what the next flush adds again.
 void flush_all_events() {
-  for (ThreadState* state = first_thread_state(); state; state = state->next)
-    if (state->events > 0) flush_events(state);
+  for (ThreadState* state = first_thread_state(); state; state = state->next) flush_events(state);
 }
 
 void restart_quiet_steps() { quiet_steps.store(0); }

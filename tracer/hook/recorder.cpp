@@ -158,20 +158,20 @@ inline bool is_engine(const at::RecordFunction& fn) {
 
 // matmul under autocast: the inner matmul is dropped, for what it calls says the same.
 inline void note_inner_call(const ThreadState* state, const Frame& outer) {
-  if (!outer.autocast_on || !outer.signature || outer.signature->autocast & trace::kAutocastWrapper)
-    return;
-  if (!autocast_bits(state).any()) outer.signature->autocast |= trace::kAutocastWrapper;
+  if (!outer.autocast_on || !outer.signature || is_wrapper(outer.signature)) return;
+  if (!autocast_bits(state).any()) note_wrapper(outer.signature);
 }
 
 inline void note_call_of(trace::SignatureRecord* caller) {
-  if (!(__atomic_load_n(&caller->flags, __ATOMIC_RELAXED) & kCallsOthers))
+  if (!has_flag(caller, kCallsOthers))
     __atomic_fetch_or(&caller->flags, kCallsOthers, __ATOMIC_RELAXED);
 }
 
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
-  if (++state->events >= 4096) flush_events(state);
+  if (state->count_event() - state->flushed.load(std::memory_order_relaxed) >= 4096)
+    flush_events(state);
   Expectations& expectations = state->expectations;
   if (!expectations.has_table() && !expectations.make_table()) return;
   const OpInfo* op = find_op(fn, expectations.next_op());
@@ -231,7 +231,7 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   if (state->depth == 0)
     state->has_message = false;  // whatever was thrown inside was also caught there
   const std::vector<c10::IValue>& outputs = fn.outputs();
-  if (!(frame.signature->flags & kResultsKnown)) describe_results(state, frame.signature, outputs);
+  if (!has_flag(frame.signature, kResultsKnown)) describe_results(state, frame.signature, outputs);
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
   if (tracer.options.check_values) look_at_results(state, frame, outputs);
 }

@@ -12,12 +12,14 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-void** (*thread_slot)();
+std::atomic<void** (*)()> thread_slot{nullptr};
 pthread_key_t end_of_thread;
 std::atomic<ThreadState*> all_states{nullptr};
 
+void** slot_of_thread() { return thread_slot.load(std::memory_order_relaxed)(); }
+
 void release(void* state) {
-  *thread_slot() = nullptr;
+  *slot_of_thread() = nullptr;
   static_cast<ThreadState*>(state)->in_use.store(false, std::memory_order_release);
 }
 
@@ -45,18 +47,18 @@ ThreadState* reuse_or_make() {
 }  // namespace
 
 void start_threads(void** (*slot)()) {
-  thread_slot = slot;
+  thread_slot.store(slot, std::memory_order_relaxed);
   pthread_key_create(&end_of_thread, release);
 }
 
-ThreadState* existing_thread_state() { return static_cast<ThreadState*>(*thread_slot()); }
+ThreadState* existing_thread_state() { return static_cast<ThreadState*>(*slot_of_thread()); }
 
 ThreadState* thread_state() {
-  void** slot = thread_slot();
+  void** slot = slot_of_thread();
   if (*slot) return static_cast<ThreadState*>(*slot);
   ThreadState* state = reuse_or_make();
   if (!state) return nullptr;
-  state->thread_id = at::RecordFunction::currentThreadId();
+  state->thread_id.store(at::RecordFunction::currentThreadId());
   pthread_setspecific(end_of_thread, state);
   *slot = state;
   return state;
@@ -66,7 +68,8 @@ ThreadState* first_thread_state() { return all_states.load(std::memory_order_acq
 
 const SequenceRing* sequences_of(uint64_t thread_id) {
   for (ThreadState* state = first_thread_state(); state; state = state->next)
-    if (state->thread_id == thread_id) return state->sequences.load(std::memory_order_acquire);
+    if (state->thread_id.load(std::memory_order_relaxed) == thread_id)
+      return state->sequences.load(std::memory_order_acquire);
   return nullptr;
 }
 

@@ -53,17 +53,18 @@ struct alignas(128) ThreadState {
   bool busy = false;  // the tracer itself is running: whatever it calls is not recorded
   bool has_message = false;
   int depth = 0;
-  uint32_t throws = 0;             // C++ exceptions thrown by this thread so far
-  uint32_t events = 0;             // not yet added to the file's counter
-  const void* muted_by = nullptr;  // the record of an op inside of which nothing is listened to
+  uint32_t throws = 0;               // C++ exceptions thrown by this thread so far
+  std::atomic<uint32_t> events{0};   // that this thread was told of; it alone counts them
+  std::atomic<uint32_t> flushed{0};  // so many of them are in the file's counter
+  const void* muted_by = nullptr;    // the record of an op inside of which nothing is listened to
   uint32_t unheard = 0;
   // Python: the autograd node that ended last. What the engine does now with its gradients, it does
   // for this node.
   uint32_t site_after_node = 0;
   Expectations expectations;
   std::atomic<SequenceRing*> sequences{nullptr};
-  uint64_t thread_id = 0;     // RecordFunction::currentThreadId()
-  uint32_t region_depth = 0;  // autocast regions that are open
+  std::atomic<uint64_t> thread_id{0};  // RecordFunction::currentThreadId()
+  uint32_t region_depth = 0;           // autocast regions that are open
   int optimizer_depth = 0;
   int data_depth = 0;
   void* attempt = nullptr;  // --keep-going: the innermost call that is being tried
@@ -75,6 +76,11 @@ struct alignas(128) ThreadState {
   char message[1024];
   char message_type[128];
 
+  uint32_t count_event() {
+    const uint32_t count = events.load(std::memory_order_relaxed) + 1;
+    events.store(count, std::memory_order_relaxed);
+    return count;
+  }
   Frame* innermost() { return depth > 0 ? &frames[depth - 1] : nullptr; }
 };
 
