@@ -52,14 +52,14 @@ class ResourcesTest(unittest.TestCase):
         return steps, usage.ru_maxrss
 
     def test_no_leak(self) -> None:
-        """Of 500 steps the last hundred need no more than the second; a tensor kept a step would be seen."""
+        """Of 500 steps the last hundred need at least no more than the second; a tensor kept a step would be seen."""
         model = ("--model", args.tiny / "model", "--resolution", "64", "--steps", "500", "--policy", "bf16-mixed")
         for kind in ("lora", "full"):
             steps, _ = self.train(kind, *model)
             self.assertEqual(len(steps), 500)
             resident = [kib for _, kib in steps]
-            early, late = max(resident[100:200]), max(resident[400:])
-            print(f"{kind}: {early} KiB at most in steps 101 to 200, {late} KiB in steps 401 to 500")
+            early, late = min(resident[100:200]), min(resident[400:])  # it comes and goes by 3 MiB
+            print(f"{kind}: {early} KiB at least in steps 101 to 200, {late} KiB in steps 401 to 500")
             self.assertLess(late - early, 300 * 4)  # 4 KiB a step: one [1, 4, 16, 16] tensor
 
     def test_full_size(self) -> None:
