@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What a training step of sdxl-train costs beside diffusers: step time, peak memory, start-up; in one run, in turns. Times
-are CPU time of one thread: what else the machine does makes both wait, and threads that wait for each other wait longest.
+"""What a training step of sdxl-train costs beside diffusers: step time, peak memory, start-up; in one run, in turns. On the
+CPU times are CPU time of one thread: what else the machine does makes both wait, and threads that wait for each other wait
+longest. Where there is a GPU both train on it and times are wall time; memory is the host's.
 
     runtime.py                    the tiny and the mid-size model, each policy, a LoRA and the whole UNet
     runtime.py --quick            everything once, to see that it runs
@@ -31,7 +32,7 @@ PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 @dataclass
 class Trained:
-    first_s: float  # CPU time from the start of the process to the end of its first step
+    first_s: float  # from the start of the process to the end of its first step
     steps_s: list[float]  # of the others
     peak_kib: int  # VmHWM
     resident_kib: list[int]  # after each step
@@ -44,20 +45,25 @@ def resident_kib(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_KIB
 
 
+def wall_s(_: int) -> float:
+    return time.perf_counter()
+
+
 def cpu_s(pid: int) -> float:
     """Of all its threads that are alive."""
     return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
-def watch(command: list[str]) -> Trained:
-    """Runs a trainer on one thread; a step ends when it says so."""
+def watch(command: list[str], clock) -> Trained:
+    """Runs a trainer on one thread; a step ends when it says so, its loss in hand."""
     environment = os.environ | QUIET
+    begin = wall_s(0) if clock is wall_s else 0
     child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     ends, resident, said = [], [], []
     for line in child.stdout:
         said.append(line)
         if re.match(r"step \d+/\d+ ", line):
-            ends.append(cpu_s(child.pid))
+            ends.append(clock(child.pid) - begin)
             resident.append(resident_kib(child.pid))
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -75,12 +81,12 @@ class Setting:
     device: str
 
     def watch(self, who: str, model: str, kind: str, policy: str, steps: int, *more: str) -> Trained:
-        peer = [self.python, HERE / "runtime_worker.py", "--device", self.device]
+        peer = [self.python, HERE / "runtime_worker.py"]
         with tempfile.TemporaryDirectory(dir=self.models) as work:
             start, end = ([self.train], ["--out", f"{work}/out"]) if who == "sdxl-train" else (peer, [])
             command = [*start, kind, "--model", self.models / model, "--images", self.models / "images", "--resolution", 64,
-                       "--policy", policy, "--steps", steps, *more, *end]
-            return watch([str(word) for word in command])
+                       "--policy", policy, "--steps", steps, "--device", self.device, *more, *end]
+            return watch([str(word) for word in command], cpu_s if self.device == "cpu" else wall_s)
 
 
 WHO = ("sdxl-train", "diffusers")
@@ -204,6 +210,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is a GPU")
     parser.add_argument("--rounds", type=int, default=2, help="processes of each, in turns (default: %(default)s)")
     parser.add_argument("--folder", type=Path, help="where models are made, and kept; default: a temporary one")
     parser.add_argument("--json", type=Path, help="write all figures here too")
@@ -211,6 +218,9 @@ def parse_args() -> argparse.Namespace:
     options = parser.parse_args()
     if options.quick:
         options.rounds = 1
+    if not options.device:
+        asked = [sys.executable, "-c", "import sys, torch; sys.exit(not torch.cuda.is_available())"]
+        options.device = "cpu" if subprocess.run(asked, stderr=subprocess.DEVNULL).returncode else "cuda"
     return options
 
 
@@ -221,10 +231,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         models = options.folder or Path(temporary)
         models.mkdir(parents=True, exist_ok=True)
-        setting = Setting(models, options.train, sys.executable, "cpu")
+        setting = Setting(models, options.train, sys.executable, options.device)
         missing = [name for name in options.models if not (models / name).exists()]
         subprocess.run([sys.executable, HERE / "runtime_models.py", models, *missing], check=True, env=os.environ | QUIET)
-        print(machine(), flush=True)
+        print(f"{machine()}, device {options.device}", flush=True)
         figures = {part: PARTS[part](setting, options) for part in options.parts}
     if options.json:
         options.json.write_text(json.dumps({"machine": machine(), **figures}, indent=1))

@@ -11,8 +11,9 @@
 
 namespace dtypecheck::runtime {
 
-static TrainedTensor trained(std::string name, const at::Tensor& start,
+static TrainedTensor trained(std::string name, const at::Tensor& start_on_cpu, at::Device device,
                              const TrainedPolicy& policy) {
+  const at::Tensor start = start_on_cpu.to(device);
   TrainedTensor t{std::move(name), start.to(policy.stored).requires_grad_(), {}};
   t.master = policy.master ? start.to(*policy.master) : t.weight;
   return t;
@@ -23,12 +24,13 @@ std::vector<TrainedTensor> add_lora(Unet& unet, int64_t rank, const TrainedPolic
   std::vector<TrainedTensor> tensors;
   unet.for_each_projection([&](const std::string& name, Linear& layer) {
     const int64_t out = layer.weight.size(0), in = layer.weight.size(1);
+    const at::Device device = layer.weight.device();
     const at::Tensor start = at::randn({rank, in}, random, at::kFloat) / static_cast<double>(rank);
-    tensors.push_back(trained("unet." + name + ".lora.down.weight", start, policy));
+    tensors.push_back(trained("unet." + name + ".lora.down.weight", start, device, policy));
     const at::Tensor& down = tensors.back().weight;
     auto lora = std::make_shared<LoraLayer>(LoraLayer{down, {}, 1});
-    tensors.push_back(
-        trained("unet." + name + ".lora.up.weight", at::zeros({out, rank}, at::kFloat), policy));
+    tensors.push_back(trained("unet." + name + ".lora.up.weight",
+                              at::zeros({out, rank}, at::kFloat), device, policy));
     lora->up = tensors.back().weight;
     layer.lora = std::move(lora);
   });

@@ -24,7 +24,7 @@ Gradients take_gradients(std::vector<TrainedTensor>& trained, double scale,
   for (TrainedTensor& t : trained) {
     at::Tensor gradient = t.weight.grad();
     t.weight.mutable_grad().reset();
-    if (!gradient.defined()) gradient = at::zeros(t.weight.sizes(), t.weight.scalar_type());
+    if (!gradient.defined()) gradient = at::zeros(t.weight.sizes(), t.weight.options());
     if (divides_here) gradient = gradient.to(unscaled).mul_(1 / scale);
     gradients.tensors.push_back(gradient.contiguous());
   }
@@ -47,9 +47,20 @@ static double sum_of_squares(const at::Tensor& x, double factor) {
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-double global_norm(const Gradients& gradients) {
-  double sum = 0;
+// One number comes back from the device, not one for each tensor.
+static double norm_by_ops(const Gradients& gradients) {
+  std::vector<at::Tensor> norms;
   for (const at::Tensor& gradient : gradients.tensors) {
+    norms.push_back(at::linalg_vector_norm(gradient, 2, c10::nullopt, false, at::kFloat));
+  }
+  return at::linalg_vector_norm(at::stack(norms)).item<double>() * gradients.factor;
+}
+
+double global_norm(const Gradients& gradients) {
+  const std::vector<at::Tensor>& all = gradients.tensors;
+  if (!all.empty() && !all.front().is_cpu()) return norm_by_ops(gradients);
+  double sum = 0;
+  for (const at::Tensor& gradient : all) {
     sum += sum_of_squares(gradient, gradients.factor);
   }
   return std::sqrt(sum);
@@ -77,7 +88,7 @@ static uint64_t seed_of(const at::Generator& random) {
 
 at::Tensor round_stochastically(const at::Tensor& x, const at::Generator& random) {
   // BFloat16 is the upper half of Float; what is added to the lower half decides what it carries.
-  const at::Tensor chance = at::randint(1 << 16, x.sizes(), random, at::kInt);
+  const at::Tensor chance = at::randint(1 << 16, x.sizes(), random, at::kInt).to(x.device());
   const at::Tensor bits = (x.view(at::kInt) + chance).bitwise_and(-(1 << 16));
   return bits.view(at::kFloat).to(at::kBFloat16);
 }
@@ -86,16 +97,17 @@ AdamW::AdamW(const std::vector<TrainedTensor>& trained, const AdamWOptions& opti
              at::ScalarType state, std::optional<at::Generator> rounding)
     : options_(options), rounding_(std::move(rounding)) {
   for (const TrainedTensor& t : trained) {
-    mean_.push_back(at::zeros(t.master.sizes(), state));
-    square_.push_back(at::zeros(t.master.sizes(), state));
+    mean_.push_back(at::zeros(t.master.sizes(), t.master.options().dtype(state)));
+    square_.push_back(at::zeros(t.master.sizes(), t.master.options().dtype(state)));
   }
 }
 
-// Float state, and Float that is stepped; or BFloat16 that is rounded by chance. An epsilon that is
-// 0 is LibTorch's to divide by.
+// On the CPU; Float state, and Float that is stepped; or BFloat16 that is rounded by chance. An
+// epsilon that is 0 is LibTorch's to divide by.
 bool AdamW::fits_kernel(const TrainedTensor& trained) const {
-  return mean_.front().scalar_type() == at::kFloat && static_cast<float>(options_.eps) > 0 &&
-         trained.weight.is_contiguous() && trained.master.is_contiguous() &&
+  return trained.weight.is_cpu() && mean_.front().scalar_type() == at::kFloat &&
+         static_cast<float>(options_.eps) > 0 && trained.weight.is_contiguous() &&
+         trained.master.is_contiguous() &&
          (rounding_ || trained.master.scalar_type() == at::kFloat);
 }
 
@@ -129,7 +141,8 @@ void AdamW::step_by_ops(TrainedTensor& trained, const at::Tensor& gradient, doub
   const double bias1 = 1 - std::pow(o.beta1, steps_);
   const double bias2 = 1 - std::pow(o.beta2, steps_);
   at::Tensor master = rounding_ ? trained.weight.to(at::kFloat) : trained.master;
-  const at::Tensor g = (factor == 1 ? gradient : gradient * factor).to(mean_[i].scalar_type());
+  const at::Tensor wide = gradient.to(mean_[i].scalar_type());
+  const at::Tensor g = factor == 1 ? wide : wide * factor;
   mean_[i].lerp_(g, 1 - o.beta1);
   square_[i].mul_(o.beta2).addcmul_(g, g, 1 - o.beta2);
   const at::Tensor spread = square_[i].sqrt().div_(std::sqrt(bias2)).add_(o.eps);

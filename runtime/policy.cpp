@@ -50,6 +50,10 @@ DtypePolicy find_policy(const std::string& name) {
                                fmt::join(policy_names(), ", ")));
 }
 
+void put_on(DtypePolicy& policy, at::Device device) {
+  policy.text_encoders.device = policy.vae.device = policy.unet.device = device;
+}
+
 static bool is_zero_in(double value, at::ScalarType dtype) {
   if (dtype == at::kHalf) return static_cast<float>(c10::Half(static_cast<float>(value))) == 0;
   return static_cast<float>(value) == 0;
@@ -59,7 +63,7 @@ std::vector<std::string> why_part_broken(const std::string& name, const PartPoli
   std::vector<std::string> reasons;
   const bool uses_half = part.compute == at::kHalf || part.norm == at::kHalf ||
                          (!part.casts && part.stored == at::kHalf);
-  if (uses_half && !kHasHalfKernels) {
+  if (uses_half && !kHasHalfKernels && part.device.is_cpu()) {
     reasons.push_back(
         fmt::format("{} in float16: LibTorch {} has no such kernels for the CPU; "
                     "take bfloat16",

@@ -32,6 +32,7 @@ struct PartPolicy {
   bool casts = true;
   bool fused_attention = kHasFusedAttention;  // LibTorch's scaled_dot_product_attention
   bool fused_norm = false;                    // T5: one op that wants input and weight in one dtype
+  at::Device device = at::kCPU;               // where its weights are and it computes
 
   std::optional<at::ScalarType> computes() const { return if_cast(compute); }
   std::optional<at::ScalarType> norms() const { return if_cast(norm); }
@@ -61,6 +62,9 @@ struct DtypePolicy {
   bool scale_loss;  // gradients of a Half computation underflow without it
   PartPolicy t5 = text_encoders;
 };
+
+// What is trained goes with the part; random numbers and what is read come from the CPU everywhere.
+void put_on(DtypePolicy& policy, at::Device device);
 
 // fp32, bf16, bf16-mixed or fp16-mixed, or what a JSON file says (policy_file.cpp has its keys).
 // Throws InputError for another name, and for a file with a key or a dtype that is unknown.

@@ -47,7 +47,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
 at::Tensor recomputed(const Block& block, const at::Tensor& x, const at::Tensor& context) {
   if (!at::GradMode::is_enabled()) return block(x, context);
   // Where neither asks for a gradient, this does, for the sake of the weights within.
-  const at::Tensor asks = at::zeros({0}, at::kFloat).requires_grad_();
+  const at::Tensor asks = at::zeros({0}, x.options().dtype(at::kFloat)).requires_grad_();
   return Recompute::apply(c10::make_intrusive<HeldBlock>(block), x, context, asks);
 }
 

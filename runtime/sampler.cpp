@@ -15,10 +15,16 @@ at::Tensor sample(const Unet& unet, const Vae& vae, const Schedule& schedule,
   const int64_t height = noise.size(2) * vae.config().pixels_per_latent();
   const int64_t width = noise.size(3) * vae.config().pixels_per_latent();
   const std::vector<int64_t> ids = {height, width, 0, 0, height, width};
-  const at::Tensor size_ids = at::tensor(ids, at::kLong).to(kBorderDtype).unsqueeze(0);
+  const at::Tensor size_ids =
+      at::tensor(ids, at::kLong).to(noise.device(), kBorderDtype).unsqueeze(0);
   const auto predict = [&](const at::Tensor& x, int64_t timestep, const EncodedText& said) {
-    return unet(
-        {x, at::full({1}, timestep, at::kLong), said.states, said.pooled, size_ids, {}, {}});
+    return unet({x,
+                 at::full({1}, timestep, x.options().dtype(at::kLong)),
+                 said.states,
+                 said.pooled,
+                 size_ids,
+                 {},
+                 {}});
   };
   // What SDXL takes for no text: zeros, not the encoding of an empty one.
   const EncodedText nothing{at::zeros_like(text.states), at::zeros_like(text.pooled)};
@@ -39,7 +45,8 @@ at::Tensor sample(const Unet& unet, const Vae& vae, const Schedule& schedule,
 
 Image image_of(const at::Tensor& pixels) {
   if (!pixels.isfinite().all().item<bool>()) throw InputError("the image has NaN or inf");
-  const at::Tensor bytes = (pixels * 255).round().to(at::kByte).permute({1, 2, 0}).contiguous();
+  const at::Tensor bytes =
+      (pixels * 255).round().to(at::kByte).permute({1, 2, 0}).cpu().contiguous();
   const auto* first = bytes.data_ptr<uint8_t>();
   return {bytes.size(1), bytes.size(0), std::vector<uint8_t>(first, first + bytes.numel())};
 }

@@ -9,11 +9,11 @@
 
 namespace dtypecheck::runtime {
 
-Schedule::Schedule(const ScheduleConfig& config) : config_(config) {
+Schedule::Schedule(const ScheduleConfig& config, at::Device device) : config_(config) {
   const at::Tensor betas = at::linspace(std::sqrt(config.beta_start), std::sqrt(config.beta_end),
                                         config.steps, kBorderDtype)
                                .square();
-  signal_shares_ = (1 - betas).cumprod(0);
+  signal_shares_ = (1 - betas).cumprod(0).to(device);
 }
 
 // The share of each image of a batch, so that it multiplies [batch, channels, height, width].
@@ -42,7 +42,7 @@ at::Tensor Schedule::loss_weights(const at::Tensor& timesteps, double gamma) con
 }
 
 std::vector<Schedule::EulerStep> Schedule::euler_steps(int64_t count) const {
-  const at::Tensor shares = signal_shares_.to(at::kDouble);
+  const at::Tensor shares = signal_shares_.to(at::kCPU, at::kDouble);
   const at::Tensor sigmas = ((1 - shares) / shares).sqrt();
   std::vector<EulerStep> steps;
   for (int64_t i = count - 1; i >= 0; --i) {

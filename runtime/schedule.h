@@ -12,7 +12,7 @@ namespace dtypecheck::runtime {
 
 class Schedule {
  public:
-  explicit Schedule(const ScheduleConfig& config);
+  explicit Schedule(const ScheduleConfig& config, at::Device device = at::kCPU);
 
   // sqrt(a_t) latents + sqrt(1 - a_t) noise; timesteps: [batch], Long.
   at::Tensor add_noise(const at::Tensor& latents, const at::Tensor& noise,

@@ -102,6 +102,8 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--prompt", o.prompt,
                  "caption of all images (default: metadata.jsonl, or a.txt beside a.png)");
   add_policy_options(app, o.policy, o.keep_broken);
+  app.add_option("--device", o.device, "cpu, cuda, or cuda:1 for the second")
+      ->capture_default_str();
   app.add_option("--out", o.out,
                  o.full ? "diffusers folder to write" : "file to write, .safetensors")
       ->required();

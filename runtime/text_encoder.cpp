@@ -56,10 +56,12 @@ at::Tensor TextEncoder::end_positions(const at::Tensor& tokens) const {
   return tokens.eq(config_.end_token).to(at::kInt).argmax(-1);  // the first of them
 }
 
-EncodedText TextEncoder::operator()(const at::Tensor& tokens) const {
+EncodedText TextEncoder::operator()(const at::Tensor& given) const {
+  const at::Tensor tokens = given.to(policy_.device);
   const int64_t length = tokens.size(1);
-  const at::Tensor mask =
-      at::full({length, length}, -std::numeric_limits<float>::infinity(), policy_.norm).triu(1);
+  const at::Tensor mask = at::full({length, length}, -std::numeric_limits<float>::infinity(),
+                                   tokens.options().dtype(policy_.norm))
+                              .triu(1);
   at::Tensor x = cast(at::embedding(token_table_, tokens), policy_.norms()) +
                  cast(position_table_.slice(0, 0, length), policy_.norms());
   x = cast(x, policy_.computes());
@@ -69,7 +71,7 @@ EncodedText TextEncoder::operator()(const at::Tensor& tokens) const {
     x = run_layer(layers_[i], x, mask);
   }
   if (!projection_.weight.defined()) return out;
-  const at::Tensor rows = at::arange(tokens.size(0), at::kLong);
+  const at::Tensor rows = at::arange(tokens.size(0), tokens.options());
   const at::Tensor ends = final_norm_(x).index({rows, end_positions(tokens)});
   out.pooled = projection_(ends).to(kBorderDtype);
   return out;

@@ -16,6 +16,7 @@
 
 #include "core/error.h"
 #include "runtime/checkpoint.h"
+#include "runtime/device.h"
 #include "runtime/full_model.h"
 #include "runtime/json_file.h"
 #include "runtime/lora.h"
@@ -101,7 +102,7 @@ class Training {
         random_(at::detail::createCPUGenerator(options.seed)),
         data_(options, policy),
         unet_(options.model + "/unet", unet_policy(policy, options.full)),
-        schedule_(read_schedule_config(options.model + "/scheduler")),
+        schedule_(read_schedule_config(options.model + "/scheduler"), policy.unet.device),
         trained_(options.full ? train_all(unet_, policy.trained)
                               : add_lora(unet_, options.rank, policy.trained, random_)),
         optimizer_(trained_, {.rate = options.learning_rate, .eps = options.adam_eps},
@@ -194,7 +195,8 @@ class Training {
     const c10::NoGradGuard no_grad;
     at::Generator random = at::detail::createCPUGenerator(options_.seed);
     const int64_t side = options_.resolution / data_.vae().config().pixels_per_latent();
-    const at::Tensor noise = at::randn({1, latent_channels(), side, side}, random, kBorderDtype);
+    const at::Tensor noise =
+        at::randn({1, latent_channels(), side, side}, random, kBorderDtype).to(policy_.unet.device);
     const EncodedText text = data_.prompt_encoder()(options_.validation_prompt);
     const at::Tensor pixels =
         sample(unet_, data_.vae(), schedule_, text, noise, {.steps = options_.validation_steps});
@@ -218,7 +220,8 @@ class Training {
 
 static int64_t run(const TrainOptions& options,
                    const std::function<bool(const Progress&)>& report) {
-  const DtypePolicy policy = find_policy(options.policy);
+  DtypePolicy policy = find_policy(options.policy);
+  put_on(policy, find_device(options.device));
   require_model(options.model);
   const PolicySetting setting{options.adam_eps,
                               read_vae_config(options.model + "/vae").overflows_half};

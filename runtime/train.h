@@ -22,6 +22,7 @@ struct TrainOptions {
   std::string resume;                       // a checkpoint; empty: from the start
   std::string validation_prompt;            // empty: no image is made
   int64_t validation_steps = 20;
+  std::string device = "cpu";  // or cuda, cuda:1
 };
 
 struct Progress {

@@ -94,6 +94,7 @@ TrainingData::TrainingData(const TrainOptions& options, const DtypePolicy& polic
       resolution_(options.resolution),
       prompt_encoder_(options.model, policy.text_encoders),
       vae_(options.model + "/vae", policy.vae),
+      device_(policy.unet.device),
       seed_(options.seed),
       shuffler_(options.seed) {
   if (resolution_ % vae_.config().pixels_per_latent() != 0) {
@@ -128,9 +129,10 @@ const TrainingData::Encoded& TrainingData::encoded(size_t image) {
   if (text == texts_.end()) {
     text = texts_.emplace(from.caption, prompt_encoder_(from.caption)).first;
   }
+  const at::Tensor pixels = crop.pixels.unsqueeze(0).to(device_);
   Encoded encoded{
-      vae_.encode(crop.pixels.unsqueeze(0)), {}, {}, text->second, crop.size_ids.unsqueeze(0)};
-  if (for_inpainting_) add_mask(image, crop.pixels.unsqueeze(0), encoded);
+      vae_.encode(pixels), {}, {}, text->second, crop.size_ids.unsqueeze(0).to(device_)};
+  if (for_inpainting_) add_mask(image, pixels, encoded);
   require_finite(from.path, encoded);
   return encoded_.emplace(image, std::move(encoded)).first->second;
 }
@@ -146,7 +148,7 @@ void TrainingData::add_mask(size_t image, const at::Tensor& pixels, Encoded& enc
   const int64_t height = (side + 1) / 2 + below(side / 2 + 1);
   const int64_t width = (side + 1) / 2 + below(side / 2 + 1);
   const int64_t top = below(side - height + 1), left = below(side - width + 1);
-  encoded.mask = at::zeros({1, 1, side, side}, kBorderDtype);
+  encoded.mask = at::zeros({1, 1, side, side}, pixels.options().dtype(kBorderDtype));
   encoded.mask.slice(2, top, top + height).slice(3, left, left + width).fill_(1);
   const at::Tensor in_pixels = at::upsample_nearest2d(encoded.mask, {resolution_, resolution_});
   encoded.masked = vae_.encode(pixels * (1 - in_pixels)).mean * vae_.config().scaling_factor;
@@ -200,12 +202,12 @@ Batch TrainingData::next(int64_t batch_size, int64_t noise_steps, at::Generator&
     masked.push_back(e.masked);
   }
   const at::Tensor means = at::cat(mean);
-  const auto normal = [&] { return at::randn(means.sizes(), random, kBorderDtype); };
+  const auto normal = [&] { return at::randn(means.sizes(), random, kBorderDtype).to(device_); };
   const at::Tensor sample = means + (0.5 * at::cat(logvar)).exp() * normal();
   Batch batch;
   batch.latents = sample * vae_.config().scaling_factor;
   batch.noise = normal();
-  batch.timesteps = at::randint(noise_steps, {batch_size}, random, at::kLong);
+  batch.timesteps = at::randint(noise_steps, {batch_size}, random, at::kLong).to(device_);
   batch.text = at::cat(text);
   batch.pooled = at::cat(pooled);
   batch.size_ids = at::cat(size_ids);

@@ -79,6 +79,7 @@ class TrainingData {
   bool for_inpainting_ = false;
   PromptEncoder prompt_encoder_;
   Vae vae_;
+  at::Device device_;
   std::map<size_t, Encoded> encoded_;
   std::map<std::string, EncodedText> texts_;
   uint64_t seed_;

@@ -43,7 +43,8 @@ at::Tensor Unet::Transformer::operator()(const at::Tensor& x, const at::Tensor& 
 static at::Tensor sinusoid(const at::Tensor& numbers, int64_t width, double frequency_shift,
                            bool cosine_first) {
   const int64_t half = width / 2;
-  const at::Tensor exponents = -std::log(10000.0) * at::arange(half, kBorderDtype) /
+  const at::Tensor exponents = -std::log(10000.0) *
+                               at::arange(half, numbers.options().dtype(kBorderDtype)) /
                                (static_cast<double>(half) - frequency_shift);
   const at::Tensor angles = numbers.to(kBorderDtype).unsqueeze(1) * exponents.exp().unsqueeze(0);
   return cosine_first ? at::cat({angles.cos(), angles.sin()}, 1)

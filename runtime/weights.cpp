@@ -71,7 +71,7 @@ at::Tensor Weights::invent(const std::string& name, const std::vector<int64_t>& 
 
 at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
                          at::ScalarType dtype) {
-  if (invented_) return invent(name, shape).to(dtype);
+  if (invented_) return invent(name, shape).to(policy_.device, dtype);
   const auto found = places_.find(prefix_ + name);
   if (found == places_.end()) {
     throw InputError(fmt::format("{}: {} is missing, expected with shape [{}]", where_,
@@ -88,7 +88,7 @@ at::Tensor Weights::take(const std::string& name, std::vector<int64_t> shape,
   }
   used_.insert(found->first);
   const at::Tensor mapped = tensor_of(found->second.file, stored);
-  taken_.emplace_back(found->first, dtype == kAsStored ? mapped : mapped.to(dtype));
+  taken_.emplace_back(found->first, dtype == kAsStored ? mapped : mapped.to(policy_.device, dtype));
   if (!taken_.back().second.is_same(mapped)) found->second.file->release(stored);
   return taken_.back().second;
 }

@@ -207,6 +207,20 @@ class TrainTest(unittest.TestCase):
         self.addCleanup(path.unlink, missing_ok=True)
         return path
 
+    def test_devices(self) -> None:
+        for name in ("gpu", "cuda:", "cuda:x"):
+            self.refuse(f"--device {name}: expected cpu, cuda, or cuda:1", device=name)
+        if not Path("/dev/nvidiactl").exists():
+            self.refuse("--device cuda: ", "CUDA", device="cuda")
+            return
+        losses = {}
+        for device in ("cpu", "cuda"):
+            result = self.run_train(device=device)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            losses[device] = [float(loss) for loss in re.findall(r"  loss (\S+)", result.stderr)]
+        for cpu, cuda in zip(losses["cpu"], losses["cuda"], strict=True):
+            self.assertAlmostEqual(cpu, cuda, delta=1e-3 * cpu)
+
     def test_policy_files(self) -> None:
         for policy, expected in (
             ({"base": "fp8"}, "unknown policy fp8"),
