@@ -157,8 +157,12 @@ void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits,
     arguments.insert(arguments.end(), {"-isystem", toolkits.cuda_root + "/include/cccl"});
     return;
   }
-  arguments.insert(arguments.end(), {"-nocudainc", "-nocudalib", "-isystem",
-                                     (stubs / "cuda").string(), "-include", "dtypecheck_cuda.h"});
+  // The stubs' folder as a toolkit that is none: what Clang finds by itself would change them.
+  // fprintf and its like may be called from kernels, as nvcc has it.
+  const std::string stub = (stubs / "cuda").string();
+  arguments.insert(arguments.end(), {"--cuda-path=" + stub, "-nocudainc", "-nocudalib", "-Xclang",
+                                     "-fcuda-allow-variadic-functions", "-isystem", stub,
+                                     "-include", "dtypecheck_cuda.h"});
 }
 
 // Folders of others that a build system gives as if they were the project's own.

@@ -14,7 +14,8 @@ import run_cases
 
 STUBS = run_cases.ROOT / "analyzer/stubs"
 FLAGS = ["-std=c++17", "-isystem", STUBS / "torch"]
-CUDA_FLAGS = ["-x", "cuda", "--cuda-host-only", "-nocudainc", "-nocudalib", "-isystem", STUBS / "cuda",
+CUDA_FLAGS = ["-x", "cuda", "--cuda-host-only", f"--cuda-path={STUBS / 'cuda'}", "-nocudainc", "-nocudalib", "-Xclang",
+              "-fcuda-allow-variadic-functions", "-isystem", STUBS / "cuda",
               "-include", "dtypecheck_cuda.h"]
 SAID = re.compile(r"^(.+?):(\d+):\d+: (warning|remark): (.*) \[dtypecheck-([a-z0-9-]+)[\],]")
 SEVERITIES = {"error": "warning", "warning": "warning", "note": "remark"}
