@@ -409,7 +409,7 @@ add_library(ops OBJECT ops/bad.cpp)
 target_compile_definitions(ops PRIVATE IN_TARGET)
 dtypecheck_lint(ops --torch bundled --format json -o "{self.work}/found.json")
 """)
-        for command in ([cmake, "-S", ".", "-B", "made"], [cmake, "--build", "made", "--target", "lint-ops"]):
+        for command in ([cmake, "-G", "Ninja", "-S", ".", "-B", "made"], [cmake, "--build", "made", "--target", "lint-ops"]):
             done = self.start(*command[1:], tool=command[0])
             out, err = done.communicate(timeout=120)
         self.assertNotEqual(done.returncode, 0)  # a finding fails the target
