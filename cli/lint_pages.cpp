@@ -14,13 +14,6 @@
 
 namespace dtypecheck::cli {
 
-static int print_text(const std::string& text) {
-  Output output = open_output("");
-  output.stream() << text;
-  output.finish();
-  return kClean;
-}
-
 int list_checks() {
   std::string text;
   for (const analyzer::Check* check : analyzer::all_checks()) {

@@ -18,13 +18,6 @@
 
 namespace dtypecheck::cli {
 
-static int print_and_end(const std::string& text) {
-  Output out = open_output("");
-  out.stream() << text;
-  out.finish();
-  return kClean;
-}
-
 static std::string overview() {
   std::string text =
       "dtypecheck: finds dtype faults in programs that use PyTorch or LibTorch\n\n"
@@ -96,7 +89,7 @@ static int run_command(const Command& command, std::vector<std::string> argument
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    return print_and_end(app.help());
+    return print_text(app.help());
   } catch (const CLI::ParseError& error) {
     reject_unknown_option(app);
     throw InputError(fmt::format("{}; see dtypecheck {} --help", error.what(), command.name));
@@ -114,8 +107,8 @@ static int run(const std::vector<std::string>& arguments) {
     throw InputError("no command given; see dtypecheck --help");
   }
   const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h" || name == "help") return print_and_end(overview());
-  if (name == "--version") return print_and_end(fmt::format("dtypecheck {}\n", tool_version()));
+  if (name == "--help" || name == "-h" || name == "help") return print_text(overview());
+  if (name == "--version") return print_text(fmt::format("dtypecheck {}\n", tool_version()));
   const Command* command = find_command(name);
   if (!command) {
     throw InputError(

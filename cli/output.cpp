@@ -9,6 +9,8 @@
 #include <streambuf>
 #include <vector>
 
+#include "cli/exit_status.h"
+
 namespace dtypecheck::cli {
 
 // Collects 64 kB and writes it. After the first error it swallows the rest, so that no later write
@@ -100,6 +102,13 @@ void Output::finish() {
 Output open_output(const std::string& path) {
   if (path.empty() || path == "-") return Output::to_fd(STDOUT_FILENO, "standard output");
   return Output::to_file(path);
+}
+
+int print_text(const std::string& text) {
+  Output out = open_output("");
+  out.stream() << text;
+  out.finish();
+  return kClean;
 }
 
 }  // namespace dtypecheck::cli

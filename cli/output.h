@@ -42,4 +42,7 @@ class Output {
 // stdout for an empty path or "-".
 Output open_output(const std::string& path);
 
+// To stdout; the exit status of a command that did just that.
+int print_text(const std::string& text);
+
 }  // namespace dtypecheck::cli
