@@ -5,7 +5,7 @@
 #include <set>
 
 #include "analyzer/compile_command.h"
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace fs = std::filesystem;
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "analyzer/cache_files.h"
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace fs = std::filesystem;
 

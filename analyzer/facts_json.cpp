@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/facts.h"
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::analyzer {
 

@@ -12,7 +12,7 @@
 
 #include <chrono>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::analyzer {
 

@@ -13,7 +13,7 @@
 #include "analyzer/cache_files.h"
 #include "analyzer/leading_headers.h"
 #include "analyzer/parser_process.h"
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace fs = std::filesystem;
 

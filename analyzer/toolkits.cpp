@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "analyzer/compile_command.h"
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace fs = std::filesystem;
 

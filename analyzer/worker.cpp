@@ -13,7 +13,7 @@
 #include "analyzer/facts_cache.h"
 #include "analyzer/parser_process.h"
 #include "analyzer/precompiled_headers.h"
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::analyzer {
 

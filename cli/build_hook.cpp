@@ -16,11 +16,12 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/hook_compiler.h"
-#include "cli/install_paths.h"
-#include "cli/libtorch_info.h"
-#include "cli/terminal.h"
-#include "core/error.h"
+#include "platform/error.h"
+#include "platform/install_paths.h"
+#include "platform/printable.h"
+#include "platform/terminal.h"
+#include "tracer/build/hook_compiler.h"
+#include "tracer/build/libtorch_info.h"
 
 namespace fs = std::filesystem;
 

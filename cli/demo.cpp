@@ -9,16 +9,17 @@
 #include <fstream>
 #include <memory>
 
-#include "cli/child.h"
 #include "cli/command.h"
 #include "cli/demo_failures.h"
 #include "cli/exit_status.h"
-#include "cli/install_paths.h"
-#include "cli/judged_report.h"
-#include "cli/nearest.h"
-#include "cli/recorded_run.h"
-#include "cli/terminal.h"
-#include "core/error.h"
+#include "judging/judged_report.h"
+#include "judging/recorded_run.h"
+#include "platform/child.h"
+#include "platform/error.h"
+#include "platform/install_paths.h"
+#include "platform/nearest.h"
+#include "platform/printable.h"
+#include "platform/terminal.h"
 
 namespace fs = std::filesystem;
 
@@ -199,16 +200,16 @@ class Demo {
 
   // Prints the findings; gives back their rules, each once, sorted.
   std::vector<std::string> report(const DemoFailure& failure, const std::string& run) {
-    const RecordedRun recorded = read_run_folder(run_folder(failure, run));
+    const judging::RecordedRun recorded = judging::read_run_folder(run_folder(failure, run));
     if (recorded.run.calls.empty()) {
       throw InputError(fmt::format("{}: nothing was recorded; see dtypecheck build-hook",
                                    run_folder(failure, run)));
     }
-    reports::Report report = judged_report(recorded, {});
-    report.base_folder = DTYPECHECK_SOURCE_DIR;
+    reports::Report report = judging::judged_report(recorded, {});
+    report.base_folder = source_tree();
     Output out = open_output("");
     if (report.findings.empty()) out.stream() << "findings: none\n";
-    if (!report.findings.empty()) write_report(report, "text", out, STDOUT_FILENO);
+    if (!report.findings.empty()) judging::write_report(report, "text", out, STDOUT_FILENO);
     out.finish();
     std::vector<std::string> rules;
     for (const Finding& finding : report.findings) rules.push_back(finding.rule);

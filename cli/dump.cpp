@@ -6,10 +6,10 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/op_call_json.h"
-#include "cli/output.h"
-#include "cli/recorded_run.h"
-#include "cli/terminal.h"
-#include "core/trace_text.h"
+#include "judging/recorded_run.h"
+#include "platform/output.h"
+#include "platform/terminal.h"
+#include "trace/text.h"
 
 namespace dtypecheck::cli {
 
@@ -23,7 +23,7 @@ static void write_json_lines(const Run& run, std::ostream& out) {
 }
 
 static int run(const DumpCommand& command) {
-  const RecordedRun recorded = read_recorded_run(command.inputs);
+  const judging::RecordedRun recorded = judging::read_recorded_run(command.inputs);
   for (const std::string& left_out : recorded.left_out) say(left_out);
   Output output = open_output("");
   if (command.format == "jsonl") {

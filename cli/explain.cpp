@@ -12,9 +12,10 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/output.h"
-#include "cli/terminal.h"
-#include "core/error.h"
+#include "platform/error.h"
+#include "platform/output.h"
+#include "platform/printable.h"
+#include "platform/terminal.h"
 
 namespace dtypecheck::cli {
 

@@ -7,18 +7,19 @@
 #include <filesystem>
 #include <memory>
 
+#include "analyzer/fixes.h"
+#include "analyzer/lint_parse.h"
+#include "analyzer/lint_sources.h"
 #include "analyzer/op_calls.h"
-#include "cli/baseline.h"
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/fixes.h"
-#include "cli/judged_report.h"
 #include "cli/lint_pages.h"
-#include "cli/lint_parse.h"
-#include "cli/lint_report.h"
-#include "cli/lint_sources.h"
-#include "cli/version.h"
-#include "core/error.h"
+#include "cli/report_options.h"
+#include "judging/baseline.h"
+#include "judging/judged_report.h"
+#include "judging/lint_report.h"
+#include "platform/error.h"
+#include "platform/version.h"
 
 namespace fs = std::filesystem;
 
@@ -30,16 +31,16 @@ struct LintCommand {
   std::vector<std::string> paths;
   std::string build;  // -p
   std::string torch;
-  ParseOptions parse;
+  analyzer::ParseOptions parse;
   bool fix = false;
   std::string baseline;
   std::string write_baseline;
   bool list = false;
   std::string explain;
-  ReportOptions report{.fail_on = "warning"};
+  judging::ReportOptions report{.fail_on = "warning"};
 };
 
-void drop_known(reports::Report& report, const Baseline& baseline, const std::string& path) {
+void drop_known(reports::Report& report, const judging::Baseline& baseline, const std::string& path) {
   const size_t dropped = baseline.drop_known(report.findings);
   report.remarks.push_back(
       fmt::format("{} finding{} of {} left out", dropped, dropped == 1 ? "" : "s", path));
@@ -47,7 +48,7 @@ void drop_known(reports::Report& report, const Baseline& baseline, const std::st
 
 void write_baseline(const reports::Report& report, const std::string& path) {
   Output output = open_output(path);
-  output.stream() << baseline_text(report.findings, report.base_folder);
+  output.stream() << judging::baseline_text(report.findings, report.base_folder);
   output.finish();
   fmt::print(stderr, "dtypecheck: {} finding{} in {}; --baseline {} leaves them out\n",
              report.findings.size(), report.findings.size() == 1 ? "" : "s", path, path);
@@ -57,10 +58,10 @@ void write_baseline(const reports::Report& report, const std::string& path) {
 void fix(reports::Report& report, const std::string& fail_on) {
   std::vector<Finding> cured, others;
   for (Finding& finding : report.findings) {
-    const bool counts = any_at_least({finding}, fail_on);
+    const bool counts = judging::any_at_least({finding}, fail_on);
     (counts ? cured : others).push_back(std::move(finding));
   }
-  const AppliedFixes applied = apply_fixes(cured);
+  const analyzer::AppliedFixes applied = analyzer::apply_fixes(cured);
   report.findings = std::move(cured);
   for (Finding& finding : others) report.findings.push_back(std::move(finding));
   report.remarks.push_back(fmt::format("{} finding{} cured in {} file{}", applied.findings,
@@ -80,30 +81,30 @@ void sort_by_severity(std::vector<Finding>& findings) {
 int run(const LintCommand& command) {
   if (command.list) return list_checks();
   if (!command.explain.empty()) return explain_check(command.explain);
-  Database database;
+  analyzer::Database database;
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
-  std::optional<Baseline> baseline;
-  if (!command.baseline.empty()) baseline = Baseline::read(command.baseline);
-  const std::vector<std::string> files = sources_of(command.paths, database);
+  std::optional<judging::Baseline> baseline;
+  if (!command.baseline.empty()) baseline = judging::Baseline::read(command.baseline);
+  const std::vector<std::string> files = analyzer::sources_of(command.paths, database);
   const analyzer::Toolkits toolkits = command.torch == "bundled"
                                           ? analyzer::bundled_toolkits()
                                           : analyzer::find_toolkits(command.torch, files.front());
   const auto all = parse(files, database, toolkits, command.parse);
 
-  SourceTexts sources;
+  analyzer::SourceTexts sources;
   Run ops;
   reports::Report report{.run = ops, .tool_version = tool_version(), .all = command.report.all};
   report.base_folder = fs::current_path().string();
-  report.findings = judge(all);
+  report.findings = judging::judge(all);
   for (Finding& finding : analyzer::judge_ops(all, toolkits.torch_version, ops)) {
     report.findings.push_back(std::move(finding));
   }
-  describe_scan(report, all, toolkits);
+  judging::describe_scan(report, all, toolkits);
   if (report.scan->analysed == 0) {
     throw InputError(fmt::format("nothing could be analysed; {}", report.left_out.front()));
   }
-  give_ids(report, sources);
-  drop_allowed(report, sources, command.report.all);
+  judging::give_ids(report, sources);
+  judging::drop_allowed(report, sources, command.report.all);
   if (!command.write_baseline.empty()) {
     write_baseline(report, command.write_baseline);
     return kClean;
@@ -111,12 +112,12 @@ int run(const LintCommand& command) {
   if (baseline) drop_known(report, *baseline, command.baseline);
   if (command.fix) fix(report, command.report.fail_on);
   sort_by_severity(report.findings);
-  report.rules = texts_of(report.findings);
+  report.rules = judging::texts_of(report.findings);
   report.line_text = [&](const std::string& file, int line) { return sources.line(file, line); };
   report.file_text = [&](const std::string& file) { return sources.text(file); };
   Output output = open_output(command.report.output);
-  write_report(report, command.report.format, output, STDOUT_FILENO);
-  return any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
+  judging::write_report(report, command.report.format, output, STDOUT_FILENO);
+  return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
 }
 
 std::function<int()> set_up(CLI::App& app) {

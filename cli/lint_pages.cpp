@@ -7,10 +7,10 @@
 
 #include "analyzer/check.h"
 #include "cli/exit_status.h"
-#include "cli/nearest.h"
-#include "cli/output.h"
-#include "cli/terminal.h"
-#include "core/error.h"
+#include "platform/error.h"
+#include "platform/nearest.h"
+#include "platform/output.h"
+#include "platform/terminal.h"
 
 namespace dtypecheck::cli {
 

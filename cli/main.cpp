@@ -7,14 +7,14 @@
 #include <memory>
 #include <new>
 
-#include "cli/child.h"
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/nearest.h"
-#include "cli/output.h"
-#include "cli/terminal.h"
-#include "cli/version.h"
-#include "core/error.h"
+#include "platform/child.h"
+#include "platform/error.h"
+#include "platform/nearest.h"
+#include "platform/output.h"
+#include "platform/terminal.h"
+#include "platform/version.h"
 
 namespace dtypecheck::cli {
 
@@ -122,15 +122,15 @@ static int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   using namespace dtypecheck;
-  cli::ignore_broken_pipes();
+  dtypecheck::ignore_broken_pipes();
   try {
     return cli::run({argv + std::min(argc, 1), argv + argc});
   } catch (const InputError& error) {
-    cli::say(error.what());
+    dtypecheck::say(error.what());
   } catch (const std::bad_alloc&) {
-    cli::say("out of memory");
+    dtypecheck::say("out of memory");
   } catch (const std::exception& error) {
-    cli::say(fmt::format("internal error: {}", error.what()));
+    dtypecheck::say(fmt::format("internal error: {}", error.what()));
   }
   return cli::kCouldNotDo;
 }

@@ -7,13 +7,13 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/child.h"
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/install_paths.h"
-#include "cli/program.h"
-#include "cli/terminal.h"
-#include "core/error.h"
+#include "platform/child.h"
+#include "platform/error.h"
+#include "platform/install_paths.h"
+#include "platform/program.h"
+#include "platform/terminal.h"
 #include "rules/contracts/contracts.h"
 
 namespace fs = std::filesystem;

@@ -5,24 +5,25 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/judged_report.h"
-#include "cli/recorded_run.h"
-#include "cli/run_folder.h"
+#include "cli/report_options.h"
+#include "judging/judged_report.h"
+#include "judging/recorded_run.h"
+#include "trace/run_folder.h"
 
 namespace dtypecheck::cli {
 
 struct ReportCommand {
   std::vector<std::string> inputs;
-  ReportOptions report{.fail_on = "warning"};
+  judging::ReportOptions report{.fail_on = "warning"};
 };
 
 static int run(const ReportCommand& command) {
   const auto inputs = command.inputs.empty() ? std::vector{newest_run_folder()} : command.inputs;
-  const RecordedRun recorded = read_recorded_run(inputs);
-  reports::Report report = judged_report(recorded, command.report);
+  const judging::RecordedRun recorded = judging::read_recorded_run(inputs);
+  reports::Report report = judging::judged_report(recorded, command.report);
   Output output = open_output(command.report.output);
-  write_report(report, command.report.format, output, STDOUT_FILENO);
-  return any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
+  judging::write_report(report, command.report.format, output, STDOUT_FILENO);
+  return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
 }
 
 static std::function<int()> set_up(CLI::App& app) {

@@ -5,10 +5,10 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/nearest.h"
-#include "cli/output.h"
-#include "cli/terminal.h"
-#include "core/error.h"
+#include "platform/error.h"
+#include "platform/nearest.h"
+#include "platform/output.h"
+#include "platform/terminal.h"
 #include "rules/rule.h"
 
 namespace dtypecheck::cli {

@@ -7,17 +7,18 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/child.h"
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/hook_cache.h"
-#include "cli/install_paths.h"
-#include "cli/judged_report.h"
-#include "cli/program.h"
-#include "cli/recorded_run.h"
-#include "cli/run_folder.h"
-#include "cli/terminal.h"
-#include "core/error.h"
+#include "cli/report_options.h"
+#include "judging/judged_report.h"
+#include "judging/recorded_run.h"
+#include "platform/child.h"
+#include "platform/error.h"
+#include "platform/install_paths.h"
+#include "platform/program.h"
+#include "platform/terminal.h"
+#include "trace/run_folder.h"
+#include "tracer/build/hook_cache.h"
 
 namespace fs = std::filesystem;
 
@@ -30,7 +31,7 @@ struct TraceCommand {
   bool check_values = false;
   bool keep_going = false;
   bool no_report = false;
-  ReportOptions report;
+  judging::ReportOptions report;
 };
 
 // LD_PRELOAD is split at spaces and colons, with no way to escape them: such a path is taken by a
@@ -92,10 +93,10 @@ static void write_trace_report(reports::Report& report, const TraceCommand& comm
                                const RunFolder& folder) {
   Output output = open_trace_report(command, folder);
   if (!output.is_file()) output.stream() << '\n';
-  write_report(report, command.report.format, output, STDERR_FILENO);
+  judging::write_report(report, command.report.format, output, STDERR_FILENO);
 }
 
-static void say_what_was_recorded(const RecordedRun& recorded, const RunFolder& folder) {
+static void say_what_was_recorded(const judging::RecordedRun& recorded, const RunFolder& folder) {
   if (!recorded.run.processes.empty()) {
     say(fmt::format("the trace is in {}", folder.shown_path()));
   } else if (recorded.left_out.empty()) {
@@ -108,7 +109,7 @@ static void say_what_was_recorded(const RecordedRun& recorded, const RunFolder& 
 
 // A faulty name is told before a run of hours, not after it.
 static void check_report_options(const TraceCommand& command) {
-  check_report_inputs(command.report);
+  judging::check_report_inputs(command.report);
   if (!command.report.output.empty()) open_output(command.report.output).finish();
 }
 
@@ -123,15 +124,15 @@ static int status_of(const ChildEnd& end) {
 // With a fail level a run that recorded nothing is no clean run; without one it is the user's
 // program that counts.
 static int report_on(const TraceCommand& command, const RunFolder& folder, const ChildEnd& end) {
-  const RecordedRun recorded = read_run_folder(folder.path());
-  reports::Report report = judged_report(recorded, command.report);
+  const judging::RecordedRun recorded = judging::read_run_folder(folder.path());
+  reports::Report report = judging::judged_report(recorded, command.report);
   const bool empty = recorded.run.processes.empty();
   if (!empty && !command.no_report) write_trace_report(report, command, folder);
   if (!report.results_valid())
     say("the results of this run are not valid: --keep-going cast operands so that it could go on");
   say_what_was_recorded(recorded, folder);
   if (has_fail_level(command) && empty) return kCouldNotDo;
-  if (any_at_least(report.findings, command.report.fail_on)) return kFound;
+  if (judging::any_at_least(report.findings, command.report.fail_on)) return kFound;
   return status_of(end);
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "core/error.h"
 #include "explain/message_table.h"
+#include "platform/error.h"
 
 namespace dtypecheck::explain {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/codes.h"
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::kernels {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/autocast_record.h"
-#include "reports/printable.h"
+#include "platform/printable.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
 #include "reports/words.h"

@@ -6,12 +6,12 @@
 #include <map>
 #include <ostream>
 
+#include "platform/printable.h"
 #include "reports/formats.h"
 #include "reports/html/page.h"
 #include "reports/html_findings.h"
 #include "reports/html_op_calls.h"
 #include "reports/html_writer.h"
-#include "reports/printable.h"
 #include "reports/summary.h"
 #include "reports/words.h"
 

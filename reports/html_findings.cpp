@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "platform/printable.h"
 #include "reports/causes.h"
-#include "reports/printable.h"
 #include "reports/words.h"
 
 namespace dtypecheck::reports {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "reports/printable.h"
+#include "platform/printable.h"
 #include "reports/words.h"
 
 namespace dtypecheck::reports {

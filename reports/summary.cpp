@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "reports/printable.h"
+#include "platform/printable.h"
 #include "reports/words.h"
 
 namespace dtypecheck::reports {

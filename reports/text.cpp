@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <ostream>
 
+#include "platform/printable.h"
 #include "reports/autocast_table.h"
 #include "reports/causes.h"
 #include "reports/formats.h"
-#include "reports/printable.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
 #include "reports/words.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "reports/printable.h"
+#include "platform/printable.h"
 #include "reports/text_operands.h"
 #include "reports/words.h"
 

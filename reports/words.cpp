@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/printable.h"
+#include "platform/printable.h"
 
 namespace dtypecheck::reports {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "rules/rule.h"
 
 namespace dtypecheck::rules {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/image.h"
 #include "runtime/json_file.h"
 

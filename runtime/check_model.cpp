@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/finite.h"
 #include "runtime/policy.h"
 #include "runtime/safetensors.h"

@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/json_file.h"
 #include "runtime/weights.h"
 

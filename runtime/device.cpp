@@ -6,7 +6,7 @@
 
 #include <regex>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::runtime {
 

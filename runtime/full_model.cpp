@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/lora.h"
 #include "runtime/weights.h"
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/json_file.h"
 #include "runtime/whole_file.h"
 

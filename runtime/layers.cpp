@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/fused_rms_norm.h"
 #include "runtime/mixed_norm.h"
 

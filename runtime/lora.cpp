@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <regex>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/weights.h"
 
 namespace dtypecheck::runtime {

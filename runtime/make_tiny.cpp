@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/image.h"
 #include "runtime/json_file.h"
 #include "runtime/t5_encoder.h"

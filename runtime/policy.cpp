@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/train.h"
 
 namespace dtypecheck::runtime {

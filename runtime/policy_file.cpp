@@ -9,7 +9,7 @@
 //    "scale_loss": true}
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/json_file.h"
 #include "runtime/policy.h"
 

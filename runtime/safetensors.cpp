@@ -13,7 +13,7 @@
 #include <set>
 #include <utility>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/json_file.h"
 #include "runtime/whole_file.h"
 

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/check_model.h"
 #include "runtime/make_tiny.h"
 #include "runtime/train.h"

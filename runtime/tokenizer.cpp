@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/json_file.h"
 #include "runtime/whole_file.h"
 

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/checkpoint.h"
 #include "runtime/device.h"
 #include "runtime/full_model.h"

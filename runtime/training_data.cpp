@@ -9,7 +9,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::runtime {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::runtime {
 

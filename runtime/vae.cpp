@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::runtime {
 

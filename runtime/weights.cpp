@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::runtime {
 

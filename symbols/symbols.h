@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/trace_reader.h"
+#include "trace/reader.h"
 
 namespace dtypecheck {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "rules/contracts/table.h"
 
 namespace dtypecheck::contracts {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::contracts {
 namespace {

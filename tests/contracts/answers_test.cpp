@@ -1,7 +1,7 @@
 // What the tables say to op calls, and where they say nothing.
 #include <catch2/catch.hpp>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "rules/contracts/contracts.h"
 #include "table_text.h"
 

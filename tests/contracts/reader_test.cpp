@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "rules/contracts/contracts.h"
 #include "rules/contracts/table.h"
 #include "table_text.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/trace_text.h"
+#include "trace/text.h"
 
 inline const std::string kTable =
     "dtypecheck contracts 1\n"

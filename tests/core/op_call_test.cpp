@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/finding.h"
-#include "core/trace_text.h"
+#include "trace/text.h"
 
 namespace dtypecheck {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/trace_text.h"
+#include "trace/text.h"
 
 namespace dtypecheck {
 namespace {

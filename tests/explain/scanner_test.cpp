@@ -2,11 +2,11 @@
 // log.
 #include <catch2/catch.hpp>
 
-#include "core/error.h"
 #include "explain/log_scanner.h"
 #include "explain/message_table.h"
 #include "explain/normal_text.h"
 #include "explain/template_match.h"
+#include "platform/error.h"
 
 using namespace dtypecheck;
 using namespace dtypecheck::explain;

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "trace_builder.h"
+#include "trace/builder.h"
 
 namespace dtypecheck::test {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/safetensors.h"
 
 // The reader maps a file; this one is in memory.

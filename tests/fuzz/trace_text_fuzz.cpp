@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/error.h"
-#include "core/trace_text.h"
+#include "platform/error.h"
+#include "trace/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   using namespace dtypecheck;

@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "core/error.h"
+#include "platform/error.h"
 
 namespace dtypecheck::reports {
 

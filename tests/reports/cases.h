@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/trace_text.h"
 #include "reports/report.h"
+#include "trace/text.h"
 
 namespace dtypecheck::reports {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "reports/printable.h"
+#include "platform/printable.h"
 #include "reports/summary.h"
 #include "reports/words.h"
 #include "tests/reports/cases.h"

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <set>
 
-#include "core/trace_text.h"
 #include "rules/rule.h"
+#include "trace/text.h"
 
 using namespace dtypecheck;
 using namespace dtypecheck::rules;

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/error.h"
-#include "core/trace_text.h"
+#include "platform/error.h"
+#include "trace/text.h"
 #include "rules/rule.h"
 
 namespace dtypecheck::rules {

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "rules/rule.h"
 
 using namespace dtypecheck;

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/lora.h"
 
 namespace dtypecheck::runtime {

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <map>
 
-#include "core/error.h"
+#include "platform/error.h"
 #include "runtime/lora.h"
 #include "runtime/schedule.h"
 #include "runtime/t5_encoder.h"

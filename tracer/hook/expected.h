@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "core/trace_format.h"
+#include "trace/format.h"
 #include "tracer/hook/op_table.h"
 
 namespace dtypecheck {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/codes.h"
-#include "core/trace_format.h"
+#include "trace/format.h"
 
 namespace at {
 struct RecordFunction;

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/trace_format.h"
+#include "trace/format.h"
 #include "tracer/hook/expected.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/python/python_sites.h"

@@ -1,7 +1,7 @@
 // throws.h: the message of an exception, caught as it is thrown.
 #pragma once
 
-#include "core/trace_format.h"
+#include "trace/format.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/python/python_sites.h"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/trace_format.h"
-#include "core/trace_writer.h"
+#include "trace/format.h"
+#include "trace/writer.h"
 #include "tracer/hook/keyed_table.h"
 #include "tracer/hook/origins.h"
 #include "tracer/preload/stage1.h"

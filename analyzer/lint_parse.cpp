@@ -1,0 +1,95 @@
+#include "analyzer/lint_parse.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "analyzer/facts_cache.h"
+#include "analyzer/precompiled_headers.h"
+#include "analyzer/project.h"
+#include "analyzer/worker.h"
+#include "platform/install_paths.h"
+#include "platform/version.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+fs::path analyzer_program() {
+  return fs::path(own_executable()).parent_path() / "dtypecheck-analyzer";
+}
+
+fs::path stubs_folder() {
+  const fs::path installed =
+      fs::path(own_executable()).parent_path().parent_path() / "share/dtypecheck/analyzer/stubs";
+  return fs::exists(installed) ? installed : fs::path(source_tree()) / "analyzer/stubs";
+}
+
+std::vector<ParseJob> jobs_of(const std::vector<std::string>& files,
+                                        const Database& database,
+                                        const Toolkits& toolkits) {
+  const fs::path stubs = stubs_folder();
+  std::vector<ParseJob> jobs;
+  for (const std::string& file : files) {
+    const std::string full = fs::absolute(file).lexically_normal().string();
+    const CompileCommand* known = database ? database->find(full) : nullptr;
+    jobs.push_back({full, parse_arguments(full, known, toolkits, stubs)});
+  }
+  return jobs;
+}
+
+// $XDG_CACHE_HOME/dtypecheck/lint or ~/.cache/dtypecheck/lint; empty where there is neither.
+fs::path cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return fs::path(cache) / "dtypecheck/lint";
+  const char* home = std::getenv("HOME");
+  return home == nullptr || home[0] != '/' ? fs::path() : fs::path(home) / ".cache/dtypecheck/lint";
+}
+
+// What the facts depend on besides sources and arguments: the program that finds them.
+std::string version_of(const fs::path& program) {
+  std::error_code error;
+  const auto size = fs::file_size(program, error);
+  const auto time = fs::last_write_time(program, error).time_since_epoch().count();
+  return fmt::format("{} {} {}", tool_version(), size, time);
+}
+
+}  // namespace
+
+std::vector<SourceFacts> parse(const std::vector<std::string>& files,
+                                         const Database& database,
+                                         const Toolkits& toolkits,
+                                         const ParseOptions& options) {
+  const std::vector<ParseJob> jobs = jobs_of(files, database, toolkits);
+  const fs::path program = analyzer_program();
+  const fs::path folder = options.no_cache ? fs::path() : cache_folder();
+  std::unique_ptr<FactsCache> cache;
+  std::unique_ptr<PrecompiledHeaders> headers;
+  if (!folder.empty()) {
+    cache = std::make_unique<FactsCache>(folder, version_of(program));
+    headers = std::make_unique<PrecompiledHeaders>(folder / "pch", program.string(),
+                                                             version_of(program));
+  }
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const WorkerOptions worker = {.program = program.string(),
+                                          .jobs = options.jobs > 0 ? options.jobs : cores,
+                                          .timeout_s = options.timeout_s,
+                                          .cache = cache.get(),
+                                          .headers = headers.get()};
+  const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
+  auto all = parse_all(jobs, worker, [&](size_t done) {
+    if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
+  });
+  if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+  for (SourceFacts& facts : all) look_around(facts);
+  return all;
+}
+
+}  // namespace dtypecheck::analyzer

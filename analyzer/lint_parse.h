@@ -1,0 +1,24 @@
+// lint_parse.h: sources to facts, several at a time, with what the cache knows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/compile_command.h"
+#include "analyzer/facts.h"
+#include "analyzer/lint_sources.h"
+
+namespace dtypecheck::analyzer {
+
+struct ParseOptions {
+  unsigned jobs = 0;  // files at a time; 0: the number of cores
+  int timeout_s = 300;
+  bool no_cache = false;
+};
+
+std::vector<SourceFacts> parse(const std::vector<std::string>& files,
+                                         const Database& database,
+                                         const Toolkits& toolkits,
+                                         const ParseOptions& options);
+
+}  // namespace dtypecheck::analyzer

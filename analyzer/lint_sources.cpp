@@ -1,0 +1,111 @@
+#include "analyzer/lint_sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "platform/error.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+constexpr size_t kMaxFileBytes = 16 << 20;  // what is longer is generated
+constexpr size_t kMaxFiles = 20'000;
+
+bool is_source(const fs::path& path) {
+  static const std::set<std::string> endings = {".cpp", ".cc", ".cxx", ".c++", ".cu"};
+  return endings.contains(path.extension().string());
+}
+
+bool is_skipped(const fs::path& folder) {
+  std::error_code unknown;
+  const std::string name = folder.filename().string();
+  return (name.size() > 1 && name.starts_with(".")) || name == "node_modules" ||
+         name == "site-packages" || fs::exists(folder / "CMakeCache.txt", unknown);
+}
+
+void add_folder(const fs::path& folder, std::vector<std::string>& files) {
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  std::vector<std::string> found;
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    std::error_code unknown;
+    if (at->is_directory(unknown)) {
+      if (is_skipped(at->path())) at.disable_recursion_pending();
+    } else if (is_source(at->path()) && at->is_regular_file(unknown)) {
+      found.push_back(at->path().lexically_normal().string());
+    }
+    if (found.size() > kMaxFiles) {
+      throw InputError(fmt::format("{}: more than {} sources; name the folders that matter",
+                                   folder.string(), kMaxFiles));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  files.insert(files.end(), found.begin(), found.end());
+}
+
+std::string text_of(const std::string& file) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(file, unknown) || fs::file_size(file, unknown) > kMaxFileBytes)
+    return "";
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+std::vector<std::string> sources_of(const std::vector<std::string>& paths,
+                                    const Database& database) {
+  if (paths.empty() && database) return database->files();
+  if (paths.empty()) {
+    throw InputError("no file given; name sources or folders of them, or a database with -p");
+  }
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (fs::is_directory(status)) {
+      add_folder(path, files);
+    } else if (fs::is_regular_file(status)) {
+      files.push_back(path);
+    } else {
+      throw InputError(fmt::format("{}: expected a C++ or CUDA source or a folder of them, and {}",
+                                   path, fs::exists(status) ? "it is neither" : "there is none"));
+    }
+  }
+  if (files.empty()) {
+    throw InputError(fmt::format("{}: no .cpp, .cc, .cxx or .cu in it", paths.front()));
+  }
+  return files;
+}
+
+const std::string& SourceTexts::text(const std::string& file) {
+  const auto [at, is_new] = texts_.try_emplace(file);
+  if (is_new) at->second = text_of(file);
+  return at->second;
+}
+
+const Allowances& SourceTexts::allowances(const std::string& file) {
+  const auto at = allowances_.find(file);
+  return at != allowances_.end() ? at->second
+                                 : allowances_.try_emplace(file, text(file)).first->second;
+}
+
+std::string SourceTexts::line(const std::string& file, int number) {
+  std::istringstream lines(text(file));
+  std::string line;
+  while (number-- > 0 && std::getline(lines, line)) continue;
+  const size_t first = line.find_first_not_of(" \t");
+  return first == line.npos ? "" : line.substr(first);
+}
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,148 @@
+#include "judging/judged_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "platform/error.h"
+#include "platform/terminal.h"
+#include "platform/version.h"
+#include "reports/source_lines.h"
+#include "rules/rule.h"
+#include "rules/target.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::judging {
+
+static std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
+  std::set<std::string> found;
+  for (const Finding& finding : findings) found.insert(finding.rule);
+  std::vector<reports::RuleText> texts;
+  for (const rules::Rule* rule : rules::all_rules()) {
+    const rules::RuleDoc& doc = rule->doc;
+    if (!found.contains(doc.id)) continue;
+    texts.push_back({doc.id, doc.summary, doc.why, doc.fix, rule->example, doc.severity});
+  }
+  return texts;
+}
+
+static std::string suppression_file(const ReportOptions& options) {
+  std::error_code error;
+  const bool use_default = options.suppressions.empty() && fs::exists(kDefaultSuppressions, error);
+  return use_default ? kDefaultSuppressions : options.suppressions;
+}
+
+static std::string text_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in || fs::is_directory(path))
+    throw InputError(fmt::format("{}: cannot be read; dtypecheck probe writes contracts", path));
+  return text.str();
+}
+
+// The shipped contracts, and after them those of the file that was named.
+static contracts::Contracts contracts_of(const ReportOptions& options) {
+  contracts::Contracts all = contracts::Contracts::shipped();
+  if (!options.contracts.empty()) all.add(text_of_file(options.contracts), options.contracts);
+  return all;
+}
+
+static std::optional<size_t> target_of(const ReportOptions& options,
+                                       const contracts::Contracts& contracts) {
+  if (options.target.empty()) return std::nullopt;
+  return contracts.find_target(contracts::parse_target(options.target));
+}
+
+void check_report_inputs(const ReportOptions& options) {
+  const std::string path = suppression_file(options);
+  if (!path.empty()) rules::read_suppressions(path);
+  target_of(options, contracts_of(options));
+}
+
+constexpr size_t kMaxUnknownOps = 8;  // named in the remark; the count goes on
+
+// How far the answer about a target reaches.
+static std::string target_remark(const Run& run, const rules::JudgeOptions& judging) {
+  const contracts::Runtime& target = judging.contracts->runtimes()[*judging.target];
+  const rules::TargetVerdicts verdicts =
+      rules::target_verdicts(rules::RunIndex(run), *judging.contracts, *judging.target);
+  std::string text =
+      fmt::format("target {} ({}): {} op call{} known there, {} refused", target.to_string(),
+                  target.measured ? "measured" : "read in LibTorch's source, not measured",
+                  verdicts.known, verdicts.known == 1 ? "" : "s", verdicts.refusals.size());
+  if (verdicts.unknown.empty()) return text;
+  std::vector<std::string> ops(verdicts.unknown.begin(), verdicts.unknown.end());
+  const size_t more = ops.size() - std::min(ops.size(), kMaxUnknownOps);
+  ops.resize(ops.size() - more);
+  text += fmt::format("; not known, and so not judged: {}", fmt::join(ops, ", "));
+  return more == 0 ? text : text + fmt::format(" and {} more", more);
+}
+
+static void drop_accepted(reports::Report& report, const ReportOptions& options) {
+  const std::string path = suppression_file(options);
+  if (path.empty() || options.all) return;
+  std::vector<rules::Suppression> unused;
+  const size_t dropped = rules::suppress(report.findings, rules::read_suppressions(path), &unused);
+  if (dropped > 0) {
+    report.remarks.push_back(fmt::format("{} finding{} accepted by {}; --all shows {}", dropped,
+                                         dropped == 1 ? "" : "s", path,
+                                         dropped == 1 ? "it" : "them"));
+  }
+  for (const rules::Suppression& suppression : unused) {
+    report.remarks.push_back(fmt::format("{}:{}: nothing matches {} any more; remove the line",
+                                         path, suppression.text_line, suppression.rule));
+  }
+}
+
+// Lines are quoted only from files that have not changed since the run was recorded.
+static reports::LineText lines_of(const Run& run, const fs::path& folder) {
+  fs::file_time_type recorded_at = fs::file_time_type::min();
+  for (const Process& process : run.processes) {
+    std::error_code unknown;
+    const fs::file_time_type written = fs::last_write_time(process.file, unknown);
+    if (!unknown) recorded_at = std::max(recorded_at, written);
+  }
+  return reports::source_lines_below(folder, recorded_at);
+}
+
+reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options) {
+  std::error_code unknown;
+  const fs::path folder = fs::current_path(unknown);
+  const contracts::Contracts contracts = contracts_of(options);
+  const rules::JudgeOptions judging{&contracts, target_of(options, contracts)};
+  reports::Report report{.run = recorded.run,
+                         .findings = rules::judge(recorded.run, judging),
+                         .tool_version = tool_version(),
+                         .base_folder = folder.string(),
+                         .left_out = recorded.left_out,
+                         .all = options.all,
+                         .line_text = lines_of(recorded.run, folder)};
+  drop_accepted(report, options);
+  if (judging.target) report.remarks.push_back(target_remark(recorded.run, judging));
+  report.rules = texts_of(report.findings);
+  return report;
+}
+
+void write_report(reports::Report& report, const std::string& format, Output& output,
+                  int colour_fd) {
+  report.colour = !output.is_file() && wants_colour(colour_fd);
+  if (!output.is_file()) report.columns = columns_of(colour_fd, report.columns);
+  const reports::Format* writer = reports::find_format(format);  // CLI11 has checked the name
+  writer->write(report, output.stream());
+  output.finish();
+}
+
+bool any_at_least(const std::vector<Finding>& findings, const std::string& fail_on) {
+  const std::optional<Severity> level = parse_severity(fail_on);
+  return level && std::any_of(findings.begin(), findings.end(),
+                              [&](const Finding& finding) { return finding.severity >= *level; });
+}
+
+}  // namespace dtypecheck::judging

@@ -1,0 +1,41 @@
+// judged_report.h: from a recorded run to findings in a format, for every command that ends in a
+// report.
+#pragma once
+
+#include <string>
+
+#include "core/finding.h"
+#include "judging/recorded_run.h"
+#include "platform/output.h"
+#include "reports/report.h"
+
+namespace dtypecheck::judging {
+
+// What is read where no suppression file is named.
+inline constexpr const char* kDefaultSuppressions = ".dtypecheck-suppressions";
+
+struct ReportOptions {
+  std::string format = "text";
+  std::string output;   // empty: stdout
+  std::string fail_on;  // a severity, "never", or empty when not given
+  std::string
+      suppressions;       // empty: .dtypecheck-suppressions of the current folder, when it is there
+  bool all = false;       // suppressed findings too
+  std::string target;     // "cuda:2.11"; empty: none
+  std::string contracts;  // a contract file beside the shipped ones; empty: none
+};
+
+// Throws InputError when the suppression file or the contracts cannot be used, or the target is not
+// known: to be known before a long run, not after it.
+void check_report_inputs(const ReportOptions& options);
+
+// Judges the run, drops what a suppression accepts, and says in remarks what was dropped.
+reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options);
+
+void write_report(reports::Report& report, const std::string& format, Output& output,
+                  int colour_fd);
+
+// True when a finding is at or above the level; never for "never".
+bool any_at_least(const std::vector<Finding>& findings, const std::string& fail_on);
+
+}  // namespace dtypecheck::judging

@@ -1,0 +1,149 @@
+#include "judging/lint_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "analyzer/check.h"
+#include "rules/rule.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::judging {
+
+namespace {
+
+uint64_t fnv1a(std::string_view text, uint64_t hash = 14695981039346656037u) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+std::string without_blanks(std::string text) {
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+  return text;
+}
+
+bool is_found(const std::vector<Finding>& findings, const std::string& id) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& finding) { return finding.rule == id; });
+}
+
+// What source analysis calls the faults that the rules of a run find.
+std::vector<std::string> tags_of(const std::string& rule) {
+  if (rule == "fp16-trainable") return {"scaler-half-params"};
+  if (rule == "mixed-operands") return {"module-half-input-float"};
+  if (rule == "half-not-implemented") return {"half-cpu-norm"};
+  return {};
+}
+
+}  // namespace
+
+std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all) {
+  std::vector<Finding> findings;
+  for (const analyzer::SourceFacts& facts : all) {
+    for (Finding& finding : analyzer::judge(facts)) {
+      const bool known = std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+        return other.rule == finding.rule && other.site == finding.site &&
+               other.column == finding.column && other.message == finding.message;
+      });
+      if (!known) findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
+}
+
+// By what stands there, not by where: the rule, the file's name, the function, the line's text and
+// which of those that are alike it is.
+void give_ids(reports::Report& report, analyzer::SourceTexts& sources) {
+  std::map<uint64_t, int> seen;
+  for (Finding& finding : report.findings) {
+    const SourceLine& line = finding.site.line;
+    uint64_t id = fnv1a(finding.rule);
+    for (const std::string& part :
+         {fs::path(line.file).filename().string(), line.function,
+          without_blanks(sources.line(line.file, line.line)), finding.message}) {
+      id = fnv1a(part, fnv1a("\n", id));
+    }
+    finding.id = fmt::format("{:016x}", fnv1a(std::to_string(seen[id]++), id));
+  }
+}
+
+void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool all) {
+  std::set<std::string> files;
+  for (const Finding& finding : report.findings) files.insert(finding.site.line.file);
+  for (const std::string& file : files) {
+    for (const int line : sources.allowances(file).without_reason()) {
+      report.remarks.push_back(fmt::format(
+          "{}:{}: allow() without a reason allows nothing; write it behind a colon", file, line));
+    }
+  }
+  if (all) return;
+  const size_t dropped = std::erase_if(report.findings, [&](const Finding& finding) {
+    const SourceLine& line = finding.site.line;
+    return sources.allowances(line.file).allows(finding.rule, line.line);
+  });
+  if (dropped > 0) {
+    report.remarks.push_back(
+        fmt::format("{} finding{} accepted by comments in the source; --all shows {}", dropped,
+                    dropped == 1 ? "" : "s", dropped == 1 ? "it" : "them"));
+  }
+}
+
+void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFacts>& all,
+                   const analyzer::Toolkits& toolkits) {
+  reports::SourceScan scan;
+  std::map<std::string, size_t> missing;
+  for (const analyzer::SourceFacts& facts : all) {
+    if (!facts.parsed) {
+      ++scan.not_analysed;
+      const std::string why = facts.problems.empty() ? "it cannot be read" : facts.problems.front();
+      report.left_out.push_back(fmt::format("{}: {}", facts.file, why));
+      continue;
+    }
+    ++scan.analysed;
+    scan.functions += facts.functions;
+    if (facts.error_count > 0 || !facts.missing_headers.empty()) ++scan.partly;
+    for (const std::string& header : facts.missing_headers) ++missing[header];
+    if (facts.error_count > 0 && !facts.problems.empty()) {
+      report.remarks.push_back(fmt::format(
+          "{}: analysed in part, {} error{}, the first: {}", facts.file, facts.error_count,
+          facts.error_count == 1 ? "" : "s", facts.problems.front()));
+    }
+  }
+  for (const auto& [header, count] : missing) {
+    report.remarks.push_back(
+        fmt::format("{}: not found, included by {} file{}; what needs it is not seen", header,
+                    count, count == 1 ? "" : "s"));
+  }
+  scan.headers =
+      toolkits.torch_root.empty()
+          ? "the bundled minimal LibTorch"
+          : fmt::format("LibTorch {} of {}", toolkits.torch_version, toolkits.torch_root);
+  if (toolkits.torch_root.empty()) {
+    report.remarks.push_back(
+        "no LibTorch was found, so a small bundled one was used, and calls outside of it are not "
+        "seen; --torch names one");
+  }
+  report.scan = scan;
+}
+
+std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
+  std::vector<reports::RuleText> texts;
+  for (const analyzer::Check* check : analyzer::all_checks()) {
+    const analyzer::CheckDoc& doc = check->doc;
+    if (!is_found(findings, doc.id)) continue;
+    texts.push_back({doc.id, doc.summary, doc.why, doc.fix, check->example, doc.severity});
+  }
+  for (const rules::Rule* rule : rules::all_rules()) {
+    const rules::RuleDoc& doc = rule->doc;
+    if (!is_found(findings, doc.id)) continue;
+    texts.push_back(
+        {doc.id, doc.summary, doc.why, doc.fix, rule->example, doc.severity, tags_of(doc.id)});
+  }
+  return texts;
+}
+
+}  // namespace dtypecheck::judging

@@ -1,0 +1,26 @@
+// lint_report.h: what `lint` found as a report: ids that survive edits, what comments accept, what
+// was seen of the sources.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/compile_command.h"
+#include "analyzer/facts.h"
+#include "analyzer/lint_sources.h"
+#include "reports/report.h"
+
+namespace dtypecheck::judging {
+
+// The findings of each file, those of a header once.
+std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all);
+
+void give_ids(reports::Report& report, analyzer::SourceTexts& sources);
+void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool all);
+void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFacts>& all,
+                   const analyzer::Toolkits& toolkits);
+
+// The documents of the rules that found something.
+std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings);
+
+}  // namespace dtypecheck::judging

@@ -1,0 +1,157 @@
+#include "judging/recorded_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "platform/error.h"
+#include "platform/printable.h"
+#include "platform/terminal.h"
+#include "symbols/symbols.h"
+#include "trace/reader.h"
+#include "trace/text.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::judging {
+
+static constexpr size_t kMaxTextBytes = 256u << 20;
+static constexpr size_t kMaxNoteBytes = 1024;
+
+// At most max_bytes of it; throws InputError when there is nothing to be had.
+static std::string read_text(const std::string& path, size_t max_bytes) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw InputError(path + ": cannot be opened; check the name and its permissions");
+  std::string text(max_bytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(max_bytes));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+static bool is_text_trace(const fs::path& path) { return path.extension() == ".trace"; }
+
+static std::vector<std::string> files_in(const std::string& folder, const char* extension) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == extension) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+static std::string without_prefix(const std::string& line) {
+  const std::string_view prefix = "dtypecheck: ";
+  return line.starts_with(prefix) ? line.substr(prefix.size()) : line;
+}
+
+std::vector<std::string> untraced_notes(const std::string& folder) {
+  std::vector<std::string> notes;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("untraced.") || !name.ends_with(".txt")) continue;
+    if (!entry.is_regular_file(error)) continue;
+    const std::string pid = name.substr(9, name.size() - 9 - 4);
+    std::istringstream lines(read_text(entry.path().string(), kMaxNoteBytes));
+    for (std::string line; std::getline(lines, line);) {
+      notes.push_back(printable(fmt::format("process {}: {}", pid, without_prefix(line))));
+    }
+  }
+  std::sort(notes.begin(), notes.end());
+  return notes;
+}
+
+void append_run(Run& into, Run&& more) {
+  const auto calls = static_cast<OpCallId>(into.calls.size());
+  const auto processes = static_cast<uint32_t>(into.processes.size());
+  const auto moved = [calls](OpCallId id) { return id == kNoOpCall ? id : id + calls; };
+  for (OpCall& call : more.calls) {
+    call.id = moved(call.id);
+    call.parent = moved(call.parent);
+    call.follows = moved(call.follows);
+    call.process += processes;
+    for (auto* operands : {&call.operands, &call.results}) {
+      for (Operand& operand : *operands) operand.origin = moved(operand.origin);
+    }
+    into.calls.push_back(std::move(call));
+  }
+  std::move(more.processes.begin(), more.processes.end(), std::back_inserter(into.processes));
+  into.values_checked |= more.values_checked;
+}
+
+// Reads one input and notes instead of throwing, so that one bad file does not cost the others.
+template <typename Read>
+static bool read_or_note(Read read, RecordedRun& recorded) {
+  try {
+    append_run(recorded.run, read());
+    return true;
+  } catch (const InputError& error) {
+    recorded.left_out.push_back(error.what());
+    return false;
+  }
+}
+
+static void use_symbols() {
+  static const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
+  set_symbolizer(symbolizer.get());
+}
+
+// What core reads, and what is text; a folder may hold both.
+struct SortedInputs {
+  std::vector<std::string> binary, text, folders;
+};
+
+static SortedInputs sort_inputs(const std::vector<std::string>& inputs) {
+  SortedInputs sorted;
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (!fs::is_directory(input, error)) {
+      (is_text_trace(input) ? sorted.text : sorted.binary).push_back(input);
+      continue;
+    }
+    const auto texts = files_in(input, ".trace");
+    sorted.text.insert(sorted.text.end(), texts.begin(), texts.end());
+    sorted.folders.push_back(input);
+    // With no trace at all core says what is missing.
+    if (texts.empty() || !files_in(input, ".dtrace").empty()) sorted.binary.push_back(input);
+  }
+  return sorted;
+}
+
+static void add_all(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
+  use_symbols();
+  const SortedInputs sorted = sort_inputs(inputs);
+  RecordedRun recorded;
+  std::vector<std::string> unreadable;
+  bool any = false;
+  if (!sorted.binary.empty()) {
+    any = read_or_note([&] { return read_traces(sorted.binary, &unreadable); }, recorded);
+  }
+  add_all(recorded.left_out, unreadable);
+  for (const std::string& text : sorted.text) {
+    any |= read_or_note([&] { return parse_trace_text(read_text(text, kMaxTextBytes), text).run; },
+                        recorded);
+  }
+  for (const std::string& folder : sorted.folders)
+    add_all(recorded.left_out, untraced_notes(folder));
+  if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.left_out, "; ")));
+  return recorded;
+}
+
+RecordedRun read_run_folder(const std::string& folder) {
+  const bool has_trace =
+      !files_in(folder, ".dtrace").empty() || !files_in(folder, ".trace").empty();
+  if (has_trace) return read_recorded_run({folder});
+  return {.run = {}, .left_out = untraced_notes(folder)};
+}
+
+}  // namespace dtypecheck::judging

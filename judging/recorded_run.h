@@ -1,0 +1,32 @@
+// recorded_run.h: what a user names (run folders, trace files, text traces) as one Run, with what
+// could not be read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/run.h"
+
+namespace dtypecheck::judging {
+
+struct RecordedRun {
+  Run run;
+  std::vector<std::string> left_out;  // unreadable files, processes that were not traced
+};
+
+// Folders, *.dtrace files and *.trace text files. With something unreadable beside something
+// readable the rest is read. Throws InputError when nothing could be.
+RecordedRun read_recorded_run(const std::vector<std::string>& inputs);
+
+// The same of one run folder, where no trace at all is no error: the program may never have run an
+// op.
+RecordedRun read_run_folder(const std::string& folder);
+
+// "process 4711: no tracer for this LibTorch …": the lines of each untraced.<pid>.txt that stage 1
+// left in the folder.
+std::vector<std::string> untraced_notes(const std::string& folder);
+
+// Appends with its ids moved behind those that are there.
+void append_run(Run& into, Run&& more);
+
+}  // namespace dtypecheck::judging

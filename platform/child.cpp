@@ -1,0 +1,181 @@
+#include "platform/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "platform/elf_file.h"
+#include "platform/error.h"
+
+extern char** environ;
+
+namespace dtypecheck {
+
+// What is passed on: the ways to end a program, and the two that batch systems announce the end of
+// a job with.
+static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+static struct sigaction inherited_pipe_action;
+static std::atomic<pid_t> forward_to{0};
+static_assert(std::atomic<pid_t>::is_always_lock_free, "it is read in a signal handler");
+
+void ignore_broken_pipes() {
+  struct sigaction ignore{};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &ignore, &inherited_pipe_action);
+}
+
+Environment current_environment() {
+  Environment environment;
+  for (char** entry = environ; entry && *entry; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
+
+void unset_variable(Environment& environment, const std::string& name) {
+  std::erase_if(environment,
+                [&](const std::string& entry) { return entry.starts_with(name + "="); });
+}
+
+void set_variable(Environment& environment, const std::string& name, const std::string& value) {
+  unset_variable(environment, name);
+  environment.push_back(name + "=" + value);
+}
+
+// si_code > 0 is the kernel, which for these signals means the terminal: it signals the whole
+// foreground group, so the program has it already, and a second SIGINT would interrupt its way out.
+static void forward_signal(int signal, siginfo_t* info, void*) {
+  const int saved_errno = errno;
+  const pid_t child = forward_to.load();
+  if (child > 0 && info->si_code <= 0) ::kill(child, signal);
+  errno = saved_errno;
+}
+
+// The program starts with the signal state that dtypecheck itself was started with.
+class SignalForwarding {
+ public:
+  SignalForwarding() {
+    sigset_t blocked;
+    ::sigemptyset(&blocked);
+    for (const int signal : kForwarded) ::sigaddset(&blocked, signal);
+    ::sigprocmask(SIG_BLOCK, &blocked, &inherited_mask_);
+    for (size_t i = 0; i < kForwarded.size(); ++i) {
+      ::sigaction(kForwarded[i], nullptr, &inherited_[i]);
+      if (inherited_[i].sa_handler == SIG_IGN) continue;  // nohup: the program ignores it too
+      struct sigaction forward{};
+      forward.sa_sigaction = forward_signal;
+      forward.sa_flags = SA_SIGINFO | SA_RESTART;
+      ::sigfillset(&forward.sa_mask);
+      ::sigaction(kForwarded[i], &forward, nullptr);
+    }
+  }
+  ~SignalForwarding() {
+    forward_to = 0;
+    restore();
+  }
+  SignalForwarding(const SignalForwarding&) = delete;
+
+  // Signals that came since the fork are delivered now.
+  void begin(pid_t child) {
+    forward_to = child;
+    ::sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);
+  }
+  void restore() const {
+    for (size_t i = 0; i < kForwarded.size(); ++i)
+      ::sigaction(kForwarded[i], &inherited_[i], nullptr);
+    ::sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);
+  }
+
+ private:
+  sigset_t inherited_mask_{};
+  std::array<struct sigaction, kForwarded.size()> inherited_{};
+};
+
+static std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (const std::string& string : strings) result.push_back(const_cast<char*>(string.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+// In the child, where only async-signal-safe calls may follow; comes back only on failure, with
+// errno in the pipe.
+static void exec_program(const char* path, char** arguments, char** shell_arguments,
+                         char** environment, int errors) {
+  ::sigaction(SIGPIPE, &inherited_pipe_action, nullptr);
+  ::execve(path, arguments, environment);
+  if (errno == ENOEXEC && shell_arguments[0]) ::execve("/bin/sh", shell_arguments, environment);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(errors, &error, sizeof error);
+  ::_exit(127);
+}
+
+// The end is seen before the child is reaped: until then its pid cannot become another process's,
+// which forward_signal might hit.
+static ChildEnd wait_for(pid_t child) {
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
+  forward_to = 0;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status)};
+  return {.exit_status = WEXITSTATUS(status)};
+}
+
+// 0 when exec worked: the pipe's writing end closes on it.
+static int read_exec_error(int errors) {
+  int error = 0;
+  ssize_t count = 0;
+  while ((count = ::read(errors, &error, sizeof error)) < 0 && errno == EINTR) {
+  }
+  return count == sizeof error ? error : 0;
+}
+
+// None for an ELF file: what the kernel refuses of those is no script.
+static std::vector<std::string> arguments_for_shell(const std::string& path,
+                                                    const std::vector<std::string>& arguments) {
+  if (ElfFile::open(path)) return {};
+  std::vector<std::string> for_shell = {"/bin/sh", path};
+  for_shell.insert(for_shell.end(), arguments.begin() + 1, arguments.end());
+  return for_shell;
+}
+
+ChildEnd run_child(const std::string& path, const std::vector<std::string>& arguments,
+                   const Environment& environment) {
+  const std::vector<std::string> shell_arguments = arguments_for_shell(path, arguments);
+  const auto argv = pointers(arguments), shell_argv = pointers(shell_arguments),
+             envp = pointers(environment);
+
+  int errors[2];
+  if (::pipe2(errors, O_CLOEXEC) != 0)
+    throw InputError(fmt::format("pipe: {}", std::strerror(errno)));
+  SignalForwarding forwarding;
+  const pid_t child = ::fork();
+  if (child < 0)
+    throw InputError(fmt::format("{}: cannot be started: fork: {}", path, std::strerror(errno)));
+  if (child == 0) {
+    forwarding.restore();
+    exec_program(path.c_str(), const_cast<char**>(argv.data()),
+                 const_cast<char**>(shell_argv.data()), const_cast<char**>(envp.data()), errors[1]);
+  }
+  ::close(errors[1]);
+  forwarding.begin(child);
+  const int error = read_exec_error(errors[0]);
+  ::close(errors[0]);
+  const ChildEnd end = wait_for(child);
+  if (error != 0)
+    throw InputError(fmt::format("{}: cannot be started: {}", path, std::strerror(error)));
+  return end;
+}
+
+}  // namespace dtypecheck

@@ -1,0 +1,76 @@
+#include "platform/install_paths.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "platform/error.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck {
+
+static constexpr const char* kSourceList = "tracer/hook/sources.txt";
+
+std::string own_executable() {
+  std::error_code error;
+  const fs::path path = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw InputError("/proc/self/exe: " + error.message() + "; mount /proc");
+  return path.string();
+}
+
+std::string source_tree() { return DTYPECHECK_SOURCE_DIR; }
+
+static fs::path prefix() { return fs::path(own_executable()).parent_path().parent_path(); }
+
+std::string preload_library() {
+  const fs::path path = prefix() / "lib/libdtypecheck_preload.so";
+  if (!fs::exists(path)) {
+    throw InputError(fmt::format(
+        "{}: is not there; build or install dtypecheck again, with its tracer", path.string()));
+  }
+  return path.string();
+}
+
+std::vector<PrebuiltHook> prebuilt_hooks() {
+  const fs::path folder = prefix() / "lib/hooks";
+  std::ifstream list(folder / "hooks.txt");
+  std::vector<PrebuiltHook> hooks;
+  for (std::string line; std::getline(list, line);) {
+    std::istringstream words(line);
+    PrebuiltHook hook;
+    std::string file;
+    if (!(words >> hook.libtorch_version >> hook.cxx11_abi >> file)) continue;
+    hook.path = (folder / file).string();
+    if (fs::exists(hook.path)) hooks.push_back(hook);
+  }
+  return hooks;
+}
+
+std::string probe_script() {
+  const fs::path installed = prefix() / "share/dtypecheck/probe/measure.py";
+  const fs::path source = fs::path(source_tree()) / "probe/measure.py";
+  for (const fs::path& path : {installed, source}) {
+    if (fs::exists(path)) return path.string();
+  }
+  throw InputError(fmt::format("{}: is not there; install dtypecheck again", installed.string()));
+}
+
+static std::optional<HookSources> sources_in(const fs::path& root) {
+  std::ifstream list(root / kSourceList);
+  HookSources sources{.root = root.string(), .files = {}};
+  for (std::string line; std::getline(list, line);) {
+    if (!line.empty() && line[0] != '#') sources.files.push_back(line);
+  }
+  if (sources.files.empty()) return std::nullopt;
+  return sources;
+}
+
+std::optional<HookSources> hook_sources() {
+  const auto installed = sources_in(prefix() / "share/dtypecheck/src");
+  return installed ? installed : sources_in(source_tree());
+}
+
+}  // namespace dtypecheck

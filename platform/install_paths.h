@@ -1,0 +1,47 @@
+// install_paths.h: where the parts of dtypecheck lie, in a build folder and in an install alike:
+// beside this executable.
+//
+//
+// clang-format off
+//   bin/dtypecheck
+//   lib/libdtypecheck_preload.so       stage 1
+//   lib/hooks/hooks.txt                stage 2 libraries that were built ahead, one a line:
+//                                      "<libtorch version> <abi 0|1> <file>"
+//   share/dtypecheck/src/              stage 2's sources; a build folder uses the source tree itself
+// clang-format on
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dtypecheck {
+
+std::string own_executable();
+
+// The folder of the sources that this was built of; it may be gone by now.
+std::string source_tree();
+
+// Stage 1. Throws InputError when it is not there.
+std::string preload_library();
+
+struct PrebuiltHook {
+  std::string libtorch_version;
+  int cxx11_abi = 1;
+  std::string path;
+};
+std::vector<PrebuiltHook> prebuilt_hooks();
+
+// The Python program that measures contracts: probe/measure.py. Throws InputError when it is not
+// there.
+std::string probe_script();
+
+// Stage 2's sources: their root, and the files of tracer/hook/sources.txt relative to it. Nothing
+// when they are not installed.
+struct HookSources {
+  std::string root;
+  std::vector<std::string> files;
+};
+std::optional<HookSources> hook_sources();
+
+}  // namespace dtypecheck

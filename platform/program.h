@@ -1,0 +1,19 @@
+// program.h: the program to be traced: where it lies, and what keeps a library from being preloaded
+// into it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dtypecheck {
+
+// The path that exec would take for `name` (PATH is searched for one without a slash). Throws
+// InputError with the way out when it is not there, a folder, not executable or for another
+// processor.
+std::string find_program(const std::string& name);
+
+// Why LD_PRELOAD will not work in it: static, set-user-id, 32-bit. Empty when nothing speaks
+// against it; a script is judged by nothing, since its interpreter is the program.
+std::string why_not_traceable(const std::string& path);
+
+}  // namespace dtypecheck

@@ -1,0 +1,22 @@
+// terminal.h: what is said to people. Findings go through output.h; everything else is a line on
+// stderr.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dtypecheck {
+
+// One line on stderr, prefixed "dtypecheck: ".
+void say(std::string_view line);
+
+// Colour is for terminals, unless NO_COLOR is set to something or the terminal cannot show any.
+bool wants_colour(int fd);
+
+// The terminal's width, or `otherwise` when it is none.
+int columns_of(int fd, int otherwise);
+
+// The text broken into lines of at most `width` columns, each after `indent` spaces.
+std::string wrapped(std::string_view text, size_t indent, size_t width = 88);
+
+}  // namespace dtypecheck

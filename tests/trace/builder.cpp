@@ -1,0 +1,214 @@
+#include "trace/builder.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "core/dtype_set.h"
+
+namespace dtypecheck::test {
+
+using namespace trace;
+
+TemporaryFolder::TemporaryFolder() {
+  std::string path = (std::filesystem::temp_directory_path() / "dtypecheck-test-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path_ = path;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+uint32_t TraceBuilder::line(const std::string& path, int line, const std::string& function) {
+  const uint32_t file_id = string(path), function_id = string(function);
+  auto* record = file_.reserve<LineRecord>(Kind::kLine);
+  record->file = file_id;
+  record->function = function_id;
+  record->line = line;
+  TraceFile::commit(record->header);
+  return record->id;
+}
+
+uint32_t TraceBuilder::address(uint64_t address, uint32_t caller) {
+  auto* record = file_.reserve<LineRecord>(Kind::kLine);
+  record->line = static_cast<int32_t>(caller);
+  record->address = address;
+  TraceFile::commit(record->header);
+  return record->id;
+}
+
+uint32_t TraceBuilder::site(uint32_t line, uint32_t inner, const std::string& module,
+                            const std::string& module_class) {
+  const uint32_t module_id = string(module), class_id = string(module_class);
+  auto* record = file_.reserve<SiteRecord>(Kind::kSite);
+  record->line = line;
+  record->inner = inner;
+  record->module = module_id;
+  record->module_class = class_id;
+  TraceFile::commit(record->header);
+  return record->id;
+}
+
+OperandRecord TraceBuilder::operand(const OperandSpec& spec) {
+  OperandRecord record = {};
+  record.name = string(spec.name);
+  record.list_index = spec.list_index;
+  record.dtype = spec.dtype;
+  record.kind = spec.kind;
+  record.role = spec.role;
+  record.flags = static_cast<uint8_t>(spec.flags | kOperandHasShape);
+  record.dim_count = static_cast<uint8_t>(spec.shape.size());
+  record.device_index = -1;
+  record.device = string("cpu");
+  record.parameter = string(spec.parameter);
+  record.origin = spec.origin;
+  std::copy(spec.shape.begin(), spec.shape.end(), record.shape);
+  return record;
+}
+
+uint32_t TraceBuilder::signature(const SignatureSpec& spec) {
+  std::vector<OperandRecord> operands;
+  for (const OperandSpec& operand_spec : spec.operands) operands.push_back(operand(operand_spec));
+  const size_t inputs = operands.size();
+  for (const OperandSpec& result_spec : spec.results) operands.push_back(operand(result_spec));
+  const uint32_t op = string(spec.op), overload = string(spec.overload), alpha = string("alpha");
+  const size_t room = std::max<size_t>(spec.result_room, spec.results.size());
+  auto* record = file_.reserve<SignatureRecord>(
+      Kind::kSignature, (inputs + room) * sizeof(OperandRecord) + sizeof(ScalarRecord));
+  if (record == nullptr) return 0;
+  record->op = op;
+  record->overload = overload;
+  record->site = spec.site;
+  record->parent = spec.parent;
+  record->phase = 2;
+  record->autocast = spec.autocast;
+  record->autocast_cpu = static_cast<uint8_t>(Dtype::kBFloat16);
+  record->operand_count = static_cast<uint16_t>(inputs);
+  record->scalar_count = 1;
+  record->result_room = static_cast<uint16_t>(room);
+  record->result_count = static_cast<uint16_t>(spec.results.size());
+  record->first_step = spec.first_step;
+  record->last_step = spec.last_step;
+  record->count = spec.count;
+  record->throws = spec.throws;
+  record->flags = spec.flags;
+  record->follows = spec.follows;
+  char* to = reinterpret_cast<char*>(record + 1);
+  const ScalarRecord scalar = {alpha, 0, {}, 1.0};
+  if (inputs > 0) std::memcpy(to, operands.data(), inputs * sizeof(OperandRecord));
+  to += inputs * sizeof(OperandRecord);
+  std::memcpy(to, &scalar, sizeof(scalar));
+  to += sizeof(scalar);
+  if (inputs < operands.size()) {
+    std::memcpy(to, &operands[inputs], (operands.size() - inputs) * sizeof(OperandRecord));
+  }
+  TraceFile::commit(record->header);
+  return record->id;
+}
+
+void TraceBuilder::threw(uint32_t signature, const std::string& message, const std::string& type,
+                         uint32_t step) {
+  const uint32_t message_id = string(message), type_id = string(type);
+  auto* record = file_.reserve<ThrowRecord>(Kind::kThrow);
+  record->signature = signature;
+  record->message = message_id;
+  record->type = type_id;
+  record->step = step;
+  TraceFile::commit(record->header);
+}
+
+void TraceBuilder::fact(const std::string& key, const std::string& value) {
+  const uint32_t key_id = string(key), value_id = string(value);
+  auto* record = file_.reserve<FactRecord>(Kind::kFact);
+  record->key = key_id;
+  record->value = value_id;
+  TraceFile::commit(record->header);
+}
+
+void TraceBuilder::mapping(uint64_t begin, uint64_t end, uint64_t file_offset,
+                           const std::string& path) {
+  const uint32_t path_id = string(path);
+  auto* record = file_.reserve<MappingRecord>(Kind::kMapping);
+  record->begin = begin;
+  record->end = end;
+  record->file_offset = file_offset;
+  record->path = path_id;
+  TraceFile::commit(record->header);
+}
+
+void TraceBuilder::inexact(uint32_t signature, double from, double to) {
+  auto* record = file_.reserve<InexactRecord>(Kind::kInexact);
+  record->signature = signature;
+  record->from = from;
+  record->to = to;
+  TraceFile::commit(record->header);
+}
+
+void TraceBuilder::non_finite(uint32_t signature, uint32_t flags) {
+  auto* record = file_.reserve<NonFiniteRecord>(Kind::kNonFinite);
+  record->signature = signature;
+  record->flags = flags;
+  TraceFile::commit(record->header);
+}
+
+std::string sample_trace() {
+  const TemporaryFolder folder;
+  const auto file = new_trace_file();
+  if (file->create(folder.path().c_str(), "host", 4711, 0) != 0)
+    throw std::runtime_error("no trace file");
+  std::strcpy(file->header()->libtorch, "2.11.0");
+  std::strcpy(file->header()->python, "3.11.7");
+  file->header()->steps = file->header()->steps_traced = 3;
+  file->header()->parent_pid = 4710;
+  constexpr uint8_t kHalf = 5, kFloat = 6;
+  TraceBuilder build(*file);
+  build.fact("argv", "train.py --fp16");
+  build.fact("accelerate.mixed_precision", "fp16");
+  build.mapping(0x1000, 0x2000, 0x400, "/opt/trainer");
+  const uint32_t user = build.line("train.py", 12, "main");
+  const uint32_t site = build.site(user, build.address(0x1234), "unet.linear", "Linear");
+  const uint32_t cast = build.signature({.op = "aten::_to_copy",
+                                         .operands = {{"self", kFloat, {2, 4}}},
+                                         .results = {{"", kHalf, {2, 4}}},
+                                         .site = site});
+  const uint32_t linear =
+      build.signature({.op = "aten::linear", .site = site, .count = 2, .throws = 1});
+  const uint32_t addmm =
+      build.signature({.op = "aten::addmm",
+                       .overload = "out",
+                       .operands = {{"mat1", kHalf, {2, 4}, 0, "", cast},
+                                    {"weight", kFloat, {4}, 3, "unet.weight", 0, -1, 1},
+                                    {"more", kFloat, {}, 0, "", 0, 0}},
+                       .results = {{"", kHalf, {2, 4}}},
+                       .site = site,
+                       .parent = linear,
+                       .count = 5,
+                       .throws = 2,
+                       .autocast = kAutocastCpu,
+                       .first_step = 1,
+                       .last_step = 3});
+  build.threw(linear, "dtypes differ", "c10::Error", 2);
+  build.threw(addmm, "dtypes differ", "c10::Error", 2);
+  build.inexact(cast, 1365, 1368);
+  build.non_finite(addmm, 3);
+  file->finish(1);
+  return read_bytes(file->path());
+}
+
+}  // namespace dtypecheck::test

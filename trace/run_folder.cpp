@@ -1,0 +1,157 @@
+#include "trace/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "platform/error.h"
+#include "platform/output.h"
+#include "platform/version.h"
+#include "trace/format.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck {
+
+static constexpr const char* kRunsFolder = "dtypecheck-runs";
+static constexpr const char* kDescription = "run.json";
+
+static std::string default_path() {
+  return fmt::format("{}/{:%Y%m%d-%H%M%S}-{}", kRunsFolder, fmt::localtime(std::time(nullptr)),
+                     ::getpid());
+}
+
+static std::string now_utc() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+[[noreturn]] static void fail_to_write(const std::string& path, int error) {
+  throw InputError(
+      fmt::format("{}: the run folder cannot be written: {}; name another with --out DIR", path,
+                  std::strerror(error)));
+}
+
+static bool has_trace_of_earlier_run(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".dtrace") return true;
+  }
+  return false;
+}
+
+// An empty folder, or one of ours that recorded nothing, can be used.
+static void check_usable(const fs::path& folder) {
+  if (!fs::is_directory(folder)) {
+    throw InputError(
+        fmt::format("{}: is a file, not a folder; name another with --out DIR", folder.string()));
+  }
+  if (fs::is_empty(folder)) return;
+  if (!fs::exists(folder / kDescription)) {
+    throw InputError(
+        fmt::format("{}: holds files that are not a run of dtypecheck; name an empty or new folder "
+                    "with --out DIR",
+                    folder.string()));
+  }
+  if (has_trace_of_earlier_run(folder)) {
+    throw InputError(
+        fmt::format("{0}: holds the traces of an earlier run; name another folder with --out DIR, "
+                    "or remove it: rm -r {0}",
+                    folder.string()));
+  }
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with("untraced.")) fs::remove(entry.path());
+  }
+}
+
+static void make_private_folders(const fs::path& path) {
+  fs::path made;
+  for (const fs::path& part : path) {
+    made /= part;
+    const int error = ::mkdir(made.c_str(), 0700) == 0 ? 0 : errno;
+    if (error != 0 && error != EEXIST && !fs::is_directory(made)) {
+      fail_to_write(made.string(), error);
+    }
+  }
+}
+
+RunFolder RunFolder::create(const std::string& path, const std::vector<std::string>& command) {
+  RunFolder folder;
+  folder.shown_path_ = path.empty() ? default_path() : path;
+  folder.command_ = command;
+  folder.start_ = now_utc();
+  try {
+    folder.path_ = fs::absolute(folder.shown_path_).lexically_normal().string();
+    if (fs::exists(folder.path_)) {
+      check_usable(folder.path_);
+      ::chmod(folder.path_.c_str(),
+              0700);  // fails when another user owns it; writing below then tells
+    } else {
+      make_private_folders(folder.path_);
+    }
+  } catch (const fs::filesystem_error& error) {
+    fail_to_write(folder.shown_path_, error.code().value());
+  }
+  folder.write_description(nullptr);
+  return folder;
+}
+
+void RunFolder::note_end(const ChildEnd& end) { write_description(&end); }
+
+// Through a second file and a rename, so that a reader never sees half of it.
+void RunFolder::write_description(const ChildEnd* end) const {
+  nlohmann::ordered_json json;
+  json["tool"] = "dtypecheck";
+  json["version"] = tool_version();
+  json["trace_version"] = trace::kTraceVersion;
+  json["command"] = command_;
+  std::error_code unknown;
+  json["folder"] = fs::current_path(unknown).string();
+  json["start"] = start_;
+  json["end"] = end ? nlohmann::ordered_json(now_utc()) : nullptr;
+  json["status"] = end && end->signal == 0 ? nlohmann::ordered_json(end->exit_status) : nullptr;
+  json["signal"] = end && end->signal != 0 ? nlohmann::ordered_json(end->signal) : nullptr;
+  const std::string path = fmt::format("{}/{}", path_, kDescription);
+  const std::string unfinished = path + ".new";
+  try {
+    Output file = Output::to_file(unfinished);
+    // Arguments may be any bytes; JSON is UTF-8.
+    file.stream() << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    file.finish();
+  } catch (const OutputError& error) {
+    fail_to_write(shown_path_, error.code);
+  }
+  if (::rename(unfinished.c_str(), path.c_str()) != 0) fail_to_write(shown_path_, errno);
+}
+
+// Names sort by date and time; of the same second, the higher pid was started last (as a rule).
+static bool started_before(const fs::path& a, const fs::path& b) {
+  const std::string x = a.filename().string(), y = b.filename().string();
+  const size_t kStamp = sizeof "20250131-142233" - 1;
+  const int order = x.compare(0, kStamp, y, 0, kStamp);
+  if (order != 0) return order < 0;
+  return x.size() != y.size() ? x.size() < y.size() : x < y;
+}
+
+std::string newest_run_folder() {
+  fs::path newest;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(kRunsFolder, none)) {
+    if (!fs::exists(entry.path() / kDescription, none)) continue;
+    if (newest.empty() || started_before(newest, entry.path())) newest = entry.path();
+  }
+  if (newest.empty()) {
+    throw InputError(fmt::format(
+        "{}: no run here; record one with dtypecheck trace -- PROGRAM, or name a run folder",
+        kRunsFolder));
+  }
+  return newest.string();
+}
+
+}  // namespace dtypecheck

@@ -1,0 +1,37 @@
+// run_folder.h: the folder that one traced run writes into: a trace file a process, notes on what
+// was not traced, and run.json.
+//
+//   dtypecheck-runs/20250131-142233-4711/     mode 0700
+//     run.json                                what was run, from when to when, how it ended
+//     <host>.<pid>….dtrace                    trace/format.h
+//     untraced.<pid>.txt                      why a process was not traced
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platform/child.h"
+
+namespace dtypecheck {
+
+class RunFolder {
+ public:
+  // Makes `path` (empty: dtypecheck-runs/<date>-<time>-<pid>) and starts its run.json. Throws
+  // InputError when it cannot be made or written, holds something else, or holds an earlier run.
+  static RunFolder create(const std::string& path, const std::vector<std::string>& command);
+
+  const std::string& path() const { return path_; }              // absolute
+  const std::string& shown_path() const { return shown_path_; }  // as the user would type it
+  void note_end(const ChildEnd& end);
+
+ private:
+  void write_description(const ChildEnd* end) const;
+
+  std::string path_, shown_path_, start_;
+  std::vector<std::string> command_;
+};
+
+// The folder in ./dtypecheck-runs that was started last. Throws InputError when there is none.
+std::string newest_run_folder();
+
+}  // namespace dtypecheck

@@ -1,0 +1,151 @@
+#include "trace/text_cursor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "platform/error.h"
+
+namespace dtypecheck {
+namespace {
+
+bool is_bare(char c, std::string_view also) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         (c != '\0' && also.find(c) != std::string_view::npos);
+}
+
+unsigned char byte_at(std::string_view text, size_t position) {
+  return position < text.size() ? static_cast<unsigned char>(text[position]) : 0;
+}
+
+// Bytes of the UTF-8 character that starts here and may be shown as it is; 0 when the first byte is
+// to be escaped.
+size_t shown_bytes(std::string_view text, size_t position) {
+  const unsigned char lead = byte_at(text, position);
+  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
+  const size_t size = lead >= 0xf0 && lead < 0xf5 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead >= 0xf5) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte_at(text, position + i) & 0xc0) != 0x80) return 0;
+  }
+  const unsigned char second = byte_at(text, position + 1);
+  const bool control = lead == 0xc2 && second < 0xa0;  // C1: some terminals obey them
+  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
+  const bool no_character = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
+  return control || overlong || no_character ? 0 : size;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const size_t shown = shown_bytes(text, i);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (shown == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      out += text.substr(i, shown);
+    }
+    i += std::max<size_t>(shown, 1);
+  }
+  return out + '"';
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr size_t kMaxBytes = 60;
+  if (text.size() <= kMaxBytes) return quoted(text);
+  size_t end = kMaxBytes;
+  while (end > kMaxBytes - 3 && (byte_at(text, end) & 0xc0) == 0x80) --end;  // within a character
+  return fmt::format("{}… ({} bytes)", quoted(text.substr(0, end)), text.size());
+}
+
+std::string bare_or_quoted(std::string_view text, std::string_view also) {
+  const bool bare = !text.empty() &&
+                    std::all_of(text.begin(), text.end(), [&](char c) { return is_bare(c, also); });
+  return bare ? std::string(text) : quoted(text);
+}
+
+bool TextCursor::skip_spaces() {
+  const size_t before = position_;
+  while (!at_end() && is_space(peek())) ++position_;
+  return position_ != before;
+}
+
+bool TextCursor::take(std::string_view text) {
+  if (!rest().starts_with(text)) return false;
+  position_ += text.size();
+  return true;
+}
+
+void TextCursor::expect(std::string_view text) {
+  if (!take(text)) fail(fmt::format("\"{}\"", text));
+}
+
+std::string TextCursor::name(std::string_view also, std::string_view what) {
+  if (peek() == '"') return quoted_text();
+  const size_t begin = position_;
+  while (!at_end() && is_bare(peek(), also)) ++position_;
+  if (position_ == begin) fail(what);
+  return std::string(line_.substr(begin, position_ - begin));
+}
+
+std::string TextCursor::word(std::string_view what) {
+  if (peek() == '"') return quoted_text();
+  const std::string_view text = next_word();
+  if (text.empty()) fail(what);
+  position_ += text.size();
+  return std::string(text);
+}
+
+std::string TextCursor::quoted_text() {
+  if (!take("\"")) fail("text in quotes");
+  std::string text;
+  while (!take("\"")) {
+    if (at_end()) fail("a closing quote");
+    const char c = line_[position_++];
+    text += c == '\\' ? escape() : c;
+  }
+  return text;
+}
+
+char TextCursor::escape() {
+  if (take("n")) return '\n';
+  if (take("\"")) return '"';
+  if (take("\\")) return '\\';
+  if (!take("x")) fail("\\\", \\\\, \\n or \\xHH after the \\");
+  const int high = at_end() ? -1 : hex_digit(line_[position_++]);
+  const int low = at_end() ? -1 : hex_digit(line_[position_++]);
+  if (high < 0 || low < 0) fail("two hex digits after \\x");
+  return static_cast<char>(high * 16 + low);
+}
+
+std::string_view TextCursor::next_word() const {
+  size_t end = position_;
+  while (end < line_.size() && !is_space(line_[end])) ++end;
+  return line_.substr(position_, end - position_);
+}
+
+void TextCursor::fail(std::string_view expected) const {
+  const std::string_view got = next_word();
+  fail_with(fmt::format("expected {}, got {}", expected,
+                        at_end() ? "the end of the line" : excerpt(got.empty() ? " " : got)));
+}
+
+void TextCursor::fail_with(std::string_view message) const {
+  throw InputError(fmt::format("{}:{}: {}", *name_, line_number_, message));
+}
+
+}  // namespace dtypecheck

@@ -1,0 +1,237 @@
+#include "tracer/build/hook_compiler.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "platform/child.h"
+#include "platform/error.h"
+#include "platform/program.h"
+#include "platform/terminal.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck {
+
+using Words = std::vector<std::string>;
+
+// A folder for the objects, gone at the end whichever way that comes.
+class BuildFolder {
+ public:
+  explicit BuildFolder(const std::string& output)
+      : path_(fmt::format("{}.build.{}", output, ::getpid())) {
+    std::error_code error;
+    fs::create_directory(path_, error);
+    if (error)
+      throw InputError(fmt::format("{}: cannot be made: {}", path_.string(), error.message()));
+  }
+  ~BuildFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  BuildFolder(const BuildFolder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+// The compiler is no part of the traced run.
+static Environment compiler_environment() {
+  Environment environment = current_environment();
+  for (const char* name : {"LD_PRELOAD", "DTYPECHECK_RUN", "DTYPECHECK_HOOKS", "DTYPECHECK_EXE",
+                           "DTYPECHECK_OPTIONS"}) {
+    unset_variable(environment, name);
+  }
+  return environment;
+}
+
+// Runs with stdout and stderr in `log`; gives the process id, or -1.
+static pid_t start(const Words& command, const std::string& log) {
+  static const Environment environment = compiler_environment();
+  std::vector<char*> argv, envp;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& entry : environment) envp.push_back(const_cast<char*>(entry.c_str()));
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(fd, STDOUT_FILENO);
+  ::dup2(fd, STDERR_FILENO);
+  ::execve(argv[0], argv.data(), envp.data());
+  ::_exit(127);
+}
+
+static bool succeeded(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
+
+static bool run_quietly(const Words& command, const std::string& log) {
+  const pid_t child = start(command, log);
+  int status = -1;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && succeeded(status);
+}
+
+struct Job {
+  Words command;
+  std::string log;
+};
+
+// A translation unit with ATen's headers takes 700 MB, in the middle of somebody's run: few at
+// once. False when one failed; the others that run are awaited.
+static bool run_side_by_side(const std::vector<Job>& jobs) {
+  const size_t room = std::clamp(std::thread::hardware_concurrency(), 1u, 4u);
+  size_t next = 0, running = 0;
+  bool good = true;
+  while (running > 0 || (good && next < jobs.size())) {
+    if (good && next < jobs.size() && running < room) {
+      const Job& job = jobs[next++];
+      if (start(job.command, job.log) > 0) {
+        ++running;
+      } else {
+        good = false;
+      }
+      continue;
+    }
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, 0);
+    if (ended < 0 && errno == EINTR) continue;
+    if (ended < 0) break;
+    --running;
+    good &= succeeded(status);
+  }
+  return good;
+}
+
+// $CXX may hold options, or a launcher such as ccache.
+static std::vector<Words> compiler_candidates() {
+  std::vector<Words> candidates;
+  if (const char* cxx = std::getenv("CXX")) {
+    std::istringstream words(cxx);
+    Words command{std::istream_iterator<std::string>(words), {}};
+    if (!command.empty()) candidates.push_back(command);
+  }
+  for (const char* name : {"c++", "g++", "clang++"}) candidates.push_back({name});
+  return candidates;
+}
+
+// A compiler that is there may lack its headers: it has to take a line before it is given minutes
+// of work.
+static Words find_compiler(const std::string& standard, const BuildFolder& build) {
+  const std::string probe = build.file("probe.cpp");
+  std::ofstream(probe) << "#include <string>\nstd::string s;\n";
+  for (Words compiler : compiler_candidates()) {
+    try {
+      compiler[0] = find_program(compiler[0]);
+    } catch (const InputError&) {
+      continue;
+    }
+    Words command = compiler;
+    command.insert(command.end(), {"-std=" + standard, "-fsyntax-only", probe});
+    if (run_quietly(command, build.file("probe.log"))) return compiler;
+  }
+  throw InputError(
+      fmt::format("no C++ compiler for {} was found ($CXX, c++, g++, clang++); install one, for "
+                  "example: apt-get install g++",
+                  standard));
+}
+
+static std::string language_standard(const Version& libtorch) {
+  return libtorch < Version{2, 14, 0} ? "c++17" : "c++20";
+}
+
+// NDEBUG is part of the ABI: RecordFunction has a member more without it.
+static Words compile_flags(const LibTorchInfo& libtorch, const HookSources& sources) {
+  Words flags = {"-std=" + language_standard(libtorch.version),
+                 "-O2",
+                 "-DNDEBUG",
+                 "-fPIC",
+                 "-fvisibility=hidden",
+                 "-fvisibility-inlines-hidden",
+                 "-w",
+                 fmt::format("-D_GLIBCXX_USE_CXX11_ABI={}", libtorch.cxx11_abi),
+                 "-I" + sources.root};
+  // As system headers; /usr/include itself is searched anyway, and naming it would break the order
+  // of the standard ones.
+  for (const std::string& folder : libtorch.include_folders) {
+    if (folder == "/usr/include") continue;
+    flags.push_back("-isystem");
+    flags.push_back(folder);
+  }
+  return flags;
+}
+
+static std::vector<Job> compile_jobs(const Words& compiler, const LibTorchInfo& libtorch,
+                                     const HookSources& sources, const BuildFolder& build,
+                                     Words& objects) {
+  std::vector<Job> jobs;
+  const Words flags = compile_flags(libtorch, sources);
+  for (const std::string& source : sources.files) {
+    const std::string object = build.file(fmt::format("{}.o", objects.size()));
+    Words command = compiler;
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-c", (fs::path(sources.root) / source).string(), "-o", object});
+    jobs.push_back({command, object + ".log"});
+    objects.push_back(object);
+  }
+  return jobs;
+}
+
+[[noreturn]] static void fail(const LibTorchInfo& libtorch, const std::vector<Job>& jobs,
+                              const std::string& output) {
+  const std::string log = output + ".log";
+  std::ofstream file(log);
+  for (const Job& job : jobs) {
+    std::ifstream said(job.log);
+    if (!said) continue;
+    file << fmt::format("{}\n", fmt::join(job.command, " ")) << said.rdbuf() << '\n';
+    file.clear();  // an empty log sets failbit
+  }
+  throw InputError(fmt::format(
+      "the tracer for LibTorch {} could not be compiled with {}; what the compiler said is in {}",
+      libtorch.version.to_string(), jobs[0].command[0], log));
+}
+
+void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
+                  const std::string& output) {
+  if (libtorch.include_folders.empty()) {
+    throw InputError(fmt::format(
+        "{}: LibTorch {} came without headers, so no tracer can be compiled for it; install its "
+        "wheel or development package",
+        libtorch.library, libtorch.version.to_string()));
+  }
+  const BuildFolder build(output);
+  const Words compiler = find_compiler(language_standard(libtorch.version), build);
+  say(fmt::format("compiling the tracer for LibTorch {}, once …", libtorch.version.to_string()));
+  Words objects;
+  std::vector<Job> jobs = compile_jobs(compiler, libtorch, sources, build, objects);
+  if (!run_side_by_side(jobs)) fail(libtorch, jobs, output);
+
+  // Not linked to LibTorch: its symbols come from the copy that the program has loaded.
+  Job link{compiler, build.file("link.log")};
+  const std::string library = build.file("hook.so");
+  link.command.insert(link.command.end(), {"-shared", "-o", library, "-pthread"});
+  link.command.insert(link.command.end(), objects.begin(), objects.end());
+  link.command.push_back("-ldl");
+  if (!run_side_by_side({link})) fail(libtorch, {link}, output);
+  if (::rename(library.c_str(), output.c_str()) != 0) {
+    throw InputError(fmt::format("{}: cannot be written: {}", output, std::strerror(errno)));
+  }
+}
+
+}  // namespace dtypecheck
