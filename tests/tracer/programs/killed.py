@@ -1,6 +1,7 @@
 """Forks children that train, each step on a line of its own and so with signatures of its own, and kills them at random.
 
-A child says through a pipe which line it completed. Prints "child pid lines" for each; the first one is not killed.
+A child says through a pipe which line it completed; it is killed some time after a line of the parent's choice, so that
+kills come at all moments of a step however fast the machine is. Prints "child pid lines" for each; the first one is not killed.
 """
 
 import os
@@ -32,18 +33,23 @@ def lines_completed(pipe):
     return int.from_bytes(data[-4:], "little")
 
 
-def fork_and_kill(steps, delay_s):
+def fork_and_kill(steps, line, delay_s):
+    """Kills the child `delay_s` after it completed the line, or waits for its end where the line is None."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
         train(theirs, steps)
+        if line is not None:
+            signal.pause()
         os._exit(0)
     os.close(theirs)
     os.read(ours, 4)  # it is about to begin
-    if delay_s is not None:
+    if line is not None:
+        while line > 0 and int.from_bytes(os.read(ours, 4), "little") < line:
+            pass
         time.sleep(delay_s)
         os.kill(pid, signal.SIGKILL)
-    lines = lines_completed(ours)
+    lines = max(line or 0, lines_completed(ours))
     os.waitpid(pid, 0)
     print("child", pid, lines, flush=True)
 
@@ -55,9 +61,9 @@ def main():
     _, unread = os.pipe()
     train(unread, few)  # imports what the first step imports
     random.seed(int(sys.argv[3]))
-    fork_and_kill(few, None)
+    fork_and_kill(few, None, 0)
     for _ in range(children):
-        fork_and_kill(steps, random.uniform(0, 0.06))
+        fork_and_kill(steps, random.randrange(LINES * 9 // 10), random.uniform(0, 0.001))
 
 
 if __name__ == "__main__":
