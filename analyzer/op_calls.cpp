@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 
 namespace dtypecheck::analyzer {
 

@@ -9,7 +9,7 @@
 #include "platform/nearest.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 
 namespace dtypecheck::cli {
 

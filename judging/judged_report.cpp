@@ -13,8 +13,8 @@
 #include "platform/terminal.h"
 #include "platform/version.h"
 #include "reports/source_lines.h"
-#include "rules/rule.h"
-#include "rules/target.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/target.h"
 
 namespace fs = std::filesystem;
 

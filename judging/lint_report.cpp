@@ -8,7 +8,7 @@
 #include <set>
 
 #include "analyzer/check.h"
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 
 namespace fs = std::filesystem;
 

@@ -5,9 +5,9 @@
 
 #include <unordered_set>
 
-#include "rules/rule.h"
-#include "rules/run_index.h"
-#include "rules/throws.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -8,10 +8,10 @@
 #include <array>
 #include <optional>
 
-#include "rules/provenance.h"
-#include "rules/rounding.h"
-#include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/engine/provenance.h"
+#include "rules/engine/rounding.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

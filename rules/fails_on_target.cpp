@@ -3,11 +3,11 @@
 // Misses: ops that the contracts do not know, and refusals that depend on more than dtypes.
 #include <fmt/format.h>
 
-#include "rules/mix_reason.h"
-#include "rules/rule.h"
-#include "rules/target.h"
-#include "rules/throws.h"
-#include "rules/words.h"
+#include "rules/engine/mix_reason.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/target.h"
+#include "rules/engine/throws.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

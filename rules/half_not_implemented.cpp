@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "rules/rule.h"
-#include "rules/run_index.h"
-#include "rules/throws.h"
-#include "rules/words.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/throws.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

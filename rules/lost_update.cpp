@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "rules/rule.h"
-#include "rules/run_index.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <optional>
 
-#include "rules/rounding.h"
-#include "rules/rule.h"
-#include "rules/run_index.h"
-#include "rules/words.h"
+#include "rules/engine/rounding.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

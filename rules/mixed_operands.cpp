@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rules/mix_reason.h"
-#include "rules/rule.h"
-#include "rules/throws.h"
-#include "rules/words.h"
+#include "rules/engine/mix_reason.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/throws.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

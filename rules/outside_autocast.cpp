@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "rules/rule.h"
-#include "rules/run_index.h"
-#include "rules/words.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rules/mix.h"
-#include "rules/provenance.h"
-#include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/engine/mix.h"
+#include "rules/engine/provenance.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <set>
 
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 #include "trace/text.h"
 
 using namespace dtypecheck;

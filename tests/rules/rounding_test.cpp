@@ -1,6 +1,6 @@
 // round_to_half and round_to_bfloat16 against the values that IEEE 754 gives, and exhaustively:
 // each number of a format is kept, and each half-way point goes to the even neighbour.
-#include "rules/rounding.h"
+#include "rules/engine/rounding.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

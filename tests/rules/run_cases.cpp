@@ -14,7 +14,7 @@
 
 #include "platform/error.h"
 #include "trace/text.h"
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 
 namespace dtypecheck::rules {
 namespace {

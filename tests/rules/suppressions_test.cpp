@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "platform/error.h"
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 
 using namespace dtypecheck;
 using namespace dtypecheck::rules;

@@ -1,5 +1,5 @@
 // What LibTorch says when it refuses, by what the words are about. The texts are LibTorch's own.
-#include "rules/throws.h"
+#include "rules/engine/throws.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,10 @@
-#include "rules/mix_reason.h"
+#include "rules/engine/mix_reason.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rules/words.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -1,13 +1,13 @@
-#include "rules/mix.h"
+#include "rules/engine/mix.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
 
-#include "rules/provenance.h"
-#include "rules/throws.h"
-#include "rules/words.h"
+#include "rules/engine/provenance.h"
+#include "rules/engine/throws.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -1,4 +1,4 @@
-#include "rules/op_traits.h"
+#include "rules/engine/op_traits.h"
 
 #include <string>
 #include <unordered_map>

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "rules/rule.h"
-#include "rules/run_index.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rules/contracts/contracts.h"
-#include "rules/run_index.h"
+#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rules/run_index.h"
+#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 

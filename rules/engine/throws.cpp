@@ -1,4 +1,4 @@
-#include "rules/throws.h"
+#include "rules/engine/throws.h"
 
 #include <fmt/format.h>
 

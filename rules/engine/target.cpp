@@ -1,4 +1,4 @@
-#include "rules/target.h"
+#include "rules/engine/target.h"
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/run.h"
-#include "rules/op_traits.h"
+#include "rules/engine/op_traits.h"
 
 namespace dtypecheck::rules {
 

@@ -1,4 +1,4 @@
-#include "rules/provenance.h"
+#include "rules/engine/provenance.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -1,4 +1,4 @@
-#include "rules/run_index.h"
+#include "rules/engine/run_index.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-#include "rules/words.h"
+#include "rules/engine/words.h"
 
 #include <fmt/format.h>
 

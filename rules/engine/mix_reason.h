@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "rules/mix.h"
-#include "rules/provenance.h"
+#include "rules/engine/mix.h"
+#include "rules/engine/provenance.h"
 
 namespace dtypecheck::rules {
 

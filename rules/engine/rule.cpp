@@ -1,8 +1,8 @@
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 
 #include <algorithm>
 
-#include "rules/run_index.h"
+#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "rules/run_index.h"
+#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "platform/error.h"
-#include "rules/rule.h"
+#include "rules/engine/rule.h"
 
 namespace dtypecheck::rules {
 namespace {
