@@ -7,16 +7,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "platform/hash.h"
+
 namespace fs = std::filesystem;
 
 namespace dtypecheck::analyzer {
 
 static constexpr uintmax_t kMaxFile = 64 << 20;
-
-uint64_t fnv1a(std::string_view text, uint64_t hash) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 std::optional<std::string> read_file(const fs::path& path) {
   std::error_code error;

@@ -1,15 +1,12 @@
 // cache_files.h: what the caches of the analyzer share: names by content, files written whole.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace dtypecheck::analyzer {
-
-uint64_t fnv1a(std::string_view text, uint64_t hash = 14695981039346656037u);
 
 std::optional<std::string> read_file(const std::filesystem::path& path);  // none: also a huge one
 // Whole or not at all, whoever else writes. False: it could not be written.

@@ -8,6 +8,7 @@
 
 #include "analyzer/cache_files.h"
 #include "platform/error.h"
+#include "platform/hash.h"
 
 namespace fs = std::filesystem;
 
@@ -60,7 +61,7 @@ FactsCache::FactsCache(fs::path folder, std::string salt)
 
 fs::path FactsCache::entry_of(const ParseJob& job) const {
   uint64_t name = fnv1a(job.file, fnv1a(salt_));
-  for (const std::string& argument : job.arguments) name = fnv1a(argument, fnv1a("\n", name));
+  for (const std::string& argument : job.arguments) name = fnv1a_next(argument, name);
   return folder_ / fmt::format("{:016x}.facts", name);
 }
 

@@ -14,6 +14,7 @@
 #include "analyzer/leading_headers.h"
 #include "analyzer/parser_process.h"
 #include "platform/error.h"
+#include "platform/hash.h"
 
 namespace fs = std::filesystem;
 
@@ -67,9 +68,9 @@ std::string key_of(const std::string& salt, const std::string& text,
   uint64_t key = fnv1a(text, fnv1a(salt));
   for (const char* name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}) {
     const char* value = std::getenv(name);
-    key = fnv1a(value == nullptr ? "" : value, fnv1a("\n", key));
+    key = fnv1a_next(value == nullptr ? "" : value, key);
   }
-  for (const std::string& argument : arguments) key = fnv1a(argument, fnv1a("\n", key));
+  for (const std::string& argument : arguments) key = fnv1a_next(argument, key);
   return fmt::format("{:016x}", key);
 }
 

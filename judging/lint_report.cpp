@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyzer/check.h"
+#include "platform/hash.h"
 #include "rules/engine/rule.h"
 
 namespace fs = std::filesystem;
@@ -15,11 +16,6 @@ namespace fs = std::filesystem;
 namespace dtypecheck::judging {
 
 namespace {
-
-uint64_t fnv1a(std::string_view text, uint64_t hash = 14695981039346656037u) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 std::string without_blanks(std::string text) {
   std::erase_if(text, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
@@ -65,7 +61,7 @@ void give_ids(reports::Report& report, analyzer::SourceTexts& sources) {
     for (const std::string& part :
          {fs::path(line.file).filename().string(), line.function,
           without_blanks(sources.line(line.file, line.line)), finding.message}) {
-      id = fnv1a(part, fnv1a("\n", id));
+      id = fnv1a_next(part, id);
     }
     finding.id = fmt::format("{:016x}", fnv1a(std::to_string(seen[id]++), id));
   }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "platform/hash.h"
 namespace dtypecheck {
 namespace trace {
 namespace {
@@ -41,14 +42,6 @@ int64_t unix_ns() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
-}
-
-uint64_t hash_of(const char* text, uint32_t length_bytes) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (uint32_t i = 0; i < length_bytes; ++i) {
-    hash = (hash ^ static_cast<unsigned char>(text[i])) * 1099511628211u;
-  }
-  return hash;
 }
 
 const char* bytes_of(const StringRecord* record) {
@@ -227,7 +220,7 @@ uint32_t TraceFile::intern(const char* text, size_t length_bytes) {
 }
 
 uint32_t TraceFile::intern_whole(const char* text, uint32_t length_bytes) {
-  const uint64_t hash = hash_of(text, length_bytes);
+  const uint64_t hash = fnv1a({text, length_bytes});
   const Guard guard(intern_lock_);
   if (!make_room_for_string()) return 0;
   InternedString* place = find_place(strings_, string_places_, hash, text, length_bytes);

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "platform/hash.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -12,11 +13,6 @@ namespace dtypecheck::rules {
 namespace {
 
 constexpr size_t kMaxRelated = 32;  // shown in reports; the count goes on
-
-uint64_t fnv1a(std::string_view text, uint64_t hash = 14695981039346656037u) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 std::string_view base_name(std::string_view file) {
   const size_t slash = file.find_last_of("/\\");
@@ -33,7 +29,7 @@ uint64_t place_hash(const Finding& finding, const Run& run) {
        {base_name(line.file), std::string_view(line.function),
         std::string_view(finding.site.module_class),
         call == nullptr ? std::string_view() : std::string_view(call->op)}) {
-    hash = fnv1a(part, fnv1a("\n", hash));
+    hash = fnv1a_next(part, hash);
   }
   return hash;
 }

@@ -291,8 +291,8 @@ class Reports(tool.ToolTest):
 
 
 class Cache(tool.ToolTest):
-    def hooks(self):
-        result = self.run_tool("trace", "--", "sh", "-c", "echo $DTYPECHECK_HOOKS")
+    def hooks(self, **options):
+        result = self.run_tool("trace", "--", "sh", "-c", "echo $DTYPECHECK_HOOKS", **options)
         return pathlib.Path(result.out.strip()), result.err
 
     def test_falls_back_to_the_run(self):
@@ -320,6 +320,21 @@ class Cache(tool.ToolTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertNotIn("my programs", result.out)
         self.assertTrue(os.path.samefile(result.out.strip(), prefix / "lib/libdtypecheck_preload.so"))
+
+    def test_changed_source_has_a_folder_of_its_own(self):
+        prefix = self.folder / "prefix"
+        for name in ("bin/dtypecheck", "lib/libdtypecheck_preload.so"):
+            (prefix / name).parent.mkdir(parents=True)
+            shutil.copy2(pathlib.Path(tool.DTYPECHECK).parents[1] / name, prefix / name)
+        source = prefix / "share/dtypecheck/src"
+        met = set()
+        for file in ("tracer/hook/sources.txt", "core/a.h", "platform/a.h", "trace/a.h", "tracer/python/a.h"):
+            (source / file).parent.mkdir(parents=True, exist_ok=True)
+            (source / file).write_text(file)
+            hooks, _ = self.hooks(tool=prefix / "bin/dtypecheck")
+            self.assertNotIn(hooks, met, file)
+            met.add(hooks)
+            self.assertEqual(self.hooks(tool=prefix / "bin/dtypecheck")[0], hooks)
 
     def test_home(self):
         del self.environment["XDG_CACHE_HOME"]

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "platform/error.h"
+#include "platform/hash.h"
 #include "platform/install_paths.h"
 #include "platform/version.h"
 
@@ -21,55 +21,40 @@ namespace fs = std::filesystem;
 
 namespace dtypecheck {
 
-// FNV-1a, 64 bits.
-class Hash {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    value_ = (value_ ^ 0xff) * 0x100000001b3ULL;  // ends a field: "ab","c" is not "a","bc"
-  }
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325ULL;
-};
-
-static void add_file(Hash& hash, const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  hash.add(std::string(std::istreambuf_iterator<char>(file), {}));
-}
-
-// All of the few folders that stage 2 is compiled from, since its sources include headers and each
-// other.
-static void add_sources(Hash& hash, const HookSources& sources) {
+// All that lies in the folders that are installed for build-hook, since stage 2's sources include
+// headers and each other.
+static uint64_t hash_of_sources(const HookSources& sources) {
   std::vector<fs::path> files;
-  for (const char* folder :
-       {"core", "tracer/hook", "tracer/keep_going", "tracer/native", "tracer/preload", "tracer/python"}) {
+  for (const char* folder : {"core", "platform", "trace", "tracer"}) {
     std::error_code none;
-    for (const auto& entry : fs::directory_iterator(fs::path(sources.root) / folder, none)) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(fs::path(sources.root) / folder, none)) {
       if (entry.is_regular_file(none)) files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) {
-    hash.add(file.filename().string());
-    add_file(hash, file);
+  uint64_t hash = fnv1a("");
+  for (const fs::path& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    hash = fnv1a_next(path.filename().string(), hash);
+    hash = fnv1a_next(std::string(std::istreambuf_iterator<char>(file), {}), hash);
   }
+  return hash;
 }
 
 // By size and time: the libraries are megabytes, and this is paid at every run.
-static void add_prebuilt(Hash& hash, const PrebuiltHook& hook) {
+static std::string mark_of(const PrebuiltHook& hook) {
   struct stat info{};
-  if (::stat(hook.path.c_str(), &info) != 0) return;
-  hash.add(fmt::format("{}:{}:{}:{}.{}", hook.path, hook.libtorch_version, info.st_size,
-                       info.st_mtim.tv_sec, info.st_mtim.tv_nsec));
+  if (::stat(hook.path.c_str(), &info) != 0) return "";
+  return fmt::format("{}:{}:{}:{}.{}", hook.path, hook.libtorch_version, info.st_size,
+                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
 static std::string cache_key() {
-  Hash hash;
-  if (const auto sources = hook_sources()) add_sources(hash, *sources);
-  for (const PrebuiltHook& hook : prebuilt_hooks()) add_prebuilt(hash, hook);
-  return fmt::format("{}-{:016x}", tool_version(), hash.value());
+  const auto sources = hook_sources();
+  uint64_t hash = sources ? hash_of_sources(*sources) : fnv1a("");
+  for (const PrebuiltHook& hook : prebuilt_hooks()) hash = fnv1a_next(mark_of(hook), hash);
+  return fmt::format("{}-{:016x}", tool_version(), hash);
 }
 
 static fs::path home() {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <typeinfo>
 
+#include "platform/hash.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
@@ -42,18 +43,12 @@ void keep(ThreadState* state, const char* message, const char* mangled) {
   state->has_message = true;
 }
 
-uint64_t hash_text(const char* text) {
-  uint64_t h = 1469598103934665603ull;
-  for (; *text; ++text) h = (h ^ static_cast<unsigned char>(*text)) * 1099511628211ull;
-  return h;
-}
-
 // What was said once is not said again when the exception arrives at the program's top level.
 KeyedTable<uint32_t, 1 << 10> said;
 uint64_t key_of_message(const char* message) {
   char start[64];
   std::snprintf(start, sizeof start, "%.63s", message);
-  return hash_text(start) | 1;
+  return fnv1a(start) | 1;
 }
 
 // An extension called directly, not as an op: its operands are the tensors of the Python function
@@ -109,7 +104,7 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record) {
 }
 
 void write_throw(trace::SignatureRecord* record, const char* message, const char* type) {
-  const uint64_t key = mix(reinterpret_cast<uint64_t>(record), hash_text(message)) | 1;
+  const uint64_t key = mix(reinterpret_cast<uint64_t>(record), fnv1a(message)) | 1;
   if (tracer.messages.find(key) || !tracer.messages.has_room()) return;
   const uint32_t text = intern(message), type_text = intern(type);
   auto* written = tracer.file.reserve<trace::ThrowRecord>(trace::Kind::kThrow);

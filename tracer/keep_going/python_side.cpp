@@ -1,5 +1,6 @@
 #include "tracer/keep_going/python_side.h"
 
+#include "platform/hash.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/keyed_table.h"
 #include "tracer/hook/throws.h"
@@ -72,18 +73,12 @@ bool is_refusal(const Object* type) {
   return name == "RuntimeError" || name == "TypeError" || name == "ValueError" || name == "NotImplementedError";
 }
 
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 1469598103934665603ull;
-  for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
-  return hash;
-}
-
 KeyedTable<trace::SignatureRecord*, 1 << 10> refusals;
 
 trace::SignatureRecord* record_of(ThreadState* state, const std::string& function, const std::string& type,
                                   const std::string& message, uint64_t dtypes) {
   python::Walk walk;
-  const uint64_t place = mix(hash_of(function + "\n" + message), python::walk(&walk) ? walk.key : 0);
+  const uint64_t place = mix(fnv1a_next(message, fnv1a(function)), python::walk(&walk) ? walk.key : 0);
   const uint64_t key = mix(place, dtypes) | 1;
   if (trace::SignatureRecord* known = refusals.find(key)) {
     count_call(known);

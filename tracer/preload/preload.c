@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "platform/hash.h"
 #include "tracer/preload/stage1.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -133,8 +134,7 @@ static int hook_key(char key[17]) {
   if (!realpath(libtorch_path, real) || stat(real, &st) != 0) return 0;
   const long long mtime_ns = (long long)st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
   snprintf(text, sizeof text, "%s:%lld:%lld", real, (long long)st.st_size, mtime_ns);
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char* c = text; *c; ++c) hash = (hash ^ (unsigned char)*c) * 0x100000001b3ULL;
+  const uint64_t hash = fnv1a_of_bytes(text, strlen(text), DTYPECHECK_FNV1A_BASIS);
   snprintf(key, 17, "%016llx", (unsigned long long)hash);
   return 1;
 }
