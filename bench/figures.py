@@ -42,7 +42,8 @@ def of_pairs(results: dict, name: str) -> dict:
 
 def over_processes(processes: list[dict], name: str, paired: bool = False) -> dict:
     """The median of each figure over the processes that ran `name`."""
-    figures = [in_one_process(one, name) | (of_pairs(one, name) if paired else {}) for one in processes]
+    figures = [in_one_process(one, name) | (of_pairs(one, name) if paired else {})
+               for one in processes]
     return {key: median(one[key] for one in figures) for key in figures[0]}
 
 
@@ -72,6 +73,7 @@ STEADY_PERIOD = 128  # --steady looks at one step in so many
 def of_steady(processes: list[dict]) -> dict:
     away = median(of_pairs(one, "looking away")["ratio_median"] for one in processes)
     looks = [look for one in processes for look in one["looking"]]
-    looking, after = (median(look[key] / median(look["beside"]) for look in looks) for key in ("step", "after"))
+    looking, after = (median(look[key] / median(look["beside"]) for look in looks)
+                      for key in ("step", "after"))
     whole = away * (STEADY_PERIOD - 2 + looking + after) / STEADY_PERIOD
     return {"away": away, "looking": looking, "after": after, "ratio": whole}

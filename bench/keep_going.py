@@ -40,7 +40,8 @@ def hook_of_this_process():
     from observers import Tracer  # its first op loads the hook
 
     tracer = Tracer()
-    mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if line.count("/") > 1}
+    mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps")
+              if line.count("/") > 1}
     for path in sorted(mapped):
         if "dtypecheck_hook" in path or path.startswith(os.environ["DTYPECHECK_HOOKS"]):
             with contextlib.suppress(OSError, AttributeError):
@@ -67,9 +68,11 @@ def measure(name: str, rounds: int, steps: int) -> None:
     for _ in range(2):  # nearly all that there is to write down is written
         with both(tracer, keep_going):
             timed_round(step, contextlib.nullcontext(), steps)
-    observers = {"plain": contextlib.nullcontext, "traced": lambda: tracer, "traced, keep-going": lambda: both(tracer, keep_going)}
+    observers = {"plain": contextlib.nullcontext, "traced": lambda: tracer,
+                 "traced, keep-going": lambda: both(tracer, keep_going)}
     results = interleaved(step, observers, rounds, steps)
-    fastest = {observer: min(t for one in done for t in one["steps"]) for observer, done in results.items()}
+    fastest = {observer: min(t for one in done for t in one["steps"])
+               for observer, done in results.items()}
     events = events_of(step)  # last: the tracer shows torch.profiler all ops from then on
     added = {observer: (ns - fastest["plain"]) / events for observer, ns in fastest.items()}
     more = added["traced, keep-going"] - added["traced"]
@@ -78,11 +81,15 @@ def measure(name: str, rounds: int, steps: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dtypecheck", default=str(HERE.parent / "build" / "bin" / "dtypecheck"), metavar="EXE")
-    parser.add_argument("--workloads", nargs="*", default=WORKLOADS, help=f"default: {' '.join(WORKLOADS)}")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dtypecheck", default=str(HERE.parent / "build" / "bin" / "dtypecheck"),
+                        metavar="EXE")
+    parser.add_argument("--workloads", nargs="*", default=WORKLOADS,
+                        help=f"default: {' '.join(WORKLOADS)}")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--steps", type=int, default=10, help="of each round (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=10,
+                        help="of each round (default: %(default)s)")
     parser.add_argument("--here", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.here:
@@ -90,8 +97,10 @@ def main() -> None:
     print(f"load {' '.join(f'{n:.1f}' for n in os.getloadavg())}")
     for name in args.workloads:
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([args.dtypecheck, "trace", "--keep-going", "--no-report", "--out", f"{folder}/run", "--", sys.executable, __file__,
-                            "--here", name, "--rounds", str(args.rounds), "--steps", str(args.steps)], check=True, cwd=HERE)
+            subprocess.run([args.dtypecheck, "trace", "--keep-going", "--no-report", "--out",
+                            f"{folder}/run", "--", sys.executable, __file__,
+                            "--here", name, "--rounds", str(args.rounds), "--steps",
+                            str(args.steps)], check=True, cwd=HERE)
 
 
 if __name__ == "__main__":

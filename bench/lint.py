@@ -63,7 +63,8 @@ def cost(command, folder, cache, forgets=()):
 
 def programs(dtypecheck, torch, file, cache):
     python = sysconfig.get_paths()["include"]
-    flags = ["-std=c++17", "-w", "-isystem", torch / "include", "-isystem", torch / "include/torch/csrc/api/include",
+    flags = ["-std=c++17", "-w", "-isystem", torch / "include", "-isystem",
+             torch / "include/torch/csrc/api/include",
              "-isystem", python]
     lint = [dtypecheck, "lint", "-j", "1", "--fail-on", "never"]
     everything = {
@@ -94,7 +95,8 @@ def write_files(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--dtypecheck", type=Path, default=ROOT / "build/bin/dtypecheck")
     parser.add_argument("--rounds", type=int, default=3)
@@ -111,7 +113,8 @@ def main():
             runs = {name: [] for name in commands}
             for _ in range(options.rounds):
                 for name, command in commands.items():
-                    runs[name].append(cost(command, file.parent, folder / "cache", FORGETS.get(name, ())))
+                    runs[name].append(cost(command, file.parent, folder / "cache",
+                                           FORGETS.get(name, ())))
             compiler = min(seconds for seconds, _ in runs["clang++-19 -fsyntax-only"])
             print(f"\n{file.name}")
             for name, costs in runs.items():

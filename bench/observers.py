@@ -30,7 +30,8 @@ class Tracer:
     @staticmethod
     def _find():
         torch.ones(1)  # the first op of a process loads the hook
-        mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if line.count("/") > 1}
+        mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps")
+                  if line.count("/") > 1}
         hooks = os.environ.get("DTYPECHECK_HOOKS", "")
         for path in sorted(mapped):
             if "dtypecheck_hook" in path or hooks and path.startswith(hooks):
@@ -65,7 +66,8 @@ class DtypeMode(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         if isinstance(result, torch.Tensor):
-            self.last = (function, result.dtype, [a.dtype for a in args if isinstance(a, torch.Tensor)])
+            self.last = (function, result.dtype, [a.dtype for a in args
+                                                  if isinstance(a, torch.Tensor)])
         return result
 
 
@@ -80,7 +82,8 @@ def execution_trace():
 
 
 def profiler(**options):
-    # Parsing what was recorded into Python objects, which is put off until someone asks, is not part of the bill.
+    # Parsing what was recorded into Python objects, which is put off until someone asks, is not
+    # part of the bill.
     return profile(activities=[ProfilerActivity.CPU], **options)
 
 

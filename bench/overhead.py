@@ -27,9 +27,12 @@ from processes import HERE, Tools, worker
 PLANS = {
     "transformer": {"warmup": 200, "rounds": 50, "steps": 30, "peer-rounds": 7, "peer-steps": 20},
     "tiny-sdxl": {"warmup": 20, "rounds": 25, "steps": 10, "peer-rounds": 5, "peer-steps": 4},
-    "tiny-sdxl-bf16": {"warmup": 20, "rounds": 15, "steps": 10, "peer-rounds": 3, "peer-steps": 4, "peer": tables.STACKS},
-    "mid-sdxl": {"warmup": 3, "rounds": 6, "steps": 5, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
-    "mid-sdxl-bf16": {"warmup": 3, "rounds": 6, "steps": 5, "peer-rounds": 3, "peer-steps": 1, "peer": tables.STACKS},
+    "tiny-sdxl-bf16": {"warmup": 20, "rounds": 15, "steps": 10, "peer-rounds": 3, "peer-steps": 4,
+                       "peer": tables.STACKS},
+    "mid-sdxl": {"warmup": 3, "rounds": 6, "steps": 5, "peer-rounds": 3, "peer-steps": 1,
+                 "peer": tables.STACKS},
+    "mid-sdxl-bf16": {"warmup": 3, "rounds": 6, "steps": 5, "peer-rounds": 3, "peer-steps": 1,
+                      "peer": tables.STACKS},
 }
 STEADY = {"warmup": 40, "rounds": 20, "steps": 32}
 QUICK = {"warmup": 3, "rounds": 3, "steps": 2, "peer-rounds": 1, "peer-steps": 1}
@@ -62,8 +65,10 @@ def kept_going(failed: list[str], part: str):
 
 
 def measure(args: argparse.Namespace, tools: Tools, folder: Path, failed: list[str]) -> dict:
-    machine = {"cpu": cpu_model(), "cores": os.cpu_count(), "kernel": platform.release(), "nice": os.nice(0)}
-    results = {"date": time.strftime("%Y-%m-%d"), "machine": machine | {"load_before": load()}, "workloads": {}}
+    machine = {"cpu": cpu_model(), "cores": os.cpu_count(), "kernel": platform.release(),
+               "nice": os.nice(0)}
+    results = {"date": time.strftime("%Y-%m-%d"), "machine": machine | {"load_before": load()},
+               "workloads": {}}
     for name in args.workloads:
         with kept_going(failed, name):
             measure_workload(args, tools, folder, name, results)
@@ -77,15 +82,18 @@ def measure(args: argparse.Namespace, tools: Tools, folder: Path, failed: list[s
     return results
 
 
-def measure_workload(args: argparse.Namespace, tools: Tools, folder: Path, name: str, results: dict) -> None:
-    plan = QUICK | {k: v for k, v in PLANS[name].items() if k == "peer"} if args.quick else PLANS[name]
+def measure_workload(args: argparse.Namespace, tools: Tools, folder: Path, name: str,
+                     results: dict) -> None:
+    plan = QUICK | {k: v for k, v in PLANS[name].items()
+                    if k == "peer"} if args.quick else PLANS[name]
     traced, peers = [], []
     for process in range(args.processes):
         say(f"{name}, process {process + 1} of {args.processes}; load {load()}")
         traced.append(worker(tools, folder, "traced", name, plan))
         peers.append(worker(tools, folder, "peers", name, plan))
     results["machine"] |= peers[0]["versions"]
-    results["workloads"][name] = figures.of_workload([p["results"] for p in traced], [p["results"] for p in peers])
+    results["workloads"][name] = figures.of_workload([p["results"] for p in traced],
+                                                     [p["results"] for p in peers])
 
 
 def measure_steady(args: argparse.Namespace, tools: Tools, folder: Path) -> dict:
@@ -108,15 +116,22 @@ def measure_runs(args: argparse.Namespace, tools: Tools, folder: Path, results: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     small = ["transformer", "tiny-sdxl", "tiny-sdxl-bf16"]
-    parser.add_argument("--dtypecheck", default=str(HERE.parent / "build" / "bin" / "dtypecheck"), metavar="EXE")
-    parser.add_argument("--python", default=sys.executable, metavar="EXE", help="one with torch (default: this one)")
-    parser.add_argument("--workloads", nargs="*", choices=PLANS, default=small, help=f"default: {' '.join(small)}")
+    parser.add_argument("--dtypecheck", default=str(HERE.parent / "build" / "bin" / "dtypecheck"),
+                        metavar="EXE")
+    parser.add_argument("--python", default=sys.executable, metavar="EXE",
+                        help="one with torch (default: this one)")
+    parser.add_argument("--workloads", nargs="*", choices=PLANS, default=small,
+                        help=f"default: {' '.join(small)}")
     parser.add_argument("--mid", action="store_true", help="also the mid-size UNet, in both dtypes")
-    parser.add_argument("--parts", nargs="*", choices=("steady", "runs"), default=["steady", "runs"], help="default: both")
-    parser.add_argument("--processes", type=int, default=3, metavar="N", help="of each kind (default: %(default)s)")
-    parser.add_argument("--long-steps", type=int, default=1000, metavar="N", help="of the example (default: %(default)s)")
+    parser.add_argument("--parts", nargs="*", choices=("steady", "runs"),
+                        default=["steady", "runs"], help="default: both")
+    parser.add_argument("--processes", type=int, default=3, metavar="N",
+                        help="of each kind (default: %(default)s)")
+    parser.add_argument("--long-steps", type=int, default=1000, metavar="N",
+                        help="of the example (default: %(default)s)")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all figures, for programs")
     args = parser.parse_args()

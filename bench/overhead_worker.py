@@ -79,8 +79,10 @@ def in_pairs(step: Step, enter: dict, rounds: int, steps: int) -> dict[str, list
 def run_traced(step: Step, args: argparse.Namespace) -> dict:
     tracer = Tracer()
     tracer.look()
-    first = timed_round(step, contextlib.nullcontext(), args.warmup)  # writes down nearly all there is to write
-    return {"first": first} | in_pairs(step, {PLAIN: tracer.leave, "dtypecheck": tracer.look}, args.rounds, args.steps)
+    first = timed_round(step, contextlib.nullcontext(),
+                        args.warmup)  # writes down nearly all there is to write
+    return {"first": first} | in_pairs(step, {PLAIN: tracer.leave, "dtypecheck": tracer.look},
+                                       args.rounds, args.steps)
 
 
 def run_steady(step: Step, args: argparse.Namespace) -> dict:
@@ -89,32 +91,38 @@ def run_steady(step: Step, args: argparse.Namespace) -> dict:
     timed_round(step, contextlib.nullcontext(), args.warmup)
     results = {PLAIN: [], "looking away": [], "looking": []}
     for _ in range(args.rounds):
-        for name, rounds in in_pairs(step, {PLAIN: tracer.leave, "looking away": tracer.look_away}, 1, args.steps).items():
+        for name, rounds in in_pairs(step, {PLAIN: tracer.leave, "looking away": tracer.look_away},
+                                     1, args.steps).items():
             results[name] += rounds
         before = [timed(step) for _ in range(3)]
         tracer.look()
         looking = timed(step)
         tracer.look_away()
         after = timed(step)
-        results["looking"].append({"step": looking, "after": after, "beside": before + [timed(step) for _ in range(3)]})
+        results["looking"].append({"step": looking, "after": after,
+                                   "beside": before + [timed(step) for _ in range(3)]})
     return results
 
 
 def run_peers(step: Step, args: argparse.Namespace) -> dict:
     timed_round(step, contextlib.nullcontext(), args.warmup)
     chosen = {name: PEERS[name] for name in PEERS if args.peer in ("all", name)}
-    watched = interleaved(step, {PLAIN: contextlib.nullcontext, **chosen}, args.peer_rounds, args.peer_steps)
+    watched = interleaved(step, {PLAIN: contextlib.nullcontext, **chosen}, args.peer_rounds,
+                          args.peer_steps)
     return {"events": events_of(step)} | watched
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=("traced", "steady", "peers"))
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--warmup", type=int, default=10, help="steps before any that counts (default: %(default)s)")
+    parser.add_argument("--warmup", type=int, default=10,
+                        help="steps before any that counts (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=10, help="of each round (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=10,
+                        help="of each round (default: %(default)s)")
     parser.add_argument("--peer", default="all", help="all, or the name of one")
     parser.add_argument("--peer-rounds", type=int, default=5)
     parser.add_argument("--peer-steps", type=int, default=5)

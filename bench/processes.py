@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-QUIET = {"HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "TRANSFORMERS_VERBOSITY": "error", "OMP_NUM_THREADS": "1"}
+QUIET = {"HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "TRANSFORMERS_VERBOSITY": "error",
+         "OMP_NUM_THREADS": "1"}
 HERE = Path(__file__).resolve().parent
 
 
@@ -33,7 +34,8 @@ def run(command: list[str], accept=(0,)) -> Ended:
     """Raises SystemExit with the end of its output when it fails."""
     with tempfile.TemporaryFile() as output:
         begin = time.perf_counter()
-        child = subprocess.Popen(command, env=os.environ | QUIET, stdout=output, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(command, env=os.environ | QUIET, stdout=output,
+                                 stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - begin
         child.returncode = os.waitstatus_to_exitcode(status)

@@ -13,8 +13,10 @@ def training(tools: Tools, folder: Path, steps: int) -> list[str]:
     data = folder / "tiny_sdxl"
     if not data.exists():
         run([tools.python, str(EXAMPLE / "make_tiny_sdxl.py"), str(data)])
-    command = [tools.python, str(EXAMPLE / "train.py"), "--model", str(data / "model"), "--data", str(data / "images")]
-    command += ["--output_dir", str(folder / "lora"), "--resolution", "64", "--mixed_precision", "bf16", "--seed", "0"]
+    command = [tools.python, str(EXAMPLE / "train.py"), "--model", str(data / "model"), "--data",
+               str(data / "images")]
+    command += ["--output_dir", str(folder / "lora"), "--resolution", "64", "--mixed_precision",
+                "bf16", "--seed", "0"]
     return command + ["--max_train_steps", str(steps)]
 
 
@@ -41,7 +43,8 @@ def long_run(tools: Tools, folder: Path, steps: int) -> dict:
     }
 
 
-def pairs(tools: Tools, folder: Path, name: str, command: list[str], count: int) -> list[tuple[Ended, Ended]]:
+def pairs(tools: Tools, folder: Path, name: str, command: list[str],
+          count: int) -> list[tuple[Ended, Ended]]:
     """(untraced, traced) in turns, after one of each that fills the file cache."""
     ended = []
     for turn in range(count + 1):
@@ -66,7 +69,8 @@ def start_up(tools: Tools, folder: Path, count: int) -> dict:
     programs = {
         "one op in Python": [tools.python, "-c", "import torch; torch.ones(1)"],
         "/bin/true": ["/bin/true"],
-        "a child": ["/bin/sh", "-c", f"i=0; while [ $i -lt {many} ]; do /bin/true; i=$((i+1)); done"],
+        "a child": ["/bin/sh", "-c",
+                    f"i=0; while [ $i -lt {many} ]; do /bin/true; i=$((i+1)); done"],
     }
     result = {}
     for name, command in programs.items():

@@ -51,14 +51,16 @@ def wall_s(_: int) -> float:
 
 def cpu_s(pid: int) -> float:
     """Of all its threads that are alive."""
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    return sum(int((task / "schedstat").read_text().split()[0])
+               for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
 def watch(command: list[str], clock) -> Trained:
     """Runs a trainer on one thread; a step ends when it says so, its loss in hand."""
     environment = os.environ | QUIET
     begin = wall_s(0) if clock is wall_s else 0
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
     ends, resident, said = [], [], []
     for line in child.stdout:
         said.append(line)
@@ -80,11 +82,14 @@ class Setting:
     python: str
     device: str
 
-    def watch(self, who: str, model: str, kind: str, policy: str, steps: int, *more: str) -> Trained:
+    def watch(self, who: str, model: str, kind: str, policy: str, steps: int,
+              *more: str) -> Trained:
         peer = [self.python, HERE / "runtime_worker.py"]
         with tempfile.TemporaryDirectory(dir=self.models) as work:
-            start, end = ([self.train], ["--out", f"{work}/out"]) if who == "sdxl-train" else (peer, [])
-            command = [*start, kind, "--model", self.models / model, "--images", self.models / "images", "--resolution", 64,
+            start, end = ([self.train], ["--out", f"{work}/out"]) if who == "sdxl-train" else (peer,
+                                                                                               [])
+            command = [*start, kind, "--model", self.models / model, "--images",
+                       self.models / "images", "--resolution", 64,
                        "--policy", policy, "--steps", steps, "--device", self.device, *more, *end]
             return watch([str(word) for word in command], cpu_s if self.device == "cpu" else wall_s)
 
@@ -114,7 +119,8 @@ def print_pair(name: str, pair: dict) -> None:
     for who in WHO:
         f = pair[who]
         print(f"  {who:<34} {f['step_ms']:>11.1f} {f['median_ms']:>9.1f} {f['peak_mib']:>10.0f} {f['start_up_s']:>12.2f}")
-    ratios = [pair[WHO[0]][key] / pair[WHO[1]][key] for key in ("step_ms", "median_ms", "peak_mib", "start_up_s")]
+    ratios = [pair[WHO[0]][key] / pair[WHO[1]][key]
+              for key in ("step_ms", "median_ms", "peak_mib", "start_up_s")]
     print("  {:<34} {:>11.2f} {:>9.2f} {:>10.2f} {:>12.2f}".format("ratio", *ratios), flush=True)
 
 
@@ -136,7 +142,8 @@ def checkpointing(setting: Setting, options: argparse.Namespace) -> dict:
     for kind in options.kinds:
         for policy in options.policies:
             name = f"{options.models[-1]}, {kind}, {policy}, checkpointing"
-            words = (options.models[-1], kind, policy, 2 if options.quick else 4, "--gradient-checkpointing")
+            words = (options.models[-1], kind, policy, 2 if options.quick else 4,
+                     "--gradient-checkpointing")
             found[name] = in_turns(setting, 1, *words)
             print_pair(name, found[name])
     return found
@@ -147,11 +154,13 @@ def leak(setting: Setting, options: argparse.Namespace) -> dict:
     count = 50 if options.quick else 500
     found = {}
     for kind in options.kinds:
-        resident = setting.watch(WHO[0], "tiny", kind, "bf16-mixed", count).resident_kib[count // 5 :]
+        resident = setting.watch(WHO[0], "tiny", kind, "bf16-mixed",
+                                 count).resident_kib[count // 5 :]
         middle, mean = (len(resident) - 1) / 2, sum(resident) / len(resident)
         slope = sum((i - middle) * (kib - mean) for i, kib in enumerate(resident))
         slope /= sum((i - middle) ** 2 for i in range(len(resident)))
-        found[kind] = {"steps": count, "kib_per_step": slope, "from_kib": resident[0], "to_kib": resident[-1]}
+        found[kind] = {"steps": count, "kib_per_step": slope, "from_kib": resident[0],
+                       "to_kib": resident[-1]}
         print(f"tiny, {kind}, bf16-mixed: {count} steps, {slope:+.3f} KiB a step, {resident[0]} to {resident[-1]} KiB", flush=True)
     return found
 
@@ -177,7 +186,8 @@ def load(setting: Setting, _: argparse.Namespace) -> dict:
     """SDXL in its full size, of random numbers: mapped and checked, every number read, and the bytes read and dropped."""
     model = setting.models / "full"
     if not model.exists():
-        subprocess.run([setting.python, ROOT / "tests" / "runtime" / "full_size.py", model, "--random"], check=True)
+        subprocess.run([setting.python, ROOT / "tests" / "runtime" / "full_size.py", model,
+                        "--random"], check=True)
     files = sorted(model.glob("*/*.safetensors"))
     check = [setting.train, "check", "--model", str(model)]
     run = lambda *more: subprocess.run([*check, *more], check=True, stdout=subprocess.DEVNULL)
@@ -204,15 +214,20 @@ def machine() -> str:
 
 
 def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", default=str(ROOT / "build" / "bin" / "sdxl-train"), help="default: %(default)s")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", default=str(ROOT / "build" / "bin" / "sdxl-train"),
+                        help="default: %(default)s")
     parser.add_argument("--models", nargs="+", choices=STEPS, default=list(STEPS))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is a GPU")
-    parser.add_argument("--rounds", type=int, default=2, help="processes of each, in turns (default: %(default)s)")
-    parser.add_argument("--folder", type=Path, help="where models are made, and kept; default: a temporary one")
+    parser.add_argument("--device", choices=("cpu", "cuda"),
+                        help="default: cuda where there is a GPU")
+    parser.add_argument("--rounds", type=int, default=2,
+                        help="processes of each, in turns (default: %(default)s)")
+    parser.add_argument("--folder", type=Path,
+                        help="where models are made, and kept; default: a temporary one")
     parser.add_argument("--json", type=Path, help="write all figures here too")
     parser.add_argument("--quick", action="store_true", help="everything once, to see that it runs")
     options = parser.parse_args()
@@ -220,7 +235,8 @@ def parse_args() -> argparse.Namespace:
         options.rounds = 1
     if not options.device:
         asked = [sys.executable, "-c", "import sys, torch; sys.exit(not torch.cuda.is_available())"]
-        options.device = "cpu" if subprocess.run(asked, stderr=subprocess.DEVNULL).returncode else "cuda"
+        options.device = "cpu" if subprocess.run(asked,
+                                                 stderr=subprocess.DEVNULL).returncode else "cuda"
     return options
 
 
@@ -233,7 +249,8 @@ def main() -> None:
         models.mkdir(parents=True, exist_ok=True)
         setting = Setting(models, options.train, sys.executable, options.device)
         missing = [name for name in options.models if not (models / name).exists()]
-        subprocess.run([sys.executable, HERE / "runtime_models.py", models, *missing], check=True, env=os.environ | QUIET)
+        subprocess.run([sys.executable, HERE / "runtime_models.py", models, *missing], check=True,
+                       env=os.environ | QUIET)
         print(f"{machine()}, device {options.device}", flush=True)
         figures = {part: PARTS[part](setting, options) for part in options.parts}
     if options.json:

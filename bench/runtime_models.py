@@ -21,7 +21,8 @@ def make_mid_model(folder: Path) -> None:
 
     def text_config(width: int) -> CLIPTextConfig:
         small = make_tiny_sdxl.text_config(tokenizer).to_dict()
-        return CLIPTextConfig(**small | {"hidden_size": width, "intermediate_size": 4 * width, "projection_dim": width})
+        return CLIPTextConfig(**small | {"hidden_size": width, "intermediate_size": 4 * width,
+                                         "projection_dim": width})
 
     unet = mid_unet()
     pipeline = StableDiffusionXLPipeline(

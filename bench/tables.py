@@ -21,11 +21,15 @@ def cheaper(results: dict, workload: str) -> float:
 
 AT_MOST, AT_LEAST = "<=", ">="
 BUDGETS = [
-    ("added per event, transformer", lambda r: ours(r, "transformer")["per_event"], AT_MOST, 250, "ns"),
+    ("added per event, transformer", lambda r: ours(r, "transformer")["per_event"], AT_MOST, 250,
+     "ns"),
     ("added per event, tiny-sdxl", lambda r: ours(r, "tiny-sdxl")["per_event"], AT_MOST, 250, "ns"),
-    ("added to a step, tiny-sdxl", lambda r: percent(ours(r, "tiny-sdxl")["ratio"]), AT_MOST, 20, "%"),
-    ("added to a step, mid-sdxl", lambda r: percent(ours(r, "mid-sdxl")["ratio_median"]), AT_MOST, 1, "%"),
-    ("added to a step, mid-sdxl-bf16", lambda r: percent(ours(r, "mid-sdxl-bf16")["ratio_median"]), AT_MOST, 1, "%"),
+    ("added to a step, tiny-sdxl", lambda r: percent(ours(r, "tiny-sdxl")["ratio"]), AT_MOST, 20,
+     "%"),
+    ("added to a step, mid-sdxl", lambda r: percent(ours(r, "mid-sdxl")["ratio_median"]), AT_MOST,
+     1, "%"),
+    ("added to a step, mid-sdxl-bf16", lambda r: percent(ours(r, "mid-sdxl-bf16")["ratio_median"]),
+     AT_MOST, 1, "%"),
     (f"cheaper than {STACKS}, transformer", lambda r: cheaper(r, "transformer"), AT_LEAST, 25, "x"),
     (f"cheaper than {STACKS}, tiny-sdxl", lambda r: cheaper(r, "tiny-sdxl"), AT_LEAST, 25, "x"),
     ("added by --steady, tiny-sdxl", lambda r: percent(r["steady"]["ratio"]), AT_MOST, 1, "%"),
@@ -39,7 +43,8 @@ def print_workload(name: str, workload: dict) -> None:
     events, observers = workload["events"], workload["observers"]
     plain = observers["dtypecheck"]["plain"]
     print(f"\n{name}: {events:,} events a step; plain {plain / 1e6:.3f} ms, {plain / events:,.0f} ns an event")
-    head = ("observer", "step, ms", "x plain", "(median)", "+ns/event", "(median)", "to stop", "ours is")
+    head = ("observer", "step, ms", "x plain", "(median)", "+ns/event", "(median)", "to stop",
+            "ours is")
     print("  {:34} {:>9} {:>8} {:>8} {:>10} {:>8} {:>9}  {}".format(*head))
     for observer, f in observers.items():
         cheaper = "" if observer == "dtypecheck" else f"{f['cheaper']:.0f} x cheaper"
@@ -50,7 +55,8 @@ def print_workload(name: str, workload: dict) -> None:
 
 
 def print_steady(steady: dict) -> None:
-    away, looking, after, whole = (percent(steady[key]) for key in ("away", "looking", "after", "ratio"))
+    away, looking, after, whole = (percent(steady[key])
+                                   for key in ("away", "looking", "after", "ratio"))
     print("\n--steady on tiny-sdxl, against steps without it")
     print(f"  looking away {away:+.2f} %, a step that it traces {looking:+.1f} %, the one after {after:+.1f} %")
     print(f"  all of it, tracing one step in 128: {whole:+.2f} %")
@@ -88,7 +94,8 @@ def print_budgets(results: dict) -> None:
 
 def print_results(results: dict) -> None:
     machine = results["machine"]
-    print(", ".join(f"{name} {value}" for name, value in machine.items()), f"date {results['date']}", sep=", ")
+    print(", ".join(f"{name} {value}" for name, value in machine.items()),
+          f"date {results['date']}", sep=", ")
     for name, workload in results["workloads"].items():
         print_workload(name, workload)
     if "steady" in results:

@@ -21,7 +21,8 @@ Step = Callable[[], None]
 
 def transformer() -> Step:
     """One encoder layer of width 32 on 2 x 8 tokens: ops so small that only their number counts."""
-    model = torch.nn.TransformerEncoderLayer(32, nhead=4, dim_feedforward=64, dropout=0.1, batch_first=True)
+    model = torch.nn.TransformerEncoderLayer(32, nhead=4, dim_feedforward=64, dropout=0.1,
+                                             batch_first=True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
     tokens = torch.randn(2, 8, 32)
 
@@ -48,14 +49,16 @@ def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_wid
     optimizer = torch.optim.AdamW(parameters, lr=1e-4)
     latents = torch.randn(1, 4, pixels, pixels)
     text = torch.randn(1, 77, text_width)
-    condition = {"text_embeds": torch.randn(1, pooled_width), "time_ids": torch.tensor([[512.0, 512, 0, 0, 512, 512]])}
+    condition = {"text_embeds": torch.randn(1, pooled_width),
+                 "time_ids": torch.tensor([[512.0, 512, 0, 0, 512, 512]])}
     timestep = torch.tensor([500])
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=dtype != torch.float32)
 
     def step() -> None:
         noise = torch.randn_like(latents)
         with autocast:
-            prediction = unet(latents + noise, timestep, text, added_cond_kwargs=condition, return_dict=False)[0]
+            prediction = unet(latents + noise, timestep, text, added_cond_kwargs=condition,
+                              return_dict=False)[0]
         F.mse_loss(prediction.float(), noise).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
@@ -70,7 +73,8 @@ def tiny_sdxl(dtype: torch.dtype = torch.float32) -> Step:
     import make_tiny_sdxl
 
     width = make_tiny_sdxl.TEXT_WIDTH
-    return lora_step(make_tiny_sdxl.make_unet(), dtype, pixels=8, text_width=2 * width, pooled_width=width)
+    return lora_step(make_tiny_sdxl.make_unet(), dtype, pixels=8, text_width=2 * width,
+                     pooled_width=width)
 
 
 def tiny_sdxl_bf16() -> Step:

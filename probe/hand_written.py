@@ -99,7 +99,8 @@ def convolutions(r):
                   *[v for v in (x, w, bias) if v is not None])
     train(r, lambda x, w, b: F.conv2d(x, w, b, groups=2), t(1, 2, 5, 5), t(2, 1, 3, 3), t(2))
     op(r, "_slow_conv2d_forward", t(1, 2, 5, 5), t(4, 2, 3, 3), [3, 3], t(4), [1, 1], [0, 0])
-    op(r, "slow_conv3d_forward", t(1, 2, 5, 5, 5), t(4, 2, 3, 3, 3), [3] * 3, t(4), [1] * 3, [0] * 3)
+    op(r, "slow_conv3d_forward", t(1, 2, 5, 5, 5), t(4, 2, 3, 3, 3), [3] * 3, t(4), [1] * 3,
+       [0] * 3)
     for bias in (t(4), None):
         op(r, "mkldnn_convolution", t(1, 2, 5, 5), t(4, 2, 3, 3), bias, [0, 0], [1, 1], [1, 1], 1)
 
@@ -127,7 +128,8 @@ def norms(r):
     train(r, lambda x, w, b: F.group_norm(x, 2, w, b), t(2, 4, 3, 3), t(4), t(4))
     train(r, lambda x: F.group_norm(x, 2), t(2, 4, 3, 3))
     mean, var = torch.zeros(4), torch.ones(4)
-    train(r, lambda x, w, b: F.batch_norm(x, mean, var, w, b, training=True), t(2, 4, 3, 3), t(4), t(4))
+    train(r, lambda x, w, b: F.batch_norm(x, mean, var, w, b, training=True), t(2, 4, 3, 3), t(4),
+          t(4))
     train(r, lambda x, w, b: F.batch_norm(x, mean, var, w, b), t(2, 4, 3, 3), t(4), t(4))
     train(r, lambda x, w, b: F.instance_norm(x, weight=w, bias=b), t(2, 4, 3, 3), t(4), t(4))
     if hasattr(F, "rms_norm"):
@@ -159,7 +161,8 @@ def attention(r):
 @task
 def losses(r):
     x, y = t(4, 3), t(4, 3)
-    for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div",
+    for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss",
+                 "kl_div",
                  "binary_cross_entropy_with_logits", "poisson_nll_loss"):
         for reduction in (1, 0):
             extra = (False, False, 1e-8) if name == "poisson_nll_loss" else ()
@@ -184,13 +187,15 @@ def losses(r):
     op(r, "hinge_embedding_loss", x, torch.ones(4, 3))
     op(r, "pairwise_distance", x, y)
     op(r, "cdist", x, y)
-    for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div",
+    for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss",
+                 "kl_div",
                  "binary_cross_entropy_with_logits", "poisson_nll_loss", "gaussian_nll_loss"):
         args = [t(4, 3), t(4, 3)] + ([pos(4, 3)] if name == "gaussian_nll_loss" else [])
         train(r, getattr(F, name), *args)
     train(r, F.binary_cross_entropy, pos(4), pos(4))
     train(r, F.cosine_similarity, t(4, 3), t(4, 3))
-    train(r, lambda x: F.ctc_loss(F.log_softmax(x, 2), ix(1, 2).view(1, 2), ix(5), ix(2)), t(5, 1, 4))
+    train(r, lambda x: F.ctc_loss(F.log_softmax(x, 2), ix(1, 2).view(1, 2), ix(5), ix(2)),
+          t(5, 1, 4))
 
 
 @task
@@ -220,7 +225,8 @@ def indexing(r):
     op(r, "where", mask, t(4), t())
     for name in ("copy_", "_copy_from"):
         op(r, name, t(4), t(4))
-    for name in ("cat", "stack", "hstack", "vstack", "concat", "block_diag", "meshgrid", "column_stack",
+    for name in ("cat", "stack", "hstack", "vstack", "concat", "block_diag", "meshgrid",
+                 "column_stack",
                  "cartesian_prod", "broadcast_tensors", "_stack"):
         op(r, name, [t(4), t(4)])
     op(r, "cat", [t(1, 4, 3), t(1, 1, 3)], 1)
@@ -230,14 +236,16 @@ def indexing(r):
         for name in ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"):
             op(r, name, t(4, 3), ix(0, 1), offsets, False, 0, False, weights)
         train(r, lambda w: F.embedding_bag(ix(0, 1), w, offsets, mode="sum",
-                                           per_sample_weights=None if weights is None else t(2)), t(4, 3))
+                                           per_sample_weights=None if weights is None else t(2)),
+                                           t(4, 3))
     train(r, lambda x: x[ix(0, 1)], t(4, 3))
 
 
 @task
 def activations(r):
     for name in ("relu", "relu_", "silu", "silu_", "gelu", "mish", "hardswish", "leaky_relu", "elu",
-                 "softplus", "sigmoid", "tanh", "log_sigmoid", "glu", "hardtanh", "softshrink", "selu",
+                 "softplus", "sigmoid", "tanh", "log_sigmoid", "glu", "hardtanh", "softshrink",
+                 "selu",
                  "celu", "relu6", "hardsigmoid"):
         op(r, name, t(4))
     for name in ("softmax", "log_softmax", "_softmax", "_log_softmax"):
@@ -259,10 +267,12 @@ def pooling_and_resizing(r):
     for dims in (1, 2, 3):
         x = t(1, 2, *[4] * dims)
         two = [2] * dims
-        for name in ("max_pool%dd", "avg_pool%dd", "adaptive_avg_pool%dd", "max_pool%dd_with_indices"):
+        for name in ("max_pool%dd", "avg_pool%dd", "adaptive_avg_pool%dd",
+                     "max_pool%dd_with_indices"):
             op(r, name % dims, x, two)
         op(r, "adaptive_max_pool%dd" % dims, x, two)
-        for function in ("max_pool%dd", "avg_pool%dd", "adaptive_avg_pool%dd", "adaptive_max_pool%dd"):
+        for function in ("max_pool%dd", "avg_pool%dd", "adaptive_avg_pool%dd",
+                         "adaptive_max_pool%dd"):
             train(r, lambda x: getattr(F, function % dims)(x, 2), t(1, 2, *[4] * dims))
     modes = (("nearest", 3), ("nearest", 4), ("nearest", 5), ("linear", 3), ("bilinear", 4),
              ("bicubic", 4), ("trilinear", 5), ("nearest-exact", 4), ("area", 4))
@@ -271,7 +281,8 @@ def pooling_and_resizing(r):
     for name in ("upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d"):
         corners = () if "nearest" in name else (False,)
         op(r, name, t(1, 2, 3, 3), None, *corners, [2.0, 2.0])
-    train(r, lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", antialias=True), t(1, 2, 3, 3))
+    train(r, lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", antialias=True),
+          t(1, 2, 3, 3))
     for mode in ("bilinear", "nearest", "bicubic"):
         train(r, lambda x, g: F.grid_sample(x, g, mode=mode, align_corners=False), t(1, 1, 4, 4),
               pos(1, 2, 2, 2))
@@ -388,8 +399,10 @@ def made_up(op):
 
 @task
 def arithmetic(r):
-    for name in ("add", "sub", "mul", "div", "maximum", "minimum", "pow", "atan2", "fmod", "remainder",
-                 "copysign", "hypot", "dist", "isclose", "allclose", "heaviside", "complex", "polar",
+    for name in ("add", "sub", "mul", "div", "maximum", "minimum", "pow", "atan2", "fmod",
+                 "remainder",
+                 "copysign", "hypot", "dist", "isclose", "allclose", "heaviside", "complex",
+                 "polar",
                  "outer", "cross", "linalg_cross", "dot", "vdot", "linalg_vecdot", "kron", "inner"):
         vectors = name in ("outer", "dot", "vdot", "kron", "inner")
         shape = (3,) if vectors else (2, 3)

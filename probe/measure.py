@@ -24,7 +24,8 @@ START = time.time()
 def parse_arguments():
     parser = argparse.ArgumentParser(description="measure what the ops of this torch accept")
     parser.add_argument("-o", "--out", required=True)
-    parser.add_argument("--jobs", type=int, default=max(1, min(os.cpu_count() or 1, 4)), help="child processes")
+    parser.add_argument("--jobs", type=int, default=max(1, min(os.cpu_count() or 1, 4)),
+                        help="child processes")
     parser.add_argument("--op-limit", type=float, default=60.0, help="seconds that one op may take")
     parser.add_argument("--only", default="", help="tasks with this text in their name")
     return parser.parse_args()
@@ -192,7 +193,8 @@ class Measurement:
         merged = {}
         for mode in sorted(set(row) | set(modes)):
             absent = {c: "." for c in plain} if mode == "backward" else None
-            merged[mode] = replay.agreed(row.get(mode, absent or plain), modes.get(mode, absent or other))
+            merged[mode] = replay.agreed(row.get(mode, absent or plain),
+                                         modes.get(mode, absent or other))
         self.rows[(op, operands)] = {
             m: o for m, o in merged.items() if m in ("plain", "backward") or o != merged["plain"]}
 

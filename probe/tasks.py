@@ -12,7 +12,8 @@ def all_tasks():
     tasks = [("hand " + name, task) for name, task in hand_written.TASKS]
     for i, op in enumerate(op_database()):
         if torch.float32 in op.supported_dtypes("cpu"):
-            tasks.append(("%s#%d" % (op.name, i), lambda recorder, op=op: run_op_info(op, recorder)))
+            tasks.append(("%s#%d" % (op.name, i), lambda recorder,
+                          op=op: run_op_info(op, recorder)))
     return tasks
 
 

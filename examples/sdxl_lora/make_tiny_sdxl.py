@@ -26,7 +26,8 @@ from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProject
 from transformers.utils import logging
 
 MARKER = ".tiny_sdxl"  # says that a folder is ours to write over
-COLOURS = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (50, 80, 200), "yellow": (220, 190, 40)}
+COLOURS = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (50, 80, 200),
+           "yellow": (220, 190, 40)}
 SHAPES = ("disc", "square")
 TEXT_WIDTH = 32  # of each encoder; the UNet's cross attention sees both side by side
 START, END = "<|startoftext|>", "<|endoftext|>"
@@ -56,10 +57,12 @@ def word_merges(words: list[str]) -> list[tuple[str, str]]:
 def make_tokenizer(folder: Path) -> CLIPTokenizer:
     """A CLIP tokenizer that knows every byte, and the captions' words as one token each."""
     symbols = sorted(ByteLevel.alphabet())
-    merges = word_merges(sorted({w for c in COLOURS for s in SHAPES for w in caption_text(c, s).split()}))
+    merges = word_merges(sorted({w for c in COLOURS for s in SHAPES
+                                 for w in caption_text(c, s).split()}))
     tokens = [*symbols, *(s + "</w>" for s in symbols), *("".join(m) for m in merges), START, END]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(dict.fromkeys(tokens))}))
+    (folder / "vocab.json").write_text(json.dumps({token: i
+                                                   for i, token in enumerate(dict.fromkeys(tokens))}))
     (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges))
     config = {"tokenizer_class": "CLIPTokenizer", "model_max_length": 77, "bos_token": START}
     config |= {"eos_token": END, "unk_token": END, "pad_token": END}
@@ -168,10 +171,13 @@ def claim(folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, metavar="OUT", help="folder to write")
-    parser.add_argument("--seed", type=int, default=0, help="of the random weights (default: %(default)s)")
-    parser.add_argument("--images", type=int, default=4, metavar="N", help="how many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0,
+                        help="of the random weights (default: %(default)s)")
+    parser.add_argument("--images", type=int, default=4, metavar="N",
+                        help="how many (default: %(default)s)")
     args = parser.parse_args()
     logging.disable_progress_bar()
     try:

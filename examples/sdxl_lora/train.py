@@ -42,13 +42,16 @@ TEXT_LORA_LAYERS = ["q_proj", "k_proj", "v_proj", "out_proj"]
 
 
 def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--model", required=True, help="diffusers folder or hub name of an SDXL model")
     add("--data", required=True, type=Path, help="folder with images and metadata.jsonl")
     add("--output_dir", required=True, type=Path)
-    add("--mixed_precision", choices=MIXED_PRECISION, help="default: what accelerate is configured for, else no")
-    add("--unet_dtype", choices=DTYPES, help="dtype that the frozen UNet is kept in (default: --mixed_precision's)")
+    add("--mixed_precision", choices=MIXED_PRECISION,
+        help="default: what accelerate is configured for, else no")
+    add("--unet_dtype", choices=DTYPES,
+        help="dtype that the frozen UNet is kept in (default: --mixed_precision's)")
     add("--train_text_encoder", action="store_true", help="train both text encoders too")
     add("--full_finetune", action="store_true", help="train all weights instead of a LoRA")
     add("--rank", type=int, default=4, help="of the LoRA (default: %(default)s)")
@@ -87,16 +90,19 @@ class CaptionedImages(Dataset):
         image = ImageOps.exif_transpose(Image.open(self.folder / row["file_name"])).convert("RGB")
         width, height = image.size
         scale = side / min(width, height)
-        image = image.resize((max(side, round(width * scale)), max(side, round(height * scale))), Image.LANCZOS)
+        image = image.resize((max(side, round(width * scale)), max(side, round(height * scale))),
+                             Image.LANCZOS)
         left, top = (image.width - side) // 2, (image.height - side) // 2
         image = image.crop((left, top, left + side, top + side))
         item = {
-            "pixels": torch.from_numpy(np.array(image, dtype=np.float32)).permute(2, 0, 1) / 127.5 - 1,
+            "pixels": torch.from_numpy(np.array(image, dtype=np.float32)).permute(2, 0,
+                                                                                  1) / 127.5 - 1,
             # float32 (or an integer) all the way: bfloat16 would make 1365 pixels 1368
             "time_ids": torch.tensor([height, width, top, left, side, side], dtype=torch.float32),
         }
         for i, tokenizer in enumerate(self.tokenizers):
-            text = tokenizer(row["text"], padding="max_length", truncation=True, return_tensors="pt")
+            text = tokenizer(row["text"], padding="max_length", truncation=True,
+                             return_tensors="pt")
             item[f"token_ids_{i}"] = text.input_ids[0]
         return item
 
@@ -106,11 +112,14 @@ class CaptionedImages(Dataset):
 
 def make_accelerator(args: argparse.Namespace) -> Accelerator:
     accelerator = Accelerator(
-        mixed_precision=args.mixed_precision, gradient_accumulation_steps=args.gradient_accumulation_steps
+        mixed_precision=args.mixed_precision,
+        gradient_accumulation_steps=args.gradient_accumulation_steps
     )
     if accelerator.mixed_precision == "fp16" and accelerator.device.type == "cpu":
-        # accelerate takes fp16 on a CPU without a word and then neither opens autocast nor scales the loss. Both work
-        # there, so give it what it would have made on a GPU; they have to be in place before prepare().
+        # accelerate takes fp16 on a CPU without a word and then neither opens autocast nor scales
+        # the loss. Both work
+        # there, so give it what it would have made on a GPU; they have to be in place before
+        # prepare().
         accelerator.print("fp16 on the CPU: right, but much slower than bf16", file=sys.stderr)
         accelerator.native_amp = True
         accelerator.scaler = torch.amp.GradScaler("cpu")
@@ -121,11 +130,13 @@ def load_models(args: argparse.Namespace, frozen_dtype: torch.dtype):
     unet_dtype = DTYPES[args.unet_dtype] if args.unet_dtype else frozen_dtype
     unet_dtype = torch.float32 if args.full_finetune else unet_dtype
     text_dtype = torch.float32 if args.full_finetune and args.train_text_encoder else frozen_dtype
-    unet = UNet2DConditionModel.from_pretrained(args.model, subfolder="unet", torch_dtype=unet_dtype)
+    unet = UNet2DConditionModel.from_pretrained(args.model, subfolder="unet",
+                                                torch_dtype=unet_dtype)
     vae = AutoencoderKL.from_pretrained(args.model, subfolder="vae", torch_dtype=torch.float32)
     text_encoders = [
         CLIPTextModel.from_pretrained(args.model, subfolder="text_encoder", dtype=text_dtype),
-        CLIPTextModelWithProjection.from_pretrained(args.model, subfolder="text_encoder_2", dtype=text_dtype),
+        CLIPTextModelWithProjection.from_pretrained(args.model, subfolder="text_encoder_2",
+                                                    dtype=text_dtype),
     ]
     for model in (unet, vae, *text_encoders):
         model.requires_grad_(False)
@@ -168,7 +179,8 @@ def encode_text(text_encoders, batch: dict[str, torch.Tensor]) -> tuple[torch.Te
     return torch.cat(states, dim=-1), output.text_embeds.float()
 
 
-def training_loss(unet, vae, text_encoders, schedule, batch, compute_dtype: torch.dtype) -> torch.Tensor:
+def training_loss(unet, vae, text_encoders, schedule, batch,
+                  compute_dtype: torch.dtype) -> torch.Tensor:
     latents = encode_images(vae, batch["pixels"])
     text, pooled_text = encode_text(text_encoders, batch)
 
@@ -185,7 +197,8 @@ def training_loss(unet, vae, text_encoders, schedule, batch, compute_dtype: torc
         noisy_latents.to(compute_dtype),
         timesteps,
         text.to(compute_dtype),
-        # The UNet joins the pooled text to sinusoids that it makes in float32, and casts the two together.
+        # The UNet joins the pooled text to sinusoids that it makes in float32, and casts the two
+        # together.
         added_cond_kwargs={"text_embeds": pooled_text, "time_ids": batch["time_ids"]},
         return_dict=False,
     )[0]
@@ -205,10 +218,12 @@ def require_finite(name: str, state: dict[str, torch.Tensor]) -> dict[str, torch
 def save(args: argparse.Namespace, accelerator: Accelerator, unet, vae, text_encoders) -> None:
     unet, *text_encoders = (accelerator.unwrap_model(model) for model in (unet, *text_encoders))
     if args.full_finetune:
-        for name, model in (("unet", unet), ("text_encoder", text_encoders[0]), ("text_encoder_2", text_encoders[1])):
+        for name, model in (("unet", unet), ("text_encoder", text_encoders[0]),
+                            ("text_encoder_2", text_encoders[1])):
             require_finite(name, model.state_dict())
         pipeline = StableDiffusionXLPipeline.from_pretrained(
-            args.model, unet=unet, vae=vae, text_encoder=text_encoders[0], text_encoder_2=text_encoders[1]
+            args.model, unet=unet, vae=vae, text_encoder=text_encoders[0],
+            text_encoder_2=text_encoders[1]
         )
         pipeline.save_pretrained(args.output_dir)
         return
@@ -230,16 +245,19 @@ def main() -> None:
     accelerator = make_accelerator(args)
     if args.seed is not None:
         set_seed(args.seed)
-    # The one place that decides: what accelerate says, be it from the option or from its own configuration.
+    # The one place that decides: what accelerate says, be it from the option or from its own
+    # configuration.
     compute_dtype = MIXED_PRECISION[accelerator.mixed_precision]
 
     unet, vae, text_encoders = load_models(args, frozen_dtype=compute_dtype)
     for model in (unet, vae, *text_encoders):
         model.to(accelerator.device)
     trained = make_trainable(args, unet, text_encoders)
-    tokenizers = [CLIPTokenizer.from_pretrained(args.model, subfolder=s) for s in ("tokenizer", "tokenizer_2")]
+    tokenizers = [CLIPTokenizer.from_pretrained(args.model, subfolder=s)
+                  for s in ("tokenizer", "tokenizer_2")]
     schedule = DDPMScheduler.from_pretrained(args.model, subfolder="scheduler")
-    data = DataLoader(CaptionedImages(args.data, args.resolution, tokenizers), args.batch_size, shuffle=True)
+    data = DataLoader(CaptionedImages(args.data, args.resolution, tokenizers), args.batch_size,
+                      shuffle=True)
 
     parameters = [p for model in trained for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=args.learning_rate)
@@ -260,7 +278,8 @@ def main() -> None:
                 optimizer.zero_grad()
             if accelerator.sync_gradients:
                 step += 1
-                accelerator.print(f"step {step}/{args.max_train_steps} loss {loss.item():.9g}", flush=True)
+                accelerator.print(f"step {step}/{args.max_train_steps} loss {loss.item():.9g}",
+                                  flush=True)
                 if step == args.max_train_steps:
                     break
 

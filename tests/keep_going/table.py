@@ -15,7 +15,8 @@ import torch
 from families import DOUBLE, FAMILIES, REFUSED, Maker
 
 DTYPES = {"f": torch.float32, "h": torch.float16, "b": torch.bfloat16, "d": torch.float64}
-# Against float64: the lowest precision of the pair decides, with room for a few roundings and the cancellation in a sum.
+# Against float64: the lowest precision of the pair decides, with room for a few roundings and the
+# cancellation in a sum.
 TOLERANCES = {torch.bfloat16: 6e-2, torch.float16: 1e-2, torch.float32: 2e-5, torch.float64: 1e-9}
 FOLLOWED_BY_BFLOAT16 = "autocast"  # computes in BFloat16 whatever the pair is
 
@@ -23,7 +24,8 @@ FOLLOWED_BY_BFLOAT16 = "autocast"  # computes in BFloat16 whatever the pair is
 def find_pause():
     torch.ones(1)
     hooks = os.environ["DTYPECHECK_HOOKS"]
-    mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if line.count("/") > 1}
+    mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps")
+              if line.count("/") > 1}
     for path in sorted(mapped):
         if path.startswith(hooks) or "dtypecheck_hook" in path:
             return ctypes.CDLL(path, mode=os.RTLD_NOLOAD).dtypecheck_hook_pause_keep_going
@@ -75,7 +77,8 @@ def attempt(family, reference, pair):
 
 def differs(got, wanted, tolerance):
     scale = max(1.0, wanted.abs().max().item()) if wanted.numel() else 1.0
-    return got.shape != wanted.shape or not torch.allclose(got.to(DOUBLE), wanted.to(DOUBLE), rtol=tolerance, atol=tolerance * scale)
+    return got.shape != wanted.shape or not torch.allclose(got.to(DOUBLE), wanted.to(DOUBLE),
+                                                           rtol=tolerance, atol=tolerance * scale)
 
 
 def tolerance_of(tensor, tolerance):
@@ -85,7 +88,8 @@ def tolerance_of(tensor, tolerance):
 def mistakes(got, wanted, tolerance):
     """What is wrong with the values, or nothing."""
     results, gradients = got
-    found = [f"result {i} differs" for i, (a, b) in enumerate(zip(results, wanted[0])) if differs(a, b, tolerance_of(a, tolerance))]
+    found = [f"result {i} differs" for i, (a, b) in enumerate(zip(results, wanted[0]))
+             if differs(a, b, tolerance_of(a, tolerance))]
     for i, ((a, dtype), (b, _)) in enumerate(zip(gradients, wanted[1])):
         if (a is None) != (b is None):
             found.append(f"gradient {i} is missing")
@@ -125,7 +129,8 @@ def main():
     for name in chosen:
         for (a, first), (b, second) in itertools.product(DTYPES.items(), repeat=2):
             table[f"{name}|{a}{b}"] = verdict(name, (first, second), pause)
-    print(json.dumps({"torch": torch.__version__, "cpu": torch.backends.cpu.get_cpu_capability(), "rows": table}))
+    print(json.dumps({"torch": torch.__version__, "cpu": torch.backends.cpu.get_cpu_capability(),
+                      "rows": table}))
 
 
 if __name__ == "__main__":

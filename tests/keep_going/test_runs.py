@@ -18,7 +18,8 @@ NOT_VALID = "the results of this run are not valid"
 
 def line_of(name, program="mismatches.py"):
     lines = (PROGRAMS / program).read_text().splitlines()
-    (found,) = [n for n, line in enumerate(lines, 1) if re.search(rf"# <- {re.escape(name)}$", line)]
+    (found,) = [n for n, line in enumerate(lines, 1)
+                if re.search(rf"# <- {re.escape(name)}$", line)]
     return found
 
 
@@ -55,9 +56,11 @@ class Training(Runs):
     def test_causes_are_told_once(self):
         for name in ("cause", "second cause"):
             finding = self.one_at(name)
-            self.assertEqual((finding["rule"], finding["count"], finding["follows"]), ("mixed-operands", 3, None))
+            self.assertEqual((finding["rule"], finding["count"], finding["follows"]),
+                             ("mixed-operands", 3, None))
             self.assertEqual([o["name"] for o in finding["operands"] if o["odd"]], ["mat1"])
-            self.assertEqual((finding["location"]["phase"], finding["location"]["step"]), ("forward", 1))
+            self.assertEqual((finding["location"]["phase"], finding["location"]["step"]),
+                             ("forward", 1))
 
     def test_a_consequence_names_its_cause_and_comes_after_it(self):
         finding = self.one_at("consequence")
@@ -78,9 +81,11 @@ class Training(Runs):
 
 
 class Places(Runs):
-    names = ("recomputed", "selective", "worker", "thread", "function forward", "function backward", "inference mode", "no grad",
+    names = ("recomputed", "selective", "worker", "thread", "function forward", "function backward",
+             "inference mode", "no grad",
              "autocast", "vmap")
-    parts = ("recomputed", "selective", "workers", "threads", "functions", "modes", "compiled", "told_once")
+    parts = ("recomputed", "selective", "workers", "threads", "functions", "modes", "compiled",
+             "told_once")
 
     def test_it_ran_to_its_end(self):
         self.assertEqual(self.done.status, 0, self.done.err)
@@ -89,13 +94,15 @@ class Places(Runs):
     def test_each_is_told_once(self):
         for name in self.names:
             with self.subTest(name):
-                self.assertEqual([f["rule"] for f in self.at(name)], ["mixed-operands"], self.done.run.text())
+                self.assertEqual([f["rule"] for f in self.at(name)], ["mixed-operands"],
+                                 self.done.run.text())
 
     def test_first_op_of_a_thread_is_covered(self):
         self.assertEqual(self.one_at("thread")["count"], 2)
 
     def test_forward_and_recomputation_are_one_finding(self):
-        self.assertEqual(self.one_at("recomputed")["count"], 8)  # two kinds, twice, each computed twice
+        self.assertEqual(self.one_at("recomputed")["count"],
+                         8)  # two kinds, twice, each computed twice
 
     def test_compiled_code_is_told_at_its_line(self):
         """Each backend calls other ops; what autograd makes of them has no line but that of the backward."""
@@ -105,7 +112,9 @@ class Places(Runs):
 
     def test_no_false_one(self):
         told = {f["location"]["line"] for f in self.errors if f["outcome"] == "repaired"}
-        self.assertLessEqual(told, {line_of(name) for name in (*self.names, "compiled", "compiled backward")}, self.done.run.text())
+        self.assertLessEqual(told, {line_of(name) for name in (*self.names, "compiled",
+                                                               "compiled backward")},
+                                                               self.done.run.text())
 
 
 class PythonSide(Runs):
@@ -115,11 +124,13 @@ class PythonSide(Runs):
         self.assertEqual(self.done.status, 0, self.done.err)
 
     def test_what_python_refuses_is_told(self):
-        for name, op in (("lstm", "RNNBase.check_input"), ("grad", "Tensor.grad"), ("scaler", "GradScaler._unscale_grads_"),
+        for name, op in (("lstm", "RNNBase.check_input"), ("grad", "Tensor.grad"),
+                         ("scaler", "GradScaler._unscale_grads_"),
                          ("foreach", "Optimizer._group_tensors_by_device_and_dtype")):
             with self.subTest(name):
                 told = [f for f in self.at(name) if f["op"] == f"python::{op}"]
-                self.assertEqual([(f["outcome"], f["follows"]) for f in told], [("repaired", None)], self.done.run.text())
+                self.assertEqual([(f["outcome"], f["follows"]) for f in told], [("repaired", None)],
+                                 self.done.run.text())
                 for consequence in (f for f in self.at(name) if f["op"].startswith("aten::")):
                     self.assertEqual(consequence["follows"], told[0]["id"])
 
@@ -137,7 +148,8 @@ class NotCured(Runs):
 
 class Launched(Runs):
     def launch(self, *arguments):
-        launcher = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1", "--num_machines", "1", "--mixed_precision",
+        launcher = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1",
+                    "--num_machines", "1", "--mixed_precision",
                     "no", "--dynamo_backend", "no"]
         return self.keep_going(*launcher, PROGRAMS / "clean.py", *arguments)
 
@@ -145,7 +157,8 @@ class Launched(Runs):
         done = self.launch("mismatch")
         self.assertEqual(done.status, 0, done.err)
         (finding,) = done.run.findings("mixed-operands")
-        self.assertEqual((finding["location"]["line"], finding["count"]), (line_of("linear", "clean.py"), 2))
+        self.assertEqual((finding["location"]["line"], finding["count"]),
+                         (line_of("linear", "clean.py"), 2))
 
     def test_without_a_mismatch_results_are_valid(self):
         done = self.launch()
@@ -179,13 +192,15 @@ class Unchanged(Runs):
 
     def train_twice(self, script, tiny, precision):
         def command(name):
-            return [script, "--model", tiny / "model", "--data", tiny / "images", "--output_dir", self.folder / name, "--resolution", "64",
+            return [script, "--model", tiny / "model", "--data", tiny / "images", "--output_dir",
+                    self.folder / name, "--resolution", "64",
                     "--max_train_steps", "1", "--seed", "0", "--mixed_precision", precision]
 
         plain = self.execute([sys.executable, *command(f"plain-{precision}")])
         done = self.keep_going(*command(f"kept-{precision}"))
         self.assertEqual((plain.status, done.status), (0, 0), done.err)
-        weights = [sorted((self.folder / f"{name}-{precision}").rglob("*.safetensors")) for name in ("plain", "kept")]
+        weights = [sorted((self.folder / f"{name}-{precision}").rglob("*.safetensors"))
+                   for name in ("plain", "kept")]
         self.assertTrue(weights[0])
         self.assertEqual([p.read_bytes() for p in weights[0]], [p.read_bytes() for p in weights[1]])
         self.assertTrue(done.run.report["results_valid"], done.run.text())

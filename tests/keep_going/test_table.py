@@ -47,8 +47,10 @@ def told_at(calls):
 
 
 def table_text(table, ops):
-    lines = [f"torch {table['torch']}, {table['cpu']}", "", "| family | f h b d | told at |", "|---|---|---|"]
-    lines += [f"| {name} | `{verdicts(table['rows'], name)}` | {', '.join(ops[name])} |" for name in FAMILIES]
+    lines = [f"torch {table['torch']}, {table['cpu']}", "", "| family | f h b d | told at |",
+             "|---|---|---|"]
+    lines += [f"| {name} | `{verdicts(table['rows'], name)}` | {', '.join(ops[name])} |"
+              for name in FAMILIES]
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +68,8 @@ class Table(TracedTest):
         self.assertEqual({key: row["wrong"] for key, row in self.rows.items() if row["wrong"]}, {})
 
     def test_what_needed_no_repair_is_bit_identical(self):
-        untouched = {key: row["same"] for key, row in self.rows.items() if not row["refusal"] and not row["failure"]}
+        untouched = {key: row["same"] for key, row in self.rows.items() if not row["refusal"]
+                     and not row["failure"]}
         self.assertGreater(len(untouched), 500)
         self.assertEqual([key for key, same in untouched.items() if not same], [])
 

@@ -34,8 +34,10 @@ class BadTraces(TracedTest):
     def report(self, damaged):
         """The JSON report of a folder with the good trace and a damaged one; all of the good one is in it."""
         report = json.loads(tool("report", "--format", "json", self.folder_with(damaged)).stdout)
-        good = [process for process in report["processes"] if process["file"].endswith("good.1.dtrace")]
-        self.assertEqual([(p["complete"], p["signatures"]) for p in good], [(True, self.signatures)])
+        good = [process for process in report["processes"]
+                if process["file"].endswith("good.1.dtrace")]
+        self.assertEqual([(p["complete"], p["signatures"]) for p in good],
+                         [(True, self.signatures)])
         return report
 
     def assert_left_out(self, damaged, *parts):
@@ -56,10 +58,12 @@ class BadTraces(TracedTest):
     def test_another_version(self):
         (version,) = struct.unpack_from("<I", self.bytes, VERSION_AT)
         newer = self.patched(VERSION_AT, struct.pack("<I", version + 1))
-        self.assert_left_out(newer, f"version {version + 1}, this build reads {version}", "record it again")
+        self.assert_left_out(newer, f"version {version + 1}, this build reads {version}",
+                             "record it again")
 
     def test_wrong_endian(self):
-        self.assert_left_out(self.patched(ENDIAN_AT, self.bytes[ENDIAN_AT:ENDIAN_AT + 4][::-1]), "endian")
+        self.assert_left_out(self.patched(ENDIAN_AT, self.bytes[ENDIAN_AT:ENDIAN_AT + 4][::-1]),
+                             "endian")
 
     def test_empty(self):
         self.assert_left_out(b"", "empty")
@@ -70,7 +74,8 @@ class BadTraces(TracedTest):
     def test_cut_short(self):
         for length in (300, len(self.bytes) // 2, len(self.bytes) - 1):
             report = self.report(self.bytes[:length])
-            (bad,) = [process for process in report["processes"] if process["file"].endswith("bad.2.dtrace")]
+            (bad,) = [process for process in report["processes"]
+                      if process["file"].endswith("bad.2.dtrace")]
             self.assertFalse(report["complete"])
             self.assertIn("cut short", bad["damaged"])
             self.assertLess(bad["signatures"], self.signatures)

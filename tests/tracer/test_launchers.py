@@ -10,8 +10,10 @@ class Torchrun(TracedTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1",
-                    "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+                    "--master-addr", "127.0.0.1",
+                    "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+                    "127.0.0.1:0"]
         cls.done = cls.traced_command([*launcher, PROGRAMS / "rank.py"])
         cls.pids = {rank: int(cls.done.printed()[f"rank{rank}"][0]) for rank in (0, 1)}
 
@@ -25,12 +27,15 @@ class Torchrun(TracedTest):
         for rank, pid in self.pids.items():
             self.assertTrue(any(name.endswith(f".{pid}.r{rank}.dtrace") for name in files), files)
             process = self.done.run.processes[pid]
-            self.assertEqual((process["rank"], process["steps"], process["end"]), (rank, 2, "exited"))
+            self.assertEqual((process["rank"], process["steps"], process["end"]),
+                             (rank, 2, "exited"))
 
     def test_report_is_about_all(self):
         calls = self.done.run.calls(line=line_of("rank.py", "model"), op="aten::linear")
         self.assertEqual({call["pid"] for call in calls}, set(self.pids.values()))
-        self.assertEqual({call["pid"] for call in self.done.run.calls(line=line_of("rank.py", "only rank 1"))}, {self.pids[1]})
+        self.assertEqual({call["pid"] for call in self.done.run.calls(line=line_of("rank.py",
+                                                                                   "only rank 1"))},
+                                                                                   {self.pids[1]})
         self.assertTrue(self.done.run.report["complete"])
 
     def test_collectives(self):
@@ -39,7 +44,8 @@ class Torchrun(TracedTest):
 
     def test_module_path_has_no_wrapper_in_it(self):
         (process,) = {self.pids[0]}
-        modules = {call.get("module") for call in self.done.run.calls(pid=process, op="aten::linear")}
+        modules = {call.get("module") for call in self.done.run.calls(pid=process,
+                                                                      op="aten::linear")}
         self.assertEqual(modules, {"model"})
 
 
@@ -47,7 +53,8 @@ class Accelerate(TracedTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        launcher = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1", "--num_machines", "1",
+        launcher = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes",
+                    "1", "--num_machines", "1",
                     "--mixed_precision", "bf16", "--dynamo_backend", "no"]
         cls.done = cls.traced_command([*launcher, PROGRAMS / "accelerated.py"])
 
@@ -56,7 +63,8 @@ class Accelerate(TracedTest):
         pid = int(self.done.printed()["main"][0])
         process = self.done.run.processes[pid]
         self.assertEqual(process["facts"]["accelerate.mixed_precision"], "bf16")
-        (outer, inner) = self.done.run.calls(pid=pid, op="aten::linear", line=line_of("accelerated.py", "model"))
+        (outer, inner) = self.done.run.calls(pid=pid, op="aten::linear",
+                                             line=line_of("accelerated.py", "model"))
         self.assertEqual(outer["autocast"], {"cpu": "BFloat16"})
         self.assertTrue(inner["autocast_inner"])
 

@@ -13,7 +13,9 @@ class Muted(TracedTest):
         cls.done = cls.traced("calls_later.py")
 
     def count(self, mark, op):
-        return sum(call["count"] for call in self.done.run.calls(op=op, line=line_of("calls_later.py", mark)))
+        return sum(call["count"] for call in self.done.run.calls(op=op,
+                                                                 line=line_of("calls_later.py",
+                                                                              mark)))
 
     def test_nothing_changed(self):
         self.assertEqual((self.done.status, self.done.out), (0, self.untraced.out))

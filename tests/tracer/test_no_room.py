@@ -17,14 +17,16 @@ class NoRoom(TracedTest):
         """A mounted tmpfs of this test's own; skips where this user may not mount one."""
         folder = self.folder / self.id().rpartition(".")[2]
         folder.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], stderr=subprocess.PIPE, text=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder],
+                                 stderr=subprocess.PIPE, text=True)
         if mounted.returncode != 0:
             self.skipTest(f"needs to mount a tmpfs: {mounted.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
         return folder
 
     def assert_program_unharmed(self, done):
-        self.assertEqual((done.status, done.out, done.err), (7, self.untraced.out, self.untraced.err))
+        self.assertEqual((done.status, done.out, done.err),
+                         (7, self.untraced.out, self.untraced.err))
 
     def assert_partial(self, run):
         (process,) = run.processes.values()
@@ -42,7 +44,8 @@ class NoRoom(TracedTest):
 
     def test_file_size_limit(self):
         shell = 'ulimit -f "$1"; shift; exec "$@"'  # in units of 1024 bytes, in bash
-        done = self.traced_command(["bash", "-c", shell, "bash", "200", sys.executable, PROGRAMS / "many_lines.py"])
+        done = self.traced_command(["bash", "-c", shell, "bash", "200", sys.executable,
+                                    PROGRAMS / "many_lines.py"])
         self.assert_program_unharmed(done)
         self.assert_partial(done.run)
 

@@ -26,12 +26,15 @@ class NoTracer(TracedTest):
         return DTYPECHECK.rpartition("/bin/")[0] + "/" + part
 
     def run_without_compiler(self, *options):
-        environment = {k: v for k, v in self.environment.items() if k not in ("CXX", "CC")} | {"PATH": str(self.nothing)}
-        return self.execute([self.program, "trace", *options, "--", sys.executable, PROGRAMS / "other.py"], env=environment)
+        environment = {k: v for k, v in self.environment.items()
+                       if k not in ("CXX", "CC")} | {"PATH": str(self.nothing)}
+        return self.execute([self.program, "trace", *options, "--", sys.executable,
+                             PROGRAMS / "other.py"], env=environment)
 
     def test_no_compiler(self):
         done = self.run_without_compiler()
-        self.assertEqual((done.status, done.out, done.err), (0, self.untraced.out, self.untraced.err))
+        self.assertEqual((done.status, done.out, done.err),
+                         (0, self.untraced.out, self.untraced.err))
         first, second, *_ = done.said.splitlines()
         self.assertTrue(first.startswith("dtypecheck: no C++ compiler"), done.said)
         self.assertIn("apt-get install g++", first)
@@ -49,7 +52,8 @@ class NoTracer(TracedTest):
         hook.unlink()
         hook.write_bytes(b"\x7fELF and then nothing of the kind")
         done = self.traced("other.py")
-        self.assertEqual((done.status, done.out, done.err), (0, self.untraced.out, self.untraced.err))
+        self.assertEqual((done.status, done.out, done.err),
+                         (0, self.untraced.out, self.untraced.err))
         self.assertIn("the tracer could not be loaded", done.said)
         self.assertEqual(done.run.processes, {})
 

@@ -35,8 +35,10 @@ class Everything(TracedTest):
 
     def test_something_was_recorded(self):
         """Guards the test itself. Each kind of tensor was seen, and none of them stopped the tracer."""
-        kinds = {operand.get("kind") for call in self.done.run.calls() for operand in call["operands"]}
-        self.assertLessEqual({"subclass", "fake", "nested", "sparse", "quantized", "meta", "functorch"}, kinds)
+        kinds = {operand.get("kind") for call in self.done.run.calls()
+                 for operand in call["operands"]}
+        self.assertLessEqual({"subclass", "fake", "nested", "sparse", "quantized", "meta",
+                              "functorch"}, kinds)
         (process,) = self.done.run.processes.values()
         self.assertTrue(process["complete"])
         self.assertEqual(self.done.run.others, [])
@@ -46,7 +48,8 @@ class Ends(TracedTest):
     """How the program itself ends is how `trace` ends."""
 
     def run_both(self, program):
-        command = [sys.executable, "-c", "import torch; torch.ones(2).half(); print('out', flush=True)\n" + program]
+        command = [sys.executable, "-c",
+                   "import torch; torch.ones(2).half(); print('out', flush=True)\n" + program]
         return self.execute(command), self.traced_command(command)
 
     def test_uncaught_exception(self):

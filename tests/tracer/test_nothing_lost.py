@@ -22,7 +22,8 @@ class Killed(TracedTest):
                 cls.by_line.setdefault((call["pid"], call["at"]["line"]), []).append(call)
 
     def what_ran(self, pid, line):
-        return [(call["op"], call["phase"], len(call["results"]), call["count"]) for call in self.by_line.get((pid, line), [])]
+        return [(call["op"], call["phase"], len(call["results"]), call["count"])
+                for call in self.by_line.get((pid, line), [])]
 
     def test_program_ran(self):
         self.assertEqual(self.done.status, 0, self.done.err)
@@ -46,10 +47,12 @@ class Killed(TracedTest):
         self.assertEqual(lines, 8)
         step = self.what_ran(reference, 8)
         ops = {op for op, *_ in step}
-        self.assertLessEqual({"aten::linear", "aten::addmm", "aten::tanh", "aten::sum", "aten::tanh_backward", "aten::mm"}, ops)
+        self.assertLessEqual({"aten::linear", "aten::addmm", "aten::tanh", "aten::sum",
+                              "aten::tanh_backward", "aten::mm"}, ops)
         for pid, lines in self.children[1:]:
             for line in range(2, lines + 1):
-                self.assertEqual(self.what_ran(pid, line), step, f"seed {self.seed}, pid {pid}, line {line} of {lines}")
+                self.assertEqual(self.what_ran(pid, line), step,
+                                 f"seed {self.seed}, pid {pid}, line {line} of {lines}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ class OtherLibTorch:
         steady = [cls.python, PROGRAMS / "steady.py"]
         cls.untraced_steady = cls.execute(steady)
         cls.steady = cls.traced_command(steady, options=["--steady"])
-        cls.kept_going = cls.traced_command([cls.python, PROGRAMS / "other_kept_going.py"], options=["--keep-going"])
+        cls.kept_going = cls.traced_command([cls.python, PROGRAMS / "other_kept_going.py"],
+                                            options=["--keep-going"])
 
     def call(self, name, **wanted):
         return self.second.run.calls(line=line_of("other.py", name), **wanted)
@@ -59,24 +60,28 @@ class OtherLibTorch:
     def test_exports_its_entries_alone(self):
         """As the prebuilt one: with its names visible, another library's could take their place."""
         (hook,) = (self.folder / "cache").rglob("*.so")
-        symbols = subprocess.run(["nm", "-D", "--defined-only", hook], capture_output=True, text=True, check=True).stdout
+        symbols = subprocess.run(["nm", "-D", "--defined-only", hook], capture_output=True,
+                                 text=True, check=True).stdout
         strong = {line.split()[2] for line in symbols.splitlines() if line.split()[1] in "TDBR"}
         self.assertIn("dtypecheck_hook_start", strong)
         self.assertEqual([name for name in strong if not name.startswith("dtypecheck_hook_")], [])
 
     def test_nothing_changed(self):
         for done in (self.first, self.second):
-            self.assertEqual((done.status, done.out, done.err), (0, self.untraced.out, self.untraced.err))
+            self.assertEqual((done.status, done.out, done.err),
+                             (0, self.untraced.out, self.untraced.err))
         self.assertEqual((self.steady.status, self.steady.out), (0, self.untraced_steady.out))
 
     def test_process(self):
         (process,) = self.second.run.processes.values()
-        self.assertEqual((process["libtorch"], process["steps"], process["end"]), (self.version, 3, "exited"))
+        self.assertEqual((process["libtorch"], process["steps"], process["end"]),
+                         (self.version, 3, "exited"))
         self.assertTrue(process["complete"])
 
     def test_both_runs_recorded_the_same(self):
         def signatures(done):
-            return [(c["op"], c["phase"], c["count"], [o.get("dtype") for o in c["operands"]]) for c in done.run.calls()]
+            return [(c["op"], c["phase"], c["count"], [o.get("dtype") for o in c["operands"]])
+                    for c in done.run.calls()]
 
         self.assertEqual(signatures(self.first), signatures(self.second))
 
@@ -88,10 +93,12 @@ class OtherLibTorch:
         self.assertEqual(linear["autocast"], {"cpu": "BFloat16"})
         backward = self.call("forward", phase="backward")
         self.assertIn("aten::native_layer_norm_backward", {call["op"] for call in backward})
-        self.assertEqual({call["phase"] for call in self.call("step", op="aten::addcdiv_")}, {"optimizer"})
+        self.assertEqual({call["phase"] for call in self.call("step", op="aten::addcdiv_")},
+                         {"optimizer"})
 
     def test_refusal_is_found(self):
-        findings = [f for f in self.second.run.findings("mixed-operands") if f["location"]["line"] == line_of("other.py", "mixed")]
+        findings = [f for f in self.second.run.findings("mixed-operands")
+                    if f["location"]["line"] == line_of("other.py", "mixed")]
         (finding,) = findings
         self.assertEqual(finding["op"], "aten::addmm")
         self.assertIn("dtype", finding["error"])
@@ -102,7 +109,8 @@ class OtherLibTorch:
         self.assertEqual(process["steps"], 300)
         self.assertLess(process["steps_traced"], 60)
         (refusal,) = self.steady.run.calls(outcome="threw")
-        self.assertEqual((refusal["op"], refusal["module"], refusal["first_step"]), ("python::Linear.forward", "model.0", 251))
+        self.assertEqual((refusal["op"], refusal["module"], refusal["first_step"]),
+                         ("python::Linear.forward", "model.0", 251))
         self.assertEqual(refusal["at"]["line"], line_of("steady.py", "mixed"))
         self.assertIn("mat1 and mat2 must have the same dtype", refusal["error"])
         dtypes = {operand["name"]: operand["dtype"] for operand in refusal["operands"]}
@@ -112,9 +120,11 @@ class OtherLibTorch:
         """One run tells all mismatches, each once, at its line, and gets to its end."""
         done = self.kept_going
         self.assertEqual((done.status, done.err), (0, ""))
-        self.assertEqual(done.out.splitlines(), ["loss True"] * 3 + ["bmm [[[2.0, 2.0], [2.0, 2.0]]]"])
+        self.assertEqual(done.out.splitlines(),
+                         ["loss True"] * 3 + ["bmm [[[2.0, 2.0], [2.0, 2.0]]]"])
         repaired = [f for f in done.run.findings() if f["outcome"] == "repaired"]
-        causes = {f["location"]["line"]: f["count"] for f in repaired if f["follows"] is None and f["location"]["phase"] == "forward"}
+        causes = {f["location"]["line"]: f["count"] for f in repaired if f["follows"] is None
+                  and f["location"]["phase"] == "forward"}
         lines = {name: line_of("other_kept_going.py", name) for name in ("conv", "out", "bmm")}
         self.assertEqual(causes, {lines["conv"]: 3, lines["bmm"]: 1}, done.run.text())
         (consequence,) = [f for f in repaired if f["location"]["line"] == lines["out"]]
@@ -126,7 +136,8 @@ class LibTorch1_13(OtherLibTorch, TracedTest):
     version = "1.13.1"
 
     def test_half_norm_has_no_kernel(self):
-        findings = [f for f in self.second.run.findings() if f["location"]["line"] == line_of("other.py", "half norm")]
+        findings = [f for f in self.second.run.findings()
+                    if f["location"]["line"] == line_of("other.py", "half norm")]
         (finding,) = findings
         self.assertEqual((finding["rule"], finding["severity"]), ("cpu-half-norm", "error"))
         self.assertEqual(finding["error"], "\"LayerNormKernelImpl\" not implemented for 'Half'")

@@ -17,7 +17,8 @@ class Family(TracedTest):
         super().setUpClass()
         cls.done = cls.traced("family.py", *ENDS, *SIGNALS)
         cls.run_ = cls.done.run
-        cls.children = {name: (int(words[0]), int(words[1])) for name, words in cls.done.printed().items() if len(words) == 2}
+        cls.children = {name: (int(words[0]), int(words[1]))
+                        for name, words in cls.done.printed().items() if len(words) == 2}
 
     def process(self, name):
         return self.run_.processes[self.children[name][0]]
@@ -30,12 +31,14 @@ class Family(TracedTest):
         self.assertEqual(self.run_.others, [])
 
     def test_children_end_as_they_meant_to(self):
-        wanted = {"os_exit": 4, "sys_exit": 3, "exception": 1, "exec": 0, "exec_torch": 0, "failed_exec": 0, "grandchild": 0}
+        wanted = {"os_exit": 4, "sys_exit": 3, "exception": 1, "exec": 0, "exec_torch": 0,
+                  "failed_exec": 0, "grandchild": 0}
         wanted |= {name: -getattr(signal, name) for name in SIGNALS}
         self.assertEqual({name: self.exit_status(name) for name in wanted}, wanted)
 
     def test_one_file_for_each_process_that_ran_an_op(self):
-        named = {self.children[name][0] for name in [*ENDS, *SIGNALS, "grandchild's", "spawned"] if name in self.children}
+        named = {self.children[name][0] for name in [*ENDS, *SIGNALS, "grandchild's", "spawned"]
+                 if name in self.children}
         main = int(self.done.printed()["main"][0])
         workers = {call["pid"] for call in self.run_.calls(line=line_of("family.py", "row"))}
         self.assertEqual(len(workers), 2)

@@ -17,7 +17,8 @@ class FirstNonFinite(TracedTest):
 
     def test_findings_name_where_it_began(self):
         found = {(f["location"]["line"], f["op"]) for f in self.done.run.findings()}
-        self.assertEqual(found, {(line_of("values.py", "first inf"), "aten::mul"), (line_of("values.py", "first nan"), "aten::div")})
+        self.assertEqual(found, {(line_of("values.py", "first inf"), "aten::mul"),
+                                 (line_of("values.py", "first nan"), "aten::div")})
         self.assertEqual({f["rule"] for f in self.done.run.findings()}, {"first-non-finite"})
 
     def test_what_comes_of_it_had_non_finite_operands(self):

@@ -22,7 +22,8 @@ TIMEOUT_S = 280
 def line_of(program, name):
     """The number of the line of programs/<program> that ends in "# <- name"."""
     lines = (PROGRAMS / program).read_text().splitlines()
-    (found,) = [n for n, line in enumerate(lines, 1) if re.search(rf"# <- {re.escape(name)}$", line)]
+    (found,) = [n for n, line in enumerate(lines, 1)
+                if re.search(rf"# <- {re.escape(name)}$", line)]
     return found
 
 
@@ -47,16 +48,20 @@ class Run:
     def __init__(self, folder):
         self.folder = folder
         self.files = sorted(folder.glob("*.dtrace"))
-        self.others = sorted(path.name for path in folder.iterdir() if path.suffix != ".dtrace" and path.name != "run.json")
-        self.report = json.loads(tool("report", "--format", "json", folder).stdout) if self.files else None
-        self.processes = {process["pid"]: process for process in self.report["processes"]} if self.files else {}
+        self.others = sorted(path.name for path in folder.iterdir() if path.suffix != ".dtrace"
+                             and path.name != "run.json")
+        self.report = json.loads(tool("report", "--format", "json",
+                                      folder).stdout) if self.files else None
+        self.processes = {process["pid"]: process
+                          for process in self.report["processes"]} if self.files else {}
 
     def calls(self, **wanted):
         """The op calls with these fields, in the order of their records: calls(op="aten::mm", pid=7, line=3)."""
         if "_calls" not in self.__dict__:
             lines = tool("dump", "--format", "jsonl", self.folder).stdout.splitlines()
             self._calls = [json.loads(line) for line in lines]
-        return [call for call in self._calls if all(field(call, name) == value for name, value in wanted.items())]
+        return [call for call in self._calls if all(field(call, name) == value
+                                                    for name, value in wanted.items())]
 
     def findings(self, rule=None):
         return [finding for finding in self.report["findings"] if rule in (None, finding["rule"])]
@@ -71,7 +76,8 @@ def field(call, name):
 
 def tool(*arguments, statuses=(0, 1)):
     """Runs dtypecheck; 1 says that there are findings."""
-    done = subprocess.run([DTYPECHECK, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT_S)
+    done = subprocess.run([DTYPECHECK, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=TIMEOUT_S)
     if done.returncode not in statuses:
         raise AssertionError(f"dtypecheck {arguments}: status {done.returncode}: {done.stderr.decode()}")
     return done
@@ -82,14 +88,17 @@ class TracedTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-tracer-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK") and k != "LD_PRELOAD"}
-        cls.environment |= {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        cls.environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK")
+                           and k != "LD_PRELOAD"}
+        cls.environment |= {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1",
+                            "PYTHONDONTWRITEBYTECODE": "1"}
         cls.runs = 0
 
     @classmethod
     def execute(cls, command, **options):
         options = {"cwd": cls.folder, "env": cls.environment, "timeout": TIMEOUT_S, **options}
-        process = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        process = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, **options)
         return Done(process)
 
@@ -105,6 +114,7 @@ class TracedTest(unittest.TestCase):
     def traced_command(cls, command, options=(), out=None, **more):
         cls.runs += 1
         out = out or cls.folder / f"run{cls.runs}"
-        done = cls.execute([DTYPECHECK, "trace", "--no-report", "--out", out, *options, "--", *command], **more)
+        done = cls.execute([DTYPECHECK, "trace", "--no-report", "--out", out, *options, "--",
+                            *command], **more)
         done.run = Run(out) if out.is_dir() else None
         return done

@@ -24,7 +24,8 @@ def races_of_ours(log):
     ours = []
     for report in re.findall(r"WARNING: ThreadSanitizer: data race.*?(?:={18}|\Z)", log, re.DOTALL):
         tops = re.findall(r"^    #[01] .*$", report, re.MULTILINE)
-        if any("dtypecheck::" in frame or "/tracer/" in frame for frame in tops) and "_dl_deallocate_tls" not in report:
+        if any("dtypecheck::" in frame or "/tracer/" in frame
+               for frame in tops) and "_dl_deallocate_tls" not in report:
             ours.append(report)
     return ours
 
@@ -34,13 +35,17 @@ class ManyThreads(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK") and k != "LD_PRELOAD"}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK")
+                       and k != "LD_PRELOAD"}
         environment["TSAN_OPTIONS"] = f"exitcode=0:report_thread_leaks=0:log_path={cls.folder / 'tsan'}"
         report = cls.folder / "report.json"
-        command = [DTYPECHECK, "trace", "--out", cls.folder / "run", "--format", "json", "-o", report, "--", PROGRAM]
-        cls.done = subprocess.run(command, cwd=cls.folder, env=environment, capture_output=True, text=True)
+        command = [DTYPECHECK, "trace", "--out", cls.folder / "run", "--format", "json", "-o",
+                   report, "--", PROGRAM]
+        cls.done = subprocess.run(command, cwd=cls.folder, env=environment, capture_output=True,
+                                  text=True)
         cls.report = json.loads(report.read_text())
-        dump = subprocess.run([DTYPECHECK, "dump", "--format", "jsonl", cls.folder / "run"], capture_output=True, text=True)
+        dump = subprocess.run([DTYPECHECK, "dump", "--format", "jsonl", cls.folder / "run"],
+                              capture_output=True, text=True)
         cls.lines = [json.loads(line) for line in dump.stdout.splitlines()]
 
     def calls(self, op):
@@ -51,7 +56,8 @@ class ManyThreads(unittest.TestCase):
         self.assertTrue(self.report["complete"])
 
     def test_each_call_is_counted(self):
-        for op, a_step in {"aten::addmm": 2, "aten::native_layer_norm": 1, "aten::mean": 1, "aten::addcdiv_": 6}.items():
+        for op, a_step in {"aten::addmm": 2, "aten::native_layer_norm": 1, "aten::mean": 1,
+                           "aten::addcdiv_": 6}.items():
             counts = [call["count"] for call in self.calls(op) if "parent" not in call]
             self.assertEqual(sum(counts), a_step * THREADS * STEPS, op)
         (refusal,) = [f for f in self.report["findings"] if f["rule"] == "mixed-operands"]

@@ -21,7 +21,8 @@ options = argparse.Namespace()
 
 
 def line_of(code, source=TRAINER):
-    lines = [number for number, line in enumerate(source.read_text().splitlines(), 1) if code in line]
+    lines = [number for number, line in enumerate(source.read_text().splitlines(), 1)
+             if code in line]
     if len(lines) != 1:
         raise AssertionError(f"{source}: {code!r} stands on the lines {lines}, expected one")
     return lines[0]
@@ -36,9 +37,11 @@ class TraceCpp(unittest.TestCase):
 
     def trace(self, program, *arguments):
         report = self.folder / "report.json"
-        command = [options.dtypecheck, "trace", "--out", self.folder / "run", "--format", "json", "-o", report, "--",
+        command = [options.dtypecheck, "trace", "--out", self.folder / "run", "--format", "json",
+                   "-o", report, "--",
                    program, *arguments]
-        self.process = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        self.process = subprocess.run(command, cwd=self.folder, env=self.environment,
+                                      capture_output=True, text=True)
         self.assertTrue(report.exists(), self.process.stderr)
         return json.loads(report.read_text())
 
@@ -48,7 +51,8 @@ class TraceCpp(unittest.TestCase):
         return found[0]
 
     def assert_at(self, site, code, function, source=TRAINER):
-        self.assertEqual((pathlib.Path(site["file"]).name, site["line"]), (source.name, line_of(code, source)), site)
+        self.assertEqual((pathlib.Path(site["file"]).name, site["line"]),
+                         (source.name, line_of(code, source)), site)
         self.assertEqual(site["function"], function)
 
     def test_clean_run_has_no_error(self):
@@ -60,7 +64,8 @@ class TraceCpp(unittest.TestCase):
 
     def test_tracing_changes_no_number(self):
         command = [options.trainer, "--dtype", "bfloat16", "--steps", "3"]
-        untraced = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
+        untraced = subprocess.run(command, env=self.environment, capture_output=True, text=True,
+                                  check=True)
         self.trace(*command)
         self.assertEqual(self.process.stdout, untraced.stdout)
 
@@ -95,13 +100,15 @@ class TraceCpp(unittest.TestCase):
         self.assertEqual(finding["severity"], "error")
         self.assertEqual(finding["op"], "aten::native_layer_norm")
         self.assertEqual(finding["error"], "\"LayerNormKernelImpl\" not implemented for 'Half'")
-        self.assert_at(finding["location"], "projection(norm(embedded))", "TextEncoderImpl::forward")
+        self.assert_at(finding["location"], "projection(norm(embedded))",
+                       "TextEncoderImpl::forward")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--dtypecheck", required=True)
-    parser.add_argument("--trainer", required=True, help="cpp_trainer, against the wheel's LibTorch")
+    parser.add_argument("--trainer", required=True,
+                        help="cpp_trainer, against the wheel's LibTorch")
     parser.add_argument("--debug-build", required=True, help="debug_build.cpp")
     parser.add_argument("--debian", help="the same against that of libtorch-dev")
     options, rest = parser.parse_known_args(namespace=options)

@@ -24,7 +24,8 @@ def find_pythons():
     candidates.append(sys.executable)
     for path in candidates:
         asked = subprocess.run([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               universal_newlines=True)
         if asked.returncode == 0:
             found.setdefault(asked.stdout.strip(), path)
     return found
@@ -50,7 +51,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--wrong-library", help="the driver with a table of offsets that is wrong")
-    parser.add_argument("--torch-python", help="a Python that has torch, diffusers, peft and accelerate")
+    parser.add_argument("--torch-python",
+                        help="a Python that has torch, diffusers, peft and accelerate")
     parser.add_argument("--preload", metavar="LIBRARY",
                         help="a sanitizer's run time: tests with the oldest and the newest CPython only, without torch")
     options = parser.parse_args()
@@ -59,7 +61,8 @@ def main():
     if options.preload:
         environment["LD_PRELOAD"] = options.preload
         environment["ASAN_OPTIONS"] = "detect_leaks=0"  # Python itself keeps memory until the end
-        environment["TSAN_OPTIONS"] = "report_thread_leaks=0:suppressions=" + os.path.join(HERE, "tsan.supp")
+        environment["TSAN_OPTIONS"] = "report_thread_leaks=0:suppressions=" + os.path.join(HERE,
+                                                                                           "tsan.supp")
         options.torch_python = None
     pythons = find_pythons()
     here = [version for version in KNOWN if version in pythons]
@@ -71,11 +74,13 @@ def main():
             results[version] = run("CPython " + version, command, environment)
     for version in REFUSED:
         if version in pythons:
-            results[version] = refuses(pythons[version], version, environment["DRIVER"], environment, " is ")
+            results[version] = refuses(pythons[version], version, environment["DRIVER"],
+                                       environment, " is ")
     if options.wrong_library:
         for version in chosen:
             results[version + " with a wrong table"] = refuses(
-                pythons[version], version, options.wrong_library, environment, "not laid out as known")
+                pythons[version], version, options.wrong_library, environment,
+                "not laid out as known")
     if options.torch_python and os.path.exists(options.torch_python):
         command = [options.torch_python, os.path.join(HERE, "test_torch.py")]
         results["torch"] = run("the real torch", command, environment)

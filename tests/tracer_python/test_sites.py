@@ -244,9 +244,11 @@ class LineTest(unittest.TestCase):
     def test_paths_that_are_not_ascii(self):
         for folder in ("tr\u00e4in", "\u8a13\u7df4", "\U0001f642"):
             with self.subTest(folder):
-                mine = library("mine", "import torch\n\ndef call():\n    return torch.op()\n", folder)
+                mine = library("mine", "import torch\n\ndef call():\n    return torch.op()\n",
+                               folder)
                 site = mine.call()
-                self.assertEqual(site["line"], {"file": mine.__file__, "function": "call", "line": 4})
+                self.assertEqual(site["line"], {"file": mine.__file__, "function": "call",
+                                                "line": 4})
                 nested = folder + "/site-packages"
                 lib = library("lib", "import torch\n\ndef call():\n    return torch.op()\n", nested)
                 site, line = lib.call(), here()
@@ -298,7 +300,8 @@ class KeyTest(unittest.TestCase):
         self.assertEqual(len(set(keys)), 2)
 
     def test_library_line_is_part_of_the_key(self):
-        lib = library("lib", "import torch\ndef call(n):\n  if n: return torch.op()\n  return torch.op()\n")
+        lib = library("lib",
+                      "import torch\ndef call(n):\n  if n: return torch.op()\n  return torch.op()\n")
         keys = {lib.call(n)["key"] for n in (0, 1)}
         self.assertEqual(len(keys), 2)
 
@@ -318,7 +321,8 @@ class KeyTest(unittest.TestCase):
 
         def work(number):
             space = {"torch": torch}
-            exec(compile("\n" * number + "def call(): return torch.op()", "t%d.py" % number, "exec"), space)
+            exec(compile("\n" * number + "def call(): return torch.op()", "t%d.py" % number,
+                         "exec"), space)
             for _ in range(200):
                 line = space["call"]()["line"]
                 if line != {"file": "t%d.py" % number, "function": "call", "line": number + 1}:
@@ -455,7 +459,8 @@ class ModuleTest(unittest.TestCase):
         text_encoder_one, text_encoder_two = Net(), Net()
         modules = encode_in_a_loop([text_encoder_one, text_encoder_two])
         self.assertEqual(modules, ["text_encoder_one.out", "text_encoder_two.out"])
-        self.assertEqual([s["module"] for s in encode([text_encoder_one, text_encoder_two])], modules)
+        self.assertEqual([s["module"] for s in encode([text_encoder_one, text_encoder_two])],
+                         modules)
 
     def test_shared_module_has_the_name_it_is_called_by_first(self):
         net = Net()
@@ -470,9 +475,11 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual(net()["module"], "net.hidden")
 
     def test_wrappers_are_not_part_of_the_path(self):
-        for name, child in (("DistributedDataParallel", "module"), ("OptimizedModule", "_orig_mod")):
+        for name, child in (("DistributedDataParallel", "module"),
+                            ("OptimizedModule", "_orig_mod")):
             with self.subTest(name):
-                wrapper = type(name, (nn.Module,), {"forward": lambda self, child=child: getattr(self, child)()})
+                wrapper = type(name, (nn.Module,),
+                               {"forward": lambda self, child=child: getattr(self, child)()})
                 inner = Net()
                 unet = wrapper()
                 setattr(unet, child, inner)
@@ -577,8 +584,10 @@ class ProcessTest(unittest.TestCase):
         with open(path, "w") as file:
             file.write("import os, sys\nsys.path[:0] = %r\nimport torch, driver\ndriver.start()\n" % (
                 [HERE, os.path.join(HERE, "fake_torch")],) + textwrap.dedent(source))
-        done = subprocess.run([sys.executable, path], cwd=folder, env=dict(os.environ, **environment),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        done = subprocess.run([sys.executable, path], cwd=folder,
+                              env=dict(os.environ, **environment),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True)
         return done, path
 
     def test_torch_before_2_1(self):
@@ -642,7 +651,8 @@ class ProcessTest(unittest.TestCase):
             sys.argv = ["train.py", "--prompt", "a dog's life", "--steps", "3"]
             print(driver.released.ask("dc_facts")["python.argv"])
             """)
-        self.assertEqual(done.stdout, "train.py --prompt 'a dog'\\''s life' --steps 3\n", done.stderr)
+        self.assertEqual(done.stdout, "train.py --prompt 'a dog'\\''s life' --steps 3\n",
+                         done.stderr)
 
     def test_uncaught_exception(self):
         done, path = self.run_script("""
@@ -664,7 +674,8 @@ class ProcessTest(unittest.TestCase):
         for statement in ("sys.exit(3)", "raise KeyboardInterrupt", "exec('1 +')", "pass"):
             done, path = self.run_script(
                 'driver.released._library.dc_watch_uncaught(b"refusals.json")\n' + statement)
-            self.assertFalse(os.path.exists(os.path.join(os.path.dirname(path), "refusals.json")), statement)
+            self.assertFalse(os.path.exists(os.path.join(os.path.dirname(path), "refusals.json")),
+                             statement)
 
 
 if __name__ == "__main__":

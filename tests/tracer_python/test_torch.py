@@ -30,7 +30,8 @@ def new_folder():
 def as_torch(source):
     """Runs `source` as if it lay in torch's own folder."""
     module = type(sys)("torch._test")
-    exec(compile(source, os.path.join(os.path.dirname(torch.__file__), "_test.py"), "exec"), module.__dict__)
+    exec(compile(source, os.path.join(os.path.dirname(torch.__file__), "_test.py"), "exec"),
+         module.__dict__)
     return module
 
 
@@ -63,7 +64,8 @@ def tiny_unet():
     from diffusers import UNet2DConditionModel
 
     return UNet2DConditionModel(
-        sample_size=8, block_out_channels=(32, 64), layers_per_block=1, in_channels=4, out_channels=4,
+        sample_size=8, block_out_channels=(32, 64), layers_per_block=1, in_channels=4,
+        out_channels=4,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), attention_head_dim=(2, 4),
         up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"), cross_attention_dim=32)
 
@@ -139,7 +141,8 @@ class ModulePathTest(unittest.TestCase):
 
     def test_data_parallel(self):
         unet = nn.DataParallel(nn.Sequential(nn.Linear(2, 2)))
-        self.assertEqual([s["module"] for s in sites_of(lambda: unet(torch.ones(1, 2)))], ["unet.0"])
+        self.assertEqual([s["module"] for s in sites_of(lambda: unet(torch.ones(1, 2)))],
+                         ["unet.0"])
 
     def test_compiled_module(self):
         model = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend="eager")
@@ -249,12 +252,14 @@ class RefusalTest(unittest.TestCase):
             return bindings.held.ask("dc_describe")
 
         lib = as_torch("def call(describe, x, weight):\n    return describe(x, weight)\n")
-        refusal = lib.call(rms_norm, torch.ones(2, 3), torch.ones(3, dtype=torch.half, requires_grad=True))
+        refusal = lib.call(rms_norm, torch.ones(2, 3),
+                           torch.ones(3, dtype=torch.half, requires_grad=True))
         tensors = {t["name"]: t for t in refusal["tensors"]}
         self.assertTrue(refusal["function"].endswith("rms_norm"))
         self.assertEqual(tensors["x"]["dtype"], "float32")
         self.assertEqual(tensors["x"]["shape"], [2, 3])
-        self.assertEqual((tensors["weight"]["dtype"], tensors["weight"]["device"]), ("float16", "cpu"))
+        self.assertEqual((tensors["weight"]["dtype"], tensors["weight"]["device"]),
+                         ("float16", "cpu"))
         self.assertTrue(tensors["weight"]["requires_grad"] and tensors["weight"]["is_leaf"])
 
     def test_without_the_gil_nothing_is_said(self):

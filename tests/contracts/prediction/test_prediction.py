@@ -15,12 +15,14 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 DTYPECHECK = os.environ["DTYPECHECK"]
-PYTHON = pathlib.Path(os.environ.get("DTYPECHECK_TORCH_PYTHON", HERE.parents[2] / ".venv/bin/python"))
+PYTHON = pathlib.Path(os.environ.get("DTYPECHECK_TORCH_PYTHON",
+                                     HERE.parents[2] / ".venv/bin/python"))
 CACHE = pathlib.Path(os.environ.get("DTYPECHECK_TEST_CACHE") or tempfile.gettempdir())
 VERSIONS = ("1.13.1", "2.3.1", "2.6.0")
 
 # Python's own refusals, and functions that a version lacks, are none of the dispatcher's.
-NOT_OF_AN_OP = ("RNN input dtype", "input must have the type", "has no attribute", "unexpected keyword")
+NOT_OF_AN_OP = ("RNN input dtype", "input must have the type", "has no attribute",
+                "unexpected keyword")
 
 
 def refused(output):
@@ -49,21 +51,24 @@ class Prediction(unittest.TestCase):
         cls.program = pathlib.Path(cls.folder.name, "families.py")
         cls.run_folder = pathlib.Path(cls.folder.name, "run")
         cls.execute(sys.executable, HERE / "family_cases.py", cls.program)
-        output = cls.execute(DTYPECHECK, "trace", "--no-report", "--out", cls.run_folder, "--", PYTHON, "-W",
+        output = cls.execute(DTYPECHECK, "trace", "--no-report", "--out", cls.run_folder, "--",
+                             PYTHON, "-W",
                              "ignore", cls.program)
         refused_here, lines = refused(output)
         cls.ran_here = lines - refused_here
 
     @staticmethod
     def execute(*command, statuses=(0,)):
-        run = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        run = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True,
                              timeout=600)
         if run.returncode not in statuses:
             raise RuntimeError(run.stderr[-2000:])
         return run.stdout
 
     def predicted(self, version):
-        report = json.loads(self.execute(DTYPECHECK, "report", self.run_folder, "--target", f"cpu:{version}", "--format",
+        report = json.loads(self.execute(DTYPECHECK, "report", self.run_folder, "--target",
+                                         f"cpu:{version}", "--format",
                                          "json", statuses=(0, 1)))
         findings = [f for f in report["findings"] if f["rule"] == "fails-on-target"]
         self.assertTrue(all(f["location"]["file"].endswith("families.py") for f in findings))
@@ -82,7 +87,8 @@ class Prediction(unittest.TestCase):
         print(f"{version}: {len(self.ran_here)} cases ran here, {len(actual)} are refused there, {len(predicted)} predicted, "
               f"{right} of them right: precision {precision:.1f} %, recall {recall:.1f} %")
         source = self.program.read_text().splitlines()
-        raised = {json.loads(text)["line"]: json.loads(text)["raised"] for text in output.splitlines()}
+        raised = {json.loads(text)["line"]: json.loads(text)["raised"]
+                  for text in output.splitlines()}
         for line in sorted(predicted ^ actual):
             kind = "false alarm" if line in predicted else "missed"
             print(f"  {kind}: {source[line - 1].strip()} {raised[line]['text'] if raised[line] else ''}")
