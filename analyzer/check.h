@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/facts.h"
+#include "core/doc.h"
 #include "core/finding.h"
 
 namespace dtypecheck::analyzer {
@@ -24,19 +25,9 @@ class CheckFindings {
   std::vector<Finding> findings_;
 };
 
-struct CheckDoc {
-  const char* id;
-  Severity severity;  // the usual one; a finding may have another
-  const char* summary;
-  const char* why;
-  const char* fix;
-};
-
 struct Check {
-  CheckDoc doc;
+  Doc doc;
   void (*check)(const SourceFacts& facts, CheckFindings& out);
-  // C++ with // EXPECT lines: a case that fires and a near miss that does not.
-  const char* example;
 };
 
 #define CHECK(name) extern const Check name;

@@ -1,8 +1,5 @@
 #include "analyzer/op_calls.h"
 
-#include <algorithm>
-#include <array>
-
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::analyzer {
@@ -12,10 +9,6 @@ namespace {
 using contracts::Answer;
 using contracts::Contracts;
 using contracts::Verdict;
-
-// What one op call tells by itself. The others need a whole run, or values.
-constexpr std::array kRules = {"mixed-operands", "silent-promotion", "half-not-implemented",
-                               "eps-underflow", "fp16-trainable"};
 
 // Where a kernel is missing depends on the device, which source seldom tells: the CPU's tables are
 // asked for mixes only, which every device refuses alike.
@@ -110,11 +103,8 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
       places.push_back(op.place);
     }
   }
-  std::vector<Finding> findings = rules::judge(run);
-  std::erase_if(findings, [](const Finding& finding) {
-    return std::find(kRules.begin(), kRules.end(), finding.rule) == kRules.end() ||
-           finding.call == kNoOpCall;
-  });
+  std::vector<Finding> findings = rules::judge(run, {.is_source = true});
+  std::erase_if(findings, [](const Finding& finding) { return finding.call == kNoOpCall; });
   for (Finding& finding : findings) {
     const Place& place = places.at(finding.call - 1);
     finding.column = place.column;

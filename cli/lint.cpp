@@ -7,18 +7,20 @@
 #include <filesystem>
 #include <memory>
 
+#include "analyzer/check.h"
 #include "analyzer/fixes.h"
 #include "analyzer/lint_parse.h"
 #include "analyzer/lint_sources.h"
 #include "analyzer/op_calls.h"
 #include "cli/command.h"
+#include "cli/doc_pages.h"
 #include "cli/exit_status.h"
-#include "cli/lint_pages.h"
 #include "cli/report_options.h"
 #include "judging/baseline.h"
 #include "judging/judged_report.h"
 #include "judging/lint_report.h"
 #include "platform/error.h"
+#include "platform/output.h"
 #include "platform/version.h"
 
 namespace fs = std::filesystem;
@@ -40,7 +42,8 @@ struct LintCommand {
   judging::ReportOptions report{.fail_on = "warning"};
 };
 
-void drop_known(reports::Report& report, const judging::Baseline& baseline, const std::string& path) {
+void drop_known(reports::Report& report, const judging::Baseline& baseline,
+                const std::string& path) {
   const size_t dropped = baseline.drop_known(report.findings);
   report.remarks.push_back(
       fmt::format("{} finding{} of {} left out", dropped, dropped == 1 ? "" : "s", path));
@@ -78,9 +81,17 @@ void sort_by_severity(std::vector<Finding>& findings) {
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 }
 
+int show_checks(const std::string& id) {
+  const std::vector<Doc> docs = docs_of(analyzer::all_checks());
+  return print_text(
+      id.empty()
+          ? doc_list(docs, "dtypecheck lint --explain ID shows the reason, the cure and an example")
+          : doc_page(docs, "check", id, "dtypecheck lint --list-checks shows them all"));
+}
+
 int run(const LintCommand& command) {
-  if (command.list) return list_checks();
-  if (!command.explain.empty()) return explain_check(command.explain);
+  if (command.list || !command.explain.empty())
+    return show_checks(command.list ? "" : command.explain);
   analyzer::Database database;
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
   std::optional<judging::Baseline> baseline;
@@ -112,7 +123,7 @@ int run(const LintCommand& command) {
   if (baseline) drop_known(report, *baseline, command.baseline);
   if (command.fix) fix(report, command.report.fail_on);
   sort_by_severity(report.findings);
-  report.rules = judging::texts_of(report.findings);
+  report.rules = judging::docs_of(report.findings);
   report.line_text = [&](const std::string& file, int line) { return sources.line(file, line); };
   report.file_text = [&](const std::string& file) { return sources.text(file); };
   Output output = open_output(command.report.output);

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <set>
 #include <sstream>
 
+#include "analyzer/check.h"
 #include "platform/error.h"
 #include "platform/terminal.h"
 #include "platform/version.h"
@@ -19,18 +19,6 @@
 namespace fs = std::filesystem;
 
 namespace dtypecheck::judging {
-
-static std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
-  std::set<std::string> found;
-  for (const Finding& finding : findings) found.insert(finding.rule);
-  std::vector<reports::RuleText> texts;
-  for (const rules::Rule* rule : rules::all_rules()) {
-    const rules::RuleDoc& doc = rule->doc;
-    if (!found.contains(doc.id)) continue;
-    texts.push_back({doc.id, doc.summary, doc.why, doc.fix, rule->example, doc.severity});
-  }
-  return texts;
-}
 
 static std::string suppression_file(const ReportOptions& options) {
   std::error_code error;
@@ -126,7 +114,7 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
                          .line_text = lines_of(recorded.run, folder)};
   drop_accepted(report, options);
   if (judging.target) report.remarks.push_back(target_remark(recorded.run, judging));
-  report.rules = texts_of(report.findings);
+  report.rules = docs_of(report.findings);
   return report;
 }
 
@@ -137,6 +125,17 @@ void write_report(reports::Report& report, const std::string& format, Output& ou
   const reports::Format* writer = reports::find_format(format);  // CLI11 has checked the name
   writer->write(report, output.stream());
   output.finish();
+}
+
+std::vector<Doc> docs_of(const std::vector<Finding>& findings) {
+  std::vector<Doc> all;
+  for (const analyzer::Check* check : analyzer::all_checks()) all.push_back(check->doc);
+  for (const rules::Rule* rule : rules::all_rules()) all.push_back(rule->doc);
+  std::erase_if(all, [&](const Doc& doc) {
+    return std::none_of(findings.begin(), findings.end(),
+                        [&](const Finding& finding) { return finding.rule == doc.id; });
+  });
+  return all;
 }
 
 bool any_at_least(const std::vector<Finding>& findings, const std::string& fail_on) {

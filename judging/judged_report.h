@@ -35,6 +35,9 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
 void write_report(reports::Report& report, const std::string& format, Output& output,
                   int colour_fd);
 
+// The documents of the checks and rules that found something.
+std::vector<Doc> docs_of(const std::vector<Finding>& findings);
+
 // True when a finding is at or above the level; never for "never".
 bool any_at_least(const std::vector<Finding>& findings, const std::string& fail_on);
 

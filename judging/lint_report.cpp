@@ -9,7 +9,6 @@
 
 #include "analyzer/check.h"
 #include "platform/hash.h"
-#include "rules/engine/rule.h"
 
 namespace fs = std::filesystem;
 
@@ -20,19 +19,6 @@ namespace {
 std::string without_blanks(std::string text) {
   std::erase_if(text, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
   return text;
-}
-
-bool is_found(const std::vector<Finding>& findings, const std::string& id) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [&](const Finding& finding) { return finding.rule == id; });
-}
-
-// What source analysis calls the faults that the rules of a run find.
-std::vector<std::string> tags_of(const std::string& rule) {
-  if (rule == "fp16-trainable") return {"scaler-half-params"};
-  if (rule == "mixed-operands") return {"module-half-input-float"};
-  if (rule == "half-not-implemented") return {"half-cpu-norm"};
-  return {};
 }
 
 }  // namespace
@@ -124,22 +110,6 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
         "seen; --torch names one");
   }
   report.scan = scan;
-}
-
-std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings) {
-  std::vector<reports::RuleText> texts;
-  for (const analyzer::Check* check : analyzer::all_checks()) {
-    const analyzer::CheckDoc& doc = check->doc;
-    if (!is_found(findings, doc.id)) continue;
-    texts.push_back({doc.id, doc.summary, doc.why, doc.fix, check->example, doc.severity});
-  }
-  for (const rules::Rule* rule : rules::all_rules()) {
-    const rules::RuleDoc& doc = rule->doc;
-    if (!is_found(findings, doc.id)) continue;
-    texts.push_back(
-        {doc.id, doc.summary, doc.why, doc.fix, rule->example, doc.severity, tags_of(doc.id)});
-  }
-  return texts;
 }
 
 }  // namespace dtypecheck::judging

@@ -20,7 +20,4 @@ void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool 
 void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFacts>& all,
                    const analyzer::Toolkits& toolkits);
 
-// The documents of the rules that found something.
-std::vector<reports::RuleText> texts_of(const std::vector<Finding>& findings);
-
 }  // namespace dtypecheck::judging

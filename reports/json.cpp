@@ -264,7 +264,7 @@ Json processes_json(const Report& report) {
 
 Json rules_json(const Report& report) {
   Json rules = Json::array();
-  for (const RuleText& rule : report.rules) {
+  for (const Doc& rule : report.rules) {
     rules.push_back({{"id", rule.id},
                      {"severity", severity_name(rule.severity)},
                      {"summary", rule.summary},

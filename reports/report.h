@@ -8,17 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "core/doc.h"
 #include "core/finding.h"
 #include "core/run.h"
 
 namespace dtypecheck::reports {
-
-// The document of a rule, for formats that explain findings; no format knows a rule by name.
-struct RuleText {
-  std::string id, summary, why, fix, example;
-  Severity severity;
-  std::vector<std::string> tags = {};  // other names for it
-};
 
 // The text of a source line, for people; "" when it is not known. See source_lines.h.
 using LineText = std::function<std::string(const std::string& file, int line)>;
@@ -38,7 +32,7 @@ struct SourceScan {
 struct Report {
   const Run& run;
   std::vector<Finding> findings;
-  std::vector<RuleText> rules;       // of the findings' rules
+  std::vector<Doc> rules;            // of the findings' rules; no format knows a rule by name
   std::vector<std::string> remarks;  // what else a reader must know: suppressed, …; in every format
   std::string tool_version;
   bool colour = false;      // text only

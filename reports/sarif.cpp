@@ -54,7 +54,7 @@ class SarifLog {
     Json driver = {{"name", "dtypecheck"},
                    {"semanticVersion", report_.tool_version},
                    {"rules", Json::array()}};
-    for (const RuleText& text : report_.rules) driver["rules"].push_back(rule(text));
+    for (const Doc& doc : report_.rules) driver["rules"].push_back(rule(doc));
     Json invocation = {{"executionSuccessful", report_.complete()}};
     invocation["toolExecutionNotifications"] = Json::array();
     for (const std::string& what : report_.left_out) notify(invocation, "warning", what);
@@ -70,18 +70,18 @@ class SarifLog {
         {{"level", level}, {"message", {{"text", text}}}});
   }
 
-  static Json rule(const RuleText& text) {
-    const std::string help = fmt::format("{}\n\nFix: {}", text.why, text.fix);
+  static Json rule(const Doc& doc) {
+    const std::string help = fmt::format("{}\n\nFix: {}", doc.why, doc.fix);
     const std::string markdown =
-        fmt::format("{}\n\n**Fix:** {}\n\n```\n{}\n```", text.why, text.fix, text.example);
+        fmt::format("{}\n\n**Fix:** {}\n\n```\n{}\n```", doc.why, doc.fix, doc.example);
     Json tags = Json::array({"dtype"});
-    for (const std::string& tag : text.tags) tags.push_back(tag);
-    return {{"id", text.id},
-            {"name", text.id},
-            {"shortDescription", {{"text", shortened(text.summary)}}},
-            {"fullDescription", {{"text", shortened(text.why)}}},
+    if (doc.alias != nullptr) tags.push_back(doc.alias);
+    return {{"id", doc.id},
+            {"name", doc.id},
+            {"shortDescription", {{"text", shortened(doc.summary)}}},
+            {"fullDescription", {{"text", shortened(doc.why)}}},
             {"help", {{"text", help}, {"markdown", markdown}}},
-            {"defaultConfiguration", {{"level", level_of(text.severity)}}},
+            {"defaultConfiguration", {{"level", level_of(doc.severity)}}},
             {"properties", {{"tags", std::move(tags)}}}};
   }
 

@@ -21,42 +21,46 @@ const Operand* half_input(const OpCall& call) {
 
 void report_missing(const OpCall& call, const Process& process, const Operand& input,
                     Findings& out) {
-  Finding& finding =
-      out.add(call, fmt::format("{} has no Half kernel on cpu in LibTorch {}", call.op,
-                                process.libtorch.empty() ? "of this run" : process.libtorch));
-  if (!finding.why.empty()) return;
-  finding.severity = Severity::kError;
-  finding.odd_operand = input.name;
-  const std::string version =
-      out.options().contracts->first_accepting("cpu", process.libtorch, call);
-  finding.why =
-      version.empty()
-          ? "Half norms came late to the CPU"
-          : fmt::format("LibTorch {} is the first that has this norm in Half on the CPU", version);
-  finding.why += "; autocast casts no norm there";
-  finding.fix =
-      "keep the model in Float or BFloat16 on the CPU: model.to(dtype=torch.float32); with a "
-      "GPU at hand, move it there before the first forward pass";
+  const std::string message =
+      fmt::format("{} has no Half kernel on cpu in LibTorch {}", call.op,
+                  process.libtorch.empty() ? "of this run" : process.libtorch);
+  out.add(call, message, [&] {
+    const std::string version =
+        out.options().contracts->first_accepting("cpu", process.libtorch, call);
+    const std::string since =
+        version.empty()
+            ? "Half norms came late to the CPU"
+            : fmt::format("LibTorch {} is the first that has this norm in Half on the CPU",
+                          version);
+    return Details{
+        .odd = input.name,
+        .why = since + "; autocast casts no norm there",
+        .fix =
+            "keep the model in Float or BFloat16 on the CPU: model.to(dtype=torch.float32); "
+            "with a GPU at hand, move it there before the first forward pass",
+        .severity = Severity::kError};
+  });
 }
 
 void report_cost(const OpCall& call, const Operand& input, Findings& out) {
-  Finding& finding = out.add(call, fmt::format("{} runs in Half on the CPU", call.op));
-  if (!finding.why.empty()) return;
-  finding.severity = Severity::kNote;
-  finding.odd_operand = input.name;
-  const std::string version = out.options().contracts->first_accepting("cpu", "0", call);
-  finding.why = fmt::format(
-      "this LibTorch has a kernel{}; and Half is the slowest dtype on most CPUs, in the layers "
-      "around the norm still more than in it",
-      version.empty() ? "" : fmt::format(", those before {} refuse the call", version));
-  finding.fix = "on the CPU use BFloat16, or Float: model.to(dtype=torch.bfloat16)";
+  out.add(call, fmt::format("{} runs in Half on the CPU", call.op), [&] {
+    const std::string version = out.options().contracts->first_accepting("cpu", "0", call);
+    const std::string since =
+        version.empty() ? "" : fmt::format(", those before {} refuse the call", version);
+    return Details{
+        .odd = input.name,
+        .why = fmt::format("this LibTorch has a kernel{}; and Half is the slowest dtype on most "
+                           "CPUs, in the layers around the norm still more than in it",
+                           since),
+        .fix = "on the CPU use BFloat16, or Float: model.to(dtype=torch.bfloat16)"};
+  });
 }
 
 // aten::layer_norm runs aten::native_layer_norm: one norm, told of the inner one that has the
 // kernel.
-std::unordered_set<OpCallId> composites(const Run& run, const RunIndex& index) {
+std::unordered_set<OpCallId> composites(const RunIndex& index) {
   std::unordered_set<OpCallId> around;
-  for (const OpCall& call : run.calls) {
+  for (const OpCall& call : index.run().calls) {
     if (index.has(call, kIsNorm)) around.insert(call.parent);
   }
   return around;
@@ -76,12 +80,11 @@ void check_norm(const OpCall& call, const Run& run, Findings& out) {
     report_missing(call, run.process_of(call), *input, out);
 }
 
-void check_run(const Run& run, Findings& out) {
-  const RunIndex& index = out.index();
-  const std::unordered_set<OpCallId> around = composites(run, index);
-  for (const OpCall& call : run.calls) {
-    if (!index.has(call, kIsNorm) || !index.is_judged(call) || around.contains(call.id)) continue;
-    check_norm(call, run, out);
+void check_run(const RunIndex& index, Findings& out) {
+  const std::unordered_set<OpCallId> around = composites(index);
+  for (const OpCall& call : index.judged_calls()) {
+    if (!index.has(call, kIsNorm) || around.contains(call.id)) continue;
+    check_norm(call, index.run(), out);
   }
 }
 
@@ -95,15 +98,15 @@ const Rule cpu_half_norm = {
          .why =
              "LibTorch 1.13 has no CPU kernel for it and raises. Later versions have one, but Half "
              "is the slowest dtype on most CPUs.",
-         .fix = "On the CPU keep norms, or the whole model, in Float or BFloat16."},
-    .check_run = check_run,
-    .example = R"(
+         .fix = "On the CPU keep norms, or the whole model, in Float or BFloat16.",
+         .example = R"(
 process libtorch=1.13.1
 op aten::native_layer_norm input=Half[2,77,768] weight=Half[768] bias=Half[768] raised "\"LayerNormKernelImpl\" not implemented for 'Half'" at train.py:12 in text_encoder.layer_norm1 (LayerNorm) phase forward
 # EXPECT train.py:12: error: aten::native_layer_norm has no Half kernel on cpu in LibTorch 1.13.1 [cpu-half-norm]
 # BFloat16 has a kernel in every version.
 op aten::native_layer_norm input=BFloat16[2,77,768] weight=BFloat16[768] bias=BFloat16[768] -> BFloat16[2,77,768] at train.py:13 phase forward
-)",
+)"},
+    .check_run = check_run,
 };
 
 }  // namespace dtypecheck::rules

@@ -67,8 +67,28 @@ const OpCall* division_by(const RunIndex& index, const OpCall& call, const Opera
   return nullptr;
 }
 
-void check(const OpCall& call, const Run&, Findings& out) {
-  const RunIndex& index = out.index();
+Details explain(const RunIndex& index, const OpCall& call, const Operand& tensor) {
+  const OpCall* division = division_by(index, call, tensor);
+  const bool in_optimizer = call.site.phase == Phase::kOptimizer;
+  Details details;
+  details.odd = tensor.name;
+  details.severity = in_optimizer && division != nullptr ? Severity::kError : Severity::kWarning;
+  details.why =
+      division == nullptr
+          ? fmt::format("{} adds nothing, so a 0 that it should keep away from 0 stays 0", call.op)
+          : fmt::format("{} adds nothing, and {} divides by the result: 0/0 is NaN, the rest inf",
+                        call.op, division->op);
+  details.fix =
+      in_optimizer
+          ? "keep the parameters and the optimizer's state in Float; an eps of 1e-4 would "
+            "be finite in Half, and the steps still too coarse"
+          : "compute this in Float: (x.float() + eps).to(x.dtype), or take an eps that the "
+            "dtype can hold: torch.finfo(x.dtype).tiny";
+  if (in_optimizer) details.follows = {{&fp16_trainable}};
+  return details;
+}
+
+void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!index.has(call, kAddsScalar) || call.scalars.empty()) return;
   const Operand* tensor = tensor_of(call);
   if (tensor == nullptr) return;
@@ -76,25 +96,9 @@ void check(const OpCall& call, const Run&, Findings& out) {
   const DtypeSet dtypes = call.results.empty() ? tensor->dtypes : call.results.front().dtypes;
   const ScalarArgument* scalar = vanishing_scalar(call, dtypes);
   if (scalar == nullptr) return;
-  const OpCall* division = division_by(index, call, *tensor);
-  const bool in_optimizer = call.site.phase == Phase::kOptimizer;
-  Finding& finding =
-      out.add(call, fmt::format("{} is 0 in {}", number(scalar->value), dtypes.to_string()));
-  if (in_optimizer) out.follows_any(finding, "fp16-trainable");
-  if (!finding.why.empty()) return;
-  finding.severity = in_optimizer && division != nullptr ? Severity::kError : Severity::kWarning;
-  finding.odd_operand = tensor->name;
-  finding.why =
-      division == nullptr
-          ? fmt::format("{} adds nothing, so a 0 that it should keep away from 0 stays 0", call.op)
-          : fmt::format("{} adds nothing, and {} divides by the result: 0/0 is NaN, the rest inf",
-                        call.op, division->op);
-  finding.fix =
-      in_optimizer
-          ? "keep the parameters and the optimizer's state in Float; an eps of 1e-4 would "
-            "be finite in Half, and the steps still too coarse"
-          : "compute this in Float: (x.float() + eps).to(x.dtype), or take an eps that the "
-            "dtype can hold: torch.finfo(x.dtype).tiny";
+  const std::string message =
+      fmt::format("{} is 0 in {}", number(scalar->value), dtypes.to_string());
+  out.add(call, message, [&] { return explain(index, call, *tensor); });
 }
 
 }  // namespace
@@ -108,14 +112,15 @@ const Rule eps_underflow = {
              "Half has no number between 0 and 6e-8, so an eps of 1e-8 keeps nothing away from 0: "
              "AdamW on Half parameters divides by 0 in its first step.",
          .fix = "Keep parameters and optimizer state in Float, or take an eps that the dtype can "
-                "hold."},
-    .check = check,
-    .example = R"(
+                "hold.",
+         .example = R"(
 op aten::_foreach_add_.Scalar self=Half[4,320]!out, scalar:=1e-08 at train.py:205 phase optimizer step 1
 # EXPECT train.py:205: warning: 1e-08 is 0 in Half [eps-underflow]
 # BFloat16 has the exponents of Float.
 op aten::_foreach_add_.Scalar self=BFloat16[4,320]!out, scalar:=1e-08 at train.py:206 phase optimizer step 1
-)",
+)"},
+    .check = check,
+    .judges_source = true,
 };
 
 }  // namespace dtypecheck::rules

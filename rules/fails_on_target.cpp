@@ -32,33 +32,33 @@ std::string fix_of_missing(const OpCall& call, Dtype dtype, const contracts::Con
                             target.device);
 }
 
-void explain(const OpCall& call, const contracts::Answer& answer, const Runtime& target,
-             Finding& finding, const Findings& out) {
-  const RunIndex& index = out.index();
-  finding.why = fmt::format("{} raises there: {} ({})", call.op, answer.message, basis(target));
+Details explain(const RunIndex& index, const OpCall& call, const contracts::Answer& answer,
+                const Runtime& target, const contracts::Contracts& contracts) {
+  Details details;
+  details.why = fmt::format("{} raises there: {} ({})", call.op, answer.message, basis(target));
   const auto missing = missing_kernel(answer.message);
   if (missing) {
-    if (const Operand* odd = call.first_operand_in(missing->dtype)) finding.odd_operand = odd->name;
-    finding.fix = fix_of_missing(call, missing->dtype, *out.options().contracts, target);
-    return;
+    if (const Operand* odd = call.first_operand_in(missing->dtype)) details.odd = odd->name;
+    details.fix = fix_of_missing(call, missing->dtype, contracts, target);
+  } else if (const auto mix = find_mix(index, call, /*with_scalars=*/true)) {
+    details.odd = mix->odd.operand->name;
+    details.fix = mix_fix(index, call, *mix, dtype_source(index, *mix->odd.operand));
   }
-  const auto mix = find_mix(index, call, /*with_scalars=*/true);
-  if (!mix) return;
-  finding.odd_operand = mix->odd.operand->name;
-  finding.fix = mix_fix(index, call, *mix, dtype_source(index, *mix->odd.operand));
+  return details;
 }
 
-void check_run(const Run& run, Findings& out) {
+void check_run(const RunIndex& index, Findings& out) {
   const auto target = out.options().target;
   if (!target) return;
   const contracts::Contracts& contracts = *out.options().contracts;
   const Runtime& runtime = contracts.runtimes()[*target];
-  for (const auto& [id, answer] : target_verdicts(out.index(), contracts, *target).refusals) {
-    const OpCall& call = run.calls[id - 1];
-    Finding& finding = out.add(call, fmt::format("{} of {} is refused on {}{}", call.op,
-                                                 call.floating_dtypes().to_string(), named(runtime),
-                                                 runtime.measured ? "" : " (read, not measured)"));
-    if (finding.why.empty()) explain(call, answer, runtime, finding, out);
+  for (const TargetRefusal& refusal : target_verdicts(index, contracts, *target).refusals) {
+    const OpCall& call = index.run().calls[refusal.call - 1];
+    const std::string message =
+        fmt::format("{} of {} is refused on {}{}", call.op, call.floating_dtypes().to_string(),
+                    named(runtime), runtime.measured ? "" : " (read, not measured)");
+    out.add(call, message,
+            [&] { return explain(index, call, refusal.answer, runtime, contracts); });
   }
 }
 
@@ -72,16 +72,16 @@ const Rule fails_on_target = {
                 "Which dtypes an op accepts differs by device and LibTorch version; the contracts "
                 "of the target say that it refuses these.",
             .fix = "Give all operands one dtype that the target has a kernel for, or run the op "
-                   "under autocast there."},
-    .check_run = check_run,
-    .example = R"(
+                   "under autocast there.",
+            .example = R"(
 # TARGET cpu:1.13
 process libtorch=2.11.0
 op aten::addmm self=Half[320] mat1=Half[2,320] mat2=Half[320,320] -> Half[2,320] at train.py:40 phase forward
 # EXPECT train.py:40: warning: aten::addmm of Half is refused on cpu in LibTorch 1.13.1 [fails-on-target]
 # BFloat16 runs in both.
 op aten::addmm self=BFloat16[320] mat1=BFloat16[2,320] mat2=BFloat16[320,320] -> BFloat16[2,320] at train.py:41 phase forward
-)",
+)"},
+    .check_run = check_run,
 };
 
 }  // namespace dtypecheck::rules

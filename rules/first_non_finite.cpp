@@ -38,9 +38,9 @@ bool is_meant(const RunIndex& index, const OpCall& call) {
          (!call.result_nan && index.has(call, kIsMask));
 }
 
-std::set<uint32_t> processes_with_scaler(const Run& run, const RunIndex& index) {
+std::set<uint32_t> processes_with_scaler(const RunIndex& index) {
   std::set<uint32_t> processes;
-  for (const OpCall& call : run.calls) {
+  for (const OpCall& call : index.judged_calls()) {
     if (index.has(call, kScalesGradients)) processes.insert(call.process);
   }
   return processes;
@@ -57,28 +57,28 @@ std::string operand_list(const OpCall& call) {
 
 void report(const OpCall& call, Findings& out) {
   const bool is_nan = call.result_nan;
-  Finding& finding =
-      out.add(call, fmt::format("{} gave the first {} of the run, from finite operands", call.op,
-                                is_nan ? "NaN" : "infinity"));
-  if (!finding.why.empty()) return;
-  finding.severity = is_nan ? Severity::kError : Severity::kWarning;
-  const auto dtype = call.result_dtype();
-  const bool is_half = dtype == Dtype::kHalf;
-  finding.why = fmt::format(
-      "its operands were finite: {}{}", operand_list(call),
-      is_half ? "; Half ends at 65504, and a sum or product beyond that is infinite" : "");
-  finding.fix =
-      is_half ? "compute this part in Float or BFloat16: SDXL's VAE, for one, overflows in Half"
-              : "look at the values that go in: a division by 0, the log of 0 or the root of a "
-                "negative number";
+  const std::string message = fmt::format("{} gave the first {} of the run, from finite operands",
+                                          call.op, is_nan ? "NaN" : "infinity");
+  out.add(call, message, [&] {
+    const bool is_half = call.result_dtype() == Dtype::kHalf;
+    return Details{
+        .why = fmt::format(
+            "its operands were finite: {}{}", operand_list(call),
+            is_half ? "; Half ends at 65504, and a sum or product beyond that is infinite" : ""),
+        .fix = is_half
+                   ? "compute this part in Float or BFloat16: SDXL's VAE, for one, overflows in "
+                     "Half"
+                   : "look at the values that go in: a division by 0, the log of 0 or the root of "
+                     "a negative number",
+        .severity = is_nan ? Severity::kError : Severity::kWarning};
+  });
 }
 
-void check_run(const Run& run, Findings& out) {
-  const RunIndex& index = out.index();
-  const std::set<uint32_t> scaled = processes_with_scaler(run, index);
+void check_run(const RunIndex& index, Findings& out) {
+  const std::set<uint32_t> scaled = processes_with_scaler(index);
   std::map<uint32_t, First> processes;
-  for (const OpCall& call : run.calls) {
-    if (!call.result_non_finite || !call.operands_were_finite || !index.is_judged(call)) continue;
+  for (const OpCall& call : index.judged_calls()) {
+    if (!call.result_non_finite || !call.operands_were_finite) continue;
     if (is_meant(index, call)) continue;
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
     First& first = processes[call.process];
@@ -102,15 +102,15 @@ const Rule first_non_finite = {
                    "is only where it was noticed.",
             .fix = "Compute this part in Float or BFloat16, or keep its input away from 0 and from "
                    "the end of "
-                   "the dtype's range."},
-    .check_run = check_run,
-    .example = R"(
+                   "the dtype's range.",
+            .example = R"(
 op aten::mul self=Half[1,512,64,64] other=Half[1,512,64,64] -> Half[1,512,64,64] non-finite inf clean at vae.py:20 phase forward
 # EXPECT vae.py:20: warning: aten::mul gave the first infinity of the run, from finite operands [first-non-finite]
 op aten::sub self=Half[1,512,64,64] other=Half[1,512,64,64] -> Half[1,512,64,64] non-finite nan at vae.py:21 phase forward
 # A mask's -inf is meant.
 op aten::masked_fill self=Float[77,77] mask=Bool[77,77] value:=-inf -> Float[77,77] non-finite inf clean at clip.py:9 phase forward
-)",
+)"},
+    .check_run = check_run,
 };
 
 }  // namespace dtypecheck::rules

@@ -60,34 +60,37 @@ std::string name_of(const Operand* operand) {
 
 void report_refusal(const Trained& trained, Findings& out) {
   const Operand* parameter = refused_parameter(*trained.refusal);
-  Finding& finding = out.add(
-      *trained.refusal, fmt::format("GradScaler refuses the gradient of {}", name_of(parameter)));
-  if (!finding.why.empty()) return;
-  if (parameter != nullptr) finding.odd_operand = parameter->name;
-  finding.why =
-      "gradients have their parameter's dtype, and dividing a Half gradient by the scale would "
-      "flush small values to 0; so the trainable parameters themselves must not be Half";
-  finding.fix = kFix;
+  const std::string message =
+      fmt::format("GradScaler refuses the gradient of {}", name_of(parameter));
+  out.add(*trained.refusal, message, [&] {
+    return Details{
+        .odd = parameter == nullptr ? "" : parameter->name,
+        .why =
+            "gradients have their parameter's dtype, and dividing a Half gradient by the scale "
+            "would flush small values to 0; so the trainable parameters themselves must not be "
+            "Half",
+        .fix = kFix};
+  });
 }
 
 void report_step(const Trained& trained, Findings& out) {
-  Finding& finding = out.add(
-      *trained.step, fmt::format("{} steps {} in place", trained.step->op, name_of(trained.first)));
-  if (!finding.why.empty()) return;
-  const size_t others = trained.parameters.empty() ? 0 : trained.parameters.size() - 1;
-  finding.odd_operand = trained.first->name;
-  finding.why = fmt::format(
-      "{}Half has 11 bits: small steps round away, squared gradients below 6e-8 are 0, "
-      "and with Adam's eps of 1e-8, which is 0 too, one step gives NaN",
-      others == 0 ? "" : fmt::format("so are {} or more others; ", others));
-  finding.fix = kFix;
+  const std::string message =
+      fmt::format("{} steps {} in place", trained.step->op, name_of(trained.first));
+  out.add(*trained.step, message, [&] {
+    const size_t others = trained.parameters.empty() ? 0 : trained.parameters.size() - 1;
+    return Details{
+        .odd = trained.first->name,
+        .why = fmt::format(
+            "{}Half has 11 bits: small steps round away, squared gradients below 6e-8 are 0, "
+            "and with Adam's eps of 1e-8, which is 0 too, one step gives NaN",
+            others == 0 ? "" : fmt::format("so are {} or more others; ", others)),
+        .fix = kFix};
+  });
 }
 
-void check_run(const Run& run, Findings& out) {
-  const RunIndex& index = out.index();
+void check_run(const RunIndex& index, Findings& out) {
   std::map<uint32_t, Trained> processes;
-  for (const OpCall& call : run.calls) {
-    if (!index.is_judged(call)) continue;
+  for (const OpCall& call : index.judged_calls()) {
     if (is_scaler_refusal(call) && processes[call.process].refusal == nullptr) {
       processes[call.process].refusal = &call;
     }
@@ -114,9 +117,8 @@ const Rule fp16_trainable = {
              "become 0, and GradScaler refuses such gradients.",
          .fix =
              "Keep trainable parameters in Float and let autocast lower the compute; in diffusers "
-             "cast_training_params(model, dtype=torch.float32)."},
-    .check_run = check_run,
-    .example = R"(
+             "cast_training_params(model, dtype=torch.float32).",
+         .example = R"(
 op aten::addcdiv_ self=Half[4,320]%unet.lora_A.weight!out^^ tensor1=Half[4,320] tensor2=Half[4,320] -> Half[4,320] at train.py:205 phase optimizer step 1-3 count 3
 # EXPECT train.py:205: error: aten::addcdiv_ steps the Half parameter unet.lora_A.weight in place [fp16-trainable]
 # EXPECT-FIX cast_training_params
@@ -124,6 +126,9 @@ op aten::addcdiv_ self=Half[4,320]%unet.lora_A.weight!out^^ tensor1=Half[4,320] 
 # A Half copy that is written from Float masters is sound.
 op aten::copy_ self=Half[4,320]%unet.lora_B.weight!out^^ src=Float[4,320] -> Half[4,320] at train.py:207 phase optimizer step 1-3 count 3
 )",
+         .alias = "scaler-half-params"},
+    .check_run = check_run,
+    .judges_source = true,
 };
 
 }  // namespace dtypecheck::rules

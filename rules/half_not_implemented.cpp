@@ -28,21 +28,20 @@ bool is_innermost(const RunIndex& index, const OpCall& call) {
 
 // The first LibTorch that takes the call: the inner op may be called in some versions only, the op
 // that the program calls is in all of them.
-std::string first_version_with(const OpCall& call, const Process& process, const Findings& out) {
+std::string first_version_with(const OpCall& call, const Process& process, const Run& run,
+                               const contracts::Contracts& contracts) {
   const OpCall* asked = &call;
   for (int depth = 0; asked != nullptr && depth < kMaxNesting; ++depth) {
     const std::string version =
-        out.options().contracts->first_accepting(device_of(call), process.libtorch, *asked);
+        contracts.first_accepting(device_of(call), process.libtorch, *asked);
     if (!version.empty()) return version;
-    asked = out.index().run().call(asked->parent);
+    asked = run.call(asked->parent);
   }
   return "";
 }
 
-std::string fix(const OpCall& call, const Process& process, const MissingKernel& missing,
-                const Findings& out) {
-  const std::string text = without_kernel(call, missing.dtype);
-  const std::string version = first_version_with(call, process, out);
+std::string fix(const OpCall& call, Dtype dtype, const std::string& version) {
+  const std::string text = without_kernel(call, dtype);
   if (version.empty()) return text;
   return text + fmt::format("; LibTorch {} is the first that has this kernel on {}", version,
                             device_of(call));
@@ -59,24 +58,26 @@ std::string why(const OpCall& call, const Process& process) {
                            : "; all tensors of this run are on the CPU");
 }
 
-void check(const OpCall& call, const Run& run, Findings& out) {
-  if (!was_refused(call) || call.error.empty() || !is_innermost(out.index(), call)) return;
+void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (!was_refused(call) || call.error.empty() || !is_innermost(index, call)) return;
   const auto missing = missing_kernel(call.error);
-  const bool is_norm = out.index().has(call, kIsNorm) && device_of(call) == "cpu" && missing &&
+  const bool is_norm = index.has(call, kIsNorm) && device_of(call) == "cpu" && missing &&
                        missing->dtype == Dtype::kHalf;
   if (!missing || is_norm) return;  // cpu-half-norm speaks of the norms
-  if (call.op.starts_with("python::") && out.index().is_raised_by_an_op(call.process, call.error))
-    return;
+  if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;
+  const Run& run = index.run();
   const Process& process = run.process_of(call);
   const std::string version =
       process.libtorch.empty() ? "this LibTorch" : "LibTorch " + process.libtorch;
-  Finding& finding =
-      out.add(call, fmt::format("{} has no {} kernel on {} in {}", call.op,
-                                dtype_name(missing->dtype), device_of(call), version));
-  if (!finding.why.empty()) return;
-  if (const Operand* odd = call.first_operand_in(missing->dtype)) finding.odd_operand = odd->name;
-  finding.why = why(call, process);
-  finding.fix = fix(call, process, *missing, out);
+  const std::string message = fmt::format("{} has no {} kernel on {} in {}", call.op,
+                                          dtype_name(missing->dtype), device_of(call), version);
+  out.add(call, message, [&] {
+    const Operand* odd = call.first_operand_in(missing->dtype);
+    const std::string first = first_version_with(call, process, run, *out.options().contracts);
+    return Details{.odd = odd == nullptr ? "" : odd->name,
+                   .why = why(call, process),
+                   .fix = fix(call, missing->dtype, first)};
+  });
 }
 
 }  // namespace
@@ -90,15 +91,17 @@ const Rule half_not_implemented = {
                 "version. Often the tensors are on the CPU when the GPU was meant.",
             .fix =
                 "Compute the op in Float, x.float(), move it to the device that was meant, or use "
-                "a LibTorch that has the kernel."},
-    .check = check,
-    .example = R"(
+                "a LibTorch that has the kernel.",
+            .example = R"(
 process libtorch=1.13.1
 op aten::addmm self=Half[320] mat1=Half[2,320] mat2=Half[320,320] raised "\"addmm_impl_cpu_\" not implemented for 'Half'" at train.py:40 phase forward
 # EXPECT train.py:40: error: aten::addmm has no Half kernel on cpu in LibTorch 1.13.1 [half-not-implemented]
 # The same product in BFloat16 has had a kernel for long.
 op aten::addmm self=BFloat16[320] mat1=BFloat16[2,320] mat2=BFloat16[320,320] -> BFloat16[2,320] at train.py:41 phase forward
 )",
+            .alias = "half-cpu-norm"},
+    .check = check,
+    .judges_source = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -43,26 +43,26 @@ std::string message(Dtype dtype, const Operand& parameter) {
 }
 
 void report(Dtype dtype, const Stepped& stepped, Findings& out) {
-  Finding& finding = out.add(*stepped.first, message(dtype, *stepped.parameter));
-  if (dtype == Dtype::kHalf) out.follows_any(finding, "fp16-trainable");
-  if (!finding.why.empty()) return;
-  const bool is_bf16 = dtype == Dtype::kBFloat16;
-  finding.odd_operand = stepped.parameter->name;
-  finding.why = fmt::format(
-      "{} has {} bits: a step smaller than about 1/{} of the parameter's value (2^-{}) "
-      "rounds away, and most elements of a model never move",
-      dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12);
-  finding.fix =
-      "train Float parameters under autocast: cast_training_params(model, dtype=torch.float32); or "
-      "take an optimizer with Float masters or stochastic rounding";
+  out.add(*stepped.first, message(dtype, *stepped.parameter), [&] {
+    const bool is_bf16 = dtype == Dtype::kBFloat16;
+    Details details;
+    details.odd = stepped.parameter->name;
+    details.why = fmt::format(
+        "{} has {} bits: a step smaller than about 1/{} of the parameter's value (2^-{}) "
+        "rounds away, and most elements of a model never move",
+        dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12);
+    details.fix =
+        "train Float parameters under autocast: cast_training_params(model, "
+        "dtype=torch.float32); or take an optimizer with Float masters or stochastic rounding";
+    if (!is_bf16) details.follows = {{&fp16_trainable}};
+    return details;
+  });
 }
 
-void check_run(const Run& run, Findings& out) {
-  const RunIndex& index = out.index();
+void check_run(const RunIndex& index, Findings& out) {
   std::map<std::pair<uint32_t, Dtype>, Stepped> stepped;
   std::set<uint32_t> compensated;
-  for (const OpCall& call : run.calls) {
-    if (!index.is_judged(call)) continue;
+  for (const OpCall& call : index.judged_calls()) {
     if (compensates(index, call)) compensated.insert(call.process);
     const Operand* parameter = index.stepped_parameter(call, kLowPrecision);
     if (parameter == nullptr) continue;
@@ -87,14 +87,14 @@ const Rule lost_update = {
                 "below 2^-9 of it in BFloat16, 2^-12 in Half. The loss falls slowly or not at all.",
             .fix =
                 "Train Float parameters under autocast, or use an optimizer with Float masters or "
-                "stochastic rounding."},
-    .check_run = check_run,
-    .example = R"(
+                "stochastic rounding.",
+            .example = R"(
 op aten::add_ self=BFloat16[4,320]%unet.lora_A.weight!out^^ other=BFloat16[4,320] alpha:=-0.0001 -> BFloat16[4,320] at train.py:205 phase optimizer step 1-100 count 100
 # EXPECT train.py:205: warning: BFloat16 parameters are stepped in place, unet.lora_A.weight among them [lost-update]
 # Stochastic rounding computes in Float and copies the outcome.
 op aten::copy_ self=BFloat16[4,320]%unet.lora_B.weight!out^^ src=BFloat16[4,320] -> BFloat16[4,320] at optim.py:31 phase optimizer step 1-100 count 100
-)",
+)"},
+    .check_run = check_run,
 };
 
 }  // namespace dtypecheck::rules

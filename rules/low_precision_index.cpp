@@ -69,24 +69,25 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   return inexact_range(call, *dtype);
 }
 
-void check(const OpCall& call, const Run& run, Findings& out) {
-  const bool is_range = call.operands.empty() && out.index().has(call, kIsFactory);
+void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  const bool is_range = call.operands.empty() && index.has(call, kIsFactory);
   if (!call.inexact && !is_range) return;
-  const auto changed = inexact_value(call, run);
+  const auto changed = inexact_value(call, index.run());
   if (!changed) return;
   const auto dtype = call.result_dtype();
   const std::string name = dtype ? dtype_name(*dtype) : "a low-precision dtype";
-  Finding& finding = out.add(
-      call, fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name));
-  if (!finding.why.empty()) return;
-  if (!call.operands.empty()) finding.odd_operand = call.operands.front().name;
-  finding.why = fmt::format(
-      "{} holds every integer up to {} only; time steps, sizes and positions beyond that "
-      "turn into their neighbours",
-      name, dtype == Dtype::kHalf ? 2048 : 256);
-  finding.fix =
-      "keep it in Float or Long until it has been embedded, and cast the embedding: "
-      "emb(t.float()).to(dtype)";
+  const std::string message =
+      fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
+  out.add(call, message, [&] {
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = fmt::format("{} holds every integer up to {} only; time steps, sizes and positions "
+                           "beyond that turn into their neighbours",
+                           name, dtype == Dtype::kHalf ? 2048 : 256),
+        .fix =
+            "keep it in Float or Long until it has been embedded, and cast the embedding: "
+            "emb(t.float()).to(dtype)"};
+  });
 }
 
 }  // namespace
@@ -100,14 +101,14 @@ const Rule low_precision_index = {
                    "time step 999 becomes 1000, and nothing says so.",
             .fix = "Keep time steps, sizes and positions in Float or Long until they are embedded, "
                    "and cast "
-                   "the embedding."},
-    .check = check,
-    .example = R"(
+                   "the embedding.",
+            .example = R"(
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] inexact 1365 1368 at train.py:88 phase forward
 # EXPECT train.py:88: warning: 1365 became 1368 in BFloat16 [low-precision-index]
 # 1024 is a power of two.
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] at train.py:89 phase forward
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::rules

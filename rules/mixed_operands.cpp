@@ -24,14 +24,14 @@ struct Refusal {
 };
 
 // The loss whose backward refuses: it took the mix at the same line without a word.
-void link_to_forward_loss(const OpCall& call, const Finding& finding, Findings& out) {
-  const Run& run = out.index().run();
+void link_to_forward_loss(const RunIndex& index, const OpCall& call, Details& details) {
+  const Run& run = index.run();
   for (const Operand& operand : call.operands) {
     const OpCall* origin = run.call(operand.origin);
     if (origin == nullptr) continue;
-    for (const OpCallId id : out.index().consumers(*origin)) {
-      if (out.index().has(run.calls[id - 1], kLossRefusesBackward)) {
-        out.follows(finding, "silent-promotion", id);
+    for (const OpCallId id : index.consumers(*origin)) {
+      if (index.has(run.calls[id - 1], kLossRefusesBackward)) {
+        details.follows.push_back({&silent_promotion, id});
       }
     }
   }
@@ -46,10 +46,10 @@ std::string message(const Mix& mix) {
 }
 
 // Promotions whose result nothing has read: it was on its way into something when the run ended.
-std::vector<OpCallId> unread_promotions(const Run& run, const RunIndex& index) {
+std::vector<OpCallId> unread_promotions(const RunIndex& index) {
   std::vector<OpCallId> unread;
-  for (const OpCall& call : run.calls) {
-    const bool is_top = call.parent == kNoOpCall && index.is_judged(call);
+  for (const OpCall& call : index.judged_calls()) {
+    const bool is_top = call.parent == kNoOpCall;
     if (!is_top || !index.has(call, kPromotes) || call.floating_dtypes().size() < 2) continue;
     if (index.consumers(call).empty() && !call.results.empty()) unread.push_back(call.id);
   }
@@ -70,25 +70,27 @@ const OpCall* pending_promotion(const Run& run, const std::vector<OpCallId>& unr
   return fits ? &last : nullptr;
 }
 
-void explain(const Refusal& refusal, const std::vector<OpCallId>& unread, Finding& finding,
-             Findings& out) {
+Details explain(const RunIndex& index, const Refusal& refusal,
+                const std::vector<OpCallId>& unread) {
   const auto& [call, mix] = refusal;
-  const RunIndex& index = out.index();
   const DtypeSource source = dtype_source(index, *mix.odd.operand);
-  finding.odd_operand = mix.odd.operand->name;
-  finding.why = mix_why(index, call, mix, source);
-  finding.fix = mix_fix(index, call, mix, source);
-  if (source.promotion != nullptr) out.follows(finding, "silent-promotion", source.promotion->id);
-  if (index.has(call, kIsBackward)) link_to_forward_loss(call, finding, out);
+  Details details;
+  details.odd = mix.odd.operand->name;
+  details.why = mix_why(index, call, mix, source);
+  details.fix = mix_fix(index, call, mix, source);
+  if (source.promotion != nullptr)
+    details.follows.push_back({&silent_promotion, source.promotion->id});
+  if (index.has(call, kIsBackward)) link_to_forward_loss(index, call, details);
   const OpCall* pending = pending_promotion(index.run(), unread, call, mix, source);
-  if (pending == nullptr) return;
-  finding.why += fmt::format("; before that, {} promoted a tensor to {} that nothing has read yet",
+  if (pending == nullptr) return details;
+  details.why += fmt::format("; before that, {} promoted a tensor to {} that nothing has read yet",
                              made_by(*pending), dtype_name(mix.odd.dtype));
-  out.follows(finding, "silent-promotion", pending->id);
+  details.follows.push_back({&silent_promotion, pending->id});
+  return details;
 }
 
-// A run that went on may meet one mix at one line for several reasons: what came of an earlier repair
-// is one, and so is each place that gave the odd operand its dtype.
+// A run that went on may meet one mix at one line for several reasons: what came of an earlier
+// repair is one, and so is each place that gave the odd operand its dtype.
 std::string cause(const Refusal& refusal, const RunIndex& index) {
   const auto& [call, mix] = refusal;
   if (call.outcome != Outcome::kRepaired) return "";
@@ -112,13 +114,13 @@ class FirstPlaces {
   std::unordered_map<std::string, SourceLine> lines_;
 };
 
-void report(const Refusal& refusal, const std::vector<OpCallId>& unread, FirstPlaces& places,
-            Findings& out) {
-  const std::string reason = cause(refusal, out.index());
+void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpCallId>& unread,
+            FirstPlaces& places, Findings& out) {
+  const std::string reason = cause(refusal, index);
   OpCall call = refusal.call;
   call.site.line = places.of(refusal, reason);
-  Finding& finding = out.add(call, message(refusal.mix), reason);
-  if (finding.why.empty()) explain(refusal, unread, finding, out);
+  out.add(
+      call, message(refusal.mix), [&] { return explain(index, refusal, unread); }, reason);
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.
@@ -133,40 +135,44 @@ void check_integer(const OpCall& call, Findings& out) {
   };
   const auto odd = std::find_if(call.operands.begin(), call.operands.end(), is_found);
   if (odd == call.operands.end()) return;
-  Finding& finding =
-      out.add(call, fmt::format("{} is {}, and {} needs {}", odd->name, dtype_word(*odd), call.op,
-                                dtype_name(wanted->wanted)));
-  if (!finding.why.empty()) return;
-  finding.odd_operand = odd->name;
-  finding.why =
-      "indices and class labels are integers to LibTorch; it never rounds a floating tensor to "
-      "them";
-  finding.fix = fmt::format("{} = {}.long(), and keep it out of casts such as batch.to(dtype)",
-                            odd->name, odd->name);
+  const std::string message = fmt::format("{} is {}, and {} needs {}", odd->name, dtype_word(*odd),
+                                          call.op, dtype_name(wanted->wanted));
+  out.add(call, message, [&] {
+    return Details{
+        .odd = odd->name,
+        .why =
+            "indices and class labels are integers to LibTorch; it never rounds a floating "
+            "tensor to them",
+        .fix = fmt::format("{0} = {0}.long(), and keep it out of casts such as batch.to(dtype)",
+                           odd->name)};
+  });
 }
 
 // nn.LSTM and its kin compare input and weight themselves, and the weight is no local variable of
 // the function that does: the message has its dtype.
-void check_recurrent(const OpCall& call, Findings& out) {
+void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
   if (!was_refused(call) || !call.op.starts_with("python::")) return;
   const auto named = input_and_weight(call.error);
   const Operand* input = call.operand("input");
   if (!named || input == nullptr || input->dtypes != DtypeSet(named->input)) return;
-  if (refused_mix(out.index(), call)) return;  // the weight is there: it is told as any other mix
-  const std::string layer = call.site.module.empty() ? "the layer" : call.site.module;
-  Finding& finding =
-      out.add(call, fmt::format("{} input meets a {} weight", dtype_name(named->input),
-                                dtype_name(named->weight)));
-  if (!finding.why.empty()) return;
-  const DtypeSource source = dtype_source(out.index(), *input);
-  finding.odd_operand = input->name;
-  finding.why =
-      "recurrent layers compare the dtypes of input and weight before they call an op, and nothing "
-      "casts here";
-  finding.fix = fmt::format("cast what {} is called with: x.to({}); or the layer: {}.to(dtype={})",
-                            layer, torch_dtype(named->weight),
-                            call.site.module.empty() ? "layer" : layer, torch_dtype(named->input));
-  if (source.promotion != nullptr) out.follows(finding, "silent-promotion", source.promotion->id);
+  if (refused_mix(index, call)) return;  // the weight is there: it is told as any other mix
+  const std::string message = fmt::format("{} input meets a {} weight", dtype_name(named->input),
+                                          dtype_name(named->weight));
+  out.add(call, message, [&] {
+    const std::string& module = call.site.module;
+    const DtypeSource source = dtype_source(index, *input);
+    Details details;
+    details.odd = input->name;
+    details.why =
+        "recurrent layers compare the dtypes of input and weight before they call an op, and "
+        "nothing casts here";
+    details.fix =
+        fmt::format("cast what {} is called with: x.to({}); or the layer: {}.to(dtype={})",
+                    module.empty() ? "the layer" : module, torch_dtype(named->weight),
+                    module.empty() ? "layer" : module, torch_dtype(named->input));
+    if (source.promotion != nullptr) details.follows = {{&silent_promotion, source.promotion->id}};
+    return details;
+  });
 }
 
 // A second sight of one failure: what left the program as an exception of an op inside.
@@ -174,18 +180,19 @@ bool is_echo(const RunIndex& index, const OpCall& call) {
   return call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error);
 }
 
-std::vector<Refusal> refusals(const Run& run, const RunIndex& index) {
+std::vector<Refusal> refusals(const RunIndex& index) {
   std::vector<Refusal> all;
-  for (const OpCall& call : run.calls) {
-    if (!was_refused(call) || !index.is_judged(call) || is_echo(index, call)) continue;
+  for (const OpCall& call : index.judged_calls()) {
+    if (!was_refused(call) || is_echo(index, call)) continue;
     if (const auto mix = refused_mix(index, call)) all.push_back({call, *mix});
   }
   return all;
 }
 
 // A composite op and the op inside it are one refusal: the inner one is the culprit.
-void check_run(const Run& run, Findings& out) {
-  const std::vector<Refusal> all = refusals(run, out.index());
+void check_run(const RunIndex& index, Findings& out) {
+  const Run& run = index.run();
+  const std::vector<Refusal> all = refusals(index);
   std::unordered_set<OpCallId> around;
   for (const Refusal& refusal : all) {
     const OpCall* outer = run.call(refusal.call.parent);
@@ -195,15 +202,14 @@ void check_run(const Run& run, Findings& out) {
     }
   }
   const std::vector<OpCallId> unread =
-      all.empty() ? std::vector<OpCallId>() : unread_promotions(run, out.index());
+      all.empty() ? std::vector<OpCallId>() : unread_promotions(index);
   FirstPlaces places;
   for (const Refusal& refusal : all) {
-    if (!around.contains(refusal.call.id)) report(refusal, unread, places, out);
+    if (!around.contains(refusal.call.id)) report(index, refusal, unread, places, out);
   }
-  for (const OpCall& call : run.calls) {
-    if (!out.index().is_judged(call)) continue;
+  for (const OpCall& call : index.judged_calls()) {
     check_integer(call, out);
-    check_recurrent(call, out);
+    check_recurrent(index, call, out);
   }
 }
 
@@ -216,9 +222,8 @@ const Rule mixed_operands = {
             .why = "LibTorch picks a kernel by one operand and refuses the others; outside of "
                    "autocast nothing casts them.",
             .fix = "Give both sides one dtype where the odd one is made, or run the module under "
-                   "torch.autocast."},
-    .check_run = check_run,
-    .example = R"(
+                   "torch.autocast.",
+            .example = R"(
 # A Float UNet is handed the Half time embedding. The norm below accepts Half data with Float parameters.
 op aten::addmm self=Float[320]%unet.time_embedding.linear_1.bias mat1=Half[2,320] mat2=Float[320,1280]%unet.time_embedding.linear_1.weight raised "mat1 and mat2 must have the same dtype, but got Half and Float" at train.py:1065 in unet.time_embedding.linear_1 (Linear) phase forward
 # EXPECT train.py:1065: error: Half input meets a Float weight [mixed-operands]
@@ -226,6 +231,9 @@ op aten::addmm self=Float[320]%unet.time_embedding.linear_1.bias mat1=Half[2,320
 # EXPECT-FIX unet.to(dtype=torch.float16)
 op aten::native_layer_norm input=Float[2,77,64] weight=Float[64] bias=Float[64] -> Float[2,77,64] at train.py:1066
 )",
+            .alias = "module-half-input-float"},
+    .check_run = check_run,
+    .judges_source = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -47,7 +47,8 @@ int forward_rank(const OpCall* call) {
   return 1 + (call->site.module.empty() ? 0 : 1) + (is_trained ? 2 : 0);
 }
 
-std::vector<Training> training_of(const Run& run, const RunIndex& index) {
+std::vector<Training> training_of(const RunIndex& index) {
+  const Run& run = index.run();
   std::vector<Training> processes(run.processes.size());
   for (const OpCall& call : run.calls) {
     Training& training = processes.at(call.process);
@@ -79,41 +80,41 @@ bool is_fp16_on_cpu(const Process& process, const std::string& precision) {
   return precision == "fp16" && std::all_of(process.devices.begin(), process.devices.end(), is_cpu);
 }
 
-void report(uint32_t index, const Process& process, const std::string& precision,
-            const Training& training, Findings& out) {
-  Finding& finding = out.add_for_run(
-      index, fmt::format("accelerate was given mixed_precision=\"{}\", but autocast never opened",
-                         precision));
-  finding.count = 1;
-  if (!finding.why.empty()) return;
-  finding.site = where_it_trains(training);
+Details explain(const Process& process, const std::string& precision, const Training& training) {
+  Details details;
+  details.site = where_it_trains(training);
   if (is_fp16_on_cpu(process, precision)) {
-    finding.why =
+    details.why =
         "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
         "without a word; scripts still cast their weights to Half by it";
-    finding.fix =
+    details.fix =
         "on a CPU ask for bf16, for which accelerate opens autocast there: "
         "Accelerator(mixed_precision=\"bf16\"), or accelerate launch --mixed_precision bf16";
-    return;
+  } else {
+    details.why =
+        "the forward pass runs outside of the prepared model and of accelerator.autocast(), so "
+        "every op computes in the dtype of its operands";
+    details.fix =
+        "prepare the model, model = accelerator.prepare(model), or compute the loss inside with "
+        "accelerator.autocast():";
   }
-  finding.why =
-      "the forward pass runs outside of the prepared model and of accelerator.autocast(), so every "
-      "op computes in the dtype of its operands";
-  finding.fix =
-      "prepare the model, model = accelerator.prepare(model), or compute the loss inside with "
-      "accelerator.autocast():";
+  return details;
 }
 
-void check_run(const Run& run, Findings& out) {
-  const std::vector<Training> processes = training_of(run, out.index());
+void check_run(const RunIndex& index, Findings& out) {
+  const Run& run = index.run();
+  const std::vector<Training> processes = training_of(index);
   for (size_t i = 0; i < processes.size(); ++i) {
     const Process& process = run.processes[i];
     const Training& training = processes[i];
     const std::string precision = asked_for(process);
     if (precision.empty() || training.has_autocast || lowers_by_itself(process)) continue;
     if (process.signatures_lost > 0) continue;
-    if (training.step != nullptr || training.backward != nullptr)
-      report(static_cast<uint32_t>(i), process, precision, training, out);
+    if (training.step == nullptr && training.backward == nullptr) continue;
+    const std::string message = fmt::format(
+        "accelerate was given mixed_precision=\"{}\", but autocast never opened", precision);
+    out.add_for_run(static_cast<uint32_t>(i), message,
+                    [&] { return explain(process, precision, training); });
   }
 }
 
@@ -127,9 +128,8 @@ const Rule outside_autocast = {
                    "GradScaler there, "
                    "without a word, while the script goes on to cast its weights to Half.",
             .fix = "Ask for bf16 on a CPU, or run the forward pass in the prepared model or in "
-                   "accelerator.autocast()."},
-    .check_run = check_run,
-    .example = R"(
+                   "accelerator.autocast().",
+            .example = R"(
 process pid=1 fact:accelerate.mixed_precision="fp16"
 op aten::mm self=Float[2,4] mat2=Float[4,4] -> Float[2,4] at train.py:80 phase forward
 op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at train.py:90 phase optimizer step 1
@@ -137,7 +137,8 @@ op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at
 process pid=2 fact:accelerate.mixed_precision="bf16"
 op aten::mm self=BFloat16[2,4] mat2=BFloat16[4,4] -> BFloat16[2,4] at train.py:80 phase forward autocast cpu:BFloat16 inner
 op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at train.py:90 phase optimizer step 1
-)",
+)"},
+    .check_run = check_run,
 };
 
 }  // namespace dtypecheck::rules

@@ -78,8 +78,8 @@ bool is_called_by_program(const OpCall& call) {
          phase != Phase::kOptimizer;
 }
 
-bool is_candidate(const RunIndex& index, const OpCall& call) {
-  return call.outcome == Outcome::kReturned && index.is_judged(call) && !writes_operand(call);
+bool is_candidate(const OpCall& call) {
+  return call.outcome == Outcome::kReturned && !writes_operand(call);
 }
 
 bool casts_to(const OpCall& call, DtypeSet low) {
@@ -157,8 +157,7 @@ bool is_data_preparation(const OpCall& call, const Promotion& promotion) {
 
 class Promotions {
  public:
-  Promotions(const Run& run, Findings& out)
-      : run_(run), index_(out.index()), out_(out), cast_back_(index_) {
+  Promotions(const RunIndex& index, Findings& out) : index_(index), out_(out), cast_back_(index) {
     find_what_led_to_refusals();
   }
 
@@ -177,8 +176,8 @@ class Promotions {
 
  private:
   void find_what_led_to_refusals() {
-    for (const OpCall& call : run_.calls) {
-      const auto mix = index_.is_judged(call) ? refused_mix(index_, call) : std::nullopt;
+    for (const OpCall& call : index_.judged_calls()) {
+      const auto mix = refused_mix(index_, call);
       if (!mix) continue;
       const DtypeSource source = dtype_source(index_, *mix->odd.operand);
       if (source.promotion != nullptr) led_to_refusal_.insert(source.promotion->id);
@@ -186,7 +185,7 @@ class Promotions {
   }
 
   bool is_promotion(const OpCall& call) {
-    if (!index_.has(call, kPromotes) || !is_candidate(index_, call)) return false;
+    if (!index_.has(call, kPromotes) || !is_candidate(call)) return false;
     const Promotion found = promotion_of(call);
     if (found.low == nullptr || found.wide == nullptr) return false;
     if (led_to_refusal_.contains(call.id)) return true;
@@ -217,22 +216,22 @@ class Promotions {
       out_.relate(line->second, call);
       return;
     }
-    Finding& finding =
-        out_.add(call, fmt::format("{} promotes {} from {} to {}", call.op, found.low->name,
-                                   dtype_word(*found.low), dtype_word(*found.wide)));
-    if (finding.why.empty()) explain(call, found, finding);
+    const std::string message =
+        fmt::format("{} promotes {} from {} to {}", call.op, found.low->name,
+                    dtype_word(*found.low), dtype_word(*found.wide));
+    out_.add(call, message, [&] { return explain(call, found); });
   }
 
-  void explain(const OpCall& call, const Promotion& found, Finding& finding) {
+  Details explain(const OpCall& call, const Promotion& found) const {
     const DtypeSource source = dtype_source(index_, *found.wide);
-    finding.odd_operand = found.wide->name;
-    finding.why = fmt::format(
-        "{} is {}{}; the result and all that follows take {} the memory, and a "
-        "{} layer refuses it",
-        found.wide->name, dtype_word(*found.wide), origin_text(source),
-        width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
-        dtype_word(*found.low));
-    finding.fix = fix_text(call, source, *found.wide, *found.low->dtypes.single());
+    return {.odd = found.wide->name,
+            .why = fmt::format(
+                "{} is {}{}; the result and all that follows take {} the memory, and a "
+                "{} layer refuses it",
+                found.wide->name, dtype_word(*found.wide), origin_text(source),
+                width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
+                dtype_word(*found.low)),
+            .fix = fix_text(call, source, *found.wide, *found.low->dtypes.single())};
   }
 
   static std::string fix_text(const OpCall& call, const DtypeSource& source, const Operand& wide,
@@ -260,16 +259,17 @@ class Promotions {
     if (!index_.has(call, kLossRefusesBackward) || !is_candidate_loss(call)) return false;
     const auto mix = find_mix(index_, call, /*with_scalars=*/false);
     if (!mix) return false;
-    Finding& finding =
-        out_.add(call, fmt::format("{} takes a {} {} with a {} {}, and its backward refuses them",
-                                   call.op, dtype_name(mix->met.dtype), mix->met.noun(),
-                                   dtype_name(mix->odd.dtype), mix->odd.noun()));
-    if (!finding.why.empty()) return true;
-    finding.odd_operand = mix->odd.operand->name;
-    finding.why =
-        "forward promotes without a word; backward raises that it found one dtype but expected the "
-        "other";
-    finding.fix = "cast both sides first: F.mse_loss(prediction.float(), target.float())";
+    const std::string message = fmt::format(
+        "{} takes a {} {} with a {} {}, and its backward refuses them", call.op,
+        dtype_name(mix->met.dtype), mix->met.noun(), dtype_name(mix->odd.dtype), mix->odd.noun());
+    out_.add(call, message, [&] {
+      return Details{
+          .odd = mix->odd.operand->name,
+          .why =
+              "forward promotes without a word; backward raises that it found one dtype but "
+              "expected the other",
+          .fix = "cast both sides first: F.mse_loss(prediction.float(), target.float())"};
+    });
     return true;
   }
 
@@ -277,11 +277,10 @@ class Promotions {
     const bool wants_gradient =
         std::any_of(call.operands.begin(), call.operands.end(),
                     [](const Operand& operand) { return operand.requires_grad; });
-    return wants_gradient && is_candidate(index_, call) && is_called_by_program(call) &&
+    return wants_gradient && is_candidate(call) && is_called_by_program(call) &&
            !is_in_autocast(call);
   }
 
-  const Run& run_;
   const RunIndex& index_;
   Findings& out_;
   CastBack cast_back_;
@@ -290,9 +289,9 @@ class Promotions {
   std::unordered_map<std::string, OpCallId> at_line_;
 };
 
-void check_run(const Run& run, Findings& out) {
-  Promotions promotions(run, out);
-  for (const OpCall& call : run.calls) promotions.look_at(call);
+void check_run(const RunIndex& index, Findings& out) {
+  Promotions promotions(index, out);
+  for (const OpCall& call : index.judged_calls()) promotions.look_at(call);
 }
 
 }  // namespace
@@ -303,14 +302,15 @@ const Rule silent_promotion = {
             .summary = "a tensor is promoted to a wider dtype without anyone asking",
             .why = "The result and all that follows take twice the memory, and the next half layer "
                    "throws.",
-            .fix = "Cast the wide operand where it is made: mask = mask.to(latents.dtype)."},
-    .check_run = check_run,
-    .example = R"(
+            .fix = "Cast the wide operand where it is made: mask = mask.to(latents.dtype).",
+            .example = R"(
 op aten::cat tensors=Half[1,4,64,64],Float[1,1,64,64] -> Float[1,5,64,64] at train.py:91 phase forward
 # EXPECT train.py:91: warning: aten::cat promotes tensors[0] from Half to Float [silent-promotion]
 # EXPECT-ODD tensors[1]
 op aten::cat tensors=Float[1,4,64,64],Float[1,1,64,64] -> Float[1,5,64,64] at train.py:97 phase forward
-)",
+)"},
+    .check_run = check_run,
+    .judges_source = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -27,9 +27,8 @@ extern const Check ambiguous_half_conversion = {
              "c10::Half converts from and to float implicitly, so an int and a Half each convert "
              "to the other, and c10::Half to __half goes by its own operator or by float.",
          .fix = "Name the type: count > 0 ? static_cast<scalar_t>(count) : scalar_t(1); "
-                "__float2half(static_cast<float>(x))."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                "__float2half(static_cast<float>(x)).",
+         .example = R"(#include <torch/extension.h>
 
 template <typename T>
 T mean(T sum, int count) {
@@ -38,7 +37,8 @@ T mean(T sum, int count) {
   const T named = count > 0 ? static_cast<T>(count) : (T)1;
   return sum / divisor / named;
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

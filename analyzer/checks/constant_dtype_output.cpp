@@ -26,9 +26,8 @@ extern const Check constant_dtype_output = {
             .summary = "a tensor is made with a fixed dtype and read as scalar_t",
             .why = "With an input of any other dtype the pointer throws expected scalar type Half "
                    "but found Float.",
-            .fix = "Make it like the input: at::empty(sizes, x.options())."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+            .fix = "Make it like the input: at::empty(sizes, x.options()).",
+            .example = R"(#include <torch/extension.h>
 
 template <typename T>
 void run(const T* x, T* out);
@@ -43,7 +42,8 @@ at::Tensor scale(at::Tensor x) {
   });
   return fixed;
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

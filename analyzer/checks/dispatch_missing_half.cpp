@@ -85,9 +85,8 @@ extern const Check dispatch_missing_half = {
                 "The op throws \"not implemented for 'Half'\" under autocast and on half models.",
             .fix =
                 "AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...), with sums kept in "
-                "at::opmath_type<scalar_t>; or cast the tensor to Float first and say so."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                "at::opmath_type<scalar_t>; or cast the tensor to Float first and say so.",
+            .example = R"(#include <torch/extension.h>
 
 template <typename T>
 void run(T* x);
@@ -105,7 +104,8 @@ void shift(at::Tensor x) {
 void count(at::Tensor index) {
   AT_DISPATCH_INTEGRAL_TYPES(index.scalar_type(), "count", [&] { run(index.data_ptr<scalar_t>()); });
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -46,9 +46,8 @@ extern const Check dispatch_other_tensor_unchecked = {
             .why = "Autocast gives half activations beside float weights: the pointer throws "
                    "expected scalar type Half but found Float, with neither op nor argument named.",
             .fix = "TORCH_CHECK(weight.scalar_type() == x.scalar_type(), ...) before the dispatch, "
-                   "or bring it to that dtype: weight = weight.to(x.scalar_type())."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                   "or bring it to that dtype: weight = weight.to(x.scalar_type()).",
+            .example = R"(#include <torch/extension.h>
 
 template <typename T>
 void run(const T* value, const T* grid, T* out);
@@ -70,7 +69,8 @@ at::Tensor sample_same(at::Tensor value, at::Tensor grid) {
   });
   return out;
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -28,9 +28,8 @@ extern const Check float_literal_tensor_promotion = {
                    "it goes wrong; at::full and fill_ throw: value cannot be converted to type "
                    "at::Half without overflow.",
             .fix = "Use std::numeric_limits<scalar_t>::max(), or keep the variable in "
-                   "at::opmath_type<scalar_t>."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                   "at::opmath_type<scalar_t>.",
+            .example = R"(#include <torch/extension.h>
 
 template <typename T>
 int64_t nearest(const T* distance, int64_t n) {
@@ -50,7 +49,8 @@ int64_t nearest(at::Tensor x) {
                                   [&] { at = nearest(x.data_ptr<scalar_t>(), x.numel()); });
   return at;
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -25,9 +25,8 @@ extern const Check half_accumulation = {
             .why = "BFloat16 has 8 bits and Half 11: a sum stops growing at 256 or 2048 times its "
                    "addends, and Half overflows at 65504.",
             .fix = "Sum in Float and round once: at::opmath_type<scalar_t> acc = 0; ...; out = "
-                   "static_cast<scalar_t>(acc)."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                   "static_cast<scalar_t>(acc).",
+            .example = R"(#include <torch/extension.h>
 
 template <typename T, typename Sum>
 void total(const T* x, T* out, int64_t n) {
@@ -48,7 +47,8 @@ void total(at::Tensor x) {
     total<scalar_t, double>(x.data_ptr<scalar_t>(), out.data_ptr<scalar_t>(), x.numel());
   });
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -26,9 +26,8 @@ extern const Check integer_division_in_place = {
             .summary = "an integral tensor is divided in place",
             .why = "div_ divides truly: result type Float can't be cast to the desired output type "
                    "Long.",
-            .fix = "x.div_(y, \"floor\") for integers, or divide out of place."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+            .fix = "x.div_(y, \"floor\") for integers, or divide out of place.",
+            .example = R"(#include <torch/extension.h>
 
 template <typename T>
 void add_up(const T* x, T* out, int64_t n);
@@ -47,7 +46,8 @@ at::Tensor mean(at::Tensor x, at::Tensor count) {
   });
   return out;
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -25,17 +25,16 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
 }
 
 extern const Check integer_promotion = {
-    .doc =
-        {.id = "integer-promotion",
-         .severity = Severity::kNote,
-         .summary = "integral tensors of different dtypes are joined",
-         .why = "The result is right by the promotion rules alone (cat and stack promote since "
+    .doc = {.id = "integer-promotion",
+            .severity = Severity::kNote,
+            .summary = "integral tensors of different dtypes are joined",
+            .why =
+                "The result is right by the promotion rules alone (cat and stack promote since "
                 "LibTorch 1.5), and a pointer of the narrower type throws: sum and cumsum of Int "
                 "give Long.",
-         .fix =
-             "Say the dtype: at::cumsum(x, 0, at::kLong), at::zeros({1}, opt.dtype(at::kLong))."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+            .fix =
+                "Say the dtype: at::cumsum(x, 0, at::kLong), at::zeros({1}, opt.dtype(at::kLong)).",
+            .example = R"(#include <torch/extension.h>
 
 at::Tensor offsets(at::Tensor x) {
   const at::Tensor counts = at::empty({16}, x.options().dtype(at::kInt));
@@ -44,7 +43,8 @@ at::Tensor offsets(at::Tensor x) {
   return at::cat({zero, counts.cumsum(0)});
   // EXPECT note: cat joins Int and Long [integer-promotion]
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

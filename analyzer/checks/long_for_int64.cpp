@@ -30,9 +30,8 @@ extern const Check long_for_int64 = {
             .summary = "long for the elements of an int64 tensor",
             .why = "long has 64 bits on Linux and 32 on Windows, where the extension does not "
                    "compile, or does not link.",
-            .fix = "Write int64_t: index.data_ptr<int64_t>()."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+            .fix = "Write int64_t: index.data_ptr<int64_t>().",
+            .example = R"(#include <torch/extension.h>
 
 int64_t first(at::Tensor index) {
   TORCH_CHECK(index.scalar_type() == at::kLong);
@@ -41,7 +40,8 @@ int64_t first(at::Tensor index) {
   int64_t* right = index.data_ptr<int64_t>();
   return wrong[0] + right[0];
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -71,9 +71,8 @@ extern const Check raw_cast = {
                 "and the numbers are garbage without a message.",
             .fix =
                 "Take the pointer with its type, x.data_ptr<at::Half>(), which throws on another "
-                "dtype; or TORCH_CHECK(x.scalar_type() == at::kHalf, ...) before the cast."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                "dtype; or TORCH_CHECK(x.scalar_type() == at::kHalf, ...) before the cast.",
+            .example = R"(#include <torch/extension.h>
 #include <cuda_fp16.h>
 
 void scale_kernel(__half* x, float* w);
@@ -85,7 +84,8 @@ void scale(at::Tensor x, at::Tensor w) {
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale); }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

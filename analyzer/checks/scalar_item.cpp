@@ -37,9 +37,8 @@ extern const Check scalar_item = {
             .why = "A sum or a count in int64 is beyond int on large inputs: value cannot be "
                    "converted to type int without overflow.",
             .fix =
-                "Read it in its own dtype, item<int64_t>(), and narrow where the range is known."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                "Read it in its own dtype, item<int64_t>(), and narrow where the range is known.",
+            .example = R"(#include <torch/extension.h>
 
 int64_t edges(at::Tensor degree) {
   const at::Tensor total = degree.to(at::kLong).sum();
@@ -48,7 +47,8 @@ int64_t edges(at::Tensor degree) {
   const int64_t wide = total.item<int64_t>();
   return narrow + wide + degree.item<int>();
 }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -59,9 +59,8 @@ extern const Check unchecked_data_ptr = {
                 "Under autocast, or on a half model, it throws deep inside: expected scalar type "
                 "Float but found Half, with neither the op nor the argument named.",
             .fix = "TORCH_CHECK(x.scalar_type() == at::kFloat, \"x must be Float, got \", "
-                   "x.scalar_type()) where the tensor comes in, or dispatch on its dtype."},
-    .check = check,
-    .example = R"(#include <torch/extension.h>
+                   "x.scalar_type()) where the tensor comes in, or dispatch on its dtype.",
+            .example = R"(#include <torch/extension.h>
 
 void run(const float* points, const float* mask);
 
@@ -72,7 +71,8 @@ void query(at::Tensor points, at::Tensor mask) {
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("query", &query); }
-)",
+)"},
+    .check = check,
 };
 
 }  // namespace dtypecheck::analyzer

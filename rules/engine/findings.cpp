@@ -7,7 +7,6 @@
 
 #include "platform/hash.h"
 #include "rules/engine/rule.h"
-#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -43,19 +42,6 @@ auto order_of(const Finding& finding) {
 
 uint64_t times(const OpCall& call) {
   return call.outcome == Outcome::kThrew && call.throws > 0 ? call.throws : call.count;
-}
-
-uint64_t rule_number(std::string_view id) {
-  const auto& rules = all_rules();
-  const auto rule = std::find_if(rules.begin(), rules.end(),
-                                 [&](const Rule* candidate) { return candidate->doc.id == id; });
-  return static_cast<uint64_t>(rule - rules.begin());
-}
-
-constexpr uint64_t kProcessKey = uint64_t{1} << 32;
-uint64_t call_key(std::string_view rule, OpCallId call) { return rule_number(rule) << 33 | call; }
-uint64_t process_key(std::string_view rule, uint32_t process) {
-  return rule_number(rule) << 33 | kProcessKey | process;
 }
 
 // Two findings at one place differ in their order alone.
@@ -102,77 +88,71 @@ class CausesFirst {
 
 }  // namespace
 
-Findings::Findings(const Run& run, const JudgeOptions& options)
-    : run_(run), options_(options), index_(std::make_unique<RunIndex>(run)) {}
-Findings::~Findings() = default;
-
-Finding& Findings::fold(const std::string& key, Finding finding) {
-  const auto [entry, is_new] = folded_.try_emplace(key, findings_.size());
-  if (is_new) {
-    findings_.push_back(std::move(finding));
-    return findings_.back();
-  }
-  Finding& first = findings_[entry->second];
-  first.count += finding.count;
-  first.first_step = std::min(first.first_step, finding.first_step);
-  if (finding.call != kNoOpCall && first.related.size() < kMaxRelated) {
-    first.related.push_back(finding.call);
-  }
-  return first;
-}
-
-Finding& Findings::add(const OpCall& call, std::string message, const std::string& cause) {
+std::optional<size_t> Findings::add_call(const OpCall& call, std::string message,
+                                         const std::string& cause) {
   const SourceLine& line = call.site.line;
-  const std::string key = fmt::format("{}\n{}:{}\n{}\n{}\n{}\n{}", rule_->doc.id, line.file, line.line,
-                                      call.site.module_class, call.op, message, cause);
-  Finding& finding = fold(key, {.rule = rule_->doc.id,
-                                .severity = rule_->doc.severity,
-                                .message = std::move(message),
-                                .call = call.id,
-                                .site = call.site,
-                                .count = times(call),
-                                .first_step = call.first_step,
-                                .process = call.process});
-  const size_t at = static_cast<size_t>(&finding - findings_.data());
-  about_.try_emplace(call_key(rule_->doc.id, call.id), at);
-  about_.try_emplace(process_key(rule_->doc.id, call.process), at);
-  return finding;
+  const std::string key = fmt::format("{}\n{}:{}\n{}\n{}\n{}\n{}", rule_->doc.id, line.file,
+                                      line.line, call.site.module_class, call.op, message, cause);
+  const auto [entry, is_new] = folded_.try_emplace(key, findings_.size());
+  const size_t at = entry->second;
+  about_.try_emplace(about_call(rule_, call.id), at);
+  about_.try_emplace(about_process(rule_, call.process), at);
+  if (is_new) {
+    findings_.push_back({.rule = rule_->doc.id,
+                         .severity = rule_->doc.severity,
+                         .message = std::move(message),
+                         .call = call.id,
+                         .site = call.site,
+                         .count = times(call),
+                         .first_step = call.first_step,
+                         .process = call.process});
+    return at;
+  }
+  Finding& first = findings_[at];
+  first.count += times(call);
+  first.first_step = std::min(first.first_step, call.first_step);
+  if (first.related.size() < kMaxRelated) first.related.push_back(call.id);
+  return std::nullopt;
 }
 
-Finding& Findings::add_for_run(uint32_t process, std::string message) {
+std::optional<size_t> Findings::add_process(uint32_t process, std::string message) {
   const std::string key = fmt::format("{}\nrun\n{}", rule_->doc.id, message);
-  Finding& finding = fold(key, {.rule = rule_->doc.id,
-                                .severity = rule_->doc.severity,
-                                .message = std::move(message),
-                                .process = process});
-  about_.try_emplace(process_key(rule_->doc.id, process),
-                     static_cast<size_t>(&finding - findings_.data()));
-  return finding;
+  const auto [entry, is_new] = folded_.try_emplace(key, findings_.size());
+  about_.try_emplace(about_process(rule_, process), entry->second);
+  if (!is_new) return std::nullopt;
+  findings_.push_back({.rule = rule_->doc.id,
+                       .severity = rule_->doc.severity,
+                       .message = std::move(message),
+                       .process = process});
+  return entry->second;
+}
+
+void Findings::fill(size_t finding, Details details) {
+  Finding& added = findings_[finding];
+  added.odd_operand = std::move(details.odd);
+  added.why = details.why.empty() ? rule_->doc.why : std::move(details.why);
+  added.fix = details.fix.empty() ? rule_->doc.fix : std::move(details.fix);
+  added.severity = details.severity.value_or(added.severity);
+  if (details.site) added.site = *std::move(details.site);
+  for (const Cause& cause : details.follows) {
+    links_.push_back({finding, cause.call == kNoOpCall ? about_process(cause.rule, added.process)
+                                                       : about_call(cause.rule, cause.call)});
+  }
 }
 
 void Findings::relate(OpCallId told, const OpCall& call) {
-  const auto at = about_.find(call_key(rule_->doc.id, told));
+  const auto at = about_.find(about_call(rule_, told));
   if (at == about_.end()) return;
   std::vector<OpCallId>& related = findings_[at->second].related;
   if (related.size() < kMaxRelated) related.push_back(call.id);
-  about_.try_emplace(call_key(rule_->doc.id, call.id), at->second);
-}
-
-void Findings::follows(const Finding& finding, const char* rule_id, OpCallId cause) {
-  links_.push_back({static_cast<size_t>(&finding - findings_.data()), call_key(rule_id, cause)});
-}
-
-void Findings::follows_any(const Finding& finding, const char* rule_id) {
-  links_.push_back(
-      {static_cast<size_t>(&finding - findings_.data()), process_key(rule_id, finding.process)});
+  about_.try_emplace(about_call(rule_, call.id), at->second);
 }
 
 void Findings::link_repairs() {
   for (size_t i = 0; i < findings_.size(); ++i) {
     const OpCall* call = run_.call(findings_[i].call);
     if (call == nullptr || call->follows == kNoOpCall) continue;
-    for (const Rule* rule : all_rules())
-      links_.push_back({i, call_key(rule->doc.id, call->follows)});
+    for (const Rule* rule : all_rules()) links_.push_back({i, about_call(rule, call->follows)});
   }
 }
 
@@ -187,11 +167,6 @@ void Findings::resolve_links() {
 }
 
 std::vector<Finding> Findings::take() {
-  for (Finding& finding : findings_) {
-    const Rule* rule = find_rule(finding.rule);
-    if (rule != nullptr && finding.why.empty()) finding.why = rule->doc.why;
-    if (rule != nullptr && finding.fix.empty()) finding.fix = rule->doc.fix;
-  }
   give_ids(findings_, run_);
   link_repairs();
   resolve_links();

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "rules/engine/run_index.h"
-
 namespace dtypecheck::rules {
 
 const std::vector<const Rule*>& all_rules() {
@@ -23,14 +21,14 @@ const Rule* find_rule(std::string_view id) {
 }
 
 std::vector<Finding> judge(const Run& run, const JudgeOptions& options) {
+  const RunIndex index(run);
   Findings findings(run, options);
   for (const Rule* rule : all_rules()) {
+    if (options.is_source && !rule->judges_source) continue;
     findings.rule_ = rule;
-    if (rule->check_run != nullptr) rule->check_run(run, findings);
+    if (rule->check_run != nullptr) rule->check_run(index, findings);
     if (rule->check == nullptr) continue;
-    for (const OpCall& call : run.calls) {
-      if (findings.index().is_judged(call)) rule->check(call, run, findings);
-    }
+    for (const OpCall& call : index.judged_calls()) rule->check(call, index, findings);
   }
   return findings.take();
 }

@@ -4,26 +4,47 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
+#include "core/doc.h"
 #include "core/finding.h"
 #include "core/run.h"
 #include "rules/contracts/contracts.h"
+#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 
 struct Rule;
-class RunIndex;  // run_index.h
 
 // What a judgement knows besides the run.
 struct JudgeOptions {
   const contracts::Contracts* contracts = &contracts::Contracts::shipped();
   std::optional<size_t> target = std::nullopt;  // --target: number of a runtime of the contracts
+  bool is_source = false;  // the calls were read in source: only rules that judge source are asked
+};
+
+// What a finding is a consequence of: what a rule says about a call, or, where no call is given,
+// about anything in the same process. It is nothing where that rule says nothing.
+struct Cause {
+  const Rule* rule;
+  OpCallId call = kNoOpCall;
+};
+
+// What a finding says beyond its message. What is left empty is the rule's document's.
+struct Details {
+  std::string odd;  // the operand to change
+  std::string why;
+  std::string fix;
+  std::optional<Severity> severity = std::nullopt;
+  std::optional<Site> site = std::nullopt;
+  std::vector<Cause> follows = {};  // the first of them that was found is the cause
 };
 
 // Collects findings; one instance a judgement. It fills in what every finding has from the call it
@@ -31,64 +52,67 @@ struct JudgeOptions {
 // message) into one with the summed count. Ids are given when all is said, in take().
 class Findings {
  public:
-  Findings(const Run& run, const JudgeOptions& options);
-  ~Findings();
+  Findings(const Run& run, const JudgeOptions& options) : run_(run), options_(options) {}
 
-  // The finding that was added or folded into, to set odd_operand, why, fix or a site of its own
-  // on. One that was folded into has its `why` already: the first call's words stay.
-  // A rule that leaves why or fix empty gets those of its documentation.
-  // Findings with different words in `cause` are never equal.
-  Finding& add(const OpCall& call, std::string message, const std::string& cause = "");
-  Finding& add_for_run(uint32_t process, std::string message);  // about the run as a whole
+  // `describe` returns the Details. It is called where the finding is new and not where it is
+  // folded into an equal one, whose words stay. Findings with different words in `cause` are never
+  // equal.
+  template <typename Describe>
+  void add(const OpCall& call, std::string message, const Describe& describe,
+           const std::string& cause = "") {
+    if (const auto added = add_call(call, std::move(message), cause)) fill(*added, describe());
+  }
+  // About the run as a whole: one finding, however many processes it is true of.
+  template <typename Describe>
+  void add_for_run(uint32_t process, std::string message, const Describe& describe) {
+    if (const auto added = add_process(process, std::move(message))) fill(*added, describe());
+  }
   // The call belongs to what this rule said of `told`, and is no finding of its own.
   void relate(OpCallId told, const OpCall& call);
 
-  // The finding is a consequence of what the rule `rule_id` says about `cause`, or about anything
-  // in the same process. Nothing happens where that rule says nothing. What is said of a call that
-  // keep-going repaired follows, without being told, from what is said of the repair before it.
-  void follows(const Finding& finding, const char* rule_id, OpCallId cause);
-  void follows_any(const Finding& finding, const char* rule_id);
-
-  const RunIndex& index() const { return *index_; }
   const JudgeOptions& options() const { return options_; }
 
-  std::vector<Finding> take();  // causes before consequences, then by severity, step and place
+  // Causes before consequences, then by severity, step and place. What is said of a call that
+  // keep-going repaired follows from what is said of the repair before it.
+  std::vector<Finding> take();
 
  private:
   friend std::vector<Finding> judge(const Run&, const JudgeOptions&);
+  // A rule, and the call or else the process that it spoke about.
+  using About = std::tuple<const Rule*, OpCallId, uint32_t>;
   struct Link {
     size_t finding;
-    uint64_t cause;  // key into about_
+    About cause;
   };
-  Finding& fold(const std::string& key, Finding finding);
+  static About about_call(const Rule* rule, OpCallId call) { return {rule, call, 0}; }
+  static About about_process(const Rule* rule, uint32_t process) {
+    return {rule, kNoOpCall, process};
+  }
+  // The place of the finding in findings_ when it is new.
+  std::optional<size_t> add_call(const OpCall& call, std::string message, const std::string& cause);
+  std::optional<size_t> add_process(uint32_t process, std::string message);
+  void fill(size_t finding, Details details);
   void link_repairs();
   void resolve_links();
 
   const Run& run_;
   JudgeOptions options_;
-  std::unique_ptr<RunIndex> index_;
   const Rule* rule_ = nullptr;  // the one that is running
   std::vector<Finding> findings_;
   std::unordered_map<std::string, size_t> folded_;  // what makes two findings one
-  std::unordered_map<uint64_t, size_t> about_;      // (rule, call) and (rule, process)
+  std::map<About, size_t> about_;
   std::vector<Link> links_;
 };
 
-struct RuleDoc {
-  const char* id;
-  Severity severity;  // the usual one; a finding may have another
-  const char* summary;
-  const char* why;
-  const char* fix;
-};
-
+// One of the two functions is given. They see the judged calls alone: see RunIndex.
 struct Rule {
-  RuleDoc doc;
-  void (*check)(const OpCall& call, const Run& run, Findings& out) = nullptr;
+  Doc doc;
+  void (*check)(const OpCall& call, const RunIndex& index, Findings& out) = nullptr;
   // Where the fault is in a relation between calls.
-  void (*check_run)(const Run& run, Findings& out) = nullptr;
-  // Trace text with # EXPECT lines: a case that fires and a near miss that does not.
-  const char* example;
+  void (*check_run)(const RunIndex& index, Findings& out) = nullptr;
+  // One op call tells enough, without values and the calls around it, so that the op calls that the
+  // analyzer reads in source are judged too.
+  bool judges_source = false;
 };
 
 #define RULE(name) extern const Rule name;

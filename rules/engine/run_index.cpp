@@ -35,12 +35,13 @@ bool is_parameter(const Operand& operand) {
 RunIndex::RunIndex(const Run& run) : run_(run) {
   std::unordered_map<std::string_view, uint32_t> known;
   traits_.reserve(run.calls.size());
-  judged_.reserve(run.calls.size());
+  is_judged_.reserve(run.calls.size());
   for (const OpCall& call : run.calls) {
     const auto [entry, is_new] = known.try_emplace(call.op, 0);
     if (is_new) entry->second = op_traits(call.op);
     traits_.push_back(entry->second);
-    judged_.push_back(is_real(call) && !threw_in_repaired(call));
+    is_judged_.push_back(is_real(call) && !threw_in_repaired(call));
+    if (is_judged_.back()) judged_calls_.emplace_back(call);
   }
   index_consumers();
   index_throws();

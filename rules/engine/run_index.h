@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,9 +25,13 @@ class RunIndex {
   uint32_t traits(const OpCall& call) const { return traits_[call.id - 1]; }
   bool has(const OpCall& call, OpTrait trait) const { return (traits(call) & trait) != 0; }
 
-  // False for what a compiler traces with fake or meta tensors: nothing was computed. Nor for what
-  // threw inside a call that keep-going then repaired: that call has the story.
-  bool is_judged(const OpCall& call) const { return judged_[call.id - 1]; }
+  // The calls that rules judge, in the order of the run. Not what a compiler traces with fake or
+  // meta tensors, for nothing was computed; nor what threw inside a call that keep-going then
+  // repaired: that call has the story.
+  const std::vector<std::reference_wrapper<const OpCall>>& judged_calls() const {
+    return judged_calls_;
+  }
+  bool is_judged(const OpCall& call) const { return is_judged_[call.id - 1]; }
 
   // Calls with an operand that originates in this one, each once.
   std::span<const OpCallId> consumers(const OpCall& call) const;
@@ -57,7 +62,8 @@ class RunIndex {
 
   const Run& run_;
   std::vector<uint32_t> traits_;
-  std::vector<bool> judged_;
+  std::vector<bool> is_judged_;
+  std::vector<std::reference_wrapper<const OpCall>> judged_calls_;
   std::vector<uint32_t>
       consumer_begin_;  // consumers of call id are consumers_[begin[id-1] .. begin[id])
   std::vector<OpCallId> consumers_;

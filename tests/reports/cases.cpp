@@ -47,9 +47,12 @@ void add_half_float_addmm(Report& report) {
       "run the UNet under autocast, or load it in the same dtype: unet.to(dtype=weight_dtype)";
   finding.odd_operand = "mat1";
   report.findings = {finding};
-  report.rules = {{"mixed-operands", "an op whose operands disagree in floating dtype",
-                   "LibTorch casts no operand by itself outside of autocast.",
-                   "Cast the odd operand where it is made.", "op aten::addmm …", Severity::kError}};
+  report.rules = {{.id = "mixed-operands",
+                   .severity = Severity::kError,
+                   .summary = "an op whose operands disagree in floating dtype",
+                   .why = "LibTorch casts no operand by itself outside of autocast.",
+                   .fix = "Cast the odd operand where it is made.",
+                   .example = "op aten::addmm …"}};
   report.line_text = [](const std::string& file, int line) {
     const bool known = file == "train.py" && line == 1042;
     return std::string(known ? "emb = emb.to(weight_dtype)" : "");
@@ -133,7 +136,13 @@ void add_hostile(Report& report) {
   ring.follows = ring.id;
   ring.process = 99;
   report.findings = {finding, ring};
-  report.rules = {{finding.rule, markup, escapes, markup, escapes, Severity::kError}};
+  static const std::string rule = finding.rule;
+  report.rules = {{.id = rule.c_str(),
+                   .severity = Severity::kError,
+                   .summary = kMarkup,
+                   .why = kEscapes,
+                   .fix = kMarkup,
+                   .example = kEscapes}};
   report.remarks = {"remark " + markup + escapes};
   report.left_out = {"left " + escapes + markup};
   report.line_text = [=](const std::string&, int) { return "code " + markup + escapes; };

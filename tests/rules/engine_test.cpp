@@ -46,6 +46,42 @@ TEST_CASE("equal findings are one, with the summed count and the earliest step")
   CHECK(findings[0].related == std::vector<OpCallId>{2});
 }
 
+TEST_CASE("equal findings keep the words of the first") {
+  const std::string made = "op aten::ones -> Half[2,4] at data.py:1\n";
+  const std::string second = mismatch(10, "unet.a") + made;
+  std::string first = mismatch(10, "unet.a");
+  first.replace(first.find("mat1=Half[2,4]"), 14, "mat1=Half[2,4]<#3");
+  const auto words = [](const std::vector<Finding>& findings) {
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].count == 2);
+    return findings[0].why.find("aten::ones at data.py:1") != std::string::npos;
+  };
+  CHECK(words(judge_text(first + second)));
+  CHECK(!words(judge_text(mismatch(10, "unet.a") + first + made)));
+}
+
+TEST_CASE("what is true of the run is one finding, however many processes it is true of") {
+  const std::string process =
+      "process fact:accelerate.mixed_precision=fp16\n"
+      "op aten::add_ self=Float[4]%net.weight!out^^ other=Float[4] -> Float[4] at a.py:9 "
+      "phase optimizer step 1\n";
+  const auto findings = judge_text(process + process);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].count == 1);
+}
+
+TEST_CASE("calls that were read in source are judged by the rules that one call is enough for") {
+  const Run run = parse_trace_text(
+                      "op aten::add_ self=Half[4]%net.weight!out^^ other=Half[4] -> Half[4] at "
+                      "a.py:9 phase optimizer step 1\n",
+                      "test")
+                      .run;
+  REQUIRE(judge(run).size() == 2);
+  const auto findings = judge(run, {.is_source = true});
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].rule == fp16_trainable.doc.id);
+}
+
 TEST_CASE("another line is another finding, and so is another module class") {
   CHECK(judge_text(mismatch(10, "unet.a") + mismatch(11, "unet.a")).size() == 2);
 }
@@ -149,7 +185,7 @@ TEST_CASE("every rule is documented") {
     CAPTURE(rule->doc.id);
     CHECK(ids.insert(rule->doc.id).second);
     CHECK(find_rule(rule->doc.id) == rule);
-    for (const char* text : {rule->doc.summary, rule->doc.why, rule->doc.fix, rule->example}) {
+    for (const char* text : {rule->doc.summary, rule->doc.why, rule->doc.fix, rule->doc.example}) {
       REQUIRE(text != nullptr);
       CHECK(std::string(text).size() > 20);
     }

@@ -102,9 +102,9 @@ int run(const std::string& kind, const std::string& subject) {
   if (kind == "example") {
     const Rule* rule = find_rule(subject);
     if (rule == nullptr) throw InputError(subject + ": expected the id of a rule in rule_list.inc");
-    const TraceText text = parse_trace_text(rule->example, subject);
+    const TraceText text = parse_trace_text(rule->doc.example, subject);
     if (text.expectations.empty()) throw InputError(subject + ": expected an example that fires");
-    return compare(text, rule->example, subject);
+    return compare(text, rule->doc.example, subject);
   }
   const std::string source = read_file(subject);
   const TraceText text = parse_trace_text(source, subject);
