@@ -25,7 +25,7 @@ namespace dtypecheck {
 // headers and each other.
 static uint64_t hash_of_sources(const HookSources& sources) {
   std::vector<fs::path> files;
-  for (const char* folder : {"core", "platform", "trace", "tracer"}) {
+  for (const char* folder : {"core", "ops", "platform", "trace", "tracer"}) {
     std::error_code none;
     for (const auto& entry :
          fs::recursive_directory_iterator(fs::path(sources.root) / folder, none)) {

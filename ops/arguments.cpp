@@ -1,0 +1,106 @@
+#include "ops/arguments.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "ops/ops.h"
+
+namespace dtypecheck {
+namespace ops {
+namespace {
+
+struct Argument {
+  std::string_view name;  // a star at the end stands for any ending
+  Role role;
+  uint32_t facts;
+};
+
+// clang-format off
+constexpr Argument kArguments[] = {
+    {"self",                Role::kInput,  kGenericName | kFactor},
+    {"input",               Role::kInput,  kGenericName},
+    {"x",                   Role::kInput,  kGenericName},
+    {"mat1",                Role::kInput,  kGenericName | kFactor},
+    {"mat2",                Role::kInput,  kGenericName | kFactor | kRightFactor},
+    {"batch1",              Role::kInput,  kFactor},
+    {"batch2",              Role::kInput,  kFactor | kRightFactor},
+    {"other",               Role::kInput,  kFactor | kDivisor | kAddend},
+    {"tensor2",             Role::kInput,  kDivisor},
+    {"scalar*",             Role::kInput,  kAddend},
+    {"min",                 Role::kInput,  kAddend},
+    {"eps",                 Role::kInput,  kAddend},
+    {"weight",              Role::kWeight, 0},
+    {"weights",             Role::kWeight, 0},
+    {"w_*",                 Role::kWeight, 0},
+    {"qkv_weight",          Role::kWeight, 0},
+    {"proj_weight",         Role::kWeight, 0},
+    {"ffn_weight_*",        Role::kWeight, 0},
+    {"norm_weight_*",       Role::kWeight, 0},
+    {"gamma",               Role::kWeight, 0},
+    {"bias",                Role::kBias,   0},
+    {"b_*",                 Role::kBias,   0},
+    {"qkv_bias",            Role::kBias,   0},
+    {"proj_bias",           Role::kBias,   0},
+    {"ffn_bias_*",          Role::kBias,   0},
+    {"norm_bias_*",         Role::kBias,   0},
+    {"beta",                Role::kBias,   0},
+    {"running_mean",        Role::kState,  kWrittenSilently},
+    {"running_var",         Role::kState,  kWrittenSilently},
+    {"running_*",           Role::kState,  0},
+    {"exp_avg*",            Role::kState,  0},
+    {"max_exp_avg*",        Role::kState,  0},
+    {"momentum_buffer*",    Role::kState,  0},
+    {"state_steps",         Role::kState,  kOwnDtype},
+    {"state*",              Role::kState,  0},
+    {"found_inf",           Role::kInput,  kOwnDtype},
+    {"grad_scale",          Role::kInput,  kOwnDtype},
+    {"lr",                  Role::kInput,  kOwnDtype},
+    {"tensor_lr",           Role::kInput,  kOwnDtype},
+};
+// clang-format on
+
+bool fits(std::string_view pattern, std::string_view name) {
+  if (pattern.back() != '*') return pattern == name;
+  pattern.remove_suffix(1);
+  return name.substr(0, pattern.size()) == pattern;
+}
+
+const Argument* find(std::string_view name) {
+  name = name.substr(0, name.find('['));
+  const auto found =
+      std::find_if(std::begin(kArguments), std::end(kArguments),
+                   [&](const Argument& argument) { return fits(argument.name, name); });
+  return found == std::end(kArguments) ? nullptr : found;
+}
+
+}  // namespace
+
+Role role_of_argument(std::string_view name) {
+  const Argument* found = find(name);
+  return found ? found->role : Role::kInput;
+}
+
+uint32_t argument_facts(std::string_view name) {
+  const Argument* found = find(name);
+  return found ? found->facts : 0;
+}
+
+bool is_right_factor(std::string_view op, std::string_view name) {
+  if (argument_facts(name) & kRightFactor) return true;
+  return name == "other" && (facts_of(op) & kProduct) != 0;
+}
+
+bool is_divisor(std::string_view op, std::string_view name) {
+  return parse_op_name(op).base == "reciprocal" || (argument_facts(name) & kDivisor) != 0;
+}
+
+std::string_view shown_argument(std::string_view op, std::string_view name) {
+  return name == "self" && (facts_of(op) & kAddsProduct) ? "bias" : name;
+}
+
+std::string_view schema_argument(std::string_view op, std::string_view name) {
+  return name == "bias" && (facts_of(op) & kAddsProduct) ? "self" : name;
+}
+
+}  // namespace ops
+}  // namespace dtypecheck

@@ -1,0 +1,37 @@
+// arguments.h: what the name of an argument says, in LibTorch's schemas and in the code of its
+// users. C++17 and plain, like ops.h. An element of a list, "tensors[2]", is what its list is.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/codes.h"
+
+namespace dtypecheck {
+namespace ops {
+
+// Never kOut: whether an op writes an argument and reads nothing of it, its schema says better.
+Role role_of_argument(std::string_view name);
+
+enum ArgumentFact : uint8_t {
+  kGenericName = 1u << 0,     // many ops call an input so: the name tells a user nothing
+  kFactor = 1u << 1,          // half of a binary op or of a product
+  kRightFactor = 1u << 2,     // of a product: a parameter that stands there is the weight
+  kDivisor = 1u << 3,         // what a division divides by
+  kAddend = 1u << 4,          // a scalar there is added, or compared with each element
+  kOwnDtype = 1u << 5,        // has a dtype of its own, whatever the parameters of the step are
+  kWrittenSilently = 1u << 6  // written in place, though some schemas do not say so
+};
+uint32_t argument_facts(std::string_view name);
+
+// The same for an argument of one op, where the name alone does not decide.
+bool is_right_factor(std::string_view op, std::string_view name);
+bool is_divisor(std::string_view op, std::string_view name);
+
+// addmm and its like call what is added to the product `self`; traces say "bias", as people do. The
+// first is from the schema's name to the trace's, the second the way back. All other names stay.
+std::string_view shown_argument(std::string_view op, std::string_view name);
+std::string_view schema_argument(std::string_view op, std::string_view name);
+
+}  // namespace ops
+}  // namespace dtypecheck

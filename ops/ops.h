@@ -1,0 +1,72 @@
+// ops.h: what cannot be measured about LibTorch's operators, by name. The table is op_list.inc;
+// what contracts measure (dtypes taken and answered) is asked of rules/contracts. C++17 and plain,
+// because the tracer is compiled as the LibTorch that it goes into asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dtypecheck {
+namespace ops {
+
+enum Fact : uint32_t {
+  kView = 1u << 0,      // the result is the first tensor, seen otherwise: its memory, its dtype
+  kCopy = 1u << 1,      // the same values and dtype, in memory of its own
+  kQuestion = 1u << 2,  // asks something about a tensor, or says something about its memory
+  kCast = 1u << 3,      // exists to change the dtype, or to copy into another one
+  kFactory = 1u << 4,   // makes a tensor from nothing, or leaves its memory as it was
+  kUninitialized = 1u << 5,  // what it gives means nothing before it has been written
+  kOverwrites = 1u << 6,     // in place: nothing of the old values is left
+  kMask = 1u << 7,           // writes a value that the program chose: an infinity there is meant
+  kUnrecorded = 1u << 8,     // the tracer leaves it out: what it calls says the same
+  kTopLevel = 1u << 9,       // the tracer leaves it out inside of other ops
+  kGrouped = 1u << 10,       // many tensors in one call: what it calls for each says nothing new
+  kBackward = 1u << 11,      // the derivative of the op whose name stands before "_backward"
+  kNorm = 1u << 12,          // layer, group, batch, instance or RMS norm, forward
+  kLoss = 1u << 13,          // Float is what people want from it
+  kStatistics = 1u << 14,    // what it gives beside its first result stays Float
+  kReduces = 1u << 15,       // what a loss written by hand is made of: mean, sum, pow(2)
+  kSteps = 1u << 16,         // in place: arithmetic by which optimizers step a parameter
+  kScales = 1u << 17,        // multiplies or divides: weight decay, when it writes a parameter
+  kDivides = 1u << 18,
+  kSubtracts = 1u << 19,
+  kAddsScalar = 1u << 20,       // a scalar is added to, or compared with, each element
+  kAddsProduct = 1u << 21,      // adds a product to its first operand, as addmm does
+  kScalesGradients = 1u << 22,  // a GradScaler's own ops
+  kAutocastWidest = 1u << 23,   // autocast calls it in the widest dtype of its operands
+  kProduct = 1u << 24,          // of two matrices: the second may be the weight of a layer
+  kIntegers = 1u << 25,         // takes integers and booleans only
+  kUnmeasured = 1u << 26,       // neither we nor the contracts claim anything about it
+};
+
+// "aten::_foreach_addcdiv_" is base "addcdiv", in place, over lists.
+struct OpName {
+  std::string_view name_space;  // "aten"
+  std::string_view name;        // "_foreach_addcdiv_"
+  std::string_view base;        // "addcdiv"
+  bool in_place = false;
+  bool foreach = false;
+};
+OpName parse_op_name(std::string_view op);
+
+// All facts of "aten::add_", or of "add_"; 0 for an op that is not listed and for one that is not
+// LibTorch's own. Callers are silent about what they do not know.
+uint32_t facts_of(std::string_view op);
+
+// "aten::mul_" of "aten::multiply_": what an alias calls. Any other op is itself.
+std::string without_alias(std::string_view op);
+
+// Of "aten::mse_loss_backward" the facts of mse_loss; 0 where the op is no backward op.
+uint32_t facts_of_forward(std::string_view op);
+
+enum class Interest : uint8_t {
+  kAlways,    // recorded wherever it is called
+  kTopLevel,  // allocations and fills: recorded when the program calls them itself, not inside
+              // another op
+  kNever,     // views and questions: no dtype is read or made
+};
+Interest interest_in(std::string_view op);
+
+}  // namespace ops
+}  // namespace dtypecheck

@@ -1,0 +1,122 @@
+"""The table of ops beside the schemas of the LibTorch that is installed.
+
+What it lists is there; what takes two tensors, or gives a view, it knows.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TENSORS = {"Tensor": 1, "Optional[Tensor]": 1, "List[Tensor]": 2, "Optional[List[Tensor]]": 2,
+           "List[Optional[Tensor]]": 2}
+
+
+def facts():
+    """{name of a fact: its bit}, from the header."""
+    text = (ROOT / "ops/ops.h").read_text()
+    return {name: 1 << int(bit) for name, bit in re.findall(r"(k\w+) = 1u << (\d+)", text)}
+
+
+def schemas_by_name():
+    """{"add": its overloads}, of the ops that the dispatcher has: TorchScript has some of its own."""
+    dispatched = set(torch._C._dispatch_get_all_op_names())
+    found = {}
+    for schema in torch._C._jit_get_all_schemas():
+        overload = "." + schema.overload_name if schema.overload_name else ""
+        if schema.name.startswith("aten::") and schema.name + overload in dispatched:
+            found.setdefault(schema.name[6:], []).append(schema)
+    return found
+
+
+def table_of(names):
+    """{name: (facts, the op that it is an alias of or itself)}, as C++ has them."""
+    lines = "".join("aten::%s\n" % name for name in names)
+    answer = subprocess.run([os.environ["DTYPECHECK_PRINT_FACTS"]], input=lines, text=True,
+                            stdout=subprocess.PIPE, check=True).stdout
+    rows = (line.split(" ") for line in answer.splitlines())
+    return {op[6:]: (int(bits), other[6:]) for op, bits, other in rows}
+
+
+def is_output(argument):
+    return argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
+
+
+def tensors_taken(schema):
+    return sum(TENSORS.get(str(a.type), 0) for a in schema.arguments if not is_output(a))
+
+
+def gives_a_view(schema):
+    return any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+
+
+def measured():
+    with open(ROOT / "rules/contracts/cpu.contracts") as file:
+        return {line.split(" ")[1][6:].split(".")[0] for line in file if line.startswith("op ")}
+
+
+class LibTorch(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.schemas = schemas_by_name()
+        cls.table = table_of(cls.schemas)
+        cls.facts = facts()
+
+    def has(self, name, *facts):
+        return self.table[name][0] & sum(self.facts[fact] for fact in facts)
+
+    def test_every_line_is_an_op(self):
+        lines = re.findall(r"^(?:OP|ALIAS)\((\w+), (.*?)\)", (ROOT / "ops/op_list.inc").read_text(), re.M)
+        self.assertGreater(len(lines), 300)
+        ops = {schema.name[6:] for schema in torch._C._jit_get_all_schemas()}
+        for name, rest in lines:
+            self.assertTrue(name in ops or name + "_" in ops, "%s is no op" % name)
+            if not rest.startswith("k"):
+                self.assertIn(rest, self.schemas, "what %s is an alias of" % name)
+
+    def test_what_is_measured_is_not_called_unmeasured(self):
+        lines = re.findall(r"^OP\((\w+), kUnmeasured\)", (ROOT / "ops/op_list.inc").read_text(), re.M)
+        self.assertEqual(sorted(set(lines) & measured()), [])
+
+    def test_what_takes_two_tensors_is_known(self):
+        known = measured()
+
+        def is_known(name):
+            bits, other = self.table[name]
+            return bits != 0 or {name, other, name.rstrip("_")} & known
+        unknown = [name for name, overloads in self.schemas.items()
+                   if max(map(tensors_taken, overloads)) >= 2 and not is_known(name)]
+        self.assertEqual(unknown, [], "neither ops/op_list.inc nor a contract knows them")
+
+    def test_what_gives_a_view_is_known(self):
+        unknown = [name for name, overloads in self.schemas.items() if any(map(gives_a_view, overloads))
+                   and not self.has(name, "kView", "kCopy", "kQuestion", "kUnrecorded", "kUnmeasured")]
+        self.assertEqual(unknown, [])
+
+    def test_a_view_gives_a_tensor(self):
+        for name, overloads in self.schemas.items():
+            if self.has(name, "kView"):
+                results = {str(result.type) for schema in overloads for result in schema.returns}
+                self.assertTrue(results <= {"Tensor", "List[Tensor]"}, "%s gives %s" % (name, results))
+
+    def test_an_alias_takes_what_its_op_takes(self):
+        def shapes(name):
+            return {tuple(str(a.type) for a in schema.arguments) for schema in self.schemas[name]}
+        for name, (_, other) in self.table.items():
+            if other != name:
+                self.assertTrue(shapes(name) & shapes(other), "%s is no alias of %s" % (name, other))
+
+    def test_autocasts_own_list(self):
+        header = pathlib.Path(torch.__file__).parent / "include/ATen/autocast_mode.h"
+        listed = header.read_text().partition("#define AT_FORALL_PROMOTE(_)")[2].partition("\n\n")[0]
+        names = re.findall(r"_\((\w+)\)", listed)
+        self.assertGreater(len(names), 5)
+        for name in names:
+            self.assertTrue(self.has(name, "kAutocastWidest"), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
