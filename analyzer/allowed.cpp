@@ -1,54 +1,30 @@
 #include "analyzer/allowed.h"
 
-#include <algorithm>
 #include <climits>
+
+#include "platform/text.h"
 
 namespace dtypecheck::analyzer {
 
 static constexpr std::string_view kPrefix = "dtypecheck-";
 
-static std::string_view trimmed(std::string_view text) {
-  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-// `*` stands for any letters.
-static bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() == '*') {
-    if (pattern.size() == 1) return true;
-    for (size_t i = 0; i <= text.size(); ++i) {
-      if (matches(pattern.substr(1), text.substr(i))) return true;
-    }
-    return false;
-  }
-  return !text.empty() && pattern.front() == text.front() &&
-         matches(pattern.substr(1), text.substr(1));
-}
-
 Allowances::Allowances(std::string_view source) {
   int line = 0;
   while (!source.empty()) {
-    const size_t end = std::min(source.find('\n'), source.size());
-    const std::string_view text = source.substr(0, end);
+    const std::string_view text = next_piece(source, '\n');
     ++line;
     if (text.find("NOLINT") != text.npos) read_nolint(text, line);
     if (text.find("dtypecheck: allow(") != text.npos) read_allow(text, line);
-    source.remove_prefix(std::min(end + 1, source.size()));
   }
 }
 
 // A comma-separated list of patterns over these lines.
 void Allowances::add(std::string_view list, int first, int last) {
   while (!list.empty()) {
-    const size_t end = std::min(list.find(','), list.size());
-    const std::string_view pattern = trimmed(list.substr(0, end));
+    const std::string_view pattern = trimmed(next_piece(list, ','));
     if (!pattern.empty() && pattern.size() < 100) {
       allowances_.push_back({std::string(pattern), first, last});
     }
-    list.remove_prefix(std::min(end + 1, list.size()));
   }
 }
 
@@ -87,9 +63,7 @@ void Allowances::read_allow(std::string_view text, int line) {
   std::string list;
   std::string_view rules = text.substr(0, end);
   while (!rules.empty()) {  // these ids have no prefix
-    const size_t comma = std::min(rules.find(','), rules.size());
-    list += std::string(kPrefix) + std::string(trimmed(rules.substr(0, comma))) + ",";
-    rules.remove_prefix(std::min(comma + 1, rules.size()));
+    list += std::string(kPrefix) + std::string(trimmed(next_piece(rules, ','))) + ",";
   }
   add(list, line, stands_alone ? line + 1 : line);
 }
@@ -98,7 +72,7 @@ bool Allowances::allows(std::string_view rule, int line) const {
   const std::string id = std::string(kPrefix) + std::string(rule);
   for (const Allowance& allowance : allowances_) {
     const bool here = allowance.first <= line && line <= allowance.last;
-    if (here && matches(allowance.pattern, id)) return true;
+    if (here && matches_glob(id, allowance.pattern)) return true;
   }
   return false;
 }

@@ -2,20 +2,15 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace dtypecheck::analyzer {
 
-std::optional<std::string> read_file(const std::filesystem::path& path);  // none: also a huge one
 // Whole or not at all, whoever else writes. False: it could not be written.
 bool write_file(const std::filesystem::path& path, std::string_view text);
 
 std::string stamp_of(const std::string& file);    // "size time"; "" where there is none
 std::string content_of(const std::string& file);  // a hash of it; "" where there is none
-
-// The folder, made if need be, for its owner alone.
-void make_private_folder(const std::filesystem::path& folder);
 
 }  // namespace dtypecheck::analyzer

@@ -8,6 +8,7 @@
 
 #include "analyzer/cache_files.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/hash.h"
 
 namespace fs = std::filesystem;
@@ -49,7 +50,6 @@ bool is_still_missing(const SourceFacts& facts, const ParseJob& job) {
 
 FactsCache::FactsCache(fs::path folder, std::string salt)
     : folder_(std::move(folder)), salt_(std::move(salt)) {
-  make_private_folder(folder_);
   std::error_code error;
   const auto oldest = fs::file_time_type::clock::now() - kKeptFor;
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
@@ -74,7 +74,7 @@ const std::string& FactsCache::known_content_of(const std::string& file) {
 bool FactsCache::list_holds(const std::string& name) {
   const auto [at, is_new] = lists_.try_emplace(name, false);
   if (!is_new) return at->second;
-  const auto text = read_file(folder_ / (name + ".headers"));
+  const auto text = read_file_if_any(folder_ / (name + ".headers"));
   if (!text) return false;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
@@ -93,7 +93,7 @@ std::string FactsCache::list_of(const std::vector<std::string>& files) {
 }
 
 std::optional<SourceFacts> FactsCache::find(const ParseJob& job) {
-  const auto text = read_file(entry_of(job));
+  const auto text = read_file_if_any(entry_of(job));
   if (!text) return std::nullopt;
   std::istringstream lines(*text);
   std::string line;

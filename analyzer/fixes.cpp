@@ -1,19 +1,15 @@
 #include "analyzer/fixes.h"
 
-#include <errno.h>
 #include <fmt/format.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "platform/error.h"
+#include "platform/files.h"
 
 namespace fs = std::filesystem;
 
@@ -32,13 +28,8 @@ struct File {
   std::vector<Splice> splices;
 };
 
-File read_file(const std::string& path) {
-  File file;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  file.text = text.str();
-  file.lines = {0};
+File file_of(const std::string& path) {
+  File file{.text = read_file_if_any(path).value_or(""), .lines = {0}, .splices = {}};
   for (size_t i = 0; i < file.text.size(); ++i) {
     if (file.text[i] == '\n') file.lines.push_back(i + 1);
   }
@@ -74,7 +65,7 @@ class Fixes {
     std::vector<std::pair<File*, Splice>> wanted;
     for (const SourceEdit& edit : finding.edits) {
       const auto [at, is_new] = files_.try_emplace(edit.file);
-      if (is_new) at->second = read_file(edit.file);
+      if (is_new) at->second = file_of(edit.file);
       const auto splice = splice_of(at->second, edit);
       if (!splice) return false;
       const auto& taken = at->second.splices;
@@ -102,30 +93,17 @@ class Fixes {
       for (const Splice& splice : file.splices) {
         file.text.replace(splice.begin, splice.end - splice.begin, splice.text);
       }
-      write(path, file.text);
+      try {
+        replace_file(std::filesystem::weakly_canonical(path).string(), {file.text});
+      } catch (const std::exception& error) {
+        throw InputError(fmt::format("{}; it is as it was", error.what()));
+      }
       ++written;
     }
     return written;
   }
 
  private:
-  // Beside it and then in its place, so that an interrupted run leaves the old file or the new one.
-  static void write(const std::string& path, const std::string& text) {
-    std::error_code error;
-    const fs::path real = fs::canonical(path, error);
-    const std::string draft = fmt::format("{}.{}.fixed", real.string(), getpid());
-    std::ofstream out(draft, std::ios::binary);
-    out << text;
-    out.close();
-    if (out) fs::permissions(draft, fs::status(real).permissions(), error);
-    if (!out || rename(draft.c_str(), real.c_str()) != 0) {
-      const std::string why = strerror(errno);
-      unlink(draft.c_str());
-      throw InputError(
-          fmt::format("{}: the cures cannot be written ({}); it is as it was", path, why));
-    }
-  }
-
   std::map<std::string, File> files_;
 };
 

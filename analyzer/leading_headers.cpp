@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "platform/text.h"
+
 namespace fs = std::filesystem;
 
 namespace dtypecheck::analyzer {
@@ -71,12 +73,6 @@ class Reader {
   std::string lines() const { return kept_; }
 
  private:
-  static std::string trimmed(std::string_view text) {
-    const size_t first = text.find_first_not_of(" \t\r");
-    if (first == text.npos) return "";
-    return std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
-  }
-
   static std::string without_comments(std::string_view line, bool& in_comment) {
     std::string left;
     for (size_t i = 0; i < line.size(); ++i) {
@@ -93,17 +89,17 @@ class Reader {
         left += line[i];
       }
     }
-    return trimmed(left);
+    return std::string(trimmed(left));
   }
 
   // The words of a directive: "include <x>" of "#  include <x>"; "" of anything else.
-  static std::string directive(const std::string& said) {
+  static std::string_view directive(std::string_view said) {
     return said.front() == '#' ? trimmed(said.substr(1)) : "";
   }
 
   // #pragma once, or #ifndef NAME with #define NAME behind it.
   static bool is_guard(const std::string& said, std::string& guard) {
-    const std::string words = directive(said);
+    const std::string_view words = directive(said);
     if (words == "pragma once") return true;
     if (words.starts_with("ifndef ") && guard.empty()) {
       guard = trimmed(words.substr(7));
@@ -117,13 +113,13 @@ class Reader {
   }
 
   bool take(const std::string& said, const fs::path& file, size_t depth) {
-    const std::string words = directive(said);
+    const std::string_view words = directive(said);
     if (!words.starts_with("include")) return false;
-    const std::string what = trimmed(words.substr(7));
+    const std::string_view what = trimmed(words.substr(7));
     if (what.size() < 3) return false;
     const bool is_quoted = what.front() == '"';
     if (what.back() != (is_quoted ? '"' : '>') || (!is_quoted && what.front() != '<')) return false;
-    const std::string name = what.substr(1, what.size() - 2);
+    const std::string name(what.substr(1, what.size() - 2));
     const fs::path own = find(name, file, is_quoted);
     if (!own.empty()) return read(own, depth + 1);
     if (is_standard(name)) return true;

@@ -14,6 +14,7 @@
 #include "analyzer/project.h"
 #include "analyzer/worker.h"
 #include "platform/install_paths.h"
+#include "platform/cache_folder.h"
 #include "platform/version.h"
 
 namespace fs = std::filesystem;
@@ -45,12 +46,11 @@ std::vector<ParseJob> jobs_of(const std::vector<std::string>& files,
   return jobs;
 }
 
-// $XDG_CACHE_HOME/dtypecheck/lint or ~/.cache/dtypecheck/lint; empty where there is neither.
+// Empty where there is none that may be used.
 fs::path cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return fs::path(cache) / "dtypecheck/lint";
-  const char* home = std::getenv("HOME");
-  return home == nullptr || home[0] != '/' ? fs::path() : fs::path(home) / ".cache/dtypecheck/lint";
+  const fs::path root = cache_root();
+  if (root.empty() || !make_cache_folder(root / "lint").empty()) return {};
+  return make_cache_folder(root / "lint/pch").empty() ? root / "lint" : fs::path();
 }
 
 // What the facts depend on besides sources and arguments: the program that finds them.

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
 #include "platform/error.h"
+#include "platform/files.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -51,16 +52,6 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   files.insert(files.end(), found.begin(), found.end());
 }
 
-std::string text_of(const std::string& file) {
-  std::error_code unknown;
-  if (!fs::is_regular_file(file, unknown) || fs::file_size(file, unknown) > kMaxFileBytes)
-    return "";
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 std::vector<std::string> sources_of(const std::vector<std::string>& paths,
@@ -90,7 +81,7 @@ std::vector<std::string> sources_of(const std::vector<std::string>& paths,
 
 const std::string& SourceTexts::text(const std::string& file) {
   const auto [at, is_new] = texts_.try_emplace(file);
-  if (is_new) at->second = text_of(file);
+  if (is_new) at->second = read_file_if_any(file, kMaxFileBytes).value_or("");
   return at->second;
 }
 
@@ -104,8 +95,7 @@ std::string SourceTexts::line(const std::string& file, int number) {
   std::istringstream lines(text(file));
   std::string line;
   while (number-- > 0 && std::getline(lines, line)) continue;
-  const size_t first = line.find_first_not_of(" \t");
-  return first == line.npos ? "" : line.substr(first);
+  return std::string(trimmed(line));
 }
 
 }  // namespace dtypecheck::analyzer

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
+#include "platform/child.h"
 #include "platform/error.h"
 
 namespace dtypecheck::analyzer {
@@ -22,33 +22,21 @@ constexpr size_t kMaxAnswer = 64 << 20;
 
 using Clock = std::chrono::steady_clock;
 
-struct Process {
-  pid_t pid = -1;
-  int answer = -1;  // its standard output
-};
+// A pipe, and a place for what nobody reads.
+struct Streams {
+  int ends[2] = {-1, -1};
+  int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-Process start(const std::string& program, const std::vector<std::string>& given) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw InputError(fmt::format("pipe: {}", strerror(errno)));
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> arguments = {const_cast<char*>(program.c_str())};
-  for (const std::string& argument : given) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
+  Streams() {
+    if (pipe2(ends, O_CLOEXEC) != 0) throw InputError(fmt::format("pipe: {}", strerror(errno)));
   }
-  arguments.push_back(nullptr);
-  Process process{.answer = ends[0]};
-  const int error =
-      posix_spawn(&process.pid, program.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  if (error == 0) return process;
-  close(ends[0]);
-  throw InputError(fmt::format("{}: cannot be started: {}", program, strerror(error)));
-}
+  ~Streams() {
+    for (const int fd : {ends[0], ends[1], nowhere}) {
+      if (fd >= 0) close(fd);
+    }
+  }
+  Streams(const Streams&) = delete;
+};
 
 // False when the time is up or the answer is too long.
 bool read_answer(int from, Clock::time_point deadline, std::string& text) {
@@ -72,18 +60,21 @@ bool read_answer(int from, Clock::time_point deadline, std::string& text) {
 
 ParserAnswer run_parser(const std::string& program, const std::vector<std::string>& arguments,
                         int timeout_s) {
-  const Process process = start(program, arguments);
+  Streams streams;
+  std::vector<std::string> command = {program};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const pid_t parser = start_child(command, current_environment(),
+                                   {.out = streams.ends[1], .err = streams.nowhere});
+  close(std::exchange(streams.ends[1], -1));
   ParserAnswer answer;
   const bool whole =
-      read_answer(process.answer, Clock::now() + std::chrono::seconds(timeout_s), answer.text);
-  close(process.answer);
-  if (!whole) kill(process.pid, SIGKILL);
-  int status = 0;
-  while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) continue;
+      read_answer(streams.ends[0], Clock::now() + std::chrono::seconds(timeout_s), answer.text);
+  if (!whole) kill(parser, SIGKILL);
+  const ChildEnd end = wait_for_child(parser);
   if (!whole) {
     answer.failure = fmt::format("no answer from the parser within {} s", timeout_s);
-  } else if (WIFSIGNALED(status)) {
-    answer.failure = fmt::format("the parser crashed on it ({})", strsignal(WTERMSIG(status)));
+  } else if (end.signal != 0) {
+    answer.failure = fmt::format("the parser crashed on it ({})", strsignal(end.signal));
     answer.crashed = true;
   }
   return answer;

@@ -14,6 +14,7 @@
 #include "analyzer/leading_headers.h"
 #include "analyzer/parser_process.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/hash.h"
 
 namespace fs = std::filesystem;
@@ -120,7 +121,6 @@ void touch(const fs::path& path) { utimensat(AT_FDCWD, path.c_str(), nullptr, 0)
 
 PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::string program, std::string salt)
     : folder_(std::move(folder)), program_(std::move(program)), salt_(std::move(salt)) {
-  make_private_folder(folder_);
 }
 
 void PrecompiledHeaders::expect(const std::vector<ParseJob>& jobs, unsigned workers) {
@@ -161,8 +161,8 @@ fs::path PrecompiledHeaders::path_of(const Group& group, const char* ending) con
 }
 
 std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::find(const Group& group) const {
-  const auto text = read_file(path_of(group, ".headers"));
-  if (!text || read_file(path_of(group, ".cpp")) != group.text) return std::nullopt;
+  const auto text = read_file_if_any(path_of(group, ".headers"));
+  if (!text || read_file_if_any(path_of(group, ".cpp")) != group.text) return std::nullopt;
   std::istringstream lines(*text);
   std::string line;
   Kept kept;

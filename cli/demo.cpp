@@ -1,10 +1,13 @@
 // dtypecheck demo: known failures of SDXL training, each broken, found and fixed on a tiny model.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -16,6 +19,7 @@
 #include "judging/recorded_run.h"
 #include "platform/child.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/install_paths.h"
 #include "platform/nearest.h"
 #include "platform/printable.h"
@@ -80,14 +84,12 @@ struct Ended {
 
 // What the program writes goes to a file; a demo shows a line of it.
 Ended run_quietly(const std::vector<std::string>& program, const std::string& log) {
-  std::vector<std::string> command = {"sh", "-c", R"(log=$1; shift; exec "$@" >"$log" 2>&1)", "sh",
-                                      log};
-  command.insert(command.end(), program.begin(), program.end());
-  const ChildEnd end = run_child("/bin/sh", command, current_environment());
-  Ended ended{end.signal == 0 ? end.exit_status : kSignalBase + end.signal, {}};
-  std::ifstream in(log);
-  for (std::string line; std::getline(in, line);) ended.lines.push_back(printable(line));
-  return ended;
+  const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) throw InputError(fmt::format("{}: {}", log, strerror(errno)));
+  const ChildEnd end = run_child(program[0], program, current_environment(), {.out = fd, .err = fd});
+  close(fd);
+  return {end.signal == 0 ? end.exit_status : kSignalBase + end.signal,
+          printable_lines(read_file(log))};
 }
 
 [[noreturn]] void fail(const std::string& what, const Ended& ended) {

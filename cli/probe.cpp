@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "platform/child.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/install_paths.h"
 #include "platform/program.h"
 #include "platform/terminal.h"
@@ -37,11 +36,8 @@ static std::vector<std::string> call_of(const ProbeCommand& command) {
 
 // The script has said how much it measured; that this build can use it is seen by reading it.
 static void say_what_was_measured(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
   contracts::Contracts measured;
-  measured.add(text.str(), path);
+  measured.add(read_file(path), path);
   const std::string target = measured.runtimes().front().to_string();
   say(fmt::format("the contracts of {} are in {}; dtypecheck report --contracts {} --target {}",
                   target, path, path, target));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "platform/text.h"
+
 namespace dtypecheck::explain {
 
 static constexpr size_t kMaxHole = 120;
@@ -15,12 +17,6 @@ static std::vector<std::string_view> literals_of(std::string_view pattern) {
   }
   literals.push_back(pattern);
   return literals;
-}
-
-static std::string trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return std::string(text);
 }
 
 // The end of a hole that closes the pattern: the dtype name ends at a blank, a comma, a bracket, or
@@ -44,7 +40,7 @@ static std::optional<TemplateMatch> match_at(std::string_view text, size_t begin
   for (size_t i = 1; i < literals.size(); ++i) {
     if (literals[i].empty()) {
       const size_t end = end_of_last_hole(text, match.end);
-      match.holes.push_back(trimmed(text.substr(match.end, end - match.end)));
+      match.holes.emplace_back(trimmed(text.substr(match.end, end - match.end)));
       match.end = end;
       continue;
     }
@@ -53,7 +49,7 @@ static std::optional<TemplateMatch> match_at(std::string_view text, size_t begin
     if (at == std::string_view::npos) return std::nullopt;
     // What begins anew inside a hole is the next message.
     if (rest.substr(0, at).find(literals[0]) != std::string_view::npos) return std::nullopt;
-    match.holes.push_back(trimmed(rest.substr(0, at)));
+    match.holes.emplace_back(trimmed(rest.substr(0, at)));
     match.end += at + literals[i].size();
   }
   return match;

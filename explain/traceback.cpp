@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "platform/text.h"
+
 namespace dtypecheck::explain {
 
 static constexpr size_t kMaxFrames = 64;
@@ -13,12 +15,6 @@ static std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return line;
-}
-
-static std::string_view trimmed(std::string_view line) {
-  const size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(" \t") - begin + 1);
 }
 
 // `File "train.py", line 12, in main`, with anything before it: launchers put the rank there.

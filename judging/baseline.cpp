@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "platform/error.h"
+#include "platform/files.h"
 
 namespace fs = std::filesystem;
 
@@ -19,11 +20,7 @@ static bool is_id(const std::string& word) {
 }
 
 Baseline Baseline::read(const std::string& path) {
-  std::ifstream text(path);
-  std::error_code unknown;
-  if (!text || fs::is_directory(path, unknown)) {
-    throw InputError(fmt::format("{}: cannot be read; --write-baseline makes one", path));
-  }
+  std::istringstream text(read_given_file(path, "--write-baseline makes one"));
   Baseline baseline;
   int number = 0;
   for (std::string line; std::getline(text, line);) {

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "analyzer/check.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/terminal.h"
 #include "platform/version.h"
 #include "reports/source_lines.h"
@@ -26,19 +25,13 @@ static std::string suppression_file(const ReportOptions& options) {
   return use_default ? kDefaultSuppressions : options.suppressions;
 }
 
-static std::string text_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || fs::is_directory(path))
-    throw InputError(fmt::format("{}: cannot be read; dtypecheck probe writes contracts", path));
-  return text.str();
-}
-
 // The shipped contracts, and after them those of the file that was named.
 static contracts::Contracts contracts_of(const ReportOptions& options) {
   contracts::Contracts all = contracts::Contracts::shipped();
-  if (!options.contracts.empty()) all.add(text_of_file(options.contracts), options.contracts);
+  if (!options.contracts.empty()) {
+    all.add(read_given_file(options.contracts, "dtypecheck probe writes contracts"),
+            options.contracts);
+  }
   return all;
 }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
 #include "symbols/symbols.h"
@@ -20,17 +20,7 @@ namespace fs = std::filesystem;
 namespace dtypecheck::judging {
 
 static constexpr size_t kMaxTextBytes = 256u << 20;
-static constexpr size_t kMaxNoteBytes = 1024;
-
-// At most max_bytes of it; throws InputError when there is nothing to be had.
-static std::string read_text(const std::string& path, size_t max_bytes) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(path + ": cannot be opened; check the name and its permissions");
-  std::string text(max_bytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(max_bytes));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
+static constexpr size_t kMaxNoteBytes = 64 << 10;
 
 static bool is_text_trace(const fs::path& path) { return path.extension() == ".trace"; }
 
@@ -55,9 +45,8 @@ std::vector<std::string> untraced_notes(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("untraced.") || !name.ends_with(".txt")) continue;
-    if (!entry.is_regular_file(error)) continue;
     const std::string pid = name.substr(9, name.size() - 9 - 4);
-    std::istringstream lines(read_text(entry.path().string(), kMaxNoteBytes));
+    std::istringstream lines(read_file_if_any(entry.path().string(), kMaxNoteBytes).value_or(""));
     for (std::string line; std::getline(lines, line);) {
       notes.push_back(printable(fmt::format("process {}: {}", pid, without_prefix(line))));
     }
@@ -138,7 +127,7 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
   }
   add_all(recorded.left_out, unreadable);
   for (const std::string& text : sorted.text) {
-    any |= read_or_note([&] { return parse_trace_text(read_text(text, kMaxTextBytes), text).run; },
+    any |= read_or_note([&] { return parse_trace_text(read_given_file(text, "check the name", kMaxTextBytes), text).run; },
                         recorded);
   }
   for (const std::string& folder : sorted.folders)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,19 +118,25 @@ static void exec_program(const char* path, char** arguments, char** shell_argume
   ::_exit(127);
 }
 
+ChildEnd wait_for_child(pid_t child) {
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+  }
+  if (ended < 0) throw InputError(fmt::format("a process was lost: {}", std::strerror(errno)));
+  if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status)};
+  return {.exit_status = WEXITSTATUS(status)};
+}
+
 // The end is seen before the child is reaped: until then its pid cannot become another process's,
 // which forward_signal might hit.
-static ChildEnd wait_for(pid_t child) {
+static ChildEnd wait_and_stop_forwarding(pid_t child) {
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 &&
          errno == EINTR) {
   }
   forward_to = 0;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status)};
-  return {.exit_status = WEXITSTATUS(status)};
+  return wait_for_child(child);
 }
 
 // 0 when exec worked: the pipe's writing end closes on it.
@@ -151,7 +158,7 @@ static std::vector<std::string> arguments_for_shell(const std::string& path,
 }
 
 ChildEnd run_child(const std::string& path, const std::vector<std::string>& arguments,
-                   const Environment& environment) {
+                   const Environment& environment, ChildStreams streams) {
   const std::vector<std::string> shell_arguments = arguments_for_shell(path, arguments);
   const auto argv = pointers(arguments), shell_argv = pointers(shell_arguments),
              envp = pointers(environment);
@@ -165,6 +172,8 @@ ChildEnd run_child(const std::string& path, const std::vector<std::string>& argu
     throw InputError(fmt::format("{}: cannot be started: fork: {}", path, std::strerror(errno)));
   if (child == 0) {
     forwarding.restore();
+    if (streams.out >= 0) ::dup2(streams.out, STDOUT_FILENO);
+    if (streams.err >= 0) ::dup2(streams.err, STDERR_FILENO);
     exec_program(path.c_str(), const_cast<char**>(argv.data()),
                  const_cast<char**>(shell_argv.data()), const_cast<char**>(envp.data()), errors[1]);
   }
@@ -172,10 +181,26 @@ ChildEnd run_child(const std::string& path, const std::vector<std::string>& argu
   forwarding.begin(child);
   const int error = read_exec_error(errors[0]);
   ::close(errors[0]);
-  const ChildEnd end = wait_for(child);
+  const ChildEnd end = wait_and_stop_forwarding(child);
   if (error != 0)
     throw InputError(fmt::format("{}: cannot be started: {}", path, std::strerror(error)));
   return end;
+}
+
+pid_t start_child(const std::vector<std::string>& command, const Environment& environment,
+                  ChildStreams streams) {
+  const auto argv = pointers(command), envp = pointers(environment);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (streams.out >= 0) posix_spawn_file_actions_adddup2(&actions, streams.out, STDOUT_FILENO);
+  if (streams.err >= 0) posix_spawn_file_actions_adddup2(&actions, streams.err, STDERR_FILENO);
+  pid_t child = -1;
+  const int error =
+      posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), envp.data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error == 0) return child;
+  throw InputError(fmt::format("{}: cannot be started: {}", command[0], std::strerror(error)));
 }
 
 }  // namespace dtypecheck

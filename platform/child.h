@@ -1,5 +1,8 @@
-// child.h: runs the traced program so that neither it nor the user notices the process in between.
+// child.h: programs that this one runs: the traced one, so that neither it nor the user notices the
+// process in between, and others beside it.
 #pragma once
+
+#include <sys/types.h>
 
 #include <string>
 #include <vector>
@@ -11,6 +14,13 @@ struct ChildEnd {
   int exit_status = 0;
   int signal = 0;  // 0: it exited
   bool core_dumped = false;
+
+  bool is_success() const { return exit_status == 0 && signal == 0; }
+};
+
+// Where its output goes; -1: to where that of this process goes.
+struct ChildStreams {
+  int out = -1, err = -1;
 };
 
 // From here on a closed pipe is an error code in this process (`| head` ends quietly); programs
@@ -28,6 +38,12 @@ void unset_variable(Environment& environment, const std::string& name);
 // are passed on to it; the terminal's Ctrl-C goes to both anyway. A text file with no "#!" is run
 // by /bin/sh, as a shell would. Throws InputError when it cannot be started.
 ChildEnd run_child(const std::string& path, const std::vector<std::string>& arguments,
-                   const Environment& environment);
+                   const Environment& environment, ChildStreams streams = {});
+
+// Starts a program and does not wait: its path and its arguments. It reads from /dev/null. Throws
+// InputError when it cannot be started.
+pid_t start_child(const std::vector<std::string>& command, const Environment& environment,
+                  ChildStreams streams);
+ChildEnd wait_for_child(pid_t child);  // -1: for any
 
 }  // namespace dtypecheck

@@ -1,9 +1,11 @@
 #include "reports/source_lines.h"
 
-#include <fstream>
 #include <map>
 #include <memory>
 #include <vector>
+
+#include "platform/files.h"
+#include "platform/text.h"
 
 namespace dtypecheck::reports {
 
@@ -11,13 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uintmax_t kMaxFileBytes = 4 << 20;
-
-std::string trimmed(const std::string& line) {
-  const size_t first = line.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-}
+constexpr size_t kMaxFileBytes = 4 << 20;
 
 class SourceLines {
  public:
@@ -31,7 +27,7 @@ class SourceLines {
     if (found == files_.end()) found = files_.emplace(file, read(file)).first;
     const std::vector<std::string>& lines = found->second;
     if (number < 1 || static_cast<size_t>(number) > lines.size()) return "";
-    return trimmed(lines[number - 1]);
+    return std::string(trimmed(lines[number - 1]));
   }
 
  private:
@@ -39,17 +35,15 @@ class SourceLines {
     std::error_code error;
     const fs::path path = fs::canonical(fs::path(folder_ / file), error);
     if (error || !may_quote(path)) return {};
-    std::ifstream in(path);
+    const std::string text = read_file_if_any(path.string(), kMaxFileBytes).value_or("");
     std::vector<std::string> lines;
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    for (std::string_view rest = text; !rest.empty();) lines.emplace_back(next_piece(rest, '\n'));
     return lines;
   }
 
   bool may_quote(const fs::path& path) const {
     std::error_code error;
-    if (folder_.empty() || !is_below(path) || !fs::is_regular_file(path, error)) return false;
-    const uintmax_t size_bytes = fs::file_size(path, error);
-    if (error || size_bytes > kMaxFileBytes) return false;
+    if (folder_.empty() || !is_below(path)) return false;
     const fs::file_time_type changed_at = fs::last_write_time(path, error);
     return !error && changed_at <= recorded_at_;
   }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "runtime/image.h"
 #include "runtime/json_file.h"
 
@@ -33,7 +34,7 @@ static std::vector<std::string> image_names(const std::string& folder) {
 static std::vector<CaptionedImage> read_metadata(const std::string& folder,
                                                  const std::string& path) {
   std::vector<CaptionedImage> images;
-  std::istringstream lines(read_text_file(path, kMetadataLimitBytes));
+  std::istringstream lines(read_file(path, kMetadataLimitBytes));
   size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -61,7 +62,7 @@ static std::string caption_beside(const std::string& image) {
     throw InputError(fmt::format("{}: has no caption; give --prompt, or write {} or metadata.jsonl",
                                  image, path));
   }
-  std::string text = read_text_file(path, kCaptionLimitBytes);
+  std::string text = read_file(path, kCaptionLimitBytes);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   return text;
 }

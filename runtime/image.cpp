@@ -11,8 +11,7 @@
 #include <cstring>
 
 #include "platform/error.h"
-#include "runtime/json_file.h"
-#include "runtime/whole_file.h"
+#include "platform/files.h"
 
 namespace dtypecheck::runtime {
 
@@ -120,7 +119,7 @@ static Image read_png(const std::string& path, const std::string& bytes) {
 }
 
 Image read_image(const std::string& path) {
-  const std::string bytes = read_text_file(path, kFileLimitBytes);
+  const std::string bytes = read_file(path, kFileLimitBytes);
   if (bytes.starts_with("\xff\xd8\xff")) return read_jpeg(path, bytes);
   if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return read_png(path, bytes);
   throw InputError(fmt::format("{}: is neither a JPEG nor a PNG", path));

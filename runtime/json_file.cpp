@@ -2,45 +2,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "platform/error.h"
+#include "platform/files.h"
 
 namespace dtypecheck::runtime {
 
 static constexpr size_t kLimitBytes = 64 << 20;  // a tokenizer.json has 4 MB
 
-bool is_file(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-}
-
-std::string read_text_file(const std::string& path, size_t limit_bytes) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) {
-    throw InputError(fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode)) throw InputError(fmt::format("{}: is not a file", path));
-  if (static_cast<size_t>(status.st_size) > limit_bytes) {
-    throw InputError(
-        fmt::format("{}: has {} bytes, expected at most {}", path, status.st_size, limit_bytes));
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::string text(static_cast<size_t>(status.st_size), '\0');
-  if (!in || !in.read(text.data(), static_cast<std::streamsize>(text.size()))) {
-    throw InputError(fmt::format("{}: cannot be read", path));
-  }
-  return text;
-}
-
 JsonObject JsonObject::read(const std::string& path) {
-  const std::string text = read_text_file(path, kLimitBytes);
+  const std::string text = read_file(path, kLimitBytes);
   nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) throw InputError(fmt::format("{}: expected a JSON object", path));
   return {path, std::move(json)};

@@ -8,11 +8,6 @@
 
 namespace dtypecheck::runtime {
 
-bool is_file(const std::string& path);
-
-// The whole file. Throws InputError when it cannot be read or is larger than `limit_bytes`.
-std::string read_text_file(const std::string& path, size_t limit_bytes);
-
 // A text of an untrusted file for a message: short, and in ASCII.
 std::string shown_text(const std::string& text);
 

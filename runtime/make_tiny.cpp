@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "runtime/image.h"
 #include "runtime/json_file.h"
 #include "runtime/t5_encoder.h"
@@ -14,7 +15,6 @@
 #include "runtime/tokenizer.h"
 #include "runtime/unet.h"
 #include "runtime/vae.h"
-#include "runtime/whole_file.h"
 
 namespace dtypecheck::runtime {
 

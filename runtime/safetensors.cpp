@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "runtime/json_file.h"
-#include "runtime/whole_file.h"
 
 namespace dtypecheck::runtime {
 

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "runtime/json_file.h"
-#include "runtime/whole_file.h"
 
 namespace dtypecheck::runtime {
 
@@ -162,7 +162,7 @@ void ClipTokenizer::read_vocabulary(const std::string& folder) {
     const JsonObject vocabulary = JsonObject::read(folder + "/vocab.json");
     ids_ = read_ids(vocabulary, vocabulary.json());
     const std::string path = folder + "/merges.txt";
-    const std::string text = read_text_file(path, kMergesLimitBytes);
+    const std::string text = read_file(path, kMergesLimitBytes);
     for (size_t at = 0, end; at < text.size(); at = end + 1) {
       end = std::min(text.find('\n', at), text.size());
       std::string_view line(text.data() + at, end - at);

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "runtime/checkpoint.h"
 #include "runtime/device.h"
 #include "runtime/full_model.h"

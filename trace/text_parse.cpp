@@ -7,6 +7,7 @@
 
 #include "core/finding.h"
 #include "platform/error.h"
+#include "platform/text.h"
 #include "trace/text.h"
 #include "trace/text_cursor.h"
 #include "trace/words.h"
@@ -438,12 +439,6 @@ ParsedProcess parse_process(TextCursor& cursor) {
   }
   if (!parsed.has_steps_traced) parsed.process.steps_traced = parsed.process.steps;
   return parsed;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
 // FILE:LINE: severity: message [rule]

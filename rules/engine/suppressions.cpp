@@ -3,41 +3,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 #include <unordered_set>
 
 #include "platform/error.h"
+#include "platform/files.h"
+#include "platform/text.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::rules {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\r";
-  const size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-}
-
-// '*' stands for any text, '?' for one character.
-bool matches_glob(std::string_view text, std::string_view glob) {
-  size_t t = 0, g = 0, star = glob.npos, star_text = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && (glob[g] == '?' || (glob[g] == text[t] && glob[g] != '*'))) {
-      ++t, ++g;
-    } else if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      star_text = t;
-    } else if (star != glob.npos) {
-      g = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  return glob.find_first_not_of('*', g) == glob.npos;
-}
 
 bool is_end_of_path(std::string_view path, std::string_view end) {
   if (!path.ends_with(end)) return false;
@@ -113,9 +87,7 @@ Suppression read_line(std::string_view text, const std::string& where) {
 std::vector<Suppression> parse_suppressions(std::string_view text, const std::string& name) {
   std::vector<Suppression> all;
   for (int number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = trimmed(next_piece(text, '\n'));
     if (line.empty() || line.front() == '#') continue;
     all.push_back(read_line(line, fmt::format("{}:{}", name, number)));
     all.back().text_line = number;
@@ -124,11 +96,7 @@ std::vector<Suppression> parse_suppressions(std::string_view text, const std::st
 }
 
 std::vector<Suppression> read_suppressions(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw InputError(fmt::format("{}: cannot be read; give a file of suppressions", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_suppressions(text.str(), path);
+  return parse_suppressions(read_given_file(path, "give a file of suppressions"), path);
 }
 
 size_t suppress(std::vector<Finding>& findings, const std::vector<Suppression>& suppressions,

@@ -110,7 +110,7 @@ class Lint(tool.ToolTest):
         self.assertEqual(self.lint("bad.cpp").status, 0)
 
     def test_not_accepted(self):
-        for comment in ("// NOLINT(dtypecheck-raw-cast)", "// NOLINT(bugprone-*)", "// dtypecheck: allow(raw-cast): why"):
+        for comment in ("// NOLINT(dtypecheck-raw-cast)", "// NOLINT(bugprone-*)", f"// NOLINT({'*' * 98}x)", "// dtypecheck: allow(raw-cast): why"):
             self.write("bad.cpp", BAD.replace("<float>());", "<float>());  " + comment))
             self.assertEqual(self.lint("bad.cpp").status, 1, comment)
         self.write("bad.cpp", BAD.replace("<float>());", "<float>());  // dtypecheck: allow(unchecked-data-ptr)"))
@@ -356,6 +356,15 @@ class Lint(tool.ToolTest):
 
     def entries(self):
         return sorted((self.folder / "cache/dtypecheck/lint").glob("*.facts"))
+
+    def test_the_cache_is_one_that_trace_trusts(self):
+        """Where a group may write what its members make, the folder around both caches is its owner's alone."""
+        self.write("bad.cpp", BAD)
+        lint = (tool.DTYPECHECK, "lint", "--torch", "bundled", "bad.cpp")
+        self.run_tool("-c", 'umask 002; exec "$@"', "sh", *lint, tool="sh")
+        self.assertEqual(len(self.entries()), 1)
+        result = self.run_tool("trace", "--", "true")
+        self.assertNotIn("others can write it", result.err)
 
     def test_the_cache_knows_unchanged_files_only(self):
         self.write("setup.py", "")

@@ -58,7 +58,7 @@ class Dump(tool.ToolTest):
 
     def test_bad_input(self):
         self.assert_one_line(self.run_tool("dump"), "INPUT")
-        self.assert_one_line(self.run_tool("dump", "none.trace"), "none.trace", "cannot be opened")
+        self.assert_one_line(self.run_tool("dump", "none.trace"), "none.trace", "No such file")
         self.write("bad.trace", "process pid=1\nop\n")
         self.assert_one_line(self.run_tool("dump", "bad.trace"), "bad.trace", "2")
 

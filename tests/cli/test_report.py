@@ -118,7 +118,7 @@ class BadInput(tool.ToolTest):
     def test_nothing_there(self):
         self.assert_one_line(self.run_tool("report", "none"), "none")
         self.assert_one_line(self.run_tool("report", "none.dtrace"), "none.dtrace")
-        self.assert_one_line(self.run_tool("report", "none.trace"), "none.trace", "cannot be opened")
+        self.assert_one_line(self.run_tool("report", "none.trace"), "none.trace", "No such file")
 
     def test_folder_without_traces(self):
         self.write("run/run.json", "{}")

@@ -1,18 +1,16 @@
 #include "tracer/build/hook_cache.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "platform/cache_folder.h"
+#include "platform/files.h"
 #include "platform/hash.h"
 #include "platform/install_paths.h"
 #include "platform/version.h"
@@ -35,9 +33,8 @@ static uint64_t hash_of_sources(const HookSources& sources) {
   std::sort(files.begin(), files.end());
   uint64_t hash = fnv1a("");
   for (const fs::path& path : files) {
-    std::ifstream file(path, std::ios::binary);
     hash = fnv1a_next(path.filename().string(), hash);
-    hash = fnv1a_next(std::string(std::istreambuf_iterator<char>(file), {}), hash);
+    hash = fnv1a_next(read_file_if_any(path.string()).value_or(""), hash);
   }
   return hash;
 }
@@ -57,47 +54,16 @@ static std::string cache_key() {
   return fmt::format("{}-{:016x}", tool_version(), hash);
 }
 
-static fs::path home() {
-  const char* home = std::getenv("HOME");
-  if (home && home[0] == '/') return home;
-  const passwd* user = ::getpwuid(::geteuid());
-  return user && user->pw_dir ? user->pw_dir : "";
-}
-
-// The standard says that a relative XDG_CACHE_HOME is to be ignored.
-static fs::path cache_root() {
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  if (xdg && xdg[0] == '/') return fs::path(xdg) / "dtypecheck";
-  return home() / ".cache/dtypecheck";
-}
-
-static std::string why_unusable(const fs::path& folder) {
-  struct stat info{};
-  if (::stat(folder.c_str(), &info) != 0) return std::strerror(errno);
-  if (!S_ISDIR(info.st_mode)) return "is not a folder";
-  if (info.st_uid != ::geteuid()) return "belongs to another user";
-  if (info.st_mode & (S_IWGRP | S_IWOTH)) return "others can write it; cure: chmod go-w";
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return std::strerror(errno);
-  return "";
-}
-
-static bool make_private(const fs::path& folder, std::string* why_not) {
-  std::error_code error;
-  fs::create_directories(folder.parent_path().parent_path(), error);
-  ::mkdir(folder.parent_path().c_str(), 0700);
-  ::mkdir(folder.c_str(), 0700);
-  for (const fs::path& part : {folder.parent_path(), folder}) {
-    const std::string why = why_unusable(part);
-    if (why.empty()) continue;
-    *why_not = fmt::format("{}: {}", part.string(), why);
-    return false;
-  }
-  return true;
+static std::string why_not_writable(const fs::path& folder) {
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
+  return fmt::format("{}: {}", folder.string(), std::strerror(errno));
 }
 
 std::string hook_cache(const std::string& fallback, std::string* why_not) {
-  const fs::path cache = cache_root() / cache_key();
-  if (make_private(cache, why_not)) return cache.string();
+  const fs::path root = cache_root(), cache = root / cache_key();
+  *why_not = root.empty() ? "there is no home folder" : make_cache_folder(cache);
+  if (why_not->empty()) *why_not = why_not_writable(cache);
+  if (why_not->empty()) return cache.string();
   const fs::path in_run = fs::path(fallback) / "hooks";
   ::mkdir(in_run.c_str(), 0700);
   return in_run.string();

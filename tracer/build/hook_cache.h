@@ -6,10 +6,9 @@
 
 namespace dtypecheck {
 
-// $XDG_CACHE_HOME/dtypecheck or ~/.cache/dtypecheck, and in it a folder for this version and these
-// sources, so that a rebuilt tracer is never shadowed by an old one. Made with mode 0700. Libraries
-// are loaded from there into programs: a folder that another user owns or can write is not used,
-// nor one that cannot be written; then it is `fallback`/hooks, and `why_not` gets the reason.
+// A folder of cache_root() for this version and these sources, so that a rebuilt tracer is never
+// shadowed by an old one. Where it is not to be trusted (platform/cache_folder.h) or cannot be
+// written, it is `fallback`/hooks, and `why_not` gets the reason; else that is empty.
 std::string hook_cache(const std::string& fallback, std::string* why_not);
 
 }  // namespace dtypecheck

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 
 #include "platform/child.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/program.h"
 #include "platform/terminal.h"
 
@@ -61,30 +61,20 @@ static Environment compiler_environment() {
 // Runs with stdout and stderr in `log`; gives the process id, or -1.
 static pid_t start(const Words& command, const std::string& log) {
   static const Environment environment = compiler_environment();
-  std::vector<char*> argv, envp;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  for (const std::string& entry : environment) envp.push_back(const_cast<char*>(entry.c_str()));
-  argv.push_back(nullptr);
-  envp.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, STDIN_FILENO);
-  ::dup2(fd, STDOUT_FILENO);
-  ::dup2(fd, STDERR_FILENO);
-  ::execve(argv[0], argv.data(), envp.data());
-  ::_exit(127);
+  const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  pid_t child = -1;
+  try {
+    child = start_child(command, environment, {.out = fd, .err = fd});
+  } catch (const InputError& error) {
+    [[maybe_unused]] const ssize_t written = ::write(fd, error.what(), std::strlen(error.what()));
+  }
+  ::close(fd);
+  return child;
 }
-
-static bool succeeded(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
 
 static bool run_quietly(const Words& command, const std::string& log) {
   const pid_t child = start(command, log);
-  int status = -1;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return child > 0 && succeeded(status);
+  return child > 0 && wait_for_child(child).is_success();
 }
 
 struct Job {
@@ -108,12 +98,8 @@ static bool run_side_by_side(const std::vector<Job>& jobs) {
       }
       continue;
     }
-    int status = 0;
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended < 0 && errno == EINTR) continue;
-    if (ended < 0) break;
+    good &= wait_for_child(-1).is_success();
     --running;
-    good &= succeeded(status);
   }
   return good;
 }
@@ -197,10 +183,8 @@ static std::vector<Job> compile_jobs(const Words& compiler, const LibTorchInfo& 
   const std::string log = output + ".log";
   std::ofstream file(log);
   for (const Job& job : jobs) {
-    std::ifstream said(job.log);
-    if (!said) continue;
-    file << fmt::format("{}\n", fmt::join(job.command, " ")) << said.rdbuf() << '\n';
-    file.clear();  // an empty log sets failbit
+    const auto said = read_file_if_any(job.log);
+    if (said) file << fmt::format("{}\n{}\n", fmt::join(job.command, " "), *said);
   }
   throw InputError(fmt::format(
       "the tracer for LibTorch {} could not be compiled with {}; what the compiler said is in {}",

@@ -1,0 +1,41 @@
+// files.h: whole files, read and written. Their names come from users, from folders of anything and
+// from files of others: what is no regular file, or larger than was expected, is refused with its
+// reason, and nothing here waits for a pipe that nobody writes to.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtypecheck {
+
+inline constexpr size_t kUsualLimitBytes = 64 << 20;
+
+bool is_file(const std::string& path);  // a regular one
+
+// All of a regular file. Throws InputError: "PATH: No such file or directory".
+std::string read_file(const std::string& path, size_t limit_bytes = kUsualLimitBytes);
+// The same; nothing where it cannot be had, for whatever reason.
+std::optional<std::string> read_file_if_any(const std::string& path,
+                                            size_t limit_bytes = kUsualLimitBytes);
+// A file that the user has named: a pipe is read to its end too, since `<(command)` is one. What to
+// do otherwise ends the message.
+std::string read_given_file(const std::string& path, const std::string& way_out,
+                            size_t limit_bytes = kUsualLimitBytes);
+
+struct ReplaceOptions {
+  mode_t mode = 0666;  // of a new file, less the umask; one that is there keeps its own
+  bool syncs = true;   // waits until the disk has it: not for what can be made again
+};
+
+// Writes a file beside `path` and moves it there, so that whoever reads sees the old or the new one,
+// and a full disk or a kill leaves the old. A link is replaced, not what it points to; a device is not.
+// Throws OutputError.
+void replace_file(const std::string& path, const std::vector<std::string_view>& pieces,
+                  ReplaceOptions options = {});
+
+}  // namespace dtypecheck

@@ -1,0 +1,18 @@
+// text.h: cutting and matching of text, for all readers of it.
+#pragma once
+
+#include <string_view>
+
+namespace dtypecheck {
+
+// Without spaces, tabs and line ends before and behind it.
+std::string_view trimmed(std::string_view text);
+
+// Takes off `rest` what stands before the first separator, and the separator; all of it where there
+// is none.
+std::string_view next_piece(std::string_view& rest, char separator);
+
+// '*' stands for any text, '?' for one character. At most text times glob steps, whatever the glob.
+bool matches_glob(std::string_view text, std::string_view glob);
+
+}  // namespace dtypecheck
