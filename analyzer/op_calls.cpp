@@ -1,5 +1,6 @@
 #include "analyzer/op_calls.h"
 
+#include "ops/arguments.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::analyzer {
@@ -30,8 +31,7 @@ OpCall call_of(const SourceOp& op) {
     operand.name = given.name;
     operand.dtypes = given.dtypes;
     operand.has_shape = false;
-    if (given.name == "weight") operand.role = Role::kWeight;
-    if (given.name == "bias") operand.role = Role::kBias;
+    operand.role = ops::role_of_argument(given.name);
     if (given.is_trained) {
       operand.parameter = given.text;
       operand.role = Role::kWeight;

@@ -8,17 +8,10 @@
 #include <set>
 #include <tuple>
 
+#include "ops/ops.h"
+
 namespace dtypecheck {
 namespace {
-
-// LibTorch 2.11, aten/src/ATen/autocast_mode.h: AT_FORALL_PROMOTE and the CPU's list. Only these
-// choose by their operands.
-bool promotes(const OpCall& call) {
-  static const std::set<std::string> ops = {
-      "addcdiv",      "addcmul",   "atan2",     "bilinear",    "cross", "dot", "vdot",
-      "grid_sampler", "index_put", "tensordot", "scatter_add", "stack", "cat", "index_copy"};
-  return ops.contains(call.short_op());
-}
 
 constexpr DtypeSet kCastable = kLowPrecision | Dtype::kFloat;  // autocast leaves Double alone
 
@@ -43,7 +36,7 @@ std::string device_of(const OpCall& call) {
 }
 
 bool is_cast(const OpCall& call) {
-  return call.op == "aten::_to_copy" && call.operands.size() == 1;
+  return (ops::facts_of(call.op) & ops::kCast) != 0 && call.operands.size() == 1;
 }
 
 // Steps in which a call may have been counted.
@@ -112,7 +105,7 @@ class Summarizer {
     const OpCall* inner = inner_of(call);
     DtypeSet ran = inner ? castable_dtypes(*inner) : DtypeSet();
     if (ran.empty() && call.result_dtype()) ran = DtypeSet(*call.result_dtype());
-    if (promotes(call)) return AutocastDecision::kPromote;
+    if (ops::facts_of(call.op) & ops::kAutocastWidest) return AutocastDecision::kPromote;
     if (region && ran == DtypeSet(region->dtype)) return AutocastDecision::kLowerPrecision;
     return ran == DtypeSet(Dtype::kFloat) ? AutocastDecision::kFloat : AutocastDecision::kPromote;
   }

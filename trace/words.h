@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/op_call.h"
+#include "ops/arguments.h"
 
 namespace dtypecheck {
 
@@ -20,9 +21,8 @@ inline constexpr std::string_view kArgumentCharacters = ".[]";
 inline constexpr std::string_view kParameterCharacters = ".-/";
 
 inline constexpr std::string_view kKeys[] = {
-    "raised",   "at", "inside", "in",         "phase",   "step",     "count", "throws",
-    "autocast", "entered", "id", "parent", "non-finite", "inexact", "repaired", "fixed", "compiled",
-    "follows"};
+    "raised",  "at", "inside", "in",         "phase",   "step",     "count", "throws",   "autocast",
+    "entered", "id", "parent", "non-finite", "inexact", "repaired", "fixed", "compiled", "follows"};
 
 inline bool is_key(std::string_view word) {
   return std::find(std::begin(kKeys), std::end(kKeys), word) != std::end(kKeys);
@@ -38,16 +38,7 @@ inline TensorKind default_kind(DtypeSet dtypes) {
 }
 
 inline Role default_role(std::string_view argument) {
-  argument = argument.substr(0, argument.find('['));  // an element of a list has the list's role
-  const auto has = [&](std::string_view part) { return argument.find(part) != argument.npos; };
-  if (argument == "weight") return Role::kWeight;
-  if (argument == "bias") return Role::kBias;
-  if (argument == "out") return Role::kOut;
-  if (argument.starts_with("running_") || argument.starts_with("state") || has("exp_avg") ||
-      has("_step")) {
-    return Role::kState;
-  }
-  return Role::kInput;
+  return argument == "out" ? Role::kOut : ops::role_of_argument(argument);
 }
 
 }  // namespace dtypecheck

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <new>
 
+#include "ops/arguments.h"
 #include "tracer/hook/regions.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/throws.h"
@@ -355,9 +356,7 @@ trace::OperandRecord describe_local(const python::LocalTensor& local, const std:
   out.name = intern(name);
   out.list_index = -1;
   out.dtype = parse(dtype);
-  out.role = static_cast<uint8_t>(name == "weight" || name == "gamma" ? Role::kWeight
-                                  : name == "bias" || name == "beta"  ? Role::kBias
-                                                                      : Role::kInput);
+  out.role = static_cast<uint8_t>(ops::role_of_argument(name));
   out.flags = trace::kOperandHasShape;
   if (local.requires_grad) out.flags |= trace::kOperandRequiresGrad;
   if (local.is_leaf && local.requires_grad) out.flags |= trace::kOperandIsLeaf;

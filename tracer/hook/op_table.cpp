@@ -8,8 +8,8 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <set>
 
+#include "ops/arguments.h"
 #include "tracer/hook/keyed_table.h"
 #include "tracer/hook/torch_compat.h"
 
@@ -32,75 +32,10 @@ OpInfo* make_op() {
   return op;
 }
 
-const std::set<std::string>& views_and_questions() {
-  static const std::set<std::string>* names = new std::set<std::string>{
-      "as_strided", "as_strided_", "view", "_unsafe_view", "reshape", "_reshape_alias", "t", "t_",
-      "transpose", "transpose_", "permute", "movedim", "moveaxis", "swapaxes", "swapdims", "expand",
-      "expand_as", "view_as", "select", "slice", "narrow", "unsqueeze", "unsqueeze_", "squeeze",
-      "squeeze_", "flatten", "unflatten", "detach", "detach_", "alias", "unbind", "split",
-      "split_with_sizes", "chunk", "tensor_split", "diagonal", "unfold", "numpy_T", "mT", "mH",
-      "adjoint", "matrix_H", "resolve_conj", "resolve_neg", "conj", "_conj", "real", "imag",
-      "view_as_real", "view_as_complex", "_neg_view", "lift", "lift_fresh", "result_type",
-      "can_cast", "promote_types", "item", "_local_scalar_dense", "is_nonzero", "equal", "numel",
-      "sym_size", "sym_numel", "sym_stride", "sym_storage_offset", "stride", "is_same_size",
-      "is_floating_point", "is_signed", "is_contiguous", "is_pinned", "pin_memory", "_pin_memory",
-      "record_stream", "requires_grad_", "retain_grad", "retains_grad", "data",
-      "_has_compatible_shallow_copy_type", "_version", "output_nr", "is_leaf", "is_inference",
-      "_nested_tensor_size", "_cufft_get_plan_cache_size", "_debug_has_internal_overlap",
-      "set_data", "_use_cudnn_ctc_loss", "_use_miopen_ctc_loss", "cudnn_is_acceptable",
-      "_is_zerotensor", "resize_", "set_", "_fused_sdp_choice", "_assert_async", "_assert_scalar",
-      "broadcast_tensors", "broadcast_to", "atleast_1d", "atleast_2d", "atleast_3d", "squeeze_copy",
-      "infer_size", "values", "indices", "_values", "_indices", "sparse_dim", "dense_dim",
-      "is_coalesced", "hsplit", "vsplit", "dsplit", "ravel",
-      // Wrappers around cat, native_layer_norm, _to_copy, copy_, which are recorded: a cast that
-      // does nothing is no event.
-      "concat", "concatenate", "layer_norm", "group_norm", "to", "type_as",
-      "_autocast_to_reduced_precision", "_autocast_to_full_precision"};
-  return *names;
-}
-
-const std::set<std::string>& allocations_and_fills() {
-  static const std::set<std::string>* names = new std::set<std::string>{
-      "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",
-      "fill_", "zero_", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like",
-      "new_zeros", "new_ones", "new_full", "copy_", "clone", "contiguous", "scalar_tensor",
-      "arange", "linspace", "_efficientzerotensor", "rand", "randn", "randint", "randperm",
-      "uniform_", "normal_", "random_", "bernoulli_", "eye", "resize_as_", "tril", "triu",
-      "tril_indices", "triu_indices", "_foreach_zero_", "is_any_true", "is_all_true", "_copy_from",
-      // Wrappers: what they call says the same again.
-      "matmul", "convolution", "_convolution", "rand_like", "randn_like", "randint_like", "isnan",
-      "isinf", "isfinite"};
-  return *names;
-}
-
-bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
-
-std::string bare_name(const std::string& name) {
-  const size_t colons = name.find("::");
-  return colons == std::string::npos ? name : name.substr(colons + 2);
-}
-
-Interest interest_in(const std::string& name) {
-  if (starts_with(name, "profiler::")) return Interest::kNever;
-  if (!starts_with(name, "aten::")) return Interest::kAlways;
-  const std::string bare = bare_name(name);
-  if (views_and_questions().count(bare)) return Interest::kNever;
-  if (allocations_and_fills().count(bare)) return Interest::kTopLevel;
-  return Interest::kAlways;
-}
-
-bool contains(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
-
-Role role_of(const std::string& name) {
-  if (name == "out" || starts_with(name, "out")) return Role::kOut;
-  if (name == "weight" || name == "weights" || starts_with(name, "w_")) return Role::kWeight;
-  if (name == "bias" || starts_with(name, "b_")) return Role::kBias;
-  if (starts_with(name, "running_") || contains(name, "exp_avg") || contains(name, "state") ||
-      contains(name, "momentum_buffer"))
-    return Role::kState;
-  return Role::kInput;
+// Of what the op is given: that it writes an argument and reads nothing of it, the schema says.
+Role role_of(const Argument& argument, const c10::Argument& schema) {
+  if (argument.is_written && schema.kwarg_only()) return Role::kOut;
+  return ops::role_of_argument(argument.name);
 }
 
 bool is_tensor_list(const c10::TypePtr& type) {
@@ -127,21 +62,12 @@ bool is_scalar(const c10::TypePtr& type) {
   return optional && is_scalar(optional->getElementType());
 }
 
-// The schema's name, but for addmm and its like: their `self` is what is added to the product,
-// which people call the bias.
-std::string argument_name(const OpInfo& op, uint16_t index, const std::string& name) {
-  const std::string bare = bare_name(op.name);
-  const bool adds_product = bare == "addmm" || bare == "addmv" || bare == "baddbmm" ||
-                            bare == "addbmm" || bare == "_addmm_activation";
-  return adds_product && index == 0 ? "bias" : name;
-}
-
 void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
   Argument argument;
   argument.index = index;
-  argument.name = argument_name(op, index, schema.name());
-  argument.role = static_cast<uint8_t>(role_of(argument.name));
+  argument.name = ops::shown_argument(op.name, schema.name());
   argument.is_written = schema.alias_info() && schema.alias_info()->isWrite();
+  argument.role = static_cast<uint8_t>(role_of(argument, schema));
   argument.is_scalar = is_scalar(schema.type());
   const auto& usual = schema.default_value();
   argument.usual = usual && usual->isScalar() ? usual->toScalar().to<double>() : std::nan("");
@@ -201,7 +127,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->text = fn.name();
   op->name = schema->name();
   op->overload = schema->overload_name();
-  op->interest = interest_in(op->name);
+  op->interest = ops::interest_in(op->name);
   op->argument_count = static_cast<uint16_t>(schema->arguments().size());
   for (size_t i = 0; i < schema->arguments().size(); ++i)
     add_argument(*op, static_cast<uint16_t>(i), schema->arguments()[i]);
@@ -210,11 +136,11 @@ const OpInfo* learn(const at::RecordFunction& fn) {
     op->result_room += is_tensor(result.type()) ? 1 : is_tensor_list(result.type()) ? 4 : 0;
   if (op->result_room > trace::kMaxResults) op->result_room = trace::kMaxResults;
   if (op->tensors.empty() && op->result_room == 0) op->interest = Interest::kNever;
-  const std::string bare = bare_name(op->name);
-  op->converts = bare == "_to_copy" || bare == "copy_";
-  op->speaks_for_inner = starts_with(bare, "_foreach_") || starts_with(bare, "_fused_");
-  op->may_call_anything = !starts_with(op->name, "aten::");
-  op->makes_garbage = starts_with(bare, "empty") || starts_with(bare, "new_empty");
+  const uint32_t facts = ops::facts_of(op->name);
+  op->speaks_for_inner = (facts & ops::kGrouped) != 0;
+  op->converts = (facts & ops::kCast) != 0 && !op->speaks_for_inner;
+  op->may_call_anything = op->name.rfind("aten::", 0) != 0;
+  op->makes_garbage = (facts & ops::kUninitialized) != 0;
   if (op->interest == Interest::kNever) hide(*schema);
   return op;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/codes.h"
+#include "ops/ops.h"
 #include "trace/format.h"
 
 namespace at {
@@ -15,12 +16,7 @@ struct RecordFunction;
 namespace dtypecheck {
 namespace tracer {
 
-enum class Interest : uint8_t {
-  kAlways,    // recorded wherever it is called
-  kTopLevel,  // allocations and fills: recorded when the program calls them itself, not inside
-              // another op
-  kNever,     // views and questions: no dtype is read or made
-};
+using ops::Interest;
 
 struct Argument {
   enum class Kind : uint8_t { kTensor, kTensorList, kDtype, kNumber };

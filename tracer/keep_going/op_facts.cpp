@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "ops/arguments.h"
+#include "ops/ops.h"
 #include "tracer/hook/keyed_table.h"
 
 namespace dtypecheck {
@@ -19,25 +21,10 @@ bool is_tensor_type(const c10::TypePtr& type) {
   return list && is_tensor_type(list->getElementType());
 }
 
-bool begins_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
-bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
-// Batch norm updates its running statistics in place, and says so in some of its variants only.
-bool is_undeclared_write(const std::string& op, const std::string& argument) {
-  return holds(op, "norm") && (argument == "running_mean" || argument == "running_var");
-}
-
-// The fused optimizers read these as Float, whatever their parameters are.
-bool is_fixed(const std::string& op, const std::string& argument) {
-  return begins_with(op, "aten::_fused_") && (argument == "state_steps" || argument == "found_inf" || argument == "grad_scale" ||
-                                              argument == "lr" || argument == "tensor_lr");
-}
-
 // addmm and its like begin with what is added to the product; their input comes second.
-int activation_of(const std::string& name, const c10::FunctionSchema& schema) {
-  for (const char* product : {"aten::addmm", "aten::addmv", "aten::baddbmm", "aten::addbmm", "aten::_addmm_activation"})
-    if (name == product) return 1;
-  if (!holds(name, "_backward")) return -1;
+int activation_of(uint32_t op, const c10::FunctionSchema& schema) {
+  if (op & ops::kAddsProduct) return 1;
+  if (!(op & ops::kBackward)) return -1;
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const std::string& argument = schema.arguments()[i].name();
     if (argument == "input" || argument == "self") return static_cast<int>(i);
@@ -68,8 +55,9 @@ void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
     tensor.index = static_cast<uint16_t>(i);
     tensor.is_written = argument.alias_info() && argument.alias_info()->isWrite();
     tensor.is_out = tensor.is_written && argument.kwarg_only();
-    tensor.is_undeclared = !tensor.is_written && is_undeclared_write(schema.name(), argument.name());
-    tensor.is_fixed = is_fixed(schema.name(), argument.name());
+    const uint32_t known = ops::argument_facts(argument.name());
+    tensor.is_undeclared = !tensor.is_written && (known & ops::kWrittenSilently) != 0;
+    tensor.is_fixed = (known & ops::kOwnDtype) != 0;
     facts.tensors.push_back(tensor);
     for (size_t r = 0; r < schema.returns().size(); ++r)
       if (same_set(argument, schema.returns()[r]))
@@ -79,14 +67,13 @@ void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
 
 const OpFacts* learn_facts(const c10::FunctionSchema& schema) {
   auto* facts = new OpFacts;  // as long as the process
-  const std::string& name = schema.name();
   facts->argument_count = static_cast<uint16_t>(schema.arguments().size());
   facts->result_count = static_cast<uint16_t>(schema.returns().size());
   facts->is_view = returns_a_view(schema);
-  facts->only_first_result = holds(name, "norm") || holds(name, "attention");
-  facts->overwrites = name == "aten::copy_" || name == "aten::zero_" || name == "aten::fill_" || name == "aten::_foreach_copy_" ||
-                      name == "aten::_foreach_zero_";
-  facts->activation = activation_of(name, schema);
+  const uint32_t known = ops::facts_of(schema.name());
+  facts->only_first_result = (known & ops::kStatistics) != 0;
+  facts->overwrites = (known & ops::kOverwrites) != 0;
+  facts->activation = activation_of(known, schema);
   learn_arguments(schema, *facts);
   return facts;
 }

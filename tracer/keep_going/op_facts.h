@@ -1,4 +1,4 @@
-// op_facts.h: what a repair must know of an operator, from its schema, and from a short list of what schemas keep to themselves.
+// op_facts.h: what a repair must know of an operator, from its schema, and from ops/ what schemas keep to themselves.
 #pragma once
 
 #include <cstdint>
