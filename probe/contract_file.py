@@ -12,21 +12,6 @@ LETTERS = {
 }
 OPERAND_LETTERS = "fhbd"
 
-# Views, and questions about a tensor: they take any dtype, never refuse, and no trace has them.
-NOT_MEASURED = {
-    "as_strided", "as_strided_", "view", "_unsafe_view", "reshape", "_reshape_alias", "t", "t_",
-    "transpose", "transpose_", "permute", "movedim", "moveaxis", "swapaxes", "swapdims", "expand",
-    "expand_as", "view_as", "select", "slice", "narrow", "unsqueeze", "unsqueeze_", "squeeze",
-    "squeeze_", "flatten", "unflatten", "detach", "detach_", "alias", "unbind", "split",
-    "split_with_sizes", "chunk", "tensor_split", "diagonal", "unfold", "numpy_T", "mT", "mH", "H",
-    "adjoint", "matrix_H", "resolve_conj", "resolve_neg", "conj", "_conj", "_neg_view", "lift",
-    "lift_fresh", "is_same_size", "_local_scalar_dense", "item", "equal", "set_", "resize_",
-    "_to_copy", "to", "type_as", "empty_like", "new_empty", "new_empty_strided", "view_as_real",
-    "broadcast_tensors", "broadcast_to", "atleast_1d", "atleast_2d", "atleast_3d", "hsplit",
-    "vsplit", "dsplit", "ravel", "_has_same_storage_numel", "unsafe_chunk", "unsafe_split",
-    "unsafe_split_with_sizes", "result_type", "can_cast", "is_nonzero", "resize_as_",
-}
-
 # How LibTorch spells the four dtypes in its messages, by the letter of the spelling.
 SPELLINGS = {
     "S": {"f": "Float", "h": "Half", "b": "BFloat16", "d": "Double"},

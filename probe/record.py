@@ -2,7 +2,7 @@
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import contract_file
+import op_list
 import replay
 
 
@@ -25,7 +25,7 @@ class Recorder(TorchDispatchMode):
 
     def _new_call(self, func, args, kwargs):
         name = func._schema.name
-        if not name.startswith("aten::") or name[6:] in contract_file.NOT_MEASURED:
+        if not name.startswith("aten::") or not op_list.is_measured(name[6:]):
             return None
         return self.if_new(replay.call_of(func, args, kwargs))
 
@@ -42,7 +42,7 @@ class Recorder(TorchDispatchMode):
 def add_composite(recorder, name, args, kwargs):
     """The call of aten::name itself: an op that is made of others never reaches a dispatch mode."""
     packet = getattr(torch.ops.aten, name, None)
-    if packet is None or name in contract_file.NOT_MEASURED:
+    if packet is None or not op_list.is_measured(name):
         return False
     for overload in packet.overloads():
         op = getattr(packet, overload)

@@ -6,11 +6,15 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = (ROOT / "ops/op_list.inc").read_text()
+sys.path.insert(0, str(ROOT / "probe"))
+import op_list  # noqa: E402
 TENSORS = {"Tensor": 1, "Optional[Tensor]": 1, "List[Tensor]": 2, "Optional[List[Tensor]]": 2,
            "List[Optional[Tensor]]": 2}
 
@@ -22,7 +26,7 @@ def facts():
 
 
 def schemas_by_name():
-    """{"add": its overloads}, of the ops that the dispatcher has: TorchScript has some of its own."""
+    """{"add": its overloads}, of the dispatcher's ops: TorchScript has some of its own."""
     dispatched = set(torch._C._dispatch_get_all_op_names())
     found = {}
     for schema in torch._C._jit_get_all_schemas():
@@ -69,7 +73,7 @@ class LibTorch(unittest.TestCase):
         return self.table[name][0] & sum(self.facts[fact] for fact in facts)
 
     def test_every_line_is_an_op(self):
-        lines = re.findall(r"^(?:OP|ALIAS)\((\w+), (.*?)\)", (ROOT / "ops/op_list.inc").read_text(), re.M)
+        lines = re.findall(r"^(?:OP|ALIAS)\((\w+), (.*?)\)", TABLE, re.M)
         self.assertGreater(len(lines), 300)
         ops = {schema.name[6:] for schema in torch._C._jit_get_all_schemas()}
         for name, rest in lines:
@@ -78,7 +82,7 @@ class LibTorch(unittest.TestCase):
                 self.assertIn(rest, self.schemas, "what %s is an alias of" % name)
 
     def test_what_is_measured_is_not_called_unmeasured(self):
-        lines = re.findall(r"^OP\((\w+), kUnmeasured\)", (ROOT / "ops/op_list.inc").read_text(), re.M)
+        lines = re.findall(r"^OP\((\w+), kUnmeasured\)", TABLE, re.M)
         self.assertEqual(sorted(set(lines) & measured()), [])
 
     def test_what_takes_two_tensors_is_known(self):
@@ -92,27 +96,33 @@ class LibTorch(unittest.TestCase):
         self.assertEqual(unknown, [], "neither ops/op_list.inc nor a contract knows them")
 
     def test_what_gives_a_view_is_known(self):
-        unknown = [name for name, overloads in self.schemas.items() if any(map(gives_a_view, overloads))
-                   and not self.has(name, "kView", "kCopy", "kQuestion", "kUnrecorded", "kUnmeasured")]
+        known = ("kView", "kCopy", "kQuestion", "kUnrecorded", "kUnmeasured")
+        unknown = [name for name, overloads in self.schemas.items()
+                   if any(map(gives_a_view, overloads)) and not self.has(name, *known)]
         self.assertEqual(unknown, [])
 
     def test_a_view_gives_a_tensor(self):
         for name, overloads in self.schemas.items():
             if self.has(name, "kView"):
                 results = {str(result.type) for schema in overloads for result in schema.returns}
-                self.assertTrue(results <= {"Tensor", "List[Tensor]"}, "%s gives %s" % (name, results))
+                self.assertTrue(results <= {"Tensor", "List[Tensor]"}, (name, results))
 
     def test_an_alias_takes_what_its_op_takes(self):
         def shapes(name):
             return {tuple(str(a.type) for a in schema.arguments) for schema in self.schemas[name]}
         for name, (_, other) in self.table.items():
             if other != name:
-                self.assertTrue(shapes(name) & shapes(other), "%s is no alias of %s" % (name, other))
+                self.assertTrue(shapes(name) & shapes(other), (name, other))
+
+    def test_the_probe_reads_the_same_table(self):
+        for name in self.schemas:
+            left_out = self.has(name, *op_list.LEFT_OUT) and not self.has(name, "kOverwrites")
+            self.assertEqual(op_list.is_measured(name), not left_out, name)
 
     def test_autocasts_own_list(self):
         header = pathlib.Path(torch.__file__).parent / "include/ATen/autocast_mode.h"
-        listed = header.read_text().partition("#define AT_FORALL_PROMOTE(_)")[2].partition("\n\n")[0]
-        names = re.findall(r"_\((\w+)\)", listed)
+        listed = header.read_text().partition("#define AT_FORALL_PROMOTE(_)")[2]
+        names = re.findall(r"_\((\w+)\)", listed.partition("\n\n")[0])
         self.assertGreater(len(names), 5)
         for name in names:
             self.assertTrue(self.has(name, "kAutocastWidest"), name)
