@@ -40,6 +40,8 @@ enum Fact : uint32_t {
   kUnmeasured = 1u << 26,       // neither we nor the contracts claim anything about it
 };
 
+constexpr uint32_t kPassesOn = kView | kCopy;  // the same values, in the same dtype
+
 // "aten::_foreach_addcdiv_" is base "addcdiv", in place, over lists.
 struct OpName {
   std::string_view name_space;  // "aten"

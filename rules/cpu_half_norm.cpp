@@ -61,7 +61,7 @@ void report_cost(const OpCall& call, const Operand& input, Findings& out) {
 std::unordered_set<OpCallId> composites(const RunIndex& index) {
   std::unordered_set<OpCallId> around;
   for (const OpCall& call : index.run().calls) {
-    if (index.has(call, kIsNorm)) around.insert(call.parent);
+    if (index.has(call, ops::kNorm)) around.insert(call.parent);
   }
   return around;
 }
@@ -83,7 +83,7 @@ void check_norm(const OpCall& call, const Run& run, Findings& out) {
 void check_run(const RunIndex& index, Findings& out) {
   const std::unordered_set<OpCallId> around = composites(index);
   for (const OpCall& call : index.judged_calls()) {
-    if (!index.has(call, kIsNorm) || around.contains(call.id)) continue;
+    if (!index.has(call, ops::kNorm) || around.contains(call.id)) continue;
     check_norm(call, index.run(), out);
   }
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 
+#include "ops/arguments.h"
 #include "rules/engine/provenance.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
@@ -24,12 +25,6 @@ std::optional<double> rounded(double value, DtypeSet dtypes) {
   return std::nullopt;
 }
 
-// alpha and value are factors, computed in Float inside; these are what is added or compared.
-bool is_added(const std::string& name) {
-  constexpr std::array<std::string_view, 5> kAdded = {"other", "scalar", "scalars", "min", "eps"};
-  return std::find(kAdded.begin(), kAdded.end(), list_name(name)) != kAdded.end();
-}
-
 const Operand* tensor_of(const OpCall& call) {
   const auto tensor =
       std::find_if(call.operands.begin(), call.operands.end(),
@@ -39,18 +34,18 @@ const Operand* tensor_of(const OpCall& call) {
 
 const ScalarArgument* vanishing_scalar(const OpCall& call, DtypeSet dtypes) {
   for (const ScalarArgument& scalar : call.scalars) {
-    if (scalar.dtype || scalar.value == 0 || !is_added(scalar.name)) continue;
+    // alpha and value are factors, computed in Float inside.
+    const bool is_added = (ops::argument_facts(scalar.name) & ops::kAddend) != 0;
+    if (scalar.dtype || scalar.value == 0 || !is_added) continue;
     if (rounded(scalar.value, dtypes) == 0.0) return &scalar;
   }
   return nullptr;
 }
 
-bool is_divisor(const OpCall& division, OpCallId origin) {
+bool divides_by(const OpCall& division, OpCallId origin) {
   return std::any_of(
       division.operands.begin(), division.operands.end(), [&](const Operand& operand) {
-        const std::string_view list = list_name(operand.name);
-        return operand.origin == origin && (list == "tensor2" || list == "other" ||
-                                            division.short_op().starts_with("reciprocal"));
+        return operand.origin == origin && ops::is_divisor(division.op, operand.name);
       });
 }
 
@@ -60,7 +55,8 @@ const OpCall* division_by(const RunIndex& index, const OpCall& call, const Opera
     if (made == nullptr) continue;
     for (const OpCallId id : index.consumers(*made)) {
       const OpCall& consumer = index.run().calls[id - 1];
-      if (index.has(consumer, kDivides) && consumer.id > call.id && is_divisor(consumer, made->id))
+      if (index.has(consumer, ops::kDivides) && consumer.id > call.id &&
+          divides_by(consumer, made->id))
         return &consumer;
     }
   }
@@ -89,7 +85,7 @@ Details explain(const RunIndex& index, const OpCall& call, const Operand& tensor
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  if (!index.has(call, kAddsScalar) || call.scalars.empty()) return;
+  if (!index.has(call, ops::kAddsScalar) || call.scalars.empty()) return;
   const Operand* tensor = tensor_of(call);
   if (tensor == nullptr) return;
   // An op that answers in a wider dtype computes in it.

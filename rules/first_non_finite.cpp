@@ -33,15 +33,14 @@ bool has_infinite_scalar(const OpCall& call) {
 }
 
 bool is_meant(const RunIndex& index, const OpCall& call) {
-  return index.has(call, kIsFactory) || index.has(call, kScalesGradients) ||
-         has_infinite_scalar(call) || call.operands.empty() ||
-         (!call.result_nan && index.has(call, kIsMask));
+  return index.has(call, ops::kFactory | ops::kScalesGradients) || has_infinite_scalar(call) ||
+         call.operands.empty() || (!call.result_nan && index.has(call, ops::kMask));
 }
 
 std::set<uint32_t> processes_with_scaler(const RunIndex& index) {
   std::set<uint32_t> processes;
   for (const OpCall& call : index.judged_calls()) {
-    if (index.has(call, kScalesGradients)) processes.insert(call.process);
+    if (index.has(call, ops::kScalesGradients)) processes.insert(call.process);
   }
   return processes;
 }

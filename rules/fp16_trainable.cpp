@@ -32,8 +32,8 @@ bool is_scaler_refusal(const OpCall& call) {
 void note_parameters(const RunIndex& index, const OpCall& call, Trained& trained) {
   const Operand* first = index.stepped_parameter(call, Dtype::kHalf);
   if (first == nullptr) return;
-  const bool is_decay = trained.step != nullptr && index.has(*trained.step, kScales);
-  if (trained.step == nullptr || (is_decay && !index.has(call, kScales))) {
+  const bool is_decay = trained.step != nullptr && index.has(*trained.step, ops::kScales);
+  if (trained.step == nullptr || (is_decay && !index.has(call, ops::kScales))) {
     trained.step = &call;
     trained.first = first;
   }
@@ -94,7 +94,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (is_scaler_refusal(call) && processes[call.process].refusal == nullptr) {
       processes[call.process].refusal = &call;
     }
-    if (index.has(call, kUpdates)) note_parameters(index, call, processes[call.process]);
+    if (index.has(call, ops::kSteps)) note_parameters(index, call, processes[call.process]);
   }
   for (const auto& [process, trained] : processes) {
     if (trained.refusal != nullptr) {

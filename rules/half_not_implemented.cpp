@@ -61,7 +61,7 @@ std::string why(const OpCall& call, const Process& process) {
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!was_refused(call) || call.error.empty() || !is_innermost(index, call)) return;
   const auto missing = missing_kernel(call.error);
-  const bool is_norm = index.has(call, kIsNorm) && device_of(call) == "cpu" && missing &&
+  const bool is_norm = index.has(call, ops::kNorm) && device_of(call) == "cpu" && missing &&
                        missing->dtype == Dtype::kHalf;
   if (!missing || is_norm) return;  // cpu-half-norm speaks of the norms
   if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;

@@ -20,12 +20,12 @@ struct Stepped {
 // The step itself says more than the weight decay that often comes before it.
 bool is_better(const RunIndex& index, const OpCall& call, const Stepped& than) {
   if (than.first == nullptr) return true;
-  return index.has(*than.first, kScales) && !index.has(call, kScales);
+  return index.has(*than.first, ops::kScales) && !index.has(call, ops::kScales);
 }
 
 // Kahan summation reads the parameter back after the step, to keep what the rounding took.
 bool compensates(const RunIndex& index, const OpCall& call) {
-  if (!index.has(call, kIsSubtraction) || call.site.phase != Phase::kOptimizer) return false;
+  if (!index.has(call, ops::kSubtracts) || call.site.phase != Phase::kOptimizer) return false;
   for (const Operand& operand : call.operands) {
     const bool is_self = operand.name == "self" || operand.name.starts_with("self[");
     if (!is_self && operand.is_leaf && operand.requires_grad &&

@@ -70,7 +70,7 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  const bool is_range = call.operands.empty() && index.has(call, kIsFactory);
+  const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
   if (!call.inexact && !is_range) return;
   const auto changed = inexact_value(call, index.run());
   if (!changed) return;

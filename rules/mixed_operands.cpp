@@ -30,7 +30,7 @@ void link_to_forward_loss(const RunIndex& index, const OpCall& call, Details& de
     const OpCall* origin = run.call(operand.origin);
     if (origin == nullptr) continue;
     for (const OpCallId id : index.consumers(*origin)) {
-      if (index.has(run.calls[id - 1], kLossRefusesBackward)) {
+      if (index.has(run.calls[id - 1], ops::kLoss)) {
         details.follows.push_back({&silent_promotion, id});
       }
     }
@@ -50,7 +50,7 @@ std::vector<OpCallId> unread_promotions(const RunIndex& index) {
   std::vector<OpCallId> unread;
   for (const OpCall& call : index.judged_calls()) {
     const bool is_top = call.parent == kNoOpCall;
-    if (!is_top || !index.has(call, kPromotes) || call.floating_dtypes().size() < 2) continue;
+    if (!is_top || !index.promotes(call) || call.floating_dtypes().size() < 2) continue;
     if (index.consumers(call).empty() && !call.results.empty()) unread.push_back(call.id);
   }
   return unread;
@@ -80,7 +80,7 @@ Details explain(const RunIndex& index, const Refusal& refusal,
   details.fix = mix_fix(index, call, mix, source);
   if (source.promotion != nullptr)
     details.follows.push_back({&silent_promotion, source.promotion->id});
-  if (index.has(call, kIsBackward)) link_to_forward_loss(index, call, details);
+  if (index.has(call, ops::kBackward)) link_to_forward_loss(index, call, details);
   const OpCall* pending = pending_promotion(index.run(), unread, call, mix, source);
   if (pending == nullptr) return details;
   details.why += fmt::format("; before that, {} promoted a tensor to {} that nothing has read yet",

@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "rules/engine/mix.h"
+#include "rules/engine/op_traits.h"
 #include "rules/engine/provenance.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/words.h"
@@ -82,12 +83,11 @@ bool is_candidate(const OpCall& call) {
   return call.outcome == Outcome::kReturned && !writes_operand(call);
 }
 
-bool casts_to(const OpCall& call, DtypeSet low) {
+bool casts_to(const RunIndex& index, const OpCall& call, DtypeSet low) {
   if (call.autocast.is_wrapper) return true;
   const bool is_low = !call.results.empty() && call.results.front().dtypes == low;
-  const bool writes_low =
-      call.short_op() == "copy_" && !call.operands.empty() && call.operands.front().dtypes == low;
-  return is_low || writes_low;
+  const bool copies = index.has(call, ops::kCast) && index.has(call, ops::kOverwrites);
+  return is_low || (copies && !call.operands.empty() && call.operands.front().dtypes == low);
 }
 
 bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
@@ -97,7 +97,7 @@ bool ends_in_loss(const RunIndex& index, const OpCall& call) {
   for (const OpCallId id : index.consumers(call)) {
     const OpCall& consumer = index.run().calls[id - 1];
     if (is_backward(consumer)) continue;
-    if (!index.has(consumer, kIsLoss) && !index.has(consumer, kReduces)) return false;
+    if (!index.has(consumer, ops::kLoss | ops::kReduces)) return false;
     any = true;
   }
   return any;
@@ -134,7 +134,7 @@ class CastBack {
       const OpCall& consumer = run.calls[id - 1];
       if (is_backward(consumer)) continue;
       any_use = true;
-      if (casts_to(consumer, low)) {
+      if (casts_to(index_, consumer, low)) {
         any_cast = true;
       } else if (consumer.outcome != Outcome::kReturned || consumer.results.empty()) {
         return false;
@@ -185,7 +185,7 @@ class Promotions {
   }
 
   bool is_promotion(const OpCall& call) {
-    if (!index_.has(call, kPromotes) || !is_candidate(call)) return false;
+    if (!index_.promotes(call) || !is_candidate(call)) return false;
     const Promotion found = promotion_of(call);
     if (found.low == nullptr || found.wide == nullptr) return false;
     if (led_to_refusal_.contains(call.id)) return true;
@@ -196,7 +196,7 @@ class Promotions {
 
   // The earlier promotion that made a wide operand of this call wide. The result inherits it.
   OpCallId cause_of_operands(const OpCall& call) const {
-    if (cause_.empty() || call.results.empty() || index_.has(call, kCasts)) return kNoOpCall;
+    if (cause_.empty() || call.results.empty() || index_.has(call, ops::kCast)) return kNoOpCall;
     for (const Operand& operand : call.operands) {
       if (operand.origin == kNoOpCall || operand.dtypes != call.results.front().dtypes) continue;
       const auto cause = cause_.find(operand.origin);
@@ -256,7 +256,7 @@ class Promotions {
 
   // mse_loss and huber_loss take the mix and refuse it in backward.
   bool check_loss(const OpCall& call) {
-    if (!index_.has(call, kLossRefusesBackward) || !is_candidate_loss(call)) return false;
+    if (!refuses_in_backward(call.op) || !is_candidate_loss(call)) return false;
     const auto mix = find_mix(index_, call, /*with_scalars=*/false);
     if (!mix) return false;
     const std::string message = fmt::format(

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "ops/arguments.h"
 #include "rules/engine/provenance.h"
 #include "rules/engine/throws.h"
 #include "rules/engine/words.h"
@@ -17,8 +18,8 @@ using Sides = std::vector<Side>;
 // aten::linear(input, weight, bias) runs aten::addmm(self = bias, mat1 = input, mat2 = weight').
 const Operand* linear_argument(const OpCall* parent, const OpCall& call, const Operand& operand) {
   if (parent == nullptr || parent->op != "aten::linear") return nullptr;
-  if (operand.name == "mat2") return parent->operand("weight");
-  if (operand.name == "self" && call.op == "aten::addmm") return parent->operand("bias");
+  if (ops::is_right_factor(call.op, operand.name)) return parent->operand("weight");
+  if (ops::shown_argument(call.op, operand.name) == "bias") return parent->operand("bias");
   return nullptr;
 }
 
@@ -34,7 +35,8 @@ bool is_leaf_behind(const RunIndex& index, const Operand& operand) {
   for (int views = 0; views < kMaxViews; ++views) {
     if (current->is_leaf && current->requires_grad) return true;
     const OpCall* call = index.run().call(current->origin);
-    if (call == nullptr || !index.has(*call, kIsView) || call->operands.empty()) return false;
+    if (call == nullptr || !index.has(*call, ops::kPassesOn) || call->operands.empty())
+      return false;
     current = &call->operands.front();
   }
   return false;
@@ -43,9 +45,7 @@ bool is_leaf_behind(const RunIndex& index, const Operand& operand) {
 // On the right of a product a parameter is the weight. On the left it may be an input that is
 // learned.
 bool is_nameless_weight(const RunIndex& index, const OpCall& call, const Operand& operand) {
-  const bool is_right = operand.name == "mat2" || operand.name == "batch2" ||
-                        (call.op == "aten::matmul" && operand.name == "other");
-  return is_right && is_leaf_behind(index, operand);
+  return ops::is_right_factor(call.op, operand.name) && is_leaf_behind(index, operand);
 }
 
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
@@ -106,10 +106,10 @@ const Side* first_of(const Sides& sides, const auto& accept) {
 uint64_t cast_beside(const RunIndex& index, const Side& parameter) {
   const Operand* operand = parameter_behind(index, *parameter.operand);
   const OpCall* maker = operand == nullptr ? nullptr : index.run().call(operand->origin);
-  if (maker == nullptr || !index.has(*maker, kCasts)) return 0;
+  if (maker == nullptr || !index.has(*maker, ops::kCast)) return 0;
   uint64_t count = 0;
   for (const OpCall& call : index.run().calls) {
-    const bool is_beside = call.process == maker->process && index.has(call, kCasts) &&
+    const bool is_beside = call.process == maker->process && index.has(call, ops::kCast) &&
                            call.site.line == maker->site.line &&
                            call.result_dtype() == maker->result_dtype();
     if (is_beside) count += call.count;
@@ -170,7 +170,7 @@ const Side& odd_of_tie(const RunIndex& index, const Sides& sides) {
   }
   const auto is_cast = [&](const Side& side) {
     const OpCall* maker = dtype_source(index, *side.operand).maker;
-    return maker != nullptr && index.has(*maker, kCasts);
+    return maker != nullptr && index.has(*maker, ops::kCast);
   };
   if (const Side* cast = first_of(sides, is_cast)) return *cast;
   return *first_of(sides, [&](const Side& s) { return s.dtype != sides.front().dtype; });
@@ -202,7 +202,7 @@ bool is_about_dtypes(const RunIndex& index, const OpCall& call, const OpCall& th
     case ThrowReason::kUnknown:
       break;
   }
-  return !thrower.error.empty() && call.op.starts_with("aten::") && !index.has(call, kPromotes);
+  return !thrower.error.empty() && call.op.starts_with("aten::") && !index.promotes(call);
 }
 
 // torch's Linear.forward has no tensors but these, so a refusal that comes out of it is about them
@@ -226,9 +226,7 @@ std::string Side::noun() const {
   const std::string_view list = list_name(operand->name);
   if (list == "grads") return "gradient";
   if (list.starts_with("exp_avg") || list.starts_with("max_exp_avg")) return "optimizer state";
-  constexpr std::string_view kGeneric[] = {"self", "input", "mat1", "mat2", "x"};
-  const bool generic =
-      std::find(std::begin(kGeneric), std::end(kGeneric), list) != std::end(kGeneric);
+  const bool generic = (ops::argument_facts(list) & ops::kGenericName) != 0;
   return generic && role == Role::kInput ? "input" : operand->name;
 }
 
@@ -250,8 +248,8 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
                         names_dtype(thrower->error, mix->met.dtype);
   // The grouping of optimizers speaks of devices too, but what was let through and ran had only the
   // other reason.
-  const bool was_let_through = call.outcome == Outcome::kRepaired &&
-                               thrower->error.find("same dtype") != std::string::npos;
+  const bool was_let_through =
+      call.outcome == Outcome::kRepaired && thrower->error.find("same dtype") != std::string::npos;
   const bool is_certain = is_named || was_let_through || is_about_linear(call, thrower->error);
   return call.op.starts_with("python::") && !is_certain ? std::nullopt : mix;
 }

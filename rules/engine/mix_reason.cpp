@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/arguments.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
@@ -15,7 +16,7 @@ std::string device_of(const Mix& mix) {
 }
 
 bool is_cpu_norm(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  return index.has(call, kIsNorm) && device_of(mix) == "cpu";
+  return index.has(call, ops::kNorm) && device_of(mix) == "cpu";
 }
 
 std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
@@ -48,13 +49,13 @@ std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& 
                        source.parameter->parameter);
   }
   if (source.maker == nullptr) return "";
-  const char* verb = index.has(*source.maker, kCasts) ? "was cast to" : "was made in";
+  const char* verb = index.has(*source.maker, ops::kCast) ? "was cast to" : "was made in";
   return fmt::format("the {} {} {} by {}", mix.odd.noun(), verb, dtype, made_by(*source.maker));
 }
 
 std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
   const std::string device = device_of(mix);
-  if (index.has(call, kIsBackward)) {
+  if (index.has(call, ops::kBackward)) {
     return "the forward op accepted the mix, its backward does not";
   }
   if (const AutocastState::Region* region = call.autocast.region_for(device)) {
@@ -145,9 +146,7 @@ bool is_open_which_is_odd(const OpCall& call, const Mix& mix, const DtypeSource&
   const bool is_known = source.promotion != nullptr || source.maker != nullptr ||
                         source.parameter != nullptr || mix.met.is_parameter();
   const auto is_factor = [](const Side& side) {
-    constexpr std::string_view kFactors[] = {"self", "mat1", "mat2", "batch1", "batch2", "other"};
-    return std::find(std::begin(kFactors), std::end(kFactors), side.operand->name) !=
-           std::end(kFactors);
+    return (ops::argument_facts(side.operand->name) & ops::kFactor) != 0;
   };
   const auto tensors = std::count_if(call.operands.begin(), call.operands.end(),
                                      [](const Operand& operand) { return operand.is_floating(); });
@@ -181,7 +180,7 @@ std::string fix_input(const OpCall& call, const Mix& mix, const DtypeSource& sou
 std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
                     const DtypeSource& source) {
   if (const std::string text = fix_at_origin(call, mix, source); !text.empty()) return text;
-  if (index.has(call, kIsBackward) && call.op.find("_loss_") != std::string::npos) {
+  if (ops::facts_of_forward(call.op) & ops::kLoss) {
     return "cast both sides before the loss: prediction.float(), target.float()";
   }
   if (mix.odd.is_parameter()) return fix_parameter(call, mix);

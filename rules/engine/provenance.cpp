@@ -19,7 +19,7 @@ const Operand* giver_of(const OpCall& call, DtypeSet dtypes) {
 
 // A cast to the dtype that the tensor had already (to another device, say) made nothing.
 bool changes_dtype(const RunIndex& index, const OpCall& call, DtypeSet dtypes) {
-  return index.has(call, kCasts) && !call.operands.empty() &&
+  return index.has(call, ops::kCast) && !call.operands.empty() &&
          call.operands.front().dtypes != dtypes;
 }
 
@@ -36,7 +36,7 @@ DtypeSource dtype_source(const RunIndex& index, const Operand& operand) {
       source.maker = call;
       return source;
     }
-    if (index.has(*call, kPromotes) && call->floating_dtypes().size() > 1) {
+    if (index.promotes(*call) && call->floating_dtypes().size() > 1) {
       source.promotion = call;
       source.promoted_by = giver;
     }
@@ -51,7 +51,8 @@ const Operand* parameter_behind(const RunIndex& index, const Operand& operand) {
   for (int step = 0; step < kMaxSteps; ++step) {
     if (is_parameter(*current)) return current;
     const OpCall* call = index.run().call(current->origin);
-    if (call == nullptr || !index.has(*call, kIsView) || call->operands.empty()) return nullptr;
+    if (call == nullptr || !index.has(*call, ops::kPassesOn) || call->operands.empty())
+      return nullptr;
     current = &call->operands.front();
   }
   return nullptr;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "rules/engine/op_traits.h"
+
 namespace dtypecheck::rules {
 namespace {
 
@@ -33,13 +35,19 @@ bool is_parameter(const Operand& operand) {
 }
 
 RunIndex::RunIndex(const Run& run) : run_(run) {
-  std::unordered_map<std::string_view, uint32_t> known;
-  traits_.reserve(run.calls.size());
+  struct Op {
+    uint32_t facts = 0;
+    bool promotes = false;
+  };
+  std::unordered_map<std::string_view, Op> known;
+  facts_.reserve(run.calls.size());
+  promotes_.reserve(run.calls.size());
   is_judged_.reserve(run.calls.size());
   for (const OpCall& call : run.calls) {
-    const auto [entry, is_new] = known.try_emplace(call.op, 0);
-    if (is_new) entry->second = op_traits(call.op);
-    traits_.push_back(entry->second);
+    const auto [entry, is_new] = known.try_emplace(call.op);
+    if (is_new) entry->second = {ops::facts_of(call.op), rules::promotes(call.op)};
+    facts_.push_back(entry->second.facts);
+    promotes_.push_back(entry->second.promotes);
     is_judged_.push_back(is_real(call) && !threw_in_repaired(call));
     if (is_judged_.back()) judged_calls_.emplace_back(call);
   }
@@ -120,7 +128,7 @@ bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) 
 }
 
 const Operand* RunIndex::stepped_parameter(const OpCall& call, DtypeSet dtypes) const {
-  if (!has(call, kUpdates) || call.outcome == Outcome::kThrew) return nullptr;
+  if (!has(call, ops::kSteps) || call.outcome == Outcome::kThrew) return nullptr;
   if (call.site.phase != Phase::kOptimizer) return nullptr;
   const auto is_stepped = [&](const Operand& o) {
     const bool is_self = o.name == "self" || o.name.starts_with("self[");

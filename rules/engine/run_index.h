@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/run.h"
-#include "rules/engine/op_traits.h"
+#include "ops/ops.h"
 
 namespace dtypecheck::rules {
 
@@ -22,8 +22,10 @@ class RunIndex {
   explicit RunIndex(const Run& run);
 
   const Run& run() const { return run_; }
-  uint32_t traits(const OpCall& call) const { return traits_[call.id - 1]; }
-  bool has(const OpCall& call, OpTrait trait) const { return (traits(call) & trait) != 0; }
+  // Any of the facts of ops/ops.h.
+  bool has(const OpCall& call, uint32_t facts) const { return (facts_[call.id - 1] & facts) != 0; }
+  // The op answers in the promoted dtype of its operands, and refuses no mix of floating dtypes.
+  bool promotes(const OpCall& call) const { return promotes_[call.id - 1]; }
 
   // The calls that rules judge, in the order of the run. Not what a compiler traces with fake or
   // meta tensors, for nothing was computed; nor what threw inside a call that keep-going then
@@ -61,7 +63,8 @@ class RunIndex {
   void index_autocast();
 
   const Run& run_;
-  std::vector<uint32_t> traits_;
+  std::vector<uint32_t> facts_;
+  std::vector<bool> promotes_;
   std::vector<bool> is_judged_;
   std::vector<std::reference_wrapper<const OpCall>> judged_calls_;
   std::vector<uint32_t>

@@ -54,7 +54,7 @@ class Verdicts {
 
   // Casts, views and factories take any dtype everywhere.
   bool computes(const OpCall& call) const {
-    const bool is_plain = (index_.traits(call) & (kCasts | kIsView | kIsFactory)) != 0;
+    const bool is_plain = index_.has(call, ops::kCast | ops::kPassesOn | ops::kFactory);
     return call.op.starts_with("aten::") && !call.floating_dtypes().empty() && !is_plain;
   }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ops/ops.h"
+
 namespace dtypecheck::rules {
 namespace {
 
@@ -77,7 +79,7 @@ std::string owner_module(std::string_view parameter) {
 }
 
 std::string without_kernel(const OpCall& call, Dtype dtype) {
-  if (call.op.find("_amp_") != std::string::npos) {
+  if (ops::facts_of(call.op) & ops::kScalesGradients) {
     return "leave the GradScaler out: BFloat16 has the range of Float, so its gradients need no "
            "scale";
   }
