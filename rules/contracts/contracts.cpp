@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <set>
 
+#include "ops/arguments.h"
 #include "platform/error.h"
 #include "rules/contracts/table.h"
 
 namespace dtypecheck::contracts {
 namespace {
-
-// The trace calls what is added to a product "bias"; in the schema it is "self".
-constexpr std::array<std::string_view, 5> kAddsProduct = {
-    "aten::addmm", "aten::addmv", "aten::baddbmm", "aten::addbmm", "aten::_addmm_activation"};
 
 // An op call as the tables name it.
 struct Question {
@@ -110,9 +106,7 @@ std::optional<std::vector<Argument>> arguments_of(const OpCall& call) {
 }
 
 std::string operand_name(const OpCall& call, const Argument& argument) {
-  const bool adds_product =
-      std::find(kAddsProduct.begin(), kAddsProduct.end(), call.op) != kAddsProduct.end();
-  std::string name(adds_product && argument.name == "bias" ? "self" : argument.name);
+  std::string name(ops::schema_argument(call.op, argument.name));
   if (argument.is_list) return name + "[]";
   return argument.is_scalar ? name + "()" : name;
 }
