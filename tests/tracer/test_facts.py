@@ -161,6 +161,16 @@ class Facts(TracedTest):
         self.assertEqual(lines, {line_of("facts.py", "inexact"),
                                  line_of("facts.py", "inexact half")})
 
+    def test_roles(self):
+        softmax = self.one("output is read", op="aten::_softmax_backward_data")
+        self.assertEqual(self.operand(softmax, "output").get("role", "input"), "input")
+        sort = self.at("values are written", op="aten::sort")[0]
+        self.assertEqual(self.operand(sort, "values")["role"], "out")
+        self.assertEqual(self.operand(sort, "indices")["role"], "out")
+
+    def test_an_alias_is_recorded_as_what_it_calls(self):
+        self.assertEqual([call["op"] for call in self.at("alias")], ["aten::mul"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -96,6 +96,13 @@ def indices():
     torch.tensor([1365]).float()  # <- float
 
 
+def roles():
+    x, room = torch.ones(2, 3), torch.empty(0)
+    torch.ops.aten._softmax_backward_data(x, x, -1, torch.float32)  # <- output is read
+    torch.sort(x, out=(room, torch.empty(0, dtype=torch.int64)))  # <- values are written
+    torch.multiply(x, x)  # <- alias
+
+
 def main():
     torch.manual_seed(0)
     net = Net()
@@ -107,6 +114,7 @@ def main():
     checkpointed(net)
     throws()
     indices()
+    roles()
 
 
 if __name__ == "__main__":
