@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/follow_links.h"
 #include "ops/ops.h"
 
 namespace dtypecheck {
@@ -168,11 +169,12 @@ class Summarizer {
   }
 
   bool is_inside_handled(const OpCall& call) const {
-    size_t links = 0;
-    for (const OpCall* up = &call; up && links < 64; up = run_.call(up->parent), ++links) {
-      if (up->autocast.is_inner || (up != &call && up->autocast.is_wrapper)) return true;
-    }
-    return false;
+    bool is_inside = false;
+    follow_links(&call, [&](const OpCall& up) {
+      is_inside = up.autocast.is_inner || (&up != &call && up.autocast.is_wrapper);
+      return is_inside ? nullptr : run_.call(up.parent);
+    });
+    return is_inside;
   }
 
   std::optional<AutocastRecord> untouched(const OpCall& call) const {

@@ -70,6 +70,11 @@ const AutocastState::Region* AutocastState::region_for(const std::string& device
   return region == enabled.end() ? nullptr : &*region;
 }
 
+bool is_parameter(const Operand& operand) {
+  return !operand.parameter.empty() && !operand.name.starts_with("grad") &&
+         !operand.name.ends_with(".grad");
+}
+
 DtypeSet OpCall::operand_dtypes() const {
   DtypeSet all;
   for (const Operand& operand : operands) {
@@ -108,6 +113,13 @@ const ScalarArgument* OpCall::scalar(const std::string& name) const {
       std::find_if(scalars.begin(), scalars.end(),
                    [&](const ScalarArgument& scalar) { return scalar.name == name; });
   return found == scalars.end() ? nullptr : &*found;
+}
+
+std::string OpCall::device_type() const {
+  const auto defined = std::find_if(operands.begin(), operands.end(), [](const Operand& operand) {
+    return operand.kind != TensorKind::kUndefined;
+  });
+  return defined == operands.end() ? "cpu" : defined->device.type;
 }
 
 std::string OpCall::short_op() const {

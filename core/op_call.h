@@ -49,6 +49,9 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+// A parameter name says that the operand is that parameter, unless the operand is its gradient.
+bool is_parameter(const Operand& operand);
+
 // A number or dtype among the arguments, as it was in the first call with this signature.
 struct ScalarArgument {
   std::string name;   // "eps", "alpha", "dtype"
@@ -124,6 +127,7 @@ struct OpCall {
   const Operand* operand(const std::string& name) const;
   const Operand* first_operand_in(DtypeSet dtypes) const;
   const ScalarArgument* scalar(const std::string& name) const;
+  std::string device_type() const;  // of the first defined operand; "cpu" when there is none
   std::string short_op() const;  // "addmm" of "aten::addmm"
   bool operator==(const OpCall&) const = default;
 };

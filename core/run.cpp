@@ -4,20 +4,6 @@
 #include <set>
 
 namespace dtypecheck {
-namespace {
-
-// What handed its dtype on to the call's result: the first operand that has the same. None: the
-// call made the dtype itself, a cast or a factory.
-const Operand* giver_of(DtypeSet dtypes, const OpCall& call) {
-  const auto giver =
-      std::find_if(call.operands.begin(), call.operands.end(), [&](const Operand& o) {
-        return o.origin != kNoOpCall && o.dtypes == dtypes && !o.is_wrapped_number;
-      });
-  return giver == call.operands.end() ? nullptr : &*giver;
-}
-
-}  // namespace
-
 const char* end_state_name(EndState end) {
   switch (end) {
     case EndState::kRunning:
@@ -28,18 +14,6 @@ const char* end_state_name(EndState end) {
       return "replaced";
   }
   return "running";
-}
-
-std::vector<const OpCall*> Run::provenance(const Operand& operand, size_t max_links) const {
-  std::vector<const OpCall*> chain;
-  const Operand* current = &operand;
-  while (current != nullptr && chain.size() < max_links) {
-    const OpCall* link = call(current->origin);
-    if (link == nullptr || std::find(chain.begin(), chain.end(), link) != chain.end()) break;
-    chain.push_back(link);
-    current = giver_of(operand.dtypes, *link);
-  }
-  return chain;
 }
 
 std::vector<std::string> Run::device_types_of(uint32_t process) const {

@@ -44,8 +44,6 @@ struct Run {
   const OpCall* call(OpCallId id) const { return id == kNoOpCall || id > calls.size() ? nullptr : &calls[id - 1]; }
   const Process& process_of(const OpCall& call) const { return processes.at(call.process); }
 
-  // The chain of origins of an operand, nearest first, at most max_links long; never loops.
-  std::vector<const OpCall*> provenance(const Operand& operand, size_t max_links = 8) const;
   // The device types that the operands and results of a process were on, sorted: what Process::devices holds.
   std::vector<std::string> device_types_of(uint32_t process) const;
   bool operator==(const Run&) const = default;

@@ -1,6 +1,14 @@
 #include "core/site.h"
 
+#include <fmt/format.h>
+
 namespace dtypecheck {
+
+static std::string short_line(const SourceLine& line) {
+  if (!line.known()) return "";
+  const size_t slash = line.file.find_last_of("/\\");
+  return fmt::format("{}:{}", line.file.substr(slash == line.file.npos ? 0 : slash + 1), line.line);
+}
 
 const char* phase_name(Phase phase) {
   switch (phase) {
@@ -18,6 +26,22 @@ const char* phase_name(Phase phase) {
       return "data";
   }
   return "unknown";
+}
+
+std::string place(const Site& site) {
+  return short_line(site.line.known() ? site.line : site.inner);
+}
+
+bool is_users_own(const Site& site) {
+  if (!site.inner.known()) return site.line.known();
+  return site.line.file == site.inner.file && site.line.line == site.inner.line;
+}
+
+std::string at_place(const Site& site) {
+  const std::string where = place(site);
+  if (where.empty()) return "";
+  if (!site.line.known() || is_users_own(site)) return " at " + where;
+  return fmt::format(" at {}, called from {}", short_line(site.inner), where);
 }
 
 }  // namespace dtypecheck

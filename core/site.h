@@ -32,4 +32,11 @@ struct Site {
   bool operator==(const Site&) const = default;
 };
 
+// "train.py:91", the user's line without the folders; "" when it is not known.
+std::string place(const Site& site);
+// " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91"; or "".
+std::string at_place(const Site& site);
+// The op is called by the user's own line, which they can edit, not by a library below it.
+bool is_users_own(const Site& site);
+
 }  // namespace dtypecheck

@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kMaxFindings = 300;
 constexpr size_t kMaxOperands = 24;
-constexpr size_t kMaxLinks = 8;
 
 const char* card_class(Severity severity) {
   static constexpr const char* kClasses[] = {"card note", "card warning", "card error"};
@@ -154,7 +153,7 @@ class FindingCards {
         ++hidden;
         continue;
       }
-      operand_row(operand, odd);
+      operand_row(call, operand, odd);
       shown += odd ? 0 : 1;
     }
     html_.close("tbody").close("table").close("div").line();
@@ -163,7 +162,7 @@ class FindingCards {
     }
   }
 
-  void operand_row(const Operand& operand, bool odd) {
+  void operand_row(const OpCall& call, const Operand& operand, bool odd) {
     html_.open("tr", odd ? "odd" : "");
     html_.open("th").text(operand.name);
     if (odd) html_.element("span", "mark", "odd one out");
@@ -173,7 +172,7 @@ class FindingCards {
     html_.open("td").text(what_it_is(operand));
     if (!operand.parameter.empty()) html_.text(" ").element("code", "", operand.parameter);
     html_.close("td").open("td");
-    origin(operand);
+    origin(call, operand);
     html_.close("td").close("tr").line();
   }
 
@@ -186,14 +185,20 @@ class FindingCards {
     return joined(words, ", ");
   }
 
-  void origin(const Operand& operand) {
-    const std::vector<const OpCall*> chain = report_.run.provenance(operand, kMaxLinks);
-    if (chain.empty()) return;
+  void origin(const OpCall& call, const Operand& operand) {
+    const Provenance provenance = report_.provenance.of(call, operand);
+    if (provenance.steps.empty()) return;
     html_.open("ol", "origin");
-    for (const OpCall* link : chain) {
-      html_.open("li").element("code", "", origin_name(*link)).text(" ");
-      part("place", place(report_, link->site.line));
-      part("source", code_at(report_, link->site.line));
+    for (const auto& [step, left_out_before] : shown_steps(provenance)) {
+      if (left_out_before > 0)
+        html_.element("li", "quiet", counted(left_out_before, "op") + " between");
+      html_.open("li");
+      if (step->is_in_worker && provenance.is_probable) html_.text("probably ");
+      html_.element("code", "", step_name(*step)).text(" ");
+      part("place", place(report_, step->call->site.line));
+      part("source", code_at(report_, step->call->site.line));
+      if (step->giver != nullptr && is_parameter(*step->giver))
+        html_.text("from ").element("code", "", step->giver->parameter);
       html_.close("li");
     }
     html_.close("ol");

@@ -17,7 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;  // fields stand in the order in which people read them
 
 constexpr int kSchema = 1;
-constexpr size_t kMaxLinks = 8;
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 Json positive_or_null(int64_t number) { return number > 0 ? Json(number) : Json(); }
@@ -45,15 +44,23 @@ Json location_json(const Report& report, const Site& site, uint32_t step) {
   return location;
 }
 
-Json origin_json(const Report& report, const Operand& operand) {
+Json origin_json(const Report& report, const OpCall& reader, const Operand& operand) {
   Json chain = Json::array();
-  for (const OpCall* call : report.run.provenance(operand, kMaxLinks)) {
+  const Provenance provenance = report.provenance.of(reader, operand);
+  for (const auto& [step, left_out_before] : shown_steps(provenance)) {
+    const OpCall* call = step->call;
     Json link = {{"op", call->op}};
     link.update(line_json(report, call->site.line));
     link["code"] = text_or_null(code_at(report, call->site.line));
     link["module"] = text_or_null(call->site.module);
     link["phase"] = phase_name(call->site.phase);
     link["step"] = call->first_step;
+    link["kind"] = step_kind_name(step->kind);
+    link["operand"] = step->giver == nullptr ? Json() : Json(step->giver->name);
+    link["parameter"] = step->giver == nullptr ? Json() : text_or_null(step->giver->parameter);
+    link["process"] = call->process;
+    link["probable"] = step->is_in_worker && provenance.is_probable;
+    link["left_out_before"] = left_out_before;
     chain.push_back(std::move(link));
   }
   return chain;
@@ -67,7 +74,8 @@ Json tensor_json(const Operand& tensor) {
           {"kind", tensor_kind_name(tensor.kind)}};
 }
 
-Json operand_json(const Report& report, const Finding& finding, const Operand& operand) {
+Json operand_json(const Report& report, const Finding& finding, const OpCall& call,
+                  const Operand& operand) {
   Json json = {{"name", operand.name}, {"role", role_name(operand.role)}};
   json.update(tensor_json(operand));
   json["parameter"] = text_or_null(operand.parameter);
@@ -76,7 +84,7 @@ Json operand_json(const Report& report, const Finding& finding, const Operand& o
   json["leaf"] = operand.is_leaf;
   json["written"] = operand.is_written;
   json["wrapped_number"] = operand.is_wrapped_number;
-  json["origin"] = origin_json(report, operand);
+  json["origin"] = origin_json(report, call, operand);
   return json;
 }
 
@@ -126,7 +134,7 @@ void add_call(const Report& report, const Finding& finding, const OpCall& call, 
   json["autocast_call"] = autocast_call_json(call.autocast);
   json["operands"] = Json::array();
   for (const Operand& operand : call.operands) {
-    json["operands"].push_back(operand_json(report, finding, operand));
+    json["operands"].push_back(operand_json(report, finding, call, operand));
   }
   json["results"] = Json::array();
   for (const Operand& result : call.results) json["results"].push_back(tensor_json(result));

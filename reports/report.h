@@ -10,6 +10,7 @@
 
 #include "core/doc.h"
 #include "core/finding.h"
+#include "core/provenance.h"
 #include "core/run.h"
 
 namespace dtypecheck::reports {
@@ -45,6 +46,7 @@ struct Report {
   LineText line_text;  // none: no source lines are shown
   FileText file_text;  // none: no fingerprints of lines
   std::optional<SourceScan> scan;
+  ProvenanceIndex provenance{run};
 
   bool complete() const;       // every process whole and none left out
   bool results_valid() const;  // no op call was repaired: the program computed what it says

@@ -97,10 +97,34 @@ class SarifLog {
     if (line.known() && line.line > 0) {
       json["locations"].push_back(location(line, finding.column, finding.end_column));
     }
+    if (Json flow = dtype_flow(finding); !flow.empty())
+      json["codeFlows"] = Json::array({std::move(flow)});
     if (!finding.places.empty()) json["relatedLocations"] = related(finding);
     if (!finding.edits.empty()) json["fixes"] = Json::array({fix(finding)});
     json["partialFingerprints"] = fingerprints(finding);
     return json;
+  }
+
+  // The way of the odd operand's dtype, from the op that made it to the line of the finding.
+  Json dtype_flow(const Finding& finding) {
+    const OpCall* call = report_.run.call(finding.call);
+    const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
+    if (odd == nullptr) return {};
+    const Provenance provenance = report_.provenance.of(*call, *odd);
+    Json places = Json::array();
+    for (auto step = provenance.steps.rbegin(); step != provenance.steps.rend(); ++step)
+      add_flow_place(step->call->site.line, step_sentence(provenance, *step), places);
+    if (places.empty()) return {};
+    add_flow_place(finding.site.line, finding.message, places);
+    return {{"message", {{"text", fmt::format("where {} has its dtype from", odd->name)}}},
+            {"threadFlows", Json::array({{{"locations", std::move(places)}}})}};
+  }
+
+  void add_flow_place(const SourceLine& line, const std::string& text, Json& places) {
+    if (!line.known() || line.line <= 0) return;
+    Json json = location(line, 0, 0);
+    json["message"] = {{"text", text}};
+    places.push_back({{"location", std::move(json)}});
   }
 
   Json fix(const Finding& finding) {

@@ -15,7 +15,6 @@ namespace {
 using Lines = std::vector<std::string>;
 
 constexpr size_t kMaxRows = 6;
-constexpr size_t kMaxLinks = 32;
 constexpr size_t kMinNoteColumns = 28;  // less room beside a row: the notes go below it
 
 struct Row {
@@ -40,36 +39,48 @@ std::string shape_and_kind(const Operand& operand, bool with_device) {
 
 constexpr size_t kTableWidth = 32;  // about what name, dtype and shape take before a note
 
-std::string link_text(const Report& report, const OpCall& link) {
-  Lines parts = {origin_name(link), place(report, link.site.line)};
+std::string step_text(const Report& report, const ProvenanceStep& step) {
+  Lines parts = {printable(step_name(step)), place(report, step.call->site.line)};
   std::erase(parts, "");
   return joined(parts, "  ");
 }
 
-// The nearest op and the one that made the dtype, the far end of the chain. What lies between only
-// passed it on, and is counted.
-Lines origin_notes(const Report& report, const Operand& operand) {
-  const std::vector<const OpCall*> chain = report.run.provenance(operand, kMaxLinks);
-  if (chain.empty()) return {};
-  Lines notes = {"from " + link_text(report, *chain.front())};
-  const std::string code = code_at(report, chain.front()->site.line);
+std::string led_to(size_t between, const std::string& text) {
+  return fmt::format(
+      "<- {}{}", between == 0 ? "" : fmt::format("({} between) ", counted(between, "op")), text);
+}
+
+// The nearest op, the parameter that the dtype came through, and the op that made it, at the far
+// end. What lies between only passed it on, and is counted.
+Lines origin_notes(const Report& report, const OpCall& call, const Operand& operand) {
+  const Provenance way = report.provenance.of(call, operand);
+  if (way.steps.empty()) return {};
+  const ProvenanceStep& nearest = way.steps.front();
+  Lines notes = {(way.is_probable ? "probably from " : "from ") + step_text(report, nearest)};
+  const std::string code = code_at(report, nearest.call->site.line);
   const bool fits = notes[0].size() + 2 + code.size() + kTableWidth <= size_t(report.columns);
   if (!code.empty() && fits) notes[0] += "  " + code;
   if (!code.empty() && !fits) notes.push_back("     " + code);  // the place must not be cut for it
-  if (chain.size() < 2) return notes;
-  const std::string between =
-      chain.size() == 2 ? "" : fmt::format("({} between) ", counted(chain.size() - 2, "op"));
-  notes.push_back(fmt::format("<- {}{}", between, link_text(report, *chain.back())));
+  size_t told = 1;                                              // steps
+  for (size_t i = 0; i < way.steps.size(); ++i) {
+    if (way.parameter == nullptr || way.steps[i].giver != way.parameter) continue;
+    notes.push_back(led_to(i + 1 - told, printable(way.parameter->parameter)));
+    told = i + 1;
+  }
+  if (told < way.steps.size()) {
+    notes.push_back(led_to(way.steps.size() - 1 - told, step_text(report, way.steps.back())));
+  }
   return notes;
 }
 
-Row row_of(const Report& report, const Finding& finding, const Operand& operand, bool with_device) {
+Row row_of(const Report& report, const Finding& finding, const OpCall& call, const Operand& operand,
+           bool with_device) {
   Row row;
   row.name = printable(operand.name);
   row.dtype = operand.dtypes.to_string();
   row.shape = shape_and_kind(operand, with_device);
   row.odd = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
-  row.notes = origin_notes(report, operand);
+  row.notes = origin_notes(report, call, operand);
   if (!operand.parameter.empty()) {
     row.notes.insert(row.notes.begin(), printable(operand.parameter));
   }
@@ -152,7 +163,7 @@ std::vector<std::string> operand_lines(const Report& report, const Finding& find
   std::vector<Row> rows;
   const bool with_device = shows_device(call);
   for (const Operand* operand : shown_operands(finding, call)) {
-    rows.push_back(row_of(report, finding, *operand, with_device));
+    rows.push_back(row_of(report, finding, call, *operand, with_device));
   }
   Lines lines;
   const Widths widths = widths_of(rows, columns);

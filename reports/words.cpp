@@ -84,11 +84,6 @@ std::string raised(const OpCall& call) {
   return plain ? text : fmt::format("{} {}", text, printable(call.error_type));
 }
 
-std::string origin_name(const OpCall& origin) {
-  const std::string op = printable(origin.op);
-  return origin.site.phase == Phase::kLoad ? fmt::format("load ({})", op) : op;
-}
-
 const Process* process_at(const Run& run, uint32_t process) {
   return process < run.processes.size() ? &run.processes[process] : nullptr;
 }

@@ -27,8 +27,7 @@ bool has_inner(const Site& site);  // the innermost line is another one than the
 std::string shape_text(const Operand& operand);                  // "[2, 320]"; "" when not known
 std::string when(const Report& report, const Finding& finding);  // "forward, step 1, 3 times"
 std::string process_label(const Run& run, uint32_t process);     // "rank 1 (pid 4242)"
-std::string raised(const OpCall& call);         // "aten::addmm raised", "… raised ValueError"
-std::string origin_name(const OpCall& origin);  // "aten::_to_copy", "load (aten::_to_copy)"
+std::string raised(const OpCall& call);  // "aten::addmm raised", "… raised ValueError"
 
 const Process* process_at(const Run& run, uint32_t process);  // nullptr when there is none
 

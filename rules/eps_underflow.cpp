@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "ops/arguments.h"
-#include "rules/engine/provenance.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {

@@ -42,7 +42,7 @@ Details explain(const RunIndex& index, const OpCall& call, const contracts::Answ
     details.fix = fix_of_missing(call, missing->dtype, contracts, target);
   } else if (const auto mix = find_mix(index, call, /*with_scalars=*/true)) {
     details.odd = mix->odd.operand->name;
-    details.fix = mix_fix(index, call, *mix, dtype_source(index, *mix->odd.operand));
+    details.fix = mix_fix(index, call, *mix, index.provenance().of(call, *mix->odd.operand));
   }
   return details;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/follow_links.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
@@ -12,15 +13,6 @@
 
 namespace dtypecheck::rules {
 namespace {
-
-constexpr int kMaxNesting = 64;
-
-std::string device_of(const OpCall& call) {
-  for (const Operand& operand : call.operands) {
-    if (operand.kind != TensorKind::kUndefined) return operand.device.type;
-  }
-  return "cpu";
-}
 
 bool is_innermost(const RunIndex& index, const OpCall& call) {
   return index.thrower(call) == &call;
@@ -30,25 +22,23 @@ bool is_innermost(const RunIndex& index, const OpCall& call) {
 // that the program calls is in all of them.
 std::string first_version_with(const OpCall& call, const Process& process, const Run& run,
                                const contracts::Contracts& contracts) {
-  const OpCall* asked = &call;
-  for (int depth = 0; asked != nullptr && depth < kMaxNesting; ++depth) {
-    const std::string version =
-        contracts.first_accepting(device_of(call), process.libtorch, *asked);
-    if (!version.empty()) return version;
-    asked = run.call(asked->parent);
-  }
-  return "";
+  std::string version;
+  follow_links(&call, [&](const OpCall& asked) {
+    version = contracts.first_accepting(call.device_type(), process.libtorch, asked);
+    return version.empty() ? run.call(asked.parent) : nullptr;
+  });
+  return version;
 }
 
 std::string fix(const OpCall& call, Dtype dtype, const std::string& version) {
   const std::string text = without_kernel(call, dtype);
   if (version.empty()) return text;
   return text + fmt::format("; LibTorch {} is the first that has this kernel on {}", version,
-                            device_of(call));
+                            call.device_type());
 }
 
 std::string why(const OpCall& call, const Process& process) {
-  const std::string device = device_of(call);
+  const std::string device = call.device_type();
   const auto is_gpu = [](const std::string& type) { return type != "cpu" && type != "meta"; };
   const bool has_gpu = std::any_of(process.devices.begin(), process.devices.end(), is_gpu);
   const std::string kernel =
@@ -61,7 +51,7 @@ std::string why(const OpCall& call, const Process& process) {
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!was_refused(call) || call.error.empty() || !is_innermost(index, call)) return;
   const auto missing = missing_kernel(call.error);
-  const bool is_norm = index.has(call, ops::kNorm) && device_of(call) == "cpu" && missing &&
+  const bool is_norm = index.has(call, ops::kNorm) && call.device_type() == "cpu" && missing &&
                        missing->dtype == Dtype::kHalf;
   if (!missing || is_norm) return;  // cpu-half-norm speaks of the norms
   if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;
@@ -70,7 +60,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const std::string version =
       process.libtorch.empty() ? "this LibTorch" : "LibTorch " + process.libtorch;
   const std::string message = fmt::format("{} has no {} kernel on {} in {}", call.op,
-                                          dtype_name(missing->dtype), device_of(call), version);
+                                          dtype_name(missing->dtype), call.device_type(), version);
   out.add(call, message, [&] {
     const Operand* odd = call.first_operand_in(missing->dtype);
     const std::string first = first_version_with(call, process, run, *out.options().contracts);

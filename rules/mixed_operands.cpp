@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/follow_links.h"
 #include "rules/engine/mix_reason.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/throws.h"
@@ -15,8 +16,6 @@
 
 namespace dtypecheck::rules {
 namespace {
-
-constexpr int kMaxNesting = 64;
 
 struct Refusal {
   const OpCall& call;
@@ -59,7 +58,7 @@ std::vector<OpCallId> unread_promotions(const RunIndex& index) {
 // A model that casts its embeddings to its sample's dtype fails there, before it reads the sample:
 // the last promotion to that dtype that the program made before, when it is still unread.
 const OpCall* pending_promotion(const Run& run, const std::vector<OpCallId>& unread,
-                                const OpCall& call, const Mix& mix, const DtypeSource& source) {
+                                const OpCall& call, const Mix& mix, const Provenance& source) {
   const bool is_cast_in_model = source.promotion == nullptr && source.maker != nullptr &&
                                 !call.site.module.empty() && !is_users_own(source.maker->site);
   const auto after = std::lower_bound(unread.begin(), unread.end(), call.id);
@@ -73,7 +72,7 @@ const OpCall* pending_promotion(const Run& run, const std::vector<OpCallId>& unr
 Details explain(const RunIndex& index, const Refusal& refusal,
                 const std::vector<OpCallId>& unread) {
   const auto& [call, mix] = refusal;
-  const DtypeSource source = dtype_source(index, *mix.odd.operand);
+  const Provenance source = index.provenance().of(call, *mix.odd.operand);
   Details details;
   details.odd = mix.odd.operand->name;
   details.why = mix_why(index, call, mix, source);
@@ -95,7 +94,7 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
   const auto& [call, mix] = refusal;
   if (call.outcome != Outcome::kRepaired) return "";
   if (call.follows != kNoOpCall) return "follows";
-  const OpCall* maker = dtype_source(index, *mix.odd.operand).maker;
+  const OpCall* maker = index.provenance().of(call, *mix.odd.operand).maker;
   return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
 }
 
@@ -160,7 +159,7 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
                                           dtype_name(named->weight));
   out.add(call, message, [&] {
     const std::string& module = call.site.module;
-    const DtypeSource source = dtype_source(index, *input);
+    const Provenance source = index.provenance().of(call, *input);
     Details details;
     details.odd = input->name;
     details.why =
@@ -195,11 +194,9 @@ void check_run(const RunIndex& index, Findings& out) {
   const std::vector<Refusal> all = refusals(index);
   std::unordered_set<OpCallId> around;
   for (const Refusal& refusal : all) {
-    const OpCall* outer = run.call(refusal.call.parent);
-    for (int depth = 0; outer != nullptr && depth < kMaxNesting; ++depth) {
-      if (!around.insert(outer->id).second) break;
-      outer = run.call(outer->parent);
-    }
+    follow_links(run.call(refusal.call.parent), [&](const OpCall& outer) {
+      return around.insert(outer.id).second ? run.call(outer.parent) : nullptr;
+    });
   }
   const std::vector<OpCallId> unread =
       all.empty() ? std::vector<OpCallId>() : unread_promotions(index);

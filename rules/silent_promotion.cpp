@@ -13,7 +13,6 @@
 
 #include "rules/engine/mix.h"
 #include "rules/engine/op_traits.h"
-#include "rules/engine/provenance.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/words.h"
 
@@ -179,7 +178,7 @@ class Promotions {
     for (const OpCall& call : index_.judged_calls()) {
       const auto mix = refused_mix(index_, call);
       if (!mix) continue;
-      const DtypeSource source = dtype_source(index_, *mix->odd.operand);
+      const Provenance source = index_.provenance().of(call, *mix->odd.operand);
       if (source.promotion != nullptr) led_to_refusal_.insert(source.promotion->id);
     }
   }
@@ -223,18 +222,18 @@ class Promotions {
   }
 
   Details explain(const OpCall& call, const Promotion& found) const {
-    const DtypeSource source = dtype_source(index_, *found.wide);
+    const Provenance source = index_.provenance().of(call, *found.wide);
     return {.odd = found.wide->name,
             .why = fmt::format(
                 "{} is {}{}; the result and all that follows take {} the memory, and a "
                 "{} layer refuses it",
-                found.wide->name, dtype_word(*found.wide), origin_text(source),
+                found.wide->name, dtype_word(*found.wide), made_from(source),
                 width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
                 dtype_word(*found.low)),
             .fix = fix_text(call, source, *found.wide, *found.low->dtypes.single())};
   }
 
-  static std::string fix_text(const OpCall& call, const DtypeSource& source, const Operand& wide,
+  static std::string fix_text(const OpCall& call, const Provenance& source, const Operand& wide,
                               Dtype low) {
     const std::string cast = to_dtype(call, low);
     if (source.parameter != nullptr) {
@@ -247,11 +246,6 @@ class Promotions {
                          cast);
     }
     return fmt::format("cast it first: {}{}", wide.name, cast);
-  }
-
-  static std::string origin_text(const DtypeSource& source) {
-    if (source.parameter != nullptr) return fmt::format(" (from {})", source.parameter->parameter);
-    return source.maker == nullptr ? "" : fmt::format(" (from {})", made_by(*source.maker));
   }
 
   // mse_loss and huber_loss take the mix and refuse it in backward.

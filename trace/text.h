@@ -50,8 +50,8 @@
 namespace dtypecheck {
 
 // A line "# EXPECT FILE:LINE: severity: message [rule]": what a test case wants found. The message may be a part of the
-// whole; "-" in place of FILE:LINE is a finding about the whole run. "# EXPECT-FIX text" and "# EXPECT-ODD operand" ask for
-// more of the finding expected last.
+// whole; "-" in place of FILE:LINE is a finding about the whole run. "# EXPECT-WHY text", "# EXPECT-FIX text" and
+// "# EXPECT-ODD operand" ask for more of the finding expected last.
 struct Expectation {
   int text_line = 0;
   std::string file;
@@ -59,6 +59,7 @@ struct Expectation {
   std::string severity;
   std::string message;
   std::string rule;
+  std::string why;
   std::string fix;
   std::string odd_operand;
 };

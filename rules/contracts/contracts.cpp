@@ -133,13 +133,6 @@ std::optional<Question> question_of(const OpCall& call) {
   return question;
 }
 
-std::string device_of(const OpCall& call) {
-  const auto operand =
-      std::find_if(call.operands.begin(), call.operands.end(),
-                   [](const Operand& o) { return o.kind != TensorKind::kUndefined; });
-  return operand == call.operands.end() ? "cpu" : operand->device.type;
-}
-
 std::string without_marks(std::string_view operands) {
   std::string out;
   for (const char c : operands) {
@@ -323,7 +316,7 @@ Answer Contracts::ask(size_t runtime, const OpCall& call, Mode mode) const {
   if (row == nullptr) return {};  // this runtime does not have the op
   char autocast = '\0';
   if (mode == Mode::kAutocast) {
-    const AutocastState::Region* region = call.autocast.region_for(device_of(call));
+    const AutocastState::Region* region = call.autocast.region_for(call.device_type());
     if (region == nullptr) return {};
     const std::string name = "autocast:" + dtype_name(region->dtype);
     const bool is_measured = runtimes_[runtime].has_mode(name);

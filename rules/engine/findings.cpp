@@ -7,6 +7,7 @@
 
 #include "platform/hash.h"
 #include "rules/engine/rule.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -134,10 +135,49 @@ void Findings::fill(size_t finding, Details details) {
   added.fix = details.fix.empty() ? rule_->doc.fix : std::move(details.fix);
   added.severity = details.severity.value_or(added.severity);
   if (details.site) added.site = *std::move(details.site);
+  say_provenance(added);
   for (const Cause& cause : details.follows) {
     links_.push_back({finding, cause.call == kNoOpCall ? about_process(cause.rule, added.process)
                                                        : about_call(cause.rule, cause.call)});
   }
+}
+
+// The tensors of a list may have been made at several lines: ", others at train.py:44".
+static std::string others_in_list(const ProvenanceIndex& index, const OpCall& call,
+                                  const Operand& odd, const std::string& line) {
+  constexpr size_t kMaxLines = 3;
+  std::vector<std::string> lines;
+  for (const Operand& other : call.operands) {
+    const bool is_beside = &other != &odd && other.dtypes == odd.dtypes &&
+                           list_name(other.name) == list_name(odd.name);
+    const OpCall* maker = is_beside ? index.of(call, other).maker : nullptr;
+    const std::string its_line = maker == nullptr ? "" : place(maker->site);
+    const bool is_new =
+        its_line != line && std::find(lines.begin(), lines.end(), its_line) == lines.end();
+    if (!its_line.empty() && is_new && lines.size() < kMaxLines) lines.push_back(its_line);
+  }
+  return lines.empty() ? "" : fmt::format(", others at {}", fmt::join(lines, ", "));
+}
+
+// Whatever the rule: where the odd operand got its dtype is a part of the reason, and the line that
+// gave a parameter its dtype is a part of the cure, unless the rule's own words say so.
+void Findings::say_provenance(Finding& finding) const {
+  const OpCall* call = run_.call(finding.call);
+  const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
+  if (odd == nullptr || !odd->is_floating()) return;
+  const Provenance way = provenance_.of(*call, *odd);
+  const std::string made = how_made(way);
+  if (made.empty()) return;
+  const std::string& name = is_parameter(*odd) ? odd->parameter : odd->name;
+  const OpCall& known = way.maker == nullptr ? *way.steps.front().call : *way.maker;
+  const std::string line = place(known.site);
+  if (finding.why.find(made_by(known)) == std::string::npos)
+    finding.why +=
+        fmt::format("; {} {}{}", name, made, others_in_list(provenance_, *call, *odd, line));
+  const Operand* parameter = is_parameter(*odd) ? odd : way.parameter;
+  if (parameter == nullptr || line.empty() || finding.fix.find(line) != std::string::npos) return;
+  finding.fix +=
+      fmt::format("; {} became {} at {}", parameter->parameter, way.dtypes.to_string(), line);
 }
 
 void Findings::relate(OpCallId told, const OpCall& call) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ops/arguments.h"
-#include "rules/engine/provenance.h"
 #include "rules/engine/throws.h"
 #include "rules/engine/words.h"
 
@@ -23,29 +22,24 @@ const Operand* linear_argument(const OpCall* parent, const OpCall& call, const O
   return nullptr;
 }
 
+// Also when a view or transpose of it was passed.
+const Operand* parameter_behind(const RunIndex& index, const Operand& operand) {
+  return index.provenance().behind_views(operand, is_parameter);
+}
+
 Role role_of(const std::string& parameter) {
   return parameter.ends_with("bias") ? Role::kBias : Role::kWeight;
 }
 
-// A leaf that asks for its gradient, or a view of one: a parameter, also where no module tree gives
-// it a name, as in a C++ program.
-bool is_leaf_behind(const RunIndex& index, const Operand& operand) {
-  constexpr int kMaxViews = 8;
-  const Operand* current = &operand;
-  for (int views = 0; views < kMaxViews; ++views) {
-    if (current->is_leaf && current->requires_grad) return true;
-    const OpCall* call = index.run().call(current->origin);
-    if (call == nullptr || !index.has(*call, ops::kPassesOn) || call->operands.empty())
-      return false;
-    current = &call->operands.front();
-  }
-  return false;
-}
+// A leaf that asks for its gradient is a parameter, also where no module tree gives it a name, as
+// in a C++ program.
+bool is_trained_leaf(const Operand& operand) { return operand.is_leaf && operand.requires_grad; }
 
 // On the right of a product a parameter is the weight. On the left it may be an input that is
 // learned.
 bool is_nameless_weight(const RunIndex& index, const OpCall& call, const Operand& operand) {
-  return ops::is_right_factor(call.op, operand.name) && is_leaf_behind(index, operand);
+  return ops::is_right_factor(call.op, operand.name) &&
+         index.provenance().behind_views(operand, is_trained_leaf) != nullptr;
 }
 
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
@@ -126,16 +120,18 @@ bool is_left_behind(const RunIndex& index, const OpCall& call, const Side& param
 }
 
 // The input's dtype comes down from another parameter of the same model: its embedding's table.
-bool is_models_own_dtype(const Side& parameter, const DtypeSource& input) {
+bool is_models_own_dtype(const Side& parameter, const Provenance& input) {
   return input.parameter != nullptr && !parameter.parameter.empty() &&
          root_module(input.parameter->parameter) == root_module(parameter.parameter);
 }
 
-// A dtype that was mixed in on the way is odd whatever it meets. Else it is one against one, or an
-// input against a layer whose parameters agree.
+// Which of a parameter and an input a person would change. An input that a promotion on its way
+// made wide was not meant to be so: it is odd, whatever parameter it meets. Otherwise the parameter
+// is odd where it alone was left behind when its model was cast, or where it is one parameter
+// against an input whose dtype is the model's own. A layer whose parameters agree is right.
 bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& sides,
                       const Side& parameter, const Side& input) {
-  const DtypeSource source = dtype_source(index, *input.operand);
+  const Provenance source = index.provenance().of(call, *input.operand);
   if (source.promotion != nullptr) return false;
   if (is_left_behind(index, call, parameter, input.dtype)) return true;
   const auto parameters = std::count_if(sides.begin(), sides.end(),
@@ -161,28 +157,28 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
 
 // On a tie the bias, then whatever was promoted or cast on its way here, then the later operand:
 // LibTorch picks its kernel by the first.
-const Side& odd_of_tie(const RunIndex& index, const Sides& sides) {
+const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& sides) {
   if (const Side* bias = first_of(sides, [](const Side& s) { return s.role == Role::kBias; })) {
     return *bias;
   }
   for (const Side& side : sides) {
-    if (dtype_source(index, *side.operand).promotion != nullptr) return side;
+    if (index.provenance().of(call, *side.operand).promotion != nullptr) return side;
   }
   const auto is_cast = [&](const Side& side) {
-    const OpCall* maker = dtype_source(index, *side.operand).maker;
+    const OpCall* maker = index.provenance().of(call, *side.operand).maker;
     return maker != nullptr && index.has(*maker, ops::kCast);
   };
   if (const Side* cast = first_of(sides, is_cast)) return *cast;
   return *first_of(sides, [&](const Side& s) { return s.dtype != sides.front().dtype; });
 }
 
-Mix minority(const RunIndex& index, const Sides& sides) {
+Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
   const std::map<Dtype, size_t> count = votes(sides);
   const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto least = std::min_element(count.begin(), count.end(), fewer);
   const auto most = std::max_element(count.begin(), count.end(), fewer);
   const Side* odd = least->second == most->second
-                        ? &odd_of_tie(index, sides)
+                        ? &odd_of_tie(index, call, sides)
                         : first_of(sides, [&](const Side& s) { return s.dtype == least->first; });
   const auto other = [&](const Side& s) { return s.dtype != odd->dtype; };
   const Side* met = first_of(
@@ -235,7 +231,7 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
   if (!disagree(all)) return std::nullopt;
   const Sides sides = without_state(all);
   if (const auto mix = input_against_parameters(index, call, sides)) return mix;
-  return minority(index, sides);
+  return minority(index, call, sides);
 }
 
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {

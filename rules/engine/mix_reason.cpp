@@ -19,38 +19,39 @@ bool is_cpu_norm(const RunIndex& index, const OpCall& call, const Mix& mix) {
   return index.has(call, ops::kNorm) && device_of(mix) == "cpu";
 }
 
-std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  if (!mix.odd.is_parameter() || mix.odd.parameter.empty()) return "";
+// "the parameter unet.conv_in.weight was cast to Half by aten::_to_copy at load.py:5, while 12
+// others are Float"
+std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mix& mix,
+                             const Provenance& source) {
+  if (mix.odd.parameter.empty()) {
+    const std::string made = how_made(source);
+    return made.empty() ? "" : fmt::format("the {} {}", mix.odd.noun(), made);
+  }
   auto around = index.parameter_dtypes(call.process, mix.odd.parameter);
-  if (around[mix.met.dtype] < 4)
-    return fmt::format("the parameter {} is {}", mix.odd.parameter, dtype_name(mix.odd.dtype));
-  return fmt::format("the parameter {} was loaded or made in {}, while {} others are {}",
-                     mix.odd.parameter, dtype_name(mix.odd.dtype), around[mix.met.dtype],
-                     dtype_name(mix.met.dtype));
-}
-
-// " (from text_encoder.shared.weight)", " (from aten::ones at data.py:17)".
-std::string from(const DtypeSource& source) {
-  if (source.parameter != nullptr) return fmt::format(" (from {})", source.parameter->parameter);
-  return source.maker == nullptr ? "" : fmt::format(" (from {})", made_by(*source.maker));
+  const bool is_alone = around[mix.met.dtype] >= 4;
+  const std::string others = is_alone
+                                 ? fmt::format(", while {} others are {}", around[mix.met.dtype],
+                                               dtype_name(mix.met.dtype))
+                                 : "";
+  const std::string made = made_text(source);
+  const char* unknown = is_alone ? "was loaded or made in" : "is";
+  return fmt::format(
+      "the parameter {} {}{}", mix.odd.parameter,
+      made.empty() ? fmt::format("{} {}", unknown, dtype_name(mix.odd.dtype)) : "was " + made,
+      others);
 }
 
 // How the odd operand came to its dtype; "" when that is not known.
 std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& mix,
-                          const DtypeSource& source) {
+                          const Provenance& source) {
   const std::string dtype = dtype_name(mix.odd.dtype);
-  if (mix.odd.is_parameter()) return parameter_reason(index, call, mix);
+  if (mix.odd.is_parameter()) return parameter_reason(index, call, mix, source);
   if (source.promotion != nullptr) {
     return fmt::format("{} promoted it to {}, because its {} is {}{}", made_by(*source.promotion),
-                       dtype, source.promoted_by->name, dtype, from(source));
+                       dtype, source.promoted_by->name, dtype, made_from(source));
   }
-  if (source.parameter != nullptr) {
-    return fmt::format("the {} is {} because {} is", mix.odd.noun(), dtype,
-                       source.parameter->parameter);
-  }
-  if (source.maker == nullptr) return "";
-  const char* verb = index.has(*source.maker, ops::kCast) ? "was cast to" : "was made in";
-  return fmt::format("the {} {} {} by {}", mix.odd.noun(), verb, dtype, made_by(*source.maker));
+  const std::string made = how_made(source);
+  return made.empty() ? "" : fmt::format("the {} {}", mix.odd.noun(), made);
 }
 
 std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
@@ -82,7 +83,7 @@ std::string cast_holder(const OpCall& call, const Side& side, Dtype wanted) {
                      is_in_cpp(call) ? "->" : ".", to_dtype(call, wanted).substr(1));
 }
 
-std::string fix_table(const OpCall& call, const DtypeSource& source, Dtype wanted) {
+std::string fix_table(const OpCall& call, const Provenance& source, Dtype wanted) {
   const std::string owner = owner_module(source.parameter->parameter);
   const std::string whole = fmt::format("{}.to(dtype={})", owner, torch_dtype(wanted));
   const bool is_told = source.maker != nullptr && is_users_own(source.maker->site);
@@ -93,7 +94,7 @@ std::string fix_table(const OpCall& call, const DtypeSource& source, Dtype wante
 }
 
 // Where the dtype came in, when that is a line that the user can edit.
-std::string fix_at_origin(const OpCall& call, const Mix& mix, const DtypeSource& source) {
+std::string fix_at_origin(const OpCall& call, const Mix& mix, const Provenance& source) {
   if (source.promotion == nullptr) return "";
   const std::string cast = to_dtype(call, mix.met.dtype);
   if (source.parameter != nullptr) return fix_table(call, source, mix.met.dtype);
@@ -142,7 +143,7 @@ std::string fix_low_input(const RunIndex& index, const OpCall& call, const Mix& 
 }
 
 // Neither side is known to be a parameter, or to have been cast or promoted: either may be meant.
-bool is_open_which_is_odd(const OpCall& call, const Mix& mix, const DtypeSource& source) {
+bool is_open_which_is_odd(const OpCall& call, const Mix& mix, const Provenance& source) {
   const bool is_known = source.promotion != nullptr || source.maker != nullptr ||
                         source.parameter != nullptr || mix.met.is_parameter();
   const auto is_factor = [](const Side& side) {
@@ -154,8 +155,15 @@ bool is_open_which_is_odd(const OpCall& call, const Mix& mix, const DtypeSource&
          is_factor(mix.met);
 }
 
+// Where the batch can be made in the right dtype at once.
+std::string in_worker(const Provenance& source) {
+  const bool is_known = source.is_from_worker && source.maker != nullptr;
+  if (!is_known || !is_users_own(source.maker->site)) return "";
+  return fmt::format("; or where the DataLoader's worker makes it, {}", place(source.maker->site));
+}
+
 // Inside of a model there is no line to edit: what it is called with has to change.
-std::string fix_input(const OpCall& call, const Mix& mix, const DtypeSource& source) {
+std::string fix_input(const OpCall& call, const Mix& mix, const Provenance& source) {
   const std::string cast = to_dtype(call, mix.met.dtype);
   const auto& [odd, met] = mix;
   if (is_open_which_is_odd(call, mix, source)) {
@@ -171,14 +179,14 @@ std::string fix_input(const OpCall& call, const Mix& mix, const DtypeSource& sou
     return fmt::format("cast the {}: {}{}", mix.odd.noun(), mix.odd.operand->name, cast);
   }
   const std::string where = place(call.site);
-  return fmt::format("cast what {} is called with{}: x{}", root_module(call.site.module),
-                     where.empty() ? "" : ", " + where, cast);
+  return fmt::format("cast what {} is called with{}: x{}{}", root_module(call.site.module),
+                     where.empty() ? "" : ", " + where, cast, in_worker(source));
 }
 
 }  // namespace
 
 std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
-                    const DtypeSource& source) {
+                    const Provenance& source) {
   if (const std::string text = fix_at_origin(call, mix, source); !text.empty()) return text;
   if (ops::facts_of_forward(call.op) & ops::kLoss) {
     return "cast both sides before the loss: prediction.float(), target.float()";
@@ -191,7 +199,7 @@ std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
 }
 
 std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
-                    const DtypeSource& source) {
+                    const Provenance& source) {
   const std::string origin = origin_reason(index, call, mix, source);
   const std::string autocast = autocast_reason(index, call, mix);
   return origin.empty() ? autocast : origin + "; " + autocast;

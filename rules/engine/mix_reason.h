@@ -3,15 +3,15 @@
 
 #include <string>
 
+#include "core/provenance.h"
 #include "rules/engine/mix.h"
-#include "rules/engine/provenance.h"
 
 namespace dtypecheck::rules {
 
 // `source` is where the odd operand's dtype came from.
 std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
-                    const DtypeSource& source);
+                    const Provenance& source);
 std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
-                    const DtypeSource& source);
+                    const Provenance& source);
 
 }  // namespace dtypecheck::rules

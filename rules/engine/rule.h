@@ -15,6 +15,7 @@
 
 #include "core/doc.h"
 #include "core/finding.h"
+#include "core/provenance.h"
 #include "core/run.h"
 #include "rules/contracts/contracts.h"
 #include "rules/engine/run_index.h"
@@ -52,7 +53,8 @@ struct Details {
 // message) into one with the summed count. Ids are given when all is said, in take().
 class Findings {
  public:
-  Findings(const Run& run, const JudgeOptions& options) : run_(run), options_(options) {}
+  Findings(const Run& run, const JudgeOptions& options)
+      : run_(run), provenance_(run), options_(options) {}
 
   // `describe` returns the Details. It is called where the finding is new and not where it is
   // folded into an equal one, whose words stay. Findings with different words in `cause` are never
@@ -92,10 +94,12 @@ class Findings {
   std::optional<size_t> add_call(const OpCall& call, std::string message, const std::string& cause);
   std::optional<size_t> add_process(uint32_t process, std::string message);
   void fill(size_t finding, Details details);
+  void say_provenance(Finding& finding) const;
   void link_repairs();
   void resolve_links();
 
   const Run& run_;
+  ProvenanceIndex provenance_;
   JudgeOptions options_;
   const Rule* rule_ = nullptr;  // the one that is running
   std::vector<Finding> findings_;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/follow_links.h"
 #include "rules/engine/op_traits.h"
 
 namespace dtypecheck::rules {
 namespace {
-
-constexpr size_t kMaxNesting = 64;  // a hostile trace may have parents in a circle
 
 bool is_real(const Operand& operand) {
   return operand.kind != TensorKind::kFake && operand.kind != TensorKind::kMeta &&
@@ -29,12 +28,7 @@ std::string root_of(const std::string& parameter) {
 
 }  // namespace
 
-bool is_parameter(const Operand& operand) {
-  return !operand.parameter.empty() && !operand.name.starts_with("grad") &&
-         !operand.name.ends_with(".grad");
-}
-
-RunIndex::RunIndex(const Run& run) : run_(run) {
+RunIndex::RunIndex(const Run& run) : run_(run), provenance_(run) {
   struct Op {
     uint32_t facts = 0;
     bool promotes = false;
@@ -58,12 +52,12 @@ RunIndex::RunIndex(const Run& run) : run_(run) {
 
 bool RunIndex::threw_in_repaired(const OpCall& call) const {
   if (call.outcome != Outcome::kThrew) return false;
-  const OpCall* outer = run_.call(call.parent);
-  for (size_t depth = 0; outer != nullptr && depth < kMaxNesting; ++depth) {
-    if (outer->outcome == Outcome::kRepaired) return true;
-    outer = run_.call(outer->parent);
-  }
-  return false;
+  bool was_repaired = false;
+  follow_links(run_.call(call.parent), [&](const OpCall& outer) {
+    was_repaired = outer.outcome == Outcome::kRepaired;
+    return was_repaired ? nullptr : run_.call(outer.parent);
+  });
+  return was_repaired;
 }
 
 void RunIndex::index_consumers() {
@@ -97,12 +91,12 @@ void RunIndex::index_throws() {
   for (const OpCall& call :
        run_.calls) {  // inner calls have the higher ids, so the innermost stays
     if (!threw(call) || call.error.empty() || threw_in_repaired(call)) continue;
-    const OpCall* outer = run_.call(call.parent);
-    for (size_t depth = 0; outer != nullptr && threw(*outer) && depth < kMaxNesting; ++depth) {
-      if (!outer->error.empty() && outer->error != call.error) break;
-      thrower_[outer->id - 1] = call.id;
-      outer = run_.call(outer->parent);
-    }
+    follow_links(run_.call(call.parent), [&](const OpCall& outer) -> const OpCall* {
+      const bool is_another = !outer.error.empty() && outer.error != call.error;
+      if (!threw(outer) || is_another) return nullptr;
+      thrower_[outer.id - 1] = call.id;
+      return run_.call(outer.parent);
+    });
   }
 }
 

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/provenance.h"
 #include "core/run.h"
 #include "ops/ops.h"
 
@@ -34,6 +35,8 @@ class RunIndex {
     return judged_calls_;
   }
   bool is_judged(const OpCall& call) const { return is_judged_[call.id - 1]; }
+
+  const ProvenanceIndex& provenance() const { return provenance_; }
 
   // Calls with an operand that originates in this one, each once.
   std::span<const OpCallId> consumers(const OpCall& call) const;
@@ -63,6 +66,7 @@ class RunIndex {
   void index_autocast();
 
   const Run& run_;
+  ProvenanceIndex provenance_;
   std::vector<uint32_t> facts_;
   std::vector<bool> promotes_;
   std::vector<bool> is_judged_;
@@ -83,9 +87,5 @@ class RunIndex {
   const ParameterDtypes& parameters() const;
   mutable std::optional<ParameterDtypes> parameters_;
 };
-
-// True when a parameter name on an operand says that the operand is that parameter, not its
-// gradient.
-bool is_parameter(const Operand& operand);
 
 }  // namespace dtypecheck::rules

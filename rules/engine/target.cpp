@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/follow_links.h"
+
 namespace dtypecheck::rules {
 namespace {
 
@@ -9,15 +11,6 @@ using contracts::Answer;
 using contracts::Contracts;
 using contracts::Mode;
 using contracts::Verdict;
-
-constexpr int kMaxNesting = 64;
-
-std::string device_of(const OpCall& call) {
-  for (const Operand& operand : call.operands) {
-    if (operand.kind != TensorKind::kUndefined) return operand.device.type;
-  }
-  return "cpu";
-}
 
 bool has_gpu(const Process& process) {
   return std::any_of(process.devices.begin(), process.devices.end(),
@@ -48,7 +41,7 @@ class Verdicts {
   bool is_asked(const OpCall& call) const {
     if (call.outcome != Outcome::kReturned || !index_.is_judged(call)) return false;
     const bool stays_on_cpu = contracts_.runtimes()[target_].device != "cpu" &&
-                              device_of(call) == "cpu" && has_gpu(index_.run().process_of(call));
+                              call.device_type() == "cpu" && has_gpu(index_.run().process_of(call));
     return !stays_on_cpu;
   }
 
@@ -60,19 +53,19 @@ class Verdicts {
 
   template <typename Is>
   bool has_outer(const OpCall& call, Is is) const {
-    const OpCall* outer = index_.run().call(call.parent);
-    for (int depth = 0; outer != nullptr && depth < kMaxNesting; ++depth) {
-      if (is(*outer)) return true;
-      outer = index_.run().call(outer->parent);
-    }
-    return false;
+    bool found = false;
+    follow_links(index_.run().call(call.parent), [&](const OpCall& outer) {
+      found = is(outer);
+      return found ? nullptr : index_.run().call(outer.parent);
+    });
+    return found;
   }
 
   // What autocast has called again runs below it, and so does all inside.
   Mode mode_of(const OpCall& call) const {
     const auto is_inner = [](const OpCall& outer) { return outer.autocast.is_inner; };
     const bool below = call.autocast.is_inner || has_outer(call, is_inner);
-    const bool on = call.autocast.region_for(device_of(call)) != nullptr;
+    const bool on = call.autocast.region_for(call.device_type()) != nullptr;
     return on && !below ? Mode::kAutocast : Mode::kCall;
   }
 
@@ -80,7 +73,7 @@ class Verdicts {
     if (!is_asked(call)) return {};
     const Mode mode = mode_of(call);
     const Process& process = index_.run().process_of(call);
-    const auto own = contracts_.find(device_of(call), process.libtorch);
+    const auto own = contracts_.find(call.device_type(), process.libtorch);
     if (own && contracts_.ask(*own, call, mode).verdict == Verdict::kRejects) return {};
     return contracts_.ask(target_, call, mode);
   }

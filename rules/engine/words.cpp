@@ -8,18 +8,6 @@
 #include "ops/ops.h"
 
 namespace dtypecheck::rules {
-namespace {
-
-const SourceLine& best_line(const Site& site) { return site.line.known() ? site.line : site.inner; }
-
-std::string short_line(const SourceLine& line) {
-  if (!line.known()) return "";
-  const size_t slash = line.file.find_last_of("/\\");
-  return fmt::format("{}:{}", line.file.substr(slash == line.file.npos ? 0 : slash + 1), line.line);
-}
-
-}  // namespace
-
 std::string torch_dtype(Dtype dtype) {
   switch (dtype) {
     case Dtype::kHalf:
@@ -48,22 +36,6 @@ std::string to_dtype(const OpCall& call, Dtype dtype) {
 }
 
 std::string dtype_word(const Operand& operand) { return operand.dtypes.to_string(); }
-
-bool is_users_own(const Site& site) {
-  if (!site.inner.known()) return site.line.known();
-  return site.line.file == site.inner.file && site.line.line == site.inner.line;
-}
-
-std::string place(const Site& site) { return short_line(best_line(site)); }
-
-std::string at_place(const Site& site) {
-  const std::string where = place(site);
-  if (where.empty()) return "";
-  if (!site.line.known() || is_users_own(site)) return " at " + where;
-  return fmt::format(" at {}, called from {}", short_line(site.inner), where);
-}
-
-std::string made_by(const OpCall& call) { return call.op + at_place(call.site); }
 
 std::string_view list_name(std::string_view operand_name) {
   return operand_name.substr(0, operand_name.find('['));

@@ -14,14 +14,6 @@ bool is_in_cpp(const OpCall& call);              // called by a line of C++
 // ".to(torch.float16)", in C++ ".to(torch::kHalf)".
 std::string to_dtype(const OpCall& call, Dtype dtype);
 
-// "train.py:91", the user's line without the folders; "" when it is not known.
-std::string place(const Site& site);
-// " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91"; or "".
-std::string at_place(const Site& site);
-std::string made_by(const OpCall& call);  // "aten::ones at data.py:17"
-// The op is called by the user's own line, which they can edit, not by a library below it.
-bool is_users_own(const Site& site);
-
 // "tensors[2]" to "tensors"; other names unchanged.
 std::string_view list_name(std::string_view operand_name);
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/provenance.h"
 #include "platform/error.h"
 #include "trace/reader.h"
 #include "trace/text.h"
@@ -18,9 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   }
   const std::string text = to_text(run);
   if (to_text(parse_trace_text(text, "dump").run) != text) std::abort();
+  const ProvenanceIndex provenance(run);
   for (const OpCall& call : run.calls) {
     if (call.parent >= call.id) std::abort();
-    for (const Operand& operand : call.operands) run.provenance(operand);
+    for (const Operand& operand : call.operands) provenance.of(call, operand);
   }
   return 0;
 }

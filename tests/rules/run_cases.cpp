@@ -41,6 +41,9 @@ std::string details_missed(const Expectation& expected, const Finding& finding) 
   if (finding.fix.find(expected.fix) == std::string::npos) {
     return fmt::format("expected the fix to have \"{}\", got \"{}\"", expected.fix, finding.fix);
   }
+  if (finding.why.find(expected.why) == std::string::npos) {
+    return fmt::format("expected the reason to have \"{}\", got \"{}\"", expected.why, finding.why);
+  }
   if (!expected.odd_operand.empty() && finding.odd_operand != expected.odd_operand) {
     return fmt::format("expected the odd operand {}, got {}", expected.odd_operand,
                        finding.odd_operand);

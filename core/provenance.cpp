@@ -1,0 +1,327 @@
+#include "core/provenance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "core/follow_links.h"
+#include "ops/ops.h"
+
+namespace dtypecheck {
+namespace {
+
+bool has(const OpCall& call, uint32_t facts) { return (ops::facts_of(call.op) & facts) != 0; }
+
+// Of several operands that have the dtype of the result, the least rank handed it on. What is
+// written in place keeps its dtype whatever meets it. A tensor without dimensions promotes nothing.
+// An activation explains more than a parameter, which was there before, and than out=, whose
+// memory was chosen for the result. Among equals the one whose own origin is known.
+int rank_of_giver(const Operand& operand) {
+  if (operand.is_written && operand.role != Role::kOut) return 0;
+  return (operand.promotes() ? 0 : 8) + (is_parameter(operand) ? 4 : 0) +
+         (operand.role == Role::kOut ? 2 : 0) + (operand.origin == kNoOpCall ? 1 : 0);
+}
+
+const Operand* giver_of(const OpCall& call, DtypeSet dtypes) {
+  const Operand* giver = nullptr;
+  for (const Operand& operand : call.operands) {
+    if (operand.dtypes != dtypes || operand.is_wrapped_number) continue;
+    if (giver == nullptr || rank_of_giver(operand) < rank_of_giver(*giver)) giver = &operand;
+  }
+  return giver;
+}
+
+// A cast to the dtype that the tensor had already, to another device say, made nothing. A factory
+// with a dtype= of its own made it, though zeros_like() has an operand of the same dtype.
+bool makes_dtype(const OpCall& call, DtypeSet dtypes) {
+  if (has(call, ops::kCast)) {
+    return !call.operands.empty() && call.operands.front().dtypes != dtypes;
+  }
+  const ScalarArgument* dtype = call.scalar("dtype");
+  return dtype != nullptr && dtype->dtype && has(call, ops::kFactory);
+}
+
+// It answered in the widest of several dtypes. What the statistics and weights of a norm are in
+// does not decide about its result, and of what is not LibTorch's own nothing is known.
+bool is_promotion(const OpCall& call, const Operand& giver) {
+  const auto size = [](const Operand& o) {
+    return dtype_size_bytes(o.dtypes.single().value_or(Dtype::kUndefined));
+  };
+  const bool is_widest =
+      std::none_of(call.operands.begin(), call.operands.end(), [&](const Operand& o) {
+        return o.is_floating() && o.promotes() && o.dtypes != giver.dtypes &&
+               size(o) >= size(giver);
+      });
+  return is_widest && call.floating_dtypes().size() > 1 && call.op.starts_with("aten::") &&
+         !giver.is_written && !has(call, ops::kNorm);
+}
+
+ProvenanceStep step_of(const OpCall& call, DtypeSet dtypes) {
+  using Kind = ProvenanceStep::Kind;
+  ProvenanceStep step{.call = &call};
+  if (!makes_dtype(call, dtypes)) step.giver = giver_of(call, dtypes);
+  if (step.giver == nullptr) {
+    step.kind = has(call, ops::kCast) ? Kind::kCast : Kind::kMade;
+  } else if (is_promotion(call, *step.giver)) {
+    step.kind = Kind::kPromotion;
+  }
+  return step;
+}
+
+void add_step(const ProvenanceStep& step, Provenance& way) {
+  way.steps.push_back(step);
+  if (step.giver == nullptr) way.maker = step.call;
+  if (step.kind == ProvenanceStep::Kind::kPromotion) {
+    way.promotion = step.call;
+    way.promoted_by = step.giver;
+  }
+  if (step.giver != nullptr && is_parameter(*step.giver)) way.parameter = step.giver;
+}
+
+bool passes(const Provenance& way, const OpCall& call) {
+  return std::any_of(way.steps.begin(), way.steps.end(),
+                     [&](const ProvenanceStep& step) { return step.call == &call; });
+}
+
+// A worker of a DataLoader: all that it does is prepare data.
+std::vector<bool> data_workers(const Run& run) {
+  std::vector<bool> any(run.processes.size()), all(run.processes.size(), true);
+  for (const OpCall& call : run.calls) {
+    any[call.process] = true;
+    if (call.site.phase != Phase::kData) all[call.process] = false;
+  }
+  for (size_t i = 0; i < any.size(); ++i) any[i] = any[i] && all[i];
+  return any;
+}
+
+// The process that reads what a worker makes: its parent. A fork server between the two calls no
+// op and has no trace; then the only process of that host and rank that is no worker.
+std::optional<uint32_t> reader_of(const Run& run, const std::vector<bool>& workers, size_t worker) {
+  const Process& process = run.processes[worker];
+  std::vector<uint32_t> near;
+  bool has_parent = false;
+  for (uint32_t i = 0; i < run.processes.size(); ++i) {
+    const Process& other = run.processes[i];
+    if (i == worker || other.host != process.host) continue;
+    const bool is_parent = other.pid == process.parent_pid;
+    has_parent = has_parent || is_parent;
+    if (is_parent && !workers[i]) return i;
+    if (!workers[i] && other.rank == process.rank) near.push_back(i);
+  }
+  return has_parent || near.size() != 1 ? std::nullopt : std::optional(near.front());
+}
+
+bool may_be_handed_over(const Operand& tensor) {
+  return tensor.kind == TensorKind::kDense && tensor.has_shape && !tensor.shape.empty() &&
+         !tensor.is_wrapped_number && tensor.dtypes.size() == 1;
+}
+
+// Has no past in its own process, and is nothing that such a past would be lost of.
+bool is_from_outside(const Operand& operand) {
+  return operand.origin == kNoOpCall && operand.parameter.empty() && !operand.requires_grad &&
+         !operand.is_written && may_be_handed_over(operand);
+}
+
+double elements(const Operand& tensor) {
+  double count = 1;  // a trace may say anything: no integer overflows here
+  for (const int64_t size : tensor.shape) count *= static_cast<double>(size);
+  return count;
+}
+
+const SourceLine& best_line(const Site& site) { return site.line.known() ? site.line : site.inner; }
+
+}  // namespace
+
+const char* step_kind_name(ProvenanceStep::Kind kind) {
+  switch (kind) {
+    case ProvenanceStep::Kind::kPassedOn:
+      return "passed on";
+    case ProvenanceStep::Kind::kPromotion:
+      return "promotion";
+    case ProvenanceStep::Kind::kCast:
+      return "cast";
+    case ProvenanceStep::Kind::kMade:
+      return "made";
+  }
+  return "passed on";
+}
+
+std::vector<ShownStep> shown_steps(const Provenance& provenance) {
+  constexpr size_t kMaxShown = 8;
+  const size_t count = provenance.steps.size();
+  std::vector<ShownStep> shown;
+  for (size_t i = 0; i < std::min(count, kMaxShown); ++i) shown.push_back({&provenance.steps[i]});
+  if (count > kMaxShown) shown.back() = {&provenance.steps.back(), count - kMaxShown};
+  return shown;
+}
+
+Provenance ProvenanceIndex::of(const OpCall& reader, const Operand& operand) const {
+  Provenance way{.dtypes = operand.dtypes};
+  const OpCall* at = &reader;
+  bool in_worker = false;
+  follow_links(&operand, [&](const Operand& tensor) -> const Operand* {
+    const OpCall* call = run_.call(tensor.origin);
+    if (call == nullptr && !in_worker) {
+      const Fit fit = handed_over_to(*at, tensor);
+      call = fit.call;
+      in_worker = call != nullptr;
+      way.is_from_worker = in_worker;
+      way.is_probable = in_worker && !fit.is_only_one;
+    }
+    if (call == nullptr || passes(way, *call)) return nullptr;
+    ProvenanceStep step = step_of(*call, operand.dtypes);
+    step.is_in_worker = in_worker;
+    add_step(step, way);
+    at = call;
+    return step.giver;
+  });
+  return way;
+}
+
+const Operand* ProvenanceIndex::behind_views(const Operand& operand,
+                                             bool (*accept)(const Operand&)) const {
+  const Operand* found = nullptr;
+  follow_links(&operand, [&](const Operand& tensor) -> const Operand* {
+    if (accept(tensor)) {
+      found = &tensor;
+      return nullptr;
+    }
+    const OpCall* call = run_.call(tensor.origin);
+    const bool is_view = call != nullptr && has(*call, ops::kPassesOn) && !call->operands.empty();
+    return is_view ? &call->operands.front() : nullptr;
+  });
+  return found;
+}
+
+const std::vector<ProvenanceIndex::HandedOver>& ProvenanceIndex::handed_over(
+    uint32_t reading_process) const {
+  if (handed_over_) return handed_over_->at(reading_process);
+  std::vector<std::vector<HandedOver>>& all = handed_over_.emplace(run_.processes.size());
+  const std::vector<bool> workers = data_workers(run_);
+  std::vector<std::optional<uint32_t>> readers(workers.size());
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (workers[i]) readers[i] = reader_of(run_, workers, i);
+  }
+  std::set<OpCallId> read;
+  for (const OpCall& call : run_.calls) {
+    if (!workers[call.process]) continue;
+    for (const Operand& operand : call.operands) read.insert(operand.origin);
+  }
+  for (const OpCall& call : run_.calls) {
+    const bool is_whole = call.parent == kNoOpCall && call.outcome == Outcome::kReturned;
+    if (!readers[call.process] || !is_whole) continue;
+    for (const Operand& result : call.results) {
+      if (may_be_handed_over(result))
+        all[*readers[call.process]].push_back({&call, &result, read.contains(call.id)});
+    }
+  }
+  return all.at(reading_process);
+}
+
+// Those of the same shape, else those that have as many elements, which a view of the batch has
+// too; of these first what its worker did not read itself. Several calls of one line are one fit.
+// Where several lines fit the order decides: the second such operand of a call is the second such
+// tensor of the batch.
+ProvenanceIndex::Fit ProvenanceIndex::handed_over_to(const OpCall& reader,
+                                                     const Operand& operand) const {
+  if (run_.processes.size() < 2 || !is_from_outside(operand)) return {};
+  std::vector<const HandedOver*> fits;
+  const auto find = [&](bool may_be_read, const auto& is_alike) {
+    std::set<std::tuple<std::string_view, std::string_view, int>> seen;
+    for (const HandedOver& tensor : handed_over(reader.process)) {
+      const bool fit = tensor.result->dtypes == operand.dtypes && is_alike(*tensor.result) &&
+                       (may_be_read || !tensor.is_read);
+      const SourceLine& line = best_line(tensor.call->site);
+      if (fit && seen.emplace(tensor.call->op, line.file, line.line).second)
+        fits.push_back(&tensor);
+    }
+    return !fits.empty();
+  };
+  // The shape that the op had around this one: linear([2, 3, 4]) calls addmm([6, 4]).
+  std::vector<const Operand*> shapes = {&operand};
+  follow_links(run_.call(reader.parent), [&](const OpCall& outer) {
+    for (const Operand& whole : outer.operands) {
+      if (is_from_outside(whole) && whole.dtypes == operand.dtypes &&
+          elements(whole) == elements(operand)) {
+        shapes.push_back(&whole);
+      }
+    }
+    return run_.call(outer.parent);
+  });
+  const auto has_shape = [&](const Operand& result) {
+    return std::any_of(shapes.begin(), shapes.end(),
+                       [&](const Operand* tensor) { return tensor->shape == result.shape; });
+  };
+  const auto has_size = [&](const Operand& r) { return elements(r) == elements(operand); };
+  const bool is_exact = find(false, has_shape) || find(true, has_shape);
+  if (!is_exact && !find(false, has_size) && !find(true, has_size)) return {};
+  size_t nth = 0;
+  for (const Operand& other : reader.operands) {
+    if (&other == &operand || nth + 1 == fits.size()) break;
+    if (is_from_outside(other) && other.dtypes == operand.dtypes && other.shape == operand.shape)
+      ++nth;
+  }
+  return {fits[nth]->call, is_exact && fits.size() == 1};
+}
+
+std::string made_by(const OpCall& call) { return call.op + at_place(call.site); }
+
+std::string step_name(const ProvenanceStep& step) {
+  const std::string& op = step.call->op;
+  if (step.is_in_worker) return "worker's " + op;
+  return step.call->site.phase == Phase::kLoad ? fmt::format("load ({})", op) : op;
+}
+
+std::string step_sentence(const Provenance& provenance, const ProvenanceStep& step) {
+  const std::string dtype = provenance.dtypes.to_string();
+  const std::string& op = step.call->op;
+  switch (step.kind) {
+    case ProvenanceStep::Kind::kPassedOn:
+      return fmt::format("{} passes {} on from {}", op, dtype,
+                         is_parameter(*step.giver) ? step.giver->parameter : step.giver->name);
+    case ProvenanceStep::Kind::kPromotion:
+      return fmt::format("{} promotes to {} because of {}", op, dtype, step.giver->name);
+    case ProvenanceStep::Kind::kCast:
+      return fmt::format("{} casts to {}", op, dtype);
+    case ProvenanceStep::Kind::kMade:
+      return fmt::format("{} makes {}", op, dtype);
+  }
+  return op;
+}
+
+std::string made_text(const Provenance& provenance) {
+  if (provenance.maker == nullptr) return "";
+  const bool is_cast = provenance.steps.back().kind == ProvenanceStep::Kind::kCast;
+  return fmt::format("{}{} {} by {}{}", provenance.is_probable ? "probably " : "",
+                     is_cast ? "cast to" : "made in", provenance.dtypes.to_string(),
+                     made_by(*provenance.maker),
+                     provenance.is_from_worker ? " in a DataLoader worker" : "");
+}
+
+std::string how_made(const Provenance& provenance) {
+  const std::string made = provenance.maker == nullptr ? "" : "was " + made_text(provenance);
+  if (provenance.parameter != nullptr) {
+    return fmt::format("is {} because {} is{}{}", provenance.dtypes.to_string(),
+                       provenance.parameter->parameter, made.empty() ? "" : ", which ", made);
+  }
+  if (!made.empty() || !provenance.is_from_worker) return made;
+  const auto first = std::find_if(provenance.steps.begin(), provenance.steps.end(),
+                                  [](const ProvenanceStep& step) { return step.is_in_worker; });
+  return fmt::format("came {}from a DataLoader worker, from {}",
+                     provenance.is_probable ? "probably " : "", made_by(*first->call));
+}
+
+std::string made_from(const Provenance& provenance) {
+  const std::string made = made_text(provenance);
+  if (provenance.parameter != nullptr) {
+    return fmt::format(" (from {}{}{})", provenance.parameter->parameter, made.empty() ? "" : ", ",
+                       made);
+  }
+  if (made.empty()) return "";
+  return provenance.is_from_worker ? fmt::format(" ({})", made)
+                                   : fmt::format(" (from {})", made_by(*provenance.maker));
+}
+
+}  // namespace dtypecheck
