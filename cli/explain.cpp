@@ -21,6 +21,8 @@ namespace dtypecheck::cli {
 
 using nlohmann::ordered_json;
 
+static constexpr size_t kShownColumns = 400;  // of a message
+
 struct ExplainCommand {
   std::vector<std::string> words;
   bool json = false;
@@ -52,9 +54,8 @@ static const explain::Frame* own_frame(const std::vector<explain::Frame>& frames
 }
 
 static std::string message_of(const explain::Explanation& error) {
-  std::string text = printable(error.message.substr(0, 400));
-  text.erase(0, text.find_first_not_of(' '));
-  return text;
+  const size_t begin = std::min(error.message.find_first_not_of(' '), error.message.size());
+  return cut(printable(std::string_view(error.message).substr(begin)), kShownColumns);
 }
 
 static ordered_json json_of(const explain::Explanation& error) {
@@ -80,7 +81,9 @@ static ordered_json json_of(const explain::Explanation& error) {
   }
   out["hides"] = explain::facts_of(error.categories.front()).hides;
   if (const explain::Frame* frame = own_frame(error.frames)) {
-    out["location"] = {{"file", frame->file}, {"line", frame->line}, {"function", frame->function}};
+    out["location"] = {{"file", printable(frame->file)},
+                       {"line", frame->line},
+                       {"function", printable(frame->function)}};
   }
   return out;
 }

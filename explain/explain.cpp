@@ -7,6 +7,7 @@
 #include "explain/message_table.h"
 #include "explain/normal_text.h"
 #include "explain/ranking.h"
+#include "platform/printable.h"
 
 namespace dtypecheck::explain {
 
@@ -119,7 +120,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
   for (const char* op : message.ops) out.ops.push_back(op);
   if (message.family == Family::kKernel) {
     KernelVerdict verdict = judge_kernel(sighting.holes[0], sighting.holes[1]);
-    out.ops.push_back(verdict.op + ": " + out.dtypes.front());
+    out.ops.push_back(printable(verdict.op) + ": " + out.dtypes.front());  // the log's own name
     out.versions = verdict.version;
   }
   const std::string around = surroundings(sighting, size_bytes);

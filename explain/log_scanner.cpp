@@ -111,8 +111,9 @@ void LogScanner::feed(std::string_view bytes) {
     const size_t begin = buffer_.size();
     escapes_.append(piece, buffer_);
     const uint64_t position = base_ + begin;
-    finder_.feed(std::string_view(buffer_).substr(begin),
-                 [&](size_t anchor, size_t end) { hits_.push_back({anchor, position + end}); });
+    finder_.feed(std::string_view(buffer_).substr(begin), [&](size_t anchor, size_t end) {
+      hits_.push_back({anchor, position + end});
+    });
     settle_hits(false);
     forget_old();
   }
@@ -176,7 +177,10 @@ void LogScanner::look_at(const Hit& hit) {
   if (hit.anchor == messages_of_anchor_.size())
     return look_for_version(std::string_view(buffer_).substr(at, 32));
   const std::string_view line = line_around(buffer_, at - 1);
-  const size_t at_in_line = at - static_cast<size_t>(line.data() - buffer_.data());
+  // An anchor that ends in a blank may end in the line's own end, which counts as a blank but is no
+  // part of the line.
+  const size_t line_begin = static_cast<size_t>(line.data() - buffer_.data());
+  const size_t at_in_line = std::min(at - line_begin, line.size());
   const uint64_t key = key_of(hit.anchor, line, at_in_line);
   if (const auto seen = seen_.find(key); seen != seen_.end()) {
     for (uint32_t sighting : seen->second) ++sightings_[sighting].count;

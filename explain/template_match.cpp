@@ -19,13 +19,16 @@ static std::vector<std::string_view> literals_of(std::string_view pattern) {
   return literals;
 }
 
+// What names of dtypes and kernels consist of. Text in another script ends them.
+static bool is_name(char c) { return c > ' ' && static_cast<unsigned char>(c) < 0x80; }
+
 // The end of a hole that closes the pattern: the dtype name ends at a blank, a comma, a bracket, or
 // where text in another script goes on.
 static size_t end_of_last_hole(std::string_view text, size_t begin) {
   while (begin < text.size() && text[begin] == ' ') ++begin;
   const size_t limit = std::min(text.size(), begin + kMaxHole);
   size_t end = begin;
-  while (end < limit && text[end] > ' ' &&
+  while (end < limit && is_name(text[end]) &&
          std::string_view(",;()[]\\<").find(text[end]) == std::string_view::npos) {
     ++end;
   }
@@ -61,7 +64,7 @@ static std::optional<TemplateMatch> find_after_word(std::string_view text, std::
   std::optional<TemplateMatch> match = find_template(text, rest, from);
   if (!match) return std::nullopt;
   size_t begin = match->begin;
-  while (begin > 0 && text[begin - 1] > ' ' && text[begin - 1] != ':' && text[begin - 1] != '(')
+  while (begin > 0 && is_name(text[begin - 1]) && text[begin - 1] != ':' && text[begin - 1] != '(')
     --begin;
   match->holes.insert(match->holes.begin(), std::string(text.substr(begin, match->begin - begin)));
   match->begin = begin;

@@ -149,6 +149,21 @@ class Logs(ExplainTest):
         self.assertIn("Half", result.out)
         self.assertEqual([c for c in result.out if ord(c) < 32 and c != "\n"], [])
 
+    def test_no_mark_that_reorders_text_comes_out(self):
+        """Of a hostile log neither the message, nor the kernel's name, nor a place in the traceback repaints the terminal."""
+        hostile = "\u202e\x9b31m\x07"
+        log = (f'Traceback (most recent call last):\n  File "/home/{hostile}/train.py", line 3, in ma{hostile}in\n    x\n'
+               f'RuntimeError: {hostile} "kern\x7fel_cpu" not implemented for \'Half\'\n{hostile}{SCALAR}{hostile}\n')
+        for flags in ((), ("--json",)):
+            with self.subTest(flags):
+                result = self.explain(*flags, "-", log=log)
+                self.assertEqual(result.status, 0)
+                escape = "\\\\" if flags else "\\"  # of JSON
+                shown = f"{escape}u202e"
+                for name in (f"kern{escape}x7fel_cpu: Half", f"/home/{shown}", f"ma{shown}", f"RuntimeError: {shown}"):
+                    self.assertIn(name, result.out)
+                self.assertEqual([c for c in result.out if c in "\u202e\x9b\x07\x7f"], [])
+
     def test_progress_bars(self):
         bar = "".join(f"\rSteps: {n:3}%|{'#' * (n // 10):10}| {n}/100 [00:{n % 60:02}<00:10, loss=0.1]" for n in range(100))
         answer = self.answer(f"{bar}\rSteps: 100%\n{bar}\r{SCALAR}\n")

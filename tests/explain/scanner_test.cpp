@@ -117,6 +117,16 @@ TEST_CASE("a long log keeps what is near its end") {
   CHECK(found[0].before.size() <= 16 << 10);
 }
 
+TEST_CASE("a message that its line cuts before the last word") {
+  const std::string cut = "mixed dtype (CPU): expect parameter to have scalar type of";
+  for (const std::string end : {"\n", "\r\n", "\t", " ", "\n\n", "\nHalf\n"}) {
+    INFO(end);
+    const auto found = sightings_of("step 1\nRuntimeError: " + cut + end);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].line == 2);
+  }
+}
+
 TEST_CASE("bytes that are no text") {
   CHECK_THROWS_AS(sightings_of(std::string("\x7f"
                                            "ELF\2\1\0\0\0\0",
