@@ -7,8 +7,8 @@ namespace dtypecheck::contracts {
 const Contracts& Contracts::shipped() {
   static const Contracts contracts = [] {
     Contracts all;
-    all.add(std::string(embedded::kCpu, sizeof(embedded::kCpu) - 1), "cpu.contracts");
-    all.add(std::string(embedded::kCuda, sizeof(embedded::kCuda) - 1), "cuda.contracts");
+    all.add(std::string(embedded::kCpu), "cpu.contracts");
+    all.add(std::string(embedded::kCuda), "cuda.contracts");
     return all;
   }();
   return contracts;
