@@ -78,6 +78,13 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
                     [](char x, char y) { return (x | 0x20) == (y | 0x20); });
 }
 
+// Names that only people and compilers use.
+constexpr std::pair<std::string_view, Dtype> kFurtherNames[] = {
+    {"fp16", Dtype::kHalf},    {"bf16", Dtype::kBFloat16},  {"bfloat", Dtype::kBFloat16},
+    {"fp32", Dtype::kFloat},   {"fp64", Dtype::kDouble},    {"long int", Dtype::kLong},
+    {"__int64", Dtype::kLong}, {"long long", Dtype::kLong}, {"unsigned char", Dtype::kByte},
+};
+
 // kHalf, kFloat16, kUInt8.
 bool names_constant(const DtypeNames& entry, std::string_view text) {
   return text == entry.name || equal_but_for_case(text, entry.torch);
@@ -96,6 +103,20 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
   const bool constant = text.size() > 1 && text[0] == 'k';
   for (const DtypeNames& entry : kNames) {
     if (constant ? names_constant(entry, text.substr(1)) : names(entry, text)) return entry.dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<Dtype> parse_dtype_in_words(std::string_view text) {
+  text = without_qualifiers(text);
+  for (const auto& [name, dtype] : kFurtherNames) {
+    if (equal_but_for_case(text, name)) return dtype;
+  }
+  for (const DtypeNames& entry : kNames) {
+    if (entry.dtype == Dtype::kUndefined) continue;
+    for (const char* name : {entry.name, entry.torch, entry.shorter, entry.cpp}) {
+      if (name != nullptr && equal_but_for_case(text, name)) return entry.dtype;
+    }
   }
   return std::nullopt;
 }

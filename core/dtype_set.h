@@ -18,6 +18,10 @@ std::string dtype_name(Dtype dtype);
 // Accepts LibTorch's names, torch's ("float16", "torch.float16") and C++'s ("c10::Half", "at::kHalf", "float").
 std::optional<Dtype> parse_dtype(std::string_view text);
 
+// The dtype that a message, a compiler or a person means, in any case: the same names, and "fp16",
+// "bf16", "unsigned char", "__int64". Never kUndefined.
+std::optional<Dtype> parse_dtype_in_words(std::string_view text);
+
 // Bytes of one element; 0 when not known.
 int dtype_size_bytes(Dtype dtype);
 

@@ -31,6 +31,19 @@ TEST_CASE("names of torch and of C++") {
   CHECK(parse_dtype("c10::complex<float>") == Dtype::kComplexFloat);
 }
 
+TEST_CASE("names of people and compilers, in any case") {
+  CHECK(parse_dtype_in_words("fp16") == Dtype::kHalf);
+  CHECK(parse_dtype_in_words("HALF") == Dtype::kHalf);
+  CHECK(parse_dtype_in_words("bfloat16") == Dtype::kBFloat16);
+  CHECK(parse_dtype_in_words("torch.BF16") == Dtype::kBFloat16);
+  CHECK(parse_dtype_in_words("unsigned char") == Dtype::kByte);
+  CHECK(parse_dtype_in_words("byte") == Dtype::kByte);
+  CHECK(parse_dtype_in_words("complexhalf") == Dtype::kComplexHalf);
+  CHECK_FALSE(parse_dtype_in_words("undefined").has_value());
+  CHECK_FALSE(parse_dtype_in_words("windows").has_value());
+  CHECK_FALSE(parse_dtype_in_words("").has_value());
+}
+
 TEST_CASE("what is no dtype") {
   for (const char* text :
        {"", "k", "kk", "float17", "torch.", "dtype#", "dtype#64", "dtype#-1", "half ", "HALF"}) {
