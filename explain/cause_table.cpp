@@ -1,341 +1,66 @@
 #include "explain/cause_table.h"
 
+#include <fmt/format.h>
+
+#include "explain/data_file.h"
+#include "explain/embedded.h"
+#include "platform/error.h"
+
 namespace dtypecheck::explain {
+namespace {
 
-using enum Category;
+// A cure and signs belong to the cause above them.
+Cause& cause_above(const Field& field, Fault& fault) {
+  if (fault.causes.empty()) field.fail(fmt::format("'{}' stands before any cause", field.key));
+  return fault.causes.back();
+}
 
-static const std::vector<CategoryFacts>& all_facts() {
-  static const std::vector<CategoryFacts> table = {
-      {kInputWeight,
-       "input-weight-mismatch",
-       "an activation meets a weight of another dtype",
-       {{"a part of the model was loaded or cast to half and its input was not (or the other way "
-         "round)",
-         "cast the input where it enters: x = x.to(next(module.parameters()).dtype), or load both "
-         "in one dtype",
-         {"pipeline", "torch_dtype", "inputs", "numpy", "pixel_values"}},
-        {"the SDXL VAE is kept in Float against NaN while pixels or latents are cast to the weight "
-         "dtype",
-         "cast for the VAE alone: vae.encode(pixels.to(vae.dtype)), latents.to(vae.dtype) before "
-         "decode",
-         {"vae", "pixel_values", "latents"}},
-        {"a time-step embedding, mask or conditioning made in Float enters a half UNet",
-         "cast it beside the sample: emb = emb.to(sample.dtype); make masks with "
-         "dtype=latents.dtype",
-         {"unet", "time_embedding", "mask", "controlnet*"}},
-        {"a new or wrapped layer (LoRA, DoRA, a Float lm_head) was left in Float inside a half "
-         "model",
-         "build it in the module's dtype, or run the forward under autocast",
-         {"lora", "dora", "lm_head", "adapter", "qlora"}},
-        {"the input comes from numpy or from_blob, which give Double",
-         "make it Float: torch.from_numpy(a).float()",
-         {"numpy", "double", "from_blob"}}},
-       {"an outer autocast around everything takes the message away and puts backward and the "
-        "optimizer under autocast too"}},
-      {kOverflowNan,
-       "overflow-nan",
-       "a value does not fit its format: NaN, inf, zeros or a black picture",
-       {{"SDXL's VAE overflows in Half",
-         "run the VAE in Float or BFloat16 (vae.to(torch.float32)), or use weights repaired for "
-         "fp16",
-         {"vae", "sdxl", "black", "latents"}},
-        {"weights trained in BFloat16 (T5, SD3, FLUX, many language models) run in Half",
-         "run them in BFloat16, or Float on cards without it",
-         {"t5", "flux", "bf16", "llama*", "v100"}},
-        {"a constant outside Half's range (-1e9, finfo(float32).min) masks scores",
-         "use torch.finfo(x.dtype).min or -inf",
-         {"masked_fill", "finfo", "mask"}},
-        {"GradScaler skips steps while it searches its scale",
-         "ignore one or two at the start; step the scheduler only when scaler.get_scale() did not "
-         "fall",
-         {"lr_scheduler*", "gradscaler", "skip*", "loss scale"}},
-        {"the learning rate or the data make training diverge, whatever the dtype",
-         "compare with a short run in Float",
-         {"diverge*", "loss scale already"}},
-        {"a GTX 16 card computes wrong fp16 convolutions",
-         "run in Float there, or with a newer cuDNN",
-         {"1660*", "1650*", "gtx 16*"}},
-        {"small values (LoRA factors, time steps) are stored in a dtype that cannot hold them",
-         "keep them in Float; cast after the embedding",
-         {"timestep*", "lora", "zeros", "underflow*", "save_precision"}}},
-       {"switching off the NaN check or the sampling hides the picture, not the fault",
-        "--no-half for everything costs twice the memory where the VAE alone needs Float",
-        "dropping pictures that a NaN message names: they are not to blame"}},
-      {kAutocast,
-       "autocast-misuse",
-       "autocast is missing in a part, doubled, or bypassed",
-       {{"sampling, validation or generation runs outside the autocast region of the training loop",
-         "open it there too: with torch.autocast(\"cuda\", dtype=weight_dtype):",
-         {"validation", "sampl*", "generat*", "inference", "evaluation"}},
-        {"autocast was opened in one thread and the forward runs in others (DataParallel)",
-         "decorate forward itself, or open autocast inside it",
-         {"dataparallel", "thread", "threads"}},
-        {"model.half() and autocast at once",
-         "keep the weights in Float under autocast, or cast all by hand and leave autocast out",
-         {"half()", "o2", "already half", "auto_cast"}},
-        {"a custom op or autograd function is not on autocast's list",
-         "decorate with custom_fwd(cast_inputs=torch.float32), custom_bwd",
-         {"custom_fwd", "custom_bwd", "custom op"}},
-        {"autocast's weight cache was filled under no_grad, or outlived an update of the weights",
-         "leave the region between the two forwards, or torch.autocast(..., cache_enabled=False)",
-         {"no_grad", "cache", "stale", "grad_fn"}}},
-       {".float() on a module or input inside an autocast region changes nothing of what autocast "
-        "casts",
-        "one autocast around trainer.train() puts backward and optimizer under it: NaN later"}},
-      {kOptimizerState,
-       "optimizer-state-dtype",
-       "optimizer state, gradient, EMA or update have the wrong dtype",
-       {{"a resume or a cast of the model changed parameters after the optimizer made its state",
-         "create the optimizer after the last cast; load its state in the parameters' dtype",
-         {"resum*", "load*", "backup", "fsdp"}},
-        {"the state is Float and the gradient (or update) BFloat16 or Half",
-         "state.lerp_(grad.to(state.dtype), w)",
-         {"lerp*", "momentum", "muon", "soap"}},
-        {"Adam's eps 1e-8 is 0 in Half",
-         "train Float masters under autocast; if weights must be Half, eps=1e-4",
-         {"eps", "epsilon", "adam", "nan", "half"}},
-        {"weights in BFloat16: an update smaller than half a spacing is rounded away",
-         "Float master weights, or stochastic rounding",
-         {"bf16", "converge*", "update*", "stochastic rounding"}},
-        {"an EMA kept in half never moves at a decay of 0.999", "keep the EMA in Float", {"ema"}},
-        {"a DoRA scale or other added parameter is in another dtype",
-         "cast all trained parameters to Float before the optimizer is made",
-         {"dora", "lokr"}}},
-       {"foreach=False or fused=False changes the message; the states still disagree"}},
-      {kLibraryLimits,
-       "library-limits-dtype",
-       "a library, kernel, card or LibTorch version does not take this dtype",
-       {{"the op has no kernel for BFloat16 or Half in this LibTorch",
-         "upgrade (interpolate in BFloat16 on CUDA: 2.1), or cast around the op: "
-         "f(x.float()).to(x.dtype)",
-         {"upsample*", "interpolate", "not implemented"}},
-        {"fused attention wants Half or BFloat16 and got Float",
-         "find what upcast query and key (a rotary embedding, a norm in Float) and cast back "
-         "before the call",
-         {"flashattention*", "flash*"}},
-        {"the card is too old for BFloat16 or for this kernel",
-         "Half on cards before Ampere, or LibTorch's own attention",
-         {"turing", "operator", "v100", "capability"}},
-        {"FFT in Half for sizes that are no powers of two",
-         "leave autocast for it: with torch.autocast(\"cuda\", enabled=False): "
-         "torch.fft.rfft(x.float())",
-         {"cufft", "fft", "stft"}},
-        {"numpy has no BFloat16", "x.float().numpy()", {"numpy", "unsupported scalartype"}},
-        {"a quantized weight is taken for a floating one",
-         "ask for the compute dtype, not weight.dtype",
-         {"quantiz*", "uint8", "int8"}}},
-       {"turning the fused kernel off costs speed and leaves the odd dtype where it is"}},
-      {kGradScaler,
-       "gradscaler-fp16-params",
-       "a GradScaler meets parameters or gradients that it is not made for",
-       {{"the trained parameters are Half",
-         "for p in model.parameters():\n  if p.requires_grad: p.data = p.data.float(), before the "
-         "optimizer is made",
-         {"unscale*", "lora", "fp16"}},
-        {"BFloat16 gradients: they need no scaler",
-         "GradScaler(enabled=dtype == torch.float16), or bf16=True instead of fp16=True",
-         {"bfloat16", "bf16"}},
-        {"no parameter of this optimizer got a gradient: it was built before .to(device), the "
-         "graph was cut by torch.tensor(...), or it was idle this step",
-         "build the optimizer last; check which p.grad is None",
-         {"inf checks"}},
-        {"a part built in Half was unfrozen",
-         "cast it to Float when unfreezing",
-         {"unfreez*", "unfroze*"}},
-        {"newer peft makes adapters in the base's dtype",
-         "cast the adapter to Float after get_peft_model",
-         {"peft", "adapter"}}},
-       {"downgrading peft hides that the trained weights are Half",
-        "leaving clip_grad_norm_ out only moves the error to scaler.step"}},
-      {kCpuHalf,
-       "cpu-half-unimplemented",
-       "the CPU runs a half op that it has no kernel for",
-       {{"the op runs on the CPU though a GPU was meant: a CPU build of torch, CUDA not found, an "
-         "offloaded or forgotten module",
-         "check torch.cuda.is_available() and the device of the module; install the CUDA build",
-         {"cuda", "gpu", "rtx*", "colab", "+cpu"}},
-        {"half was asked for on a machine without GPU",
-         "load in Float (torch_dtype=torch.float32, --no-half), or BFloat16",
-         {"cpu", "mac*", "--use-cpu", "no gpu"}},
-        {"this LibTorch is older than the kernel",
-         "upgrade: matmul, conv, norms, softmax work in Half on the CPU from 2.2 on",
-         {}}},
-       {"--precision full alone may leave the weights in Half"}},
-      {kAttention,
-       "attention-qkv",
-       "query, key, value or mask of an attention differ in dtype",
-       {{"xformers or flash attention outside autocast's list: to_q gives Half, an added key or "
-         "value stays Float",
-         "cast before the call: k, v = k.to(q.dtype), v.to(q.dtype)",
-         {"xformers", "flash*"}},
-        {"an adapter (IP-Adapter, InstantID, LoRA) gives key and value in its own dtype",
-         "load it in the model's dtype",
-         {"ip-adapter", "ipadapter", "instantid", "lora"}},
-        {"a rotary embedding, norm or KV cache upcast one of them",
-         "cast its result back",
-         {"rotary", "cache", "norm"}},
-        {"the mask is an integer one, or Float beside Half queries",
-         "mask.bool(), or mask.to(q.dtype)",
-         {"mask", "attn_mask"}}},
-       {"switching xformers off hides which of the three is odd"}},
-      {kPromotion,
-       "promotion-cat-or-arith",
-       "cat, arithmetic, indexing or sampling mix dtypes",
-       {{"a tensor made without dtype= is Float beside half ones",
-         "make it with dtype=x.dtype, device=x.device",
-         {"mask", "zeros", "cat"}},
-        {"the grid of grid_sample, the source of scatter or an end of lerp has another dtype",
-         "cast it: grid.to(x.dtype), src.to(out.dtype)",
-         {"grid*", "scatter*"}},
-        {"a norm gives Float under autocast and a linear layer Half",
-         "cast one of them before they meet",
-         {"autocast", "layernorm"}},
-        {"an integer tensor is updated in place with floating values",
-         "make it floating first, or convert the operand: gain.long()",
-         {"clamp_", "indices", "long", "__int64"}},
-        {"Float8 weights are used without a cast",
-         "cast to the compute dtype in the forward",
-         {"float8*", "fp8*"}}},
-       {}},
-      {kNorm,
-       "norm-mixed",
-       "a norm layer gets input and parameters of different dtypes",
-       {{"the module is Half and the input Float: hidden states were upcast before the norm",
-         "cast the input, or keep the norm's parameters in Float with a half input (LibTorch takes "
-         "that mix on the CPU)",
-         {"layer_norm", "group_norm", "float"}},
-        {"apex is installed and transformers swaps T5's norm for its fused kernel, which wants one "
-         "dtype",
-         "use T5's own norm (newer transformers no longer swaps), or load T5 in one dtype",
-         {"apex", "t5", "fusedrmsnorm*"}},
-        {"a text encoder in Half gets Float embeddings (textual inversion, an output embedding)",
-         "cast the embedding to the encoder's dtype",
-         {"clip", "embedding", "textual inversion"}}},
-       {"pip uninstall apex: the right cause, but other parts lose their fused kernels",
-        "adding .float() before the norm inside autocast"}},
-      {kDistributed,
-       "distributed-dtype",
-       "FSDP, DDP, DeepSpeed or NCCL meet mixed dtypes",
-       {{"one FSDP unit holds parameters of several dtypes (norms in Float, LoRA in Float, a bf16 "
-         "base)",
-         "cast to one dtype before wrapping, or wrap the odd modules on their own",
-         {"fsdp*", "flatten", "flatparameter", "uniform"}},
-        {"DeepSpeed's config says another dtype than the model has",
-         "make fp16/bf16.enabled and the model's dtype agree",
-         {"deepspeed", "fp16 is not enabled"}},
-        {"ranks bring different dtypes to a collective; NCCL does not compare them",
-         "compare dtypes across ranks once: dist.all_gather_object",
-         {"rank*", "all_reduce", "nccl"}},
-        {"an old NCCL or PyTorch cannot send BFloat16",
-         "upgrade, or reduce in Float",
-         {"bfloat16", "nccl"}}},
-       {}},
-      {kExtension,
-       "custom-extension-data_ptr",
-       "a C++ or CUDA extension compiled for one type gets a tensor of another",
-       {{"autocast hands Half to an op that has only Float code",
-         "leave autocast for it: custom_fwd(cast_inputs=torch.float32), or .float() in a region "
-         "with enabled=False",
-         {"autocast", "amp", "fp16"}},
-        {"two of its tensors differ (features Half, offsets or boxes Float)",
-         "cast both to one dtype before the call",
-         {"offset", "roi*", "deform*"}},
-        {"its dispatch has no Half",
-         "AT_DISPATCH_FLOATING_TYPES_AND_HALF and scalar_t pointers; rebuild",
-         {"data_ptr", "accessor", "kernel"}}},
-       {".float() before the op inside autocast: a convolution in between casts back"}},
-      {kBackward,
-       "backward-dtype",
-       "the gradient has another dtype than the backward expects",
-       {{"a loss of prediction and target of two dtypes promotes in the forward pass and refuses "
-         "in the backward one",
-         "cast first: mse_loss(pred.float(), target.float())",
-         {"mse*", "loss", "found dtype"}},
-        {"backward runs under autocast, or a custom function changes the dtype",
-         "only the forward belongs into autocast; custom_fwd and custom_bwd together",
-         {"autocast", "custom*"}},
-        {"an 8-bit layer's backward wants Half gradients",
-         "load with the compute dtype of the run, cast the head's output",
-         {"matmul8bitlt", "8bit", "int8"}},
-        {"a gradient is assigned or accumulated in another dtype than its parameter",
-         "grad.to(param.dtype)",
-         {"assign*", "main_grad", "wgrad", ".grad"}}},
-       {}},
-      {kLoading,
-       "loading-checkpoint-dtype",
-       "loading, saving or casting a model changes the dtype",
-       {{"the checkpoint's dtype won over the one that the script meant",
-         "pass torch_dtype= (dtype=) and look at model.dtype after loading",
-         {"from_pretrained", "low_cpu_mem_usage", "torch_dtype"}},
-        {"a resume puts adapters back in the model's Half",
-         "cast trainable parameters to Float after load_state",
-         {"resum*", "load_lora*", "hook"}},
-        {"load_state_dict copies with a silent cast",
-         "compare dtypes before copying; model.to(dtype) after loading",
-         {"load_state_dict", "buffer*", "distributed checkpoint"}},
-        {"some modules are kept in Float on purpose (_keep_in_fp32_modules)",
-         "leave them, and run under autocast",
-         {"keep_in_fp32*", "keeps"}}},
-       {}},
-      {kCublas,
-       "cublas",
-       "cuBLAS refuses a half or BFloat16 matrix product",
-       {{"BFloat16 on a card before Ampere",
-         "Half or Float there",
-         {"16bf", "bf16", "m40", "p40", "v100", "turing"}},
-        {"an earlier kernel failed (an index out of range) and this call reports it",
-         "CUDA_LAUNCH_BLOCKING=1 names the true one",
-         {"execution_failed", "random"}},
-        {"a second cuBLAS in the environment, or too little memory",
-         "unset LD_LIBRARY_PATH; a smaller batch",
-         {"not_supported", "docker"}}},
-       {}},
-      {kCompile,
-       "compile-dtype",
-       "compiled and eager code disagree about a dtype",
-       {{"a Triton kernel multiplies blocks of two dtypes",
-         "cast inside: tl.dot(a, b.to(a.dtype)); a division by a Python number gives Float",
-         {"tl.dot", "triton", "lhs"}},
-        {"the compiler or exporter does not promote as eager does",
-         "cast explicitly where the two meet",
-         {"onnx", "export", "compile*"}},
-        {"autocast or half was on in one of tracing and running",
-         "trace in the dtypes and under the autocast state of the run",
-         {"tensorrt", "torchscript", "autocast"}}},
-       {"falling back to eager (suppress_errors) leaves the mixed dtypes there, promoted "
-        "silently"}},
-      {kIndexPut,
-       "index-put",
-       "an indexed write does not cast its source",
-       {{"the source was made in Float (or Double, from numpy) and the destination is half",
-         "x[idx] = y.to(x.dtype)",
-         {"float", "double"}},
-        {"an op before it gives another dtype under autocast than outside",
-         "allocate the destination from the source: torch.zeros(..., dtype=y.dtype)",
-         {"autocast", "bf16", "embedding"}}},
-       {}},
-      {kOther,
-       "other",
-       "none of the usual dtype faults",
-       {{"the two sides lie on different devices: the tensor type in the message names the device "
-         "too",
-         "move both to one device: x.to(weight.device)",
-         {"cuda"}},
-        {"a scalar type given by its number was meant for another input",
-         "compare with the ScalarType enum: 5 Half, 6 Float, 7 Double",
-         {"scalartype"}}},
-       {}},
-  };
+void read_field(const Field& field, Fault& fault) {
+  if (field.key == "means") {
+    fault.meaning = field.value;
+  } else if (field.key == "silent") {
+    fault.silent = field.number(field.value);
+  } else if (field.key == "cause") {
+    if (!fault.causes.empty() && fault.causes.back().cure.empty())
+      field.fail("the cause above it has no cure");
+    fault.causes.push_back({field.value, "", {}});
+  } else if (field.key == "cure") {
+    if (!cause_above(field, fault).cure.empty())
+      field.fail("the cause above it has a cure already");
+    fault.causes.back().cure = field.value;
+  } else if (field.key == "signs") {
+    cause_above(field, fault).signs = field.phrases();
+  } else if (field.key == "hides") {
+    fault.hides.push_back(field.value);
+  } else {
+    field.fail_unknown_key({"means", "silent", "cause", "cure", "signs", "hides"});
+  }
+}
+
+}  // namespace
+
+CauseTable read_cause_table(std::string_view text, std::string_view file) {
+  CauseTable table;
+  for (const Block& block : read_blocks(text, file)) {
+    if (block.head.key != "fault") block.head.fail_unknown_key({"fault"});
+    Fault& fault = table[static_cast<size_t>(block.head.category(block.head.value))];
+    if (!fault.meaning.empty())
+      block.head.fail(fmt::format("fault '{}' stands there twice", block.head.value));
+    for (const Field& field : block.fields) read_field(field, fault);
+    block.require({"means", "cause", "cure"});
+    block.allow_once({"means", "silent"});
+    if (fault.causes.back().cure.empty()) block.head.fail("its last cause has no cure");
+  }
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (table[i].meaning.empty())
+      throw InputError(fmt::format("{}: no fault '{}'", file, kCategoryNames[i]));
+  }
   return table;
 }
 
-const CategoryFacts& facts_of(Category category) {
-  for (const CategoryFacts& facts : all_facts()) {
-    if (facts.category == category) return facts;
-  }
-  return all_facts().back();
+const Fault& fault_of(Category category) {
+  static const CauseTable table = read_cause_table(embedded::kCauses, "explain/data/causes.txt");
+  return table[static_cast<size_t>(category)];
 }
-
-std::string_view category_name(Category category) { return facts_of(category).name; }
 
 }  // namespace dtypecheck::explain

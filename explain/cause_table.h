@@ -1,7 +1,9 @@
 // cause_table.h: for each category what the fault is, its usual causes in order, the cure for each,
-// and the remedies in circulation that only hide it.
+// and the remedies in circulation that only hide it. The table is explain/data/causes.txt.
 #pragma once
 
+#include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,19 +12,23 @@
 namespace dtypecheck::explain {
 
 struct Cause {
-  const char* cause;
-  const char* cure;
-  std::vector<std::string_view> signs;  // words of the surroundings that speak for this cause
+  std::string cause;
+  std::string cure;
+  std::vector<std::string> signs;  // words of the surroundings that speak for this cause
 };
 
-struct CategoryFacts {
-  Category category;
-  const char* name;
-  const char* meaning;
+struct Fault {
+  std::string meaning;
+  double silent = 0;          // how common it is among faults that raise nothing
   std::vector<Cause> causes;  // the commonest first
-  std::vector<const char*> hides;
+  std::vector<std::string> hides;
 };
 
-const CategoryFacts& facts_of(Category category);
+// One for each category, in the order of the enumerators.
+using CauseTable = std::array<Fault, kCategoryCount>;
+
+const Fault& fault_of(Category category);
+// Throws InputError with file and line.
+CauseTable read_cause_table(std::string_view text, std::string_view file);
 
 }  // namespace dtypecheck::explain

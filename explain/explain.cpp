@@ -7,6 +7,7 @@
 #include "explain/message_table.h"
 #include "explain/normal_text.h"
 #include "explain/ranking.h"
+#include "explain/since.h"
 #include "platform/printable.h"
 
 namespace dtypecheck::explain {
@@ -17,7 +18,7 @@ static constexpr size_t kReport = 16 << 10;  // a text up to this size is about 
 static constexpr size_t kShownLine = 240;    // bytes; of a longer line the sentence is shown
 
 // "struct c10::Half", "torch.float16", "cudahalftype": the many spellings of one dtype.
-static std::string dtype_of(std::string word) {
+static std::optional<Dtype> dtype_of(std::string word) {
   for (std::string_view part : {"struct ", "c10::", "at::", "torch.cuda.", "torch.", "<class "}) {
     const size_t at = word.find(part);
     if (at != std::string::npos) word.erase(at, part.size());
@@ -28,45 +29,13 @@ static std::string dtype_of(std::string word) {
   for (std::string_view suffix : {"tensor", "type", ".", ",", ")"}) {
     if (word.ends_with(suffix)) word.erase(word.size() - suffix.size());
   }
-  static const std::pair<std::string_view, std::string_view> names[] = {
-      {"half", "Half"},
-      {"float16", "Half"},
-      {"fp16", "Half"},
-      {"bfloat16", "BFloat16"},
-      {"bfloat", "BFloat16"},
-      {"bf16", "BFloat16"},
-      {"float", "Float"},
-      {"float32", "Float"},
-      {"fp32", "Float"},
-      {"double", "Double"},
-      {"float64", "Double"},
-      {"long", "Long"},
-      {"__int64", "Long"},
-      {"int64", "Long"},
-      {"long int", "Long"},
-      {"int", "Int"},
-      {"int32", "Int"},
-      {"bool", "Bool"},
-      {"byte", "Byte"},
-      {"unsigned char", "Byte"},
-      {"uint8", "Byte"},
-      {"char", "Char"},
-      {"short", "Short"},
-      {"float8_e4m3fn", "Float8_e4m3fn"},
-      {"float8_e5m2", "Float8_e5m2"},
-      {"complexhalf", "ComplexHalf"},
-      {"complexfloat", "ComplexFloat"},
-      {"complexdouble", "ComplexDouble"}};
-  for (const auto& [spelling, name] : names) {
-    if (word == spelling) return std::string(name);
-  }
-  return "";
+  return parse_dtype_in_words(word);
 }
 
 static std::vector<std::string> dtypes_of(const Sighting& sighting) {
   std::vector<std::string> dtypes;
   for (const std::string& hole : sighting.holes) {
-    if (const std::string dtype = dtype_of(hole); !dtype.empty()) dtypes.push_back(dtype);
+    if (const auto dtype = dtype_of(hole)) dtypes.push_back(dtype_name(*dtype));
   }
   return dtypes;
 }
@@ -95,16 +64,21 @@ static std::string innermost(const std::vector<Frame>& frames) {
   return normal_text(text);
 }
 
-static std::vector<const Cause*> causes_of(Category category, std::string_view text) {
-  std::vector<const Cause*> causes;
-  for (const Cause& cause : facts_of(category).causes) causes.push_back(&cause);
-  const auto signs = [&](const Cause* cause) {
-    return std::count_if(cause->signs.begin(), cause->signs.end(),
+// The causes of the first category, those first whose signs stand in the text, in normal form.
+static void add_causes(std::string_view text, Explanation& out) {
+  const Fault& fault = fault_of(out.categories.front());
+  out.causes = fault.causes;
+  const auto signs = [&](const Cause& cause) {
+    return std::count_if(cause.signs.begin(), cause.signs.end(),
                          [&](std::string_view sign) { return has_phrase(text, sign); });
   };
-  std::stable_sort(causes.begin(), causes.end(),
-                   [&](const Cause* a, const Cause* b) { return signs(a) > signs(b); });
-  return causes;
+  std::stable_sort(out.causes.begin(), out.causes.end(),
+                   [&](const Cause& a, const Cause& b) { return signs(a) > signs(b); });
+  for (Cause& cause : out.causes) {
+    cause.cause = with_dates(cause.cause);
+    cause.cure = with_dates(cause.cure);
+  }
+  for (const std::string& remedy : fault.hides) out.hides.push_back(with_dates(remedy));
 }
 
 static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
@@ -114,21 +88,22 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
                   .count = sighting.count,
                   .is_symptom = message.is_symptom,
                   .dtypes = dtypes_of(sighting),
-                  .meaning = message.meaning,
-                  .versions = message.versions,
+                  .meaning = with_dates(message.meaning),
+                  .versions = with_dates(message.versions),
                   .frames = frames_of(sighting.before)};
-  for (const char* op : message.ops) out.ops.push_back(op);
+  for (const std::string& op : message.ops) out.ops.push_back(with_dates(op));
+  std::optional<KernelVerdict> kernel;
   if (message.family == Family::kKernel) {
-    KernelVerdict verdict = judge_kernel(sighting.holes[0], sighting.holes[1]);
-    out.ops.push_back(printable(verdict.op) + ": " + out.dtypes.front());  // the log's own name
-    out.versions = verdict.version;
+    kernel = judge_kernel(sighting.holes[0], sighting.holes[1], dtype_of(sighting.holes[1]));
+    out.ops.push_back(printable(kernel->op) + ": " + out.dtypes.back());  // the log's own name
+    out.versions = kernel->version;
   }
   const std::string around = surroundings(sighting, size_bytes);
   const std::string where = innermost(out.frames);
-  const Ranking ranking = rank(message, sighting, around, where);
+  const Ranking ranking = rank(message, sighting, kernel, around, where);
   out.categories = ranking.categories;
   out.confidence = ranking.confidence;
-  out.causes = causes_of(out.categories.front(), around + " " + where);
+  add_causes(around + " " + where, out);
   return out;
 }
 
@@ -136,7 +111,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
 static bool is_about_dtypes(const Sighting& sighting) {
   const Message& message = messages()[sighting.message];
   if (message.family == Family::kKernel)
-    return sighting.holes.size() == 2 && !dtype_of(sighting.holes[1]).empty();
+    return sighting.holes.size() == 2 && dtype_of(sighting.holes[1]).has_value();
   return message.least_dtypes == 0 || dtypes_of(sighting).size() >= message.least_dtypes;
 }
 
@@ -159,8 +134,8 @@ static Answer explain_prose(const LogScanner& scanner) {
   Explanation out;
   out.categories = ranking.categories;
   out.confidence = ranking.confidence;
-  out.meaning = facts_of(out.categories.front()).meaning;
-  out.causes = causes_of(out.categories.front(), text);
+  out.meaning = fault_of(out.categories.front()).meaning;
+  add_causes(text, out);
   answer.errors.push_back(std::move(out));
   answer.other_error.clear();
   return answer;

@@ -11,7 +11,8 @@
 
 namespace dtypecheck::explain {
 
-// One distinct error of the log.
+// One distinct error of the log. What is not ours in it, the message and the frames, is as it
+// stands in the log and not safe to show.
 struct Explanation {
   std::string message;  // the line it stands in, or its sentence where more stands there; empty for
                         // a report in words
@@ -23,8 +24,9 @@ struct Explanation {
   std::string versions;
   std::vector<Category> categories;  // best first, never empty
   double confidence = 0;
-  std::vector<const Cause*> causes;  // of the first category, those whose signs are there first
-  std::vector<Frame> frames;         // of its traceback, innermost last
+  std::vector<Cause> causes;  // of the first category, those whose signs are there first
+  std::vector<std::string> hides;
+  std::vector<Frame> frames;  // of its traceback, innermost last
 };
 
 struct Answer {

@@ -92,12 +92,12 @@ static std::vector<std::string_view> finder_phrases() {
 }
 
 // Built once: the tables do not change.
-static const PhraseFinder& unused_finder() {
+static const PhraseFinder& untouched_finder() {
   static const PhraseFinder finder(finder_phrases());
   return finder;
 }
 
-LogScanner::LogScanner() : finder_(unused_finder()) {
+LogScanner::LogScanner() : finder_(untouched_finder()) {
   for (const auto& [anchor, users] : anchors()) messages_of_anchor_.push_back(users);
   seen_of_anchor_.resize(messages_of_anchor_.size());
 }
@@ -242,11 +242,11 @@ void LogScanner::try_messages(const Hit& hit, std::string_view line, std::vector
 // sightings when there are too many.
 size_t LogScanner::sighting_of(size_t message, const PlacedText& window, const TemplateMatch& match,
                                std::string_view line, size_t window_begin) {
-  std::string said = window.text.substr(match.begin, match.end - match.begin);
+  std::string normal = window.text.substr(match.begin, match.end - match.begin);
   size_t alike = 0;
   for (size_t i = 0; i < sightings_.size(); ++i) {
     if (sightings_[i].message != message) continue;
-    if (sightings_[i].said == said) {
+    if (sightings_[i].normal == normal) {
       ++sightings_[i].count;
       return i;
     }
@@ -263,7 +263,7 @@ size_t LogScanner::sighting_of(size_t message, const PlacedText& window, const T
   sightings_.push_back({.message = message,
                         .text = std::string(line),
                         .sentence = std::string(text.substr(begin, end - begin)),
-                        .said = std::move(said),
+                        .normal = std::move(normal),
                         .holes = match.holes,
                         .before = std::string(text.substr(low, line_begin - low)),
                         .after = std::string(text.substr(line_begin + line.size(), kAfter)),

@@ -21,7 +21,7 @@ struct Sighting {
   size_t message = 0;    // index into messages()
   std::string text;      // the line as it stands there, without terminal colour
   std::string sentence;  // what of it matched
-  std::string said;      // the same in normal form
+  std::string normal;    // the same in normal form
   std::vector<std::string> holes;
   std::string before, after;    // what stands around it
   uint64_t line = 0;            // from 1

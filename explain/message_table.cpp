@@ -1,875 +1,124 @@
 #include "explain/message_table.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "explain/data_file.h"
+#include "explain/embedded.h"
+#include "explain/template_match.h"
+#include "platform/text.h"
+
 namespace dtypecheck::explain {
+namespace {
 
-using enum Category;
+constexpr size_t kShortestAnchor = 5;
 
-// Where two messages share a sentence, the longer one comes first: it says more.
-const std::vector<Message>& messages() {
-  static const std::vector<Message> table = {
-      // Two dtypes met in one op.
-      {"matmul-operands",
-       {"mat1 and mat2 to have the same dtype, but got: {}!={}",
-        "m1 and m2 to have the same dtype, but got: {}!={}",
-        "mat1 and mat2 must have the same dtype, but got {} and {}",
-        "self and mat2 must have the same dtype, but got {} and {}",
-        "mat1 and mat2 must have the same dtype", "self and mat2 must have the same dtype",
-        "mat1 and mat2 to have the same dtype", "mat1 and mat2 must have same dtype",
-        "both inputs should have same dtype", "addmv input tensors must have the same dtype",
-        "both vectors to have same dtype, but found {} and {}",
-        "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}",
-        "All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}",
-        "Expected arguments of same type but got {} and {}"},
-       Family::kMismatch,
-       {{kInputWeight, 3}, {kAutocast, 1.5}, {kLoading, 0.8}, {kNorm, 0.1}},
-       "A matrix product got operands of two dtypes. In a linear layer mat1 is the activation and "
-       "mat2 the weight; "
-       "'self' is the bias.",
-       {"addmm (linear with bias, LSTMCell, GRUCell, MultiheadAttention): input beside weight, any "
-        "two floating dtypes",
-        "mm (linear without bias, matmul): the same", "bmm, baddbmm, addmv, dot: the same"},
-       "up to 1.13 the sentence ends before the dtypes; from 2.1 on it names them"},
-      {"conv-device",
-       {"Input type (torch.cuda.{}Tensor) and weight type (torch.HalfTensor) should be the same",
-        "Input type (torch.HalfTensor) and weight type (torch.cuda.{}Tensor) should be the same",
-        "Input type (torch.cuda.{}Tensor) and weight type (torch.FloatTensor) should be the same",
-        "Input type (torch.FloatTensor) and weight type (torch.cuda.{}Tensor) should be the same",
-        "Input type (torch.cuda.{}Tensor) and weight type (torch.BFloat16Tensor) should be the "
-        "same",
-        "Input type (torch.BFloat16Tensor) and weight type (torch.cuda.{}Tensor) should be the "
-        "same",
-        "Input type (torch.cuda.{}Tensor) and weight type (torch.DoubleTensor) should be the same",
-        "Input type (torch.DoubleTensor) and weight type (torch.cuda.{}Tensor) should be the same"},
-       Family::kOwn,
-       {{kOther, 3}, {kInputWeight, 2}},
-       "A convolution compares the whole tensor type, which holds the device too: one side lies on "
-       "the GPU, the other "
-       "on the CPU.",
-       {"convolution: input beside weight on two devices"}},
-      {"conv-operands",
-       {"Input type ({}) and bias type ({}) should be the same",
-        "Input type ({}) and weight type ({}) should be the same",
-        "Input type and bias type should be the same",
-        "Input type and weight type should be the same"},
-       Family::kMismatch,
-       {{kInputWeight, 3}, {kAutocast, 1.5}, {kLoading, 0.5}},
-       "A convolution got an input of one dtype and parameters of another. The bias is named "
-       "because it is compared "
-       "first; the weight differs as well.",
-       {"conv1d, conv2d, conv3d with bias: input beside bias, any two floating dtypes",
-        "convolution on cuDNN or oneDNN: input beside weight"},
-       "the sentence with 'weight' also stands for a device that differs"},
-      {"mixed-norm",
-       {"mixed dtype (CPU): expect parameter to have scalar type of {}",
-        "mixed dtype (CPU): expect input to have scalar type of {}",
-        "mixed dtype (CPU): all inputs must share same datatype"},
-       Family::kOwn,
-       {{kNorm, 4}, {kInputWeight, 1}, {kAutocast, 0.8}},
-       "A norm layer got an input and parameters of different dtypes. The one mix it takes is a "
-       "Half or BFloat16 input "
-       "with Float parameters. The check is shared with the GPU, so '(CPU)' says nothing.",
-       {"native_layer_norm, native_group_norm, native_batch_norm: Float input beside Half "
-        "parameters; Half beside "
-        "BFloat16; Double beside Float"},
-       "from 2.1 on; CUDA's layer_norm refuses Half input with Float parameters too"},
-      {"rnn-operands",
-       {"RNN input dtype ({}) does not match weight dtype ({})",
-        "Input and parameter tensors are not the same dtype",
-        "Input and hidden/parameter tensors are not the same dtype",
-        "Input and hidden tensors are not the same dtype",
-        "input must have the type {}, got type {}",
-        "Input and parameter tensors must have the same dtype"},
-       Family::kMismatch,
-       {{kInputWeight, 3}, {kAutocast, 1.2}},
-       "A recurrent layer got an input (or a hidden state) in another dtype than its weights.",
-       {"LSTM, GRU, RNN: input or hidden state beside weights"}},
-      {"check-type-grad",
-       {"Expected tensor for argument #1 'grad_output' to have the same type as tensor for "
-        "argument #2 'weight'"},
-       Family::kMismatch,
-       {{kBackward, 6}, {kAutocast, 1}, {kInputWeight, 0.5}},
-       "The gradient that flows back has another dtype than the weight of the layer.",
-       {"convolution's backward on cuDNN: gradient beside weight"}},
-      {"check-type-offset",
-       {"Expected tensor for argument #1 'input' to have the same type as tensor for argument #3 "
-        "'offset'",
-        "Expected tensor for argument #1 'input' to have the same type as tensor for argument #3 "
-        "'rois'",
-        "Expected tensor for argument #1 'input' to have the same type as tensor for argument #2 "
-        "'rois'"},
-       Family::kMismatch,
-       {{kExtension, 6}, {kAutocast, 1}},
-       "A deformable convolution or RoI op got features and offsets (or boxes) of two dtypes.",
-       {"deform_conv2d, roi_align: features beside offsets or boxes"}},
-      {"check-type-norm",
-       {"type {} does not equal {} (while checking arguments for cudnn_batch_norm)"},
-       Family::kMismatch,
-       {{kNorm, 3}, {kInputWeight, 1}, {kAutocast, 1}},
-       "A batch norm on cuDNN got an input and parameters of two dtypes.",
-       {"cudnn_batch_norm: input beside weight"}},
-      {"check-type",
-       {"to have the same type as tensor for argument",
-        "type {} does not equal {} (while checking arguments"},
-       Family::kMismatch,
-       {{kInputWeight, 2.5}, {kAutocast, 1}, {kNorm, 0.6}, {kExtension, 0.6}},
-       "Two operands of one op differ in dtype (or in device: the type that is compared holds "
-       "both).",
-       {"cudnn_convolution: input beside weight",
-        "embedding_bag: weight beside per_sample_weights"}},
-      {"sequence-element",
-       {"Expected object of scalar type {} but got scalar type {} for sequence element",
-        "Expected object of scalar type {} but got scalar type {} for sequence elment"},
-       Family::kMismatch,
-       {{kPromotion, 6}, {kAutocast, 1}},
-       "cat or stack got tensors of several dtypes. LibTorch up to 1.4 does not promote there.",
-       {"cat, stack: any two dtypes"},
-       "up to 1.4; since then cat promotes"},
-      {"expected-object",
-       {"Expected object of scalar type {} but got scalar type {}",
-        "Expected object of type {} but found type {}", "expected {} tensor (got {} tensor)"},
-       Family::kMismatch,
-       {{kInputWeight, 2.5}, {kPromotion, 0.8}, {kAutocast, 0.6}, {kExtension, 0.6}},
-       "An op got operands of two dtypes. The message takes the first one for right, which it need "
-       "not be.",
-       {"mm, addmm, conv of LibTorch up to 1.4: second operand beside the first",
-        "complex, polar: real beside imaginary part"}},
-      {"expected-type",
-       {"expected type torch.cuda.{} but got torch.cuda.{}",
-        "type torch.cuda.{} but got torch.cuda.{}", "expected type {}Tensor but got {}Tensor"},
-       Family::kMismatch,
-       {{kPromotion, 1.6}, {kAutocast, 1.5}, {kInputWeight, 1.4}},
-       "An op of a LibTorch without type promotion got two dtypes.",
-       {"arithmetic, mm, index ops of LibTorch up to 1.2: any two dtypes"},
-       "up to 1.2"},
-      {"data-ptr",
-       {"expected scalar type {} but found {} (data_ptr<{}>"},
-       Family::kMismatch,
-       {{kExtension, 6}},
-       "C++ code asked for a typed pointer of one dtype and the tensor has another.",
-       {"data_ptr<T>(), accessor<T, N>() in an extension"}},
-      {"index-type",
-       {"to have one of the following scalar types: Long", "tensors used as indices must be long",
-        "expected scalar type Long but found {}", "expected scalar type Int but found {}",
-        "Expected floating point type for target with class probabilities",
-        "to have scalar type Long; but got {} instead"},
-       Family::kMismatch,
-       {{kInputWeight, 2}, {kOther, 1.5}, {kExtension, 1}},
-       "Indices and class labels must be integers, and a floating tensor came (or the other way "
-       "round).",
-       {"embedding, cross_entropy, gather, indexing: Float where Long is expected"}},
-      {"scalar-type",
-       {"expected scalar type {} but found {}"},
-       Family::kMismatch,
-       {{kInputWeight, 2.0},
-        {kExtension, 1.0},
-        {kAutocast, 1.2},
-        {kNorm, 0.7},
-        {kBackward, 0.3},
-        {kCompile, 0.2},
-        {kLoading, 0.2},
-        {kPromotion, 0.1},
-        {kAttention, 0.2}},
-       "A kernel asked for a typed pointer and the tensor has another dtype. 'Expected' is only "
-       "the dtype that the kernel "
-       "was picked for, as a rule that of the first operand; it is not what you should have.",
-       {"bmm, matmul of 3 and more dimensions, einsum: first operand beside second",
-        "conv without bias, conv_transpose: input beside weight",
-        "layer_norm, group_norm on CUDA: Half or BFloat16 input beside Float parameters",
-        "grid_sample: input beside grid", "nll_loss, cross_entropy: input beside class weights",
-        "cross, cdist, mv: first operand beside second",
-        "data_ptr<T>() in a C++ or CUDA extension: T beside the tensor"},
-       "",
-       false,
-       2},
-      // Attention.
-      {"sdpa-operands",
-       {"Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: "
-        "{} and value.dtype: {} instead",
-        "Expected query, key, and value to have the same dtype",
-        "got query.dtype: {} key.dtype: {} and value.dtype"},
-       Family::kOwn,
-       {{kAttention, 4}, {kAutocast, 1}, {kInputWeight, 0.8}},
-       "scaled_dot_product_attention got query, key and value of different dtypes.",
-       {"scaled_dot_product_attention: query beside key beside value"}},
-      {"attention-mask",
-       {"Expected attn_mask dtype to be bool", "invalid dtype for bias - should match query",
-        "Attention mask is the same data type as query"},
-       Family::kOwn,
-       {{kAttention, 4}, {kPromotion, 0.5}, {kInputWeight, 0.5}},
-       "The attention mask is neither bool nor in the dtype of the query.",
-       {"scaled_dot_product_attention: mask beside query; a Float mask with Half operands is taken "
-        "since 2.5"}},
-      {"xformers-operands",
-       {"Query/Key/Value should either all have the same dtype",
-        "Query/Key/Value should all have the same dtype", "query and key must have the same dtype",
-        "query and value must have the same dtype", "query.dtype: {} key.dtype : {} value.dtype",
-        "query.dtype: {} key.dtype: {} value.dtype"},
-       Family::kOwn,
-       {{kAttention, 4}, {kAutocast, 1.2}, {kInputWeight, 0.6}},
-       "A fused attention got query, key and value of different dtypes. LibTorch's own attention "
-       "is on autocast's list, "
-       "these kernels are not: nothing casts for them.",
-       {"xformers memory_efficient_attention, flash_attn: query beside key beside value"}},
-      {"flash-dtype",
-       {"FlashAttention only support fp16 and bf16", "FlashAttention only supports fp16 and bf16",
-        "flash attention only support",
-        "Flash Attention 2.0 only supports torch.float16 and torch.bfloat16",
-        "Flash Attention 2 only supports torch.float16 and torch.bfloat16",
-        "Expected query, key and value to all be of dtype: {}. Got Query dtype: {}"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}, {kAttention, 2}, {kAutocast, 1}},
-       "FlashAttention has kernels for Half and BFloat16 alone, and got Float: something before it "
-       "upcast query, key or "
-       "value.",
-       {"flash_attn_func and its relatives: Float operands"}},
-      {"xformers-operator",
-       {"No operator found for `memory_efficient_attention", "is not supported because:"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}, {kAttention, 1.5}},
-       "No kernel of xformers takes this dtype, shape, mask and card together; the lines below it "
-       "give each kernel's reason.",
-       {"memory_efficient_attention: BFloat16 on cards before Ampere, Float, head sizes, masks"}},
-      // Missing kernels. The kernel's name decides, see kernel_table.h.
-      {"amp-bfloat16",
-       {"\"_amp_foreach_non_finite_check_and_unscale_{}\" not implemented for '{}'",
-        "_amp_foreach_non_finite_check_and_unscale"},
-       Family::kOwn,
-       {{kGradScaler, 4}, {kLibraryLimits, 0.5}},
-       "A GradScaler met gradients that it has no kernel for: BFloat16 on CUDA, or the CPU before "
-       "2.3. BFloat16 needs no "
-       "scaler.",
-       {"_amp_foreach_non_finite_check_and_unscale_: BFloat16 gradients on CUDA"}},
-      {"no-kernel",
-       {"\"{}\" not implemented for '{}'"},
-       Family::kKernel,
-       {},
-       "The op has no kernel for this dtype on this device in this LibTorch.",
-       {}},
-      {"no-kernel-th",
-       {"{} not supported on CPUType for {}", "{} is not implemented for type torch.HalfTensor"},
-       Family::kOwn,
-       {{kCpuHalf, 4}},
-       "The op runs on the CPU, which has no half-precision kernel for it in this LibTorch.",
-       {"matrix products and convolutions of LibTorch up to 1.12 on the CPU: Half"}},
-      {"fft-half",
-       {"cuFFT only supports dimensions whose sizes are powers of two",
-        "MKL FFT doesn't support tensors of type", "Unsupported dtype Half",
-        "Unsupported dtype BFloat16", "cuFFT doesn't support tensors of type",
-        "FFT doesn't support transforms of type", "FFT doesn't support tensors of type",
-        "Unsupported data type for FFT"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}},
-       "The FFT library takes Half only for sizes that are powers of two (cuFFT) or not at all "
-       "(MKL).",
-       {"fft, rfft, stft: Half or BFloat16"}},
-      {"linalg-half",
-       {"Low precision dtypes not supported. Got {}",
-        "Half precision dtypes not supported. Got {}"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}},
-       "The linear algebra library behind this op has no kernel for Half or BFloat16.",
-       {"linalg.inv, solve, slogdet, nuclear norm: Half, BFloat16"}},
-      {"numpy-bfloat16",
-       {"Got unsupported ScalarType {}"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}, {kLoading, 1.5}},
-       "numpy has no such dtype, so the tensor cannot become an array.",
-       {"Tensor.numpy(), numpy.asarray: BFloat16, Float8"}},
-      {"card-bfloat16",
-       {"does not support bfloat16", "doesn't support bfloat16", "bf16 is not supported on this",
-        "bf16/gpu", "Bfloat16 is only supported on GPUs with compute capability",
-        "bf16 is only supported on A100+", "BFloat16 gemm in CUDA requires Ampere",
-        "FlashAttention only supports Ampere GPUs", "bf16 mixed precision requires PyTorch >=",
-        "fp16 mixed precision requires a GPU", "fp16 mixed precision requires a device in"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}},
-       "This card has no BFloat16 arithmetic (NVIDIA: from Ampere on).",
-       {"anything in BFloat16"}},
-      {"bnb-blockwise",
-       {"Blockwise quantization only supports", "Blockwise 4bit quantization only supports"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}, {kLoading, 1}},
-       "bitsandbytes got a dtype that it cannot quantize: one that is quantized already, or "
-       "BFloat16 in an old version.",
-       {"bitsandbytes quantize_blockwise, quantize_4bit"}},
-      {"device-dtype",
-       {"Cannot convert a MPS Tensor to {} dtype", "BFloat16 is not supported on MPS",
-        "Trying to convert {} to the MPS backend but it does not have support for that dtype",
-        "Invalid or unsupported data type", "is not supported for quantization method",
-        "Unsupported conversion from {} to", "not supported in this architecture"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}},
-       "This device, backend or quantized kernel has no such dtype.",
-       {"Double and (before macOS 14) BFloat16 on MPS; Double on many NPUs"}},
-      {"numpy-dtype",
-       {"can't convert np.ndarray of type", "data type 'bfloat16' not understood",
-        "array type float16 is unsupported in linalg", "Cannot handle this data type"},
-       Family::kOwn,
-       {{kLibraryLimits, 4}},
-       "numpy (or what reads its arrays) and torch do not share this dtype.",
-       {"Tensor.numpy(), torch.from_numpy(): BFloat16 and others"}},
-      {"onednn-dtype",
-       {"get_mkldnn_dtype: unsupported data type", "itensor_view_from_dense expects",
-        "could not create a primitive descriptor", "could not create a descriptor for"},
-       Family::kOwn,
-       {{kLibraryLimits, 2.2}, {kCpuHalf, 2}, {kInputWeight, 1.2}, {kPromotion, 0.6}},
-       "oneDNN has no kernel on this CPU for these dtypes: they differ, or the dtype is not taken.",
-       {"convolution, linear, LSTM on the CPU: Double or mixed operands, Half before 2.2"}},
-      {"op-dtype",
-       {"Expected data type in FP32, FP64, BF16, but got {} instead",
-        "to have one of the following scalar types: {}; but got {} instead",
-        "only supports floating-point dtypes", "is only supported for half, float and double",
-        "is only supported for {}, {} and {} tensors, but got a tensor of scalar type",
-        "Expected both inputs to be {} tensors but got {} and {}",
-        "tensor must be either {} or {} dtype", "Unsupported input type encountered for isin()",
-        "This function doesn't handle types other than float and double",
-        "Upsample backward only support BFloat16",
-        "supports floating point, complex, and integer "
-        "tensors, but got",
-        "2 or more dimensions of {}, {}, cfloat or cdouble types",
-        "Input dtype must be either a floating point or complex dtype",
-        "Autograd not support dtype", "does not support automatic differentiation for outputs with",
-        "Expected a floating point or complex tensor as input. Got {}"},
-       Family::kOwn,
-       {{kLibraryLimits, 3.5}, {kCpuHalf, 1.5}, {kPromotion, 0.8}},
-       "This op takes some dtypes only.",
-       {"quantile, pinv, isin, view_as_complex, embedding_bag's backward: Half, BFloat16"}},
-      {"finfo",
-       {"torch.finfo() requires a floating point input type"},
-       Family::kOwn,
-       {{kLibraryLimits, 3}, {kLoading, 1}},
-       "Code asks for the range of a dtype that is an integer one, as that of a quantized weight.",
-       {"torch.finfo: integer dtypes"}},
-      {"oneflow",
-       {"InferDataType Failed. Expected {}, but got {}"},
-       Family::kOwn,
-       {{kLibraryLimits, 3}, {kInputWeight, 1}},
-       "An op of OneFlow does not take this dtype.",
-       {"OneFlow matmul and others: kFloat16"}},
-      // Optimizers and scalers.
-      {"lerp",
-       {"expected dtype {} for `end` but got dtype {}",
-        "expected dtype {} for `end`, but got dtype {}",
-        "expected dtype {} for `weight` but got dtype {}",
-        "expected dtype {} for `weight`, but got dtype {}",
-        "expected dtype {} for end, but got dtype {}", "expected dtype {} for weight, but got {}",
-        "expected dtype {} for end, but got {}", "expected dtype {} for `end`, but got {}"},
-       Family::kOptimizer,
-       {{kOptimizerState, 4}, {kPromotion, 0.8}},
-       "lerp does not promote. Optimizers call it as exp_avg.lerp_(grad): the state has another "
-       "dtype than the gradient. "
-       "An EMA of the weights does the same.",
-       {"lerp, lerp_, _foreach_lerp_ (Adam, AdamW, Muon, SOAP, EMA): state beside gradient or "
-        "weight"}},
-      {"pool-backward",
-       {"expected dtype {} for `grad_output` but got dtype {}",
-        "expected dtype {} for `gradOutput` but got dtype {}"},
-       Family::kOwn,
-       {{kBackward, 4}},
-       "A pooling layer's backward got a gradient in another dtype than its input.",
-       {"avg_pool2d_backward, adaptive_avg_pool2d_backward, max_pool2d_with_indices_backward"}},
-      {"expected-dtype",
-       {"expected dtype {} but got dtype {}",
-        "expected device {} and dtype {} but got device {} and dtype {}"},
-       Family::kMismatch,
-       {{kPromotion, 2}, {kInputWeight, 1.5}, {kOptimizerState, 1}, {kBackward, 0.5}},
-       "An op that does not promote got two dtypes.",
-       {"index and arithmetic ops of LibTorch up to 1.4"}},
-      {"fused-adam",
-       {"params, grads, exp_avgs, and exp_avg_sqs must have same dtype",
-        "FusedAdam only support fp16 and fp32", "FusedAdam only support fp16, bfloat16 and fp32",
-        "FusedSGD only support fp16 and fp32", "FusedLAMB only support fp16 and fp32"},
-       Family::kOptimizer,
-       {{kOptimizerState, 4}, {kGradScaler, 0.5}},
-       "The fused Adam kernel wants parameters, gradients and both states in one dtype on one "
-       "device, and does not say "
-       "which differs.",
-       {"_fused_adam_, _fused_adamw_ on CUDA: parameter beside gradient beside state"}},
-      {"foreach",
-       {"Tensors of the same index must be on the same device and the same dtype"},
-       Family::kOptimizer,
-       {{kOptimizerState, 4}, {kDistributed, 1.2}},
-       "A foreach or fused optimizer groups parameter, gradient and state by dtype and device; one "
-       "trio disagrees.",
-       {"torch.optim with foreach or fused: parameter beside gradient beside state"},
-       "2.1 and later"},
-      {"bnb-optimizer",
-       {"Gradient+optimizer bit data type combination not supported"},
-       Family::kOptimizer,
-       {{kOptimizerState, 4}, {kLibraryLimits, 1.5}},
-       "This bitsandbytes has no optimizer kernel for the pair of gradient dtype and state dtype.",
-       {"bitsandbytes 8-bit optimizers: BFloat16 gradients before 0.39.1"}},
-      {"assign-gradient",
-       {"attempting to assign a gradient with dtype {} to a tensor with",
-        "assigned grad has data of a different type"},
-       Family::kOptimizer,
-       {{kBackward, 2}, {kDistributed, 1}, {kOptimizerState, 1}},
-       "A gradient was set by hand (param.grad = g) in another dtype than the parameter.",
-       {"assignment to .grad"}},
-      {"unscale-fp16",
-       {"Attempting to unscale FP16 gradients"},
-       Family::kOptimizer,
-       {{kGradScaler, 3}, {kLoading, 1.5}, {kOptimizerState, 0.8}},
-       "A GradScaler met Half gradients: parameters handed to the optimizer are Half themselves. "
-       "Mixed precision keeps "
-       "trained parameters in Float and lets autocast do the casting.",
-       {"GradScaler.unscale_, clip_grad_norm_ of accelerate, scaler.step: Half gradients"}},
-      {"no-inf-checks",
-       {"No inf checks were recorded for this optimizer"},
-       Family::kOptimizer,
-       {{kGradScaler, 4}},
-       "Not one parameter of this optimizer has a gradient, so the scaler had nothing to check. It "
-       "is not about inf.",
-       {"GradScaler.step"}},
-      {"scaler-state",
-       {"found_inf must be a float tensor", "inv_scale must be a float tensor",
-        "current_scale must be a float tensor", "found_inf must be a {} tensor",
-        "inv_scale must be a {} tensor", "current_scale must be a {} tensor"},
-       Family::kOptimizer,
-       {{kGradScaler, 4}},
-       "The scaler's own tensors were cast; they must stay Float.",
-       {"_amp_update_scale_, _amp_foreach_non_finite_check_and_unscale_"}},
-      {"data-ptr-check",
-       {"{} must be a float tensor", "{} must be a half tensor", "{} must be a float32 tensor",
-        "expected a Float tensor", "{} tensor has to be of type float"},
-       Family::kMismatch,
-       {{kExtension, 6}},
-       "C++ or CUDA code checked the dtype of an argument, which is compiled for one type.",
-       {"an extension's own check before data_ptr<T>()"}},
-      // Promotion, indexing.
-      {"index-put",
-       {"Index put requires the source and destination dtypes match, got {} for the destination "
-        "and {} for the source",
-        "Index put requires the source and destination dtypes match"},
-       Family::kOwn,
-       {{kIndexPut, 4}, {kAutocast, 1}, {kPromotion, 0.8}},
-       "x[index] = y with an index tensor or a mask does not cast y, though a slice does.",
-       {"index_put_ (x[idx] = y, x[mask] = y): destination beside source"}},
-      {"index-copy",
-       {"index_copy_(): self and source expected to have the same dtype",
-        "index_add_(): self ({}) and source ({}) must have the same scalar type",
-        "index_reduce_(): self ({}) and source ({}) must",
-        "put_(): self and source expected to have the same dtype"},
-       Family::kOwn,
-       {{kPromotion, 3}, {kIndexPut, 1.5}, {kAutocast, 0.8}},
-       "An indexed write does not cast its source to the destination's dtype.",
-       {"index_copy_, index_add_, index_reduce_, put_: destination beside source"}},
-      {"scatter",
-       {"Expected self.dtype to be equal to src.dtype",
-        "masked_scatter: expected self and source to have same dtypes",
-        "masked_scatter_: expected self and source to have same dtypes"},
-       Family::kOwn,
-       {{kPromotion, 4}, {kAutocast, 1}},
-       "scatter does not cast its source to the destination's dtype.",
-       {"scatter, scatter_add, scatter_reduce, masked_scatter: destination beside source"}},
-      {"grid-sampler",
-       {"expected input and grid to have same dtype"},
-       Family::kOwn,
-       {{kPromotion, 4}, {kAutocast, 1}},
-       "grid_sample got an image and a grid of two dtypes.",
-       {"grid_sample: input beside grid"}},
-      {"result-type",
-       {"result type {} can't be cast to the desired output type {}",
-        "Expected out tensor to have dtype {}, but got {} instead",
-        "Expected the dtype for input and out to match",
-        "Bad in-place call: input tensor dtype {} and output tensor dtype {} should match",
-        "self and out expected to have the same dtype",
-        "self and result must have the same scalar type"},
-       Family::kOwn,
-       {{kPromotion, 4}},
-       "An in-place op (or out=) would have to store a result in a dtype that cannot hold it.",
-       {"add_, mul_, clamp_ and others in place: integer tensor beside floating operand"}},
-      {"float8-promotion",
-       {"Promotion for Float8 Types is not supported"},
-       Family::kOwn,
-       {{kPromotion, 4}, {kLibraryLimits, 1}},
-       "Float8 is a storage dtype: arithmetic with another dtype is refused.",
-       {"add, mul, cat, where: Float8 beside any other dtype"}},
-      {"prelu",
-       {"Type promoting not supported. Got {} and {}"},
-       Family::kOwn,
-       {{kInputWeight, 3}, {kPromotion, 1.5}},
-       "prelu got an input and a weight of two dtypes.",
-       {"prelu: input beside weight"}},
-      {"mps-types",
-       {"op requires the same element type for all operands",
-        "input types 'tensor<{}>' and 'tensor<{}>' are not broadcast compatible"},
-       Family::kOwn,
-       {{kPromotion, 3}, {kLibraryLimits, 1.5}, {kInputWeight, 1}},
-       "An op on Apple's MPS got two dtypes, which its graph compiler refuses.",
-       {"add, mul and others on MPS: any two dtypes"}},
-      {"graph-output",
-       {"Type ({}) of output arg ({}) of node ({}) does not match expected type ({})"},
-       Family::kOwn,
-       {{kCompile, 4}, {kPromotion, 1}, {kInputWeight, 0.5}},
-       "A node of an ONNX graph makes another dtype than the graph declares: a Cast that a "
-       "converter "
-       "to float16 left as it was, as a rule.",
-       {"ONNX Cast and other nodes after float16 conversion"}},
-      {"graph-input",
-       {"Unexpected input data type. Actual: ({}), expected: ({})",
-        "Unexpected input data type. Actual: ({}) , expected: ({})",
-        "requires arguments to have the same dtypes, got {}",
-        "dtype mismatch in {}, lhs: {}, rhs: {}", "unexpected dtype, expected: {}, got: {}",
-        "was expected to be a {} tensor but is a {} tensor"},
-       Family::kOwn,
-       {{kInputWeight, 3.5}, {kPromotion, 1}, {kCompile, 0.8}},
-       "A graph of another framework got an operand of another dtype than it was built for.",
-       {"ONNX Runtime's feeds, XLA's dot and convolution, TensorFlow's MatMul"}},
-      {"onnx-bound",
-       {"bound to different types ("},
-       Family::kOwn,
-       {{kPromotion, 3}, {kCompile, 2}, {kInputWeight, 0.5}},
-       "A node of an ONNX graph has inputs of two dtypes; ONNX never promotes, eager PyTorch did.",
-       {"any ONNX op with inputs of one type variable"}},
-      {"bool-arithmetic",
-       {"operator, with a bool tensor is not supported",
-        "operator, with two bool tensors is not supported",
-        "Type promotion only support calculations between"},
-       Family::kOwn,
-       {{kPromotion, 3.5}, {kAutocast, 0.8}, {kInputWeight, 0.3}},
-       "Arithmetic met a bool tensor, for which the op has no promotion.",
-       {"sub, neg: Bool operands"}},
-      {"did-not-match",
-       {"Half did not match {}", "BFloat16 did not match {}", "Float did not match {}",
-        "Double did not match {}"},
-       Family::kOwn,
-       {{kPromotion, 3}, {kInputWeight, 1}},
-       "This op does not promote, and its operands differ in dtype.",
-       {"linalg and sparse ops: any two floating dtypes"},
-       "",
-       false,
-       1},
-      {"different-types",
-       {"is not yet implemented for tensors with different dtypes",
-        "all tensors must have be the same dtype", "expects all tensors to have the same dtype",
-        "expects all input tensors with the same dtype",
-        "Expected {} and {} to have the same dtype, but found",
-        "to have the same dtype, but got input's dtype",
-        "tensors should have the same dtype, but got input",
-        "tensor should have the same dtype, but got input",
-        "to have the same dtype, but input has dtype",
-        "q tensor must be same dtype as the input tensor",
-        "samples to have the same dtype as input", "tau dtype {} does not match input dtype",
-        "all concat input tensors must have the same type",
-        "elements of the tensor to have the same scalar type: {}, but got element of scalar type: "
-        "{}"},
-       Family::kOwn,
-       {{kPromotion, 3}},
-       "This op does not promote, and its operands differ in dtype.",
-       {"heaviside, multi_dot, meshgrid: any two dtypes"}},
-      // Backward.
-      {"found-expected",
-       {"Found dtype {} but expected {}"},
-       Family::kMismatch,
-       {{kBackward, 3}, {kAutocast, 0.8}, {kInputWeight, 0.6}, {kPromotion, 0.6}},
-       "A gradient has another dtype than the op that it flows into. Losses that promote in the "
-       "forward pass refuse in "
-       "the backward one.",
-       {"mse_loss_backward, huber_loss_backward: prediction and target of two dtypes",
-        "binary_cross_entropy and its backward: input beside target"},
-       "",
-       false,
-       2},
-      {"invalid-gradient",
-       {"returned an invalid gradient at index", "Expected scalar types of X and dY are same"},
-       Family::kOwn,
-       {{kBackward, 4}},
-       "A backward function gave a gradient in another dtype than its input.",
-       {"autograd functions, group_norm's backward"}},
-      {"checkpoint-metadata",
-       {"Recomputed values for the following tensors have different metadata"},
-       Family::kMismatch,
-       {{kBackward, 2.6}, {kAutocast, 2.2}, {kDistributed, 1}},
-       "Gradient checkpointing computed a block again and got other shapes or dtypes: often "
-       "autocast was open in one "
-       "of the two passes only.",
-       {"torch.utils.checkpoint"}},
-      {"sparse-half",
-       {"torch.cuda.sparse.HalfTensor is not enabled"},
-       Family::kOwn,
-       {{kBackward, 3}, {kLibraryLimits, 1.5}},
-       "A Half gradient was assigned in a LibTorch that cannot hold one there.",
-       {"assignment to .grad"},
-       "0.4"},
-      {"te-gemm",
-       {"GEMM output has invalid dtype", "out_dtype == D_tensor.dtype()"},
-       Family::kOwn,
-       {{kBackward, 2.5}, {kInputWeight, 1.5}, {kLibraryLimits, 1}},
-       "Transformer Engine's matrix product got an output buffer of another dtype; in the backward "
-       "pass that is the "
-       "gradient's accumulation buffer.",
-       {"Transformer Engine gemm: main_grad beside weight"}},
-      // Autocast.
-      {"bce-autocast",
-       {"are unsafe to autocast"},
-       Family::kOwn,
-       {{kAutocast, 4}, {kOverflowNan, 0.5}},
-       "binary_cross_entropy after a sigmoid loses its digits in half precision, so autocast "
-       "refuses it.",
-       {"binary_cross_entropy under autocast on CUDA"}},
-      {"autocast-types",
-       {"Unexpected floating ScalarType in at::autocast::prioritize",
-        "Do not know how to handle these types to promote"},
-       Family::kOwn,
-       {{kAutocast, 3}, {kPromotion, 2}},
-       "Under autocast an op that promotes got a dtype that autocast's rule does not know: Double, "
-       "or Half beside BFloat16.",
-       {"cat, stack, index_put and others on the promote list"}},
-      {"autocast-dtype",
-       {"Autocast only supports dtype", "autocast, but the target dtype {} is not supported",
-        "autocast, but the target dtype is not supported",
-        "AutocastCPU only support {} as the autocast_cpu_dtype"},
-       Family::kOwn,
-       {{kAutocast, 3}, {kLibraryLimits, 2.5}, {kCpuHalf, 1}},
-       "Autocast on this device does not know the dtype and switches itself off, or refuses.",
-       {"torch.autocast(\"cpu\", torch.float16) before 2.3; torch.autocast(\"mps\")"}},
-      {"pipeline-casting",
-       {"there seems to be an unexpected problem in type-casting"},
-       Family::kOwn,
-       {{kAutocast, 3}, {kPromotion, 1}, {kLibraryLimits, 1}},
-       "A pipeline of diffusers found its latents in another dtype after the scheduler's step: in "
-       "a "
-       "training script, validation without autocast.",
-       {"diffusers pipelines: latents after scheduler.step"}},
-      {"amp-half-model",
-       {"Found param {} with type {}, expected {}"},
-       Family::kOwn,
-       {{kAutocast, 4}, {kGradScaler, 0.8}},
-       "apex casts the model itself and was given one that is half already.",
-       {"amp.initialize: Half parameters"},
-       "",
-       false,
-       1},
-      {"fused-unscale",
-       {"does not allow for gradient clipping because it performs unscaling"},
-       Family::kOwn,
-       {{kGradScaler, 4}, {kOptimizerState, 1}},
-       "A fused optimizer unscales gradients inside step(), so nothing may clip them before.",
-       {"Lightning with fused AdamW"}},
-      {"fwd-used-autocast",
-       {"object has no attribute '_fwd_used_autocast"},
-       Family::kOwn,
-       {{kAutocast, 4}},
-       "custom_bwd looks for a mark that custom_fwd sets, and forward was not decorated (or has "
-       "the new signature with setup_context).",
-       {"torch.autograd.Function with custom_fwd, custom_bwd"}},
-      // Distributed.
-      {"fsdp-uniform",
-       {"Must flatten tensors with uniform dtype", "requires uniform dtype but got {} and {}",
-        "FSDP expects uniform original parameter dtype", "same dtype, got mixed of",
-        "FSDP expects uniform reduce dtype", "FSDP reduce-scatter expects uniform gradient dtype",
-        "Cannot flatten integer dtype tensors"},
-       Family::kOwn,
-       {{kDistributed, 4}, {kLoading, 1}},
-       "FSDP packs the parameters of one unit in one buffer, and they have several dtypes.",
-       {"FSDP, fully_shard: parameters of one unit"}},
-      {"deepspeed-fp16",
-       {"The fp16 is not enabled but dtype on parameters not fp16", "fp16 is not enabled but",
-        "Type fp16 is not supported", "Type bf16 is not supported", "bf16 is not enabled but",
-        "DeepSpeed config values that mismatch TrainingArguments values: - ds {}16.enabled",
-        "Model data type and gradient accumulation data type must be equal",
-        "BF16 optimizer for ZeRO requires fp32 gradient accumulation",
-        "bf16 and fp16 modes cannot be simultaneously enabled",
-        "fp16 and bf16 modes cannot be simultaneously enabled"},
-       Family::kOwn,
-       {{kDistributed, 4}, {kLoading, 0.8}},
-       "DeepSpeed's config and the parameters it got disagree about the dtype.",
-       {"deepspeed.initialize, zero.Init"}},
-      {"nccl-dtype",
-       {"Input tensor data type is not supported for NCCL", "Unconvertible NCCL type",
-        "Invalid scalar type for NCCL", "Tensor type not supported in NCCL",
-        "Unsupported Float8 type for NCCL", "Invalid usage of tensors with different dtypes",
-        "All parameters in a bucket must have the same dtype", "Tensors must have identical type",
-        "output tensor must have the same type as input tensor"},
-       Family::kOwn,
-       {{kDistributed, 4}},
-       "This NCCL (or this build of PyTorch) cannot send the dtype.",
-       {"all_reduce, all_gather, broadcast"}},
-      {"collective-dtypes",
-       {"Detected mismatch between collectives on ranks"},
-       Family::kOwn,
-       {{kDistributed, 3.5}, {kOther, 1}},
-       "Two ranks called collectives that differ in op, shape or dtype.",
-       {"all_reduce, all_gather, broadcast under TORCH_DISTRIBUTED_DEBUG=DETAIL"}},
-      {"quantized-cast",
-       {"is not supported for `4-bit` or `8-bit`", "is not supported for `8-bit`",
-        "is not supported for `4-bit`", "cannot cast a bitsandbytes model in a new `dtype`",
-        "`.half()` is not supported for quantized model"},
-       Family::kOwn,
-       {{kLoading, 3}, {kLibraryLimits, 2.5}},
-       "A quantized model keeps the dtype that it was loaded with and refuses a cast.",
-       {"model.half(), model.to(dtype) of a bitsandbytes model"}},
-      {"require-gradients",
-       {"only Tensors of floating point dtype can require gradients",
-        "only Tensors of floating point and complex dtype can require gradients"},
-       Family::kOwn,
-       {{kDistributed, 1.5}, {kLoading, 1.2}, {kLibraryLimits, 1.2}},
-       "Something asks an integer tensor to train: a quantized weight, as a rule.",
-       {"requires_grad_(), nn.Parameter, FSDP's sharding: integer dtypes"}},
-      // Compilers.
-      {"triton-operands",
-       {"lhs and rhs must have the same dtype", "Both operands must be same dtype. Got {} and {}",
-        "Both operands must be same type", "IncompatibleTypeErrorImpl",
-        "Mismatched type for {} between then block",
-        "invalid operands of type pointer<{}> and triton.language"},
-       Family::kOwn,
-       {{kCompile, 4}, {kAttention, 0.5}},
-       "A Triton kernel multiplies two blocks of different dtypes; tl.dot does not promote.",
-       {"tl.dot"}},
-      {"export-types",
-       {"taking Tensor inputs with mismatched dtypes"},
-       Family::kOwn,
-       {{kCompile, 4}, {kPromotion, 1}},
-       "The exported graph has an op with inputs of two dtypes; the eager op promoted them.",
-       {"cat and other promoting ops in torch.export"}},
-      {"executorch-scalar",
-       {"tensor's scalartype does not meet requirement"},
-       Family::kOwn,
-       {{kOther, 2.5}, {kInputWeight, 1.5}, {kCompile, 1.5}},
-       "The program was exported for an input of another dtype; the numbers are those of the "
-       "ScalarType enum (0 Byte, 5 Half, 6 Float, 7 Double).",
-       {"ExecuTorch method inputs"}},
-      // cuBLAS.
-      {"cublas",
-       {"CUBLAS_STATUS_NOT_SUPPORTED", "CUBLAS_STATUS_EXECUTION_FAILED when calling {}(",
-        "CUBLAS_STATUS_EXECUTION_FAILED", "CUBLAS_STATUS_INVALID_VALUE when calling cublasGemm",
-        "CUBLAS_STATUS_ARCH_MISMATCH"},
-       Family::kOwn,
-       {{kCublas, 3}, {kLibraryLimits, 0.8}},
-       "cuBLAS refused a matrix product. CUDA_R_16BF on a card before Ampere is a dtype fault; "
-       "otherwise it may be a "
-       "clash of libraries, an earlier index error or too little memory.",
-       {"cublasGemmEx, cublasGemmStridedBatchedEx: CUDA_R_16F, CUDA_R_16BF"}},
-      // Values.
-      {"half-overflow",
-       {"value cannot be converted to type {} without overflow"},
-       Family::kOwn,
-       {{kOverflowNan, 4}, {kPromotion, 0.5}},
-       "A constant does not fit the dtype: Half ends at 65504.",
-       {"masked_fill, fill_, clamp with -1e9 or finfo(float32).min: Half"}},
-      {"vae-nan",
-       {"A tensor with all NaNs was produced in", "A tensor with NaNs was produced in",
-        "NaN detected in latents", "returned nan values in its 0th output",
-        "Loss became infinite or NaN", "Loss is nan, stopping training",
-        "Loss is inf, stopping training"},
-       Family::kOwn,
-       {{kOverflowNan, 4}},
-       "A network gave NaN. SDXL's VAE overflows in Half; the picture that is named is not to "
-       "blame.",
-       {"VAE encode or decode, UNet in Half"}},
-      {"multinomial-nan",
-       {"probability tensor contains either", ", but found invalid values: tensor([[nan",
-        "matrix contains invalid numeric entries", "Input contains NaN, infinity",
-        "Input contains NaN."},
-       Family::kOwn,
-       {{kOverflowNan, 4}},
-       "The logits held inf or NaN before sampling: the model overflowed, or its training "
-       "diverged.",
-       {"multinomial"}},
-      {"loss-scale-minimum",
-       {"Current loss scale already at minimum", "loss scale already at minimum",
-        "Minimum loss scale reached"},
-       Family::kOwn,
-       {{kOverflowNan, 4}},
-       "Every step overflowed until the loss scale could not fall any further: the values do not "
-       "fit Half, or are NaN already.",
-       {"loss scaling of DeepSpeed, fairseq, apex"}},
-      {"cast-warning",
-       {"invalid value encountered in cast"},
-       Family::kValues,
-       {{kOverflowNan, 4}},
-       "NaN reached the conversion to bytes: the picture is black. In SDXL the VAE in Half is the "
-       "usual cause.",
-       {"numpy's astype(uint8) of NaN"},
-       "",
-       true},
-      {"scheduler-order",
-       {"Detected call of `lr_scheduler.step()` before `optimizer.step()`"},
-       Family::kValues,
-       {{kOverflowNan, 3}, {kGradScaler, 1}},
-       "If the order in your code is right, the GradScaler skipped optimizer.step() because "
-       "gradients were inf: harmless once or twice at the start.",
-       {"GradScaler.step"},
-       "",
-       true},
-      {"overflow-skip",
-       {"OVERFLOW! {}Skipping step", "Overflow detected. Skipping step",
-        "Gradient overflow. Skipping step", "overflow: skipping step"},
-       Family::kValues,
-       {{kOverflowNan, 3}},
-       "The loss scaler skipped a step because gradients were inf or NaN: normal now and then, a "
-       "fault when it happens step after step.",
-       {"loss scaling"},
-       "",
-       true},
-      {"grad-nan",
-       {"grad_norm': nan", "grad_norm\": nan", "grad_norm: nan", "grad norm: nan", "grad_norm=nan",
-        "grad_norm': inf", "grad_norm: inf", "NaN or Inf found in input tensor"},
-       Family::kValues,
-       {{kOverflowNan, 2.5}, {kOptimizerState, 0.8}, {kGradScaler, 0.6}},
-       "The gradients are NaN or inf.",
-       {"any op in Half that overflows"},
-       "",
-       true},
-      {"flash-upcast",
-       {"The input hidden states seems to be silently casted in float32",
-        "Flash Attention 2.0 without specifying a torch dtype"},
-       Family::kOwn,
-       {{kLoading, 2}, {kAttention, 2}, {kLibraryLimits, 1.5}},
-       "The model (or its norms) is in Float, and transformers casts back for the fused attention.",
-       {"transformers with flash_attention_2"},
-       "",
-       true},
-      {"pipeline-on-cpu",
-       {"cannot run with `cpu` device", "cannot be run with `cpu` device"},
-       Family::kOwn,
-       {{kCpuHalf, 3}},
-       "diffusers was asked to run a half pipeline on the CPU.",
-       {"pipeline.to(\"cpu\") in Half"},
-       "",
-       true},
-      {"keyword-ignored",
-       {"Keyword arguments {'torch_dtype': {}} are not expected by",
-        "Keyword arguments {'dtype': {}} are not expected by"},
-       Family::kOwn,
-       {{kLoading, 3}},
-       "from_pretrained did not know the keyword, so the dtype that was asked for is not used.",
-       {"diffusers and transformers before and after the keyword's new name"},
-       "",
-       true},
-      {"loss-nan",
-       {"loss=nan", "loss: nan", "loss = nan", "loss is nan", "loss': nan", "loss\": nan",
-        "loss nan"},
-       Family::kValues,
-       {{kOverflowNan, 2.5}, {kOptimizerState, 1.2}},
-       "The loss is NaN.",
-       {"any op in Half that overflows; an optimizer step that divides by an epsilon of 0"},
-       "",
-       true},
-  };
+// "norm-mixed 3"
+std::pair<Category, double> lean_in(const Field& field, std::string_view text) {
+  const std::string_view category = next_piece(text, ' ');
+  return {field.category(category), field.number(text)};
+}
+
+Spelling spelling_in(const Field& field) {
+  std::vector<std::string> parts = field.parts();
+  if (parts.size() < 2) field.fail("expected a category with a weight, and words after |");
+  const auto [category, weight] = lean_in(field, parts.front());
+  parts.erase(parts.begin());
+  return {category, weight, std::move(parts)};
+}
+
+void read_field(const Field& field, Message& message) {
+  if (field.key == "says") {
+    if (anchor_of(field.value).size() < kShortestAnchor)
+      field.fail(fmt::format("expected {} characters in a row, without {{}} and quotation marks",
+                             kShortestAnchor));
+    message.texts.push_back(field.value);
+  } else if (field.key == "family") {
+    const auto family = parse_family(field.value);
+    if (!family) field.fail(fmt::format("unknown family '{}'", field.value));
+    message.family = *family;
+  } else if (field.key == "leans") {
+    for (const std::string& part : field.parts()) message.leans.push_back(lean_in(field, part));
+  } else if (field.key == "spelled") {
+    message.spelled.push_back(spelling_in(field));
+  } else if (field.key == "means") {
+    message.meaning = field.value;
+  } else if (field.key == "op") {
+    message.ops.push_back(field.value);
+  } else if (field.key == "versions") {
+    message.versions = field.value;
+  } else if (field.key == "symptom") {
+    if (field.value != "yes") field.fail("expected: symptom yes");
+    message.is_symptom = true;
+  } else if (field.key == "dtypes") {
+    message.least_dtypes = static_cast<size_t>(field.number(field.value));
+  } else {
+    field.fail_unknown_key(
+        {"says", "family", "leans", "spelled", "means", "op", "versions", "symptom", "dtypes"});
+  }
+}
+
+Message message_in(const Block& block, const std::vector<Message>& earlier) {
+  Message message{.id = block.head.value};
+  for (const Field& field : block.fields) read_field(field, message);
+  block.require({"says", "family", "means"});
+  block.allow_once({"family", "leans", "means", "versions", "symptom", "dtypes"});
+  const bool is_known = std::any_of(earlier.begin(), earlier.end(),
+                                    [&](const Message& other) { return other.id == message.id; });
+  if (is_known) block.head.fail(fmt::format("message '{}' stands there twice", message.id));
+  return message;
+}
+
+OtherError other_in(const Block& block) {
+  OtherError other{{}, block.head.value};
+  for (const Field& field : block.fields) {
+    if (field.key != "says") field.fail_unknown_key({"says"});
+    other.texts = field.phrases();
+  }
+  block.require({"says"});
+  block.allow_once({"says"});
+  return other;
+}
+
+const MessageTable& table() {
+  static const MessageTable table =
+      read_message_table(embedded::kMessages, "explain/data/messages.txt");
   return table;
 }
 
-const std::vector<OtherError>& other_errors() {
-  static const std::vector<OtherError> table = {
-      {{"out of memory"}, "the device ran out of memory"},
-      {{"expected all tensors to be on the same device", "should be on the same device"},
-       "tensors lie on different devices"},
-      {{"shapes cannot be multiplied", "size mismatch", "must match the size of tensor",
-        "the size of tensor a", "invalid for input of size", "expected input[",
-        "sizes of tensors must match", "shape mismatch"},
-       "shapes do not fit"},
-      {{"index out of range", "index out of bounds", "device-side assert"},
-       "an index is out of range"},
-      {{"is not json serializable"}, "an object cannot be written as JSON"},
-      {{"no module named", "cannot import name"}, "a module is missing"},
-      {{"no such file or directory", "filenotfounderror"}, "a file is missing"},
-      {{"keyerror", "typeerror", "attributeerror", "nameerror", "syntaxerror", "indexerror",
-        "valueerror", "runtimeerror", "assertionerror"},
-       "another error"},
-  };
+}  // namespace
+
+std::optional<Family> parse_family(std::string_view name) {
+  constexpr std::pair<std::string_view, Family> names[] = {{"mismatch", Family::kMismatch},
+                                                           {"kernel", Family::kKernel},
+                                                           {"optimizer", Family::kOptimizer},
+                                                           {"values", Family::kValues},
+                                                           {"own", Family::kOwn},
+                                                           {"prose", Family::kProse}};
+  for (const auto& [known, family] : names) {
+    if (known == name) return family;
+  }
+  return std::nullopt;
+}
+
+MessageTable read_message_table(std::string_view text, std::string_view file) {
+  MessageTable table;
+  for (const Block& block : read_blocks(text, file)) {
+    if (block.head.key == "message") {
+      table.messages.push_back(message_in(block, table.messages));
+    } else if (block.head.key == "other") {
+      table.others.push_back(other_in(block));
+    } else {
+      block.head.fail_unknown_key({"message", "other"});
+    }
+  }
   return table;
 }
+
+const std::vector<Message>& messages() { return table().messages; }
+
+const std::vector<OtherError>& other_errors() { return table().others; }
 
 }  // namespace dtypecheck::explain

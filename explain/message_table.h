@@ -1,7 +1,9 @@
 // message_table.h: the sentences in which dtype faults are reported, as LibTorch and its libraries
-// print them, and what each one alone says about the fault.
+// print them, and what each one alone says about the fault. The table is explain/data/messages.txt.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,26 +21,42 @@ enum class Family : unsigned {
   kOwn = 16,       // the sentence says it all
   kProse = 32,     // no message: somebody describes what he sees
 };
+std::optional<Family> parse_family(std::string_view name);
+
+// Words that stand in a sentence exactly so, with case, and what they suggest.
+struct Spelling {
+  Category category = Category::kOther;
+  double weight = 0;
+  std::vector<std::string> words;
+};
 
 struct Message {
-  const char* id;
-  std::vector<std::string_view> texts;  // spellings; "{}" is where a dtype or a number stands
-  Family family;
+  std::string id;
+  std::vector<std::string> texts;  // spellings; "{}" is where a dtype or a number stands
+  Family family = Family::kOwn;
   std::vector<std::pair<Category, double>> leans;  // what the sentence alone suggests
-  const char* meaning;
-  std::vector<const char*> ops;  // "op: operand pair", from measured runs of LibTorch 1.13 to 2.11
-  const char* versions = "";     // which LibTorch says so
+  std::vector<Spelling> spelled;
+  std::string meaning;
+  std::vector<std::string> ops;  // "op: operand pair"
+  std::string versions;          // which LibTorch says so
   bool is_symptom = false;       // a sign, not an error: it leads only where nothing else does
   size_t least_dtypes = 0;       // so many "{}" must hold a dtype, or the sentence is another one
 };
 
-const std::vector<Message>& messages();
-
 // Errors that are often taken for dtype errors, and what they are instead.
 struct OtherError {
-  std::vector<std::string_view> texts;
-  const char* what;
+  std::vector<std::string> texts;  // in normal form
+  std::string what;
 };
+
+struct MessageTable {
+  std::vector<Message> messages;
+  std::vector<OtherError> others;
+};
+
+const std::vector<Message>& messages();
 const std::vector<OtherError>& other_errors();
+// Throws InputError with file and line.
+MessageTable read_message_table(std::string_view text, std::string_view file);
 
 }  // namespace dtypecheck::explain

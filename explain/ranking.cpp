@@ -3,49 +3,49 @@
 #include <algorithm>
 #include <cmath>
 
-#include "explain/kernel_table.h"
+#include "explain/cause_table.h"
 #include "explain/normal_text.h"
 #include "explain/signal_table.h"
 
 namespace dtypecheck::explain {
 
-static constexpr double kFrameWeight =
-    1.2;  // the frames that threw say more than prose around them
+// The frames that threw say more than prose around them.
+static constexpr double kFrameWeight = 1.2;
+static constexpr double kFurtherWord = 0.35;    // of a signal, beside what the one before it added
 static constexpr double kProseThreshold = 1.5;  // below it words alone are no answer
 static constexpr double kNamed = 2.2;           // from here on a signal names the op that failed
+static constexpr double kCircumstance = 0.5;    // what is left of autocast where the op is named
 static constexpr size_t kLeastAnswers = 3;
-static constexpr double kCircumstance = 0.5;
 
-static bool has_any(std::string_view text, const std::vector<std::string_view>& phrases) {
+static bool has_any(std::string_view text, const std::vector<std::string>& phrases) {
   return std::any_of(phrases.begin(), phrases.end(),
                      [&](std::string_view phrase) { return has_phrase(text, phrase); });
 }
 
-static void add_signals(Scores& told, Family family, std::string_view text, double factor) {
-  for (const Signal& signal : signals()) {
+static void add_signals(Scores& scores, Family family, std::string_view text, double factor) {
+  for (const Signal& signal : signal_table().signals) {
     if (!(signal.families & static_cast<unsigned>(family))) continue;
-    if (!signal.beside.empty() && !has_any(text, signal.beside)) continue;
-    // Each further phrase of a signal adds less than the one before.
+    if (!signal.near.empty() && !has_any(text, signal.near)) continue;
     double worth = signal.weight * factor;
-    for (std::string_view phrase : signal.phrases) {
+    for (std::string_view phrase : signal.words) {
       if (!has_phrase(text, phrase)) continue;
-      told[static_cast<size_t>(signal.category)] += worth;
-      worth *= 0.35;
+      scores[static_cast<size_t>(signal.category)] += worth;
+      worth *= kFurtherWord;
     }
   }
 }
 
 // Autocast and a plain mismatch are what there is to say when nothing more is known: where the op
 // or its kind is named, they are the circumstances in which it failed.
-static void defer_to_the_named(Scores& told) {
+static void defer_to_the_named(Scores& scores) {
   using enum Category;
   double named = 0;
   for (Category category :
        {kExtension, kNorm, kBackward, kAttention, kPromotion, kCompile, kIndexPut})
-    named = std::max(named, told[static_cast<size_t>(category)]);
+    named = std::max(named, scores[static_cast<size_t>(category)]);
   if (named < kNamed) return;
   for (Category category : {kAutocast, kInputWeight})
-    told[static_cast<size_t>(category)] *= kCircumstance;
+    scores[static_cast<size_t>(category)] *= kCircumstance;
 }
 
 static Ranking ranked(const Scores& scores) {
@@ -96,53 +96,45 @@ static Ranking with_others(Ranking ranking, Family family, bool is_silent) {
   return ranking;
 }
 
-// Typed pointers name dtypes as ScalarType does (Float, Half). torch.where of LibTorch up to 1.11
-// has the same sentence and names them as C++ does.
-static bool is_said_by_where(const Message& message, const Sighting& sighting) {
-  if (std::string_view(message.id) != "scalar-type") return false;
-  for (std::string_view name : {"type float", "type double", "type c10::", "type long long"}) {
-    if (sighting.sentence.find(name) != std::string::npos) return true;
+// torch.where of LibTorch up to 1.11 has the sentence of typed pointers, and names dtypes as C++
+// does (float), not as ScalarType does (Float).
+static void add_spellings(Scores& scores, const Message& message, std::string_view sentence) {
+  for (const Spelling& spelling : message.spelled) {
+    const bool is_there = std::any_of(
+        spelling.words.begin(), spelling.words.end(),
+        [&](const std::string& words) { return sentence.find(words) != std::string_view::npos; });
+    if (is_there) scores[static_cast<size_t>(spelling.category)] += spelling.weight;
   }
-  return false;
 }
 
-Ranking rank(const Message& message, const Sighting& sighting, std::string_view surroundings,
+Ranking rank(const Message& message, const Sighting& sighting,
+             const std::optional<KernelVerdict>& kernel, std::string_view surroundings,
              std::string_view innermost) {
   Scores scores{};
   for (const auto& [category, weight] : message.leans)
     scores[static_cast<size_t>(category)] += weight;
-  if (message.family == Family::kKernel && sighting.holes.size() == 2) {
-    const KernelVerdict verdict = judge_kernel(sighting.holes[0], sighting.holes[1]);
-    scores[static_cast<size_t>(verdict.category)] += verdict.weight;
-  }
-  if (is_said_by_where(message, sighting)) scores[static_cast<size_t>(Category::kPromotion)] += 4;
-  Scores told{};
-  add_signals(told, message.family, surroundings, 1);
-  add_signals(told, message.family, innermost, kFrameWeight);
-  defer_to_the_named(told);
-  for (size_t i = 0; i < scores.size(); ++i) scores[i] += told[i];
+  if (kernel) scores[static_cast<size_t>(kernel->category)] += kernel->weight;
+  add_spellings(scores, message, sighting.sentence);
+  Scores from_signals{};
+  add_signals(from_signals, message.family, surroundings, 1);
+  add_signals(from_signals, message.family, innermost, kFrameWeight);
+  defer_to_the_named(from_signals);
+  for (size_t i = 0; i < scores.size(); ++i) scores[i] += from_signals[i];
   return with_others(ranked(scores), message.family, false);
 }
 
-// How common each of them is among faults that raise nothing, for when little else is said.
-static constexpr std::pair<Category, double> kSilentFaults[] = {
-    {Category::kOverflowNan, 0.8},
-    {Category::kOptimizerState, 0.5},
-    {Category::kAutocast, 0.5},
-    {Category::kLoading, 0.3},
-};
-
 bool is_silent_fault(std::string_view text) {
-  return has_any(text, silence_words()) && has_any(text, dtype_names());
+  return has_any(text, signal_table().silence_words) && has_any(text, signal_table().dtype_names);
 }
 
 Ranking rank_prose(std::string_view text) {
-  if (!has_any(text, complaint_words()) || !has_any(text, dtype_words())) return {};
+  if (!has_any(text, signal_table().complaint_words) || !has_any(text, signal_table().dtype_words))
+    return {};
   Scores scores{};
   const bool is_silent = is_silent_fault(text);
   if (is_silent) {
-    for (const auto& [category, weight] : kSilentFaults)
-      scores[static_cast<size_t>(category)] = weight;
+    for (size_t i = 0; i < scores.size(); ++i)
+      scores[i] = fault_of(static_cast<Category>(i)).silent;
   }
   add_signals(scores, Family::kProse, text, 1);
   defer_to_the_named(scores);

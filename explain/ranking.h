@@ -1,13 +1,14 @@
 // ranking.h: from a message and its surroundings to categories in order of how well they fit.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "explain/category.h"
+#include "explain/kernel_table.h"
 #include "explain/log_scanner.h"
 #include "explain/message_table.h"
-#include "explain/traceback.h"
 
 namespace dtypecheck::explain {
 
@@ -16,8 +17,10 @@ struct Ranking {
   double confidence = 0;             // 0 to 1
 };
 
-// `surroundings` and `innermost` (the last frames of the traceback) are in normal form.
-Ranking rank(const Message& message, const Sighting& sighting, std::string_view surroundings,
+// `kernel` is what the kernel's name says, of a message that names one. `surroundings` and
+// `innermost` (the last frames of the traceback) are in normal form.
+Ranking rank(const Message& message, const Sighting& sighting,
+             const std::optional<KernelVerdict>& kernel, std::string_view surroundings,
              std::string_view innermost);
 
 // Whether a report in words, in normal form, says that a dtype went wrong and nothing was raised.

@@ -1,8 +1,9 @@
 // signal_table.h: words of the surroundings that tell apart what one sentence cannot: libraries,
 // modules, devices, optimizer and autocast words, and how people describe a fault that raises
-// nothing.
+// nothing. The table is explain/data/signals.txt.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,25 +12,27 @@
 
 namespace dtypecheck::explain {
 
+// Phrases are in normal form; a '*' at the end leaves the word's end open.
 struct Signal {
-  unsigned families;  // bits of Family: beside which messages it speaks
-  Category category;
-  double weight;
-  std::vector<std::string_view>
-      phrases;  // any of them; in normal form, '*' leaves the word's end open
-  std::vector<std::string_view> beside = {};  // where not empty: one of these must be there too
+  unsigned families = 0;  // bits of Family: beside which messages it speaks
+  Category category = Category::kOther;
+  double weight = 0;
+  std::vector<std::string> words;  // any of them
+  std::vector<std::string> near;   // where not empty: one of these must be there too
 };
 
-const std::vector<Signal>& signals();
+struct SignalTable {
+  std::vector<Signal> signals;
+  // What makes a report without a message a complaint, and what makes it one about dtypes.
+  std::vector<std::string> complaint_words, dtype_words;
+  // Those of them that mean nothing else ("half" and "precision" do).
+  std::vector<std::string> dtype_names;
+  // Who says that nothing was raised: then the fault is one of those that raise nothing.
+  std::vector<std::string> silence_words;
+};
 
-// What makes a report without a message a complaint, and what makes it one about dtypes.
-const std::vector<std::string_view>& complaint_words();
-const std::vector<std::string_view>& dtype_words();
-
-// Those of them that mean nothing else ("half" and "precision" do).
-const std::vector<std::string_view>& dtype_names();
-
-// Who says that nothing was raised: then the fault is one of those that raise nothing.
-const std::vector<std::string_view>& silence_words();
+const SignalTable& signal_table();
+// Throws InputError with file and line.
+SignalTable read_signal_table(std::string_view text, std::string_view file);
 
 }  // namespace dtypecheck::explain

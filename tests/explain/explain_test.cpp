@@ -55,7 +55,7 @@ TEST_CASE("the kernel's name says the device") {
   CHECK(category_of("\"add\" not implemented for 'torch.cuda.HalfTensor'") ==
         "library-limits-dtype");
   CHECK(answer_to("\"slow_conv2d_cpu\" not implemented for 'Half'").errors[0].versions ==
-        "on the CPU since about 2.2");
+        "Half on the CPU since 2.2 (measured)");
   CHECK(category_of("\"dark mode\" not implemented for 'Windows'").empty());
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("no amount of one message hides another") {
   }
   const auto found = sightings_of(log + "Attempting to unscale FP16 gradients.\n");
   CHECK(found.size() < 64);
-  CHECK(found.back().said.find("unscale fp16") != std::string::npos);
+  CHECK(found.back().normal.find("unscale fp16") != std::string::npos);
 }
 
 TEST_CASE("a long log keeps what is near its end") {
