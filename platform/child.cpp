@@ -124,7 +124,8 @@ ChildEnd wait_for_child(pid_t child) {
   while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
   if (ended < 0) throw InputError(fmt::format("a process was lost: {}", std::strerror(errno)));
-  if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status)};
+  if (WIFSIGNALED(status))
+    return {.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status) != 0};
   return {.exit_status = WEXITSTATUS(status)};
 }
 
