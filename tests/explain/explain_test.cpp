@@ -175,6 +175,11 @@ TEST_CASE("a report in words, without a message") {
         "distributed-dtype");
 }
 
+TEST_CASE("words with an apostrophe count") {
+  CHECK(category_of("in half precision the weights don't change") == "optimizer-state-dtype");
+  CHECK(category_of("this backend doesn't support dtype float64") == "library-limits-dtype");
+}
+
 TEST_CASE("what a checkpoint changes is told by what it holds") {
   CHECK(category_of("no error, but the weights are float32 after loading the bf16 checkpoint") ==
         "loading-checkpoint-dtype");
