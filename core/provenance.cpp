@@ -132,6 +132,33 @@ double elements(const Operand& tensor) {
 
 const SourceLine& best_line(const Site& site) { return site.line.known() ? site.line : site.inner; }
 
+// "torch.from_numpy": what is no op of the dispatcher has the name that the program calls it by.
+std::string name_of(const OpCall& call) {
+  constexpr std::string_view kPython = "python::";
+  return call.op.starts_with(kPython) ? call.op.substr(kPython.size()) : call.op;
+}
+
+// Of "list[float64]" what it is to the program, "a list of np.float64"; of "ndarray" the dtype too.
+std::string kind_of_source(const std::string& type, Dtype dtype) {
+  const size_t bracket = type.find('[');
+  const std::string whole = type.substr(0, bracket);
+  const char* article =
+      std::string_view("aeioun").find(whole[0]) == std::string_view::npos ? "a" : "an";
+  if (bracket == type.npos) return fmt::format("{} {} of {}", article, whole, dtype_name(dtype));
+  const std::string element = type.substr(bracket + 1, type.size() - bracket - 2);
+  const bool is_numpy = element.find_first_of("0123456789") != element.npos;  // Python's have none
+  return fmt::format("{} {} of {}{}", article, whole, is_numpy ? "np." : "", element);
+}
+
+// What a function of torch was given that makes a tensor of what is none: ", from an ndarray of
+// Double".
+std::string source_text(const OpCall& maker) {
+  if (!maker.op.starts_with("python::torch.") || maker.scalars.empty()) return "";
+  const ScalarArgument& source = maker.scalars.front();
+  if (!source.dtype || source.name.empty()) return "";
+  return ", from " + kind_of_source(source.name, *source.dtype);
+}
+
 }  // namespace
 
 const char* step_kind_name(ProvenanceStep::Kind kind) {
@@ -266,17 +293,17 @@ ProvenanceIndex::Fit ProvenanceIndex::handed_over_to(const OpCall& reader,
   return {fits[nth]->call, is_exact && fits.size() == 1};
 }
 
-std::string made_by(const OpCall& call) { return call.op + at_place(call.site); }
+std::string made_by(const OpCall& call) { return name_of(call) + at_place(call.site); }
 
 std::string step_name(const ProvenanceStep& step) {
-  const std::string& op = step.call->op;
+  const std::string op = name_of(*step.call);
   if (step.is_in_worker) return "worker's " + op;
   return step.call->site.phase == Phase::kLoad ? fmt::format("load ({})", op) : op;
 }
 
 std::string step_sentence(const Provenance& provenance, const ProvenanceStep& step) {
   const std::string dtype = provenance.dtypes.to_string();
-  const std::string& op = step.call->op;
+  const std::string op = name_of(*step.call);
   switch (step.kind) {
     case ProvenanceStep::Kind::kPassedOn:
       return fmt::format("{} passes {} on from {}", op, dtype,
@@ -294,10 +321,10 @@ std::string step_sentence(const Provenance& provenance, const ProvenanceStep& st
 std::string made_text(const Provenance& provenance) {
   if (provenance.maker == nullptr) return "";
   const bool is_cast = provenance.steps.back().kind == ProvenanceStep::Kind::kCast;
-  return fmt::format("{}{} {} by {}{}", provenance.is_probable ? "probably " : "",
-                     is_cast ? "cast to" : "made in", provenance.dtypes.to_string(),
-                     made_by(*provenance.maker),
-                     provenance.is_from_worker ? " in a DataLoader worker" : "");
+  return fmt::format(
+      "{}{} {} by {}{}{}", provenance.is_probable ? "probably " : "",
+      is_cast ? "cast to" : "made in", provenance.dtypes.to_string(), made_by(*provenance.maker),
+      provenance.is_from_worker ? " in a DataLoader worker" : "", source_text(*provenance.maker));
 }
 
 std::string how_made(const Provenance& provenance) {

@@ -234,5 +234,17 @@ TEST_CASE("a worker that makes nothing of known provenance is named all the same
   CHECK(how_made(asked.way) == "came from a DataLoader worker, from aten::stack at train.py:18");
 }
 
+TEST_CASE("what torch.tensor and its like were given is named") {
+  const auto made = [](const std::string& call) {
+    return how_made(Asked("op python::torch." + call + "op aten::add self=Double[2]<#1\n").way);
+  };
+  CHECK(made("tensor \"list[float64]\":=Double -> Double[2] at data.py:3\n") ==
+        "was made in Double by torch.tensor at data.py:3, from a list of np.float64");
+  CHECK(made("from_numpy ndarray:=Double -> Double[2] at data.py:4\n") ==
+        "was made in Double by torch.from_numpy at data.py:4, from an ndarray of Double");
+  CHECK(made("tensor -> Double[2] at data.py:5\n") ==
+        "was made in Double by torch.tensor at data.py:5");
+}
+
 }  // namespace
 }  // namespace dtypecheck
