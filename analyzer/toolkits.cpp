@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 
 #include "analyzer/compile_command.h"
 #include "platform/error.h"
+#include "platform/libtorch_version.h"
 
 namespace fs = std::filesystem;
 
@@ -85,25 +85,6 @@ static void add_python(std::vector<std::string>& includes) {
   }
 }
 
-// TORCH_VERSION of its headers.
-static std::string version_of(const fs::path& include) {
-  for (const char* name :
-       {"torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"}) {
-    std::ifstream text(include / name);
-    std::string parts[3];
-    for (std::string line; std::getline(text, line);) {
-      static const char* const kNames[] = {"TORCH_VERSION_MAJOR ", "TORCH_VERSION_MINOR ",
-                                           "TORCH_VERSION_PATCH "};
-      for (size_t i = 0; i < 3; ++i) {
-        const std::string define = std::string("#define ") + kNames[i];
-        if (line.starts_with(define)) parts[i] = line.substr(define.size());
-      }
-    }
-    if (!parts[0].empty()) return fmt::format("{}.{}.{}", parts[0], parts[1], parts[2]);
-  }
-  return "";
-}
-
 static std::string find_cuda() {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     const char* root = std::getenv(name);
@@ -128,7 +109,9 @@ Toolkits find_toolkits(const std::string& torch, const fs::path& from) {
   }
   Toolkits found;
   found.torch_root = include->string();
-  found.torch_version = version_of(*include);
+  if (const auto version = version_of_headers(*include)) {
+    found.torch_version = version->to_string();
+  }
   // The system's own folder is looked into last as it is: named, it would come before the
   // compiler's.
   if (*include != "/usr/include") found.torch_includes.push_back(include->string());

@@ -72,8 +72,9 @@ static bool failed_lately(const std::string& output) {
 static const PrebuiltHook* find_prebuilt(const std::vector<PrebuiltHook>& hooks,
                                          const LibTorchInfo& libtorch) {
   for (const PrebuiltHook& hook : hooks) {
-    const Version version = parse_version(hook.libtorch_version, "hooks.txt");
-    if (version.same_minor(libtorch.version) && hook.cxx11_abi == libtorch.cxx11_abi) return &hook;
+    const auto version = parse_version(hook.libtorch_version);
+    const bool fits = version && version->same_minor(libtorch.version);
+    if (fits && hook.cxx11_abi == libtorch.cxx11_abi) return &hook;
   }
   return nullptr;
 }

@@ -25,6 +25,13 @@ enum class Dtype : uint8_t {
   kQUInt8 = 13,
   kQInt32 = 14,
   kBFloat16 = 15,
+  kQUInt4x2 = 16,
+  kQUInt2x4 = 17,
+  kBits1x8 = 18,
+  kBits2x4 = 19,
+  kBits4x2 = 20,
+  kBits8 = 21,
+  kBits16 = 22,
   kFloat8_e5m2 = 23,
   kFloat8_e4m3fn = 24,
   kFloat8_e5m2fnuz = 25,
@@ -32,9 +39,28 @@ enum class Dtype : uint8_t {
   kUInt16 = 27,
   kUInt32 = 28,
   kUInt64 = 29,
+  kUInt1 = 30,
+  kUInt2 = 31,
+  kUInt3 = 32,
+  kUInt4 = 33,
+  kUInt5 = 34,
+  kUInt6 = 35,
+  kUInt7 = 36,
+  kInt1 = 37,
+  kInt2 = 38,
+  kInt3 = 39,
+  kInt4 = 40,
+  kInt5 = 41,
+  kInt6 = 42,
+  kInt7 = 43,
   kFloat8_e8m0fnu = 44,
+  kFloat4_e2m1fn_x2 = 45,
   kUndefined = 63,
 };
+
+// A set of dtypes is a word with a bit for each.
+constexpr uint64_t dtype_bit(Dtype dtype) { return uint64_t{1} << static_cast<unsigned>(dtype); }
+inline constexpr uint64_t kLowPrecisionBits = dtype_bit(Dtype::kHalf) | dtype_bit(Dtype::kBFloat16);
 
 enum class Phase : uint8_t { kUnknown = 0, kLoad = 1, kForward = 2, kBackward = 3, kOptimizer = 4, kData = 5 };
 

@@ -12,7 +12,7 @@
 
 namespace dtypecheck {
 
-// The name as LibTorch prints it ("Half", "BFloat16"); "dtype#17" for one without a name here.
+// The name as LibTorch prints it ("Half", "BFloat16"); "dtype#50" for one without a name here.
 std::string dtype_name(Dtype dtype);
 
 // Accepts LibTorch's names, torch's ("float16", "torch.float16") and C++'s ("c10::Half", "at::kHalf", "float").
@@ -28,7 +28,7 @@ int dtype_size_bytes(Dtype dtype);
 class DtypeSet {
  public:
   constexpr DtypeSet() = default;
-  constexpr DtypeSet(Dtype dtype) : bits_(uint64_t{1} << static_cast<unsigned>(dtype)) {}  // NOLINT: a dtype is a set
+  constexpr DtypeSet(Dtype dtype) : bits_(dtype_bit(dtype)) {}  // NOLINT: a dtype is a set
   static constexpr DtypeSet from_bits(uint64_t bits) {
     DtypeSet set;
     set.bits_ = bits;
@@ -65,7 +65,7 @@ class DtypeSet {
   uint64_t bits_ = 0;
 };
 
-inline constexpr DtypeSet kLowPrecision = DtypeSet(Dtype::kHalf) | Dtype::kBFloat16;
+inline constexpr DtypeSet kLowPrecision = DtypeSet::from_bits(kLowPrecisionBits);
 inline constexpr DtypeSet kFloat8 = DtypeSet(Dtype::kFloat8_e5m2) | Dtype::kFloat8_e4m3fn | Dtype::kFloat8_e5m2fnuz |
                                     Dtype::kFloat8_e4m3fnuz | Dtype::kFloat8_e8m0fnu;
 inline constexpr DtypeSet kFloating = kLowPrecision | Dtype::kFloat | Dtype::kDouble | kFloat8;

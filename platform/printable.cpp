@@ -6,46 +6,17 @@
 #include <cstdint>
 #include <iterator>
 
+#include "platform/utf8.h"
+
 namespace dtypecheck {
 
 namespace {
 
-struct CodePoint {
-  uint32_t value = 0;
-  size_t length = 1;   // bytes
-  bool valid = false;  // false: one byte that is no UTF-8
-};
-
 bool is_continuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
-
-// Strict: overlong forms, surrogates and values above U+10FFFF are not UTF-8.
-CodePoint decode(std::string_view text, size_t at) {
-  const uint8_t first = static_cast<uint8_t>(text[at]);
-  if (first < 0x80) return {first, 1, true};
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || at + length > text.size()) return {first, 1, false};
-  uint32_t value = first & (0xFF >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if (!is_continuation(text[at + i])) return {first, 1, false};
-    value = value << 6 | (static_cast<uint8_t>(text[at + i]) & 0x3F);
-  }
-  const bool overlong = (length == 3 && value < 0x800) || (length == 4 && value < 0x10000);
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (overlong || surrogate || value > 0x10FFFF) return {first, 1, false};
-  return {value, length, true};
-}
 
 struct Range {
   uint32_t first, last;
 };
-
-template <size_t n>
-bool in_any(const Range (&ranges)[n], uint32_t value) {
-  for (const Range& range : ranges) {
-    if (value >= range.first && value <= range.last) return true;
-  }
-  return false;
-}
 
 // Invisible, or changes the order in which other characters are read: soft hyphen, Arabic letter
 // mark, zero widths, bidirectional marks, line separators, fillers, BOM, tags, interlinear marks.
@@ -55,19 +26,9 @@ bool is_deceptive(uint32_t value) {
       {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F}, {0x3164, 0x3164},
       {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF},
   };
-  return in_any(kRanges, value);
-}
-
-size_t columns_of(uint32_t value) {
-  static constexpr Range kCombining[] = {{0x300, 0x36F},   {0x483, 0x489},   {0x1AB0, 0x1AFF},
-                                         {0x1DC0, 0x1DFF}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
-                                         {0xFE20, 0xFE2F}};
-  static constexpr Range kWide[] = {{0x1100, 0x115F},  {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
-                                    {0xF900, 0xFAFF},  {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
-                                    {0xFFE0, 0xFFE6},  {0x1F300, 0x1F64F}, {0x1F900, 0x1F9FF},
-                                    {0x20000, 0x3FFFD}};
-  if (in_any(kCombining, value)) return 0;
-  return in_any(kWide, value) ? 2 : 1;
+  return std::any_of(std::begin(kRanges), std::end(kRanges), [&](const Range& range) {
+    return value >= range.first && value <= range.last;
+  });
 }
 
 void append_printable(std::string& out, std::string_view text, size_t at, const CodePoint& c) {
@@ -89,7 +50,7 @@ size_t bytes_that_fit(std::string_view text, size_t columns) {
   size_t used = 0;
   size_t at = 0;
   while (at < text.size()) {
-    const CodePoint c = decode(text, at);
+    const CodePoint c = code_point_at(text, at);
     used += columns_of(c.value);
     if (used > columns) break;
     at += c.length;
@@ -104,7 +65,7 @@ size_t tail_that_fits(std::string_view text, size_t columns) {
   while (at > 0) {
     size_t begin = at - 1;
     while (begin > 0 && is_continuation(text[begin])) --begin;
-    used += columns_of(decode(text, begin).value);
+    used += columns_of(code_point_at(text, begin).value);
     if (used > columns) break;
     at = begin;
   }
@@ -117,7 +78,7 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
-    const CodePoint c = decode(text, at);
+    const CodePoint c = code_point_at(text, at);
     append_printable(out, text, at, c);
     at += c.length;
   }
@@ -137,7 +98,7 @@ std::vector<std::string> printable_lines(std::string_view text) {
 size_t display_width(std::string_view text) {
   size_t columns = 0;
   for (size_t at = 0; at < text.size();) {
-    const CodePoint c = decode(text, at);
+    const CodePoint c = code_point_at(text, at);
     columns += columns_of(c.value);
     at += c.length;
   }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "platform/utf8.h"
+
 namespace dtypecheck::reports {
 
 namespace {
@@ -18,21 +20,9 @@ std::vector<uint16_t> utf16(std::string_view text) {
   std::vector<uint16_t> units;
   units.reserve(text.size() + kWindow + 1);
   for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80    ? 1
-                          : lead >= 0xf0 ? 4
-                          : lead >= 0xe0 ? 3
-                          : lead >= 0xc2 ? 2
-                                         : 0;
-    uint32_t code = length < 2 ? lead : lead & (0xffU >> (length + 1));
-    bool valid = length > 0 && i + length <= text.size();
-    for (size_t k = 1; valid && k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      valid = (next & 0xc0) == 0x80;
-      code = code << 6 | (next & 0x3fU);
-    }
-    i += valid ? length : 1;
-    if (!valid) code = 0xfffd;
+    const CodePoint c = code_point_at(text, i);
+    i += c.length;
+    uint32_t code = c.valid ? c.value : 0xfffd;
     if (code >= 0x10000) {
       units.push_back(static_cast<uint16_t>(0xd800 + ((code - 0x10000) >> 10)));
       code = 0xdc00 + ((code - 0x10000) & 0x3ff);

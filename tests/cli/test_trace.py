@@ -328,7 +328,7 @@ class Cache(tool.ToolTest):
             shutil.copy2(pathlib.Path(tool.DTYPECHECK).parents[1] / name, prefix / name)
         source = prefix / "share/dtypecheck/src"
         met = set()
-        for file in ("tracer/hook/sources.txt", "core/a.h", "platform/a.h", "trace/a.h", "tracer/python/a.h"):
+        for file in ("tracer/hook/sources.txt", "core/a.h", "ops/a.h", "platform/a.h", "trace/a.h", "tracer/python/a.h"):
             (source / file).parent.mkdir(parents=True, exist_ok=True)
             (source / file).write_text(file)
             hooks, _ = self.hooks(tool=prefix / "bin/dtypecheck")

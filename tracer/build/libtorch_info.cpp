@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <regex>
 
 #include "platform/elf_file.h"
 #include "platform/error.h"
+#include "platform/files.h"
 
 namespace fs = std::filesystem;
 
@@ -18,59 +16,23 @@ namespace dtypecheck {
 
 static constexpr const char* kApiInclude = "torch/csrc/api/include";
 
-std::string Version::to_string() const { return fmt::format("{}.{}.{}", major, minor, patch); }
-
-Version parse_version(const std::string& text, const std::string& where) {
-  Version version;
-  if (std::sscanf(text.c_str(), "%d.%d.%d", &version.major, &version.minor, &version.patch) != 3) {
-    throw InputError(
-        fmt::format("{}: no version such as 2.11.0 in it, but '{}'", where, text.substr(0, 40)));
-  }
-  return version;
-}
-
-static std::optional<std::string> read_small_file(const fs::path& path) {
-  constexpr std::streamsize kMaxBytes = 64 << 10;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text(kMaxBytes, '\0');
-  file.read(text.data(), kMaxBytes);
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
-
-static std::optional<int> defined_number(const std::string& header, const std::string& name) {
-  std::smatch match;
-  const std::regex define("#define\\s+" + name + "\\s+(\\d{1,4})\\b");
-  if (!std::regex_search(header, match, define)) return std::nullopt;
-  return std::stoi(match[1]);
-}
-
-// Since 2.10 the numbers stand in torch/headeronly.
-static std::optional<Version> version_of_headers(const fs::path& include_folder) {
-  for (const char* header :
-       {"torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"}) {
-    const auto text = read_small_file(include_folder / header);
-    if (!text) continue;
-    const auto major = defined_number(*text, "TORCH_VERSION_MAJOR");
-    const auto minor = defined_number(*text, "TORCH_VERSION_MINOR");
-    const auto patch = defined_number(*text, "TORCH_VERSION_PATCH");
-    if (major && minor && patch) return Version{*major, *minor, *patch};
-  }
-  return std::nullopt;
+static Version version_in(const std::string& text, const std::string& where) {
+  if (const auto version = parse_version(text)) return *version;
+  throw InputError(
+      fmt::format("{}: no version such as 2.11.0 in it, but '{}'", where, text.substr(0, 40)));
 }
 
 // version.py of a wheel, build-version of an archive: both stand above lib/.
 static std::optional<Version> version_beside(const fs::path& lib_folder) {
   const fs::path root = lib_folder.parent_path();
-  if (const auto text = read_small_file(root / "version.py")) {
+  if (const auto text = read_file_if_any(root / "version.py")) {
     std::smatch match;
     if (std::regex_search(*text, match, std::regex("__version__ = '([^']*)'"))) {
-      return parse_version(match[1], (root / "version.py").string());
+      return version_in(match[1], (root / "version.py").string());
     }
   }
-  if (const auto text = read_small_file(root / "build-version")) {
-    return parse_version(*text, (root / "build-version").string());
+  if (const auto text = read_file_if_any(root / "build-version")) {
+    return version_in(*text, (root / "build-version").string());
   }
   return std::nullopt;
 }

@@ -5,20 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "platform/libtorch_version.h"
+
 namespace dtypecheck {
-
-struct Version {
-  int major = 0, minor = 0, patch = 0;
-
-  std::string to_string() const;  // "2.11.0"
-  bool same_minor(const Version& other) const {
-    return major == other.major && minor == other.minor;
-  }
-  auto operator<=>(const Version&) const = default;
-};
-
-// "2.11.0", "2.11.0+cu130", "1.13.1a0": the three leading numbers. Throws InputError.
-Version parse_version(const std::string& text, const std::string& where);
 
 struct LibTorchInfo {
   std::string library;  // libtorch_cpu.so

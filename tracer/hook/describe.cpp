@@ -12,6 +12,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/dtype_names.h"
 #include "ops/arguments.h"
 #include "tracer/hook/regions.h"
 #include "tracer/hook/sites.h"
@@ -332,30 +333,12 @@ void finish_results(trace::SignatureRecord* record, uint16_t count) {
   __atomic_store_n(&record->result_count, count, __ATOMIC_RELEASE);
 }
 
-uint8_t parse(const std::string& torch_name) {
-  static const std::pair<const char*, Dtype> names[] = {{"float16", Dtype::kHalf},
-                                                        {"float32", Dtype::kFloat},
-                                                        {"float64", Dtype::kDouble},
-                                                        {"bfloat16", Dtype::kBFloat16},
-                                                        {"int64", Dtype::kLong},
-                                                        {"int32", Dtype::kInt},
-                                                        {"int16", Dtype::kShort},
-                                                        {"int8", Dtype::kChar},
-                                                        {"uint8", Dtype::kByte},
-                                                        {"bool", Dtype::kBool},
-                                                        {"complex64", Dtype::kComplexFloat},
-                                                        {"complex128", Dtype::kComplexDouble}};
-  for (const auto& [name, dtype] : names)
-    if (torch_name == name) return static_cast<uint8_t>(dtype);
-  return static_cast<uint8_t>(Dtype::kUndefined);
-}
-
 trace::OperandRecord describe_local(const python::LocalTensor& local, const std::string& name,
                                     const std::string& dtype) {
   trace::OperandRecord out = {};
   out.name = intern(name);
   out.list_index = -1;
-  out.dtype = parse(dtype);
+  out.dtype = static_cast<uint8_t>(dtype_of_torch(dtype));
   out.role = static_cast<uint8_t>(ops::role_of_argument(name));
   out.flags = trace::kOperandHasShape;
   if (local.requires_grad) out.flags |= trace::kOperandRequiresGrad;

@@ -3,13 +3,12 @@
 
 #include <cstdint>
 
+#include "core/codes.h"
 #include "tracer/hook/torch_compat.h"
 
 namespace dtypecheck {
 namespace tracer {
 namespace keep_going {
-
-constexpr uint64_t dtype_bit(c10::ScalarType type) { return uint64_t{1} << (static_cast<unsigned>(type) & 63); }
 
 class DtypeMix {
  public:
@@ -30,12 +29,14 @@ class DtypeMix {
   bool may_fail() const { return is_mixed() || has_low_precision(); }
 
  private:
-  static constexpr uint64_t kLow = dtype_bit(c10::ScalarType::Half) | dtype_bit(c10::ScalarType::BFloat16);
-  static constexpr uint64_t kFloats = kLow | dtype_bit(c10::ScalarType::Float) | dtype_bit(c10::ScalarType::Double);
+  static constexpr uint64_t kLow = kLowPrecisionBits;
+  static constexpr uint64_t kFloats = kLow | dtype_bit(Dtype::kFloat) | dtype_bit(Dtype::kDouble);
 
   void add(const c10::TensorImpl* impl) {
     const auto type = impl->dtype();
-    const uint64_t found = type.isScalarType() ? dtype_bit(c10::typeMetaToScalarType(type)) & kFloats : 0;
+    if (!type.isScalarType()) return;
+    const auto dtype = static_cast<Dtype>(c10::typeMetaToScalarType(type));
+    const uint64_t found = dtype_bit(dtype) & kFloats;
     if (found && !impl->is_wrapped_number()) bits_ |= found;  // a number takes the dtype of what it meets
   }
   void add_list(c10::ArrayRef<c10::IValue> list) {

@@ -1,0 +1,36 @@
+// The table of dtypes against the header of the LibTorch that is installed: the same numbers, names
+// and sizes, and none of its dtypes without a row.
+#include "core/dtype_names.h"
+
+#include <c10/core/ScalarType.h>
+
+#include <catch2/catch.hpp>
+
+namespace dtypecheck {
+
+static void check_row(c10::ScalarType type, const std::string& name, size_t size_bytes) {
+  INFO(name);
+  const DtypeNames* names = names_of(static_cast<Dtype>(type));
+  REQUIRE(names != nullptr);
+  CHECK(names->name == name);
+  CHECK(static_cast<size_t>(names->size_bytes) == size_bytes);
+}
+
+TEST_CASE("every dtype of LibTorch has its row") {
+#define DTYPECHECK_CHECK_ROW(type, name) check_row(c10::ScalarType::name, #name, sizeof(type));
+  AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(DTYPECHECK_CHECK_ROW)
+#undef DTYPECHECK_CHECK_ROW
+}
+
+TEST_CASE("rows are told apart, and Python's names lead to them") {
+  uint64_t seen = 0;
+  for (const DtypeNames& names : kDtypeNames) {
+    INFO(names.name);
+    CHECK((seen & dtype_bit(names.dtype)) == 0);
+    seen |= dtype_bit(names.dtype);
+    CHECK(dtype_of_torch(names.torch) == names.dtype);
+  }
+  CHECK(dtype_of_torch("float17") == Dtype::kUndefined);
+}
+
+}  // namespace dtypecheck

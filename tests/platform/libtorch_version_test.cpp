@@ -1,0 +1,45 @@
+#include "platform/libtorch_version.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck {
+
+TEST_CASE("versions as wheels and archives write them") {
+  CHECK(parse_version("2.11.0") == Version{2, 11, 0});
+  CHECK(parse_version("2.11.0+cu130") == Version{2, 11, 0});
+  CHECK(parse_version("1.13.1a0\n") == Version{1, 13, 1});
+  CHECK(Version{2, 9, 1} < Version{2, 11, 0});
+  CHECK(Version{2, 11, 3}.to_string() == "2.11.3");
+}
+
+TEST_CASE("what is no version") {
+  for (const char* text : {"", "main", "2", "2.", "2.11", "2.11.", "2.-1.0", "v2.11.0", " 2.11.0",
+                           "99999999999.1.0", "2..0"}) {
+    INFO(text);
+    CHECK_FALSE(parse_version(text).has_value());
+  }
+}
+
+TEST_CASE("the version that headers state") {
+  std::string path = (fs::temp_directory_path() / "dtypecheck-version.XXXXXX").string();
+  REQUIRE(mkdtemp(path.data()) != nullptr);
+  CHECK_FALSE(version_of_headers(path).has_value());
+  const fs::path old = fs::path(path) / "torch/csrc/api/include/torch";
+  fs::create_directories(old);
+  std::ofstream(old / "version.h") << "/// Major.\n#define TORCH_VERSION_MAJOR 2\n"
+                                      "#define TORCH_VERSION_MINOR  9\n"
+                                      "#define TORCH_VERSION_PATCH 1\n"
+                                      "#define TORCH_VERSION \"2.9.1\"\n";
+  CHECK(version_of_headers(path) == Version{2, 9, 1});
+  // From 2.10 on that file includes the one that has the numbers.
+  fs::create_directories(fs::path(path) / "torch/headeronly");
+  std::ofstream(fs::path(path) / "torch/headeronly/version.h")
+      << "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR @MINOR@\n";
+  CHECK(version_of_headers(path) == Version{2, 9, 1});
+  fs::remove_all(path);
+}
+
+}  // namespace dtypecheck
