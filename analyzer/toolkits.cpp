@@ -7,6 +7,7 @@
 #include "analyzer/compile_command.h"
 #include "platform/error.h"
 #include "platform/libtorch_version.h"
+#include "platform/program.h"
 
 namespace fs = std::filesystem;
 
@@ -41,15 +42,11 @@ static std::optional<fs::path> torch_in_environment(const fs::path& prefix) {
 }
 
 static fs::path active_python() {
-  const char* path = std::getenv("PATH");
-  std::string folders = path == nullptr ? "" : path;
-  for (size_t begin = 0; begin < folders.size();) {
-    const size_t end = std::min(folders.find(':', begin), folders.size());
-    const fs::path python = fs::path(folders.substr(begin, end - begin)) / "python3";
-    if (is_there(python)) return python;
-    begin = end + 1;
+  try {
+    return find_program("python3");
+  } catch (const InputError&) {
+    return {};
   }
-  return {};
 }
 
 static std::optional<fs::path> find_torch(const fs::path& from) {

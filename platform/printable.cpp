@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "platform/text.h"
 #include "platform/utf8.h"
 
 namespace dtypecheck {
@@ -87,11 +88,7 @@ std::string printable(std::string_view text) {
 
 std::vector<std::string> printable_lines(std::string_view text) {
   std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(printable(text.substr(0, end)));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) lines.push_back(printable(next_piece(text, '\n')));
   return lines;
 }
 

@@ -57,6 +57,8 @@ TEST_CASE("widths are those of a terminal") {
   CHECK(display_width("größer…") == 7);
   CHECK(display_width("数据") == 4);
   CHECK(display_width("e\xcc\x81") == 1);  // e with a combining accent
+  CHECK(display_width("🚀") == 2);
+  CHECK(display_width("\xe0\xb8\x81\xe0\xb8\xb4") == 1);  // a Thai letter, its vowel above it
 }
 
 TEST_CASE("text is made to fit") {
