@@ -63,8 +63,10 @@ constexpr uint64_t dtype_bit(Dtype dtype) { return uint64_t{1} << static_cast<un
 inline constexpr uint64_t kLowPrecisionBits = dtype_bit(Dtype::kHalf) | dtype_bit(Dtype::kBFloat16);
 
 enum class Phase : uint8_t { kUnknown = 0, kLoad = 1, kForward = 2, kBackward = 3, kOptimizer = 4, kData = 5 };
+constexpr Phase kLastPhase = Phase::kData;
 
 enum class Role : uint8_t { kInput = 0, kWeight = 1, kBias = 2, kState = 3, kOut = 4 };
+constexpr Role kLastRole = Role::kOut;
 
 // What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read in full.
 enum class TensorKind : uint8_t {
@@ -79,6 +81,7 @@ enum class TensorKind : uint8_t {
   kMeta = 8,
   kFunctorch = 9,    // vmap/grad wrapper
 };
+constexpr TensorKind kLastTensorKind = TensorKind::kFunctorch;
 
 // How a process ended, as far as its trace tells.
 enum class EndState : uint8_t {
@@ -86,5 +89,6 @@ enum class EndState : uint8_t {
   kExited = 1,     // went through exit()
   kReplaced = 2,   // exec() put another program in its place
 };
+constexpr EndState kLastEndState = EndState::kReplaced;
 
 }  // namespace dtypecheck

@@ -54,8 +54,6 @@ const char* outcome_name(Outcome outcome) {
       return "threw";
     case Outcome::kRepaired:
       return "repaired";
-    case Outcome::kFixed:
-      return "fixed";
   }
   return "returned";
 }
@@ -73,14 +71,6 @@ const AutocastState::Region* AutocastState::region_for(const std::string& device
 bool is_parameter(const Operand& operand) {
   return !operand.parameter.empty() && !operand.name.starts_with("grad") &&
          !operand.name.ends_with(".grad");
-}
-
-DtypeSet OpCall::operand_dtypes() const {
-  DtypeSet all;
-  for (const Operand& operand : operands) {
-    if (operand.kind != TensorKind::kUndefined) all |= operand.dtypes;
-  }
-  return all;
 }
 
 DtypeSet OpCall::floating_dtypes() const {

@@ -81,8 +81,8 @@ enum class Outcome : uint8_t {
   kReturned = 0,
   kThrew = 1,
   kRepaired = 2,  // keep-going cast the operands and called again
-  kFixed = 3,     // a kernel of ours served it
 };
+constexpr Outcome kLastOutcome = Outcome::kRepaired;
 const char* outcome_name(Outcome outcome);  // "returned", "threw", …
 
 // A conversion that did not keep an integer's value: 1365 became 1368 in BFloat16.
@@ -121,7 +121,6 @@ struct OpCall {
   std::optional<InexactValue> inexact;
   bool in_compiled_region = false;   // op is "compiled::<name>": a torch.compile region as one call
 
-  DtypeSet operand_dtypes() const;  // of all defined operands
   DtypeSet floating_dtypes() const;  // of the floating operands that take part in promotion
   std::optional<Dtype> result_dtype() const;  // of the first result, when it has one
   const Operand* operand(const std::string& name) const;

@@ -85,11 +85,6 @@ static bool read_or_note(Read read, RecordedRun& recorded) {
   }
 }
 
-static void use_symbols() {
-  static const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
-  set_symbolizer(symbolizer.get());
-}
-
 // What core reads, and what is text; a folder may hold both.
 struct SortedInputs {
   std::vector<std::string> binary, text, folders;
@@ -117,13 +112,14 @@ static void add_all(std::vector<std::string>& to, const std::vector<std::string>
 }
 
 RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
-  use_symbols();
+  const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
   const SortedInputs sorted = sort_inputs(inputs);
   RecordedRun recorded;
   std::vector<std::string> unreadable;
   bool any = false;
   if (!sorted.binary.empty()) {
-    any = read_or_note([&] { return read_traces(sorted.binary, &unreadable); }, recorded);
+    any = read_or_note([&] { return read_traces(sorted.binary, &unreadable, symbolizer.get()); },
+                       recorded);
   }
   add_all(recorded.left_out, unreadable);
   for (const std::string& text : sorted.text) {

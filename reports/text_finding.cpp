@@ -126,8 +126,6 @@ class FullFinding {
     say_error(raised(call), call.error);
     if (call.outcome == Outcome::kRepaired) {
       add_wrapped("its operands were cast and the run went on: what it computes is not valid");
-    } else if (call.outcome == Outcome::kFixed) {
-      add_wrapped("a kernel of dtypecheck served it");
     }
   }
 

@@ -192,7 +192,7 @@ struct SignatureRecord {
 static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
 constexpr int kAutocastSiteShift = 4;
-constexpr uint32_t kSignatureRepaired = 1, kSignatureFixed = 2, kSignatureInCompiled = 4;
+constexpr uint32_t kSignatureRepaired = 1, kSignatureInCompiled = 4;
 
 // The message of a throw; one for each new (signature, message).
 struct ThrowRecord {

@@ -88,6 +88,8 @@ std::vector<std::string> traces_in(const std::string& folder) {
 // Collects what can be read, and why the rest cannot.
 class Inputs {
  public:
+  explicit Inputs(Symbolizer* symbolizer) : symbolizer_(symbolizer) {}
+
   void read(const std::string& input) {
     try {
       std::error_code ignored;
@@ -115,12 +117,13 @@ class Inputs {
     std::error_code ignored;
     if (!seen_.insert(fs::weakly_canonical(path, ignored).string()).second) return;
     try {
-      read_trace_file(path, run_);
+      read_trace_file(path, run_, symbolizer_);
     } catch (const InputError& error) {
       unreadable_.push_back(error.what());
     }
   }
 
+  Symbolizer* symbolizer_;
   Run run_;
   std::vector<std::string> unreadable_;
   std::set<std::string>
@@ -129,18 +132,19 @@ class Inputs {
 
 }  // namespace
 
-void read_trace_file(const std::string& path, Run& run) {
+void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer) {
   const File file(path);
   if (file.fd() < 0) refuse_to_open(path, errno);
   const size_t room = size_of(file, path);
   const std::unique_ptr<char[]> bytes(new (std::nothrow) char[room + 1]);
   if (bytes == nullptr) refuse(path, fmt::format("{} bytes need more memory than there is", room));
   const size_t size_bytes = read_whole(file, bytes.get(), room, path);
-  read_trace_bytes(bytes.get(), size_bytes, path, run);
+  read_trace_bytes(bytes.get(), size_bytes, path, run, symbolizer);
 }
 
-Run read_traces(const std::vector<std::string>& inputs, std::vector<std::string>* unreadable) {
-  Inputs all;
+Run read_traces(const std::vector<std::string>& inputs, std::vector<std::string>* unreadable,
+                Symbolizer* symbolizer) {
+  Inputs all(symbolizer);
   for (const std::string& input : inputs) all.read(input);
   all.require_some();
   if (unreadable != nullptr) *unreadable = all.unreadable();

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <new>
 
 #include "platform/error.h"
@@ -16,8 +15,6 @@
 namespace dtypecheck {
 namespace trace {
 namespace {
-
-std::atomic<Symbolizer*> symbolizer_in_use = nullptr;
 
 constexpr uint32_t kSwappedEndianMark = 0x04030201;
 
@@ -78,8 +75,9 @@ void check_header(const FileHeader& header, size_t size_bytes, Damage& damage) {
     damage.note(
         fmt::format("a header of {} bytes, expected {}", header.header_bytes, kHeaderBytes));
   }
-  if (header.end_state > static_cast<uint32_t>(EndState::kReplaced)) {
-    damage.note(fmt::format("end state {}, expected at most 2", header.end_state));
+  if (header.end_state > static_cast<uint32_t>(kLastEndState)) {
+    damage.note(fmt::format("end state {}, expected at most {}", header.end_state,
+                            static_cast<int>(kLastEndState)));
   }
   if (header.rank < -1) damage.note(fmt::format("rank {}, expected -1 or more", header.rank));
 }
@@ -93,7 +91,7 @@ Process process_of(const FileHeader& header, const std::string& name) {
   process.rank = std::max(header.rank, -1);
   process.libtorch = text_of(header.libtorch, sizeof(header.libtorch));
   process.python = text_of(header.python, sizeof(header.python));
-  if (header.end_state <= static_cast<uint32_t>(EndState::kReplaced)) {
+  if (header.end_state <= static_cast<uint32_t>(kLastEndState)) {
     process.end = static_cast<EndState>(header.end_state);
   }
   process.events = header.events;
@@ -126,14 +124,14 @@ void read_facts(const TraceBytes& bytes, const TraceRecords& records, StringTabl
   take_fact(process, "executable", process.executable);
 }
 
-void read(const TraceBytes& bytes, const std::string& name, Run& run) {
+void read(const TraceBytes& bytes, const std::string& name, Run& run, Symbolizer* symbolizer) {
   const FileHeader header = read_header(bytes, name);
   Damage damage;
   check_header(header, bytes.size_bytes(), damage);
   Process process = process_of(header, name);
   const TraceRecords records = find_records(bytes, kHeaderBytes, header.used_bytes, damage);
   StringTable strings(bytes, records, damage);
-  SiteTable sites(bytes, records, strings, damage, symbolizer_in_use);
+  SiteTable sites(bytes, records, strings, damage, symbolizer);
   read_facts(bytes, records, strings, damage, process);
   if (header.flags & kFlagKeepGoing) process.facts["keep-going"] = "on";
   const auto index = static_cast<uint32_t>(run.processes.size());
@@ -151,14 +149,13 @@ void read(const TraceBytes& bytes, const std::string& name, Run& run) {
 }  // namespace
 }  // namespace trace
 
-void read_trace_bytes(const void* data, size_t size_bytes, const std::string& name, Run& run) {
+void read_trace_bytes(const void* data, size_t size_bytes, const std::string& name, Run& run,
+                      Symbolizer* symbolizer) {
   try {
-    trace::read(trace::TraceBytes(data, size_bytes), name, run);
+    trace::read(trace::TraceBytes(data, size_bytes), name, run, symbolizer);
   } catch (const std::bad_alloc&) {
     throw InputError(fmt::format("{}: {} bytes need more memory than there is", name, size_bytes));
   }
 }
-
-void set_symbolizer(Symbolizer* symbolizer) { trace::symbolizer_in_use = symbolizer; }
 
 }  // namespace dtypecheck

@@ -23,13 +23,13 @@ DtypeSet dtypes_of(uint8_t number) {
 
 bool has_possible_numbers(const OperandRecord& record) {
   return record.list_index >= -1 && is_dtype(record.dtype) &&
-         record.kind <= static_cast<uint8_t>(TensorKind::kFunctorch) &&
-         record.role <= static_cast<uint8_t>(Role::kOut) && record.flags <= kAllOperandFlags &&
+         record.kind <= static_cast<uint8_t>(kLastTensorKind) &&
+         record.role <= static_cast<uint8_t>(kLastRole) && record.flags <= kAllOperandFlags &&
          record.dim_count <= kMaxDims && record.device_index >= -1;
 }
 
 bool has_possible_numbers(const SignatureRecord& record) {
-  return record.phase <= static_cast<uint8_t>(Phase::kData) &&
+  return record.phase <= static_cast<uint8_t>(kLastPhase) &&
          record.autocast >> kAutocastSiteShift <= kMaxAutocastSites && is_dtype(record.autocast_cpu) &&
          is_dtype(record.autocast_cuda) && record.result_count <= record.result_room;
 }
@@ -48,7 +48,6 @@ AutocastState autocast_of(const SignatureRecord& record) {
 }
 
 Outcome outcome_without_throw(const SignatureRecord& record) {
-  if (record.flags & kSignatureFixed) return Outcome::kFixed;
   return record.flags & kSignatureRepaired ? Outcome::kRepaired : Outcome::kReturned;
 }
 

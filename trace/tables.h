@@ -33,7 +33,6 @@ class StringTable {
   StringTable(const TraceBytes& bytes, const TraceRecords& records, Damage& damage);
   // Empty for id 0. An id without a string is damage, told as `what` it was for.
   std::string_view text(uint32_t id, const char* what);
-  bool has(uint32_t id) const { return ids_.offset_of(id) != 0; }
 
  private:
   const TraceBytes& bytes_;

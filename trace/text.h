@@ -19,7 +19,7 @@
 //             :weight role (default: weight for an argument named weight, bias for bias, out for out, state for running_*,
 //             state*, *exp_avg* and *_step*, else input)
 //   KEY VALUE in any order, each at most once, after the operands and results:
-//     raised "message" [TYPE]         the call threw (with repaired or fixed: what it would have thrown)
+//     raised "message" [TYPE]         the call threw (with repaired: what it would have thrown)
 //     at FILE:LINE [FUNCTION]         the user's line
 //     inside FILE:LINE [FUNCTION]     the innermost line; the user's when left out
 //     in MODULE [(CLASS)]             phase load|forward|backward|optimizer|data
@@ -29,7 +29,7 @@
 //     entered FILE:LINE [FUNCTION]    where the innermost autocast region was entered
 //     id #7  parent #6  follows #2    left out: the number of the op line, counted from 1; none; none
 //     non-finite nan|inf [clean]      "clean": no operand was non-finite
-//     inexact FROM TO                 repaired | fixed | compiled
+//     inexact FROM TO                 repaired | compiled
 //
 // An op belongs to the last process line before it (one that exited is made up when there is none). What a process line leaves
 // out is empty or 0, but for end (exited), steps_traced (all steps) and devices (those of its operands and results).

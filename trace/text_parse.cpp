@@ -93,9 +93,9 @@ bool parse_suffix(TextCursor& cursor, Operand& operand) {
   } else if (cursor.take("$")) {
     operand.is_wrapped_number = true;
   } else if (cursor.take("~")) {
-    operand.kind = named(cursor, TensorKind::kFunctorch, tensor_kind_name, "a kind (sparse, fake)");
+    operand.kind = named(cursor, kLastTensorKind, tensor_kind_name, "a kind (sparse, fake)");
   } else if (cursor.take(":")) {
-    operand.role = named(cursor, Role::kOut, role_name, "a role (input, weight, bias, state, out)");
+    operand.role = named(cursor, kLastRole, role_name, "a role (input, weight, bias, state, out)");
   } else {
     return false;
   }
@@ -245,7 +245,7 @@ void parse_value_of_key(TextCursor& cursor, const std::string& key, ParsedCall& 
   } else if (key == "entered") {
     parse_place(cursor, call.autocast.entered);
   } else if (key == "phase") {
-    call.site.phase = named(cursor, Phase::kData, phase_name, "a phase (forward, backward, load)");
+    call.site.phase = named(cursor, kLastPhase, phase_name, "a phase (forward, backward, load)");
   } else if (key == "step") {
     parse_steps(cursor, call);
   } else if (key == "count") {
@@ -275,7 +275,7 @@ void parse_key(TextCursor& cursor, ParsedCall& parsed) {
     parsed.call.in_compiled_region = true;
   } else if (key == "autocast") {
     parse_autocast(cursor, parsed.call.autocast);
-  } else if (key != "repaired" && key != "fixed") {
+  } else if (key != "repaired") {
     if (!cursor.skip_spaces()) cursor.fail(fmt::format("a value after \"{}\"", key));
     parse_value_of_key(cursor, key, parsed);
   }
@@ -321,8 +321,6 @@ void complete(ParsedCall& parsed) {
   OpCall& call = parsed.call;
   if (parsed.keys.contains("repaired")) {
     call.outcome = Outcome::kRepaired;
-  } else if (parsed.keys.contains("fixed")) {
-    call.outcome = Outcome::kFixed;
   } else if (parsed.keys.contains("raised")) {
     call.outcome = Outcome::kThrew;
   }
@@ -410,7 +408,7 @@ const std::map<std::string_view, ProcessField>& process_fields() {
       {"end",
        [](TextCursor& cursor, ParsedProcess& parsed) {
          parsed.process.end =
-             named(cursor, EndState::kReplaced, end_state_name, "exited, running or replaced");
+             named(cursor, kLastEndState, end_state_name, "exited, running or replaced");
        }},
   };
   return fields;

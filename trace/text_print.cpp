@@ -116,9 +116,7 @@ void print_outcome(const OpCall& call, std::string& out) {
     out += " raised " + quoted(call.error);
     if (!call.error_type.empty()) out += ' ' + free_word(call.error_type);
   }
-  if (call.outcome == Outcome::kRepaired || call.outcome == Outcome::kFixed) {
-    out += fmt::format(" {}", outcome_name(call.outcome));
-  }
+  if (call.outcome == Outcome::kRepaired) out += " repaired";
 }
 
 void print_autocast(const AutocastState& autocast, std::string& out) {

@@ -21,8 +21,9 @@ inline constexpr std::string_view kArgumentCharacters = ".[]";
 inline constexpr std::string_view kParameterCharacters = ".-/";
 
 inline constexpr std::string_view kKeys[] = {
-    "raised",  "at", "inside", "in",         "phase",   "step",     "count", "throws",   "autocast",
-    "entered", "id", "parent", "non-finite", "inexact", "repaired", "fixed", "compiled", "follows"};
+    "raised",   "at", "inside", "in",         "phase",   "step",     "count", "throws",
+    "autocast", "entered", "id", "parent", "non-finite", "inexact", "repaired", "compiled",
+    "follows"};
 
 inline bool is_key(std::string_view word) {
   return std::find(std::begin(kKeys), std::end(kKeys), word) != std::end(kKeys);

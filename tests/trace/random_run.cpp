@@ -68,19 +68,24 @@ class RandomRun {
     return rarely() ? any_bytes() : words[below(std::size(words))];
   }
 
+  template <typename Enum>
+  Enum up_to(Enum last) {
+    return static_cast<Enum>(below(static_cast<size_t>(last) + 1));
+  }
+
   Dtype dtype() { return static_cast<Dtype>(below(64)); }
 
   Operand operand(std::string name) {
     Operand o;
     o.name = std::move(name);
-    o.role = static_cast<Role>(below(5));
+    o.role = up_to(kLastRole);
     for (size_t i = below(3); i > 0; --i) o.dtypes |= dtype();
     if (coin()) o.device = {text(), static_cast<int>(below(4)) - 1};
     o.has_shape = coin();
     for (size_t i = o.has_shape ? below(4) : 0; i > 0; --i) {
       o.shape.push_back(static_cast<int64_t>(number()));
     }
-    o.kind = static_cast<TensorKind>(below(10));
+    o.kind = up_to(kLastTensorKind);
     o.requires_grad = coin();
     o.is_leaf = o.requires_grad && coin();
     o.is_written = rarely();
@@ -115,7 +120,7 @@ class RandomRun {
     s.inner = coin() ? s.line : line();
     s.module = text();
     s.module_class = text();
-    s.phase = static_cast<Phase>(below(6));
+    s.phase = up_to(kLastPhase);
     return s;
   }
 
@@ -136,7 +141,7 @@ class RandomRun {
   }
 
   void set_outcome(OpCall& c) {
-    c.outcome = static_cast<Outcome>(below(4));
+    c.outcome = up_to(kLastOutcome);
     if (c.outcome == Outcome::kReturned) return;
     c.error = text();
     c.error_type = text();
@@ -182,7 +187,7 @@ class RandomRun {
     p.libtorch = text();
     p.python = text();
     for (size_t i = below(3); i > 0; --i) p.devices.push_back(text());
-    p.end = static_cast<EndState>(below(3));
+    p.end = up_to(kLastEndState);
     p.damaged = text();
     p.events = number();
     p.steps = number();

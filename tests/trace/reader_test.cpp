@@ -23,9 +23,10 @@ using trace::OperandRecord;
 using trace::SignatureRecord;
 using trace::TraceFile;
 
-Run read(const std::string& bytes, const std::string& name = "x.dtrace") {
+Run read(const std::string& bytes, const std::string& name = "x.dtrace",
+         Symbolizer* symbolizer = nullptr) {
   Run run;
-  read_trace_bytes(bytes.data(), bytes.size(), name, run);
+  read_trace_bytes(bytes.data(), bytes.size(), name, run, symbolizer);
   return run;
 }
 
@@ -40,13 +41,13 @@ std::string error_of(const std::string& bytes) {
 
 // What a build writes, read back.
 template <typename Build>
-Run written(Build build) {
+Run written(Build build, Symbolizer* symbolizer = nullptr) {
   const TemporaryFolder folder;
   const auto file = test::new_trace_file();
   REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
   TraceBuilder builder(*file);
   build(builder, *file);
-  return read(test::read_bytes(file->path()));
+  return read(test::read_bytes(file->path()), "x.dtrace", symbolizer);
 }
 
 template <typename T>
@@ -195,9 +196,7 @@ TEST_CASE("a symbolizer turns addresses into lines, each once") {
     }
     int calls = 0;
   } fake;
-  set_symbolizer(&fake);
-  const Run run = read(sample_trace());
-  set_symbolizer(nullptr);
+  const Run run = read(sample_trace(), "x.dtrace", &fake);
   CHECK(run.calls.at(0).site.inner == SourceLine{"trainer.cpp", 7, "step"});
   CHECK(fake.calls == 1);
 }
@@ -209,20 +208,21 @@ TEST_CASE("an address without a line has that of its nearest caller with one") {
       return {"", 0, address == 0x1100 ? "at::matmul" : "operator()"};
     }
   } fake;
-  set_symbolizer(&fake);
-  const Run run = written([](TraceBuilder& build, TraceFile&) {
-    build.mapping(0x1000, 0x2000, 0, "/opt/trainer");
-    const uint32_t step = build.address(0x1200);
-    const uint32_t wrapper = build.address(0x1300, step);
-    const uint32_t line = build.address(0x1100, wrapper);
-    const uint32_t alone = build.address(0x1100);
-    const uint32_t own_caller = build.address(0x1100, alone + 1);  // no smaller id: not followed
-    const uint32_t no_caller = build.address(0x1100, 99);
-    for (uint32_t id : {line, alone, own_caller, no_caller}) {
-      build.signature({.op = "aten::mm", .site = build.site(id, id, "", "")});
-    }
-  });
-  set_symbolizer(nullptr);
+  const Run run = written(
+      [](TraceBuilder& build, TraceFile&) {
+        build.mapping(0x1000, 0x2000, 0, "/opt/trainer");
+        const uint32_t step = build.address(0x1200);
+        const uint32_t wrapper = build.address(0x1300, step);
+        const uint32_t line = build.address(0x1100, wrapper);
+        const uint32_t alone = build.address(0x1100);
+        const uint32_t own_caller =
+            build.address(0x1100, alone + 1);  // no smaller id: not followed
+        const uint32_t no_caller = build.address(0x1100, 99);
+        for (uint32_t id : {line, alone, own_caller, no_caller}) {
+          build.signature({.op = "aten::mm", .site = build.site(id, id, "", "")});
+        }
+      },
+      &fake);
   REQUIRE(run.calls.size() == 4);
   CHECK(run.calls[0].site.line == SourceLine{"trainer.cpp", 7, "step"});
   for (int i : {1, 2, 3}) CHECK(run.calls[i].site.line == SourceLine{"", 0, "at::matmul"});
