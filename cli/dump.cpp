@@ -5,10 +5,10 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "cli/op_call_json.h"
 #include "judging/recorded_run.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
+#include "trace/op_call_fields.h"
 #include "trace/text.h"
 
 namespace dtypecheck::cli {
@@ -19,7 +19,7 @@ struct DumpCommand {
 };
 
 static void write_json_lines(const Run& run, std::ostream& out) {
-  for (const OpCall& call : run.calls) out << op_call_json(call, run) << '\n';
+  for (const OpCall& call : run.calls) out << trace::op_call_json_line(call, run) << '\n';
 }
 
 static int run(const DumpCommand& command) {

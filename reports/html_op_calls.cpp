@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -86,21 +85,38 @@ std::string steps_text(const OpCall& call) {
   return fmt::format("{}–{}", call.first_step, call.last_step);
 }
 
-constexpr const char* kColumns[] = {"module",   "op",      "operands", "results", "shapes",
-                                    "phase",    "steps",   "place",    "inner",   "outcome",
-                                    "autocast", "process", "count"};
+// What the page's table shows of an op call. Names are those of the JSON report where it has the
+// same thing.
+struct Column {
+  const char* name;
+  std::string (*text)(const Report& report, const OpCall& call);
+};
+
+constexpr Column kColumns[] = {
+    {"module", [](const Report&, const OpCall& call) { return call.site.module; }},
+    {"op", [](const Report&, const OpCall& call) { return op_text(call); }},
+    {"operands", [](const Report&, const OpCall& call) { return tensors_text(call.operands); }},
+    {"results", [](const Report&, const OpCall& call) { return tensors_text(call.results); }},
+    {"shapes", [](const Report&, const OpCall& call) { return shapes_text(call.operands); }},
+    {"phase",
+     [](const Report&, const OpCall& call) { return std::string(phase_name(call.site.phase)); }},
+    {"steps", [](const Report&, const OpCall& call) { return steps_text(call); }},
+    {"place",
+     [](const Report& report, const OpCall& call) { return place(report, call.site.line); }},
+    {"inner",
+     [](const Report& report, const OpCall& call) {
+       return has_inner(call.site) ? place(report, call.site.inner) : "";
+     }},
+    {"outcome",
+     [](const Report&, const OpCall& call) { return std::string(outcome_name(call.outcome)); }},
+    {"autocast", [](const Report&, const OpCall& call) { return autocast_text(call.autocast); }},
+    {"process", [](const Report& report,
+                   const OpCall& call) { return process_label(report.run, call.process); }},
+};
 
 Json row_of(const Report& report, const OpCall& call, Strings& strings) {
-  const Site& site = call.site;
   Json row = Json::array();
-  for (const std::string& text :
-       {site.module, op_text(call), tensors_text(call.operands), tensors_text(call.results),
-        shapes_text(call.operands), std::string(phase_name(site.phase)), steps_text(call),
-        place(report, site.line), has_inner(site) ? place(report, site.inner) : "",
-        std::string(outcome_name(call.outcome)), autocast_text(call.autocast),
-        process_label(report.run, call.process)}) {
-    row.push_back(strings.index(text));
-  }
+  for (const Column& column : kColumns) row.push_back(strings.index(column.text(report, call)));
   row.push_back(call.count);
   return row;
 }
@@ -111,7 +127,10 @@ std::string op_calls_json(const Report& report) {
   Strings strings;
   Json rows = Json::array();
   for (const OpCall& call : report.run.calls) rows.push_back(row_of(report, call, strings));
-  const Json data = {{"columns", kColumns}, {"rows", rows}, {"strings", strings.json()}};
+  Json columns = Json::array();
+  for (const Column& column : kColumns) columns.push_back(column.name);
+  columns.push_back("count");  // the one that is a number, not the index of a string
+  const Json data = {{"columns", columns}, {"rows", rows}, {"strings", strings.json()}};
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

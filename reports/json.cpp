@@ -1,6 +1,5 @@
 // json.cpp: the report for programs. docs/report-schema.json describes every field; a field that is
 // renamed, removed or given another meaning raises kSchema.
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -9,6 +8,7 @@
 #include "reports/formats.h"
 #include "reports/summary.h"
 #include "reports/words.h"
+#include "trace/op_call_fields.h"
 
 namespace dtypecheck::reports {
 
@@ -19,29 +19,18 @@ using Json = nlohmann::ordered_json;  // fields stand in the order in which peop
 constexpr int kSchema = 1;
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-Json positive_or_null(int64_t number) { return number > 0 ? Json(number) : Json(); }
 
-// JSON has no inf and NaN: they become words.
-Json number_json(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
+// How the report shows paths in the JSON of op calls.
+trace::PathText paths(const Report& report) {
+  return [&report](const std::string& file) { return relative_path(report, file); };
 }
 
 Json line_json(const Report& report, const SourceLine& line) {
-  return {{"file", text_or_null(relative_path(report, line.file))},
-          {"line", positive_or_null(line.line)},
-          {"function", text_or_null(line.function)}};
+  return trace::line_json(line, paths(report));
 }
 
 Json location_json(const Report& report, const Site& site, uint32_t step) {
-  Json location = line_json(report, site.line);
-  location["module"] = text_or_null(site.module);
-  location["module_class"] = text_or_null(site.module_class);
-  location["phase"] = phase_name(site.phase);
-  location["step"] = step;
-  location["inner"] = has_inner(site) ? line_json(report, site.inner) : Json();
-  return location;
+  return trace::location_json(site, step, paths(report));
 }
 
 Json origin_json(const Report& report, const OpCall& reader, const Operand& operand) {
@@ -66,91 +55,14 @@ Json origin_json(const Report& report, const OpCall& reader, const Operand& oper
   return chain;
 }
 
-Json tensor_json(const Operand& tensor) {
-  const bool defined = tensor.kind != TensorKind::kUndefined;
-  return {{"dtype", defined ? text_or_null(tensor.dtypes.to_string()) : Json()},
-          {"shape", defined && tensor.has_shape ? Json(tensor.shape) : Json()},
-          {"device", defined ? Json(tensor.device.to_string()) : Json()},
-          {"kind", tensor_kind_name(tensor.kind)}};
-}
-
-Json operand_json(const Report& report, const Finding& finding, const OpCall& call,
-                  const Operand& operand) {
-  Json json = {{"name", operand.name}, {"role", role_name(operand.role)}};
-  json.update(tensor_json(operand));
-  json["parameter"] = text_or_null(operand.parameter);
-  json["odd"] = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
-  json["requires_grad"] = operand.requires_grad;
-  json["leaf"] = operand.is_leaf;
-  json["written"] = operand.is_written;
-  json["wrapped_number"] = operand.is_wrapped_number;
-  json["origin"] = origin_json(report, call, operand);
-  return json;
-}
-
-// For each device that takes part: the dtype that autocast would cast to, or null when it was off.
-Json autocast_json(const OpCall& call) {
-  Json states = Json::object();
-  for (const Operand& operand : call.operands) {
-    if (operand.kind != TensorKind::kUndefined) states[operand.device.type] = nullptr;
-  }
-  for (const AutocastState::Region& region : call.autocast.enabled) {
-    states[region.device] = dtype_name(region.dtype);
-  }
-  return states;
-}
-
-Json autocast_call_json(const AutocastState& autocast) {
-  return autocast.is_wrapper ? Json("wrapper") : autocast.is_inner ? Json("inner") : Json();
-}
-
-Json scalars_json(const OpCall& call) {
-  Json scalars = Json::object();
-  for (const ScalarArgument& scalar : call.scalars) {
-    scalars[scalar.name] =
-        scalar.dtype ? Json(dtype_name(*scalar.dtype)) : number_json(scalar.value);
-  }
-  return scalars;
-}
-
-Json non_finite_json(const OpCall& call) {
-  if (!call.result_non_finite) return {};
-  return {{"value", call.result_nan ? "nan" : "inf"},
-          {"operands_were_finite", call.operands_were_finite}};
-}
-
-Json inexact_json(const OpCall& call) {
-  if (!call.inexact) return {};
-  return {{"from", number_json(call.inexact->from)}, {"to", number_json(call.inexact->to)}};
-}
-
 void add_call(const Report& report, const Finding& finding, const OpCall& call, Json& json) {
-  json["op"] = call.op;
-  json["overload"] = text_or_null(call.overload);
-  json["error"] = text_or_null(call.error);
-  json["error_type"] = text_or_null(call.error_type);
-  json["outcome"] = outcome_name(call.outcome);
-  json["autocast"] = autocast_json(call);
-  json["autocast_call"] = autocast_call_json(call.autocast);
-  json["operands"] = Json::array();
-  for (const Operand& operand : call.operands) {
-    json["operands"].push_back(operand_json(report, finding, call, operand));
+  trace::add_call_json(call, json);
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const Operand& operand = call.operands[i];
+    Json& one = json["operands"][i];
+    one["odd"] = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
+    one["origin"] = origin_json(report, call, operand);
   }
-  json["results"] = Json::array();
-  for (const Operand& result : call.results) json["results"].push_back(tensor_json(result));
-  json["scalars"] = scalars_json(call);
-  json["non_finite"] = non_finite_json(call);
-  json["inexact"] = inexact_json(call);
-}
-
-void add_no_call(Json& json) {
-  for (const char* name : {"op", "overload", "error", "error_type", "outcome", "autocast",
-                           "autocast_call", "non_finite", "inexact"}) {
-    json[name] = nullptr;
-  }
-  json["operands"] = Json::array();
-  json["results"] = Json::array();
-  json["scalars"] = Json::object();
 }
 
 // Fields that only a finding about source has.
@@ -201,7 +113,7 @@ Json finding_json(const Report& report, const Finding& finding) {
                {"process", finding.process},
                {"location", location_json(report, finding.site, finding.first_step)}};
   const OpCall* call = report.run.call(finding.call);
-  call == nullptr ? add_no_call(json) : add_call(report, finding, *call, json);
+  call == nullptr ? trace::add_no_call_json(json) : add_call(report, finding, *call, json);
   json["related"] = related_json(report, finding);
   add_source(report, finding, json);
   return json;
@@ -305,9 +217,9 @@ Json autocast_cast_json(const Report& report, const AutocastCast& cast) {
           {"from", dtype_name(cast.from)},
           {"to", dtype_name(cast.to)},
           {"count", cast.count},
-          {"per_step", number_json(cast.per_step)},
-          {"bytes_per_step", number_json(cast.bytes_per_step)},
-          {"weights_per_step", number_json(cast.weights_per_step)},
+          {"per_step", trace::number_json(cast.per_step)},
+          {"bytes_per_step", trace::number_json(cast.bytes_per_step)},
+          {"weights_per_step", trace::number_json(cast.weights_per_step)},
           {"weights", cast.weights},
           {"repeats_every_step", cast.repeats},
           {"uncached", cast.uncached}};

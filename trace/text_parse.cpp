@@ -1,13 +1,13 @@
-// trace_text_parse.cpp: the text form of a trace to a run; the grammar is in trace_text.h.
+// text_parse.cpp: the text form of a trace to a run; the grammar is in text.h.
 #include <fmt/format.h>
 
 #include <map>
-#include <optional>
-#include <set>
 
 #include "core/finding.h"
 #include "platform/error.h"
 #include "platform/text.h"
+#include "trace/op_call_fields.h"
+#include "trace/operand_fields.h"
 #include "trace/text.h"
 #include "trace/text_cursor.h"
 #include "trace/words.h"
@@ -15,334 +15,9 @@
 namespace dtypecheck {
 namespace {
 
-// The enum value, of those up to `last`, whose name stands here.
-template <typename Enum>
-Enum named(TextCursor& cursor, Enum last, const char* (*name_of)(Enum), std::string_view what) {
-  TextCursor ahead = cursor;
-  const std::string word = ahead.name("", what);
-  for (int number = 0; number <= static_cast<int>(last); ++number) {
-    if (word != name_of(static_cast<Enum>(number))) continue;
-    cursor = ahead;
-    return static_cast<Enum>(number);
-  }
-  cursor.fail(what);
-}
-
-Dtype parse_dtype_here(TextCursor& cursor) {
-  TextCursor ahead = cursor;
-  const std::optional<Dtype> dtype = parse_dtype(ahead.name(".#", "a dtype (Half, float16)"));
-  if (!dtype) cursor.fail("a dtype (Half, float16)");
-  cursor = ahead;
-  return *dtype;
-}
-
-DtypeSet parse_dtypes(TextCursor& cursor) {
-  if (cursor.take("none")) return {};
-  DtypeSet dtypes = parse_dtype_here(cursor);
-  while (cursor.take("|")) dtypes |= parse_dtype_here(cursor);
-  return dtypes;
-}
-
-std::vector<int64_t> parse_shape(TextCursor& cursor) {
-  std::vector<int64_t> shape;
-  if (cursor.take("]")) return shape;
-  do {
-    shape.push_back(cursor.number<int64_t>("a size, as in [2,320]"));
-  } while (cursor.take(","));
-  cursor.expect("]");
-  return shape;
-}
-
-bool digit_follows(const TextCursor& cursor) {
-  const std::string_view rest = cursor.rest();
-  return rest.size() > 1 && rest[1] >= '0' && rest[1] <= '9';
-}
-
-Device parse_device(TextCursor& cursor) {
-  Device device;
-  device.type = cursor.name("", "a device, as in @cuda:0");
-  if (cursor.peek() == ':' && digit_follows(cursor)) {
-    cursor.expect(":");
-    device.index = cursor.number<int>("a device index");
-  }
-  return device;
-}
-
-OpCallId parse_id(TextCursor& cursor) {
-  cursor.expect("#");
-  const auto id = cursor.number<OpCallId>("the id of an op call, as in #7");
-  if (id == kNoOpCall) cursor.fail_with("op call ids start at #1");
-  return id;
-}
-
-bool parse_suffix(TextCursor& cursor, Operand& operand) {
-  if (cursor.take("[")) {
-    operand.shape = parse_shape(cursor);
-    operand.has_shape = true;
-  } else if (cursor.take("@")) {
-    operand.device = parse_device(cursor);
-  } else if (cursor.take("%")) {
-    operand.parameter = cursor.name(kParameterCharacters, "a parameter's name");
-  } else if (cursor.take("<")) {
-    operand.origin = parse_id(cursor);
-  } else if (cursor.take("!out")) {
-    operand.is_written = true;
-  } else if (cursor.take("^")) {
-    operand.requires_grad = true;
-    operand.is_leaf = cursor.take("^");
-  } else if (cursor.take("$")) {
-    operand.is_wrapped_number = true;
-  } else if (cursor.take("~")) {
-    operand.kind = named(cursor, kLastTensorKind, tensor_kind_name, "a kind (sparse, fake)");
-  } else if (cursor.take(":")) {
-    operand.role = named(cursor, kLastRole, role_name, "a role (input, weight, bias, state, out)");
-  } else {
-    return false;
-  }
-  return true;
-}
-
-Operand parse_operand(TextCursor& cursor, std::string name) {
-  Operand operand;
-  operand.name = std::move(name);
-  operand.role = default_role(operand.name);
-  operand.dtypes = parse_dtypes(cursor);
-  operand.kind = default_kind(operand.dtypes);
-  operand.has_shape = false;
-  while (parse_suffix(cursor, operand)) {
-  }
-  return operand;
-}
-
-void parse_argument(TextCursor& cursor, const std::string& name, std::vector<Operand>& operands) {
-  const size_t first = operands.size();
-  operands.push_back(parse_operand(cursor, name));
-  if (cursor.peek() != ',') return;
-  const auto element = [&](size_t index) { return fmt::format("{}[{}]", name, index); };
-  operands[first].name = element(0);
-  while (cursor.take(",") && !cursor.at_word_end()) {
-    operands.push_back(parse_operand(cursor, element(operands.size() - first)));
-  }
-}
-
-ScalarArgument parse_scalar(TextCursor& cursor, std::string name) {
-  ScalarArgument scalar;
-  scalar.name = std::move(name);
-  scalar.dtype = parse_dtype(cursor.next_word());
-  if (scalar.dtype) {
-    parse_dtype_here(cursor);
-  } else {
-    scalar.value = cursor.number<double>("a number or a dtype");
-  }
-  return scalar;
-}
-
-void parse_results(TextCursor& cursor, std::vector<Operand>& results) {
-  if (!cursor.skip_spaces()) cursor.fail("a space after ->");
-  do {
-    results.push_back(parse_operand(cursor, ""));
-  } while (cursor.take(","));
-}
-
-// A function or a type after what it belongs to; empty when the next key, or nothing, stands here.
-std::string optional_word(TextCursor& cursor) {
-  TextCursor ahead = cursor;
-  if (!ahead.skip_spaces() || ahead.at_end()) return "";
-  if (ahead.peek() != '"' && is_key(ahead.next_word())) return "";
-  cursor = ahead;
-  return cursor.word("a name");
-}
-
-bool optional_flag(TextCursor& cursor, std::string_view flag) {
-  TextCursor ahead = cursor;
-  if (!ahead.skip_spaces() || ahead.next_word() != flag) return false;
-  ahead.expect(flag);
-  cursor = ahead;
-  return true;
-}
-
-void parse_place(TextCursor& cursor, SourceLine& line) {
-  if (cursor.peek() == '"') {
-    line.file = cursor.quoted_text();
-  } else {
-    const std::string_view word = cursor.next_word();
-    const size_t colon = word.rfind(':');
-    if (colon == word.npos || colon == 0) cursor.fail("FILE:LINE, as in train.py:91");
-    line.file = word.substr(0, colon);
-    cursor.expect(line.file);
-  }
-  cursor.expect(":");
-  line.line = cursor.number<int>("a line number");
-  line.function = optional_word(cursor);
-}
-
-void parse_module(TextCursor& cursor, Site& site) {
-  site.module = cursor.word("a module, as in unet.conv_in");
-  TextCursor ahead = cursor;
-  if (!ahead.skip_spaces() || !ahead.take("(")) return;
-  cursor = ahead;
-  site.module_class = cursor.name(kFreeWordCharacters, "a module's class, as in (Conv2d)");
-  cursor.expect(")");
-}
-
-void parse_autocast(TextCursor& cursor, AutocastState& autocast) {
-  if (!optional_flag(cursor, "off")) {
-    cursor.skip_spaces();
-    do {
-      AutocastState::Region region;
-      region.device = cursor.name("", "a device, as in autocast cpu:BFloat16");
-      cursor.expect(":");
-      region.dtype = parse_dtype_here(cursor);
-      autocast.enabled.push_back(std::move(region));
-    } while (cursor.take(","));
-  }
-  autocast.is_wrapper = optional_flag(cursor, "wrapper");
-  autocast.is_inner = optional_flag(cursor, "inner");
-}
-
-void parse_steps(TextCursor& cursor, OpCall& call) {
-  call.first_step = cursor.number<uint32_t>("a step");
-  call.last_step = call.first_step;
-  if (cursor.take("-")) call.last_step = cursor.number<uint32_t>("the last step, as in 1-3");
-}
-
-void parse_non_finite(TextCursor& cursor, OpCall& call) {
-  call.result_non_finite = true;
-  call.result_nan = cursor.take("nan");
-  if (!call.result_nan && !cursor.take("inf")) cursor.fail("nan or inf");
-  call.operands_were_finite = optional_flag(cursor, "clean");
-}
-
-void parse_inexact(TextCursor& cursor, OpCall& call) {
-  InexactValue value;
-  value.from = cursor.number<double>("the value before, as in inexact 1365 1368");
-  cursor.skip_spaces();
-  value.to = cursor.number<double>("the value after, as in inexact 1365 1368");
-  call.inexact = value;
-}
-
-// An op line as it was written: its ids are labels until all lines were read.
-struct ParsedCall {
-  OpCall call;
-  int line_number = 0;
-  bool has_site_inner = false;
-  bool has_throws = false;
-  std::set<std::string> keys;
-};
-
-void parse_value_of_key(TextCursor& cursor, const std::string& key, ParsedCall& parsed) {
-  OpCall& call = parsed.call;
-  if (key == "raised") {
-    call.error = cursor.quoted_text();
-    call.error_type = optional_word(cursor);
-  } else if (key == "at") {
-    parse_place(cursor, call.site.line);
-  } else if (key == "inside") {
-    parse_place(cursor, call.site.inner);
-    parsed.has_site_inner = true;
-  } else if (key == "in") {
-    parse_module(cursor, call.site);
-  } else if (key == "entered") {
-    parse_place(cursor, call.autocast.entered);
-  } else if (key == "phase") {
-    call.site.phase = named(cursor, kLastPhase, phase_name, "a phase (forward, backward, load)");
-  } else if (key == "step") {
-    parse_steps(cursor, call);
-  } else if (key == "count") {
-    call.count = cursor.number<uint64_t>("how many calls");
-  } else if (key == "throws") {
-    call.throws = cursor.number<uint64_t>("how many throws");
-    parsed.has_throws = true;
-  } else if (key == "id") {
-    call.id = parse_id(cursor);
-  } else if (key == "parent") {
-    call.parent = parse_id(cursor);
-  } else if (key == "follows") {
-    call.follows = parse_id(cursor);
-  } else if (key == "non-finite") {
-    parse_non_finite(cursor, call);
-  } else if (key == "inexact") {
-    parse_inexact(cursor, call);
-  }
-}
-
-void parse_key(TextCursor& cursor, ParsedCall& parsed) {
-  const std::string key(cursor.next_word());
-  if (!is_key(key)) cursor.fail(fmt::format("one of {}", fmt::join(kKeys, ", ")));
-  if (!parsed.keys.insert(key).second) cursor.fail_with(fmt::format("\"{}\" stands twice", key));
-  cursor.expect(key);
-  if (key == "compiled") {
-    parsed.call.in_compiled_region = true;
-  } else if (key == "autocast") {
-    parse_autocast(cursor, parsed.call.autocast);
-  } else if (key != "repaired") {
-    if (!cursor.skip_spaces()) cursor.fail(fmt::format("a value after \"{}\"", key));
-    parse_value_of_key(cursor, key, parsed);
-  }
-}
-
-void parse_op_name(TextCursor& cursor, OpCall& call) {
-  const bool is_quoted = cursor.peek() == '"';
-  const bool is_dotted = has_dotted_name(cursor.rest());
-  call.op = cursor.name(is_dotted ? kDottedOpCharacters : kOpCharacters,
-                        "an op's name, as in aten::addmm");
-  if (!is_quoted && call.op.find("::") == std::string::npos) {
-    cursor.fail_with(fmt::format("expected an op with its namespace, as in aten::addmm, got {}",
-                                 excerpt(call.op)));
-  }
-  if ((is_quoted || !is_dotted) && cursor.take(".")) {
-    call.overload = cursor.name("", "an overload, as in aten::add.Tensor");
-  }
-}
-
-// ARG=…, ARG:=…; false when a key or -> stands here.
-bool parse_operand_or_scalar(TextCursor& cursor, OpCall& call) {
-  if (cursor.at_end() || cursor.rest().starts_with("->")) return false;
-  TextCursor ahead = cursor;
-  const std::string name = ahead.name(kArgumentCharacters, "ARG=DTYPE[shape], ->, or a key");
-  if (ahead.take(":=")) {
-    cursor = ahead;
-    call.scalars.push_back(parse_scalar(cursor, name));
-  } else if (ahead.take("=")) {
-    cursor = ahead;
-    parse_argument(cursor, name, call.operands);
-  } else {
-    return false;
-  }
-  return true;
-}
-
 void require_space(TextCursor& cursor, std::string_view what) {
   if (!cursor.at_word_end()) cursor.fail(fmt::format("a space or the end after {}", what));
   cursor.skip_spaces();
-}
-
-void complete(ParsedCall& parsed) {
-  OpCall& call = parsed.call;
-  if (parsed.keys.contains("repaired")) {
-    call.outcome = Outcome::kRepaired;
-  } else if (parsed.keys.contains("raised")) {
-    call.outcome = Outcome::kThrew;
-  }
-  if (!parsed.has_site_inner) call.site.inner = call.site.line;
-  if (!parsed.has_throws && call.outcome == Outcome::kThrew) call.throws = call.count;
-}
-
-ParsedCall parse_op(TextCursor& cursor) {
-  ParsedCall parsed;
-  parse_op_name(cursor, parsed.call);
-  require_space(cursor, "the op's name");
-  while (parse_operand_or_scalar(cursor, parsed.call)) require_space(cursor, "an operand");
-  if (cursor.take("->")) {
-    parse_results(cursor, parsed.call.results);
-    require_space(cursor, "the results");
-  }
-  while (!cursor.at_end()) {
-    parse_key(cursor, parsed);
-    require_space(cursor, "a value");
-  }
-  complete(parsed);
-  return parsed;
 }
 
 // What a process line said, beside the process: what is worked out where it said nothing.
@@ -407,8 +82,8 @@ const std::map<std::string_view, ProcessField>& process_fields() {
        }},
       {"end",
        [](TextCursor& cursor, ParsedProcess& parsed) {
-         parsed.process.end =
-             named(cursor, kLastEndState, end_state_name, "exited, running or replaced");
+         parsed.process.end = trace::parse_name(cursor, kLastEndState, end_state_name,
+                                                "exited, running or replaced");
        }},
   };
   return fields;
@@ -454,7 +129,7 @@ Expectation parse_expectation(std::string_view text, const TextCursor& cursor, i
   if (place != "-") {
     SourceLine line;
     TextCursor place_cursor(place, cursor.source_name(), line_number);
-    parse_place(place_cursor, line);
+    trace::parse_place(place_cursor, line);
     expectation.file = line.file;
     expectation.line = line.line;
   }
@@ -468,6 +143,12 @@ Expectation parse_expectation(std::string_view text, const TextCursor& cursor, i
   expectation.rule = text.substr(rule_begin + 2, text.size() - rule_begin - 3);
   return expectation;
 }
+
+// An op line as it was written: its ids are labels until all lines were read.
+struct ParsedCall {
+  OpCall call;
+  int line_number;
+};
 
 class TraceTextParser {
  public:
@@ -515,7 +196,7 @@ class TraceTextParser {
     } else if (cursor.next_word() == "op") {
       cursor.expect("op");
       cursor.skip_spaces();
-      add(parse_op(cursor));
+      add({trace::parse_op_call(cursor), line_number_});
     } else {
       cursor.fail("op, process, values-checked or #");
     }
@@ -523,7 +204,6 @@ class TraceTextParser {
 
   void add(ParsedCall parsed) {
     if (processes_.empty()) processes_.push_back(unnamed_process());
-    parsed.line_number = line_number_;
     parsed.call.process = static_cast<uint32_t>(processes_.size() - 1);
     calls_.push_back(std::move(parsed));
   }

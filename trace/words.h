@@ -1,9 +1,7 @@
-// trace_words.h: what the parser and the printer of the text form have to agree on. Private to
-// trace_text_*.cpp.
+// words.h: what the parser and the printer of the text form have to agree on. Private to those who
+// read and write it.
 #pragma once
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -19,15 +17,6 @@ inline constexpr std::string_view kOpCharacters = ":<>-";
 inline constexpr std::string_view kDottedOpCharacters = ":<>-.";
 inline constexpr std::string_view kArgumentCharacters = ".[]";
 inline constexpr std::string_view kParameterCharacters = ".-/";
-
-inline constexpr std::string_view kKeys[] = {
-    "raised",   "at", "inside", "in",         "phase",   "step",     "count", "throws",
-    "autocast", "entered", "id", "parent", "non-finite", "inexact", "repaired", "compiled",
-    "follows"};
-
-inline bool is_key(std::string_view word) {
-  return std::find(std::begin(kKeys), std::end(kKeys), word) != std::end(kKeys);
-}
 
 // The op of a Python function or a compiled region has dots in its name and no overload.
 inline bool has_dotted_name(std::string_view op) {

@@ -11,6 +11,11 @@ op aten::_to_copy self=Float[2,320] dtype:=Half -> Half[2,320] at train.py:1042 
 op aten::addmm bias=Float[320]%net.bias mat1=Half[2,320]<#1 mat2=Float[320,1280]^^ alpha:=1 raised "a \\"quoted\\" text" c10::Error at train.py:1065 main inside lib.py:3 forward in net.linear (Linear) phase forward step 1-2 count 3 throws 3 autocast cpu:BFloat16 inner parent #1
 """
 
+MIX = """\
+op aten::ones -> Float[2,320] at data.py:3
+op aten::addmm self=Float[320]%net.bias mat1=Half[2,320]<#1 mat2=Float[320,1280]^^ alpha:=1 raised "mat1 and mat2 must have the same dtype, but got Half and Float" c10::Error at train.py:1065 main in net.linear (Linear) phase forward step 1-2 count 3 throws 3 autocast cpu:BFloat16
+"""
+
 
 class Dump(tool.ToolTest):
     def setUp(self):
@@ -32,23 +37,45 @@ class Dump(tool.ToolTest):
         self.assertEqual([o["name"] for o in addmm["operands"]], ["bias", "mat1", "mat2"])
         self.assertEqual([o["dtype"] for o in addmm["operands"]], ["Float", "Half", "Float"])
         self.assertEqual(addmm["operands"][0]["parameter"], "net.bias")
-        self.assertEqual(addmm["operands"][1]["origin"], 1)
+        self.assertEqual(addmm["operands"][1]["origin_id"], 1)
         self.assertTrue(addmm["operands"][2]["leaf"])
         self.assertEqual(addmm["operands"][1]["shape"], [2, 320])
         self.assertEqual((addmm["outcome"], addmm["error"]), ("threw", 'a "quoted" text'))
-        self.assertEqual(addmm["at"], {"file": "train.py", "line": 1065, "function": "main"})
-        self.assertEqual(addmm["inside"]["file"], "lib.py")
-        self.assertEqual((addmm["module"], addmm["phase"], addmm["count"], addmm["parent"]), ("net.linear", "forward", 3, 1))
-        self.assertEqual((addmm["first_step"], addmm["last_step"], addmm["pid"]), (1, 2, 7))
+        location = addmm["location"]
+        inner = location.pop("inner")
+        self.assertEqual(location, {
+            "file": "train.py", "line": 1065, "function": "main", "module": "net.linear",
+            "module_class": "Linear", "phase": "forward", "step": 1})
+        self.assertEqual(inner["file"], "lib.py")
+        self.assertEqual((addmm["count"], addmm["throws"], addmm["parent_id"]), (3, 3, 1))
+        self.assertEqual((addmm["last_step"], addmm["pid"]), (2, 7))
+        self.assertEqual(addmm["autocast_call"], "inner")
         self.assertEqual(addmm["autocast"], {"cpu": "BFloat16"})
+
+    def test_keys_are_those_of_the_report(self):
+        """Who reads the op calls of a report can read these: the same keys, the same values."""
+        self.write("mix.trace", MIX)
+        line = json.loads(self.run_tool("dump", "mix.trace", "--format", "jsonl").out.splitlines()[1])
+        report = json.loads(self.run_tool("report", "mix.trace", "--format", "json").out)
+        finding = next(f for f in report["findings"] if f["op"] == "aten::addmm")
+        own = {"id", "last_step", "throws", "autocast_entered", "compiled", "parent_id",
+               "follows_id", "pid"}
+        self.assertLessEqual(set(line) - own, set(finding))
+        for key in set(line) - own - {"operands", "results", "location"}:
+            self.assertEqual(line[key], finding[key], key)
+        self.assertEqual(line["location"].items() - finding["location"].items(), set())
+        for mine, other in zip(line["operands"], finding["operands"], strict=True):
+            self.assertLessEqual(set(mine) - {"origin_id"}, set(other))
+            for key in set(mine) - {"origin_id"}:
+                self.assertEqual(mine[key], other[key], key)
 
     def test_two_files_become_one_run(self):
         result = self.run_tool("dump", "run.trace", "run.trace", "--format", "jsonl")
         calls = list(map(json.loads, result.out.splitlines()))
         self.assertEqual([c["id"] for c in calls], [1, 2, 3, 4])
         self.assertEqual([c["process"] for c in calls], [0, 0, 1, 1])
-        self.assertEqual(calls[3]["parent"], 3)
-        self.assertEqual(calls[3]["operands"][1]["origin"], 3)
+        self.assertEqual(calls[3]["parent_id"], 3)
+        self.assertEqual(calls[3]["operands"][1]["origin_id"], 3)
 
     def test_bytes_that_are_no_utf8(self):
         (self.work / "bytes.trace").write_bytes(b'process pid=1\nop aten::mm self=Half[1] raised "\\xff\\x00" E at a.py:1\n')

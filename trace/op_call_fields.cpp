@@ -1,0 +1,577 @@
+#include "trace/op_call_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "trace/operand_fields.h"
+#include "trace/words.h"
+
+namespace dtypecheck::trace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The functions of each field stand together; the table below lists them.
+
+bool is_key(std::string_view word);
+
+// A word that stands alone: quoted too when it would be taken for the next key.
+std::string free_word(std::string_view text) {
+  return text == "->" || is_key(text) ? dtypecheck::quoted(text)
+                                      : bare_or_quoted(text, kFreeWordCharacters);
+}
+
+// A function or a type after what it belongs to; empty when the next key, or nothing, stands here.
+std::string optional_word(TextCursor& cursor) {
+  TextCursor ahead = cursor;
+  if (!ahead.skip_spaces() || ahead.at_end()) return "";
+  if (ahead.peek() != '"' && is_key(ahead.next_word())) return "";
+  cursor = ahead;
+  return cursor.word("a name");
+}
+
+bool optional_flag(TextCursor& cursor, std::string_view flag) {
+  TextCursor ahead = cursor;
+  if (!ahead.skip_spaces() || ahead.next_word() != flag) return false;
+  ahead.expect(flag);
+  cursor = ahead;
+  return true;
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+// The op and its overload.
+
+void print_op(const OpCall& call, std::string& out) {
+  const bool dotted = has_dotted_name(call.op);
+  const bool usual = call.op.find("::") != std::string::npos && !(dotted && !call.overload.empty());
+  out += usual ? bare_or_quoted(call.op, dotted ? kDottedOpCharacters : kOpCharacters)
+               : dtypecheck::quoted(call.op);
+  if (!call.overload.empty()) out += '.' + bare_or_quoted(call.overload, "");
+}
+
+void parse_op(TextCursor& cursor, OpCall& call) {
+  const bool is_quoted = cursor.peek() == '"';
+  const bool is_dotted = has_dotted_name(cursor.rest());
+  call.op = cursor.name(is_dotted ? kDottedOpCharacters : kOpCharacters,
+                        "an op's name, as in aten::addmm");
+  if (!is_quoted && call.op.find("::") == std::string::npos) {
+    cursor.fail_with(fmt::format("expected an op with its namespace, as in aten::addmm, got {}",
+                                 excerpt(call.op)));
+  }
+  if ((is_quoted || !is_dotted) && cursor.take(".")) {
+    call.overload = cursor.name("", "an overload, as in aten::add.Tensor");
+  }
+}
+
+void op_json(const OpCall& call, Json& json) {
+  json["op"] = text_or_null(call.op);
+  json["overload"] = text_or_null(call.overload);
+}
+
+// Operands, results and numbers.
+
+void operands_json(const OpCall& call, Json& json) {
+  json["operands"] = Json::array();
+  for (const Operand& operand : call.operands) json["operands"].push_back(operand_json(operand));
+}
+
+void results_json(const OpCall& call, Json& json) {
+  json["results"] = Json::array();
+  for (const Operand& result : call.results) json["results"].push_back(result_json(result));
+}
+
+void print_scalars(const OpCall& call, std::string& out) {
+  for (const ScalarArgument& scalar : call.scalars) {
+    out += fmt::format(" {}:=", bare_or_quoted(scalar.name, kArgumentCharacters));
+    out += scalar.dtype ? dtype_name(*scalar.dtype) : fmt::format("{}", scalar.value);
+  }
+}
+
+ScalarArgument parse_scalar(TextCursor& cursor, std::string name) {
+  ScalarArgument scalar;
+  scalar.name = std::move(name);
+  scalar.dtype = parse_dtype(cursor.next_word());
+  if (scalar.dtype) {
+    parse_dtype_here(cursor);
+  } else {
+    scalar.value = cursor.number<double>("a number or a dtype");
+  }
+  return scalar;
+}
+
+void scalars_json(const OpCall& call, Json& json) {
+  json["scalars"] = Json::object();
+  for (const ScalarArgument& scalar : call.scalars) {
+    json["scalars"][scalar.name] =
+        scalar.dtype ? Json(dtype_name(*scalar.dtype)) : number_json(scalar.value);
+  }
+}
+
+// From here on the fields that have a key in the text. Printing one appends what stands behind the
+// key, and is false where the call is as usual and the key is left out.
+
+template <auto member>
+bool print_id(const OpCall& call, std::string& out) {
+  if (call.*member == kNoOpCall) return false;
+  out += fmt::format("#{}", call.*member);
+  return true;
+}
+
+template <auto member>
+void parse_id_of(TextCursor& cursor, OpCall& call) {
+  call.*member = parse_id(cursor);
+}
+
+Json id_or_null(OpCallId id) { return id == kNoOpCall ? Json() : Json(id); }
+
+// What became of it. A call that raised and was not repaired threw.
+
+bool print_raised(const OpCall& call, std::string& out) {
+  out += dtypecheck::quoted(call.error);
+  if (!call.error_type.empty()) out += ' ' + free_word(call.error_type);
+  return call.outcome == Outcome::kThrew || !call.error.empty() || !call.error_type.empty();
+}
+
+void parse_raised(TextCursor& cursor, OpCall& call) {
+  call.error = cursor.quoted_text();
+  call.error_type = optional_word(cursor);
+  if (call.outcome == Outcome::kReturned) call.outcome = Outcome::kThrew;
+}
+
+void error_json(const OpCall& call, Json& json) {
+  json["error"] = text_or_null(call.error);
+  json["error_type"] = text_or_null(call.error_type);
+}
+
+bool print_repaired(const OpCall& call, std::string&) { return call.outcome == Outcome::kRepaired; }
+void parse_repaired(TextCursor&, OpCall& call) { call.outcome = Outcome::kRepaired; }
+void outcome_json(const OpCall& call, Json& json) { json["outcome"] = outcome_name(call.outcome); }
+
+// Where it was called.
+
+bool print_place(const SourceLine& line, std::string& out) {
+  out += fmt::format("{}:{}", bare_or_quoted(line.file, kFreeWordCharacters), line.line);
+  if (!line.function.empty()) out += ' ' + free_word(line.function);
+  return line != SourceLine{};
+}
+
+bool print_at(const OpCall& call, std::string& out) { return print_place(call.site.line, out); }
+void parse_at(TextCursor& cursor, OpCall& call) { parse_place(cursor, call.site.line); }
+
+bool print_inside(const OpCall& call, std::string& out) {
+  print_place(call.site.inner, out);
+  return call.site.inner != call.site.line;
+}
+void parse_inside(TextCursor& cursor, OpCall& call) { parse_place(cursor, call.site.inner); }
+
+bool print_module(const OpCall& call, std::string& out) {
+  const Site& site = call.site;
+  out += bare_or_quoted(site.module, kFreeWordCharacters);
+  if (site.module_class.empty()) return !site.module.empty();
+  out += fmt::format(" ({})", bare_or_quoted(site.module_class, kFreeWordCharacters));
+  return true;
+}
+
+void parse_module(TextCursor& cursor, OpCall& call) {
+  call.site.module = cursor.word("a module, as in unet.conv_in");
+  TextCursor ahead = cursor;
+  if (!ahead.skip_spaces() || !ahead.take("(")) return;
+  cursor = ahead;
+  call.site.module_class = cursor.name(kFreeWordCharacters, "a module's class, as in (Conv2d)");
+  cursor.expect(")");
+}
+
+bool print_phase(const OpCall& call, std::string& out) {
+  out += phase_name(call.site.phase);
+  return call.site.phase != Phase::kUnknown;
+}
+
+void parse_phase(TextCursor& cursor, OpCall& call) {
+  const char* what = "a phase (forward, backward, load)";
+  call.site.phase = parse_name(cursor, kLastPhase, phase_name, what);
+}
+
+bool print_steps(const OpCall& call, std::string& out) {
+  out += std::to_string(call.first_step);
+  if (call.last_step == call.first_step) return call.first_step != 0;
+  out += fmt::format("-{}", call.last_step);
+  return true;
+}
+
+void parse_steps(TextCursor& cursor, OpCall& call) {
+  call.first_step = cursor.number<uint32_t>("a step");
+  call.last_step = call.first_step;
+  if (cursor.take("-")) call.last_step = cursor.number<uint32_t>("the last step, as in 1-3");
+}
+
+std::string as_recorded(const std::string& file) { return file; }
+
+// With the module, the phase, the first step and the innermost line.
+void site_json(const OpCall& call, Json& json) {
+  json["location"] = location_json(call.site, call.first_step, as_recorded);
+}
+
+void last_step_json(const OpCall& call, Json& json) { json["last_step"] = call.last_step; }
+
+// How often.
+
+bool print_count(const OpCall& call, std::string& out) {
+  out += std::to_string(call.count);
+  return call.count != 1;
+}
+
+void parse_count(TextCursor& cursor, OpCall& call) {
+  call.count = cursor.number<uint64_t>("how many calls");
+}
+
+void count_json(const OpCall& call, Json& json) { json["count"] = call.count; }
+
+uint64_t usual_throws(const OpCall& call) {
+  return call.outcome == Outcome::kThrew ? call.count : 0;
+}
+
+bool print_throws(const OpCall& call, std::string& out) {
+  out += std::to_string(call.throws);
+  return call.throws != usual_throws(call);
+}
+
+void parse_throws(TextCursor& cursor, OpCall& call) {
+  call.throws = cursor.number<uint64_t>("how many throws");
+}
+
+void throws_json(const OpCall& call, Json& json) {
+  json["throws"] = call.throws > 0 ? Json(call.throws) : Json();
+}
+
+// What autocast did.
+
+bool print_entered(const OpCall& call, std::string& out) {
+  return print_place(call.autocast.entered, out);
+}
+void parse_entered(TextCursor& cursor, OpCall& call) { parse_place(cursor, call.autocast.entered); }
+
+void entered_json(const OpCall& call, Json& json) {
+  json["autocast_entered"] = line_json(call.autocast.entered, as_recorded);
+}
+
+bool print_autocast(const OpCall& call, std::string& out) {
+  const AutocastState& autocast = call.autocast;
+  if (autocast.enabled.empty()) out += "off";
+  for (size_t i = 0; i < autocast.enabled.size(); ++i) {
+    const AutocastState::Region& region = autocast.enabled[i];
+    out += fmt::format("{}{}:{}", i == 0 ? "" : ",", bare_or_quoted(region.device, ""),
+                       dtype_name(region.dtype));
+  }
+  if (autocast.is_wrapper) out += " wrapper";
+  if (autocast.is_inner) out += " inner";
+  return !autocast.enabled.empty() || autocast.is_wrapper || autocast.is_inner;
+}
+
+void parse_autocast(TextCursor& cursor, OpCall& call) {
+  if (cursor.next_word() == "off") {
+    cursor.expect("off");
+  } else {
+    do {
+      AutocastState::Region region;
+      region.device = cursor.name("", "a device, as in autocast cpu:BFloat16");
+      cursor.expect(":");
+      region.dtype = parse_dtype_here(cursor);
+      call.autocast.enabled.push_back(std::move(region));
+    } while (cursor.take(","));
+  }
+  call.autocast.is_wrapper = optional_flag(cursor, "wrapper");
+  call.autocast.is_inner = optional_flag(cursor, "inner");
+}
+
+// For each device that takes part: the dtype that autocast would cast to, or null when it was off.
+void autocast_json(const OpCall& call, Json& json) {
+  Json& states = json["autocast"] = Json::object();
+  for (const Operand& operand : call.operands) {
+    if (operand.kind != TensorKind::kUndefined) states[operand.device.type] = nullptr;
+  }
+  for (const AutocastState::Region& region : call.autocast.enabled) {
+    states[region.device] = dtype_name(region.dtype);
+  }
+  const AutocastState& state = call.autocast;
+  json["autocast_call"] = text_or_null(state.is_wrapper ? "wrapper"
+                                       : state.is_inner ? "inner"
+                                                        : "");
+}
+
+// What became of the values.
+
+bool print_non_finite(const OpCall& call, std::string& out) {
+  out += call.result_nan ? "nan" : "inf";
+  if (call.operands_were_finite) out += " clean";
+  return call.result_non_finite;
+}
+
+void parse_non_finite(TextCursor& cursor, OpCall& call) {
+  call.result_non_finite = true;
+  call.result_nan = cursor.take("nan");
+  if (!call.result_nan && !cursor.take("inf")) cursor.fail("nan or inf");
+  call.operands_were_finite = optional_flag(cursor, "clean");
+}
+
+void non_finite_json(const OpCall& call, Json& json) {
+  Json& found = json["non_finite"] = nullptr;
+  if (!call.result_non_finite) return;
+  found["value"] = call.result_nan ? "nan" : "inf";
+  found["operands_were_finite"] = call.operands_were_finite;
+}
+
+bool print_inexact(const OpCall& call, std::string& out) {
+  if (call.inexact) out += fmt::format("{} {}", call.inexact->from, call.inexact->to);
+  return call.inexact.has_value();
+}
+
+void parse_inexact(TextCursor& cursor, OpCall& call) {
+  InexactValue value;
+  value.from = cursor.number<double>("the value before, as in inexact 1365 1368");
+  cursor.skip_spaces();
+  value.to = cursor.number<double>("the value after, as in inexact 1365 1368");
+  call.inexact = value;
+}
+
+void inexact_json(const OpCall& call, Json& json) {
+  Json& value = json["inexact"] = nullptr;
+  if (!call.inexact) return;
+  value["from"] = number_json(call.inexact->from);
+  value["to"] = number_json(call.inexact->to);
+}
+
+bool print_compiled(const OpCall& call, std::string&) { return call.in_compiled_region; }
+void parse_compiled(TextCursor&, OpCall& call) { call.in_compiled_region = true; }
+void compiled_json(const OpCall& call, Json& json) { json["compiled"] = call.in_compiled_region; }
+
+// Its id and those of other calls.
+void parent_json(const OpCall& call, Json& json) { json["parent_id"] = id_or_null(call.parent); }
+void follows_json(const OpCall& call, Json& json) { json["follows_id"] = id_or_null(call.follows); }
+void id_json(const OpCall& call, Json& json) { json["id"] = call.id; }
+
+enum Value { kValue, kFlag };              // a flag's key stands alone
+enum Audience { kReport, kLines, kText };  // who reads its JSON: report and lines, lines, nobody
+
+struct Field {
+  const char* key;  // of the text form; "" for what stands before all keys
+  Value value;
+  bool (*print)(const OpCall& call, std::string& out);
+  void (*parse)(TextCursor& cursor, OpCall& call);
+  Audience audience;
+  void (*json)(const OpCall& call, Json& json);
+};
+
+// In the order of the JSON; text has the fields without a key first, as parse_op_call() reads them.
+// clang-format off
+constexpr Field kFields[] = {
+    {"",           kValue, nullptr,          nullptr,          kReport, op_json},
+    {"raised",     kValue, print_raised,     parse_raised,     kReport, error_json},
+    {"repaired",   kFlag,  print_repaired,   parse_repaired,   kReport, outcome_json},
+    {"at",         kValue, print_at,         parse_at,         kLines,  site_json},
+    {"inside",     kValue, print_inside,     parse_inside,     kText,   nullptr},
+    {"in",         kValue, print_module,     parse_module,     kText,   nullptr},
+    {"phase",      kValue, print_phase,      parse_phase,      kText,   nullptr},
+    {"step",       kValue, print_steps,      parse_steps,      kLines,  last_step_json},
+    {"count",      kValue, print_count,      parse_count,      kLines,  count_json},
+    {"throws",     kValue, print_throws,     parse_throws,     kLines,  throws_json},
+    {"entered",    kValue, print_entered,    parse_entered,    kLines,  entered_json},
+    {"autocast",   kValue, print_autocast,   parse_autocast,   kReport, autocast_json},
+    {"",           kValue, nullptr,          nullptr,          kReport, operands_json},
+    {"",           kValue, nullptr,          nullptr,          kReport, results_json},
+    {"",           kValue, nullptr,          nullptr,          kReport, scalars_json},
+    {"non-finite", kValue, print_non_finite, parse_non_finite, kReport, non_finite_json},
+    {"inexact",    kValue, print_inexact,    parse_inexact,    kReport, inexact_json},
+    {"compiled",   kFlag,  print_compiled,   parse_compiled,   kLines,  compiled_json},
+    {"parent",     kValue, print_id<&OpCall::parent>,  parse_id_of<&OpCall::parent>,  kLines, parent_json},
+    {"follows",    kValue, print_id<&OpCall::follows>, parse_id_of<&OpCall::follows>, kLines, follows_json},
+    {"id",         kValue, print_id<&OpCall::id>,      parse_id_of<&OpCall::id>,      kLines, id_json},
+};
+// clang-format on
+
+const Field* find_field(std::string_view key) {
+  for (const Field& field : kFields) {
+    if (!key.empty() && field.key == key) return &field;
+  }
+  return nullptr;
+}
+
+bool is_key(std::string_view word) { return find_field(word) != nullptr; }
+
+std::string all_keys() {
+  std::string keys;
+  for (const Field& field : kFields) {
+    if (field.parse != nullptr) keys += (keys.empty() ? "" : ", ") + std::string(field.key);
+  }
+  return keys;
+}
+
+void require_space(TextCursor& cursor, std::string_view what) {
+  if (!cursor.at_word_end()) cursor.fail(fmt::format("a space or the end after {}", what));
+  cursor.skip_spaces();
+}
+
+// ARG=…, ARG:=…; false when a key or -> stands here.
+bool parse_operand_or_scalar(TextCursor& cursor, OpCall& call) {
+  if (cursor.at_end() || cursor.rest().starts_with("->")) return false;
+  TextCursor ahead = cursor;
+  const std::string name = ahead.name(kArgumentCharacters, "ARG=DTYPE[shape], ->, or a key");
+  if (ahead.take(":=")) {
+    cursor = ahead;
+    call.scalars.push_back(parse_scalar(cursor, name));
+  } else if (ahead.take("=")) {
+    cursor = ahead;
+    parse_argument(cursor, name, call.operands);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void parse_key(TextCursor& cursor, OpCall& call, std::set<std::string_view>& keys) {
+  const Field* field = find_field(cursor.next_word());
+  if (field == nullptr) cursor.fail(fmt::format("one of {}", all_keys()));
+  if (!keys.insert(field->key).second)
+    cursor.fail_with(fmt::format("\"{}\" stands twice", field->key));
+  cursor.expect(field->key);
+  if (field->value == kValue && !cursor.skip_spaces())
+    cursor.fail(fmt::format("a value after \"{}\"", field->key));
+  field->parse(cursor, call);
+}
+
+bool says_nothing(const Json& value) {
+  return value.is_null() || (value.is_boolean() && !value.get<bool>()) ||
+         (value.is_object() && value.empty());
+}
+
+Json without_nothing(const Json& value) {
+  if (!value.is_structured()) return value;
+  Json kept = value.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, element] : value.items()) {
+    Json one = without_nothing(element);
+    if (value.is_array()) {
+      kept.push_back(std::move(one));
+    } else if (!says_nothing(one)) {
+      kept[key] = std::move(one);
+    }
+  }
+  return kept;
+}
+
+void add_operand_ids(const std::vector<Operand>& operands, Json& json) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    json[i]["origin_id"] = id_or_null(operands[i].origin);
+  }
+}
+
+// The results of a call with what they share with operands: a result may need a gradient.
+void add_result_details(const std::vector<Operand>& results, Json& json) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    Json all = operand_json(results[i]);
+    all.erase("name");
+    all.erase("role");
+    json[i] = std::move(all);
+  }
+}
+
+}  // namespace
+
+void parse_place(TextCursor& cursor, SourceLine& line) {
+  if (cursor.peek() == '"') {
+    line.file = cursor.quoted_text();
+  } else {
+    const std::string_view word = cursor.next_word();
+    const size_t colon = word.rfind(':');
+    if (colon == word.npos || colon == 0) cursor.fail("FILE:LINE, as in train.py:91");
+    line.file = word.substr(0, colon);
+    cursor.expect(line.file);
+  }
+  cursor.expect(":");
+  line.line = cursor.number<int>("a line number");
+  line.function = optional_word(cursor);
+}
+
+void print_op_call(const OpCall& call, std::string& out) {
+  out += "op ";
+  print_op(call, out);
+  print_operands(call.operands, out);
+  print_scalars(call, out);
+  print_results(call.results, out);
+  for (const Field& field : kFields) {
+    std::string value;
+    if (field.print == nullptr || !field.print(call, value)) continue;
+    out += fmt::format(" {}{}{}", field.key, field.value == kFlag ? "" : " ", value);
+  }
+}
+
+OpCall parse_op_call(TextCursor& cursor) {
+  OpCall call;
+  std::set<std::string_view> keys;
+  parse_op(cursor, call);
+  require_space(cursor, "the op's name");
+  while (parse_operand_or_scalar(cursor, call)) require_space(cursor, "an operand");
+  if (cursor.take("->")) {
+    parse_results(cursor, call.results);
+    require_space(cursor, "the results");
+  }
+  while (!cursor.at_end()) {
+    parse_key(cursor, call, keys);
+    require_space(cursor, "a value");
+  }
+  if (!keys.contains("inside")) call.site.inner = call.site.line;
+  if (!keys.contains("throws")) call.throws = usual_throws(call);
+  return call;
+}
+
+Json number_json(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Json line_json(const SourceLine& line, const PathText& path) {
+  return {{"file", text_or_null(path(line.file))},
+          {"line", line.line > 0 ? Json(line.line) : Json()},
+          {"function", text_or_null(line.function)}};
+}
+
+Json location_json(const Site& site, uint32_t step, const PathText& path) {
+  const bool has_inner = site.inner != SourceLine{} && site.inner != site.line;
+  Json location = line_json(site.line, path);
+  location["module"] = text_or_null(site.module);
+  location["module_class"] = text_or_null(site.module_class);
+  location["phase"] = phase_name(site.phase);
+  location["step"] = step;
+  location["inner"] = has_inner ? line_json(site.inner, path) : Json();
+  return location;
+}
+
+void add_call_json(const OpCall& call, Json& json) {
+  for (const Field& field : kFields) {
+    if (field.audience == kReport) field.json(call, json);
+  }
+}
+
+void add_no_call_json(Json& json) {
+  add_call_json(OpCall(), json);
+  json["outcome"] = json["autocast"] = nullptr;
+}
+
+std::string op_call_json_line(const OpCall& call, const Run& run) {
+  Json json = {{"id", call.id}};
+  for (const Field& field : kFields) {
+    if (field.json != nullptr) field.json(call, json);
+  }
+  add_result_details(call.results, json["results"]);
+  add_operand_ids(call.operands, json["operands"]);
+  add_operand_ids(call.results, json["results"]);
+  json["process"] = call.process;
+  if (call.process < run.processes.size()) json["pid"] = run.process_of(call).pid;
+  return without_nothing(json).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace dtypecheck::trace
