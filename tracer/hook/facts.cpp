@@ -17,15 +17,6 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-void write_fact(const std::string& key, const std::string& value) {
-  const uint32_t key_id = intern(key), value_id = intern(value);
-  auto* record = tracer.file.reserve<trace::FactRecord>(trace::Kind::kFact);
-  if (!record) return;
-  record->key = key_id;
-  record->value = value_id;
-  tracer.file.commit(record->header);
-}
-
 std::string command_line() {
   std::string text;
   std::FILE* file = std::fopen("/proc/self/cmdline", "re");
@@ -51,6 +42,15 @@ struct Known {
 Known* known = new Known;
 
 }  // namespace
+
+void write_fact(const std::string& key, const std::string& value) {
+  const uint32_t key_id = intern(key), value_id = intern(value);
+  auto* record = tracer.file.reserve<trace::FactRecord>(trace::Kind::kFact);
+  if (!record) return;
+  record->key = key_id;
+  record->value = value_id;
+  tracer.file.commit(record->header);
+}
 
 void forget_facts() {
   known = new Known;

@@ -1,9 +1,12 @@
 // facts.h: what the trace says of the program beside its op calls.
 #pragma once
 
+#include <string>
+
 namespace dtypecheck {
 namespace tracer {
 
+void write_fact(const std::string& key, const std::string& value);
 void write_facts_at_start();  // command line, executable, environment
 void note_facts();    // what Python objects hold once training runs; after a step, written when it
                       // changed

@@ -120,9 +120,16 @@ void on_exec(int failed) {
   failed ? tracer.file.resume() : tracer.file.finish(2);
 }
 
+// What exit() was called with; -1 where the process ends in another way. Together with the fact
+// "uncaught" it tells whether an exception ended the program or was caught in it.
+std::atomic<int> exit_status{-1};
+
+void note_exit_status(int status, void*) { exit_status = status; }
+
 void on_exit() {
   if (!tracer.on.exchange(false)) return;
   python::stop();
+  if (exit_status >= 0) write_fact("exit.status", std::to_string(exit_status.load()));
   finish_last_step();
   flush_all_events();
   tracer.file.finish(1);
@@ -172,6 +179,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     stage1->complain(error.what());
     return 1;
   }
+  ::on_exit(note_exit_status, nullptr);
   *stage1->on_throw = on_throw;
   *stage1->on_observer = make_room_for_observer;
   *stage1->on_autocast = on_autocast;

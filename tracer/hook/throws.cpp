@@ -10,6 +10,7 @@
 
 #include "platform/hash.h"
 #include "tracer/hook/describe.h"
+#include "tracer/hook/facts.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/torch_compat.h"
@@ -120,8 +121,10 @@ void write_throw(trace::SignatureRecord* record, const char* message, const char
 
 void on_uncaught(const python::Refusal& refusal) {
   ThreadState* state = thread_state();
-  if (!state || state->busy || refusal.tensors.empty() || !tracer.is_on()) return;
+  if (!state || state->busy || !tracer.is_on()) return;
   BusyScope busy(state);
+  write_fact("uncaught", refusal.type + ": " + refusal.message);
+  if (refusal.tensors.empty()) return;
   if (said.find(key_of_message(refusal.message.c_str()))) return;
   describe_refusal(state, refusal);
 }
