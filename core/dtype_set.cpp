@@ -42,6 +42,7 @@ constexpr std::pair<std::string_view, Dtype> kFurtherNames[] = {
     {"fp16", Dtype::kHalf},    {"bf16", Dtype::kBFloat16},  {"bfloat", Dtype::kBFloat16},
     {"fp32", Dtype::kFloat},   {"fp64", Dtype::kDouble},    {"long int", Dtype::kLong},
     {"__int64", Dtype::kLong}, {"long long", Dtype::kLong}, {"unsigned char", Dtype::kByte},
+    {"signed char", Dtype::kChar}, {"short int", Dtype::kShort}, {"boolean", Dtype::kBool},
 };
 
 // kHalf, kFloat16, kUInt8.
@@ -54,6 +55,11 @@ bool names_constant(const DtypeNames& entry, std::string_view text) {
 std::string dtype_name(Dtype dtype) {
   if (const DtypeNames* entry = names_of(dtype)) return entry->name;
   return std::string(kNumbered) + std::to_string(static_cast<unsigned>(dtype));
+}
+
+std::string torch_dtype(Dtype dtype) {
+  const DtypeNames* entry = names_of(dtype);
+  return entry == nullptr ? dtype_name(dtype) : std::string("torch.") + entry->torch;
 }
 
 std::optional<Dtype> parse_dtype(std::string_view text) {

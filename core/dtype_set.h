@@ -14,6 +14,8 @@ namespace dtypecheck {
 
 // The name as LibTorch prints it ("Half", "BFloat16"); "dtype#50" for one without a name here.
 std::string dtype_name(Dtype dtype);
+// As Python writes it: "torch.float16".
+std::string torch_dtype(Dtype dtype);
 
 // Accepts LibTorch's names, torch's ("float16", "torch.float16") and C++'s ("c10::Half", "at::kHalf", "float").
 std::optional<Dtype> parse_dtype(std::string_view text);

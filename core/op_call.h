@@ -122,11 +122,11 @@ struct OpCall {
   bool in_compiled_region = false;   // op is "compiled::<name>": a torch.compile region as one call
 
   DtypeSet floating_dtypes() const;  // of the floating operands that take part in promotion
+  std::string device_type() const;  // of the first tensor that is there; "cpu" without one
   std::optional<Dtype> result_dtype() const;  // of the first result, when it has one
   const Operand* operand(const std::string& name) const;
   const Operand* first_operand_in(DtypeSet dtypes) const;
   const ScalarArgument* scalar(const std::string& name) const;
-  std::string device_type() const;  // of the first defined operand; "cpu" when there is none
   std::string short_op() const;  // "addmm" of "aten::addmm"
   bool operator==(const OpCall&) const = default;
 };

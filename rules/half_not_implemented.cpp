@@ -53,7 +53,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto missing = missing_kernel(call.error);
   const bool is_norm = index.has(call, ops::kNorm) && call.device_type() == "cpu" && missing &&
                        missing->dtype == Dtype::kHalf;
-  if (!missing || is_norm) return;  // cpu-half-norm speaks of the norms
+  if (!missing || !kLowPrecision.contains(missing->dtype) || is_norm) return;  // cpu-half-norm speaks of the norms
   if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;
   const Run& run = index.run();
   const Process& process = run.process_of(call);

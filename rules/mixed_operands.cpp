@@ -123,9 +123,10 @@ void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpC
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.
-void check_integer(const OpCall& call, Findings& out) {
-  if (!was_refused(call) || call.error.empty()) return;
-  const auto wanted = wanted_integer(call.error);
+void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) {
+  if (!was_refused(thrower) || index.thrower(thrower) != &thrower) return;
+  const OpCall& call = index.refused_by_user(thrower);
+  const auto wanted = wanted_integer(thrower.error);
   if (!wanted) return;
   const auto is_found = [&](const Operand& operand) {
     return operand.dtypes == DtypeSet(wanted->found) &&
@@ -205,7 +206,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (!around.contains(refusal.call.id)) report(index, refusal, unread, places, out);
   }
   for (const OpCall& call : index.judged_calls()) {
-    check_integer(call, out);
+    check_integer(index, call, out);
     check_recurrent(index, call, out);
   }
 }

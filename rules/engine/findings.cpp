@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "platform/hash.h"
+#include "rules/engine/caught.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/words.h"
 
@@ -180,6 +181,13 @@ void Findings::say_provenance(Finding& finding) const {
       fmt::format("; {} became {} at {}", parameter->parameter, way.dtypes.to_string(), line);
 }
 
+bool Findings::is_told(const OpCall& call) const {
+  const auto& rules = all_rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule* rule) {
+    return about_.contains(about_call(rule, call.id));
+  });
+}
+
 void Findings::relate(OpCallId told, const OpCall& call) {
   const auto at = about_.find(about_call(rule_, told));
   if (at == about_.end()) return;
@@ -206,7 +214,18 @@ void Findings::resolve_links() {
   }
 }
 
+// A refusal that the program caught did no harm: a test that wants the error, a fallback.
+void Findings::tell_what_was_caught() {
+  for (Finding& finding : findings_) {
+    const OpCall* call = run_.call(finding.call);
+    if (call == nullptr || !was_caught(run_, *call)) continue;
+    finding.severity = Severity::kNote;
+    finding.why += "; the program caught the exception and went on";
+  }
+}
+
 std::vector<Finding> Findings::take() {
+  tell_what_was_caught();
   give_ids(findings_, run_);
   link_repairs();
   resolve_links();

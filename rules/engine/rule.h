@@ -69,6 +69,8 @@ class Findings {
   void add_for_run(uint32_t process, std::string message, const Describe& describe) {
     if (const auto added = add_process(process, std::move(message))) fill(*added, describe());
   }
+  // A rule has spoken of this call, the one that is running included.
+  bool is_told(const OpCall& call) const;
   // The call belongs to what this rule said of `told`, and is no finding of its own.
   void relate(OpCallId told, const OpCall& call);
 
@@ -95,6 +97,7 @@ class Findings {
   std::optional<size_t> add_process(uint32_t process, std::string message);
   void fill(size_t finding, Details details);
   void say_provenance(Finding& finding) const;
+  void tell_what_was_caught();
   void link_repairs();
   void resolve_links();
 

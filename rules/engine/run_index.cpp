@@ -117,6 +117,18 @@ const OpCall* RunIndex::thrower(const OpCall& call) const {
   return run_.call(thrower_[call.id - 1]);
 }
 
+const OpCall& RunIndex::refused_by_user(const OpCall& thrower) const {
+  const OpCall* outermost = &thrower;
+  follow_links(&thrower, [&](const OpCall& call) -> const OpCall* {
+    outermost = &call;
+    const OpCall* outer = run_.call(call.parent);
+    const bool is_same = outer != nullptr && outer->outcome != Outcome::kReturned &&
+                         (outer->error.empty() || outer->error == thrower.error);
+    return is_same ? outer : nullptr;
+  });
+  return *outermost;
+}
+
 bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) const {
   return op_errors_.contains({process, message});
 }

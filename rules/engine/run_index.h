@@ -44,6 +44,8 @@ class RunIndex {
   // The innermost call that threw what also came out of this one; the call itself when there is
   // none inside it, nullptr when it did not throw.
   const OpCall* thrower(const OpCall& call) const;
+  // The outermost call that this exception left: what the user's line called.
+  const OpCall& refused_by_user(const OpCall& thrower) const;
   // The same message came out of an op of the dispatcher: a second sight of one failure.
   bool is_raised_by_an_op(uint32_t process, const std::string& message) const;
 

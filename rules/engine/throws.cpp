@@ -19,7 +19,8 @@ bool contains_any(std::string_view text, const std::array<std::string_view, kCou
 
 // Texts that dtypes have no part in, though dtype words may stand in them (a tensor printed, a
 // CUDA type that names a device).
-constexpr std::array<std::string_view, 32> kOtherReasons = {
+constexpr std::array<std::string_view, 33> kOtherReasons = {
+    "invalid combination of arguments",
     "shapes cannot be multiplied",
     "size mismatch",
     "must match the size of tensor",
@@ -54,15 +55,43 @@ constexpr std::array<std::string_view, 32> kOtherReasons = {
     "probability tensor contains",
 };
 
+// Python's own errors about names and files, though a name may be "dtype".
+constexpr std::array<std::string_view, 5> kOtherTypes = {"AttributeError", "KeyError", "NameError",
+                                                         "ImportError", "ModuleNotFoundError"};
+
 // Stronger than the above: the foreach check names device and dtype in one sentence.
 constexpr std::array<std::string_view, 3> kDtypePhrases = {"same dtype", "scalar type",
                                                            "mixed dtype"};
 
-constexpr std::array<std::string_view, 16> kDtypeWords = {
-    "dtype",   "scalar type", "data type", "datatype",
-    "Half",    "Float",       "BFloat16",  "Double",
-    "float32", "float16",     "bfloat16",  "float64",
-    "FP16",    "same type",   "float ",    "needs_dynamic_casting"};
+constexpr std::array<std::string_view, 29> kDtypeWords = {"Input type (",
+                                                          "Long",
+                                                          "Byte",
+                                                          "Bool",
+                                                          "bool tensor",
+                                                          "boolean tensor",
+                                                          "ScalarType",
+                                                          "floating point",
+                                                          "floating-point",
+                                                          "Integral",
+                                                          "integral",
+                                                          "without overflow",
+                                                          "must be long, int",
+                                                          "dtype",
+                                                          "scalar type",
+                                                          "data type",
+                                                          "datatype",
+                                                          "Half",
+                                                          "Float",
+                                                          "BFloat16",
+                                                          "Double",
+                                                          "float32",
+                                                          "float16",
+                                                          "bfloat16",
+                                                          "float64",
+                                                          "FP16",
+                                                          "same type",
+                                                          "float ",
+                                                          "needs_dynamic_casting"};
 
 std::optional<Dtype> dtype_after(std::string_view message, std::string_view words) {
   const size_t begin = message.find(words);
@@ -83,10 +112,16 @@ std::optional<Dtype> dtype_in_word(std::string_view word) {
   for (std::string_view suffix : {"Tensor", "Type"}) {
     if (word.ends_with(suffix)) word.remove_suffix(suffix.size());
   }
-  if (word == "FP16" || word == "fp16") return Dtype::kHalf;
-  if (word == "BF16" || word == "bf16") return Dtype::kBFloat16;
-  return word.empty() ? std::nullopt : parse_dtype(word);
+  return word.empty() ? std::nullopt : parse_dtype_in_words(word);
 }
+
+// C++'s own names of the integers, as LibTorch prints them from typeid: "long int".
+std::optional<Dtype> dtype_in_words(std::string_view first, std::string_view second) {
+  if (second != "int" && second != "char") return std::nullopt;
+  return parse_dtype_in_words(fmt::format("{} {}", first, second));
+}
+
+bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 std::string kernel_in(std::string_view message) {
   const size_t begin = message.find('"');
@@ -102,6 +137,7 @@ bool was_refused(const OpCall& call) {
 
 ThrowReason throw_reason(std::string_view message, std::string_view type) {
   if (missing_kernel(message)) return ThrowReason::kNotImplemented;
+  if (contains_any(type, kOtherTypes)) return ThrowReason::kOther;
   if (contains(type, "python_error") || contains(type, "StopRecomputation"))
     return ThrowReason::kOther;
   if (contains_any(message, kDtypePhrases)) return ThrowReason::kDtypes;
@@ -110,14 +146,30 @@ ThrowReason throw_reason(std::string_view message, std::string_view type) {
   return ThrowReason::kUnknown;
 }
 
-bool names_dtype(std::string_view message, Dtype dtype) {
+std::vector<Dtype> named_dtypes(std::string_view message) {
+  std::vector<Dtype> dtypes;
+  std::string_view before;  // the word before, where one space is between: "long int"
   for (size_t begin = 0; begin < message.size();) {
     size_t end = begin;
-    while (end < message.size() && std::isalnum(static_cast<unsigned char>(message[end]))) ++end;
-    if (dtype_in_word(message.substr(begin, end - begin)) == dtype) return true;
+    while (end < message.size() && is_word_character(message[end])) ++end;
+    const std::string_view word = message.substr(begin, end - begin);
+    std::optional<Dtype> dtype = dtype_in_word(word);
+    if (const auto both = dtype_in_words(before, word)) {
+      if (!dtypes.empty() && dtype_in_word(before) == dtypes.back()) dtypes.pop_back();
+      dtype = both;
+    }
+    if (dtype && std::find(dtypes.begin(), dtypes.end(), *dtype) == dtypes.end()) {
+      dtypes.push_back(*dtype);
+    }
+    before = end < message.size() && message[end] == ' ' ? word : std::string_view();
     begin = end + 1;
   }
-  return false;
+  return dtypes;
+}
+
+bool names_dtype(std::string_view message, Dtype dtype) {
+  const std::vector<Dtype> dtypes = named_dtypes(message);
+  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
 }
 
 std::optional<MissingKernel> missing_kernel(std::string_view message) {
@@ -129,7 +181,7 @@ std::optional<MissingKernel> missing_kernel(std::string_view message) {
                                                         "real-to-complex FFT for "};
   for (std::string_view phrase : kPhrases) {
     const std::optional<Dtype> dtype = dtype_after(message, phrase);
-    if (dtype && kLowPrecision.contains(*dtype)) return MissingKernel{*dtype, kernel_in(message)};
+    if (dtype) return MissingKernel{*dtype, kernel_in(message)};
   }
   return std::nullopt;
 }

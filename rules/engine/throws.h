@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/op_call.h"
 
@@ -21,8 +22,9 @@ enum class ThrowReason {
 };
 ThrowReason throw_reason(std::string_view message, std::string_view type);
 
-// True when a dtype stands in the message in any of its spellings: Half, float16, c10::Half,
-// torch.cuda.HalfTensor, FP16.
+// The dtypes that stand in the message, in their order, each once, in any of their spellings: Half,
+// float16, c10::Half, torch.cuda.HalfTensor, FP16, long int.
+std::vector<Dtype> named_dtypes(std::string_view message);
 bool names_dtype(std::string_view message, Dtype dtype);
 
 // The dtype that a "not implemented" message is about, and the kernel it names ("" for none).

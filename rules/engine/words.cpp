@@ -8,21 +8,6 @@
 #include "ops/ops.h"
 
 namespace dtypecheck::rules {
-std::string torch_dtype(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kHalf:
-      return "torch.float16";
-    case Dtype::kBFloat16:
-      return "torch.bfloat16";
-    case Dtype::kFloat:
-      return "torch.float32";
-    case Dtype::kDouble:
-      return "torch.float64";
-    default:
-      return "torch::k" + dtype_name(dtype);
-  }
-}
-
 bool is_in_cpp(const OpCall& call) {
   const std::string_view file = call.site.line.file;
   constexpr std::string_view kEndings[] = {".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp", ".cuh"};

@@ -8,7 +8,6 @@
 
 namespace dtypecheck::rules {
 
-std::string torch_dtype(Dtype dtype);            // "torch.float16"
 std::string dtype_word(const Operand& operand);  // "Half"; "Half|Float" for a set
 bool is_in_cpp(const OpCall& call);              // called by a line of C++
 // ".to(torch.float16)", in C++ ".to(torch::kHalf)".

@@ -194,6 +194,51 @@ TEST_CASE("every rule is documented") {
   CHECK(find_rule("no-such-rule") == nullptr);
 }
 
+// By the facts of the process: how the refusal at train.py:10 is told.
+Severity severity_with(const std::string& facts) {
+  const auto findings = judge_text("process pid=7 parent_pid=1 host=a " + facts + "\n" +
+                                   mismatch(10, "unet.a"));
+  REQUIRE(findings.size() == 1);
+  return findings.front().severity;
+}
+
+TEST_CASE("a refusal that the program caught is a note") {
+  CHECK(severity_with("fact:exit.status=\"0\"") == Severity::kNote);
+  // Of a process that was killed, or that a test runner ended, nothing is known.
+  CHECK(severity_with("") == Severity::kError);
+  CHECK(severity_with("fact:exit.status=\"1\"") == Severity::kError);
+  const std::string said = "mat1 and mat2 must have the same dtype, but got Half and Float";
+  CHECK(severity_with("fact:exit.status=\"1\" fact:uncaught=\"RuntimeError: " + said + "\"") ==
+        Severity::kError);
+  // An exception that wraps it may say something else.
+  CHECK(severity_with("fact:exit.status=\"1\" fact:uncaught=\"ValueError: no\"") ==
+        Severity::kError);
+}
+
+TEST_CASE("what a worker raised ended the process that made it") {
+  const std::string worker =
+      "process pid=8 parent_pid=7 host=a fact:exit.status=\"0\"\n" + mismatch(10, "unet.a");
+  const auto alone = judge_text(worker);
+  REQUIRE(alone.size() == 1);
+  CHECK(alone.front().severity == Severity::kNote);
+  const auto both = judge_text(worker + "process pid=7 host=a fact:exit.status=\"1\"\n");
+  REQUIRE(both.size() == 1);
+  CHECK(both.front().severity == Severity::kError);
+}
+
+TEST_CASE("of two refusals the one that ended the program is the error") {
+  const auto findings = judge_text(
+      "process pid=7 fact:exit.status=\"1\" fact:uncaught=\"RuntimeError: expected scalar type "
+      "Float but found Half\"\n" +
+      mismatch(10, "unet.a") +
+      "op aten::bmm self=Float[1,2,2] mat2=Half[1,2,2] raised \"expected scalar type Float but "
+      "found Half\" at train.py:20\n");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].site.line.line == 20);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[1].severity == Severity::kNote);
+}
+
 // A loop over all calls for each would take minutes here. The printed figures are for people: a
 // machine that is busy with other things fails no test.
 TEST_CASE("a hundred thousand calls in chains are judged") {

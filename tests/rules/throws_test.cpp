@@ -82,8 +82,24 @@ TEST_CASE("missing kernels") {
   CHECK(missing_kernel("Unsupported dtype Half"));
   CHECK(missing_kernel("MKL FFT doesn't support tensors of type: Half"));
   CHECK(missing_kernel("linalg.inv: Low precision dtypes not supported. Got Half"));
-  CHECK_FALSE(missing_kernel("\"softmax_lastdim_kernel_impl\" not implemented for 'Long'"));
+  const auto integer = missing_kernel("\"softmax_lastdim_kernel_impl\" not implemented for 'Long'");
+  REQUIRE(integer);
+  CHECK(integer->dtype == Dtype::kLong);
   CHECK_FALSE(missing_kernel("\"x\" not implemented for '"));
+}
+
+TEST_CASE("dtypes stand in a message in many spellings") {
+  using D = Dtype;
+  CHECK(named_dtypes("expected Half but found float") == std::vector{D::kHalf, D::kFloat});
+  CHECK(named_dtypes("Input type (long int) and bias type (float)") ==
+        std::vector{D::kLong, D::kFloat});
+  CHECK(named_dtypes("got unsigned char, then signed char") == std::vector{D::kByte, D::kChar});
+  CHECK(named_dtypes("CPUFloatType, torch.cuda.HalfTensor, c10::BFloat16, FP16") ==
+        std::vector{D::kFloat, D::kHalf, D::kBFloat16});
+  CHECK(named_dtypes("Float8_e4m3fn beside torch.float8_e5m2") ==
+        std::vector{D::kFloat8_e4m3fn, D::kFloat8_e5m2});
+  CHECK(named_dtypes("floating tensors as long-lived ints").size() == 1);  // "long"
+  CHECK(named_dtypes("").empty());
 }
 
 TEST_CASE("integers that were wanted") {

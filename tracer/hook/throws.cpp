@@ -124,7 +124,9 @@ void on_uncaught(const python::Refusal& refusal) {
   if (!state || state->busy || !tracer.is_on()) return;
   BusyScope busy(state);
   write_fact("uncaught", refusal.type + ": " + refusal.message);
-  if (refusal.tensors.empty()) return;
+  const bool speaks_of_dtypes = refusal.message.find("dtype") != std::string::npos ||
+                                refusal.message.find("floating point") != std::string::npos;
+  if (refusal.tensors.empty() && !speaks_of_dtypes) return;
   if (said.find(key_of_message(refusal.message.c_str()))) return;
   describe_refusal(state, refusal);
 }

@@ -1,0 +1,51 @@
+#include "rules/engine/caught.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace dtypecheck::rules {
+namespace {
+
+std::string_view fact(const Process& process, const char* name) {
+  const auto found = process.facts.find(name);
+  return found == process.facts.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+bool says(std::string_view uncaught, const OpCall& call) {
+  return !call.error.empty() && uncaught.find(first_line(call.error)) != uncaught.npos;
+}
+
+// A worker hands its exception to the process that made it, and ends as if nothing had been.
+bool parent_failed(const Run& run, const Process& process) {
+  return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
+    const std::string_view status = fact(other, "exit.status");
+    const bool failed = !fact(other, "uncaught").empty() || (!status.empty() && status != "0");
+    return other.pid == process.parent_pid && other.host == process.host && failed;
+  });
+}
+
+// A cell that raised ends, and the notebook waits for the next one.
+bool is_in_notebook(const OpCall& call) {
+  const std::string& file = call.site.line.file;
+  return file.find("/ipykernel_") != file.npos || file.starts_with("<ipython-input");
+}
+
+}  // namespace
+
+bool was_caught(const Run& run, const OpCall& call) {
+  if (call.outcome != Outcome::kThrew || is_in_notebook(call)) return false;
+  const Process& process = run.process_of(call);
+  const std::string_view status = fact(process, "exit.status");
+  const std::string_view uncaught = fact(process, "uncaught");
+  if (uncaught.empty()) return status == "0" && !parent_failed(run, process);
+  if (says(uncaught, call)) return false;
+  // What ended the program is another refusal. An exception that wraps this one would say neither.
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& other) {
+    return other.process == call.process && other.outcome == Outcome::kThrew &&
+           says(uncaught, other);
+  });
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,394 @@
+// Finds: any op call or function that was refused for a dtype and that no other rule speaks of:
+// integers, bool and complex beside floating tensors, dtypes that an op does not take, a number
+// that does not fit, a result that cannot be written into what was given for it.
+// Misses: refusals whose message says nothing of dtypes, of ops that nobody measured.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/follow_links.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/throws.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr DtypeSet kIntegers = kIntegral | Dtype::kBool;
+
+std::string noun(const Operand& operand) {
+  return operand.name == "self" && !operand.is_written ? "input" : operand.name;
+}
+
+bool is_tensor(const Operand& operand) {
+  return operand.kind != TensorKind::kUndefined && !operand.is_wrapped_number &&
+         operand.dtypes.size() == 1;
+}
+
+// Indices and masks are integers or bool beside any data: they are no side of a mismatch.
+bool is_index(const Operand& operand) {
+  for (const std::string_view start : {"ind", "mask", "condition", "offsets", "batch_sizes"}) {
+    if (operand.name.starts_with(start)) return true;
+  }
+  return false;
+}
+
+// A refusal, as its rule sees it: the call to speak of, what it said, and the dtypes in that.
+struct Refusal {
+  const OpCall& call;
+  const std::string& error;
+  std::vector<Dtype> named;
+};
+
+// What is known beside the call.
+struct Judged {
+  const RunIndex& index;
+  const contracts::Contracts& contracts;
+};
+
+// What a LibTorch of this run says to the call, were the operands of one dtype of another.
+contracts::Verdict verdict_with(const Judged& judged, const OpCall& call, DtypeSet from, Dtype to) {
+  const auto runtime =
+      judged.contracts.find(call.device_type(), judged.index.run().process_of(call).libtorch);
+  if (!runtime) return contracts::Verdict::kUnknown;
+  OpCall changed = call;
+  for (Operand& operand : changed.operands) {
+    if (is_tensor(operand) && !is_index(operand) && operand.dtypes == from) operand.dtypes = to;
+  }
+  return judged.contracts.ask(*runtime, changed).verdict;
+}
+
+bool accepts(const Judged& judged, const OpCall& call, DtypeSet from, Dtype to) {
+  return verdict_with(judged, call, from, to) == contracts::Verdict::kAccepts;
+}
+
+constexpr Dtype kMeasured[] = {Dtype::kFloat, Dtype::kDouble, Dtype::kHalf, Dtype::kBFloat16};
+
+// No floating dtype is taken: what is wanted is an integer.
+bool wants_integers(const Judged& judged, const OpCall& call, DtypeSet from) {
+  return std::all_of(std::begin(kMeasured), std::end(kMeasured), [&](Dtype dtype) {
+    return verdict_with(judged, call, from, dtype) == contracts::Verdict::kRejects;
+  });
+}
+
+bool names(const Refusal& refusal, DtypeSet dtypes) {
+  return std::any_of(refusal.named.begin(), refusal.named.end(),
+                     [&](Dtype dtype) { return dtypes.contains(dtype); });
+}
+
+std::vector<const Operand*> sides_of(const Refusal& refusal) {
+  std::vector<const Operand*> sides, named;
+  for (const Operand& operand : refusal.call.operands) {
+    if (!is_tensor(operand) || is_index(operand)) continue;
+    sides.push_back(&operand);
+    if (names(refusal, operand.dtypes)) named.push_back(&operand);
+  }
+  const auto differs = [&](const Operand* side) { return side->dtypes != named.front()->dtypes; };
+  const bool tell_all = !named.empty() && std::any_of(named.begin(), named.end(), differs);
+  return tell_all ? named : sides;
+}
+
+struct Mismatch {
+  const Operand* odd;
+  const Operand* met;
+};
+
+// The fewest are odd. On a tie an integer beside floating data is, since training computes in
+// floating dtypes; then what is no parameter; then the later one, as LibTorch goes by the first.
+std::optional<Mismatch> mismatch(const Refusal& refusal) {
+  const std::vector<const Operand*> sides = sides_of(refusal);
+  std::map<uint64_t, int> votes;
+  for (const Operand* side : sides) ++votes[side->dtypes.bits()];
+  if (votes.size() < 2) return std::nullopt;
+  const auto rank = [&](const Operand* side) {
+    return std::tuple(votes[side->dtypes.bits()], !side->dtypes.within(kIntegers),
+                      !side->parameter.empty(), -(side - refusal.call.operands.data()));
+  };
+  const Operand* odd = *std::min_element(
+      sides.begin(), sides.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  const Operand* met = *std::max_element(
+      sides.begin(), sides.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  return Mismatch{odd, met};
+}
+
+// What a finding of this rule says.
+struct Words {
+  std::string message, why, fix, odd;
+};
+
+std::string cast_of(const OpCall& call, const Operand& odd, Dtype dtype) {
+  return fmt::format("cast {0} where it is made, or here: {0}{1}", noun(odd),
+                     to_dtype(call, dtype));
+}
+
+// "Use the `^` or `logical_xor()` operator instead.": LibTorch knows best.
+std::string own_advice(std::string_view error) {
+  const size_t begin = error.find(". Use ");
+  if (begin == error.npos) return "";
+  const std::string_view advice = error.substr(begin + 2);
+  return fmt::format("as LibTorch says: {}", advice.substr(0, advice.find_first_of(".\n")));
+}
+
+// The dtype to cast to: one that was measured to be taken, or that the message asks for where
+// nothing was measured; none where neither is known.
+std::optional<Dtype> wanted_dtype(const Refusal& refusal, const Operand& odd,
+                                  const Judged& judged) {
+  const contracts::Verdict of_float = verdict_with(judged, refusal.call, odd.dtypes, Dtype::kFloat);
+  if (of_float == contracts::Verdict::kAccepts) return Dtype::kFloat;
+  DtypeSet wanted;
+  for (const Dtype dtype : refusal.named) wanted |= dtype;
+  wanted = wanted - odd.dtypes;
+  if (wanted == DtypeSet(Dtype::kBool)) return Dtype::kBool;
+  if (wanted.within(kIntegers) && wanted.contains(Dtype::kLong)) return Dtype::kLong;
+  const bool is_floating = odd.dtypes.within(kFloating);
+  if (is_floating && wanted.empty() && wants_integers(judged, refusal.call, odd.dtypes)) {
+    return Dtype::kLong;
+  }
+  const bool is_asked_for =
+      wanted.contains(Dtype::kFloat) && of_float == contracts::Verdict::kUnknown;
+  return is_asked_for ? std::optional(Dtype::kFloat) : std::nullopt;
+}
+
+// "result type Float can't be cast to the desired output type Long"
+std::optional<Words> of_written(const Refusal& refusal) {
+  if (refusal.error.find("can't be cast to the desired output type") == std::string::npos) {
+    return std::nullopt;
+  }
+  const OpCall& call = refusal.call;
+  const auto written = std::find_if(call.operands.begin(), call.operands.end(),
+                                    [](const Operand& operand) { return operand.is_written; });
+  if (written == call.operands.end() || refusal.named.size() < 2) return std::nullopt;
+  const std::string result = dtype_name(refusal.named.front());
+  return Words{
+      .message = fmt::format("{} computes in {} and cannot write that into the {} {}", call.op,
+                             result, dtype_word(*written), noun(*written)),
+      .why =
+          "what an op writes into keeps its dtype, and a result of a higher kind (floating "
+          "before integer, complex before floating) is never cut down to fit",
+      .fix = fmt::format("make {} {} where it is made, or take the result as a new tensor, without "
+                         "writing in place or into out",
+                         noun(*written), result),
+      .odd = written->name};
+}
+
+// "value cannot be converted to type c10::Half without overflow"
+std::optional<Words> of_overflow(const Refusal& refusal) {
+  if (refusal.error.find("without overflow") == std::string::npos || refusal.named.empty()) {
+    return std::nullopt;
+  }
+  const OpCall& call = refusal.call;
+  const Dtype dtype = refusal.named.front();
+  const Operand* odd = call.first_operand_in(dtype);
+  const auto value = std::find_if(
+      call.scalars.begin(), call.scalars.end(),
+      [](const ScalarArgument& scalar) { return !scalar.dtype && scalar.name != "dim"; });
+  const std::string what = value == call.scalars.end()
+                               ? "a number"
+                               : fmt::format("{} {}", value->name, number(value->value));
+  const bool is_low = value != call.scalars.end() && value->value < 0;
+  const std::string limits = kFloating.contains(dtype) ? "finfo" : "iinfo";
+  return Words{.message = fmt::format("{} does not fit {}", what, dtype_name(dtype)),
+               .why = fmt::format("{} holds no such number, and LibTorch does not round it to an "
+                                  "infinity or cut it off",
+                                  dtype_name(dtype)),
+               .fix = is_in_cpp(call)
+                          ? "give a number that the dtype holds"
+                          : fmt::format("give a number that the dtype holds: torch.{}({}).{}",
+                                        limits, torch_dtype(dtype), is_low ? "min" : "max"),
+               .odd = odd == nullptr ? "" : odd->name};
+}
+
+bool is_word(std::string_view text, std::string_view word) {
+  const auto is_part = [&](size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
+  }
+  return false;
+}
+
+// The one operand that the message speaks of by its name: "expected condition to be a boolean
+// tensor". Names that are English words of such messages, or the op's own, say nothing.
+const Operand* operand_named(const Refusal& refusal) {
+  const Operand* found = nullptr;
+  for (const Operand& operand : refusal.call.operands) {
+    constexpr std::string_view kCommon[] = {"self", "input", "other", "out", "value", "index"};
+    const std::string_view name = list_name(operand.name);
+    if (name.size() < 4 || !is_tensor(operand) || !is_word(refusal.error, name)) continue;
+    if (std::find(std::begin(kCommon), std::end(kCommon), name) != std::end(kCommon)) continue;
+    if (found != nullptr && list_name(found->name) != name) return nullptr;
+    if (found == nullptr) found = &operand;
+  }
+  const bool is_meant = found != nullptr && (is_index(*found) || names(refusal, found->dtypes));
+  return is_meant ? found : nullptr;
+}
+
+// The argument `dtype` itself, where no operand has the dtype that the message names.
+std::optional<Words> of_argument(const Refusal& refusal) {
+  const OpCall& call = refusal.call;
+  for (const ScalarArgument& scalar : call.scalars) {
+    const bool is_named = scalar.dtype && names(refusal, *scalar.dtype);
+    if (!is_named || call.first_operand_in(*scalar.dtype) != nullptr) continue;
+    return Words{.message = fmt::format("{} does not take {}={}", call.op, scalar.name,
+                                        dtype_name(*scalar.dtype))};
+  }
+  return std::nullopt;
+}
+
+std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
+  if (missing_kernel(refusal.error)) return std::nullopt;
+  const auto mix = mismatch(refusal);
+  if (!mix) return std::nullopt;
+  // A sentence about one operand alone: "expected condition to be a boolean tensor".
+  const bool names_both = names(refusal, mix->odd->dtypes) && names(refusal, mix->met->dtypes);
+  if (!names_both && operand_named(refusal) != nullptr) return std::nullopt;
+  const auto& [odd, met] = *mix;
+  const Dtype wanted = *met->dtypes.single();
+  Words words{.message = fmt::format("{} {} meets a {} {}", dtype_word(*odd), noun(*odd),
+                                     dtype_word(*met), noun(*met)),
+              .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
+              .odd = odd->name};
+  if (!odd->is_written && accepts(judged, refusal.call, odd->dtypes, wanted)) {
+    words.fix = cast_of(refusal.call, *odd, wanted);
+  }
+  return words;
+}
+
+// One dtype, and the op does not take it.
+Words of_dtype(const Refusal& refusal, const Judged& judged) {
+  const OpCall& call = refusal.call;
+  const Operand* odd = operand_named(refusal);
+  for (const Dtype dtype : refusal.named) {
+    if (odd == nullptr) odd = call.first_operand_in(dtype);
+  }
+  if (odd == nullptr) {
+    const auto first = std::find_if(call.operands.begin(), call.operands.end(), is_tensor);
+    if (first != call.operands.end()) odd = &*first;
+  }
+  if (odd == nullptr) {
+    const std::string dtype =
+        refusal.named.empty() ? "a tensor" : dtype_name(refusal.named.front());
+    return {.message = fmt::format("{} is refused: {}", dtype, refusal.error)};
+  }
+  const DtypeSet dtypes = odd->dtypes;
+  Words words{
+      .message = fmt::format("{} does not take a {} {}", call.op, dtype_word(*odd), noun(*odd)),
+      .odd = odd->name};
+  if (missing_kernel(refusal.error)) {
+    words.message =
+        fmt::format("{} has no {} kernel on {}", call.op, dtype_word(*odd), call.device_type());
+  }
+  words.fix = own_advice(refusal.error);
+  const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, judged);
+  if (!words.fix.empty() || !wanted) return words;
+  words.why =
+      kFloating.contains(*wanted)
+          ? fmt::format("the op is defined for other dtypes; {} is among them", dtype_name(*wanted))
+          : "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
+            "tensor to that";
+  words.fix = cast_of(call, *odd, *wanted);
+  const auto is_twin = [&](const Operand& one) {
+    return &one != odd && is_tensor(one) && one.dtypes == dtypes && !is_index(*odd);
+  };
+  const auto twin = std::find_if(call.operands.begin(), call.operands.end(), is_twin);
+  if (twin != call.operands.end()) words.fix += fmt::format(", and {} as well", noun(*twin));
+  return words;
+}
+
+// The operands of a Python function are its variables: that they are what was refused is not known.
+Words of_function(const Refusal& refusal) {
+  const std::string function = refusal.call.op.substr(std::string_view("python::").size());
+  const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
+  const bool is_narrow =
+      is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
+  return {.message = is_named ? fmt::format("a {} tensor is refused in {}",
+                                            dtype_name(refusal.named.front()), function)
+                              : fmt::format("{} refuses the dtypes that it got", function),
+          .fix = is_narrow ? "cast the tensor to Float before: .float()" : ""};
+}
+
+Words words_of(const Refusal& refusal, const Judged& judged) {
+  if (refusal.call.op.starts_with("python::")) return of_function(refusal);
+  if (auto words = of_written(refusal)) return *words;
+  if (auto words = of_overflow(refusal)) return *words;
+  if (auto words = of_argument(refusal)) return *words;
+  if (auto words = of_mismatch(refusal, judged)) return *words;
+  return of_dtype(refusal, judged);
+}
+
+// Another rule's words about this refusal, at whichever of the nested calls, come first.
+bool is_told(const OpCall& thrower, const RunIndex& index, const Findings& out) {
+  bool told = false;
+  follow_links(&thrower, [&](const OpCall& call) {
+    told = told || out.is_told(call);
+    return index.run().call(call.parent);
+  });
+  return told;
+}
+
+// The message may name dtypes and be about a shape: `pinv(Float{[5]}): expected a tensor with 2 or
+// more dimensions of float, …`. Where the op was measured to take these dtypes, it is.
+bool is_about_dtypes(const OpCall& call, const Judged& judged) {
+  switch (throw_reason(call.error, call.error_type)) {
+    case ThrowReason::kNotImplemented:
+      return true;
+    case ThrowReason::kDtypes:
+      break;
+    case ThrowReason::kUnknown:
+    case ThrowReason::kOther:
+      return false;
+  }
+  // The grouping of optimizers asks for one device and one dtype in a sentence.
+  if (call.error.find("same device") != std::string::npos && call.floating_dtypes().size() < 2) {
+    return false;
+  }
+  const bool is_measured =
+      verdict_with(judged, call, DtypeSet(), Dtype::kFloat) == contracts::Verdict::kAccepts;
+  const bool has_integers =
+      std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+        return is_tensor(operand) && operand.dtypes.within(kIntegers);
+      });
+  return !is_measured || has_integers;
+}
+
+void check_run(const RunIndex& index, Findings& out) {
+  const Judged judged{index, *out.options().contracts};
+  for (const OpCall& call : index.judged_calls()) {
+    if (!was_refused(call) || call.error.empty() || index.thrower(call) != &call) continue;
+    const bool is_echo =
+        call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error);
+    if (is_echo || is_told(call, index, out) || !is_about_dtypes(call, judged)) continue;
+    const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
+    const Words words = words_of(refusal, judged);
+    out.add(refusal.call, words.message,
+            [&] { return Details{.odd = words.odd, .why = words.why, .fix = words.fix}; });
+  }
+}
+
+}  // namespace
+
+const Rule refused_dtype = {
+    .doc = {.id = "refused-dtype",
+            .severity = Severity::kError,
+            .summary = "an op is refused for a dtype: integers, bool, a number that does not fit",
+            .why = "Each op is compiled for some dtypes and takes no others; what its message says "
+                   "is all that is known of this one.",
+            .fix = "Give the op a dtype that it takes where the tensor is made; the message names "
+                   "what came.",
+            .example = R"(
+op aten::linear input=Long[2,4] weight=Float[4,4] bias=Float[4] raised "mat1 and mat2 must have the same dtype, but got Long and Float" at train.py:40 phase forward
+# EXPECT train.py:40: error: Long input meets a Float weight [refused-dtype]
+# Sizes are none of its business, whatever dtypes the sentence names.
+op aten::linear input=Float[2,3] weight=Float[4,4] bias=Float[4] raised "mat1 and mat2 shapes cannot be multiplied" at train.py:41 phase forward
+)"},
+    .check_run = check_run,
+};
+
+}  // namespace dtypecheck::rules
