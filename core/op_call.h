@@ -96,7 +96,8 @@ struct InexactValue {
 struct OpCall {
   OpCallId id = kNoOpCall;
   // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called directly, Python code such as
-  // GradScaler), "python::<qualified function name>", and the operands are that function's tensor variables.
+  // GradScaler), "python::<qualified function name>", and the operands are that function's tensor variables. For a tensor that
+  // was made of what is none, "python::torch.from_numpy", and what it was made of is a scalar: ndarray := Double.
   std::string op;
   std::string overload;  // "out", "Tensor", ""
   std::vector<Operand> operands;

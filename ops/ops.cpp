@@ -133,8 +133,15 @@ uint32_t facts_of_forward(std::string_view op) {
   return end == op.npos ? 0 : facts_of(op.substr(0, end));
 }
 
-Interest interest_in(std::string_view op) {
+bool gives_dtype_to_memory(std::string_view op, std::string_view overload) {
+  return (op == "aten::set_" && starts_with(overload, "source_Storage")) ||
+         (op == "aten::view" && overload == "dtype") || op == "aten::lift_fresh";
+}
+
+Interest interest_in(std::string_view op, std::string_view overload) {
   if (starts_with(op, "profiler::")) return Interest::kNever;
+  if (gives_dtype_to_memory(op, overload))
+    return op == "aten::set_" ? Interest::kLoading : Interest::kTopLevel;
   const uint32_t facts = facts_of(op);
   if (facts & (kView | kQuestion | kUnrecorded)) return Interest::kNever;
   if (facts & (kFactory | kCopy | kOverwrites | kTopLevel)) return Interest::kTopLevel;

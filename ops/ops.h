@@ -67,8 +67,14 @@ enum class Interest : uint8_t {
   kTopLevel,  // allocations and fills: recorded when the program calls them itself, not inside
               // another op
   kNever,     // views and questions: no dtype is read or made
+  kLoading,   // as kTopLevel, but not of what a DataLoader's worker sent: that was made there
 };
-Interest interest_in(std::string_view op);
+Interest interest_in(std::string_view op, std::string_view overload = {});
+
+// Overloads of views with which memory gets a dtype that it did not have, or that nobody knows of:
+// torch.load and copies of tensors end in set_(storage), safetensors in view(dtype), and all that
+// torch.from_numpy calls of LibTorch is lift_fresh.
+bool gives_dtype_to_memory(std::string_view op, std::string_view overload);
 
 }  // namespace ops
 }  // namespace dtypecheck

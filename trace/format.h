@@ -161,6 +161,10 @@ struct ScalarRecord {
 };
 static_assert(sizeof(ScalarRecord) == 16, "");
 
+// A function of torch that makes a tensor of what is none is an op call without operands, "python::torch.from_numpy". What it
+// was given stands among its scalars, as a type and the dtype of its values: ndarray := Double, list[float64] := Double.
+// There is no such scalar where the values are not all of one type.
+//
 // An op call without its count: equal calls share one record and add to its counters. A parent's record stands before its
 // children's.
 //   autocast: bit 0 on for cpu, bit 1 on for cuda, bit 2 this is autocast's wrapper call, bit 3 the inner call of one,

@@ -4,6 +4,7 @@
         rule, severity, op, odd: as in the JSON report     module: the end of the module path, or a part of it
         line=NAME: the line that ends in "# <- NAME", of this file or of file=FILE
     # EXPECT-OPERANDS name=DTYPE …     operands of the finding above that must be among the reported ones
+    # EXPECT-FROM name=NAME …          … that took their dtype at the line that ends in "# <- NAME"
     # EXPECT-ERROR text                its error message contains this
     # EXPECT-FIX text                  its cure contains this, whatever the case
     # EXIT N                           the program's status; 0 when not said
@@ -28,6 +29,7 @@ class Expectation:
     error: str | None = None
     fix: list[str] = field(default_factory=list)
     operands: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -62,7 +64,7 @@ def read_expectation(script: Path, text: str) -> Expectation:
 def read_script(path: Path) -> Script:
     script = Script(path, [], 0)
     for line in path.read_text(encoding="utf-8").splitlines():
-        match = re.fullmatch(r"(?:#|//) (EXPECT|EXPECT-OPERANDS|EXPECT-ERROR|EXPECT-FIX|EXIT) (.*)", line)
+        match = re.fullmatch(r"(?:#|//) (EXPECT|EXPECT-OPERANDS|EXPECT-FROM|EXPECT-ERROR|EXPECT-FIX|EXIT) (.*)", line)
         if not match:
             continue
         kind, text = match.groups()
@@ -70,6 +72,9 @@ def read_script(path: Path) -> Script:
             script.expectations.append(read_expectation(path, text))
         elif kind == "EXPECT-OPERANDS":
             script.expectations[-1].operands = words(text)
+        elif kind == "EXPECT-FROM":
+            origins = {name: marked_line(path, mark) for name, mark in words(text).items()}
+            script.expectations[-1].origins = origins
         elif kind == "EXPECT-ERROR":
             script.expectations[-1].error = text
         elif kind == "EXPECT-FIX":

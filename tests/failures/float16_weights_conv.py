@@ -1,6 +1,7 @@
 # A float16 UNet's own first convolution is fed float32 latents, to look at its features.
 # EXPECT rule=mixed-operands severity=error op=aten::conv2d odd=input line=here
 # EXPECT-OPERANDS input=Float weight=Half bias=Half
+# EXPECT-FROM weight=load
 # EXPECT-ERROR Input type (float) and bias type (c10::Half) should be the same
 # EXPECT-FIX .to(
 # EXIT 1
@@ -9,7 +10,8 @@ import sys
 import torch
 from diffusers import UNet2DConditionModel
 
-unet = UNet2DConditionModel.from_pretrained(sys.argv[1], subfolder="unet", torch_dtype=torch.float16)
+model = dict(subfolder="unet", torch_dtype=torch.float16)
+unet = UNet2DConditionModel.from_pretrained(sys.argv[1], **model)  # <- load
 latents = torch.randn(1, 4, 8, 8)
 features = unet.conv_in(latents)  # <- here
 print(features.abs().mean().item())

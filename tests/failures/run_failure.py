@@ -32,6 +32,10 @@ def mismatches(finding: dict, want: Expectation) -> list[str]:
     dtypes = {operand["name"]: operand["dtype"] for operand in finding["operands"]}
     for name, dtype in want.operands.items():
         compare(f"operand {name}", dtypes.get(name), dtype)
+    origins = {operand["name"]: operand["origin"] for operand in finding["operands"]}
+    for name, line in want.origins.items():
+        nearest = (origins.get(name) or [{"line": None}])[0]
+        compare(f"origin of {name}", nearest["line"], line)
     if want.module and want.module not in (location["module"] or ""):
         problems.append(f"module is {location['module']}, expected one with {want.module}")
     if want.error and want.error not in (finding["error"] or ""):

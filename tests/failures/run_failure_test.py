@@ -15,13 +15,14 @@ FINDING = {
     "error": "mat1 and mat2 must have the same dtype, but got Float and Half",
     "fix": "latents = latents.to(torch.float16)",
     "location": {"file": "examples/train.py", "line": 12, "module": "unet.time_embedding.linear_1"},
-    "operands": [{"name": "mat1", "dtype": "Float", "odd": True}, {"name": "mat2", "dtype": "Half", "odd": False}],
+    "operands": [{"name": "mat1", "dtype": "Float", "odd": True, "origin": []},
+                 {"name": "mat2", "dtype": "Half", "odd": False, "origin": [{"line": 3}]}],
 }
 
 
 def wanted(**changes) -> Expectation:
     values = dict(rule="mixed-operands", severity="error", op="aten::addmm", odd="mat1", file="train.py", line=12)
-    values |= dict(module="time_embedding", error="must have the same dtype", fix=[".to("], operands={"mat2": "Half"})
+    values |= dict(module="time_embedding", error="must have the same dtype", fix=[".to("], operands={"mat2": "Half"}, origins={"mat2": 3})
     return Expectation(**(values | changes))
 
 
@@ -35,7 +36,8 @@ class PairUp(unittest.TestCase):
 
     def test_refuses_every_difference(self):
         for change in ({"severity": "warning"}, {"op": "aten::mm"}, {"odd": "mat2"}, {"line": 13}, {"file": "a.py"},
-                       {"module": "conv_in"}, {"error": "other"}, {"fix": ["autocast"]}, {"operands": {"mat2": "Float"}}):
+                       {"module": "conv_in"}, {"error": "other"}, {"fix": ["autocast"]}, {"operands": {"mat2": "Float"}},
+                       {"origins": {"mat2": 4}}, {"origins": {"mat1": 3}}):
             with self.subTest(change=change):
                 self.assertEqual(len(pair_up([finding()], [wanted(**change)])), 1)
 

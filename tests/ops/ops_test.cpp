@@ -67,6 +67,10 @@ TEST_CASE("what the tracer leaves out") {
   CHECK(interest_in("aten::copy_") == Interest::kTopLevel);
   CHECK(interest_in("aten::empty_like") == Interest::kTopLevel);
   CHECK(interest_in("aten::contiguous") == Interest::kTopLevel);
+  CHECK(interest_in("aten::view") == Interest::kNever);
+  CHECK(interest_in("aten::view", "dtype") == Interest::kTopLevel);
+  CHECK(interest_in("aten::set_", "source_Tensor") == Interest::kNever);
+  CHECK(interest_in("aten::set_", "source_Storage_storage_offset") == Interest::kLoading);
   CHECK(interest_in("mine::add") == Interest::kAlways);
   CHECK(interest_in("profiler::_record_function_enter") == Interest::kNever);
 }

@@ -71,7 +71,7 @@ class Run:
 
 
 def field(call, name):
-    return call["at"].get("line") if name == "line" and "at" in call else call.get(name)
+    return call.get("location", {}).get("line") if name == "line" else call.get(name)
 
 
 def tool(*arguments, statuses=(0, 1)):

@@ -3,6 +3,7 @@
 // a file. A new file of theirs is a line here.
 #include "tracer/hook/autocast_regions.cpp"
 #include "tracer/hook/describe.cpp"
+#include "tracer/hook/factories.cpp"
 #include "tracer/hook/facts.cpp"
 #include "tracer/hook/hook.cpp"
 #include "tracer/hook/looking.cpp"

@@ -14,9 +14,11 @@
 
 #include "core/dtype_names.h"
 #include "ops/arguments.h"
+#include "tracer/hook/factories.h"
 #include "tracer/hook/regions.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/throws.h"
+#include "tracer/python/factories.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -135,8 +137,7 @@ trace::OperandRecord describe_tensor(const c10::TensorImpl* impl, Role role) {
   if (impl->is_wrapped_number()) out.flags |= trace::kOperandIsWrappedNumber;
   if (kind != TensorKind::kDense || !impl->unsafe_storage()) return out;
   out.parameter = parameter_name(impl, may_be_parameter(role, leaf));
-  out.origin =
-      tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl), out.dtype);
+  out.origin = find_origin(impl);
   return out;
 }
 
@@ -354,18 +355,21 @@ trace::OperandRecord describe_local(const python::LocalTensor& local, const std:
   return out;
 }
 
+uint32_t origin_of_local(const void* tensor) {
+  const auto* impl = static_cast<const c10::TensorImpl*>(tensor);
+  return impl && is_plain(impl) && impl->unsafe_storage() ? find_origin(impl) : 0;
+}
+
 OperandList describe_locals(const std::vector<python::LocalTensor>& locals) {
   OperandList out;
   for (const python::LocalTensor& local : locals) {
     if (out.size() + 2 > trace::kMaxOperands) break;
     trace::OperandRecord record = describe_local(local, local.name, local.dtype);
-    const auto* impl = static_cast<const c10::TensorImpl*>(local.impl);
-    if (impl && is_plain(impl) && impl->unsafe_storage())
-      record.origin = tracer.origins.find(impl->unsafe_storage().unsafeGetStorageImpl(),
-                                          data_of(impl), record.dtype);
+    record.origin = origin_of_local(local.impl);
     out.push_back(record);
-    if (!local.grad_dtype.empty())
-      out.push_back(describe_local(local, local.name + ".grad", local.grad_dtype));
+    if (local.grad_dtype.empty()) continue;
+    out.push_back(describe_local(local, local.name + ".grad", local.grad_dtype));
+    out.back().origin = origin_of_local(local.grad_impl);
   }
   return out;
 }
@@ -402,6 +406,7 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   if (!has_room()) return lost();
   BusyScope busy(state);
   watch_compiler();
+  watch_factories();
   Description description;
   try {
     description.operands = describe_operands(*frame.op, inputs);
@@ -462,6 +467,32 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {
   uint16_t count = 0;
   add_results(record, count, outputs);
   finish_results(record, count);
+}
+
+trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const char* function,
+                                         python::Object* source, const Frame& frame,
+                                         const c10::TensorImpl* result) {
+  if (!has_room()) return lost();
+  const BusyScope busy(state);
+  const Frame* parent = state->innermost();
+  Description description;
+  const python::Source from = python::source_of(source);
+  const Dtype dtype = dtype_of_torch(from.dtype);
+  if (dtype != Dtype::kUndefined)
+    description.scalars.push_back(
+        {intern(from.type), /*is_dtype=*/1, {}, static_cast<double>(dtype)});
+  description.op = intern(std::string("python::") + function);
+  description.site = frame.site;
+  description.parent = parent && parent->signature ? parent->signature->id : 0;
+  description.phase = frame.phase;
+  description.result_room = 1;
+  trace::SignatureRecord* record = write_once(key, description);
+  if (!record) return lost();
+  if (!take_results(record)) return record;
+  uint16_t count = 0;
+  add_result(record, count, result, -1, 0);
+  finish_results(record, count);
+  return record;
 }
 
 trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal,

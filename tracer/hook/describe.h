@@ -8,6 +8,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/python/python_api.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -54,6 +55,25 @@ const void* data_of(const c10::TensorImpl* plain);
 bool is_leaf(
     const c10::TensorImpl* impl);  // a parameter, or an input that was asked for its gradient
 
+// Dtype and key set stand at fixed places in every TensorImpl, subclasses and fakes included:
+// nothing of theirs is called.
+inline uint64_t tensor_word(const c10::TensorImpl* impl) {
+  const auto type = impl->dtype();
+  const uint64_t dtype =
+      type.isScalarType() ? static_cast<uint64_t>(c10::typeMetaToScalarType(type)) : 62;
+  return impl->key_set().raw_repr() * 64 + dtype;
+}
+
+// The signature that gave a tensor its dtype (origins.h); 0 when it was not seen.
+inline void set_origin(const c10::TensorImpl* plain, uint32_t signature) {
+  tracer.origins.set(plain->unsafe_storage().unsafeGetStorageImpl(), data_of(plain),
+                     dtype_of(plain), signature);
+}
+inline uint32_t find_origin(const c10::TensorImpl* plain) {
+  return tracer.origins.find(plain->unsafe_storage().unsafeGetStorageImpl(), data_of(plain),
+                             dtype_of(plain));
+}
+
 // In SignatureRecord::flags, for ourselves: the results are written down, or there are none.
 constexpr uint32_t kResultsKnown = 1u << 31;
 // And: it was seen to call an op that is recorded.
@@ -94,6 +114,12 @@ using Tensors = c10::ArrayRef<const c10::TensorImpl*>;
 trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, const Frame& frame,
                                         const Frame* parent, Tensors inputs);
 void describe_region_results(trace::SignatureRecord* record, Tensors outputs);
+
+// torch.tensor() and its like as an op call ("python::torch.tensor") without operands: what the
+// tensor was made of stands among the scalars, as its type and dtype (ndarray:=Double).
+trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const char* function,
+                                         python::Object* source, const Frame& frame,
+                                         const c10::TensorImpl* result);
 
 // A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_").
 // Null when there was no room.

@@ -127,11 +127,13 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->text = fn.name();
   op->name = schema->name();
   op->overload = schema->overload_name();
-  op->interest = ops::interest_in(op->name);
+  op->interest = ops::interest_in(op->name, op->overload);
   op->argument_count = static_cast<uint16_t>(schema->arguments().size());
   for (size_t i = 0; i < schema->arguments().size(); ++i)
     add_argument(*op, static_cast<uint16_t>(i), schema->arguments()[i]);
   set_key_arguments(*op);
+  op->may_return_first =
+      !op->tensors.empty() && !ops::gives_dtype_to_memory(op->name, op->overload);
   for (const auto& result : schema->returns())
     op->result_room += is_tensor(result.type()) ? 1 : is_tensor_list(result.type()) ? 4 : 0;
   if (op->result_room > trace::kMaxResults) op->result_room = trace::kMaxResults;

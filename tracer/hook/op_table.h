@@ -44,6 +44,7 @@ struct alignas(64) OpInfo {
       false;  // _foreach_…, _fused_…: what it calls for each tensor says nothing new
   bool may_call_anything = false;  // not LibTorch's own: its kernel may be Python
   bool makes_garbage = false;      // empty and its like: values mean nothing yet
+  bool may_return_first = false;   // a result in the first tensor's storage is no new tensor
   uint16_t argument_count = 0;
   uint16_t result_room = 0;
   uint16_t key_tensors = 0;                          // tensors and lists of them come first,

@@ -3,7 +3,13 @@
 // A view shares its base's storage, so views need no entry of their own. A storage's address is
 // used again as soon as it is freed; a digest of the data pointer and the dtype is kept beside it
 // and must agree, so that what an untracked creation (numpy, mmap'ed files) put at the same address
-// is not given a wrong origin. Four ways a set, which is a cache line, round-robin eviction.
+// is not given a wrong origin.
+//
+// Four ways a set, which is a cache line. In a full set the way of the youngest signature makes
+// room. Training makes its activations anew in each step, and their entries with them; parameters
+// are made once, before, by signatures whose ids are smaller, and are asked for as long as the
+// program runs. Taking turns would lose a part of them in the first step.
+//
 // Threads may write one entry at once: a checksum tells a torn entry, which counts as unknown.
 #pragma once
 
@@ -19,14 +25,12 @@ class Origins {
   void set(const void* storage, const void* data, uint8_t dtype, uint32_t signature) {
     Set& set = sets_[index_of(storage)];
     Entry* entry = nullptr;
-    for (Entry& way : set.ways)
-      if (way.what.load(std::memory_order_relaxed) >> kDigestBits == word(storage)) entry = &way;
-    if (!entry) {
-      const uint32_t turn =
-          turn_.load(std::memory_order_relaxed);  // two threads may evict the same one
-      turn_.store(turn + 1, std::memory_order_relaxed);
-      entry = &set.ways[turn % kWays];
+    for (Entry& way : set.ways) {
+      if (way.what.load(std::memory_order_relaxed) >> kDigestBits != word(storage)) continue;
+      entry = &way;
+      break;
     }
+    if (!entry) entry = &way_for_new(set);
     const uint64_t what = what_of(storage, data, dtype);
     entry->what.store(what, std::memory_order_relaxed);
     entry->value.store(uint64_t{signature} << 32 | check_of(what, signature),
@@ -76,7 +80,20 @@ class Origins {
     return (reinterpret_cast<uint64_t>(storage) >> 4) * 0x9E3779B97F4A7C15ull >> 40 & (kSets - 1);
   }
 
-  std::atomic<uint32_t> turn_{0};
+  // An empty way, or that of the youngest signature. Two threads may choose the same one.
+  static Entry& way_for_new(Set& set) {
+    Entry* chosen = &set.ways[0];
+    uint64_t youngest = 0;
+    for (Entry& way : set.ways) {
+      if (way.what.load(std::memory_order_relaxed) == 0) return way;
+      const uint64_t value = way.value.load(std::memory_order_relaxed);
+      if (value < youngest) continue;
+      youngest = value;
+      chosen = &way;
+    }
+    return *chosen;
+  }
+
   Set sets_[kSets];
 };
 

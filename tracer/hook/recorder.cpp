@@ -24,15 +24,6 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-// Dtype and key set stand at fixed places in every TensorImpl, subclasses and fakes included:
-// nothing of theirs is called.
-inline uint64_t tensor_word(const c10::TensorImpl* impl) {
-  const auto type = impl->dtype();
-  const uint64_t dtype =
-      type.isScalarType() ? static_cast<uint64_t>(c10::typeMetaToScalarType(type)) : 62;
-  return impl->key_set().raw_repr() * 64 + dtype;
-}
-
 inline uint64_t value_word(const c10::IValue& value) {
   return value.isTensor() ? tensor_word(value.unsafeToTensorImpl()) : 1;
 }
@@ -71,13 +62,7 @@ inline const c10::StorageImpl* storage_of(const c10::IValue& value) {
 }
 
 const void* first_storage(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  return op.key_tensors == 0 ? nullptr : storage_of(inputs[op.key_arguments[0].index]);
-}
-
-// Frames whose end was missed (an end callback that another observer swallowed) lie below us on the
-// stack: they are over.
-inline void drop_stale_frames(ThreadState* state, const void* record) {
-  while (state->depth > 0 && state->frames[state->depth - 1].record <= record) --state->depth;
+  return op.may_return_first ? storage_of(inputs[op.key_arguments[0].index]) : nullptr;
 }
 
 // x + 1 casts the 1 before it adds: a number's own conversion is no cast of a tensor.
@@ -86,9 +71,20 @@ inline bool converts_number(const OpInfo& op, const at::RecordFunction& fn) {
   return fn.inputs()[0].unsafeToTensorImpl()->is_wrapped_number();
 }
 
-inline bool is_dropped(const OpInfo& op, const Frame* parent, const at::RecordFunction& fn) {
-  if (op.interest == Interest::kNever) return true;
-  if (!parent || !parent->op) return false;
+// set_(self, storage, …) of memory that a DataLoader's worker shares with us. Of our own memory
+// (torch.load in a dataset) LibTorch's allocator disposes.
+bool is_from_worker(const ThreadState* state, const at::RecordFunction& fn) {
+  if (state->data_depth == 0 || fn.inputs().size() < 2 || !fn.inputs()[1].isStorage()) return false;
+  const c10::Storage storage = fn.inputs()[1].toStorage();
+  return storage.data_ptr().get_deleter() != c10::GetAllocator(c10::DeviceType::CPU)->raw_deleter();
+}
+
+inline bool is_dropped(const ThreadState* state, const OpInfo& op, const Frame* parent,
+                       const at::RecordFunction& fn) {
+  const bool is_nested = parent && parent->op;
+  if (op.interest >= Interest::kNever)
+    return op.interest == Interest::kNever || is_nested || is_from_worker(state, fn);
+  if (!is_nested) return false;
   return op.interest == Interest::kTopLevel || parent->op->speaks_for_inner ||
          converts_number(op, fn);
 }
@@ -142,7 +138,7 @@ void remember_origin(const Frame& frame, const c10::IValue& value) {
   if (!storage || storage == frame.first_storage) return;
   const c10::TensorImpl* impl = value.unsafeToTensorImpl();
   if (!is_plain(impl)) return;
-  tracer.origins.set(storage, data_of(impl), dtype_of(impl), frame.signature->id);
+  set_origin(impl, frame.signature->id);
 }
 
 // The op ended by an exception: the interposed __cxa_throw counted one, and it is still in flight.
@@ -176,9 +172,9 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (!expectations.has_table() && !expectations.make_table()) return;
   const OpInfo* op = find_op(fn, expectations.next_op());
   if (!op && is_engine(fn)) return on_node_start(state, fn);
-  drop_stale_frames(state, &fn);
+  state->drop_stale_frames(&fn);
   Frame* parent = state->innermost();
-  if (!op || is_dropped(*op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
+  if (!op || is_dropped(state, *op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
     if (op && parent && parent->op == op) note_inner_call(state, *parent);
     skip_outputs(fn);
     return;
@@ -237,7 +233,7 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
 }
 
 void on_node_start(ThreadState* state, const at::RecordFunction& fn) {
-  drop_stale_frames(state, &fn);
+  state->drop_stale_frames(&fn);
   if (state->depth >= ThreadState::kMaxDepth) return;
   note_backward();
   Frame& frame = state->frames[state->depth++];

@@ -22,8 +22,7 @@ Tensors as_tensors(const void* const* tensors, size_t count) {
 uint64_t key_of(const char* name, const Frame& frame, Tensors inputs) {
   uint64_t key = mix(0xC0371E, frame.site);
   for (const char* c = name; *c; ++c) key = mix(key, static_cast<unsigned char>(*c));
-  for (const c10::TensorImpl* impl : inputs)
-    key = mix(key, impl->key_set().raw_repr() * 64 + dtype_of(impl));
+  for (const c10::TensorImpl* impl : inputs) key = mix(key, tensor_word(impl));
   return key;
 }
 
@@ -67,8 +66,7 @@ void on_leave(const void* const* tensors, size_t count) {
   for (const c10::TensorImpl* impl : outputs)
     if (is_plain(impl) && impl->unsafe_storage() &&
         !impl->requires_grad())  // a weight only passes through
-      tracer.origins.set(impl->unsafe_storage().unsafeGetStorageImpl(), data_of(impl),
-                         dtype_of(impl), frame.signature->id);
+      set_origin(impl, frame.signature->id);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace tracer {
 
 // An op in flight, or an autograd node that is being run.
 struct Frame {
-  const void* record = nullptr;  // the RecordFunction: an address in this thread's stack
+  const void* record = nullptr;  // an address in this thread's stack: of the RecordFunction
   const OpInfo* op = nullptr;    // null for an autograd node
   trace::SignatureRecord* signature = nullptr;
   const void* first_storage =
@@ -82,6 +82,17 @@ struct alignas(128) ThreadState {
     return count;
   }
   Frame* innermost() { return depth > 0 ? &frames[depth - 1] : nullptr; }
+  // The recorded op that is being run; null in an autograd node and where no op is.
+  const Frame* op_in_flight() const {
+    for (int i = depth; i-- > 0 && frames[i].op;)
+      if (frames[i].signature) return &frames[i];
+    return nullptr;
+  }
+  // Frames whose end was missed (an end callback that another observer swallowed) lie below
+  // `record` on the stack: they are over.
+  void drop_stale_frames(const void* record) {
+    while (depth > 0 && frames[depth - 1].record <= record) --depth;
+  }
 };
 
 void start_threads(void** (*slot)());

@@ -82,19 +82,18 @@ void on_throw(void* object, void* type_info) {
   state->has_message = false;
   if (is_python_carrier(type->name())) return;
   BusyScope busy(state);
-  const bool in_op = state->depth > 0 && state->innermost()->op;
+  const Frame* op = state->op_in_flight();
   if (const auto* error = as<c10::Error>(object, type)) {
     keep(state, error->what_without_backtrace(),
          type->name());  // what() would symbolize a backtrace: 5 ms
-    if (!in_op) throw_outside_of_ops(state, was_asleep);
-  } else if (const auto* exception = in_op ? as<std::exception>(object, type) : nullptr) {
+    if (!op) throw_outside_of_ops(state, was_asleep);
+  } else if (const auto* exception = op ? as<std::exception>(object, type) : nullptr) {
     keep(state, exception->what(), type->name());
   }
   // An exception that nobody catches ends a C++ program without unwinding, so the op's end callback
   // never runs.
-  const Frame* frame = in_op && !tracer.python ? state->innermost() : nullptr;
-  if (frame && frame->signature && state->has_message)
-    write_throw(frame->signature, state->message, state->message_type);
+  if (op && !tracer.python && state->has_message)
+    write_throw(op->signature, state->message, state->message_type);
 }
 
 void record_throw(ThreadState* state, trace::SignatureRecord* record) {

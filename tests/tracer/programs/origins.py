@@ -1,0 +1,124 @@
+"""Makes parameters and tensors in every way that test_origins.py knows, and reads each in an op.
+
+    origins.py FOLDER      what is saved and loaded lies there
+"""
+
+import os
+import sys
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+torch.manual_seed(0)
+folder = sys.argv[1]
+
+
+def trained(module):
+    """An optimizer that is about to step the module's parameters."""
+    dtype = next(module.parameters()).dtype
+    module(torch.ones(2, 4, dtype=dtype)).float().sum().backward()
+    return torch.optim.SGD(module.parameters(), lr=1e-2)
+
+
+first = torch.from_numpy(np.ones(2))  # <- first
+first + 1  # <- read first
+
+half = nn.Linear(4, 4)
+half.half()  # <- half
+trained(half).step()  # <- step half
+
+to = nn.Linear(4, 4)
+to.to(torch.bfloat16)  # <- to
+trained(to).step()  # <- step to
+
+made = nn.Linear(4, 4, dtype=torch.float16)  # <- made
+trained(made).step()  # <- step made
+
+data = nn.Linear(4, 4)
+for parameter in data.parameters():
+    parameter.data = parameter.data.half()  # <- data
+trained(data).step()  # <- step data
+
+# Loading copies into memory that is there: the dtype is the one that it was made in.
+copied = nn.Linear(4, 4, dtype=torch.float16)  # <- copied
+copied.load_state_dict({name: value.float() for name, value in made.state_dict().items()})
+trained(copied).step()  # <- step copied
+
+torch.save(made.state_dict(), folder + "/state.pt")
+assigned = nn.Linear(4, 4)
+loaded = torch.load(folder + "/state.pt")  # <- load
+assigned.load_state_dict(loaded, assign=True)
+trained(assigned).step()  # <- step assigned
+
+save_file(made.state_dict(), folder + "/state.safetensors")
+safe = nn.Linear(4, 4)
+safe.load_state_dict(load_file(folder + "/state.safetensors"), assign=True)  # <- safetensors
+trained(safe).step()  # <- step safe
+
+# Of what lay in memory before this process was traced nothing is known, and nothing is told.
+child = os.fork()
+if child == 0:
+    half.zero_grad()
+    trained(half).step()  # <- step in child
+    os._exit(0)
+os.waitpid(child, 0)
+
+torch.tensor([1.0, 2.0]) + 1  # <- floats
+torch.tensor([np.float64(1), np.float64(2)]) + 1  # <- numpy floats
+torch.tensor(data=[[1, 2], [3, 4]]) + 1  # <- integers
+torch.tensor([1, 2.0]) + 1  # <- mixed
+torch.tensor(np.ones(2)) + 1  # <- copied array
+torch.tensor(3.0, dtype=torch.float16) + 1  # <- number
+torch.as_tensor(np.ones(2, np.float32)) + 1  # <- as_tensor
+torch.asarray(np.ones(2, np.int16)) + 1  # <- asarray
+torch.from_numpy(np.ones(2)) + 1  # <- from_numpy
+torch.frombuffer(bytearray(16), dtype=torch.float64) + 1  # <- frombuffer
+
+
+class Saved(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return torch.load(folder + "/state.pt")["bias"]  # <- load row
+
+
+class Sent(Saved):
+    def __getitem__(self, index):
+        return torch.ones(4)
+
+
+# The memory of what a worker sends is given to a tensor here, but the worker made it.
+alone = {"batch_size": None}
+for batch in torch.utils.data.DataLoader(Saved(), **alone):
+    batch + 1  # <- read row
+for batch in torch.utils.data.DataLoader(Sent(), num_workers=1, **alone):
+    batch + 1  # <- read sent
+
+
+class float64(list):  # no number, whatever it is called
+    pass
+
+
+torch.tensor(float64([1.0])) + 1  # <- class of the program
+with torch.device("cpu"):
+    torch.tensor([1.0]) + 1  # <- in a mode
+
+cast = torch.ones(2).half()  # <- cast
+torch.as_tensor(cast) + 1  # <- read as_tensor
+torch.as_tensor(cast, dtype=torch.float32) + 1  # <- cast by as_tensor
+
+try:
+    torch.tensor(["text"])  # <- refused
+except ValueError as error:
+    print(error)
+
+# Far more tensors than there is room for: what was made once, long ago, is still known.
+old = [torch.ones(2, dtype=torch.float16) for _ in range(8)]  # <- old
+kept = [torch.ones(1) for _ in range(40000)]
+torch._foreach_add(old, 1)  # <- read old
+for module in (half, to, made, data, copied, assigned, safe):
+    print([parameter.view(torch.uint8).tolist() for parameter in module.parameters()])
+print(torch.tensor is torch._C._VariableFunctions.tensor, torch.from_numpy.__name__)

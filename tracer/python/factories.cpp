@@ -1,0 +1,200 @@
+#include "tracer/python/factories.h"
+
+#include <array>
+#include <utility>
+
+#include "tracer/python/tensors.h"
+#include "tracer/python/text.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+namespace {
+
+using WithKeywords = Object* (*)(Object* self, Object* arguments, Object* keywords);
+using WithOne = Object* (*)(Object* self, Object* argument);
+
+struct Factory {
+  const char* name;
+  const char* shown;
+  const char* parameter;  // the first one's name; null: it is the only one, and has none
+  void* real;
+};
+std::array<Factory, 5> factories{{{"tensor", "torch.tensor", "data", nullptr},
+                                  {"as_tensor", "torch.as_tensor", "data", nullptr},
+                                  {"asarray", "torch.asarray", "obj", nullptr},
+                                  {"frombuffer", "torch.frombuffer", "buffer", nullptr},
+                                  {"from_numpy", "torch.from_numpy", nullptr, nullptr}}};
+
+FactoryWatcher watching;
+
+constexpr int kMostNested = 16;               // lists in lists
+constexpr std::ptrdiff_t kMostValues = 4096;  // a longer list is judged by its beginning
+constexpr size_t kArrayDtype = 56;            // PyArrayObject::descr, in numpy 1 and 2
+
+const char* full_name(const Object* type) { return load<const char*>(type, 24); }  // tp_name
+
+bool is_array(const Object* object) {
+  return std::strcmp(full_name(type_of(object)), "numpy.ndarray") == 0;
+}
+
+// A storage of torch's: the ops that make a tensor of it say so themselves.
+bool is_storage(const Object* object) {
+  const char* name = full_name(type_of(object));
+  const size_t length = std::strlen(name);
+  return length >= 7 && std::strcmp(name + length - 7, "Storage") == 0;
+}
+
+bool is_foreign(const Object* source) {
+  return source != nullptr && !is_tensor(source) && !is_storage(source);
+}
+
+Object* first_argument(const Factory& factory, Object* arguments, Object* keywords) {
+  if (sequence_size(arguments) > 0) return sequence_item(arguments, 0);
+  return keywords == nullptr ? nullptr : dict_item(keywords, factory.parameter);
+}
+
+void tell(const Factory& factory, Object* source, const void* place, Object* result) {
+  try {
+    watching.leave(place, factory.shown, source, result == nullptr ? nullptr : tensor_impl(result));
+  } catch (...) {  // no memory: the program has its tensor, and we say nothing of it
+  }
+}
+
+template <size_t kIndex>
+Object* call_with_keywords(Object* self, Object* arguments, Object* keywords) {
+  const Factory& factory = factories[kIndex];
+  const auto real = reinterpret_cast<WithKeywords>(factory.real);
+  Object* source = first_argument(factory, arguments, keywords);
+  const char place = 0;
+  if (!is_foreign(source) || !watching.enter(&place)) return real(self, arguments, keywords);
+  Object* result = real(self, arguments, keywords);
+  tell(factory, source, &place, result);
+  return result;
+}
+
+template <size_t kIndex>
+Object* call_with_one(Object* self, Object* source) {
+  const Factory& factory = factories[kIndex];
+  const auto real = reinterpret_cast<WithOne>(factory.real);
+  const char place = 0;
+  if (!is_foreign(source) || !watching.enter(&place)) return real(self, source);
+  Object* result = real(self, source);
+  tell(factory, source, &place, result);
+  return result;
+}
+
+// PyMethodDef of a PyCFunctionObject; the same in CPython 3.8 to 3.14.
+struct Method {
+  const char* name;
+  void* function;
+  int flags;
+  const char* doc;
+};
+constexpr size_t kMethodOfFunction = 16;
+constexpr int kVarArgs = 1, kKeywords = 2, kStatic = 32;
+
+template <size_t kIndex>
+void watch(Object* functions) {
+  Factory& factory = factories[kIndex];
+  const Ref function = attribute(functions, factory.name);
+  if (!function || type_name(type_of(function.get())) != "builtin_function_or_method") return;
+  auto* method = load<Method*>(function.get(), kMethodOfFunction);
+  if (method == nullptr || std::strcmp(method->name, factory.name) != 0) return;
+  const bool has_one = factory.parameter == nullptr;
+  if ((method->flags & ~kStatic) != (has_one ? kOneArgument : kVarArgs | kKeywords)) return;
+  factory.real = method->function;
+  method->function = has_one ? reinterpret_cast<void*>(call_with_one<kIndex>)
+                             : reinterpret_cast<void*>(call_with_keywords<kIndex>);
+}
+
+template <size_t... kIndices>
+void watch_all(Object* functions, std::index_sequence<kIndices...>) {
+  (watch<kIndices>(functions), ...);
+}
+
+// The first value of a list, or of the first list in it; else the object itself.
+Object* first_value(Object* source) {
+  for (int depth = 0; depth < kMostNested && sequence_size(source) > 0; ++depth)
+    source = sequence_item(source, 0);
+  return source;
+}
+
+std::string dtype_of_array(Object* array) {
+  const Ref dtype = attribute(array, "dtype"), kind = attribute(dtype.get(), "kind"),
+            size_bytes = attribute(dtype.get(), "itemsize");
+  const std::string bits = std::to_string(8 * as_integer(size_bytes.get(), 0));
+  for (const auto& [letter, name] :
+       {std::pair{"f", "float"}, {"i", "int"}, {"u", "uint"}, {"c", "complex"}})
+    if (text_of(kind.get()) == letter) return name + bits;
+  return text_of(kind.get()) == "b" ? "bool" : "";
+}
+
+// Of a type of Python's own: a class of the program's may have the same name, but not its meaning.
+std::string dtype_of_type(Object* type) {
+  constexpr unsigned long kHeapType = 1ul << 9;  // Py_TPFLAGS_HEAPTYPE: made by a class statement
+  if ((api.PyType_GetFlags(type) & kHeapType) != 0) return "";
+  const std::string name = full_name(type);
+  for (const auto& [python, torch] : {std::pair{"float", "float64"},
+                                      {"int", "int64"},
+                                      {"bool", "bool"},
+                                      {"complex", "complex128"}})
+    if (name == python) return torch;
+  if (name == "numpy.bool" || name == "numpy.bool_") return "bool";
+  return name.rfind("numpy.", 0) == 0 ? name.substr(6) : "";
+}
+
+Source source_of_value(Object* value) {
+  if (is_array(value)) return {"ndarray", dtype_of_array(value)};
+  return {type_name(type_of(value)), dtype_of_type(type_of(value))};
+}
+
+// Whether all values of a list are of this type, as far as it is looked at.
+bool are_all(Object* list, const Source& wanted, std::ptrdiff_t* left, int depth) {
+  if (depth > kMostNested) return false;
+  for (std::ptrdiff_t i = 0; i < sequence_size(list) && *left > 0; ++i, --*left) {
+    Object* value = sequence_item(list, i);
+    if (sequence_size(value) > 0) {
+      if (!are_all(value, wanted, left, depth + 1)) return false;
+      continue;
+    }
+    const Source source = source_of_value(value);
+    if (source.type != wanted.type || source.dtype != wanted.dtype) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool watch_factories(const FactoryWatcher& watcher) {
+  static bool are_watched = false;
+  const Interpreter interpreter;
+  if (!interpreter || are_watched) return true;
+  Object* functions = imported_item("torch._C", "_VariableFunctionsClass");
+  if (functions == nullptr) return false;
+  watching = watcher;
+  are_watched = true;
+  watch_all(functions, std::make_index_sequence<factories.size()>());
+  return true;
+}
+
+uint64_t word_of_source(Object* source) {
+  const Object* value = first_value(source);
+  const auto type = reinterpret_cast<uint64_t>(type_of(value));
+  const uint64_t is_list = value != source;
+  return (is_array(value) ? load<uint64_t>(value, kArrayDtype) : type) * 2 + is_list;
+}
+
+Source source_of(Object* source) {
+  Object* value = first_value(source);
+  Source found = source_of_value(value);
+  if (found.dtype.empty()) return {};
+  if (value == source) return found;
+  std::ptrdiff_t left = kMostValues;
+  if (!are_all(source, found, &left, 0)) return {};
+  return {type_name(type_of(source)) + "[" + found.type + "]", found.dtype};
+}
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck

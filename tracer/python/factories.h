@@ -1,0 +1,45 @@
+// factories.h: the functions of torch that make a tensor of what is none: torch.tensor([1.0]),
+// torch.from_numpy(array). At most an allocation tells of them, and nothing tells of what they were
+// given, so they are watched themselves.
+//
+// Each is a C function that a PyMethodDef of torch's points to. That pointer is replaced by one to
+// a function of ours, which calls the original and returns what it returned. The Python object
+// stays the same one, for those who have a name for it, for torch.jit and for torch._dynamo; and no
+// Python code runs. GIL held throughout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tracer/python/python_api.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+struct FactoryWatcher {
+  // Hot. `place` is an address in this thread's stack, above those of all that the function calls.
+  // False: nothing is to be told of this call.
+  bool (*enter)(const void* place);
+  // Hot. With the TensorImpl that came out; null where none did, or none that can be read. The
+  // function's name ("torch.tensor") is the same pointer each time.
+  void (*leave)(const void* place, const char* function, Object* source, const void* impl);
+};
+// True when there is nothing left to be done: they are watched, or cannot be. False as long as
+// torch is not imported. Takes the GIL.
+bool watch_factories(const FactoryWatcher& watcher);
+
+// Hot. Other for sources that source_of() tells apart by type or dtype.
+uint64_t word_of_source(Object* source);
+
+// What a tensor was made of: "ndarray", "float64" (a scalar of numpy's), "list[float]"; and the
+// dtype of its values, in torch's words. Both empty when they are not all of one type.
+struct Source {
+  std::string type;
+  std::string dtype;
+};
+Source source_of(Object* source);
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck
