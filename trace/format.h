@@ -197,6 +197,9 @@ static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
 constexpr int kAutocastSiteShift = 4;
 constexpr uint32_t kSignatureRepaired = 1, kSignatureInCompiled = 4;
+// The tracer's own, which mean nothing to a reader: the results are written down, or there are none; it was seen to call an op
+// that is recorded.
+constexpr uint32_t kSignatureResultsKnown = 1u << 31, kSignatureCallsOthers = 1u << 30;
 
 // The message of a throw; one for each new (signature, message).
 struct ThrowRecord {
@@ -247,6 +250,7 @@ struct NonFiniteRecord {
   uint32_t result;  // index of the result
 };
 static_assert(sizeof(NonFiniteRecord) == 24, "");
+constexpr uint32_t kNonFiniteIsNan = 1, kNonFiniteOperandsWereFinite = 2;
 
 }  // namespace trace
 }  // namespace dtypecheck

@@ -240,9 +240,10 @@ void SignatureReader::read_non_finite_results() {
     Signature* signature = signature_of(record.signature, "a non-finite result", offset);
     if (signature == nullptr) continue;
     OpCall& call = signature->call;
-    if (!call.result_non_finite) call.operands_were_finite = record.flags & 2;
+    if (!call.result_non_finite)
+      call.operands_were_finite = record.flags & kNonFiniteOperandsWereFinite;
     call.result_non_finite = true;
-    call.result_nan = call.result_nan || (record.flags & 1);
+    call.result_nan = call.result_nan || (record.flags & kNonFiniteIsNan);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
 namespace dtypecheck::rules {
 namespace {
@@ -206,15 +205,6 @@ std::optional<NamedMix> input_and_weight(std::string_view message) {
   const auto weight = dtype_after(message, "does not match weight dtype (torch.");
   if (!input || !weight || *input == *weight) return std::nullopt;
   return NamedMix{*input, *weight};
-}
-
-bool is_before(std::string_view libtorch, int major, int minor) {
-  int parts[2] = {0, 0};
-  const char* const end = libtorch.data() + libtorch.size();
-  const auto first = std::from_chars(libtorch.data(), end, parts[0]);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return false;
-  if (std::from_chars(first.ptr + 1, end, parts[1]).ec != std::errc()) return false;
-  return parts[0] != major ? parts[0] < major : parts[1] < minor;
 }
 
 }  // namespace dtypecheck::rules

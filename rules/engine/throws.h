@@ -50,7 +50,4 @@ struct NamedMix {
 };
 std::optional<NamedMix> input_and_weight(std::string_view message);
 
-// "1.13.1" is before 2.6; a version that cannot be read is not before anything.
-bool is_before(std::string_view libtorch, int major, int minor);
-
 }  // namespace dtypecheck::rules

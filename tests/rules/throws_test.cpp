@@ -126,11 +126,3 @@ TEST_CASE("what a recurrent layer says of its input and weight") {
       input_and_weight("RNN input dtype (torch.float32) does not match weight dtype (torch."));
   CHECK_FALSE(input_and_weight("expected scalar type Float but found Half"));
 }
-
-TEST_CASE("versions") {
-  CHECK(is_before("1.13.1", 2, 6));
-  CHECK(is_before("2.5.1+cpu", 2, 6));
-  CHECK_FALSE(is_before("2.11.0", 2, 6));
-  CHECK_FALSE(is_before("", 2, 6));
-  CHECK_FALSE(is_before("two", 2, 6));
-}

@@ -327,7 +327,8 @@ void add_results(trace::SignatureRecord* record, uint16_t& count, Tensors tensor
 
 // Two threads may run the op for the first time at once: one of them writes its results.
 bool take_results(trace::SignatureRecord* record) {
-  return !(__atomic_fetch_or(&record->flags, kResultsKnown, __ATOMIC_RELAXED) & kResultsKnown);
+  return !(__atomic_fetch_or(&record->flags, trace::kSignatureResultsKnown, __ATOMIC_RELAXED) &
+           trace::kSignatureResultsKnown);
 }
 
 void finish_results(trace::SignatureRecord* record, uint16_t count) {

@@ -74,11 +74,6 @@ inline uint32_t find_origin(const c10::TensorImpl* plain) {
                              dtype_of(plain));
 }
 
-// In SignatureRecord::flags, for ourselves: the results are written down, or there are none.
-constexpr uint32_t kResultsKnown = 1u << 31;
-// And: it was seen to call an op that is recorded.
-constexpr uint32_t kCallsOthers = 1u << 30;
-
 // A record is in the hands of all threads: what changes after it was written does so atomically.
 inline bool has_flag(const trace::SignatureRecord* record, uint32_t flag) {
   return __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & flag;

@@ -33,18 +33,20 @@ class Expectations {
     void* room = mmap(nullptr, kRoom * sizeof(Expected), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return false;
-    table_ = after_last_ = static_cast<Expected*>(room);
+    table_ = guess_ = static_cast<Expected*>(room);
     return true;
   }
 
   bool has_table() const { return table_; }
-  Expected& after_last() { return *after_last_; }
+  Expected& guess() { return *guess_; }
   const OpInfo* next_op() const { return op_of(next_op_); }
 
-  // This call was right behind the last one; what was behind it?
-  void came(const Expected& call) {
-    after_last_ = &table_[call.id];
-    const Expected& next = *after_last_;
+  // The guess at the last call has become what that call really was. From here on the guess is what
+  // came after such a call the last time; it is fetched, and so is what its own successor will
+  // need.
+  void advance(const Expected& call) {
+    guess_ = &table_[call.id];
+    const Expected& next = *guess_;
     next_op_ = next.op;
     next_signature_ = next.signature;
     fetch_next();
@@ -53,7 +55,7 @@ class Expectations {
 
   // Again when an op ends: meanwhile it filled the caches with what is its own.
   void fetch_next() const {
-    __builtin_prefetch(after_last_, 1);
+    __builtin_prefetch(guess_, 1);
     __builtin_prefetch(op_of(next_op_));
     __builtin_prefetch(next_signature_, 1);
   }
@@ -69,7 +71,7 @@ class Expectations {
  private:
   static constexpr uint32_t kRoom = 1 << 16;
   Expected* table_ = nullptr;  // by the id of a signature: what came after it
-  Expected* after_last_ = nullptr;
+  Expected* guess_ = nullptr;
   trace::SignatureRecord* next_signature_ = nullptr;
   uint16_t next_op_ = 0;
 };

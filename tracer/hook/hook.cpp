@@ -27,11 +27,6 @@ namespace tracer {
 std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
 [[maybe_unused]] static Tracer* const made = new (&tracer_room) Tracer;
 
-void Tracer::give_up(const char* why) {
-  if (!on.exchange(false)) return;
-  stage1->complain(why);
-}
-
 namespace {
 
 // Ids start anew in the child's own file; what was remembered by the parent's ids is forgotten.

@@ -155,7 +155,7 @@ void mute_inner_calls(ThreadState* state, const Frame& frame) {
   if (!frame.op->speaks_for_inner) {
     // What keep-going repairs inside is to be told at the op that failed.
     if (tracer.options.keep_going || frame.op->may_call_anything ||
-        has_flag(frame.signature, kCallsOthers))
+        has_flag(frame.signature, trace::kSignatureCallsOthers))
       return;
     const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
     if (count <= kCallsUntilMuted || count % kListenEvery == 0) return;

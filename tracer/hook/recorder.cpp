@@ -159,8 +159,8 @@ inline void note_inner_call(const ThreadState* state, const Frame& outer) {
 }
 
 inline void note_call_of(trace::SignatureRecord* caller) {
-  if (!has_flag(caller, kCallsOthers))
-    __atomic_fetch_or(&caller->flags, kCallsOthers, __ATOMIC_RELAXED);
+  if (!has_flag(caller, trace::kSignatureCallsOthers))
+    __atomic_fetch_or(&caller->flags, trace::kSignatureCallsOthers, __ATOMIC_RELAXED);
 }
 
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
@@ -187,7 +187,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   frame.op = op;
   frame.throws_before = state->throws;
   frame.first_storage = first_storage(*op, inputs);
-  Expected& expected = expectations.after_last();
+  Expected& expected = expectations.guess();
   place(state, parent, frame, fn, inputs, &expected);
   const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
@@ -207,7 +207,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
     count_call(frame.signature);
   if (frame.signature) {
     if (expected.key != key) Expectations::correct(expected, key, frame.signature, op->number);
-    expectations.came(expected);
+    expectations.advance(expected);
   }
   ++state->depth;
   note_sequence(state, fn, frame.site);
@@ -227,7 +227,8 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   if (state->depth == 0)
     state->has_message = false;  // whatever was thrown inside was also caught there
   const std::vector<c10::IValue>& outputs = fn.outputs();
-  if (!has_flag(frame.signature, kResultsKnown)) describe_results(state, frame.signature, outputs);
+  if (!has_flag(frame.signature, trace::kSignatureResultsKnown))
+    describe_results(state, frame.signature, outputs);
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
   if (tracer.options.check_values) look_at_results(state, frame, outputs);
 }

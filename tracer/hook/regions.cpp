@@ -12,7 +12,9 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-// No address in the stack is as high: the frame ends when the region says so.
+// A frame is over when an op is called from higher up on the stack than its record lies
+// (drop_stale_frames). A region has no record on the stack, and ends by on_leave() alone, so its
+// frame has the highest address that there is.
 const void* const kUntilTold = reinterpret_cast<const void*>(~uintptr_t{0});
 
 Tensors as_tensors(const void* const* tensors, size_t count) {
@@ -62,7 +64,8 @@ void on_leave(const void* const* tensors, size_t count) {
   if (!frame.signature || count == 0) return;
   BusyScope busy(state);
   const Tensors outputs = as_tensors(tensors, count);
-  if (!(frame.signature->flags & kResultsKnown)) describe_region_results(frame.signature, outputs);
+  if (!(frame.signature->flags & trace::kSignatureResultsKnown))
+    describe_region_results(frame.signature, outputs);
   for (const c10::TensorImpl* impl : outputs)
     if (is_plain(impl) && impl->unsafe_storage() &&
         !impl->requires_grad())  // a weight only passes through

@@ -44,8 +44,10 @@ void keep(ThreadState* state, const char* message, const char* mangled) {
   state->has_message = true;
 }
 
-// What was said once is not said again when the exception arrives at the program's top level.
-KeyedTable<uint32_t, 1 << 10> said;
+// An op's exception that nobody catches arrives at sys.excepthook too, and would be recorded again
+// as a refusal by Python code. So the messages that were recorded are kept, by their beginnings:
+// with TORCH_SHOW_CPP_STACKTRACES=1 Python's text goes on with a backtrace.
+KeyedTable<uint32_t, 1 << 10> recorded;
 uint64_t key_of_message(const char* message) {
   char start[64];
   std::snprintf(start, sizeof start, "%.63s", message);
@@ -57,19 +59,19 @@ uint64_t key_of_message(const char* message) {
 // it does when a new signature is described.
 void throw_outside_of_ops(ThreadState* state, bool was_asleep) {
   python::Refusal refusal;
-  if (!tracer.python || said.find(key_of_message(state->message))) return;
+  if (!tracer.python || recorded.find(key_of_message(state->message))) return;
   if (!python::describe_innermost_call(&refusal, /*may_wait=*/was_asleep)) return;
   refusal.message = state->message;
   refusal.type = state->message_type;
   describe_refusal(state, refusal);
-  said.insert(key_of_message(state->message), 1);
+  recorded.insert(key_of_message(state->message), 1);
 }
 
 }  // namespace
 
 void forget_messages() {
   tracer.messages.clear();
-  said.clear();
+  recorded.clear();
 }
 
 void on_throw(void* object, void* type_info) {
@@ -115,7 +117,7 @@ void write_throw(trace::SignatureRecord* record, const char* message, const char
   written->step = tracer.current_step();
   tracer.file.commit(written->header);
   tracer.messages.insert(key, 1);
-  said.insert(key_of_message(message), 1);
+  recorded.insert(key_of_message(message), 1);
 }
 
 void on_uncaught(const python::Refusal& refusal) {
@@ -126,7 +128,7 @@ void on_uncaught(const python::Refusal& refusal) {
   const bool speaks_of_dtypes = refusal.message.find("dtype") != std::string::npos ||
                                 refusal.message.find("floating point") != std::string::npos;
   if (refusal.tensors.empty() && !speaks_of_dtypes) return;
-  if (said.find(key_of_message(refusal.message.c_str()))) return;
+  if (recorded.find(key_of_message(refusal.message.c_str()))) return;
   describe_refusal(state, refusal);
 }
 

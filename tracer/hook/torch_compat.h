@@ -1,6 +1,6 @@
 // torch_compat.h: the one place that knows how LibTorch's versions differ, 1.13 to 2.14.
-// tracer/hook is the one folder that includes ATen's dispatcher; it is compiled once per LibTorch
-// minor and C++ ABI.
+// tracer/hook and tracer/keep_going, which alone in the tracer include ATen, do so through it; they
+// are compiled once per LibTorch minor and C++ ABI.
 #pragma once
 
 #ifndef NDEBUG

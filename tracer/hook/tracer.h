@@ -56,8 +56,6 @@ struct Tracer {
     return on.load(std::memory_order_relaxed) || forked.load(std::memory_order_relaxed);
   }
   bool begin_in_child();
-  // Tells once what went wrong and records nothing from then on; the program runs on.
-  void give_up(const char* why);
 };
 
 // Zero pages until used, and no destructor: ops run after ours would have. Its address is known

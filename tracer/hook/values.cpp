@@ -170,7 +170,8 @@ void write_non_finite(const Frame& frame, const Finite& found, uint32_t index) {
   if (!record) return;
   record->signature = frame.signature->id;
   record->step = tracer.current_step();
-  record->flags = (found.nan ? 1 : 0) | (frame.inputs_finite ? 2 : 0);
+  record->flags = (found.nan ? trace::kNonFiniteIsNan : 0) |
+                  (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0);
   record->result = index;
   tracer.file.commit(record->header);
 }

@@ -139,7 +139,10 @@ bool try_or_repair(Call& call, bool may_take_over) {
   std::rethrow_exception(thrown.exception);
 }
 
-// What an op inside of it repaired is tainted already, though no operand was.
+// After a call that went well. Its results and what it wrote come from the repair that its operands
+// come from; where they come from none, that wipes out what was known of the memory before. But an
+// op inside the call may have been repaired, and has tainted its results, which may be those of the
+// call: then nothing is wiped out.
 void hand_on_taint(Call& call) {
   if (call.cause == 0 && call.repairs_before != repairs_so_far()) return;
   if (any_taint()) taint(call.facts, call.arguments, call.results(), call.cause);

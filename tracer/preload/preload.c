@@ -177,7 +177,7 @@ static void after_fork_in_child(void) {
   if (on_fork_child) on_fork_child();
 }
 
-static void load_stage2(void* libtorch) {
+static void load_stage2(void) {
   const char* folder = getenv("DTYPECHECK_RUN");
   const char* hooks = getenv("DTYPECHECK_HOOKS");
   const char* options = getenv("DTYPECHECK_OPTIONS");
@@ -189,8 +189,7 @@ static void load_stage2(void* libtorch) {
   if (snprintf(path, sizeof path, "%s/%s.so", hooks, key) >= (int)sizeof path) return;
   if (access(path, R_OK) != 0) build_hook(path);
   if (access(path, R_OK) != 0) return complain_about("no tracer for this LibTorch", libtorch_path);
-  /* Stage 2 is not linked to LibTorch: its symbols come from the copy that is here, made global. */
-  (void)libtorch;
+  /* Stage 2 is not linked to LibTorch: its symbols come from the copy that is here, which the callers made global. */
   void* hook = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!hook) return complain_about("the tracer could not be loaded", dlerror());
   DtypecheckHookStart start;
@@ -216,7 +215,7 @@ __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
         is_asked = 1;
         char c10[PATH_MAX];
         if (find_object("libc10.so", c10, NULL)) dlopen(c10, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
-        load_stage2(libtorch);
+        load_stage2();
       }
     }
     if (!real) { /* a caller without a LibTorch: nothing sensible is left to jump to */
@@ -284,8 +283,8 @@ static void check_binding(void) {
   if (!find_object("libtorch_cpu.so", path, &info) || atomic_exchange(&checked, 1)) return;
   if (!is_bound_elsewhere(&info, path) || atomic_exchange(&begun, 1)) return;
   strcpy(libtorch_path, path);
-  void* libtorch = dlopen(path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
-  load_stage2(libtorch);
+  dlopen(path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+  load_stage2();
   if (traced_pid) complain("this LibTorch binds at::getStepCallbacksUnlessEmpty itself; tracing began at its import instead");
 }
 
