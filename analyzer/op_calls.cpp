@@ -15,11 +15,7 @@ using contracts::Verdict;
 // asked for mixes only, which every device refuses alike.
 size_t runtime_of(const std::string& libtorch, const Contracts& contracts) {
   if (const auto found = contracts.find("cpu", libtorch)) return *found;
-  size_t newest = 0;
-  for (size_t i = 0; i < contracts.runtimes().size(); ++i) {
-    if (contracts.runtimes()[i].device == "cpu") newest = i;
-  }
-  return newest;
+  return contracts.newest("cpu").value();  // there is one in what ships
 }
 
 OpCall call_of(const SourceOp& op) {

@@ -62,6 +62,12 @@ std::string torch_dtype(Dtype dtype) {
   return entry == nullptr ? dtype_name(dtype) : std::string("torch.") + entry->torch;
 }
 
+std::string cpp_type(Dtype dtype) {
+  const DtypeNames* entry = names_of(dtype);
+  if (entry != nullptr && entry->cpp != nullptr) return entry->cpp;
+  return "c10::" + dtype_name(dtype);
+}
+
 std::optional<Dtype> parse_dtype(std::string_view text) {
   if (text.starts_with(kNumbered)) return parse_numbered(text.substr(kNumbered.size()));
   text = without_qualifiers(text);

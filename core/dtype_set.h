@@ -17,6 +17,12 @@ std::string dtype_name(Dtype dtype);
 // As Python writes it: "torch.float16".
 std::string torch_dtype(Dtype dtype);
 
+// The name as Python prints it: "torch.float16".
+std::string torch_dtype(Dtype dtype);
+
+// The type of its elements as a C++ compiler prints it: "c10::Half", "float".
+std::string cpp_type(Dtype dtype);
+
 // Accepts LibTorch's names, torch's ("float16", "torch.float16") and C++'s ("c10::Half", "at::kHalf", "float").
 std::optional<Dtype> parse_dtype(std::string_view text);
 
@@ -74,5 +80,13 @@ inline constexpr DtypeSet kFloating = kLowPrecision | Dtype::kFloat | Dtype::kDo
 inline constexpr DtypeSet kComplex = DtypeSet(Dtype::kComplexHalf) | Dtype::kComplexFloat | Dtype::kComplexDouble;
 inline constexpr DtypeSet kIntegral = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort | Dtype::kInt | Dtype::kLong |
                                       Dtype::kUInt16 | Dtype::kUInt32 | Dtype::kUInt64;
+
+// torch.promote_types of all of them: the widest, and Float where Half meets BFloat16. Nothing where one is no dtype that
+// LibTorch computes in.
+constexpr std::optional<Dtype> promoted(DtypeSet floating) {
+  if (!floating.within(kLowPrecision | Dtype::kFloat | Dtype::kDouble)) return std::nullopt;
+  if (floating.contains(Dtype::kDouble)) return Dtype::kDouble;
+  return floating.size() == 1 ? floating.single() : Dtype::kFloat;
+}
 
 }  // namespace dtypecheck

@@ -50,10 +50,9 @@ void check_report_inputs(const ReportOptions& options) {
 constexpr size_t kMaxUnknownOps = 8;  // named in the remark; the count goes on
 
 // How far the answer about a target reaches.
-static std::string target_remark(const Run& run, const rules::JudgeOptions& judging) {
-  const contracts::Runtime& target = judging.contracts->runtimes()[*judging.target];
-  const rules::TargetVerdicts verdicts =
-      rules::target_verdicts(rules::RunIndex(run), *judging.contracts, *judging.target);
+static std::string target_remark(const contracts::Contracts& contracts,
+                                 const rules::TargetVerdicts& verdicts) {
+  const contracts::Runtime& target = contracts.runtimes()[verdicts.runtime];
   std::string text =
       fmt::format("target {} ({}): {} op call{} known there, {} refused", target.to_string(),
                   target.measured ? "measured" : "read in LibTorch's source, not measured",
@@ -97,16 +96,19 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
   std::error_code unknown;
   const fs::path folder = fs::current_path(unknown);
   const contracts::Contracts contracts = contracts_of(options);
-  const rules::JudgeOptions judging{&contracts, target_of(options, contracts)};
+  const rules::RunIndex index(recorded.run);
+  std::optional<rules::TargetVerdicts> target;
+  if (const auto runtime = target_of(options, contracts))
+    target = rules::target_verdicts(index, contracts, *runtime);
   reports::Report report{.run = recorded.run,
-                         .findings = rules::judge(recorded.run, judging),
+                         .findings = rules::judge(index, {&contracts, target ? &*target : nullptr}),
                          .tool_version = tool_version(),
                          .base_folder = folder.string(),
                          .left_out = recorded.left_out,
                          .all = options.all,
                          .line_text = lines_of(recorded.run, folder)};
   drop_accepted(report, options);
-  if (judging.target) report.remarks.push_back(target_remark(recorded.run, judging));
+  if (target) report.remarks.push_back(target_remark(contracts, *target));
   report.rules = docs_of(report.findings);
   return report;
 }

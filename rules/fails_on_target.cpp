@@ -48,11 +48,11 @@ Details explain(const RunIndex& index, const OpCall& call, const contracts::Answ
 }
 
 void check_run(const RunIndex& index, Findings& out) {
-  const auto target = out.options().target;
-  if (!target) return;
+  const TargetVerdicts* target = out.options().target;
+  if (target == nullptr) return;
   const contracts::Contracts& contracts = *out.options().contracts;
-  const Runtime& runtime = contracts.runtimes()[*target];
-  for (const TargetRefusal& refusal : target_verdicts(index, contracts, *target).refusals) {
+  const Runtime& runtime = contracts.runtimes()[target->runtime];
+  for (const TargetRefusal& refusal : target->refusals) {
     const OpCall& call = index.run().calls[refusal.call - 1];
     const std::string message =
         fmt::format("{} of {} is refused on {}{}", call.op, call.floating_dtypes().to_string(),

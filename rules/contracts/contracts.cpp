@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
 
 #include "ops/arguments.h"
 #include "platform/error.h"
@@ -22,54 +21,6 @@ struct Question {
   bool is_uniform = false;  // one dtype: which tensors promote is all the same then
   bool wants_grad = false;
 };
-
-char letter_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kFloat:
-      return 'f';
-    case Dtype::kHalf:
-      return 'h';
-    case Dtype::kBFloat16:
-      return 'b';
-    case Dtype::kDouble:
-      return 'd';
-    default:
-      return '\0';
-  }
-}
-
-Dtype result_of(char letter) {
-  switch (letter) {
-    case 'f':
-      return Dtype::kFloat;
-    case 'h':
-      return Dtype::kHalf;
-    case 'b':
-      return Dtype::kBFloat16;
-    case 'd':
-      return Dtype::kDouble;
-    case 'l':
-      return Dtype::kLong;
-    case 'i':
-      return Dtype::kInt;
-    case 's':
-      return Dtype::kShort;
-    case 'c':
-      return Dtype::kChar;
-    case 'u':
-      return Dtype::kByte;
-    case 'o':
-      return Dtype::kBool;
-    case 'F':
-      return Dtype::kComplexFloat;
-    case 'H':
-      return Dtype::kComplexHalf;
-    case 'D':
-      return Dtype::kComplexDouble;
-    default:
-      return Dtype::kUndefined;
-  }
-}
 
 // "tensors[2]" to "tensors".
 std::string_view list_of(std::string_view name) {
@@ -91,7 +42,7 @@ std::optional<std::vector<Argument>> arguments_of(const OpCall& call) {
     if (operand.kind == TensorKind::kUndefined || operand.is_wrapped_number) continue;
     const std::optional<Dtype> dtype = operand.dtypes.single();
     if (operand.kind != TensorKind::kDense || !dtype) return std::nullopt;
-    const char letter = letter_of(*dtype);
+    const char letter = operand_letter(*dtype);
     if (letter == '\0' && !(kFloating | kComplex).contains(*dtype)) continue;
     if (letter == '\0') return std::nullopt;
     const std::string_view name = list_of(operand.name);
@@ -141,47 +92,41 @@ std::string without_marks(std::string_view operands) {
   return out;
 }
 
-// A trace in text form may leave the overload out; where several would fit, nothing is known.
-const Op* find_op(const Table& table, const Question& question) {
-  const auto named = table.by_name.find(question.op);
-  if (named == table.by_name.end()) return nullptr;
+// The rows of the table that the question may be about. A trace in text form and C++ source leave
+// the overload out: where several fit, they have to agree.
+std::vector<const Op*> find_ops(const Table& table, const Question& question) {
   std::vector<const Op*> exact;
   std::vector<const Op*> alike;
-  for (const size_t i : named->second) {
-    const Op& op = table.ops[i];
-    if (op.operands == question.operands) exact.push_back(&op);
-    if (question.is_uniform && without_marks(op.operands) == without_marks(question.operands))
-      alike.push_back(&op);
+  for (const Op* op : table.ops_named(question.op)) {
+    if (op->operands == question.operands) exact.push_back(op);
+    if (question.is_uniform && without_marks(op->operands) == without_marks(question.operands))
+      alike.push_back(op);
   }
   const auto is_named = [&](const Op* op) { return op->name == question.op; };
   for (const auto* candidates : {&exact, &alike}) {
     const auto own = std::find_if(candidates->begin(), candidates->end(), is_named);
-    if (own != candidates->end()) return *own;
-    if (candidates->size() == 1) return candidates->front();
+    if (own != candidates->end()) return {*own};
+    if (!candidates->empty()) return *candidates;
   }
-  return nullptr;
+  return {};
 }
 
 // How LibTorch spells a dtype in messages, by the letter of the placeholder.
 std::string spelled(char style, char letter) {
-  const size_t index = kLetters.find(letter);
-  constexpr std::string_view kNames[] = {"Float", "Half", "BFloat16", "Double"};
-  constexpr std::string_view kTypes[] = {"float", "c10::Half", "c10::BFloat16", "double"};
-  constexpr std::string_view kPython[] = {"torch.float32", "torch.float16", "torch.bfloat16",
-                                          "torch.float64"};
+  const Dtype dtype = dtype_of(letter);
   switch (style) {
     case 'T':
-      return std::string(kTypes[index]);
+      return cpp_type(dtype);
     case 'P':
-      return std::string(kPython[index]);
+      return torch_dtype(dtype);
     case 'H':
-      return fmt::format("torch.{}Tensor", kNames[index]);
+      return fmt::format("torch.{}Tensor", dtype_name(dtype));
     case 'G':
-      return fmt::format("torch.cuda.{}Tensor", kNames[index]);
+      return fmt::format("torch.cuda.{}Tensor", dtype_name(dtype));
     case 'C':
-      return fmt::format("CPU{}Type", kNames[index]);
+      return fmt::format("CPU{}Type", dtype_name(dtype));
     default:
-      return std::string(kNames[index]);
+      return dtype_name(dtype);
   }
 }
 
@@ -213,7 +158,7 @@ Answer answer_of(const Table& table, const Row& row, const std::string& combinat
   if (outcome.front() != 'm') {
     Answer answer{.verdict = Verdict::kAccepts};
     for (const char letter : outcome) {
-      if (letter != '.' && letter != '-') answer.results.push_back(result_of(letter));
+      if (letter != '.' && letter != '-') answer.results.push_back(dtype_of(letter));
     }
     return answer;
   }
@@ -223,6 +168,34 @@ Answer answer_of(const Table& table, const Row& row, const std::string& combinat
   return {.verdict = Verdict::kRejects,
           .message = filled(message.text, combination, autocast),
           .error_type = message.type};
+}
+
+// What one op of the table answers, which this runtime has. Autocast and wanted gradients have rows
+// of their own only where they change the answer.
+Answer answer_of(const Table& table, const Op& op, size_t column, const Question& question,
+                 const OpCall& call, Mode mode) {
+  if (!is_combination(op.operands, question.combination)) return {};
+  const Row* row = table.row(op, "plain", column);
+  char autocast = '\0';
+  if (mode == Mode::kAutocast) {
+    const AutocastState::Region* region = call.autocast.region_for(call.device_type());
+    if (region == nullptr) return {};
+    const Runtime& runtime = table.runtimes[column];
+    const std::string name = "autocast:" + dtype_name(region->dtype);
+    const bool is_measured = runtime.has_mode(name);
+    // The CPU's autocast turns itself off, with a warning, for a dtype that it does not do.
+    if (!is_measured && runtime.device != "cpu") return {};
+    const Row* own = is_measured ? table.row(op, name, column) : nullptr;
+    if (own != nullptr) row = own;
+    if (own != nullptr) autocast = operand_letter(region->dtype);
+  } else if (mode == Mode::kBackward) {
+    row = table.row(op, "backward", column);
+    if (row == nullptr) return {};
+  } else if (question.wants_grad) {
+    const Row* own = table.row(op, "grad", column);
+    if (own != nullptr) row = own;
+  }
+  return answer_of(table, *row, question.combination, autocast);
 }
 
 // "2.11" of "2.11.0+cu130".
@@ -310,29 +283,34 @@ Answer Contracts::ask(size_t runtime, const OpCall& call, Mode mode) const {
   if (!question || runtime >= places_.size()) return {};
   const auto [table_index, column] = places_[runtime];
   const Table& table = *tables_[table_index];
-  const Op* op = find_op(table, *question);
-  if (op == nullptr || !is_combination(op->operands, question->combination)) return {};
-  const Row* row = table.row(*op, "plain", column);
-  if (row == nullptr) return {};  // this runtime does not have the op
-  char autocast = '\0';
-  if (mode == Mode::kAutocast) {
-    const AutocastState::Region* region = call.autocast.region_for(call.device_type());
-    if (region == nullptr) return {};
-    const std::string name = "autocast:" + dtype_name(region->dtype);
-    const bool is_measured = runtimes_[runtime].has_mode(name);
-    // The CPU's autocast turns itself off, with a warning, for a dtype that it does not do.
-    if (!is_measured && runtimes_[runtime].device != "cpu") return {};
-    const Row* own = is_measured ? table.row(*op, name, column) : nullptr;
-    if (own != nullptr) row = own;
-    if (own != nullptr) autocast = letter_of(region->dtype);
-  } else if (mode == Mode::kBackward) {
-    row = table.row(*op, "backward", column);
-    if (row == nullptr) return {};
-  } else if (question->wants_grad) {
-    const Row* own = table.row(*op, "grad", column);
-    if (own != nullptr) row = own;
+  std::optional<Answer> agreed;
+  for (const Op* op : find_ops(table, *question)) {
+    if (table.row(*op, "plain", column) == nullptr) continue;  // this runtime does not have it
+    const Answer answer = answer_of(table, *op, column, *question, call, mode);
+    if (agreed && answer != *agreed) return {};
+    agreed = answer;
   }
-  return answer_of(table, *row, question->combination, autocast);
+  return agreed.value_or(Answer{});
+}
+
+const Behaviour& Contracts::behaviour(std::string_view op, size_t runtime) const {
+  static const Behaviour unknown;
+  if (runtime >= places_.size()) return unknown;
+  return behaviour_of(*tables_[places_[runtime].table], places_[runtime].column, op);
+}
+
+const Behaviour& Contracts::behaviour(std::string_view op) const {
+  return behaviour(op, newest("cpu").value_or(runtimes_.size()));
+}
+
+std::optional<size_t> Contracts::newest(std::string_view device) const {
+  std::optional<size_t> newest;
+  for (size_t i = 0; i < runtimes_.size(); ++i) {
+    if (runtimes_[i].device != device) continue;
+    if (!newest || number_of(runtimes_[i].version) >= number_of(runtimes_[*newest].version))
+      newest = i;
+  }
+  return newest;
 }
 
 std::string Contracts::first_accepting(std::string_view device, std::string_view version,
@@ -345,6 +323,28 @@ std::string Contracts::first_accepting(std::string_view device, std::string_view
       found.emplace(number_of(runtime.version), minor_of(runtime.version));
   }
   return found.empty() ? "" : found.begin()->second;
+}
+
+std::vector<MissingKernel> Contracts::missing_kernel(std::string_view device,
+                                                     std::string_view kernel, Dtype dtype) const {
+  std::map<std::string, std::map<std::pair<int, int>, bool>> refused;  // by op and version
+  const auto newest = this->newest(device);
+  for (size_t i = 0; i < runtimes_.size(); ++i) {
+    if (runtimes_[i].device != device) continue;
+    const auto [table, column] = places_[i];
+    for (const auto& [op, refuses] : calls_of_kernel(*tables_[table], column, kernel, dtype))
+      refused[op][number_of(runtimes_[i].version)] = refuses;
+  }
+  std::vector<MissingKernel> missing;
+  for (const auto& [op, versions] : refused) {
+    if (!versions.contains(number_of(runtimes_[*newest].version))) continue;  // it is gone
+    auto first = versions.end();  // of the newest versions, those that take the op
+    while (first != versions.begin() && !std::prev(first)->second) --first;
+    missing.push_back({op, first == versions.end()
+                               ? ""
+                               : fmt::format("{}.{}", first->first.first, first->first.second)});
+  }
+  return missing;
 }
 
 }  // namespace dtypecheck::contracts

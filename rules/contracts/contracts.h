@@ -32,6 +32,26 @@ struct Answer {
   std::vector<Dtype> results;  // accepts: one for each tensor it gives back
   std::string message;         // rejects: what LibTorch says to these operands
   std::string error_type;      // rejects: "RuntimeError", "NotImplementedError"
+
+  bool operator==(const Answer&) const = default;
+};
+
+// What a runtime does with an op's operands in general. The measurement alone decides: of an op
+// that is only an alias of others, and was not measured, nothing is known.
+struct Behaviour {
+  bool is_known = false;
+  // It answers in the promoted dtype of its operands, and refuses no mix of floating dtypes.
+  bool promotes = false;
+  // Operands of one floating dtype give a (first) result of that dtype.
+  bool passes_dtype_on = false;
+  // The dtype of its (first) result, whatever the operands are: Long of argmax, Bool of eq.
+  std::optional<Dtype> always;
+};
+
+// An op that some version refused in a dtype for want of a kernel.
+struct MissingKernel {
+  std::string op;             // "aten::layer_norm"
+  std::string first_version;  // "2.3", from which on each that was measured takes it; "": none does
 };
 
 // What a user names: "cuda:2.11", "cpu:1.13.1".
@@ -59,7 +79,8 @@ class Contracts {
   const std::vector<Runtime>& runtimes() const { return runtimes_; }
   // Patch versions are not told apart: 2.11 and 2.11.3 are the 2.11.0 that was measured.
   std::optional<size_t> find(std::string_view device, std::string_view version) const;
-  // The same; throws InputError with the list of what is known.
+  std::optional<size_t> newest(std::string_view device) const;
+  // As find(); throws InputError with the list of what is known.
   size_t find_target(const Target& target) const;
   // "cpu: 1.13.1, 2.0.1; cuda: 2.11.0 (read, not measured)"
   std::string list_of_runtimes() const;
@@ -70,6 +91,18 @@ class Contracts {
   // The first version of the device, from `version` on, that accepts the call; "" for none known.
   std::string first_accepting(std::string_view device, std::string_view version,
                               const OpCall& call) const;
+
+  // What is known of an op by its name, "aten::add" for all its overloads or "aten::add.Tensor":
+  // in a runtime, or in the newest of the CPU's. Found out when first asked for, and kept.
+  const Behaviour& behaviour(std::string_view op, size_t runtime) const;
+  const Behaviour& behaviour(std::string_view op) const;
+  bool promotes(std::string_view op) const { return behaviour(op).promotes; }
+  bool passes_dtype_on(std::string_view op) const { return behaviour(op).passes_dtype_on; }
+
+  // The ops that said `"kernel" not implemented for 'Half'` in some version, and since when each
+  // goes through, its backward pass too where that is what said it. `kernel` in any case.
+  std::vector<MissingKernel> missing_kernel(std::string_view device, std::string_view kernel,
+                                            Dtype dtype) const;
 
  private:
   struct Place {

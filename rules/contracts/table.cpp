@@ -14,7 +14,6 @@ namespace {
 constexpr std::string_view kMagic = "dtypecheck contracts ";
 constexpr std::string_view kSchema = "1";
 constexpr size_t kMaxRuntimes = 64;  // bits of Row::columns
-constexpr std::string_view kResultLetters = "fhbdliscuoFHDx";
 
 std::string_view take_word(std::string_view& line) {
   const size_t end = std::min(line.find(' '), line.size());
@@ -246,6 +245,23 @@ bool is_combination(std::string_view operands, std::string_view combination) {
                                           combination[0], combination[first]}) == combination.npos;
 }
 
+std::vector<std::string> combinations(std::string_view operands) {
+  constexpr size_t kMostOperands = 8;  // of any op that LibTorch has; a file may say anything
+  const size_t longest = is_lone_list(operands) ? 2 : operand_count(operands);
+  std::vector<std::string> of_length = {""};
+  std::vector<std::string> all;
+  for (size_t length = 1; length <= std::min(longest, kMostOperands); ++length) {
+    std::vector<std::string> longer;
+    for (const std::string& shorter : of_length) {
+      for (const char letter : kLetters) longer.push_back(shorter + letter);
+    }
+    of_length = std::move(longer);
+    std::copy_if(of_length.begin(), of_length.end(), std::back_inserter(all),
+                 [&](const std::string& one) { return is_combination(operands, one); });
+  }
+  return all;
+}
+
 std::string_view outcome_in(std::string_view pattern, std::string_view combination) {
   std::string_view of_the_rest;
   while (!pattern.empty()) {
@@ -261,6 +277,30 @@ std::string_view outcome_in(std::string_view pattern, std::string_view combinati
     }
   }
   return of_the_rest;
+}
+
+Dtype dtype_of(char letter) {
+  // In the order of kResultLetters.
+  constexpr Dtype kDtypes[] = {
+      Dtype::kFloat,        Dtype::kHalf,        Dtype::kBFloat16,     Dtype::kDouble, Dtype::kLong,
+      Dtype::kInt,          Dtype::kShort,       Dtype::kChar,         Dtype::kByte,   Dtype::kBool,
+      Dtype::kComplexFloat, Dtype::kComplexHalf, Dtype::kComplexDouble};
+  const size_t index = kResultLetters.find(letter);
+  return index < std::size(kDtypes) ? kDtypes[index] : Dtype::kUndefined;
+}
+
+char operand_letter(Dtype dtype) {
+  const auto letter = std::find_if(kLetters.begin(), kLetters.end(),
+                                   [&](char one) { return dtype_of(one) == dtype; });
+  return letter == kLetters.end() ? '\0' : *letter;
+}
+
+std::vector<const Op*> Table::ops_named(std::string_view name) const {
+  std::vector<const Op*> named;
+  if (const auto found = by_name.find(std::string(name)); found != by_name.end()) {
+    for (const size_t i : found->second) named.push_back(&ops[i]);
+  }
+  return named;
 }
 
 const Row* Table::row(const Op& op, std::string_view mode, size_t column) const {

@@ -21,8 +21,11 @@ const Rule* find_rule(std::string_view id) {
 }
 
 std::vector<Finding> judge(const Run& run, const JudgeOptions& options) {
-  const RunIndex index(run);
-  Findings findings(run, options);
+  return judge(RunIndex(run), options);
+}
+
+std::vector<Finding> judge(const RunIndex& index, const JudgeOptions& options) {
+  Findings findings(index.run(), options);
   for (const Rule* rule : all_rules()) {
     if (options.is_source && !rule->judges_source) continue;
     findings.rule_ = rule;

@@ -23,11 +23,12 @@
 namespace dtypecheck::rules {
 
 struct Rule;
+struct TargetVerdicts;  // target.h
 
 // What a judgement knows besides the run.
 struct JudgeOptions {
   const contracts::Contracts* contracts = &contracts::Contracts::shipped();
-  std::optional<size_t> target = std::nullopt;  // --target: number of a runtime of the contracts
+  const TargetVerdicts* target = nullptr;  // what the contracts of --target say to the run's calls
   bool is_source = false;  // the calls were read in source: only rules that judge source are asked
 };
 
@@ -81,7 +82,7 @@ class Findings {
   std::vector<Finding> take();
 
  private:
-  friend std::vector<Finding> judge(const Run&, const JudgeOptions&);
+  friend std::vector<Finding> judge(const RunIndex&, const JudgeOptions&);
   // A rule, and the call or else the process that it spoke about.
   using About = std::tuple<const Rule*, OpCallId, uint32_t>;
   struct Link {
@@ -130,6 +131,7 @@ const std::vector<const Rule*>& all_rules();  // in the order of rule_list.inc
 const Rule* find_rule(std::string_view id);
 
 // Runs every rule over the run. Calls of a compiler's fake tensors are never judged.
+std::vector<Finding> judge(const RunIndex& index, const JudgeOptions& options = {});
 std::vector<Finding> judge(const Run& run, const JudgeOptions& options = {});
 
 // A suppression file: one "RULE [PLACE]  # reason" a line; PLACE is FILE, FILE:LINE or module=GLOB;

@@ -24,6 +24,7 @@ class Verdicts {
 
   TargetVerdicts take() {
     const Run& run = index_.run();
+    verdicts_.runtime = target_;
     answers_.resize(run.calls.size());
     for (const OpCall& call : run.calls) answers_[call.id - 1] = answer(call);
     for (const OpCall& call : run.calls) {

@@ -18,6 +18,7 @@ struct TargetRefusal {
 };
 
 struct TargetVerdicts {
+  size_t runtime = 0;                   // the target's number in the contracts
   std::vector<TargetRefusal> refusals;  // of calls that returned here, outermost first
   size_t known = 0;                     // op calls that the target's contracts speak of
   std::set<std::string> unknown;        // ops that they do not

@@ -44,6 +44,28 @@ TEST_CASE("names of people and compilers, in any case") {
   CHECK_FALSE(parse_dtype_in_words("").has_value());
 }
 
+TEST_CASE("names as Python and C++ print them parse, too") {
+  CHECK(torch_dtype(Dtype::kHalf) == "torch.float16");
+  CHECK(torch_dtype(Dtype::kLong) == "torch.int64");
+  CHECK(cpp_type(Dtype::kBFloat16) == "c10::BFloat16");
+  CHECK(cpp_type(Dtype::kFloat) == "float");
+  CHECK(cpp_type(Dtype::kBool) == "bool");
+  for (const Dtype dtype : {Dtype::kHalf, Dtype::kBFloat16, Dtype::kFloat, Dtype::kDouble}) {
+    CHECK(parse_dtype(torch_dtype(dtype)) == dtype);
+    CHECK(parse_dtype(cpp_type(dtype)) == dtype);
+  }
+}
+
+TEST_CASE("promotion of floating dtypes") {
+  CHECK(promoted(DtypeSet(Dtype::kHalf) | Dtype::kFloat) == Dtype::kFloat);
+  CHECK(promoted(DtypeSet(Dtype::kHalf) | Dtype::kBFloat16) == Dtype::kFloat);
+  CHECK(promoted(DtypeSet(Dtype::kBFloat16) | Dtype::kDouble) == Dtype::kDouble);
+  CHECK(promoted(Dtype::kHalf) == Dtype::kHalf);
+  CHECK(promoted(DtypeSet(Dtype::kHalf) | Dtype::kLong) == std::nullopt);
+  CHECK(promoted(Dtype::kFloat8_e4m3fn) == std::nullopt);
+  CHECK(promoted({}) == std::nullopt);
+}
+
 TEST_CASE("what is no dtype") {
   for (const char* text :
        {"", "k", "kk", "float17", "torch.", "dtype#", "dtype#64", "dtype#-1", "half ", "HALF"}) {

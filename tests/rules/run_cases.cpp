@@ -10,11 +10,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "platform/error.h"
-#include "trace/text.h"
 #include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/target.h"
+#include "trace/text.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -52,20 +55,21 @@ std::string details_missed(const Expectation& expected, const Finding& finding) 
 }
 
 // A line "# TARGET cuda:2.11" judges the case as --target does.
-JudgeOptions options_in(const std::string& source) {
-  JudgeOptions options;
+std::optional<TargetVerdicts> verdicts_of(const RunIndex& index, const std::string& source) {
   const std::string key = "# TARGET ";
   const size_t at = source.find(key);
-  if (at == source.npos) return options;
+  if (at == source.npos) return std::nullopt;
   const size_t begin = at + key.size();
   const auto target = contracts::parse_target(
       std::string_view(source).substr(begin, source.find('\n', begin) - begin));
-  options.target = options.contracts->find_target(target);
-  return options;
+  const contracts::Contracts& shipped = contracts::Contracts::shipped();
+  return target_verdicts(index, shipped, shipped.find_target(target));
 }
 
 int compare(const TraceText& text, const std::string& source, const std::string& name) {
-  std::vector<Finding> findings = judge(text.run, options_in(source));
+  const RunIndex index(text.run);
+  const auto verdicts = verdicts_of(index, source);
+  std::vector<Finding> findings = judge(index, {.target = verdicts ? &*verdicts : nullptr});
   int failures = 0;
   const auto fail = [&](int line, const std::string& what) {
     fmt::print("{}:{}: {}\n", name, line, what);
