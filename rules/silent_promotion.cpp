@@ -12,7 +12,6 @@
 #include <unordered_set>
 
 #include "rules/engine/mix.h"
-#include "rules/engine/op_traits.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/words.h"
 
@@ -43,9 +42,15 @@ int64_t element_count(const Operand& operand) {
 }
 
 // What is widened must be a good part of the result: a Half scale on a Float batch changes nothing.
-bool is_substantial(const Operand& low, const OpCall& call) {
-  if (call.results.empty() || !low.has_shape || !call.results.front().has_shape) return true;
-  return element_count(low) * 4 >= element_count(call.results.front());
+// A result that is larger than all operands together (outer, kron) is made of both alike: there the
+// operand that widens it is the measure.
+bool is_substantial(const Promotion& found, const OpCall& call) {
+  if (call.results.empty() || !found.low->has_shape || !call.results.front().has_shape) return true;
+  int64_t operands = 0;
+  for (const Operand& operand : call.operands) operands += element_count(operand);
+  const int64_t result = element_count(call.results.front());
+  const int64_t whole = result > operands ? element_count(*found.wide) : result;
+  return element_count(*found.low) * 4 >= whole;
 }
 
 Promotion promotion_of(const OpCall& call) {
@@ -188,9 +193,9 @@ class Promotions {
     const Promotion found = promotion_of(call);
     if (found.low == nullptr || found.wide == nullptr) return false;
     if (led_to_refusal_.contains(call.id)) return true;
-    return is_called_by_program(call) && !is_in_autocast(call) &&
-           is_substantial(*found.low, call) && !is_data_preparation(call, found) &&
-           !ends_in_loss(index_, call) && !cast_back_.holds(call, found.low->dtypes);
+    return is_called_by_program(call) && !is_in_autocast(call) && is_substantial(found, call) &&
+           !is_data_preparation(call, found) && !ends_in_loss(index_, call) &&
+           !cast_back_.holds(call, found.low->dtypes);
   }
 
   // The earlier promotion that made a wide operand of this call wide. The result inherits it.
@@ -250,7 +255,8 @@ class Promotions {
 
   // mse_loss and huber_loss take the mix and refuse it in backward.
   bool check_loss(const OpCall& call) {
-    if (!refuses_in_backward(call.op) || !is_candidate_loss(call)) return false;
+    if (!index_.has(call, ops::kLoss) || !is_candidate_loss(call)) return false;
+    if (!index_.refuses_in_backward(call)) return false;
     const auto mix = find_mix(index_, call, /*with_scalars=*/false);
     if (!mix) return false;
     const std::string message = fmt::format(

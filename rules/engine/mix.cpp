@@ -198,7 +198,7 @@ bool is_about_dtypes(const RunIndex& index, const OpCall& call, const OpCall& th
     case ThrowReason::kUnknown:
       break;
   }
-  return !thrower.error.empty() && call.op.starts_with("aten::") && !index.promotes(call);
+  return !thrower.error.empty() && call.op.starts_with("aten::") && !index.takes_dtypes(call);
 }
 
 // torch's Linear.forward has no tensors but these, so a refusal that comes out of it is about them

@@ -1,10 +1,10 @@
 #include "rules/engine/run_index.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
+#include <utility>
 
 #include "core/follow_links.h"
-#include "rules/engine/op_traits.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -28,18 +28,25 @@ std::string root_of(const std::string& parameter) {
 
 }  // namespace
 
-RunIndex::RunIndex(const Run& run) : run_(run), provenance_(run) {
+static bool op_promotes(const contracts::Contracts& contracts, const OpCall& call) {
+  const std::string op = ops::without_alias(call.op);
+  const contracts::Behaviour& overload = contracts.behaviour(op + "." + call.overload);
+  return overload.is_known ? overload.promotes : contracts.promotes(op);
+}
+
+RunIndex::RunIndex(const Run& run, const contracts::Contracts& contracts)
+    : run_(run), provenance_(run), contracts_(contracts) {
   struct Op {
     uint32_t facts = 0;
     bool promotes = false;
   };
-  std::unordered_map<std::string_view, Op> known;
+  std::map<std::pair<std::string_view, std::string_view>, Op> known;  // by name and overload
   facts_.reserve(run.calls.size());
   promotes_.reserve(run.calls.size());
   is_judged_.reserve(run.calls.size());
   for (const OpCall& call : run.calls) {
-    const auto [entry, is_new] = known.try_emplace(call.op);
-    if (is_new) entry->second = {ops::facts_of(call.op), rules::promotes(call.op)};
+    const auto [entry, is_new] = known.try_emplace({call.op, call.overload});
+    if (is_new) entry->second = {ops::facts_of(call.op), op_promotes(contracts, call)};
     facts_.push_back(entry->second.facts);
     promotes_.push_back(entry->second.promotes);
     is_judged_.push_back(is_real(call) && !threw_in_repaired(call));
@@ -106,6 +113,20 @@ void RunIndex::index_autocast() {
       autocast_.try_emplace({call.process, region.device}, call.id);
     }
   }
+}
+
+bool RunIndex::takes_dtypes(const OpCall& call) const {
+  const std::string device = call.operands.empty() ? "" : call.operands.front().device.type;
+  const auto own = contracts_.find(device, run_.process_of(call).libtorch);
+  return promotes(call) ||
+         (own && contracts_.ask(*own, call).verdict == contracts::Verdict::kAccepts);
+}
+
+bool RunIndex::refuses_in_backward(const OpCall& call) const {
+  auto runtime = contracts_.find("cpu", run_.process_of(call).libtorch);
+  if (!runtime) runtime = contracts_.newest("cpu");
+  return runtime && contracts_.ask(*runtime, call, contracts::Mode::kBackward).verdict ==
+                        contracts::Verdict::kRejects;
 }
 
 std::span<const OpCallId> RunIndex::consumers(const OpCall& call) const {

@@ -15,18 +15,26 @@
 #include "core/provenance.h"
 #include "core/run.h"
 #include "ops/ops.h"
+#include "rules/contracts/contracts.h"
 
 namespace dtypecheck::rules {
 
 class RunIndex {
  public:
-  explicit RunIndex(const Run& run);
+  explicit RunIndex(const Run& run,
+                    const contracts::Contracts& contracts = contracts::Contracts::shipped());
 
   const Run& run() const { return run_; }
   // Any of the facts of ops/ops.h.
   bool has(const OpCall& call, uint32_t facts) const { return (facts_[call.id - 1] & facts) != 0; }
-  // The op answers in the promoted dtype of its operands, and refuses no mix of floating dtypes.
+
+  // What the contracts measured. An op that promotes answers in the promoted dtype of its operands,
+  // and refuses no mix of floating dtypes; that, and what a derivative's formula refuses, the CPU
+  // tells for every device.
   bool promotes(const OpCall& call) const { return promotes_[call.id - 1]; }
+  bool refuses_in_backward(const OpCall& call) const;
+  // The op takes these operands on the device and in the version of the call.
+  bool takes_dtypes(const OpCall& call) const;
 
   // The calls that rules judge, in the order of the run. Not what a compiler traces with fake or
   // meta tensors, for nothing was computed; nor what threw inside a call that keep-going then
@@ -69,6 +77,7 @@ class RunIndex {
 
   const Run& run_;
   ProvenanceIndex provenance_;
+  const contracts::Contracts& contracts_;
   std::vector<uint32_t> facts_;
   std::vector<bool> promotes_;
   std::vector<bool> is_judged_;
