@@ -14,8 +14,6 @@ namespace dtypecheck {
 
 // The name as LibTorch prints it ("Half", "BFloat16"); "dtype#50" for one without a name here.
 std::string dtype_name(Dtype dtype);
-// As Python writes it: "torch.float16".
-std::string torch_dtype(Dtype dtype);
 
 // The name as Python prints it: "torch.float16".
 std::string torch_dtype(Dtype dtype);
