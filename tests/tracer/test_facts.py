@@ -25,7 +25,7 @@ class Facts(TracedTest):
         return operand
 
     def origin(self, operand):
-        return self.run_.calls(id=operand["origin"])[0]
+        return self.run_.calls(id=operand["origin_id"])[0]
 
     def test_program_ran(self):
         self.assertEqual(self.done.status, 0, self.done.err)
@@ -41,8 +41,8 @@ class Facts(TracedTest):
         self.assertNotIn("module", self.at("clip")[0])
 
     def test_function_of_a_line(self):
-        self.assertEqual(self.at("head")[0]["at"]["function"], "Net.forward")
-        self.assertTrue(self.at("head")[0]["at"]["file"].endswith("/facts.py"))
+        self.assertEqual(self.at("head")[0]["function"], "Net.forward")
+        self.assertTrue(self.at("head")[0]["file"].endswith("/facts.py"))
 
     def test_parameter_names(self):
         call = self.at("head",
@@ -55,17 +55,17 @@ class Facts(TracedTest):
     def test_autocast_wrapper_and_inner_call(self):
         outer, inner = [call for call in self.at("head", op="aten::linear", phase="forward")
                         if call["last_step"] < 5]
-        self.assertTrue(outer["autocast_wrapper"])
+        self.assertEqual(outer["autocast_call"], "wrapper")
         self.assertEqual(outer["autocast"], {"cpu": "BFloat16"})
         self.assertEqual({operand["dtype"] for operand in outer["operands"]}, {"Float"})
-        self.assertTrue(inner["autocast_inner"])
-        self.assertEqual(inner["parent"], outer["id"])
+        self.assertEqual(inner["autocast_call"], "inner")
+        self.assertEqual(inner["parent_id"], outer["id"])
         self.assertEqual({operand["dtype"] for operand in inner["operands"]}, {"BFloat16"})
 
     def test_autocast_regions(self):
         outer = self.one("inside", op="aten::matmul")
-        self.assertEqual((outer["autocast"], outer["autocast_wrapper"]),
-                         ({"cpu": "BFloat16"}, True))
+        self.assertEqual((outer["autocast"], outer["autocast_call"]),
+                         ({"cpu": "BFloat16"}, "wrapper"))
         self.assertNotIn("autocast", self.one("disabled", op="aten::matmul"))
         self.assertEqual(self.one("float16", op="aten::matmul")["autocast"], {"cpu": "Half"})
 
@@ -97,7 +97,7 @@ class Facts(TracedTest):
         calls = self.at("step")
         self.assertEqual({call["phase"] for call in calls}, {"optimizer"})
         (call,) = [call for call in calls if call["op"] == "aten::add_"]
-        self.assertEqual((call["first_step"], call["last_step"], call["count"]), (1, 4, 4 * 10))
+        self.assertEqual((call["step"], call["last_step"], call["count"]), (1, 4, 4 * 10))
 
     def test_second_model_is_no_optimizer_step(self):
         self.assertEqual({call["phase"] for call in self.at("mixed conv", op="aten::uniform_")},
@@ -107,7 +107,7 @@ class Facts(TracedTest):
         (process,) = self.run_.processes.values()
         self.assertEqual((process["steps"], process["steps_traced"]), (4, 4))
         self.assertEqual(self.at("loss", op="aten::sum")[0]["count"], 4)
-        self.assertEqual(self.one("eval", op="aten::zeros")["first_step"], 5)
+        self.assertEqual(self.one("eval", op="aten::zeros")["step"], 5)
 
     def test_data_loader(self):
         calls = self.at("row")
@@ -116,17 +116,17 @@ class Facts(TracedTest):
 
     def test_construction_is_load(self):
         phases = {call["phase"] for call in self.run_.calls(op="aten::uniform_")
-                  if call["at"]["function"] == "Block.__init__"}
+                  if call["function"] == "Block.__init__"}
         self.assertEqual(phases, {"load"})
 
     def test_origin_through_a_view(self):
         origin = self.origin(self.operand(self.one("user of cast"), "self"))
-        self.assertEqual((origin["op"], origin["at"]["line"]),
+        self.assertEqual((origin["op"], origin["line"]),
                          ("aten::_to_copy", line_of("facts.py", "cast")))
         self.assertEqual(self.origin(origin["operands"][0])["op"], "aten::ones")
 
     def test_checkpoint_recomputes_at_the_forward_line(self):
-        calls = self.at("block proj", op="aten::linear", module="net.blocks.0.proj", first_step=5)
+        calls = self.at("block proj", op="aten::linear", module="net.blocks.0.proj", step=5)
         self.assertTrue(any(call["operands"][0].get("leaf") for call in calls), calls)
         self.assertEqual({call["phase"] for call in calls}, {"forward"})
 
@@ -136,7 +136,7 @@ class Facts(TracedTest):
                          ("threw", 3, 3, "c10::Error"))
         self.assertEqual(call["error"],
                          "expected m1 and m2 to have the same dtype, but got: float != c10::Half")
-        self.assertEqual(call["parent"], self.one("mixed matmul", op="aten::matmul")["id"])
+        self.assertEqual(call["parent_id"], self.one("mixed matmul", op="aten::matmul")["id"])
 
     def test_one_finding_for_a_throw(self):
         found = [f for f in self.run_.findings("mixed-operands")

@@ -66,7 +66,7 @@ class Accelerate(TracedTest):
         (outer, inner) = self.done.run.calls(pid=pid, op="aten::linear",
                                              line=line_of("accelerated.py", "model"))
         self.assertEqual(outer["autocast"], {"cpu": "BFloat16"})
-        self.assertTrue(inner["autocast_inner"])
+        self.assertEqual(inner["autocast_call"], "inner")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ class Killed(TracedTest):
         cls.children = [tuple(map(int, line.split()[1:])) for line in cls.done.out.splitlines()]
         cls.by_line = {}  # (pid, line) to the op calls there
         for call in cls.done.run.calls():
-            if call.get("at", {}).get("file") == str(cls.steps):
-                cls.by_line.setdefault((call["pid"], call["at"]["line"]), []).append(call)
+            if call.get("file") == str(cls.steps):
+                cls.by_line.setdefault((call["pid"], call["line"]), []).append(call)
 
     def what_ran(self, pid, line):
         return [(call["op"], call["phase"], len(call["results"]), call["count"])

@@ -27,12 +27,12 @@ class Origins(TracedTest):
         operand = self.read_at(name, "aten::add_")
         self.assertTrue(operand["parameter"].endswith(".weight"), operand)
         origin = self.origin_at(name, "aten::add_")
-        self.assertEqual((origin["op"], origin["location"]["line"]), (op, line_of("origins.py", line)))
+        self.assertEqual((origin["op"], origin["line"]), (op, line_of("origins.py", line)))
         self.assertEqual(origin["results"][0]["dtype"], operand["dtype"])
 
     def assert_made(self, name, op, scalars, dtype):
         origin = self.origin_at(name)
-        self.assertEqual((origin["op"], origin["location"]["line"], origin.get("scalars", {})),
+        self.assertEqual((origin["op"], origin["line"], origin.get("scalars", {})),
                          (op, line_of("origins.py", name), scalars))
         self.assertEqual([result["dtype"] for result in origin["results"]], [dtype])
 
@@ -68,7 +68,7 @@ class Origins(TracedTest):
 
     def test_data_loader(self):
         origin = self.origin_at("read row")
-        self.assertEqual((origin["op"], origin["location"]["line"]),
+        self.assertEqual((origin["op"], origin["line"]),
                          ("aten::set_", line_of("origins.py", "load row")))
         self.assertNotIn("origin_id", self.read_at("read sent", "aten::add"))
 
@@ -95,11 +95,11 @@ class Origins(TracedTest):
 
     def test_first_call_of_libtorch(self):
         origin = self.origin_at("read first")
-        self.assertEqual(origin["location"]["line"], line_of("origins.py", "first"))
+        self.assertEqual(origin["line"], line_of("origins.py", "first"))
 
     def test_tensor_keeps_its_own_origin(self):
         origin = self.origin_at("read as_tensor")
-        self.assertEqual((origin["op"], origin["location"]["line"]),
+        self.assertEqual((origin["op"], origin["line"]),
                          ("aten::_to_copy", line_of("origins.py", "cast")))
         origin = self.origin_at("cast by as_tensor")
         self.assertEqual(origin["op"], "aten::_to_copy")
@@ -111,7 +111,7 @@ class Origins(TracedTest):
     def test_old_tensors_are_remembered(self):
         (call,) = self.done.run.calls(line=line_of("origins.py", "read old"))
         self.assertEqual(len(call["operands"]), 8)
-        lines = [self.done.run.calls(id=operand.get("origin_id"))[0]["location"]["line"]
+        lines = [self.done.run.calls(id=operand.get("origin_id"))[0]["line"]
                  for operand in call["operands"] if operand.get("origin_id")]
         self.assertEqual(lines, [line_of("origins.py", "old")] * 8)
 

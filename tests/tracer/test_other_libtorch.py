@@ -89,7 +89,7 @@ class OtherLibTorch:
         (linear, *_) = self.call("forward", op="aten::linear")
         self.assertEqual((linear["module"], linear["module_class"]), ("net.0.proj", "Linear"))
         self.assertEqual(linear["operands"][1]["parameter"], "net.0.proj.weight")
-        self.assertTrue(linear["autocast_wrapper"])
+        self.assertEqual(linear["autocast_call"], "wrapper")
         self.assertEqual(linear["autocast"], {"cpu": "BFloat16"})
         backward = self.call("forward", phase="backward")
         self.assertIn("aten::native_layer_norm_backward", {call["op"] for call in backward})
@@ -109,9 +109,9 @@ class OtherLibTorch:
         self.assertEqual(process["steps"], 300)
         self.assertLess(process["steps_traced"], 60)
         (refusal,) = self.steady.run.calls(outcome="threw")
-        self.assertEqual((refusal["op"], refusal["module"], refusal["first_step"]),
+        self.assertEqual((refusal["op"], refusal["module"], refusal["step"]),
                          ("python::Linear.forward", "model.0", 251))
-        self.assertEqual(refusal["at"]["line"], line_of("steady.py", "mixed"))
+        self.assertEqual(refusal["line"], line_of("steady.py", "mixed"))
         self.assertIn("mat1 and mat2 must have the same dtype", refusal["error"])
         dtypes = {operand["name"]: operand["dtype"] for operand in refusal["operands"]}
         self.assertEqual((dtypes["input"], dtypes["weight"]), ("Double", "Float"))

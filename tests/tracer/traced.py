@@ -59,7 +59,7 @@ class Run:
         """The op calls with these fields, in the order of their records: calls(op="aten::mm", pid=7, line=3)."""
         if "_calls" not in self.__dict__:
             lines = tool("dump", "--format", "jsonl", self.folder).stdout.splitlines()
-            self._calls = [json.loads(line) for line in lines]
+            self._calls = [flat(json.loads(line)) for line in lines]
         return [call for call in self._calls if all(field(call, name) == value
                                                     for name, value in wanted.items())]
 
@@ -70,8 +70,13 @@ class Run:
         return tool("report", self.folder).stdout.decode()
 
 
+def flat(call):
+    """An op call of `dump --format jsonl` with the fields of its location beside the others."""
+    return call.pop("location", {}) | call
+
+
 def field(call, name):
-    return call.get("location", {}).get("line") if name == "line" else call.get(name)
+    return call.get(name)
 
 
 def tool(*arguments, statuses=(0, 1)):

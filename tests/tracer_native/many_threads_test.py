@@ -58,7 +58,7 @@ class ManyThreads(unittest.TestCase):
     def test_each_call_is_counted(self):
         for op, a_step in {"aten::addmm": 2, "aten::native_layer_norm": 1, "aten::mean": 1,
                            "aten::addcdiv_": 6}.items():
-            counts = [call["count"] for call in self.calls(op) if "parent" not in call]
+            counts = [call["count"] for call in self.calls(op) if "parent_id" not in call]
             self.assertEqual(sum(counts), a_step * THREADS * STEPS, op)
         (refusal,) = [f for f in self.report["findings"] if f["rule"] == "mixed-operands"]
         self.assertEqual(refusal["count"], 3 * THREADS)
