@@ -137,15 +137,15 @@ static int run(const BuildHookCommand& command) {
   }
 }
 
-static std::function<int()> set_up(CLI::App& app) {
+static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<BuildHookCommand>();
-  app.add_option("--libtorch", command->libtorch, "the libtorch_cpu.so that programs load")
-      ->type_name("FILE")
-      ->required();
-  app.add_option("-o,--output", command->output, "where the tracer for it goes")
-      ->type_name("FILE")
-      ->required();
-  app.add_flag("--force", command->force, "build it even when it is there, or failed lately");
+  options.add("--libtorch", command->libtorch, "the libtorch_cpu.so that programs load")
+      .type("FILE")
+      .required();
+  options.add("-o,--output", command->output, "where the tracer for it goes")
+      .type("FILE")
+      .required();
+  options.add_flag("--force", command->force, "build it even when it is there, or failed lately");
   return [command] { return run(*command); };
 }
 

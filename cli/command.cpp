@@ -1,15 +1,6 @@
 #include "cli/command.h"
 
-#include <fmt/format.h>
-
 namespace dtypecheck::cli {
-
-void add_choice(CLI::App& app, const std::string& name, std::string& value,
-                const std::vector<std::string>& choices, const std::string& help) {
-  app.add_option(name, value, help)
-      ->check(CLI::IsMember(choices).description(""))  // the type's name says it
-      ->type_name(fmt::format("{}", fmt::join(choices, "|")));
-}
 
 #define COMMAND(name) extern const Command name##_command;
 #include "cli/command_list.inc"

@@ -275,17 +275,18 @@ int run(const DemoCommand& command) {
   return kClean;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<DemoCommand>();
-  app.add_option("--failure", command->failure,
-                 "only this one: cpu-half-norm, t5-fused-rmsnorm, text-encoder-half, "
-                 "float16-weights or unscale-fp16-grads")
-      ->type_name("NAME");
-  app.add_flag("--keep-broken", command->keep_broken, "stop at the broken run and its report");
-  app.add_option("--out", command->out, "folder that keeps the models, policies and traces")
-      ->type_name("DIR");
-  app.add_option("--trainer", command->program, "another sdxl-train; default: the one beside this")
-      ->type_name("FILE");
+  options
+      .add("--failure", command->failure,
+           "only this one: cpu-half-norm, t5-fused-rmsnorm, text-encoder-half, "
+           "float16-weights or unscale-fp16-grads")
+      .type("NAME");
+  options.add_flag("--keep-broken", command->keep_broken, "stop at the broken run and its report");
+  options.add("--out", command->out, "folder that keeps the models, policies and traces")
+      .type("DIR");
+  options.add("--trainer", command->program, "another sdxl-train; default: the one beside this")
+      .type("FILE");
   return [command] { return run(*command); };
 }
 

@@ -35,13 +35,13 @@ static int run(const DumpCommand& command) {
   return kClean;
 }
 
-static std::function<int()> set_up(CLI::App& app) {
+static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<DumpCommand>();
-  app.add_option("INPUT", command->inputs, "*.dtrace files, run folders or *.trace text")
-      ->type_name("")
-      ->required();
-  add_choice(app, "--format", command->format, {"text", "jsonl"},
-             "jsonl has one op call a line; default: text");
+  options.add("INPUT", command->inputs, "*.dtrace files, run folders or *.trace text")
+      .type("")
+      .required();
+  options.add_choice("--format", command->format, {"text", "jsonl"},
+                     "jsonl has one op call a line; default: text");
   return [command] { return run(*command); };
 }
 

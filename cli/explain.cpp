@@ -59,12 +59,12 @@ static int run(const ExplainCommand& command) {
   return kClean;
 }
 
-static std::function<int()> set_up(CLI::App& app) {
+static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<ExplainCommand>();
-  app.add_option("TEXT", command->words,
-                 "a message or traceback; - or nothing: a log on standard input")
-      ->type_name("");
-  app.add_flag("--json", command->json, "one JSON object");
+  options
+      .add("TEXT", command->words, "a message or traceback; - or nothing: a log on standard input")
+      .type("");
+  options.add_flag("--json", command->json, "one JSON object");
   return [command] { return run(*command); };
 }
 

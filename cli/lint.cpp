@@ -131,40 +131,43 @@ int run(const LintCommand& command) {
   return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<LintCommand>();
-  app.add_option("PATH", command->paths, "C++ and CUDA sources, or folders of them")->type_name("");
-  app.add_option("-p,--build", command->build,
-                 "build folder, or its compile_commands.json, all of whose files are meant where "
-                 "no PATH is "
-                 "given; without it flags are inferred")
-      ->type_name("DIR");
-  app.add_option(
-         "--torch", command->torch,
-         "folder of the LibTorch to parse against, or `bundled`; default: that of the active "
-         "Python, of a .venv above the first source, or of the system")
-      ->type_name("DIR");
-  app.add_option("-j,--jobs", command->parse.jobs, "files at a time; default: the number of cores")
-      ->type_name("N");
-  app.add_option("--timeout", command->parse.timeout_s, "seconds for one file; default: 300")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1, 86'400).description(""));
-  add_report_options(app, command->report, "file for the findings; default: standard output",
+  options.add("PATH", command->paths, "C++ and CUDA sources, or folders of them").type("");
+  options
+      .add("-p,--build", command->build,
+           "build folder, or its compile_commands.json, all of whose files are meant where "
+           "no PATH is "
+           "given; without it flags are inferred")
+      .type("DIR");
+  options
+      .add("--torch", command->torch,
+           "folder of the LibTorch to parse against, or `bundled`; default: that of the active "
+           "Python, of a .venv above the first source, or of the system")
+      .type("DIR");
+  options.add("-j,--jobs", command->parse.jobs, "files at a time; default: the number of cores")
+      .type("N");
+  options.add("--timeout", command->parse.timeout_s, "seconds for one file; default: 300")
+      .type("SECONDS")
+      .range(1, 86'400);
+  add_report_options(options, command->report, "file for the findings; default: standard output",
                      "exit with 1 on findings of this severity or above; default: warning");
-  app.add_flag("--fix", command->fix,
-               "apply the cures that are mechanical, of findings at the --fail-on level or above");
-  app.add_option("--baseline", command->baseline, "file of findings that are not told again")
-      ->type_name("FILE");
-  app.add_option("--write-baseline", command->write_baseline,
-                 "write what is found now into such a file, and nothing else")
-      ->type_name("FILE");
-  app.add_flag("--no-cache", command->parse.no_cache,
-               "parse every file anew; else what is known of unchanged files is kept in "
-               "~/.cache/dtypecheck/lint");
-  app.add_flag("--all", command->report.all, "show every finding in full, and accepted ones too");
-  app.add_flag("--list-checks", command->list, "list the checks");
-  app.add_option("--explain", command->explain, "all there is to know about one check")
-      ->type_name("ID");
+  options.add_flag(
+      "--fix", command->fix,
+      "apply the cures that are mechanical, of findings at the --fail-on level or above");
+  options.add("--baseline", command->baseline, "file of findings that are not told again")
+      .type("FILE");
+  options
+      .add("--write-baseline", command->write_baseline,
+           "write what is found now into such a file, and nothing else")
+      .type("FILE");
+  options.add_flag("--no-cache", command->parse.no_cache,
+                   "parse every file anew; else what is known of unchanged files is kept in "
+                   "~/.cache/dtypecheck/lint");
+  options.add_flag("--all", command->report.all,
+                   "show every finding in full, and accepted ones too");
+  options.add_flag("--list-checks", command->list, "list the checks");
+  options.add("--explain", command->explain, "all there is to know about one check").type("ID");
   return [command] { return run(*command); };
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <memory>
 #include <new>
 
 #include "cli/command.h"
@@ -39,66 +38,10 @@ static std::vector<std::string> first_words() {
   return names;
 }
 
-static std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
-
-// An option that the command does not have; positional leftovers are named by CLI11 itself.
-static void reject_unknown_option(const CLI::App& app) {
-  for (const std::string& word : app.remaining()) {
-    if (word == "--" || word.empty() || word[0] != '-') return;
-    const std::string option = word.substr(0, word.find('='));
-    throw InputError(
-        fmt::format("unknown option {}{}", option,
-                    suggestion(option, option_names(app),
-                               fmt::format("see dtypecheck {} --help", app.get_name()))));
-  }
-}
-
-// CLI11's usage line would begin with the bare name of the command.
-class HelpFormatter : public CLI::Formatter {
- public:
-  explicit HelpFormatter(const Command& command) : command_(command) { column_width(kColumn); }
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return fmt::format("usage: dtypecheck {} {}\n", command_.name, command_.arguments);
-  }
-  std::string make_option_desc(const CLI::Option* option) const override {
-    std::string lines = wrapped(option->get_description(), 0, 96 - kColumn);
-    if (!lines.empty()) lines.pop_back();
-    return lines;
-  }
-
- private:
-  static constexpr size_t kColumn = 34;  // where descriptions begin
-  const Command& command_;
-};
-
 static int run_command(const Command& command, std::vector<std::string> arguments) {
-  CLI::App app{command.summary, command.name};
-  app.set_help_flag("-h,--help", "show this help");
-  app.footer(fmt::format("examples:\n{}", command.examples));
-  app.formatter(std::make_shared<HelpFormatter>(command));
-  app.allow_extras();
-  const std::function<int()> run = command.set_up(app);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
-  try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::CallForHelp&) {
-    return print_text(app.help());
-  } catch (const CLI::ParseError& error) {
-    reject_unknown_option(app);
-    throw InputError(fmt::format("{}; see dtypecheck {} --help", error.what(), command.name));
-  }
-  reject_unknown_option(app);
-  if (!app.get_prefix_command() && !app.remaining().empty()) {
-    throw InputError(fmt::format("unexpected argument '{}'; see dtypecheck {} --help",
-                                 app.remaining().front(), command.name));
-  }
+  Options options(command);
+  const std::function<int()> run = command.set_up(options);
+  if (const auto help = options.parse(std::move(arguments))) return print_text(*help);
   return run();
 }
 

@@ -61,21 +61,21 @@ static int run(const ProbeCommand& command) {
   return kClean;
 }
 
-static std::function<int()> set_up(CLI::App& app) {
+static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<ProbeCommand>();
-  app.add_option("--python", command->python,
-                 "interpreter of the environment whose torch is measured; default: python3")
-      ->type_name("EXE");
-  app.add_option("-o,--output", command->output, "file for the contracts")
-      ->type_name("FILE")
-      ->required();
-  app.add_option("--jobs", command->jobs, "processes that measure; default: one a core, at most 4")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  app.add_option("--op-limit", command->op_limit,
-                 "seconds after which an op is given up and left out; default: 60")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+  options
+      .add("--python", command->python,
+           "interpreter of the environment whose torch is measured; default: python3")
+      .type("EXE");
+  options.add("-o,--output", command->output, "file for the contracts").type("FILE").required();
+  options.add("--jobs", command->jobs, "processes that measure; default: one a core, at most 4")
+      .type("N")
+      .range(1, 256);
+  options
+      .add("--op-limit", command->op_limit,
+           "seconds after which an op is given up and left out; default: 60")
+      .type("SECONDS")
+      .positive();
   return [command] { return run(*command); };
 }
 

@@ -26,16 +26,17 @@ static int run(const ReportCommand& command) {
   return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
 }
 
-static std::function<int()> set_up(CLI::App& app) {
+static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<ReportCommand>();
-  app.add_option("INPUT", command->inputs,
-                 "run folders, *.dtrace files or *.trace text; default: the newest run in "
-                 "./dtypecheck-runs")
-      ->type_name("");
-  add_report_options(app, command->report, "file for the findings; default: standard output",
+  options
+      .add("INPUT", command->inputs,
+           "run folders, *.dtrace files or *.trace text; default: the newest run in "
+           "./dtypecheck-runs")
+      .type("");
+  add_report_options(options, command->report, "file for the findings; default: standard output",
                      "exit with 1 on findings of this severity or above; default: warning");
-  add_suppression_options(app, command->report);
-  add_target_options(app, command->report);
+  add_suppression_options(options, command->report);
+  add_target_options(options, command->report);
   return [command] { return run(*command); };
 }
 

@@ -16,9 +16,9 @@ static int run(const std::string& id) {
           : doc_page(docs, "rule", id, "dtypecheck rules lists them all"));
 }
 
-static std::function<int()> set_up(CLI::App& app) {
+static std::function<int()> set_up(Options& options) {
   auto id = std::make_shared<std::string>();
-  app.add_option("ID", *id, "a rule's id, for all there is to know about it")->type_name("");
+  options.add("ID", *id, "a rule's id, for all there is to know about it").type("");
   return [id] { return run(*id); };
 }
 

@@ -137,6 +137,9 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
 }
 
 static int run(const TraceCommand& command) {
+  if (command.program.empty()) {
+    throw InputError("no program to trace; for example dtypecheck trace -- python train.py");
+  }
   const std::string program = find_program(command.program.front());
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
@@ -156,42 +159,33 @@ static int run(const TraceCommand& command) {
   }
 }
 
-// What follows the options, less the "--" that may stand before the program.
-static std::vector<std::string> program_of(const CLI::App& app) {
-  std::vector<std::string> words = app.remaining();
-  if (!words.empty() && words.front() == "--") words.erase(words.begin());
-  if (words.empty())
-    throw InputError("no program to trace; for example dtypecheck trace -- python train.py");
-  return words;
-}
-
-static std::function<int()> set_up(CLI::App& app) {
+static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<TraceCommand>();
-  app.prefix_command();
-  app.add_option("--out", command->out,
-                 "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
-      ->type_name("DIR");
-  CLI::Option* steady = app.add_flag("--steady", command->steady,
-                                     "once nothing new appears, trace only some of the steps");
-  app.add_flag("--keep-going", command->keep_going,
-               "cast the operands of an op that fails for its dtypes, tell it, and go on, so that one "
-               "run shows all of them; what it computes from then on is not valid")
-      ->excludes(steady);
-  app.add_flag("--check-values", command->check_values,
-               "look for the first inf or NaN in the results");
-  add_report_options(app, command->report,
+  options.leave_rest_to(command->program);
+  options
+      .add("--out", command->out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
+      .type("DIR");
+  const Option steady = options.add_flag("--steady", command->steady,
+                                         "once nothing new appears, trace only some of the steps");
+  options
+      .add_flag(
+          "--keep-going", command->keep_going,
+          "cast the operands of an op that fails for its dtypes, tell it, and go on, so that one "
+          "run shows all of them; what it computes from then on is not valid")
+      .excludes(steady);
+  options.add_flag("--check-values", command->check_values,
+                   "look for the first inf or NaN in the results");
+  add_report_options(options, command->report,
                      "file for the findings; default: standard error for text, a file in the run's "
                      "folder for the others",
                      "exit with 1 on findings of this severity or above, with 2 when nothing could "
                      "be traced; default and otherwise: the "
                      "program's own status");
-  app.add_flag("--no-report", command->no_report, "only record; dtypecheck report judges it later");
-  add_suppression_options(app, command->report);
-  add_target_options(app, command->report);
-  return [command, &app] {
-    command->program = program_of(app);
-    return run(*command);
-  };
+  options.add_flag("--no-report", command->no_report,
+                   "only record; dtypecheck report judges it later");
+  add_suppression_options(options, command->report);
+  add_target_options(options, command->report);
+  return [command] { return run(*command); };
 }
 
 extern const Command trace_command = {

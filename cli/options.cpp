@@ -1,0 +1,139 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/command.h"
+#include "platform/error.h"
+#include "platform/nearest.h"
+#include "platform/terminal.h"
+
+namespace dtypecheck::cli {
+
+// CLI11's usage line would begin with the bare name of the command.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(const Command& command) : command_(command) { column_width(kColumn); }
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return fmt::format("usage: dtypecheck {} {}\n", command_.name, command_.arguments);
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string lines = wrapped(option->get_description(), 0, 96 - kColumn);
+    if (!lines.empty()) lines.pop_back();
+    return lines;
+  }
+
+ private:
+  static constexpr size_t kColumn = 34;  // where descriptions begin
+  const Command& command_;
+};
+
+Option& Option::type(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::range(int least, int most) {
+  option_->check(CLI::Range(least, most).description(""));  // the help says it in words
+  return *this;
+}
+
+Option& Option::positive() {
+  option_->check(CLI::Validator(CLI::PositiveNumber).description(""));
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Options::Options(const Command& command)
+    : app_(std::make_unique<CLI::App>(command.summary, command.name)) {
+  app_->set_help_flag("-h,--help", "show this help");
+  app_->footer(fmt::format("examples:\n{}", command.examples));
+  app_->formatter(std::make_shared<HelpFormatter>(command));
+  app_->allow_extras();
+}
+
+Options::~Options() = default;
+
+Option Options::add(const std::string& names, std::string& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Options::add(const std::string& names, std::vector<std::string>& values,
+                    const std::string& help) {
+  return Option(app_->add_option(names, values, help));
+}
+Option Options::add(const std::string& names, int& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Options::add(const std::string& names, unsigned& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Options::add(const std::string& names, double& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+
+Option Options::add_flag(const std::string& names, bool& value, const std::string& help) {
+  return Option(app_->add_flag(names, value, help));
+}
+
+Option Options::add_choice(const std::string& names, std::string& value,
+                           const std::vector<std::string>& choices, const std::string& help) {
+  return Option(app_->add_option(names, value, help)
+                    ->check(CLI::IsMember(choices).description(""))  // the type's name says it
+                    ->type_name(fmt::format("{}", fmt::join(choices, "|"))));
+}
+
+void Options::leave_rest_to(std::vector<std::string>& words) {
+  app_->prefix_command();
+  rest_ = &words;
+}
+
+// An option that the command does not have; positional leftovers are named by CLI11 itself.
+void Options::reject_unknown() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : std::as_const(*app_).get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  for (const std::string& word : app_->remaining()) {
+    if (word == "--" || word.empty() || word[0] != '-') return;
+    const std::string option = word.substr(0, word.find('='));
+    const std::string otherwise = fmt::format("see dtypecheck {} --help", app_->get_name());
+    throw InputError(
+        fmt::format("unknown option {}{}", option, suggestion(option, names, otherwise)));
+  }
+}
+
+std::optional<std::string> Options::parse(std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  try {
+    app_->parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    return app_->help();
+  } catch (const CLI::ParseError& error) {
+    reject_unknown();
+    throw InputError(fmt::format("{}; see dtypecheck {} --help", error.what(), app_->get_name()));
+  }
+  reject_unknown();
+  std::vector<std::string> rest = app_->remaining();
+  if (rest_ != nullptr) {
+    if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
+    *rest_ = std::move(rest);
+  } else if (!rest.empty()) {
+    throw InputError(fmt::format("unexpected argument '{}'; see dtypecheck {} --help", rest.front(),
+                                 app_->get_name()));
+  }
+  return std::nullopt;
+}
+
+}  // namespace dtypecheck::cli
