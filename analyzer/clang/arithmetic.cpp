@@ -80,19 +80,12 @@ Accumulation accumulation_of(const Expr* expr, const ASTContext& context) {
   return adds(op->getArg(1), target, context) ? Accumulation{op->getArg(0)} : Accumulation{};
 }
 
-class Mentioned : public RecursiveASTVisitor<Mentioned> {
- public:
-  std::set<const Decl*> variables;
-  bool VisitDeclRefExpr(DeclRefExpr* reference) {
-    variables.insert(reference->getDecl());
-    return true;
-  }
-};
-
 std::set<const Decl*> mentioned(const Stmt* stmt) {
-  Mentioned found;
-  if (stmt != nullptr) found.TraverseStmt(const_cast<Stmt*>(stmt));
-  return std::move(found.variables);
+  std::set<const Decl*> variables;
+  for_each_expr(stmt, [&](const Expr* expr) {
+    if (const auto* reference = dyn_cast<DeclRefExpr>(expr)) variables.insert(reference->getDecl());
+  });
+  return variables;
 }
 
 // The variable that holds the value, or the memory that it lies in, and how it is reached.
@@ -124,30 +117,22 @@ Target target_of(const Expr* expr) {
 }
 
 // Which parameters a function adds to through a pointer or a reference.
-class AddsTo : public RecursiveASTVisitor<AddsTo> {
- public:
-  AddsTo(const FunctionDecl* function, const ASTContext& context)
-      : function_(function), context_(context) {}
+std::set<unsigned> parameters_added_to(const FunctionDecl* function, const ASTContext& context) {
   std::set<unsigned> parameters;
-
-  bool VisitExpr(Expr* expr) {
-    const Accumulation found = accumulation_of(expr, context_);
-    if (found.target == nullptr || low_precision(found.target->getType()).empty()) return true;
+  for_each_expr(function->getBody(), [&](const Expr* expr) {
+    const Accumulation found = accumulation_of(expr, context);
+    if (found.target == nullptr || low_precision(found.target->getType()).empty()) return;
     const Target target = target_of(found.target);
     const auto* parameter = dyn_cast_or_null<ParmVarDecl>(target.variable);
-    if (parameter == nullptr || parameter->getFunctionScopeIndex() >= function_->getNumParams()) {
-      return true;
+    if (parameter == nullptr || parameter->getFunctionScopeIndex() >= function->getNumParams()) {
+      return;
     }
     if (target.is_memory || parameter->getType()->isReferenceType()) {
       parameters.insert(parameter->getFunctionScopeIndex());
     }
-    return true;
-  }
-
- private:
-  const FunctionDecl* function_;
-  const ASTContext& context_;
-};
+  });
+  return parameters;
+}
 
 struct Loop {
   const Stmt* stmt;
@@ -309,11 +294,7 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
 
   const std::set<unsigned>& adds_to(const FunctionDecl* body) {
     const auto [at, is_new] = adds_to_.try_emplace(body);
-    if (is_new && body->getBody() != nullptr) {
-      AddsTo adds(body, context_);
-      adds.TraverseStmt(body->getBody());
-      at->second = std::move(adds.parameters);
-    }
+    if (is_new) at->second = parameters_added_to(body, context_);
     return at->second;
   }
 

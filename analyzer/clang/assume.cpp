@@ -1,7 +1,5 @@
 #include "analyzer/clang/assume.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
-
 namespace dtypecheck::analyzer {
 
 using namespace clang;
@@ -83,40 +81,28 @@ void assume_either(Dtypes& dtypes, const BinaryOperator* op, bool truth) {
   look_at_mentioned(dtypes, op);
 }
 
-class Mentions : public RecursiveASTVisitor<Mentions> {
- public:
-  explicit Mentions(Dtypes& dtypes) : dtypes_(dtypes) {}
-
-  bool VisitCallExpr(CallExpr* call) {
-    const auto member = member_call(call);
-    if (!member || !is_tensor(member->base->getType())) return true;
-    const llvm::StringRef name = member->name;
-    if (name == "scalar_type" || name == "dtype" || name == "type" || name == "options" ||
-        name == "is_floating_point" || name == "is_complex" || name == "element_size") {
-      look_at(dtypes_.tensor(member->base));
-    }
-    return true;
-  }
-  bool VisitDeclRefExpr(DeclRefExpr* reference) {
-    if (!holds_dtype(reference->getType())) return true;
-    const int symbol = dtypes_.dtype(reference);
-    if (symbol >= 0) look_at(symbol);
-    return true;
-  }
-
- private:
-  // What was narrowed is known better than that.
-  void look_at(int symbol) {
-    if (dtypes_.state.dtypes(symbol).size() > kFewDtypes) dtypes_.state.look_at(symbol);
-  }
-
-  Dtypes& dtypes_;
-};
-
 }  // namespace
 
 void look_at_mentioned(Dtypes& dtypes, const Expr* expr) {
-  Mentions(dtypes).TraverseStmt(const_cast<Expr*>(expr));
+  // What was narrowed is known better than that.
+  const auto look_at = [&](int symbol) {
+    if (dtypes.state.dtypes(symbol).size() > kFewDtypes) dtypes.state.look_at(symbol);
+  };
+  for_each_expr(expr, [&](const Expr* inner) {
+    if (const auto* call = dyn_cast<CallExpr>(inner)) {
+      const auto member = member_call(call);
+      if (!member || !is_tensor(member->base->getType())) return;
+      const llvm::StringRef name = member->name;
+      if (name == "scalar_type" || name == "dtype" || name == "type" || name == "options" ||
+          name == "is_floating_point" || name == "is_complex" || name == "element_size") {
+        look_at(dtypes.tensor(member->base));
+      }
+    } else if (const auto* reference = dyn_cast<DeclRefExpr>(inner)) {
+      if (!holds_dtype(reference->getType())) return;
+      const int symbol = dtypes.dtype(reference);
+      if (symbol >= 0) look_at(symbol);
+    }
+  });
 }
 
 void assume(Dtypes& dtypes, const Expr* condition, bool truth) {

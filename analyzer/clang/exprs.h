@@ -30,6 +30,16 @@ bool is_module(clang::QualType type);
 // A scalar type, a type meta or tensor options: what stands for a dtype.
 bool holds_dtype(clang::QualType type);
 
+// Each expression below `stmt`, itself included, outer before inner; lambdas that stand in it too.
+// Clang's own RecursiveASTVisitor goes through types and declarations as well, and a file takes
+// seconds longer to compile for each.
+template <class Look>
+void for_each_expr(const clang::Stmt* stmt, const Look& look) {
+  if (stmt == nullptr) return;
+  if (const auto* expr = llvm::dyn_cast<clang::Expr>(stmt)) look(expr);
+  for (const clang::Stmt* child : stmt->children()) for_each_expr(child, look);
+}
+
 // The name of a free function that is called; "" for anything else.
 llvm::StringRef called_name(const clang::CallExpr* call);
 
