@@ -36,7 +36,7 @@ def told_at(calls):
     names = list(FAMILIES)
     ops = {name: [] for name in names}
     for call in calls:
-        found = re.match(r"cases\.(\d+)\b", call.get("location", {}).get("module") or "")
+        found = re.match(r"cases\.(\d+)\b", call.get("module") or "")
         if not found or call["outcome"] != "repaired":
             continue
         op = call["op"].removeprefix("aten::")
