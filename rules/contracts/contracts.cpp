@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ops/arguments.h"
+#include "ops/ops.h"
 #include "platform/error.h"
 #include "rules/contracts/table.h"
 
@@ -69,7 +70,8 @@ std::optional<Question> question_of(const OpCall& call) {
   if (std::any_of(call.scalars.begin(), call.scalars.end(),
                   [](const ScalarArgument& scalar) { return scalar.dtype.has_value(); }))
     return std::nullopt;
-  Question question{.op = call.overload.empty() ? call.op : call.op + "." + call.overload};
+  Question question{.op = ops::without_alias(call.op)};
+  if (!call.overload.empty()) question.op += "." + call.overload;
   for (const Argument& argument : *arguments) {
     const size_t most = argument.is_list && arguments->size() == 1 ? 2 : 1;
     if (argument.letters.size() > most) return std::nullopt;
@@ -296,7 +298,8 @@ Answer Contracts::ask(size_t runtime, const OpCall& call, Mode mode) const {
 const Behaviour& Contracts::behaviour(std::string_view op, size_t runtime) const {
   static const Behaviour unknown;
   if (runtime >= places_.size()) return unknown;
-  return behaviour_of(*tables_[places_[runtime].table], places_[runtime].column, op);
+  return behaviour_of(*tables_[places_[runtime].table], places_[runtime].column,
+                      ops::without_alias(op));
 }
 
 const Behaviour& Contracts::behaviour(std::string_view op) const {

@@ -122,6 +122,12 @@ TEST_CASE("the shipped tables know which ops promote") {
   }
 }
 
+TEST_CASE("a second name of an op is answered as the op") {
+  CHECK(shipped().promotes("aten::multiply"));
+  CHECK(shipped().behaviour("aten::greater").always == Dtype::kBool);
+  CHECK_FALSE(shipped().promotes("aten::multiply_"));
+}
+
 TEST_CASE("the shipped tables know results that have a dtype of their own") {
   CHECK(shipped().behaviour("aten::argmax").always == Dtype::kLong);
   CHECK(shipped().behaviour("aten::nonzero").always == Dtype::kLong);

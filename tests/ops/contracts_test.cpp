@@ -63,6 +63,15 @@ TEST_CASE("what overwrites a tensor keeps its dtype, whatever it is given") {
   CHECK(for_each(kOverwrites, "plain", keeps_first_dtype) > 10);
 }
 
+TEST_CASE("what keeps the dtype of integers keeps that of floating operands") {
+  const auto keeps = [](std::string_view operands, std::string_view outcome) {
+    const bool is_mix = operands.find_first_not_of(operands[0]) != operands.npos;
+    if (!is_mix && outcome[0] != 'm') CHECK(outcome[0] == operands[0]);
+  };
+  CHECK(for_each(kKeepsDtype, "plain", keeps) > 100);
+  CHECK(for_each(kSumsInLong, "plain", keeps) > 10);
+}
+
 TEST_CASE("a factory takes any dtype") {
   CHECK(for_each(kFactory, "plain", [](std::string_view, std::string_view outcome) {
           CHECK(outcome[0] != 'm');
