@@ -1,6 +1,6 @@
 #include "analyzer/op_calls.h"
 
-#include "ops/arguments.h"
+#include "analyzer/op_answers.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::analyzer {
@@ -11,35 +11,9 @@ using contracts::Answer;
 using contracts::Contracts;
 using contracts::Verdict;
 
-// Where a kernel is missing depends on the device, which source seldom tells: the CPU's tables are
-// asked for mixes only, which every device refuses alike.
 size_t runtime_of(const std::string& libtorch, const Contracts& contracts) {
   if (const auto found = contracts.find("cpu", libtorch)) return *found;
   return contracts.newest("cpu").value();  // there is one in what ships
-}
-
-OpCall call_of(const SourceOp& op) {
-  OpCall call;
-  call.op = "aten::" + op.op;
-  call.site.phase = Phase::kForward;
-  for (const SourceOperand& given : op.operands) {
-    Operand operand;
-    operand.name = given.name;
-    operand.dtypes = given.dtypes;
-    operand.has_shape = false;
-    operand.role = ops::role_of_argument(given.name);
-    if (given.is_trained) {
-      operand.parameter = given.text;
-      operand.role = Role::kWeight;
-      operand.is_leaf = operand.requires_grad = operand.is_written = true;
-      call.site.phase = Phase::kOptimizer;
-    }
-    call.operands.push_back(std::move(operand));
-  }
-  for (const auto& [name, value] : op.scalars) call.scalars.push_back({name, value, std::nullopt});
-  call.site.line = {op.place.file, op.place.line, op.function};
-  call.site.inner = call.site.line;
-  return call;
 }
 
 DtypeSet floating(const OpCall& call) {
@@ -57,26 +31,24 @@ void give_result(OpCall& call, Dtype dtype) {
 
 // False where the tables do not know what becomes of the call.
 bool decide(OpCall& call, const Contracts& contracts, size_t runtime) {
-  if (floating(call).size() == 1) {
-    give_result(call, *floating(call).single());
+  // Where a kernel is missing depends on the device, which source seldom tells: the CPU's tables
+  // are asked for mixes only, which every device refuses alike.
+  if (const auto only = floating(call).single()) {
+    give_result(call, contracts.behaviour(call.op, runtime).always.value_or(*only));
     return true;
   }
-  for (const char* overload : {"", "Tensor"}) {
-    call.overload = overload;
-    const Answer answer = contracts.ask(runtime, call);
-    if (answer.verdict == Verdict::kUnknown) continue;
-    if (answer.verdict == Verdict::kAccepts) {
-      if (answer.results.empty()) return false;
-      give_result(call, answer.results.front());
-    } else {
-      call.outcome = Outcome::kThrew;
-      call.throws = 1;
-      call.error = answer.message;
-      call.error_type = answer.error_type;
-    }
+  const Answer answer = contracts.ask(runtime, call);
+  if (answer.verdict == Verdict::kUnknown) return false;
+  if (answer.verdict == Verdict::kAccepts) {
+    if (answer.results.empty()) return false;
+    give_result(call, answer.results.front());
     return true;
   }
-  return false;
+  call.outcome = Outcome::kThrew;
+  call.throws = 1;
+  call.error = answer.message;
+  call.error_type = answer.error_type;
+  return true;
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <clang/Lex/Lexer.h>
 #include <llvm/ADT/StringSet.h>
 
+#include "analyzer/op_answers.h"
+#include "ops/ops.h"
+
 namespace dtypecheck::analyzer {
 
 using namespace clang;
@@ -10,65 +13,13 @@ using namespace clang;
 namespace {
 
 constexpr size_t kMaxName = 48;
-constexpr unsigned kMaxDepth = 64;  // of one expression
 
-// Methods whose result has the dtype of the tensor.
-bool keeps_dtype(llvm::StringRef name) {
-  static const llvm::StringSet<> names = {"alias",
-                                          "clone",
-                                          "contiguous",
-                                          "cpu",
-                                          "cuda",
-                                          "detach",
-                                          "expand",
-                                          "expand_as",
-                                          "flatten",
-                                          "flip",
-                                          "index",
-                                          "index_select",
-                                          "masked_fill",
-                                          "masked_select",
-                                          "narrow",
-                                          "new_empty",
-                                          "new_zeros",
-                                          "new_ones",
-                                          "permute",
-                                          "pin_memory",
-                                          "repeat",
-                                          "reshape",
-                                          "resize_",
-                                          "roll",
-                                          "select",
-                                          "slice",
-                                          "squeeze",
-                                          "swapaxes",
-                                          "t",
-                                          "to_dense",
-                                          "transpose",
-                                          "transpose_",
-                                          "unsqueeze",
-                                          "unsqueeze_",
-                                          "variable_data",
-                                          "view",
-                                          "view_as",
-                                          "zero_",
-                                          "fill_",
-                                          "copy_",
-                                          "value",
-                                          "get",
-                                          "value_or",
-                                          "tensor_data",
-                                          "data",
-                                          "set_requires_grad",
-                                          "requires_grad_",
-                                          "unflatten",
-                                          "gather",
-                                          "clamp",
-                                          "relu",
-                                          "abs",
-                                          "neg",
-                                          "squeeze_",
-                                          "as_strided"};
+// C++'s own around a tensor, and methods of Tensor that call no op, or one for the device only.
+bool passes_tensor_on(llvm::StringRef name) {
+  static const llvm::StringSet<> names = {"cpu",          "cuda",     "data",
+                                          "get",          "to_dense", "tensor_data",
+                                          "value",        "value_or", "set_requires_grad",
+                                          "variable_data"};
   return names.contains(name);
 }
 
@@ -82,47 +33,73 @@ bool casts_by_name(llvm::StringRef name, DtypeSet& dtypes) {
   return true;
 }
 
+uint32_t op_facts(llvm::StringRef name) { return ops::facts_of({name.data(), name.size()}); }
+
+// torch::tensor and torch::from_blob are C++'s, and no ops.
 bool is_factory(llvm::StringRef name) {
-  static const llvm::StringSet<> names = {
-      "empty",  "zeros",  "ones",      "rand",     "randn",         "full",          "eye",
-      "arange", "tensor", "from_blob", "linspace", "empty_strided", "scalar_tensor", "randint"};
-  return names.contains(name);
+  return (op_facts(name) & ops::kFactory) != 0 || name == "tensor" || name == "from_blob";
 }
 
 // Without options these ask the default dtype; the others look at their values.
 bool defaults_to_float(llvm::StringRef name) {
-  return name != "full" && name != "arange" && name != "tensor" && name != "scalar_tensor" &&
-         name != "randint";
+  return (op_facts(name) & ops::kDefaultDtype) != 0 || name == "from_blob";
 }
 
-// Ops whose result has the promoted dtype of their tensors.
-bool is_arithmetic(llvm::StringRef name) {
-  static const llvm::StringSet<> names = {"add",    "sub",    "mul",     "div",      "matmul",
-                                          "mm",     "bmm",    "addmm",   "linear",   "conv1d",
-                                          "conv2d", "conv3d", "maximum", "minimum",  "where",
-                                          "lerp",   "cat",    "stack",   "bilinear", "baddbmm"};
-  return names.contains(name);
+std::string op_of_operator(const CXXOperatorCallExpr* call) {
+  const bool is_binary = call->getNumArgs() == 2;
+  switch (call->getOperator()) {
+    case OO_Plus:
+      return is_binary ? "add" : "";
+    case OO_Minus:
+      return is_binary ? "sub" : "neg";
+    case OO_Star:
+      return is_binary ? "mul" : "";
+    case OO_Slash:
+      return "div";
+    case OO_EqualEqual:
+      return "eq";
+    case OO_ExclaimEqual:
+      return "ne";
+    case OO_Less:
+      return "lt";
+    case OO_LessEqual:
+      return "le";
+    case OO_Greater:
+      return "gt";
+    case OO_GreaterEqual:
+      return "ge";
+    case OO_Exclaim:
+      return "logical_not";
+    default:
+      return "";
+  }
 }
 
-// Functions of floating tensors: the result has their dtype.
-bool is_function(llvm::StringRef name) {
-  static const llvm::StringSet<> names = {
-      "exp",     "log",       "sqrt",       "rsqrt",      "sin",        "cos",         "tanh",
-      "sigmoid", "relu",      "gelu",       "silu",       "softmax",    "log_softmax", "sum",
-      "mean",    "norm",      "layer_norm", "group_norm", "batch_norm", "dropout",     "pow",
-      "square",  "clamp_min", "clamp_max",  "max_pool2d", "avg_pool2d", "erf",         "softplus",
-      "amax",    "amin",      "cumsum"};
-  return names.contains(name);
+bool writes_in_place(OverloadedOperatorKind kind) {
+  return kind == OO_PlusEqual || kind == OO_MinusEqual || kind == OO_StarEqual ||
+         kind == OO_SlashEqual;
 }
 
-// A wider floating dtype wins; Half and BFloat16 meet in Float.
-DtypeSet promoted(DtypeSet a, DtypeSet b) {
-  if (a == b) return a;
-  const auto width = [](DtypeSet dtypes) {
-    return dtypes == DtypeSet(Dtype::kDouble) ? 3 : dtypes == DtypeSet(Dtype::kFloat) ? 2 : 1;
-  };
-  if (width(a) == width(b)) return Dtype::kFloat;
-  return width(a) > width(b) ? a : b;
+// at::matmul, torch::nn::functional::softmax: inside the namespaces of LibTorch.
+bool is_libtorchs(const FunctionDecl* function) {
+  const DeclContext* outermost = nullptr;
+  for (const DeclContext* at = function->getDeclContext(); at != nullptr; at = at->getParent()) {
+    if (isa<NamespaceDecl>(at)) outermost = at;
+  }
+  const auto* space = dyn_cast_or_null<NamespaceDecl>(outermost);
+  return space != nullptr && (space->getName() == "at" || space->getName() == "torch");
+}
+
+// The 1 of std::get<1>(…).
+std::optional<size_t> index_of_get(const CallExpr* call) {
+  const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
+  const TemplateArgumentList* arguments =
+      callee == nullptr ? nullptr : callee->getTemplateSpecializationArgs();
+  const bool is_index = called_name(call) == "get" && call->getNumArgs() == 1 &&
+                        arguments != nullptr && arguments->size() > 0 &&
+                        arguments->get(0).getKind() == TemplateArgument::Integral;
+  if (!is_index) return std::nullopt;
+  return static_cast<size_t>(arguments->get(0).getAsIntegral().getZExtValue());
 }
 
 bool is_device(QualType type) {
@@ -269,11 +246,10 @@ int Dtypes::tensor_of(const Expr* expr) {
   if (result != results_.end() && state.knows(result->second)) return result->second;
   if (const auto* op = dyn_cast<CXXOperatorCallExpr>(call)) {
     const OverloadedOperatorKind kind = op->getOperator();
-    const bool passes = kind == OO_Star || kind == OO_Arrow || kind == OO_Subscript;
-    if (passes) return tensor_of(op->getArg(0));
-    const bool is_arithmetic =
-        kind == OO_Plus || kind == OO_Minus || kind == OO_Star || kind == OO_Slash;
-    return is_arithmetic && is_tensor(op->getType()) ? arithmetic_result(nullptr, op, "") : -1;
+    const bool is_dereference = kind == OO_Star && op->getNumArgs() == 1;
+    const bool passes = is_dereference || kind == OO_Arrow || kind == OO_Subscript;
+    if (passes || writes_in_place(kind)) return tensor_of(op->getArg(0));
+    return is_tensor(op->getType()) ? op_result(op) : -1;
   }
   if (const auto member = member_call(call)) return method_result(*member);
   return function_result(call);
@@ -302,28 +278,87 @@ int Dtypes::cast_result(const MemberCall& call) {
   return tensor(call.base);
 }
 
-// Only where every tensor is of one known floating dtype: anything else is not known.
-int Dtypes::arithmetic_result(const Expr* base, const CallExpr* call, llvm::StringRef name) {
-  DtypeSet result;
-  const Expr* first = base == nullptr && call->getNumArgs() > 0 ? call->getArg(0) : base;
-  const bool adds_up = name == "sum" || name == "cumsum" || name == "prod";
-  if (adds_up && first != nullptr) {
-    const DtypeSet dtypes = state.dtypes(tensor(first));
-    if (dtypes.within(kIntegral | Dtype::kBool)) return make(TensorSource::kOther, Dtype::kLong);
+static const InitListExpr* list_of(const Expr* argument) {
+  const Expr* bare = argument->IgnoreImplicit();
+  for (int depth = 0; depth < 8; ++depth) {
+    bare = bare->IgnoreImplicit();
+    if (const auto* list = dyn_cast<InitListExpr>(bare)) return list;
+    if (const auto* made = dyn_cast<CXXConstructExpr>(bare);
+        made != nullptr && made->getNumArgs() > 0) {
+      bare = made->getArg(0);
+    } else if (const auto* elements = dyn_cast<CXXStdInitializerListExpr>(bare)) {
+      bare = elements->getSubExpr();
+    } else {
+      return nullptr;
+    }
   }
-  const auto take = [&](const Expr* tensor) {
-    const DtypeSet dtypes = state.dtypes(this->tensor(tensor));
-    const bool known =
-        dtypes.size() == 1 && dtypes.within(kFloating) && !dtypes.intersects(kFloat8);
-    if (known) result = result.empty() ? dtypes : promoted(result, dtypes);
-    return known;
-  };
-  if (base != nullptr && !take(base)) return -1;
-  for (const Expr* argument : call->arguments()) {
-    const bool is_one = is_tensor(argument->getType()) || is_tensor(stripped(argument)->getType());
-    if (is_one && !take(argument)) return -1;
+  return nullptr;
+}
+
+void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* argument) {
+  const Expr* bare = stripped(argument);
+  if (is_tensor(bare->getType()) || is_tensor(argument->getType())) {
+    const int symbol = tensor(argument);
+    called.op.operands.push_back({name, text(bare), state.dtypes(symbol)});
+    called.symbols.push_back(symbol);
+    return;
   }
-  return result.empty() ? -1 : make(TensorSource::kOther, result);
+  if (const InitListExpr* list = list_of(argument)) {
+    unsigned i = 0;
+    for (const Expr* element : list->inits()) {
+      if (!is_tensor(stripped(element)->getType()) && !is_tensor(element->getType())) return;
+      add_operand(called, name + "[" + std::to_string(i++) + "]", element);
+    }
+    return;
+  }
+  if (const auto number = number_of(argument, context_))
+    called.op.scalars.emplace_back(name, *number);
+}
+
+Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
+  CalledOp called;
+  if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(call)) {
+    called.op.op = op_of_operator(overloaded);
+    if (called.op.op.empty()) return called;
+    for (unsigned i = 0; i < call->getNumArgs(); ++i)
+      add_operand(called, i == 0 ? "self" : "other", call->getArg(i));
+    return called;
+  }
+  const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
+  if (const auto member = member_call(call)) {
+    const QualType type = member->base->getType();
+    if (!is_tensor(type) && !type->isDependentType()) return called;
+    called.op.op = member->name.str();
+    const int symbol = tensor(member->base);
+    called.op.operands.push_back({"self", text(stripped(member->base)), state.dtypes(symbol)});
+    called.symbols.push_back(symbol);
+  } else if (callee == nullptr || is_libtorchs(callee)) {
+    called.op.op = called_name(call).str();
+  }
+  if (called.op.op.empty()) return called;
+  for (unsigned i = 0; i < call->getNumArgs(); ++i) {
+    const bool is_named = callee != nullptr && i < callee->getNumParams();
+    const std::string name = is_named ? callee->getParamDecl(i)->getNameAsString() : "";
+    if (!isa<CXXDefaultArgExpr>(call->getArg(i))) add_operand(called, name, call->getArg(i));
+  }
+  return called;
+}
+
+int Dtypes::op_result(const CallExpr* call, size_t result) {
+  const CalledOp called = op(call);
+  if (called.op.op.empty()) return -1;
+  // x.sum(torch::kFloat), x.softmax(-1, torch::kFloat), x.view(torch::kHalf)
+  const int options = options_among(call, 0);
+  if (options >= 0) return result == 0 ? like(options) : -1;
+  const OpAnswer answer = answer_of(called.op, result);
+  if (answer.is_first) return called.symbols.empty() ? -1 : called.symbols.front();
+  return answer.dtypes.empty() ? -1 : make(TensorSource::kOther, answer.dtypes);
+}
+
+int Dtypes::result(const Expr* expr, size_t number) {
+  const auto* call = dyn_cast<CallExpr>(stripped(expr));
+  const int symbol = call == nullptr ? -1 : op_result(call, number);
+  return symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype);
 }
 
 int Dtypes::method_result(const MemberCall& call) {
@@ -332,26 +367,22 @@ int Dtypes::method_result(const MemberCall& call) {
   if (call.name == "to" || call.name == "toType") return cast_result(call);
   if (call.name == "type_as" && call.call->getNumArgs() == 1)
     return like(tensor(call.call->getArg(0)));
-  if (is_arithmetic(call.name) || is_function(call.name)) {
-    return arithmetic_result(call.base, call.call, call.name);
-  }
-  if (!keeps_dtype(call.name)) return -1;
+  if (passes_tensor_on(call.name)) return tensor(call.base);
   if (call.name.starts_with("new_")) {
     const int options = options_among(call.call, 0);
     return like(options >= 0 ? options : tensor(call.base));
   }
-  return tensor(call.base);
+  return op_result(call.call);
 }
 
 int Dtypes::function_result(const CallExpr* call) {
+  if (const auto index = index_of_get(call)) return result(call->getArg(0), *index);
   const llvm::StringRef name = called_name(call);
   if (name.ends_with("_like") && call->getNumArgs() > 0) {
     const int options = options_among(call, 1);
     return like(options >= 0 ? options : tensor(call->getArg(0)));
   }
-  const bool is_op = is_arithmetic(name) || is_function(name);
-  if (is_op && is_tensor(call->getType())) return arithmetic_result(nullptr, call, name);
-  if (!is_factory(name)) return -1;
+  if (!is_factory(name) || op_facts(name) & ops::kOverwrites) return op_result(call);
   const int options = options_among(call, 0);
   if (options >= 0) return like(options);
   return make(TensorSource::kMade, defaults_to_float(name) ? DtypeSet(Dtype::kFloat) : kAnyDtype);

@@ -28,6 +28,16 @@ class Dtypes {
   bool module_key(const clang::Expr* expr, Key& key) const;
   // The symbol of the dtype of a module's parameters; -1: not known.
   int module(const clang::Expr* expr) const;
+  // An op of LibTorch that is called, by an operator, a method or a function; no op where it is
+  // something else. Operands are named as the schema does, where the declaration tells.
+  struct CalledOp {
+    SourceOp op;
+    std::vector<int> symbols;  // of the operands
+  };
+  CalledOp op(const clang::CallExpr* call);
+  // The symbol of result number `number` of a call: indices of x.max(1).
+  int result(const clang::Expr* expr, size_t number);
+
   // What a call that was walked through gave back.
   void remember(const clang::Expr* call, int symbol) { results_[call] = symbol; }
 
@@ -48,7 +58,8 @@ class Dtypes {
   int variable(const clang::Expr* expr);
   int method_result(const MemberCall& call);
   int cast_result(const MemberCall& call);
-  int arithmetic_result(const clang::Expr* base, const clang::CallExpr* call, llvm::StringRef name);
+  void add_operand(CalledOp& called, const std::string& name, const clang::Expr* argument);
+  int op_result(const clang::CallExpr* call, size_t result = 0);
   int function_result(const clang::CallExpr* call);
   int like(int symbol);  // another tensor of the same dtype
   bool key_of(const clang::Expr* expr, Key& key, TensorSource& source) const;

@@ -94,6 +94,14 @@ bool is_tensor(QualType type) {
          name == "torch::autograd::Variable";
 }
 
+bool is_tensor_list(QualType type) {
+  const auto* list = dyn_cast_or_null<ClassTemplateSpecializationDecl>(record_of(type));
+  if (list == nullptr || list->getIdentifier() == nullptr) return false;
+  const TemplateArgumentList& arguments = list->getTemplateArgs();
+  return (list->getName() == "vector" || list->getName() == "ArrayRef") && arguments.size() > 0 &&
+         arguments[0].getKind() == TemplateArgument::Type && is_tensor(arguments[0].getAsType());
+}
+
 static bool derives_from_module(const CXXRecordDecl* record, int depth) {
   if (record == nullptr || depth > 8) return false;
   const std::string name = qualified_name(record);
@@ -127,6 +135,23 @@ std::optional<Dtype> dtype_constant(const Expr* expr, const ASTContext& context)
   const int64_t value = result.Val.getInt().getExtValue();
   if (value < 0 || value > 62) return std::nullopt;
   return static_cast<Dtype>(value);
+}
+
+std::optional<double> number_of(const Expr* expr, const ASTContext& context) {
+  expr = stripped(expr);
+  Expr::EvalResult result;
+  if (expr->isValueDependent() || expr->containsErrors() || !expr->getType()->isArithmeticType() ||
+      !expr->EvaluateAsRValue(result, context)) {
+    return std::nullopt;
+  }
+  if (result.Val.isFloat()) {
+    llvm::APFloat value = result.Val.getFloat();
+    bool loses = false;
+    value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    return value.convertToDouble();
+  }
+  if (result.Val.isInt()) return static_cast<double>(result.Val.getInt().getExtValue());
+  return std::nullopt;
 }
 
 static DtypeSet builtin_dtypes(const BuiltinType* type) {

@@ -25,6 +25,8 @@ const clang::Expr* stripped(const clang::Expr* expr);
 
 // at::Tensor, what it derives from, and its stable-ABI sibling; seen through references.
 bool is_tensor(clang::QualType type);
+// std::vector<at::Tensor>, at::TensorList.
+bool is_tensor_list(clang::QualType type);
 // A torch::nn module, or a pointer to one.
 bool is_module(clang::QualType type);
 // A scalar type, a type meta or tensor options: what stands for a dtype.
@@ -45,6 +47,9 @@ llvm::StringRef called_name(const clang::CallExpr* call);
 
 // The value of a constant of type ScalarType.
 std::optional<Dtype> dtype_constant(const clang::Expr* expr, const clang::ASTContext& context);
+
+// The value of an arithmetic constant.
+std::optional<double> number_of(const clang::Expr* expr, const clang::ASTContext& context);
 
 // The dtype whose elements are stored as this C++ type: float, __half, int64_t, float2. Empty for
 // void, bytes, and types that a template has still to name.

@@ -147,9 +147,11 @@ void Walk::module_run(const CallExpr* call) {
   if (name.empty() || !weight.single()) return;
   SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
   op.op = name.str();
-  add_operand(op, "input", call->getArg(first));
-  if (op.operands.empty()) return;
-  if (op.operands.front().dtypes == weight) dtypes_.remember(call, symbol);
+  const Expr* input = call->getArg(first);
+  if (!is_tensor(stripped(input)->getType()) && !is_tensor(input->getType())) return;
+  const DtypeSet given = dtypes_.state.dtypes(dtypes_.tensor(input));
+  if (given == weight) dtypes_.remember(call, symbol);
+  op.operands.push_back({"input", dtypes_.text(stripped(input)), given});
   op.operands.push_back({"weight", dtypes_.text(stripped(module)) + "->weight", weight});
   add_op(std::move(op));
 }

@@ -8,61 +8,11 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-static llvm::StringRef op_of_operator(OverloadedOperatorKind kind) {
-  switch (kind) {
-    case OO_Plus:
-      return "add";
-    case OO_Minus:
-      return "sub";
-    case OO_Star:
-      return "mul";
-    case OO_Slash:
-      return "div";
-    default:
-      return "";
-  }
-}
-
 // at::matmul, which torch::matmul is as well.
 static bool is_in_at(const FunctionDecl* function) {
   const auto* space =
       dyn_cast<NamespaceDecl>(function->getDeclContext()->getEnclosingNamespaceContext());
   return space != nullptr && space->getName() == "at" && !isa<CXXMethodDecl>(function);
-}
-
-static const InitListExpr* list_of(const Expr* argument) {
-  const Expr* bare = argument->IgnoreImplicit();
-  for (int depth = 0; depth < 8; ++depth) {
-    bare = bare->IgnoreImplicit();
-    if (const auto* list = dyn_cast<InitListExpr>(bare)) return list;
-    if (const auto* made = dyn_cast<CXXConstructExpr>(bare);
-        made != nullptr && made->getNumArgs() > 0) {
-      bare = made->getArg(0);
-    } else if (const auto* elements = dyn_cast<CXXStdInitializerListExpr>(bare)) {
-      bare = elements->getSubExpr();
-    } else {
-      return nullptr;
-    }
-  }
-  return nullptr;
-}
-
-void Walk::add_operand(SourceOp& op, const std::string& name, const Expr* argument) {
-  const Expr* bare = stripped(argument);
-  if (is_tensor(bare->getType()) || is_tensor(argument->getType())) {
-    op.operands.push_back(
-        {name, dtypes_.text(bare), dtypes_.state.dtypes(dtypes_.tensor(argument))});
-    return;
-  }
-  if (const InitListExpr* list = list_of(argument)) {
-    unsigned i = 0;
-    for (const Expr* element : list->inits()) {
-      if (!is_tensor(stripped(element)->getType()) && !is_tensor(element->getType())) return;
-      add_operand(op, name + "[" + std::to_string(i++) + "]", element);
-    }
-    return;
-  }
-  if (const auto number = number_of(argument, context_)) op.scalars.emplace_back(name, *number);
 }
 
 // Worth telling: every tensor's dtype is known, and they differ, or one is of low precision.
@@ -108,6 +58,22 @@ void Walk::division_of(const CallExpr* call) {
   }
 }
 
+// parts[0] = x, parts.push_back(x): what was known of the list's tensors is no longer.
+void Walk::list_changed(const CallExpr* call) {
+  const Expr* list = nullptr;
+  const auto* assignment = dyn_cast<CXXOperatorCallExpr>(call);
+  if (assignment != nullptr && assignment->getOperator() == OO_Equal) {
+    const auto* element = dyn_cast<CXXOperatorCallExpr>(stripped(assignment->getArg(0)));
+    if (element != nullptr && element->getOperator() == OO_Subscript) list = element->getArg(0);
+  } else if (const auto member = member_call(call)) {
+    const bool adds =
+        member->name == "push_back" || member->name == "emplace_back" || member->name == "insert";
+    if (adds) list = member->base;
+  }
+  if (list != nullptr && is_tensor_list(list->getType()))
+    dtypes_.assign(list, dtypes_.make(TensorSource::kOther, kAnyDtype));
+}
+
 // Control is in a case of a dispatch that stands for one of these.
 bool Walk::in_dispatch_on(DtypeSet dtypes) const {
   return llvm::any_of(switches_, [&](const Switch& over) {
@@ -117,31 +83,20 @@ bool Walk::in_dispatch_on(DtypeSet dtypes) const {
 }
 
 void Walk::op_of(const CallExpr* call) {
-  if (autocast_) return;
-  SourceOp op;
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
-  if (callee == nullptr) return;
-  unsigned skip = 0;
-  if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(call)) {
-    op.op = op_of_operator(overloaded->getOperator()).str();
-    if (op.op.empty() || call->getNumArgs() != 2) return;
-    add_operand(op, "self", call->getArg(0));
-    add_operand(op, "other", call->getArg(1));
-    skip = 2;
-  } else if (const auto member = member_call(call); member && is_tensor(member->base->getType())) {
-    op.op = member->name.str();
-    add_operand(op, "self", member->base);
-  } else if (is_in_at(callee) && callee->getIdentifier() != nullptr) {
-    op.op = callee->getName().str();
-  } else {
-    return;
+  if (autocast_ || callee == nullptr) return;
+  const bool is_operator = isa<CXXOperatorCallExpr>(call);
+  if (!is_operator) {
+    const auto member = member_call(call);
+    const bool is_method = member && is_tensor(member->base->getType());
+    if (!is_method && (!is_in_at(callee) || callee->getIdentifier() == nullptr)) return;
+    // In a template of the bundled headers it is not known which argument is which.
+    for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
+      if (callee->getParamDecl(i)->getName().empty()) return;
+    }
   }
-  for (unsigned i = skip; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
-    const std::string name = callee->getParamDecl(i)->getNameAsString();
-    if (name.empty())
-      return;  // a template of the bundled headers: which argument is which is not known
-    if (!isa<CXXDefaultArgExpr>(call->getArg(i))) add_operand(op, name, call->getArg(i));
-  }
+  SourceOp op = dtypes_.op(call).op;
+  if (op.op.empty()) return;
   op.place = place_of(context_, call->getExprLoc());
   op.function = function_;
   add_op(std::move(op));

@@ -158,23 +158,6 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   if (is_less_checked || is_other_case) known = std::move(read);
 }
 
-std::optional<double> number_of(const Expr* expr, const ASTContext& context) {
-  expr = stripped(expr);
-  Expr::EvalResult result;
-  if (expr->isValueDependent() || expr->containsErrors() || !expr->getType()->isArithmeticType() ||
-      !expr->EvaluateAsRValue(result, context)) {
-    return std::nullopt;
-  }
-  if (result.Val.isFloat()) {
-    llvm::APFloat value = result.Val.getFloat();
-    bool loses = false;
-    value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &loses);
-    return value.convertToDouble();
-  }
-  if (result.Val.isInt()) return static_cast<double>(result.Val.getInt().getExtValue());
-  return std::nullopt;
-}
-
 // torch::full(sizes, 1e38, x.options()), x.fill_(1e38): a number that a tensor may not hold.
 void Walk::fill_of(const CallExpr* call) {
   static constexpr double kMaxHalf = 65504;

@@ -308,11 +308,16 @@ void Walk::declare(const VarDecl* variable) {
     return;
   }
   int symbol = -1;
-  if (is_tensor(type) || is_tensor(bare->getType()))
+  const bool is_list = is_tensor_list(type) && isa<CallExpr>(bare);  // x.chunk(2)
+  if (is_tensor(type) || is_tensor(bare->getType()) || is_list)
     symbol = dtypes_.tensor(init);
   else if (holds_dtype(type) || holds_dtype(bare->getType()))
     symbol = dtypes_.dtype(init);
   if (symbol >= 0) dtypes_.bind(variable, symbol);
+  if (const auto* several = dyn_cast<DecompositionDecl>(variable)) {  // auto [values, indices] = …
+    for (size_t i = 0; i < several->bindings().size(); ++i)
+      dtypes_.bind(several->bindings()[i], dtypes_.result(init, i));
+  }
   module_made(variable);
 }
 
@@ -457,6 +462,7 @@ void Walk::call(const CallExpr* call) {
   fill_of(call);
   if (called_name(call).contains("autocast")) autocast_ = true;
   op_of(call);
+  list_changed(call);
   division_of(call);
   module_cast(call);
   module_run(call);

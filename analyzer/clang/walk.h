@@ -87,7 +87,7 @@ class Walk {
   void optimizer_of(const clang::CXXConstructExpr* made);
   bool in_dispatch_on(DtypeSet dtypes) const;
   void division_of(const clang::CallExpr* call);
-  void add_operand(SourceOp& op, const std::string& name, const clang::Expr* argument);
+  void list_changed(const clang::CallExpr* call);
   const Untyped* untyped(const clang::Expr* expr);
   Place statement_of(const MemberCall& call) const;
   void add_read(Read read, int symbol, clang::QualType type);
@@ -117,9 +117,6 @@ class Walk {
   size_t lambda_depth_ = 0;
   uint64_t steps_ = 0;
 };
-
-// The value of an arithmetic constant.
-std::optional<double> number_of(const clang::Expr* expr, const clang::ASTContext& context);
 
 // The place of something that the source writes itself, at this very place; line 0 where a macro
 // does, or an instantiation.

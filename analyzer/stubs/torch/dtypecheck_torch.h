@@ -323,7 +323,8 @@ class Tensor {
   Tensor unsqueeze(int64_t dim) const;
   Tensor t() const;
   Tensor sum() const;
-  Tensor sum(IntArrayRef dims, bool keep = false) const;
+  Tensor sum(ScalarType type) const;
+  Tensor sum(IntArrayRef dims, bool keep = false, optional<ScalarType> type = nullopt) const;
   Tensor mean() const;
   Tensor max() const;
   Tensor min() const;
@@ -362,6 +363,10 @@ class Tensor {
   Tensor div(const Tensor& other) const;
   Tensor div(const Scalar& other) const;
   Tensor div(const Tensor& other, std::string rounding_mode) const;
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
+  std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
+  std::vector<Tensor> split(IntArrayRef sizes, int64_t dim = 0) const;
+  std::vector<Tensor> unbind(int64_t dim = 0) const;
   // Ops whose arguments do not matter here.
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
@@ -391,7 +396,6 @@ class Tensor {
   DTYPECHECK_OP(bool_)
   DTYPECHECK_OP(broadcast_to)
   DTYPECHECK_OP(ceil)
-  DTYPECHECK_OP(chunk)
   DTYPECHECK_OP(clamp_)
   DTYPECHECK_OP(clamp_max)
   DTYPECHECK_OP(clamp_max_)
@@ -515,7 +519,6 @@ class Tensor {
   DTYPECHECK_OP(softmax)
   DTYPECHECK_OP(sort)
   DTYPECHECK_OP(sparse_dim)
-  DTYPECHECK_OP(split)
   DTYPECHECK_OP(sqrt)
   DTYPECHECK_OP(squeeze_)
   DTYPECHECK_OP(std)
@@ -532,7 +535,6 @@ class Tensor {
   DTYPECHECK_OP(triu)
   DTYPECHECK_OP(true_divide)
   DTYPECHECK_OP(trunc)
-  DTYPECHECK_OP(unbind)
   DTYPECHECK_OP(unflatten)
   DTYPECHECK_OP(unfold)
   DTYPECHECK_OP(uniform_)
@@ -573,6 +575,15 @@ Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& a, const Tensor& b);
+#define DTYPECHECK_COMPARISON(symbol) \
+  Tensor operator symbol(const Tensor& a, const Tensor& b);
+DTYPECHECK_COMPARISON(<)
+DTYPECHECK_COMPARISON(<=)
+DTYPECHECK_COMPARISON(>)
+DTYPECHECK_COMPARISON(>=)
+DTYPECHECK_COMPARISON(==)
+DTYPECHECK_COMPARISON(!=)
+#undef DTYPECHECK_COMPARISON
 #define DTYPECHECK_OPERATOR(symbol)                  \
   Tensor operator symbol(const Tensor& a, Scalar b); \
   Tensor operator symbol(Scalar a, const Tensor& b);
