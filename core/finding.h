@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/cure.h"
 #include "core/op_call.h"
 
 namespace dtypecheck {
@@ -43,6 +44,7 @@ struct Finding {
   std::string message;  // one line, lower-case start is fine, no full stop
   std::string why;
   std::string fix;      // the smallest cure, as code where that is possible
+  std::vector<Cure> cures;  // all that were thought of, the best first
   OpCallId call = kNoOpCall;            // what it is about; none for a finding about the whole run
   std::vector<OpCallId> related;        // further calls of the same cause
   std::string odd_operand;              // name of the operand that is the odd one out; empty when there is none
