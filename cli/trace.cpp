@@ -15,6 +15,7 @@
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
+#include "platform/output.h"
 #include "platform/program.h"
 #include "platform/terminal.h"
 #include "trace/run_folder.h"
@@ -121,10 +122,23 @@ static int status_of(const ChildEnd& end) {
   return end.signal == 0 ? end.exit_status : kSignalBase + end.signal;
 }
 
+// A full disk costs the copy of the lines, not the report.
+static void keep_sources(judging::RecordedRun& recorded, const RunFolder& folder,
+                         fs::file_time_type started_at) {
+  recorded.sources = Sources::of(recorded.run, started_at);
+  try {
+    recorded.sources.write(folder.path());
+  } catch (const OutputError& error) {
+    say(error.what());
+  }
+}
+
 // With a fail level a run that recorded nothing is no clean run; without one it is the user's
 // program that counts.
-static int report_on(const TraceCommand& command, const RunFolder& folder, const ChildEnd& end) {
-  const judging::RecordedRun recorded = judging::read_run_folder(folder.path());
+static int report_on(const TraceCommand& command, const RunFolder& folder, const ChildEnd& end,
+                     fs::file_time_type started_at) {
+  judging::RecordedRun recorded = judging::read_run_folder(folder.path());
+  keep_sources(recorded, folder, started_at);
   reports::Report report = judging::judged_report(recorded, command.report);
   const bool empty = recorded.run.processes.empty();
   if (!empty && !command.no_report) write_trace_report(report, command, folder);
@@ -147,11 +161,12 @@ static int run(const TraceCommand& command) {
   const Environment environment = tracer_environment(command, folder);
   if (!obstacle.empty()) say(fmt::format("{}: {}; it runs untraced", program, obstacle));
 
+  const auto started_at = fs::file_time_type::clock::now();
   const ChildEnd end = run_child(program, command.program, environment);
   say_if_killed(command.program.front(), end);
   try {
     folder.note_end(end);
-    return report_on(command, folder, end);
+    return report_on(command, folder, end, started_at);
   } catch (const std::exception&
                error) {  // here, and not in main: the program has run, and its status is the answer
     say(error.what());

@@ -81,15 +81,20 @@ static void drop_accepted(reports::Report& report, const ReportOptions& options)
   }
 }
 
-// Lines are quoted only from files that have not changed since the run was recorded.
-static reports::LineText lines_of(const Run& run, const fs::path& folder) {
+// The lines that were kept when the run was recorded; others are quoted only from files that have not
+// changed since.
+static reports::LineText lines_of(const RecordedRun& recorded, const fs::path& folder) {
   fs::file_time_type recorded_at = fs::file_time_type::min();
-  for (const Process& process : run.processes) {
+  for (const Process& process : recorded.run.processes) {
     std::error_code unknown;
     const fs::file_time_type written = fs::last_write_time(process.file, unknown);
     if (!unknown) recorded_at = std::max(recorded_at, written);
   }
-  return reports::source_lines_below(folder, recorded_at);
+  return [&recorded, now = reports::source_lines_below(folder, recorded_at)](
+             const std::string& file, int line) {
+    const std::string kept = recorded.sources.line(file, line);
+    return kept.empty() ? now(file, line) : kept;
+  };
 }
 
 reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options) {
@@ -100,13 +105,16 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
   std::optional<rules::TargetVerdicts> target;
   if (const auto runtime = target_of(options, contracts))
     target = rules::target_verdicts(index, contracts, *runtime);
+  const reports::LineText line_text = lines_of(recorded, folder);
   reports::Report report{.run = recorded.run,
-                         .findings = rules::judge(index, {&contracts, target ? &*target : nullptr}),
+                         .findings = rules::judge(index, {.contracts = &contracts,
+                                                          .target = target ? &*target : nullptr,
+                                                          .line_text = line_text}),
                          .tool_version = tool_version(),
                          .base_folder = folder.string(),
                          .left_out = recorded.left_out,
                          .all = options.all,
-                         .line_text = lines_of(recorded.run, folder)};
+                         .line_text = line_text};
   drop_accepted(report, options);
   if (target) report.remarks.push_back(target_remark(contracts, *target));
   report.rules = docs_of(report.findings);

@@ -107,6 +107,14 @@ static SortedInputs sort_inputs(const std::vector<std::string>& inputs) {
   return sorted;
 }
 
+static void add_sources(const std::string& folder, RecordedRun& recorded) {
+  try {
+    recorded.sources.add(Sources::read(folder));
+  } catch (const InputError& error) {
+    recorded.left_out.push_back(error.what());
+  }
+}
+
 static void add_all(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
@@ -126,8 +134,10 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
     any |= read_or_note([&] { return parse_trace_text(read_given_file(text, "check the name", kMaxTextBytes), text).run; },
                         recorded);
   }
-  for (const std::string& folder : sorted.folders)
+  for (const std::string& folder : sorted.folders) {
     add_all(recorded.left_out, untraced_notes(folder));
+    add_sources(folder, recorded);
+  }
   if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.left_out, "; ")));
   return recorded;
 }
@@ -136,7 +146,7 @@ RecordedRun read_run_folder(const std::string& folder) {
   const bool has_trace =
       !files_in(folder, ".dtrace").empty() || !files_in(folder, ".trace").empty();
   if (has_trace) return read_recorded_run({folder});
-  return {.run = {}, .left_out = untraced_notes(folder)};
+  return {.left_out = untraced_notes(folder)};
 }
 
 }  // namespace dtypecheck::judging

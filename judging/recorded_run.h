@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "core/run.h"
+#include "trace/sources.h"
 
 namespace dtypecheck::judging {
 
 struct RecordedRun {
   Run run;
+  Sources sources;                    // of the folders
   std::vector<std::string> left_out;  // unreadable files, processes that were not traced
 };
 

@@ -35,8 +35,8 @@ class FullFinding {
 
   Lines lines() {
     lines_ = head();
-    if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
     say_source();
+    if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
     say_labelled("why", finding_.why);
     say_labelled("fix", finding_.fix);
     return std::move(lines_);
@@ -89,8 +89,7 @@ class FullFinding {
 
   // The line itself, and the further places of a finding about source.
   void say_source() {
-    if (finding_.column == 0) return;
-    const std::string code = printable(code_at(report_, finding_.site.line));
+    const std::string code = code_at(report_, finding_.site.line);
     if (!code.empty()) add("    " + cut(code, columns_ - 4));
     const size_t shown = std::min(finding_.places.size(), kMaxPlaces);
     for (size_t i = 0; i < shown; ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "platform/printable.h"
+#include "platform/text.h"
 
 namespace dtypecheck::reports {
 
@@ -45,7 +46,7 @@ std::string place(const Report& report, const SourceLine& line) {
 
 std::string code_at(const Report& report, const SourceLine& line) {
   if (!report.line_text || !line.known() || line.line <= 0) return "";
-  return printable(report.line_text(line.file, line.line));
+  return printable(trimmed(report.line_text(line.file, line.line)));
 }
 
 bool has_inner(const Site& site) {

@@ -3,6 +3,7 @@
 //
 //   dtypecheck-runs/20250131-142233-4711/     mode 0700
 //     run.json                                what was run, from when to when, how it ended
+//     sources.json                            the lines that its op calls were made from
 //     <host>.<pid>….dtrace                    trace/format.h
 //     untraced.<pid>.txt                      why a process was not traced
 #pragma once

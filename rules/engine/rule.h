@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ struct TargetVerdicts;  // target.h
 struct JudgeOptions {
   const contracts::Contracts* contracts = &contracts::Contracts::shipped();
   const TargetVerdicts* target = nullptr;  // what the contracts of --target say to the run's calls
+  // The text of a source line as the run was recorded; "" when it is not known. None: never known.
+  std::function<std::string(const std::string& file, int line)> line_text = nullptr;
   bool is_source = false;  // the calls were read in source: only rules that judge source are asked
 };
 

@@ -38,6 +38,19 @@ class Report(tool.ToolTest):
         result = self.run_tool("report", "mixed.trace", "--format", "html")
         self.assertTrue(result.out.lstrip().lower().startswith("<!doctype html"))
 
+    def test_lines_of_a_run_that_was_made_elsewhere(self):
+        self.write("run/1.trace", tool.MIXED)
+        lines = {"files": [{"path": "train.py", "hash": "0", "lines": {"1065": "  y = lin(\u202ex)"}}]}
+        self.write("run/sources.json", json.dumps(lines))
+        result = self.run_tool("report", "run")
+        self.assertEqual((result.status, result.err), (1, ""))
+        self.assertRegex(result.out, r"\by = lin\(.*x\)")
+        self.assertNotIn("\u202e", result.out)
+        self.write("run/sources.json", "[")
+        result = self.run_tool("report", "run")
+        self.assertIn("sources.json: are no source lines of a run", result.out)
+        self.assertIn("mixed-operands", result.out)
+
     def test_fail_levels(self):
         levels = {"note": 1, "warning": 1, "error": 1, "never": 0}
         for level, status in levels.items():

@@ -1,0 +1,136 @@
+#include "trace/sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "platform/error.h"
+#include "platform/files.h"
+#include "platform/hash.h"
+#include "platform/text.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFile = "sources.json";
+constexpr int kAround = 5;  // lines, on either side: a call's arguments may stand below it
+constexpr size_t kMaxFileBytes = 4 << 20;
+constexpr size_t kMaxLineBytes = 1000;  // what is longer was made by a program
+
+using Lines = std::map<std::string, std::set<int>>;
+
+Lines lines_of(const Run& run) {
+  Lines lines;
+  const auto add = [&](const SourceLine& line) {
+    if (!line.known() || line.line <= 0) return;
+    std::set<int>& of_file = lines[line.file];
+    if (of_file.contains(line.line) && of_file.contains(line.line + kAround)) return;
+    for (int i = std::max(1, line.line - kAround); i <= line.line + kAround; ++i) of_file.insert(i);
+  };
+  for (const OpCall& call : run.calls) {
+    add(call.site.line);
+    if (call.outcome != Outcome::kReturned) add(call.site.inner);
+    add(call.autocast.entered);
+  }
+  return lines;
+}
+
+std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
+
+template <typename Number>
+Number number_in(const std::string& text, int base) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw InputError(fmt::format("\"{}\" is no number", text));
+  return number;
+}
+
+}  // namespace
+
+Sources Sources::of(const Run& run, fs::file_time_type started_at) {
+  Sources sources;
+  for (const auto& [path, wanted] : lines_of(run)) {
+    std::error_code unknown;
+    const auto changed_at = fs::last_write_time(path, unknown);
+    if (unknown || changed_at > started_at) continue;
+    const auto text = read_file_if_any(path, kMaxFileBytes);
+    if (!text) continue;
+    File& file = sources.files_[path];
+    file.hash = fnv1a(*text);
+    int number = 0;
+    for (std::string_view rest = *text; !rest.empty();) {
+      const std::string_view line = next_piece(rest, '\n');
+      if (wanted.contains(++number) && line.size() <= kMaxLineBytes)
+        file.lines[number] = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    }
+  }
+  return sources;
+}
+
+Sources Sources::read(const std::string& folder) {
+  const std::string path = fmt::format("{}/{}", folder, kFile);
+  std::error_code unknown;
+  return fs::exists(path, unknown) ? parse(read_file(path), path) : Sources();
+}
+
+Sources Sources::parse(std::string_view text, const std::string& name) {
+  const auto refuse = [&](const char* reason) {
+    throw InputError(
+        fmt::format("{}: are no source lines of a run ({}); remove the file", name, reason));
+  };
+  Sources sources;
+  try {
+    const Json json = Json::parse(text);
+    for (const Json& entry : json.at("files")) {
+      File& file = sources.files_[entry.at("path")];
+      file.hash = number_in<uint64_t>(entry.at("hash"), 16);
+      for (const auto& [number, line] : entry.at("lines").items())
+        file.lines[number_in<int>(number, 10)] = line;
+    }
+  } catch (const Json::exception& error) {
+    refuse(error.what());
+  } catch (const InputError& error) {
+    refuse(error.what());
+  }
+  return sources;
+}
+
+void Sources::write(const std::string& folder) const {
+  if (files_.empty()) return;
+  Json files = Json::array();
+  for (const auto& [path, file] : files_) {
+    Json lines = Json::object();
+    for (const auto& [number, line] : file.lines) lines[std::to_string(number)] = line;
+    files.push_back({{"path", path}, {"hash", hash_text(file.hash)}, {"lines", std::move(lines)}});
+  }
+  // A source may be in another encoding; JSON is UTF-8.
+  const std::string text =
+      Json{{"files", std::move(files)}}.dump(1, ' ', false, Json::error_handler_t::replace);
+  replace_file(fmt::format("{}/{}", folder, kFile), {text, "\n"}, {.mode = 0600, .syncs = false});
+}
+
+std::string Sources::line(const std::string& file, int number) const {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return "";
+  const auto line = found->second.lines.find(number);
+  return line == found->second.lines.end() ? "" : line->second;
+}
+
+bool Sources::is_unchanged(const std::string& file) const {
+  const auto found = files_.find(file);
+  const auto text = read_file_if_any(file, kMaxFileBytes);
+  return found != files_.end() && text && fnv1a(*text) == found->second.hash;
+}
+
+void Sources::add(Sources&& more) { files_.merge(std::move(more.files_)); }
+
+}  // namespace dtypecheck

@@ -1,0 +1,48 @@
+// sources.h: the source lines that a run's op calls were made from, kept in its folder, so that a
+// report that is made elsewhere or later shows what ran.
+//
+//   <run folder>/sources.json
+//     {"files": [{"path": "/home/me/train.py", "hash": "0123456789abcdef", "lines": {"40": "…"}}]}
+//
+// `hash` is FNV-1a of the whole file. Of each line where an op was called the lines around it are
+// kept as well; of libraries only those of calls that threw.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/run.h"
+
+namespace dtypecheck {
+
+class Sources {
+ public:
+  // Of the files that have not changed since the run began: others may not be what ran.
+  static Sources of(const Run& run, std::filesystem::file_time_type started_at);
+  // What the folder has; nothing where it has none. Throws InputError where it is no such file.
+  static Sources read(const std::string& folder);
+  // `name` stands for the file in messages.
+  static Sources parse(std::string_view text, const std::string& name);
+
+  // Writes no file where there are no lines. Throws OutputError.
+  void write(const std::string& folder) const;
+
+  // The line as it stands in the file, without its end; "" when it was not kept.
+  std::string line(const std::string& file, int number) const;
+  // The file is, now, what was run. False where nothing of it was kept.
+  bool is_unchanged(const std::string& file) const;
+
+  void add(Sources&& more);  // of another run; what is known of a file stays
+
+ private:
+  struct File {
+    uint64_t hash = 0;
+    std::map<int, std::string> lines;
+  };
+  std::map<std::string, File> files_;
+};
+
+}  // namespace dtypecheck
