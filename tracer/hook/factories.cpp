@@ -37,7 +37,9 @@ bool on_enter(const void* place) {
   frame.op = &factory_op();
   const bool own_place = !parent || !parent->op;  // Python runs in an autograd node, too
   frame.site = own_place || parent->site == 0 ? site_here(state) : parent->site;
-  frame.phase = own_place ? phase_of(state, *frame.op, {}, -1, frame.site) : parent->phase;
+  const int64_t recorded = parent && c10::GradMode::is_enabled() ? 0 : -1;  // computed again
+  frame.phase = own_place ? phase_of(state, *frame.op, {}, recorded, frame.site, parent != nullptr)
+                          : parent->phase;
   ++state->depth;
   return true;
 }

@@ -34,7 +34,7 @@ void forget_parents_file() {
   tracer.signatures.clear();
   tracer.parameters.clear();
   tracer.origins.clear();
-  tracer.step = 0;
+  forget_steps();
   forget_sites();
   forget_messages();
   forget_facts();

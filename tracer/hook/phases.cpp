@@ -1,6 +1,8 @@
-// phases.cpp: see phases.h. A Python optimizer announces its step by a USER_SCOPE record; a C++ one
-// does not, so there a step is over when autograd records again after leaf tensors were written in
-// place without it.
+// phases.cpp: see phases.h. A Python optimizer announces its step by a USER_SCOPE record. What runs
+// inside of it is the optimizer's, but for the closure that it was given; a method of an optimizer
+// that is no `step` is known by its frames (tracer/python/step_frames.h), once for each site. A C++
+// optimizer shows nothing of that, so there a step is over when autograd records again after leaf
+// tensors were written in place without it.
 #include "tracer/hook/phases.h"
 
 #include <cstring>
@@ -19,6 +21,8 @@ constexpr uint32_t kQuietSteps =
 constexpr uint32_t kLookEvery = 128;  // and back for one step in so many
 
 std::atomic<bool> scopes_seen{false};  // this program's optimizers announce their steps
+std::atomic<bool> scope_ended{false};  // and no forward op came since
+std::atomic<uint32_t> scopes_in_step{0}, scopes_of_step{1}, scopes_unseen{0};
 std::atomic<bool> parameters_written{false};
 std::atomic<uint32_t> quiet_steps{0};
 
@@ -54,37 +58,76 @@ void steady_after(uint32_t step) {
   if (quiet >= kQuietSteps) look(false);
 }
 
-void finish_step() {
-  const uint32_t step = tracer.step.fetch_add(1) + 1;
+// A step counts as soon as it is done, though what else belongs to it may yet come.
+void count_step() {
   trace::FileHeader* header = tracer.file.header();
-  __atomic_store_n(&header->steps, step, __ATOMIC_RELAXED);
+  __atomic_store_n(&header->steps, tracer.step.load() + 1, __ATOMIC_RELAXED);
   if (is_looking()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
   flush_all_events();
   note_facts();
+}
+
+void begin_next_step() {
+  const uint32_t step = tracer.step.fetch_add(1) + 1;
+  scopes_in_step.store(0);
   if (tracer.options.steady) steady_after(step);
+}
+
+// While nobody looks, the forward pass that would begin the next step is not seen. Then a step has
+// as many scopes as the last one that was seen.
+void end_scope() {
+  if (is_looking()) {
+    scopes_in_step.fetch_add(1);
+    if (!scope_ended.exchange(true)) count_step();
+    return;
+  }
+  if (scopes_unseen.fetch_add(1) + 1 < scopes_of_step.load()) return;
+  scopes_unseen.store(0);
+  count_step();
+  begin_next_step();
+}
+
+// Several optimizers that step one after the other, as many as there are parameters where each is
+// stepped in the backward pass, make one step. The next one begins with a forward op.
+void begin_step_after_scopes() {
+  if (!scope_ended.load(std::memory_order_relaxed) || !scope_ended.exchange(false)) return;
+  scopes_of_step.store(scopes_in_step.load());
+  begin_next_step();
+}
+
+// A C++ optimizer announces nothing: there a step is over when autograd records again.
+void begin_step_after_writes() {
+  if (!parameters_written.load(std::memory_order_relaxed) || !parameters_written.exchange(false))
+    return;
+  count_step();
+  begin_next_step();
+}
+
+bool is_of_optimizer(const ThreadState* state, uint32_t site) {
+  if (state->optimizer_depth > 0) return (site & (kSiteInModule | kSiteInClosure)) == 0;
+  return (site & kSiteInOptimizer) != 0 && tracer.trained.load(std::memory_order_relaxed);
 }
 
 }  // namespace
 
 uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs,
-                 int64_t sequence, uint32_t site) {
-  if (state->optimizer_depth > 0) return number(Phase::kOptimizer);
-  if (state->data_depth > 0 || tracer.data_worker) return number(Phase::kData);
+                 int64_t sequence, uint32_t site, bool in_node) {
   const bool recorded = sequence >= 0;
   // Where optimizers announce their steps, what else writes a parameter is no step: a second model
-  // is initialized.
+  // is initialized. In the backward pass no model is.
   const bool announced = scopes_seen.load(std::memory_order_relaxed);
-  if (recorded && !announced && parameters_written.load(std::memory_order_relaxed) &&
-      parameters_written.exchange(false))
-    finish_step();
-  const bool trained = !announced && tracer.trained.load(std::memory_order_relaxed);
-  if (trained && !op.tensors.empty() && writes_parameter(op, inputs)) {
-    parameters_written.store(true, std::memory_order_relaxed);
-    return number(Phase::kOptimizer);
-  }
+  const bool may_step = (!announced || in_node) && tracer.trained.load(std::memory_order_relaxed);
+  const bool steps = may_step && !op.tensors.empty() && writes_parameter(op, inputs);
+  if (steps && !announced) parameters_written.store(true, std::memory_order_relaxed);
+  if (steps || is_of_optimizer(state, site)) return number(Phase::kOptimizer);
+  if (state->data_depth > 0 || tracer.data_worker) return number(Phase::kData);
+  if (in_node && !recorded && !site_in_module(site)) return number(Phase::kBackward);
+  if (!in_node) begin_step_after_scopes();
+  if (!in_node && recorded && !announced) begin_step_after_writes();
   if (!tracer.forward_seen.load(std::memory_order_relaxed)) {
     // Without modules to be seen (C++), training begins where autograd records.
-    if (!(tracer.python ? site_in_module(site) : recorded)) return number(Phase::kLoad);
+    const bool is_forward = (site & (kSiteInModule | kSiteInClosure)) != 0;
+    if (!(tracer.python ? is_forward : recorded)) return number(Phase::kLoad);
     tracer.forward_seen.store(true, std::memory_order_relaxed);
   }
   return number(Phase::kForward);
@@ -115,7 +158,7 @@ void on_scope_end(ThreadState* state, const at::RecordFunction& fn) {
   if (!starts_with(fn.name(), "Optimizer.step#") || state->optimizer_depth == 0) return;
   if (--state->optimizer_depth > 0) return;  // an optimizer that wraps another one
   BusyScope busy(state);
-  finish_step();
+  end_scope();
 }
 
 void flush_events(ThreadState* state) {
@@ -128,6 +171,12 @@ void flush_events(ThreadState* state) {
 // number takes back what the next flush adds again.
 void flush_all_events() {
   for (ThreadState* state = first_thread_state(); state; state = state->next) flush_events(state);
+}
+
+void forget_steps() {
+  tracer.step.store(0);
+  scope_ended.store(false);
+  parameters_written.store(false);
 }
 
 void restart_quiet_steps() { quiet_steps.store(0); }

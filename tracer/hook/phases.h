@@ -11,9 +11,10 @@
 namespace dtypecheck {
 namespace tracer {
 
-// Of an op that the program calls itself; what an op or an autograd node calls has its phase.
+// Of an op that the program calls itself, `in_node`: in Python that an autograd node runs. What an
+// op or an autograd node calls has its phase.
 uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs,
-                 int64_t sequence, uint32_t site);
+                 int64_t sequence, uint32_t site, bool in_node);
 
 // At exit: the last step of a C++ program, after which autograd recorded nothing.
 void finish_last_step();
@@ -27,6 +28,9 @@ void on_scope_end(ThreadState* state, const at::RecordFunction& fn);
 
 void flush_events(ThreadState* state);
 void flush_all_events();
+
+// In a forked child, whose steps are counted anew.
+void forget_steps();
 
 // --steady counts its steps without news anew: after a throw, and in a forked child.
 void restart_quiet_steps();

@@ -114,10 +114,11 @@ inline void place(ThreadState* state, const Frame* parent, Frame& frame,
     frame.phase = static_cast<uint8_t>(Phase::kBackward);
     return;
   }
-  const bool own_place = !parent || in_python_of_node(parent);
+  const bool in_node = in_python_of_node(parent);
+  const bool own_place = !parent || in_node;
   frame.site = own_place || parent->site == 0 ? site_here(state, expected) : parent->site;
-  frame.phase =
-      own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site) : parent->phase;
+  frame.phase = own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site, in_node)
+                          : parent->phase;
 }
 
 inline void note_sequence(ThreadState* state, const at::RecordFunction& fn, uint32_t site) {

@@ -90,7 +90,11 @@ uint32_t write_site(const python::Site& site) {
   const uint32_t line = write_line(site.line);
   const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
   const uint32_t id = write_record(line, inner, intern(site.module), intern(site.module_class));
-  return id && !site.module_class.empty() ? id | kSiteInModule : id;
+  if (id == 0) return 0;
+  const uint32_t work = site.work == python::Work::kOptimizer ? kSiteInOptimizer
+                        : site.work == python::Work::kClosure ? kSiteInClosure
+                                                              : 0;
+  return id | work | (site.module_class.empty() ? 0 : kSiteInModule);
 }
 
 void forget_sites() {

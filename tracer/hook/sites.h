@@ -9,10 +9,12 @@
 namespace dtypecheck {
 namespace tracer {
 
-// A site as the hot path carries it: the record's id, and in the highest bit whether it lies inside
-// an nn.Module.
+// A site as the hot path carries it: the record's id, and in the highest bits whether it lies
+// inside an nn.Module, in a method of an optimizer, in the closure that one was given.
 constexpr uint32_t kSiteInModule = 1u << 31;
-inline uint32_t site_id(uint32_t site) { return site & ~kSiteInModule; }
+constexpr uint32_t kSiteInOptimizer = 1u << 30;
+constexpr uint32_t kSiteInClosure = 1u << 29;
+inline uint32_t site_id(uint32_t site) { return site & (kSiteInClosure - 1); }
 inline bool site_in_module(uint32_t site) { return (site & kSiteInModule) != 0; }
 
 // Hot when the site was seen before; else it is resolved and written down. 0 when nothing is known.

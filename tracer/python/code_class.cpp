@@ -73,21 +73,6 @@ string_view name_in(const Object* text, char (&buffer)[256]) {
   return length < 0 ? string_view() : string_view(buffer, static_cast<size_t>(length));
 }
 
-// A local that an inner function captures lives in a cell. Up to 3.10 its own slot is then empty,
-// and the cells follow the locals; from 3.11 on the cell lies in the slot.
-size_t slot_of_self(const Object* code) {
-  if (layout.code_cellvars == 0) return 0;
-  const Object* varnames = load<Object*>(code, layout.code_varnames);
-  const Object* cellvars = load<Object*>(code, layout.code_cellvars);
-  const auto first = load<const Object*>(varnames, kTupleItems);
-  const auto cells = load<int64_t>(cellvars, 16);
-  for (int64_t i = 0; i < cells; ++i) {
-    if (load<const Object*>(cellvars, kTupleItems + 8 * static_cast<size_t>(i)) != first) continue;
-    return static_cast<size_t>(load<int32_t>(code, layout.code_nlocals) + i);
-  }
-  return 0;
-}
-
 // torch 2.1 on: _wrapped_call_impl(self, …) calls self._call_impl(…). Before: __call__ is
 // _call_impl itself.
 bool is_module_call(string_view file, string_view name, const Object* caller) {
@@ -108,7 +93,7 @@ CodeClass look_at(const Object* code, const Object* caller) {
   const CodeKind kind = kind_of_file(file, name);
   if (kind != CodeKind::kTorch || !is_module_call(file, name, caller))
     return static_cast<CodeClass>(kind);
-  const size_t slot = slot_of_self(code);
+  const size_t slot = slot_of_first(code);
   if (slot >= 32) return static_cast<CodeClass>(kind);
   return static_cast<CodeClass>(static_cast<size_t>(CodeKind::kModuleCall) | slot << 3);
 }
@@ -116,6 +101,19 @@ CodeClass look_at(const Object* code, const Object* caller) {
 std::string system_text(const char* name) { return text_of(api.PySys_GetObject(name)); }
 
 }  // namespace
+
+size_t slot_of_first(const Object* code) {
+  if (layout.code_cellvars == 0) return 0;
+  const Object* varnames = load<Object*>(code, layout.code_varnames);
+  const Object* cellvars = load<Object*>(code, layout.code_cellvars);
+  const auto first = load<const Object*>(varnames, kTupleItems);
+  const auto cells = load<int64_t>(cellvars, 16);
+  for (int64_t i = 0; i < cells; ++i) {
+    if (load<const Object*>(cellvars, kTupleItems + 8 * static_cast<size_t>(i)) != first) continue;
+    return static_cast<size_t>(load<int32_t>(code, layout.code_nlocals) + i);
+  }
+  return 0;
+}
 
 CodeClass classify_code(const Object* code, const Object* caller) {
   const CodeClass found = look_at(code, caller);

@@ -61,6 +61,11 @@ inline int known_class(const Object* code) {
 // of the frame that called it, or null.
 CodeClass classify_code(const Object* code, const Object* caller);
 
+// The local in which a function finds its first argument. One that an inner function captures lives
+// in a cell: up to 3.10 its own slot is then empty, and the cells follow the locals; from 3.11 on
+// the cell lies in the slot.
+size_t slot_of_first(const Object* code);
+
 // Where Python, its libraries and torch lie: read once, with the GIL held.
 void learn_paths();
 

@@ -56,10 +56,9 @@ Object* cell_contents(Object* value) {
   return is_exactly(value, api.PyCell_Type) ? load<Object*>(value, kCellContents) : value;
 }
 
-// "GradScaler.unscale_" of a method whose first local is its object; empty otherwise.
+// "GradScaler.unscale_" of a method; empty otherwise.
 std::string name_through_self(const Frame& frame) {
-  if (!is_function_frame(frame)) return std::string();
-  Object* self = cell_contents(frame_local(frame.frame, 0));
+  Object* self = first_argument(frame);
   if (self == nullptr) return std::string();
   Object* type = is_type(self) ? self : type_of(self);  // a class method has its class there
   const Ref function = function_of(api._PyType_Lookup(type, code_name(frame.code)), frame.code);
@@ -74,10 +73,10 @@ void add_names(std::vector<Variable>& out, Object* code, const char* attribute_n
   for (std::ptrdiff_t i = 0; i < sequence_size(names.get()); ++i) {
     Variable v{text_of(sequence_item(names.get(), i)), nullptr};
     // From 3.11 on a local that is a cell has one slot, its own.
-    const bool has_slot = !cells || layout.minor < 11 ||
-                          std::none_of(
-                              out.begin(), out.begin() + static_cast<std::ptrdiff_t>(known),
-                              [&v](const Variable& o) { return o.name == v.name; });
+    const bool has_slot =
+        !cells || layout.minor < 11 ||
+        std::none_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(known),
+                     [&v](const Variable& o) { return o.name == v.name; });
     if (!has_slot) continue;
     v.value = cell_contents(frame_local(frame, slot++));
     out.push_back(v);
@@ -168,6 +167,12 @@ std::vector<Variable> locals_of(const Frame& frame) {
       std::remove_if(out.begin(), out.end(), [](const Variable& v) { return v.value == nullptr; }),
       out.end());
   return out;
+}
+
+Object* first_argument(const Frame& frame) {
+  const Ref count = attribute(frame.code, "co_argcount");
+  if (as_integer(count.get(), 0) == 0) return nullptr;
+  return cell_contents(frame_local(frame.frame, slot_of_first(frame.code)));
 }
 
 Object* globals_of(const Frame& frame) { return load<Object*>(frame.frame, layout.frame_globals); }

@@ -40,6 +40,8 @@ struct Variable {
 // body, its names.
 std::vector<Variable> locals_of(const Frame& frame);
 Object* globals_of(const Frame& frame);
+// What a function or method was given first, `self` as a rule; null without one. Borrowed.
+Object* first_argument(const Frame& frame);
 bool is_function_frame(const Frame& frame);
 
 // The frames that matter of a chain.

@@ -6,6 +6,7 @@
 #include "tracer/python/parameter_names.h"
 #include "tracer/python/python_sites.h"
 #include "tracer/python/site_of_frames.h"
+#include "tracer/python/step_frames.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -37,6 +38,7 @@ Site site_of(const Frames& frames) {
   const ModuleName module = name_innermost_module(frames);
   site.module = module.path;
   site.module_class = module.class_name;
+  site.work = work_of(frames);
   return site;
 }
 
