@@ -40,6 +40,9 @@ struct Cure {
   // What to write there in the program's language, with the names that the line has:
   // "latents.to(unet.dtype)", `with torch.autocast("cpu", dtype=torch.bfloat16):`.
   std::string code;
+  // What stands on that line and `code` takes the place of, once on it; empty where `code` is a
+  // line of its own, or the line does not tell.
+  std::string replaces;
   // The sentence for people, the code in it: "cast the latents, train.py:40: latents.half()".
   std::string text;
   CureVerdict verdict = CureVerdict::kUnchecked;

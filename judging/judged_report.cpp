@@ -83,7 +83,7 @@ static void drop_accepted(reports::Report& report, const ReportOptions& options)
 
 // The lines that were kept when the run was recorded; others are quoted only from files that have not
 // changed since.
-static reports::LineText lines_of(const RecordedRun& recorded, const fs::path& folder) {
+static LineText lines_of(const RecordedRun& recorded, const fs::path& folder) {
   fs::file_time_type recorded_at = fs::file_time_type::min();
   for (const Process& process : recorded.run.processes) {
     std::error_code unknown;
@@ -105,7 +105,7 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
   std::optional<rules::TargetVerdicts> target;
   if (const auto runtime = target_of(options, contracts))
     target = rules::target_verdicts(index, contracts, *runtime);
-  const reports::LineText line_text = lines_of(recorded, folder);
+  const LineText line_text = lines_of(recorded, folder);
   reports::Report report{.run = recorded.run,
                          .findings = rules::judge(index, {.contracts = &contracts,
                                                           .target = target ? &*target : nullptr,

@@ -10,13 +10,11 @@
 
 #include "core/doc.h"
 #include "core/finding.h"
+#include "core/line_text.h"
 #include "core/provenance.h"
 #include "core/run.h"
 
 namespace dtypecheck::reports {
-
-// The text of a source line, for people; "" when it is not known. See source_lines.h.
-using LineText = std::function<std::string(const std::string& file, int line)>;
 
 // The whole text of a source file; "" when it cannot be read.
 using FileText = std::function<std::string(const std::string& file)>;

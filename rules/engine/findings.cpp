@@ -133,7 +133,11 @@ void Findings::fill(size_t finding, Details details) {
   Finding& added = findings_[finding];
   added.odd_operand = std::move(details.odd);
   added.why = details.why.empty() ? rule_->doc.why : std::move(details.why);
-  added.fix = details.fix.empty() ? rule_->doc.fix : std::move(details.fix);
+  added.cures = std::move(details.cures);
+  added.fix = std::move(details.fix);
+  if (added.fix.empty()) {
+    added.fix = added.cures.empty() ? rule_->doc.fix : added.cures.front().text;
+  }
   added.severity = details.severity.value_or(added.severity);
   if (details.site) added.site = *std::move(details.site);
   say_provenance(added);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "core/doc.h"
 #include "core/finding.h"
+#include "core/line_text.h"
 #include "core/provenance.h"
 #include "core/run.h"
 #include "rules/contracts/contracts.h"
@@ -30,8 +30,8 @@ struct TargetVerdicts;  // target.h
 struct JudgeOptions {
   const contracts::Contracts* contracts = &contracts::Contracts::shipped();
   const TargetVerdicts* target = nullptr;  // what the contracts of --target say to the run's calls
-  // The text of a source line as the run was recorded; "" when it is not known. None: never known.
-  std::function<std::string(const std::string& file, int line)> line_text = nullptr;
+  // As the run was recorded. None: cures are in words, without the names that a line has.
+  LineText line_text = nullptr;
   bool is_source = false;  // the calls were read in source: only rules that judge source are asked
 };
 
@@ -46,7 +46,8 @@ struct Cause {
 struct Details {
   std::string odd;  // the operand to change
   std::string why;
-  std::string fix;
+  std::string fix;                // empty where there are cures: the best of them says it
+  std::vector<Cure> cures = {};   // the likeliest first
   std::optional<Severity> severity = std::nullopt;
   std::optional<Site> site = std::nullopt;
   std::vector<Cause> follows = {};  // the first of them that was found is the cause

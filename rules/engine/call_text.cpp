@@ -1,0 +1,392 @@
+#include "rules/engine/call_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <utility>
+
+#include "core/dtype_names.h"
+#include "platform/text.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+using Around = std::vector<const OpCall*>;
+
+bool is_in(Span inner, Span outer) {
+  return outer.begin <= inner.begin && inner.end <= outer.end && outer != inner;
+}
+
+std::string_view bare(std::string_view name) {
+  const size_t begin = name.find_first_not_of('_');
+  return begin == name.npos ? name : name.substr(begin, name.find_last_not_of('_') + 1 - begin);
+}
+
+// What Python calls an op whose own name does not begin with it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kPythonNames = {
+    {{"grid_sampler", "grid_sample"},
+     {"upsample_", "interpolate"},
+     {"nll_loss", "cross_entropy"},
+     {"cross_entropy_loss", "cross_entropy"},
+     {"cat", "concat"},
+     {"true_divide", "div"},
+     {"multi_head_attention", "multi_head_attention_forward"},
+     {"_scaled_dot_product", "scaled_dot_product_attention"},
+     {"_index_put_impl_", "index_put"}}};
+
+// The op is what the line calls by this name: "linalg.inv" is aten::linalg_inv.
+bool is_called(const OpCall& op, std::string_view callee) {
+  const std::string full = op.short_op();
+  const std::string_view name = bare(full);
+  const size_t dot = callee.find_last_of(".:>");
+  const std::string_view last = bare(callee.substr(dot == callee.npos ? 0 : dot + 1));
+  if (last.size() < 2) return false;
+  if (name == last || (name.starts_with(last) && name.substr(last.size()).starts_with('_') &&
+                       last.size() > 3)) {
+    return true;
+  }
+  const bool is_qualified = name.size() > last.size() + 1 && name.ends_with(last) &&
+                            name[name.size() - last.size() - 1] == '_' &&
+                            callee.find(name.substr(0, name.size() - last.size() - 1)) !=
+                                callee.npos;
+  const auto is_alias = [&](const auto& names) {
+    return full.starts_with(names.first) && last == names.second;
+  };
+  return is_qualified || std::any_of(kPythonNames.begin(), kPythonNames.end(), is_alias);
+}
+
+// "torch.nn.functional.relu", "F.relu", "at::relu": no tensor stands before the name.
+bool is_function(std::string_view callee) {
+  const size_t dot = callee.find_last_of(".:>");
+  if (dot == callee.npos || callee[dot] == ':') return true;
+  const std::string_view before = callee.substr(0, dot);
+  constexpr std::array<std::string_view, 5> kModules = {"F", "functional", "torch", "nn", "th"};
+  return before.starts_with("torch.") || before.ends_with(".functional") ||
+         std::find(kModules.begin(), kModules.end(), before) != kModules.end();
+}
+
+Span receiver(const CodeLine& line, const CodeLine::Call& call) {
+  const std::string_view callee = line.text_of(call.callee);
+  const size_t dot = callee.rfind(line.is_cpp && callee.find("->") != callee.npos ? "->" : ".");
+  return {call.callee.begin, call.callee.begin + dot};
+}
+
+// The names of the tensors that the call takes, a list once, in the order of the schema.
+std::vector<std::string_view> argument_names(const OpCall& op) {
+  std::vector<std::string_view> names;
+  for (const Operand& operand : op.operands) {
+    const std::string_view name = list_name(operand.name);
+    const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+    if (operand.role != Role::kOut && is_new) names.push_back(name);
+  }
+  return names;
+}
+
+// Python calls `self` input, and has a few names of its own.
+bool is_named(std::string_view keyword, std::string_view argument) {
+  const std::string_view name = bare(argument);
+  return keyword == name || (keyword == "input" && (name == "self" || name == "bias")) ||
+         (keyword == "tensor1" && name == "mat1") || (keyword == "hx" && name.ends_with("hx"));
+}
+
+// Their first argument behind the tensor is a dimension.
+bool has_dimension_first(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kOps = {"index_", "gather", "scatter", "take_along",
+                                                    "select", "cumsum"};
+  return std::any_of(kOps.begin(), kOps.end(),
+                     [&](std::string_view op) { return bare(name).starts_with(op); });
+}
+
+// Python's order is not the schema's, or numbers stand between the tensors: only the first is sure.
+bool is_only_first_sure(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kOps = {"embedding", "batch_norm", "layer_norm",
+                                                    "group_norm", "instance_norm"};
+  return std::any_of(kOps.begin(), kOps.end(),
+                     [&](std::string_view op) { return name.find(op) != name.npos; });
+}
+
+// An element of a list that is written out, or the whole where it is not a list.
+std::optional<Span> element_of(const CodeLine& line, Span argument, const std::string& name) {
+  const size_t bracket = name.find('[');
+  if (bracket == name.npos) return argument;
+  const std::vector<Span> all = line.elements(argument);
+  const size_t index = static_cast<size_t>(std::atoi(name.c_str() + bracket + 1));
+  const bool is_written_out = all.size() > 1 || all.front() != argument;
+  return is_written_out && index < all.size() ? std::optional(all[index]) : std::nullopt;
+}
+
+std::optional<Span> argument_of(const CodeLine& line, const CodeLine::Call& call, const OpCall& op,
+                                const Operand& operand) {
+  const std::string_view wanted = list_name(operand.name);
+  for (const CodeLine::Argument& argument : call.arguments) {
+    if (!argument.keyword.empty() && is_named(argument.keyword, wanted))
+      return element_of(line, argument.value, operand.name);
+  }
+  if (call.has_star) return std::nullopt;
+  const bool is_method = !is_function(line.text_of(call.callee));
+  std::vector<Span> positions;
+  if (is_method) positions.push_back(receiver(line, call));
+  bool skips = has_dimension_first(op.short_op());
+  for (const CodeLine::Argument& argument : call.arguments) {
+    if (!argument.keyword.empty()) break;
+    const bool is_dimension = skips && !positions.empty();
+    skips = skips && !is_dimension;
+    if (!is_dimension && line.may_be_tensor(argument.value)) positions.push_back(argument.value);
+  }
+  const std::vector<std::string_view> names = argument_names(op);
+  size_t index = std::find(names.begin(), names.end(), wanted) - names.begin();
+  if (op.short_op() == "embedding") index = wanted == "indices" ? 0 : positions.size();
+  const bool is_sure = !is_only_first_sure(op.op) || index == 0;
+  if (!is_sure || index >= positions.size()) return std::nullopt;
+  return element_of(line, positions[index], operand.name);
+}
+
+// The operand of an op around that is the same tensor: it may have another name there.
+const Operand* same_tensor(const OpCall& around, const Operand& operand) {
+  const Operand* found = nullptr;
+  for (const Operand& other : around.operands) {
+    const bool is_same = other.dtypes == operand.dtypes && other.origin == operand.origin &&
+                         other.parameter == operand.parameter;
+    if (!is_same) continue;
+    if (other.name == operand.name) return &other;
+    if (found != nullptr) return nullptr;
+    found = &other;
+  }
+  return found;
+}
+
+struct Sign {
+  std::string_view sign;
+  std::string_view op;
+};
+constexpr std::array<Sign, 22> kSignOps = {
+    {{"@", "matmul"}, {"@", "mm"},  {"@", "bmm"},        {"@", "mv"},          {"@", "dot"},
+     {"+", "add"},    {"-", "sub"}, {"*", "mul"},        {"/", "div"},         {"**", "pow"},
+     {"/", "true_divide"},          {"//", "floor_divide"},  {"%", "remainder"},
+     {"&", "bitwise_and"},          {"|", "bitwise_or"},     {"^", "bitwise_xor"},
+     {"<", "lt"},     {"<=", "le"}, {">", "gt"},         {">=", "ge"},         {"==", "eq"},
+     {"!=", "ne"}}};
+
+bool is_written_as(const OpCall& op, std::string_view sign) {
+  const std::string full = op.short_op();
+  if (sign.size() > 1 && sign.ends_with('=') && full.ends_with('_')) sign.remove_suffix(1);
+  return std::any_of(kSignOps.begin(), kSignOps.end(), [&](const Sign& known) {
+    return known.sign == sign && known.op == bare(full);
+  });
+}
+
+std::optional<Span> side_of(const CodeLine& line, const OpCall& op, const Operand& operand) {
+  const std::string_view name = operand.name;
+  const bool is_left = name == "self" || name == "input" || name == "tensor";
+  const bool is_right = name == "other" || name == "mat2" || name == "tensor2" || name == "vec" ||
+                        name == "exponent";
+  const CodeLine::Operation* found = nullptr;
+  for (const CodeLine::Operation& operation : line.operations) {
+    if (!is_written_as(op, operation.sign)) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &operation;
+  }
+  if (found == nullptr || is_left == is_right) return std::nullopt;
+  return is_left ? found->left : found->right;
+}
+
+// "a[index] = value"
+std::optional<Span> of_subscript(const CodeLine& line, const OpCall& op, const Operand& operand) {
+  const std::string_view name = bare(op.short_op());
+  if (!name.starts_with("index_put") && name != "index" && name != "copy") return std::nullopt;
+  const bool is_value = operand.name == "values" || operand.name == "src";
+  const CodeLine::Operation* assignment = nullptr;
+  for (const CodeLine::Operation& operation : line.operations) {
+    const bool is_put = operation.sign == "=" && line.text_of(operation.left).ends_with(']');
+    if (is_put && assignment != nullptr) return std::nullopt;
+    if (is_put) assignment = &operation;
+  }
+  if (is_value) return assignment ? std::optional(assignment->right) : std::nullopt;
+  if (!operand.name.starts_with("indices") || line.subscripts.size() != 1) return std::nullopt;
+  return element_of(line, line.subscripts.front().index, "indices") ;
+}
+
+std::optional<Span> in_one(const CodeLine& line, const OpCall& op, const Operand& operand) {
+  const CodeLine::Call* found = nullptr;
+  for (const CodeLine::Call& call : line.calls) {
+    const std::string_view callee = line.text_of(call.callee);
+    // "self.linear(x)" may be a module: see module_input().
+    const bool may_be_module = callee.starts_with("self.") && !op.site.module.empty();
+    if (may_be_module || !is_called(op, callee)) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &call;
+  }
+  if (found != nullptr) return argument_of(line, *found, op, operand);
+  if (const auto side = side_of(line, op, operand)) return side;
+  return of_subscript(line, op, operand);
+}
+
+std::string_view last_part(std::string_view path) {
+  const size_t dot = path.find_last_of(".:>");
+  return path.substr(dot == path.npos ? 0 : dot + 1);
+}
+
+// How many parts of the module's path the callee is the last of: 2 of "unet.conv_in.0" for
+// "self.conv_in"; all of them for "nn.Conv2d(3, 3, 3)", a module of this class made on the line.
+size_t depth_in(std::string_view callee, const Site& site) {
+  if (callee.ends_with(')')) {
+    const std::string_view made = callee.substr(0, callee.find('('));
+    return last_part(made) == site.module_class ? std::count(site.module.begin(),
+                                                             site.module.end(), '.') + 1
+                                                : 0;
+  }
+  size_t depth = 0, at = 0;
+  std::string_view rest = site.module;
+  const std::string_view last = last_part(callee);
+  while (!rest.empty()) {
+    ++at;
+    if (next_piece(rest, '.') == last) depth = at;
+  }
+  return depth;
+}
+
+std::string first_parts(std::string_view path, size_t count) {
+  size_t end = 0;
+  for (size_t i = 0; i < count && end != path.npos; ++i) end = path.find('.', end + (i > 0));
+  return std::string(path.substr(0, end));
+}
+
+// Which argument of a module an operand is: the only one, or what its name says.
+std::optional<Span> module_argument(const CodeLine::Call& call, const OpCall& op,
+                                    const Operand& operand) {
+  if (call.has_star) return std::nullopt;
+  const std::string_view name = bare(list_name(operand.name));
+  const bool is_hidden = name == "hx" || name == "cx";
+  if (call.arguments.size() == 1 && !is_hidden) return call.arguments.front().value;
+  const bool is_attention = op.site.module_class == "MultiheadAttention";
+  for (const CodeLine::Argument& argument : call.arguments) {
+    if (argument.keyword.empty()) continue;
+    if (argument.keyword == name || (is_attention && argument.keyword == "attn_mask" &&
+                                     (name == "bias" || name == "self"))) {
+      return argument.value;
+    }
+  }
+  if (is_hidden && call.arguments.size() == 2) return call.arguments[1].value;
+  const bool is_input = name == "input" || name == "mat1" || name == "self";
+  const bool is_recurrent = op.site.module_class.find("LSTM") != std::string::npos ||
+                            op.site.module_class.find("GRU") != std::string::npos ||
+                            op.site.module_class.find("RNN") != std::string::npos;
+  return is_input && is_recurrent && !call.arguments.empty()
+             ? std::optional(call.arguments.front().value)
+             : std::nullopt;
+}
+
+}  // namespace
+
+Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix) {
+  const std::string old_text(line.text_of(expression));
+  const std::string new_text =
+      (line.is_primary(expression) ? old_text : "(" + old_text + ")") + std::string(suffix);
+  if (line.is_unique(expression)) return {old_text, new_text};
+  std::vector<Span> around;
+  for (const CodeLine::Call& call : line.calls) around.push_back(call.whole);
+  for (const CodeLine::Subscript& subscript : line.subscripts) around.push_back(subscript.whole);
+  for (const CodeLine::Operation& operation : line.operations)
+    around.push_back({operation.left.begin, operation.right.end});
+  std::erase_if(around,
+                [&](Span span) { return !is_in(expression, span) || !line.is_unique(span); });
+  const auto size = [](Span span) { return span.end - span.begin; };
+  const auto smallest = std::min_element(around.begin(), around.end(),
+                                         [&](Span a, Span b) { return size(a) < size(b); });
+  if (smallest == around.end()) return {"", new_text};
+  const std::string whole(line.text_of(*smallest));
+  const size_t at = expression.begin - smallest->begin;
+  return {whole, whole.substr(0, at) + new_text + whole.substr(at + old_text.size())};
+}
+
+std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand,
+                                 const Around& around) {
+  if (const auto span = in_one(line, call, operand)) return span;
+  for (const OpCall* outer : around) {
+    const Operand* same = same_tensor(*outer, operand);
+    if (same == nullptr) return std::nullopt;
+    if (const auto span = in_one(line, *outer, *same)) return span;
+  }
+  return std::nullopt;
+}
+
+std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
+                                        const Operand& operand) {
+  const CodeLine::Call* found = nullptr;
+  size_t depth = 0;
+  bool is_one = true;
+  for (const CodeLine::Call& candidate : line.calls) {
+    const size_t own = depth_in(line.text_of(candidate.callee), call.site);
+    if (own == 0 || own < depth) continue;
+    is_one = own > depth;
+    depth = own;
+    found = &candidate;
+  }
+  if (found == nullptr || !is_one) return std::nullopt;
+  const auto argument = module_argument(*found, call, operand);
+  if (!argument) return std::nullopt;
+  return ModuleInput{*argument, first_parts(call.site.module, depth)};
+}
+
+std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
+  const CodeLine::Call* found = nullptr;
+  for (const CodeLine::Call& call : line.calls) {
+    if (!is_called(maker, line.text_of(call.callee))) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &call;
+  }
+  if (found == nullptr) return std::nullopt;
+  Span made = found->whole;
+  // "torch.zeros(4).half()": what is made of it at once belongs to it.
+  for (const CodeLine::Call& call : line.calls) {
+    if (call.whole.begin == made.begin && call.whole.end > made.end) made = call.whole;
+  }
+  return made;
+}
+
+std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instead) {
+  const DtypeNames* from = names_of(dtype);
+  const DtypeNames* to = names_of(instead);
+  if (from == nullptr || to == nullptr || line.is_cpp) return std::nullopt;
+  const auto method = [](const DtypeNames& names) {
+    return fmt::format(".{}()", names.shorter != nullptr ? names.shorter : names.torch);
+  };
+  const std::pair<std::string, std::string> ways[] = {
+      {method(*from), method(*to)}, {torch_dtype(dtype), torch_dtype(instead)}};
+  for (const auto& [old_text, new_text] : ways) {
+    const size_t at = line.text.find(old_text);
+    const bool is_once = at != std::string::npos && line.text.find(old_text, at + 1) ==
+                                                        std::string::npos;
+    if (!is_once) continue;
+    // The whole expression, so that a person sees what it is about.
+    Span shown{at, at + old_text.size()};
+    for (const CodeLine::Call& call : line.calls) {
+      const bool is_smaller = shown.end - shown.begin == old_text.size() ||
+                              is_in(call.whole, shown);
+      if (is_in(shown, call.whole) && is_smaller && line.is_unique(call.whole)) shown = call.whole;
+    }
+    const std::string whole(line.text_of(shown));
+    const size_t inner = at - shown.begin;
+    return Patch{whole, whole.substr(0, inner) + new_text + whole.substr(inner + old_text.size())};
+  }
+  return std::nullopt;
+}
+
+std::string python_path(std::string_view path) {
+  std::string text;
+  while (!path.empty()) {
+    const std::string_view part = next_piece(path, '.');
+    const bool is_index = std::all_of(part.begin(), part.end(), [](unsigned char c) {
+      return std::isdigit(c) != 0;
+    });
+    text += is_index && !text.empty() ? fmt::format("[{}]", part)
+                                      : (text.empty() ? "" : ".") + std::string(part);
+  }
+  return text;
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,51 @@
+// call_text.h: what a line of a program calls an operand. A trace says that mse_loss got a Half
+// `target` at train.py:40; a cure has to say what stands there: `batch["noise"]`. Whatever is not
+// the only one of its kind on the line is not answered: words are better than a wrong name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/op_call.h"
+#include "rules/engine/code_line.h"
+
+namespace dtypecheck::rules {
+
+// What stands on a line, and what takes its place. `old_text` is empty where the line has it twice.
+struct Patch {
+  std::string old_text;
+  std::string new_text;
+};
+
+// The expression with a suffix: "(a + b).to(torch.float16)", or, where the line has the expression
+// twice, with the call around it: "self.fc(x.to(torch.float16))".
+Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix);
+
+// The operand of the call in this line: an argument, a side of an operator, what is assigned to a
+// subscript. `around` are the calls inside which the op was made, the nearest first: the line may
+// call any of them.
+std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand,
+                                 const std::vector<const OpCall*>& around);
+
+// What a module is called with on this line, for an operand of an op inside of it; which module is
+// told: the one of the op or one around it, "unet" of "unet.conv_in".
+struct ModuleInput {
+  Span argument;
+  std::string module;
+};
+std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
+                                        const Operand& operand);
+
+// The call on this line that made the tensor: "torch.zeros(4)" of aten::zeros.
+std::optional<Span> made_text(const CodeLine& line, const OpCall& maker);
+
+// Where the line asks for one dtype: with what asks for the other in its place, ".half()" with
+// ".float()", "torch.float16" with "torch.float32".
+std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instead);
+
+// "self.net[2].weight" of "self.net.2.weight": what Python calls a module or parameter.
+std::string python_path(std::string_view path);
+
+}  // namespace dtypecheck::rules

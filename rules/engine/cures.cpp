@@ -1,0 +1,258 @@
+#include "rules/engine/cures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/follow_links.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+// ", train.py:40", or nothing where the line is not known.
+std::string at(const Site& site) {
+  const std::string line = place(site);
+  return line.empty() ? "" : ", " + line;
+}
+
+bool is_below(std::string_view path, std::string_view module) {
+  return path == module ||
+         (path.starts_with(module) && path.substr(module.size()).starts_with('.'));
+}
+
+// Line and function of a forward pass, which runs inside of its module.
+bool is_in_forward(const SourceLine& line) { return line.function.ends_with("forward"); }
+
+Cure cure_of(CureKind kind, const OpCall& call, std::string operand, Dtype dtype) {
+  return {.kind = kind,
+          .dtype = dtype,
+          .call = call.id,
+          .operand = std::move(operand),
+          .where = call.site.line};
+}
+
+// "cast the target, train.py:40: target.float()", or, without code, "cast the target of mse_loss to
+// Float, train.py:40: .to(torch.float32)".
+void say(Cure& cure, const std::string& what, const std::string& whole, const Site& site,
+         const std::string& suffix) {
+  cure.text = cure.code.empty()
+                  ? fmt::format("cast {} to {}{}: {}", whole, dtype_name(cure.dtype), at(site), suffix)
+                  : fmt::format("cast {}{}: {}", what, at(site), cure.code);
+}
+
+void take(Cure& cure, Patch patch) {
+  cure.replaces = std::move(patch.old_text);
+  cure.code = std::move(patch.new_text);
+}
+
+}  // namespace
+
+std::string cast_suffix(const CodeLine& line, Dtype dtype) {
+  if (!line.is_cpp) return fmt::format(".to({})", torch_dtype(dtype));
+  const bool is_aten = line.text.find("at::") != std::string::npos &&
+                       line.text.find("torch::") == std::string::npos;
+  return fmt::format(".to({}::k{})", is_aten ? "at" : "torch", dtype_name(dtype));
+}
+
+CodeLine CureWriter::line_of(const OpCall& call) const {
+  return CodeLine::at(options_.line_text, call.site.line);
+}
+
+std::optional<Span> CureWriter::text_of(const CodeLine& line, const OpCall& call,
+                                        const Operand& operand) const {
+  if (line.text.empty() || !is_users_own(call.site)) return std::nullopt;
+  std::vector<const OpCall*> around;
+  follow_links(index_.run().call(call.parent), [&](const OpCall& outer) {
+    around.push_back(&outer);
+    return index_.run().call(outer.parent);
+  });
+  return operand_text(line, call, operand, around);
+}
+
+// The tensor was not made by an op inside of the module, so that what it is called with decides.
+bool CureWriter::is_from_outside(const OpCall& call, const Operand& operand,
+                                 std::string_view module) const {
+  if (is_parameter(operand)) return false;
+  const OpCall* origin = index_.run().call(operand.origin);
+  return origin == nullptr || origin->process != call.process ||
+         !is_below(origin->site.module, module);
+}
+
+std::optional<Cure> CureWriter::cast_module_input(const OpCall& call, const Operand& operand,
+                                                  Dtype dtype, const CodeLine& line) const {
+  if (call.site.module.empty()) return std::nullopt;
+  const auto input = module_input(line, call, operand);
+  std::string module = input ? input->module : call.site.module;
+  // The whole model, where its line can be any that calls it.
+  if (!input && !is_in_forward(call.site.line)) module = root_module(module);
+  while (!input && module != call.site.module && !is_from_outside(call, operand, module)) {
+    module = call.site.module.substr(0, call.site.module.find('.', module.size() + 1));
+  }
+  if (!is_from_outside(call, operand, module)) return std::nullopt;
+  Cure cure = cure_of(CureKind::kCastModuleInput, call, module, dtype);
+  const std::string suffix = cast_suffix(line, dtype);
+  if (input) take(cure, with_suffix(line, input->argument, suffix));
+  const std::string what = fmt::format("what {} is called with", module);
+  say(cure, what, what, call.site, suffix);
+  return cure;
+}
+
+std::optional<Cure> CureWriter::cast_operand(const OpCall& call, const Operand& operand,
+                                             Dtype dtype, const std::string& noun) const {
+  const CodeLine line = line_of(call);
+  const auto span = text_of(line, call, operand);
+  if (!span) {
+    if (auto cure = cast_module_input(call, operand, dtype, line)) return cure;
+    // In a library, or between two layers of one: there is no line of the user's to cast it at.
+    if (!is_users_own(call.site) && call.site.line.known()) return std::nullopt;
+    if (!call.site.module.empty() && !is_in_forward(call.site.line)) return std::nullopt;
+  }
+  Cure cure = cure_of(CureKind::kCastOperand, call, operand.name, dtype);
+  const std::string suffix = cast_suffix(line, dtype);
+  if (span) take(cure, with_suffix(line, *span, suffix));
+  say(cure, "the " + noun, fmt::format("the {} of {}", noun, call.short_op()), call.site, suffix);
+  return cure;
+}
+
+std::optional<Cure> CureWriter::cast_result(const OpCall& maker, Dtype dtype) const {
+  if (!is_users_own(maker.site)) return std::nullopt;
+  const CodeLine line = line_of(maker);
+  Cure cure = cure_of(CureKind::kCastResult, maker, "", dtype);
+  const auto made = line.text.empty() ? std::nullopt : made_text(line, maker);
+  const auto asked = maker.result_dtype();
+  const auto other = made && asked ? other_dtype(line, *asked, dtype) : std::nullopt;
+  const std::string suffix = cast_suffix(line, dtype);
+  if (other) {
+    take(cure, *other);
+  } else if (made) {
+    take(cure, with_suffix(line, *made, suffix));
+  }
+  say(cure, "it where it is made", "what " + maker.short_op() + " makes", maker.site, suffix);
+  return cure;
+}
+
+Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
+                                 const std::string& parameter, Dtype dtype) const {
+  const std::string module = owner_module(parameter);
+  Cure cure = cure_of(CureKind::kCastParameters, call, module, dtype);
+  const Provenance source = index_.provenance().of(call, operand);
+  const OpCall* maker = source.maker;
+  const bool is_told = maker != nullptr && is_users_own(maker->site);
+  const CodeLine line = CodeLine::at(options_.line_text, is_told ? maker->site.line : SourceLine());
+  const bool is_cast = is_told && index_.has(*maker, ops::kCast);
+  const auto other = is_cast ? other_dtype(line, *operand.dtypes.single(), dtype) : std::nullopt;
+  if (is_told) cure.where = maker->site.line;
+  const std::string since = is_told ? ", " + place(maker->site) : "";
+  if (other) {
+    take(cure, *other);
+    cure.text = fmt::format("make {} {}{}: {}", module.empty() ? "the module" : module,
+                            dtype_name(dtype), since, cure.code);
+  } else if (module.empty() || is_in_cpp(call)) {
+    cure.text = fmt::format("cast {} to {}{}: {}",
+                            module.empty() ? "the module that holds the parameter" : module,
+                            dtype_name(dtype), since,
+                            is_in_cpp(call) ? "->" + to_dtype(call, dtype).substr(1)
+                                            : fmt::format(".to(dtype={})", torch_dtype(dtype)));
+  } else {
+    cure.code = fmt::format("{}.to(dtype={})", python_path(module), torch_dtype(dtype));
+    cure.text = fmt::format("cast {} to {}{}: {}", module, dtype_name(dtype), since, cure.code);
+  }
+  return cure;
+}
+
+// at::autocast has a pair of functions for each device before LibTorch 2.4, and from then on one
+// pair that takes the device.
+static std::string autocast_in_cpp(const Process& process, const std::string& device, Dtype dtype) {
+  const auto newer = [](const std::string& version) {
+    const size_t dot = version.find('.');
+    return dot != version.npos &&
+           std::pair(std::atoi(version.c_str()), std::atoi(version.c_str() + dot + 1)) >=
+               std::pair(2, 4);
+  };
+  std::string upper = device;
+  std::transform(upper.begin(), upper.end(), upper.begin(), ::toupper);
+  if (process.libtorch.empty() || newer(process.libtorch)) {
+    return fmt::format(
+        "at::autocast::set_autocast_dtype(at::k{0}, at::k{1}); "
+        "at::autocast::set_autocast_enabled(at::k{0}, true);",
+        upper, dtype_name(dtype));
+  }
+  return device == "cpu"
+             ? fmt::format("at::autocast::set_autocast_cpu_dtype(at::k{}); "
+                           "at::autocast::set_cpu_enabled(true);",
+                           dtype_name(dtype))
+             : fmt::format("at::autocast::set_autocast_gpu_dtype(at::k{}); "
+                           "at::autocast::set_enabled(true);",
+                           dtype_name(dtype));
+}
+
+std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) const {
+  const std::string device = call.device_type();
+  const Process& process = index_.run().process_of(call);
+  const auto runtime = options_.contracts->find(device, process.libtorch);
+  if (call.autocast.region_for(device) != nullptr || call.autocast.is_inner) return std::nullopt;
+  if (runtime && device == "cpu" && dtype == Dtype::kHalf &&
+      !options_.contracts->runtimes()[*runtime].has_mode("autocast:Half")) {
+    dtype = Dtype::kBFloat16;  // the CPU's autocast learnt Half late
+  }
+  // Autocast casts where it sees the outermost call that it knows.
+  bool is_refused = false, is_accepted = false;
+  follow_links(&call, [&](const OpCall& asked) {
+    OpCall under = asked;
+    under.autocast.enabled = {{device, dtype}};
+    const auto verdict =
+        runtime ? options_.contracts->ask(*runtime, under, contracts::Mode::kAutocast).verdict
+                : contracts::Verdict::kUnknown;
+    is_accepted |= verdict == contracts::Verdict::kAccepts;
+    is_refused |= verdict == contracts::Verdict::kRejects;
+    return index_.run().call(asked.parent);
+  });
+  if (is_refused && !is_accepted) return std::nullopt;
+  Cure cure = cure_of(CureKind::kOpenAutocast, call, root_module(call.site.module), dtype);
+  cure.code = is_in_cpp(call) ? autocast_in_cpp(process, device, dtype)
+                              : fmt::format("with torch.autocast(\"{}\", dtype={}):", device,
+                                            torch_dtype(dtype));
+  cure.text = fmt::format("run {} under autocast{}: {}",
+                          cure.operand.empty() ? call.short_op() : cure.operand, at(call.site),
+                          cure.code);
+  return cure;
+}
+
+bool CureWriter::has_framework(const OpCall& call, std::string_view name) const {
+  const auto& facts = index_.run().process_of(call).facts;
+  const auto modules = facts.find("modules");
+  if (modules == facts.end()) return false;
+  const std::string list = " " + modules->second + " ";
+  return list.find(fmt::format(" {} ", name)) != std::string::npos;
+}
+
+Cure CureWriter::master_weights(const OpCall& call) const {
+  Cure cure = cure_of(CureKind::kMasterWeights, call, "", Dtype::kFloat);
+  cure.where = {};
+  if (is_in_cpp(call)) {
+    cure.text =
+        "keep trainable parameters in Float and let autocast lower the compute: cast each with "
+        "parameter.set_data(parameter.to(torch::kFloat)) before the optimizer is made";
+  } else if (has_framework(call, "diffusers")) {
+    cure.text =
+        "keep trainable parameters in Float and let autocast lower the compute: "
+        "cast_training_params(model, dtype=torch.float32), diffusers.training_utils, before the "
+        "optimizer is made";
+  } else {
+    cure.text =
+        "keep trainable parameters in Float and let autocast lower the compute: "
+        "p.data = p.data.float() for each trainable p before the optimizer is made";
+  }
+  return cure;
+}
+
+Cure CureWriter::rewrite(CureKind kind, const OpCall& call, const Operand& operand, Dtype dtype,
+                         Patch patch, const std::string& what) const {
+  Cure cure = cure_of(kind, call, operand.name, dtype);
+  take(cure, std::move(patch));
+  cure.text = fmt::format("{}{}: {}", what, at(call.site), cure.code);
+  return cure;
+}
+
+}  // namespace dtypecheck::rules

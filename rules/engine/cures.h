@@ -1,0 +1,60 @@
+// cures.h: makes cures: what to change, at which line, in the program's language and with the names
+// that the line has. Where the line cannot be read, or has more than one thing that may be meant,
+// the cure says in words what to cast and has no code.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/cure.h"
+#include "core/provenance.h"
+#include "rules/engine/call_text.h"
+#include "rules/engine/rule.h"
+
+namespace dtypecheck::rules {
+
+class CureWriter {
+ public:
+  CureWriter(const RunIndex& index, const JudgeOptions& options)
+      : index_(index), options_(options) {}
+
+  // At the line of the call: the operand itself, or, for an op inside of a module, what the module
+  // is called with. Nothing where no line of the user's has it: inside of a library, or between two
+  // layers of one module. `noun` is what people call it.
+  std::optional<Cure> cast_operand(const OpCall& call, const Operand& operand, Dtype dtype,
+                                   const std::string& noun) const;
+  // At the line of the user's own that made a tensor, by a cast or as a factory.
+  std::optional<Cure> cast_result(const OpCall& maker, Dtype dtype) const;
+  // The module that holds the operand of the call, a parameter.
+  Cure cast_parameters(const OpCall& call, const Operand& operand, const std::string& parameter,
+                       Dtype dtype) const;
+  // Nothing where autocast is on already, has no such dtype, or is known not to help the call.
+  std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
+  // Trainable parameters in Float, with the forward pass under autocast.
+  Cure master_weights(const OpCall& call) const;
+  // `code` in place of `replaces`, of any kind: the caller knows what it is.
+  Cure rewrite(CureKind kind, const OpCall& call, const Operand& operand, Dtype dtype, Patch patch,
+               const std::string& what) const;
+
+  // The statement at the line that calls the op.
+  CodeLine line_of(const OpCall& call) const;
+  std::optional<Span> text_of(const CodeLine& line, const OpCall& call,
+                              const Operand& operand) const;
+  // A framework is in the process, as far as its facts tell.
+  bool has_framework(const OpCall& call, std::string_view name) const;
+
+ private:
+  std::optional<Cure> cast_module_input(const OpCall& call, const Operand& operand, Dtype dtype,
+                                        const CodeLine& line) const;
+  bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
+
+  const RunIndex& index_;
+  const JudgeOptions& options_;
+};
+
+// ".to(torch.float16)", in a line of C++ ".to(torch::kHalf)" or, where it says at::, ".to(at::kHalf)".
+std::string cast_suffix(const CodeLine& line, Dtype dtype);
+
+}  // namespace dtypecheck::rules
