@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules/engine/replay.h"
+
 namespace dtypecheck::rules {
 
 const std::vector<const Rule*>& all_rules() {
@@ -33,7 +35,11 @@ std::vector<Finding> judge(const RunIndex& index, const JudgeOptions& options) {
     if (rule->check == nullptr) continue;
     for (const OpCall& call : index.judged_calls()) rule->check(call, index, findings);
   }
-  return findings.take();
+  std::vector<Finding> all = findings.take();
+  const bool has_cures = std::any_of(all.begin(), all.end(),
+                                     [](const Finding& finding) { return !finding.cures.empty(); });
+  if (has_cures && options.checks_cures && !options.is_source) Replay(index, options).judge(all);
+  return all;
 }
 
 }  // namespace dtypecheck::rules

@@ -1,0 +1,462 @@
+// cure_places.cpp: a cure's line, operand or module, looked up among the op calls. A tensor has no
+// name in a run: an operand is the tensor of another where the same call gave both, in one dtype.
+#include "rules/engine/cure_places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/follow_links.h"
+#include "platform/hash.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+// "unet" holds "unet" and "unet.conv_in.weight"; "" holds all.
+bool is_under(std::string_view path, std::string_view module) {
+  return module.empty() || path == module ||
+         (path.starts_with(module) && path.size() > module.size() && path[module.size()] == '.');
+}
+
+template <typename Value>
+std::vector<Value> range_under(const std::vector<std::pair<std::string_view, Value>>& sorted,
+                               std::string_view module) {
+  std::vector<Value> found;
+  auto at = std::lower_bound(sorted.begin(), sorted.end(), module,
+                             [](const auto& entry, std::string_view m) { return entry.first < m; });
+  for (; at != sorted.end() && at->first.starts_with(module); ++at) {
+    if (is_under(at->first, module)) found.push_back(at->second);
+  }
+  return found;
+}
+
+double elements(const Operand& operand) {
+  double count = 1;
+  for (const int64_t size : operand.shape) count *= static_cast<double>(size);
+  return count;
+}
+
+// Views are not recorded, so a shape may be another. Of a tensor that nobody made the number of
+// its elements is all that tells.
+bool is_same_tensor(const Operand& a, const Operand& b) {
+  return a.origin == b.origin && a.dtypes == b.dtypes && a.parameter == b.parameter &&
+         (a.origin != kNoOpCall || !a.parameter.empty() || elements(a) == elements(b));
+}
+
+const Operand* same_tensor_in(const OpCall& call, const Operand& operand) {
+  const auto found = std::find_if(call.operands.begin(), call.operands.end(),
+                                  [&](const Operand& o) { return is_same_tensor(o, operand); });
+  return found == call.operands.end() ? nullptr : &*found;
+}
+
+bool is_tensor(const Operand& operand) {
+  return operand.kind != TensorKind::kUndefined && !operand.is_wrapped_number;
+}
+
+bool is_trained(const Operand& operand) { return operand.is_leaf && operand.requires_grad; }
+
+bool is_named(const Operand& operand, const std::string& name) {
+  return operand.name == name || list_name(operand.name) == name;
+}
+
+uint64_t hash_of_place(const OpCall& call) {
+  const SourceLine &line = call.site.line, &inner = call.site.inner;
+  uint64_t hash = fnv1a(call.op);
+  for (const std::string_view text : {std::string_view(line.file), std::string_view(inner.file)})
+    hash = fnv1a_next(text, hash);
+  for (const uint32_t number :
+       {static_cast<uint32_t>(line.line), static_cast<uint32_t>(inner.line), call.process})
+    hash = (hash ^ number) * 0x100000001b3ULL;
+  return hash;
+}
+
+// Of "unet.blocks.3.fc" "fc": blocks run one line with other layers; two layers that one line calls
+// differ in it.
+std::string_view layer_of(const OpCall& call) {
+  const std::string_view module = call.site.module;
+  const std::string_view layer = module.substr(module.rfind('.') + 1);
+  return layer.find_first_not_of("0123456789") == layer.npos ? std::string_view() : layer;
+}
+
+bool is_narrower(Dtype dtype, DtypeSet than) {
+  const auto old = than.single();
+  return old && dtype_size_bytes(dtype) < dtype_size_bytes(*old);
+}
+
+std::string already(const std::string& what, Dtype dtype) {
+  return fmt::format("{} is {} already", what, dtype_name(dtype));
+}
+
+}  // namespace
+
+CurePlaces::CurePlaces(const RunIndex& index) : index_(index), run_(index.run()) {
+  for (const OpCall& call : run_.calls) {
+    if (call.parent != kNoOpCall) children_.emplace_back(call.parent, call.id);
+    by_place_.emplace_back(hash_of_place(call), call.id);
+    if (!call.site.module.empty()) by_module_.emplace_back(call.site.module, call.id);
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      const std::string& parameter = call.operands[i].parameter;
+      if (!parameter.empty()) by_parameter_.emplace_back(parameter, Use(call.id, i));
+    }
+  }
+  std::sort(children_.begin(), children_.end());
+  std::sort(by_place_.begin(), by_place_.end());
+  std::sort(by_module_.begin(), by_module_.end());
+  std::sort(by_parameter_.begin(), by_parameter_.end());
+}
+
+std::vector<OpCallId> CurePlaces::children(const OpCall& call) const {
+  std::vector<OpCallId> found;
+  auto at = std::lower_bound(children_.begin(), children_.end(), std::pair(call.id, kNoOpCall));
+  for (; at != children_.end() && at->first == call.id; ++at) found.push_back(at->second);
+  return found;
+}
+
+// The same op of the same line: other shapes, other blocks of a model. A cast there is met by all.
+std::vector<OpCallId> CurePlaces::calls_beside(const OpCall& call) const {
+  if (!call.site.line.known()) return {call.id};
+  std::vector<OpCallId> found;
+  const uint64_t hash = hash_of_place(call);
+  auto at = std::lower_bound(by_place_.begin(), by_place_.end(), std::pair(hash, kNoOpCall));
+  for (; at != by_place_.end() && at->first == hash; ++at) {
+    if (layer_of(*run_.call(at->second)) == layer_of(call)) found.push_back(at->second);
+  }
+  return found;
+}
+
+std::vector<OpCallId> CurePlaces::calls_under(const std::string& module, uint32_t process) const {
+  if (module.empty()) return {};
+  std::vector<OpCallId> found = range_under(by_module_, module);
+  std::erase_if(found, [&](OpCallId id) { return run_.call(id)->process != process; });
+  return found;
+}
+
+CureSeeds CurePlaces::seeds(const Cure& cure) const {
+  const OpCall* call = run_.call(cure.call);
+  if (call == nullptr || cure.kind == CureKind::kSetting)
+    return {.doubt = "the recorded op calls say nothing of it"};
+  switch (cure.kind) {
+    case CureKind::kCastOperand:
+      return cast_operand(cure, *call);
+    case CureKind::kCastResult:
+      return cast_result(cure, *call);
+    case CureKind::kCastModuleInput:
+      return cast_module_input(cure, *call);
+    case CureKind::kCastParameters:
+      return cast_parameters(cure, *call);
+    case CureKind::kOpenAutocast:
+    case CureKind::kMoveAutocast:
+      return open_autocast(cure, *call);
+    case CureKind::kMasterWeights:
+      return master_weights(cure, *call);
+    case CureKind::kSetting:
+      break;
+  }
+  return {};
+}
+
+// Casting for an op that writes its operand writes the copy.
+static std::string copy_words(const OpCall& call, const Operand& operand, Dtype dtype) {
+  return fmt::format("{}{} would be a copy, and what {} writes into it would be lost", operand.name,
+                     to_dtype(call, dtype), call.op);
+}
+
+// The operand of an inner op is one of the op that the line calls: all inside get the cast tensor.
+CureSeeds CurePlaces::cast_operand(const Cure& cure, const OpCall& call) const {
+  CureSeeds seeds{.dtype = cure.dtype};
+  bool is_there = false;
+  for (const Operand& operand : call.operands) {
+    if (!is_named(operand, cure.operand) || !is_tensor(operand)) continue;
+    is_there = true;
+    if (operand.dtypes == DtypeSet(cure.dtype)) continue;
+    if (operand.is_written) seeds.wrong = copy_words(call, operand, cure.dtype);
+    check_integers(run_.call(operand.origin), operand.dtypes, seeds);
+    const OpCall* outer = &call;
+    const Operand* outer_operand = &operand;
+    follow_links(run_.call(call.parent), [&](const OpCall& parent) -> const OpCall* {
+      const Operand* same = same_tensor_in(parent, operand);
+      if (same == nullptr) return nullptr;
+      outer = &parent;
+      outer_operand = same;
+      return run_.call(parent.parent);
+    });
+    for (const OpCallId id : calls_beside(*outer)) {
+      const OpCall& beside = *run_.call(id);
+      const Operand* its = beside.operand(outer_operand->name);
+      if (its == nullptr || its->dtypes != operand.dtypes) continue;
+      cast_in(beside, *its, seeds);
+      ++seeds.touched;
+    }
+  }
+  if (!is_there) seeds.wrong = fmt::format("{} has no tensor {}", call.op, cure.operand);
+  if (seeds.wrong.empty() && seeds.operands.empty())
+    seeds.wrong = already(cure.operand, cure.dtype);
+  return seeds;
+}
+
+void CurePlaces::cast_in(const OpCall& outer, const Operand& operand, CureSeeds& seeds) const {
+  std::vector<const OpCall*> calls = {&outer};
+  for (size_t next = 0; next < calls.size() && calls.size() < 1000; ++next) {
+    const OpCall& call = *calls[next];
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      if (is_same_tensor(call.operands[i], operand)) seeds.operands[call.id].push_back(i);
+    }
+    for (const OpCallId id : children(call)) calls.push_back(run_.call(id));
+  }
+}
+
+CureSeeds CurePlaces::cast_result(const Cure& cure, const OpCall& call) const {
+  CureSeeds seeds{.dtype = cure.dtype};
+  const auto dtype = call.result_dtype();
+  if (!dtype) {
+    seeds.wrong = call.op + " gave no result";
+    return seeds;
+  }
+  if (*dtype == cure.dtype) {
+    seeds.wrong = already("what " + call.op + " gives", cure.dtype);
+    return seeds;
+  }
+  const OpCall* outer = &call;
+  follow_links(run_.call(call.parent), [&](const OpCall& parent) -> const OpCall* {
+    if (parent.result_dtype() != dtype || !(parent.site.line == call.site.line)) return nullptr;
+    if (elements(parent.results.front()) != elements(call.results.front())) return nullptr;
+    outer = &parent;
+    return run_.call(parent.parent);
+  });
+  for (const Operand& operand : outer->operands) {
+    if (operand.is_written && operand.role != Role::kOut)
+      seeds.wrong = copy_words(*outer, operand, cure.dtype);
+  }
+  check_integers(outer, *dtype, seeds);
+  for (const OpCallId id : calls_beside(*outer)) {
+    if (run_.call(id)->result_dtype() != dtype) continue;
+    seeds.results.insert(id);
+    ++seeds.touched;
+  }
+  return seeds;
+}
+
+// What comes into the module from outside of it, wherever in it that is first read.
+CureSeeds CurePlaces::cast_module_input(const Cure& cure, const OpCall& call) const {
+  CureSeeds seeds{.dtype = cure.dtype};
+  const std::vector<OpCallId> inside = calls_under(cure.operand, call.process);
+  std::set<std::pair<OpCallId, uint64_t>> inputs;
+  for (const OpCallId id : inside) {
+    const OpCall& reader = *run_.call(id);
+    for (size_t i = 0; i < reader.operands.size(); ++i) {
+      const Operand& operand = reader.operands[i];
+      const OpCall* origin = run_.call(operand.origin);
+      const bool is_from_inside =
+          !operand.parameter.empty() || operand.role == Role::kState || is_trained(operand) ||
+          (origin != nullptr && is_under(origin->site.module, cure.operand));
+      if (is_from_inside || !operand.is_floating() || !is_tensor(operand)) continue;
+      if (operand.dtypes == DtypeSet(cure.dtype)) continue;
+      if (operand.is_written) seeds.wrong = copy_words(reader, operand, cure.dtype);
+      // A weight without a name, as in a module that no variable holds.
+      const bool is_weight = operand.role != Role::kInput && operand.role != Role::kOut;
+      if (is_weight && operand.requires_grad) continue;
+      seeds.operands[id].push_back(i);
+      if (inputs.emplace(operand.origin, operand.dtypes.bits()).second)
+        check_integers(origin, operand.dtypes, seeds);
+    }
+  }
+  seeds.touched = inputs.size();
+  if (inside.empty()) {
+    seeds.wrong = fmt::format("no op call in {} was recorded", cure.operand);
+  } else if (inputs.empty()) {
+    seeds.wrong = already("all that " + cure.operand + " is called with", cure.dtype);
+  }
+  return seeds;
+}
+
+void CurePlaces::cast_parameter(const Use& use, CureSeeds& seeds,
+                                std::set<std::string>& names) const {
+  const Operand& operand = run_.call(use.first)->operands[use.second];
+  if (!operand.is_floating() || operand.dtypes == DtypeSet(seeds.dtype)) return;
+  seeds.operands[use.first].push_back(use.second);
+  names.insert(operand.parameter);
+  if (is_trained(operand) && is_narrower(seeds.dtype, operand.dtypes)) seeds.lowers_trained = true;
+}
+
+CureSeeds CurePlaces::cast_parameters(const Cure& cure, const OpCall& call) const {
+  CureSeeds seeds{.dtype = cure.dtype};
+  std::set<std::string> names;
+  const std::vector<Use> uses = range_under(by_parameter_, cure.operand);
+  for (const Use& use : uses) {
+    if (run_.call(use.first)->process == call.process) cast_parameter(use, seeds, names);
+  }
+  seeds.touched = names.size();
+  if (uses.empty()) cast_nameless_parameters(cure.operand, call, seeds);
+  if (seeds.touched == 0) {
+    seeds.wrong = uses.empty() ? fmt::format("no parameter of {} was recorded", cure.operand)
+                               : already("each parameter of " + cure.operand, cure.dtype);
+  }
+  return seeds;
+}
+
+// Of a module that no variable holds, and in C++, where no module tree gives names: what layers
+// take for their weights and biases, cast where it was made.
+void CurePlaces::cast_nameless_parameters(const std::string& module, const OpCall& call,
+                                          CureSeeds& seeds) const {
+  std::set<OpCallId> origins;
+  std::vector<OpCallId> inside = calls_under(module, call.process);
+  if (module.empty()) inside = {call.id};
+  for (const OpCallId id : inside) {
+    const OpCall& reader = *run_.call(id);
+    for (size_t i = 0; i < reader.operands.size(); ++i) {
+      const Operand& operand = reader.operands[i];
+      const bool is_weight = operand.role == Role::kWeight || operand.role == Role::kBias;
+      const bool is_parameter =
+          is_trained(operand) || (is_weight && (operand.requires_grad || !module.empty()));
+      if (!is_parameter || !operand.parameter.empty() || !operand.is_floating()) continue;
+      if (operand.dtypes == DtypeSet(seeds.dtype)) continue;
+      if (operand.origin == kNoOpCall) {
+        seeds.operands[id].push_back(i);
+      } else {
+        seeds.results.insert(operand.origin);
+      }
+      ++seeds.touched;
+      if (is_trained(operand) && is_narrower(seeds.dtype, operand.dtypes))
+        seeds.lowers_trained = true;
+    }
+  }
+}
+
+// The calls at the line, and all in the module that it calls. Which calls are below a line that
+// calls no module is not recorded.
+void CurePlaces::add_scope(const Cure& cure, const OpCall& call, CureSeeds& seeds) const {
+  const std::string module = !cure.operand.empty() ? cure.operand : root_module(call.site.module);
+  const std::vector<OpCallId> inside = calls_under(module, call.process);
+  seeds.under_autocast.insert(inside.begin(), inside.end());
+  const SourceLine& line = cure.where.known() ? cure.where : call.site.line;
+  const std::string& path = cure.operand;
+  for (const OpCall& other : run_.calls) {
+    const SourceLine& its = other.site.line;
+    const bool is_there =
+        other.id == call.id || (line.known() && its.file == line.file && its.line == line.line);
+    if (is_there && other.process == call.process && path.empty())
+      seeds.under_autocast.insert(other.id);
+  }
+  std::erase_if(seeds.under_autocast, [&](OpCallId id) {
+    const OpCall& other = *run_.call(id);
+    const bool is_forward =
+        other.site.phase == call.site.phase || other.site.phase == Phase::kForward;
+    const bool has_operands = std::any_of(other.operands.begin(), other.operands.end(),
+                                          [](const Operand& o) { return o.is_floating(); });
+    return !is_forward || !has_operands ||
+           other.autocast.region_for(seeds.region.device) != nullptr;
+  });
+}
+
+CureSeeds CurePlaces::open_autocast(const Cure& cure, const OpCall& call) const {
+  CureSeeds seeds{.dtype = cure.dtype, .region = {call.device_type(), cure.dtype}};
+  const OpCall* open = nullptr;
+  follow_links(&call, [&](const OpCall& at) {
+    const bool is_open =
+        at.autocast.region_for(seeds.region.device) != nullptr || at.autocast.is_inner;
+    if (is_open) open = &at;
+    return is_open ? nullptr : run_.call(at.parent);
+  });
+  if (open != nullptr) {
+    const SourceLine& entered = open->autocast.entered;
+    Site site;
+    site.line = entered;
+    seeds.wrong = fmt::format("autocast is open there already{}",
+                              entered.known() ? ", entered" + at_place(site) : std::string());
+    return seeds;
+  }
+  add_scope(cure, call, seeds);
+  seeds.touched = seeds.under_autocast.size();
+  if (seeds.touched == 0) seeds.wrong = "no op call of a forward pass was recorded there";
+  return seeds;
+}
+
+// The dtype of the cure is the one that autocast computes in; Float leaves that as it was.
+CureSeeds CurePlaces::master_weights(const Cure& cure, const OpCall& call) const {
+  CureSeeds seeds{.dtype = Dtype::kFloat, .region = {call.device_type(), cure.dtype}};
+  std::set<std::string> names, roots;
+  for (const Use& use : range_under(by_parameter_, cure.operand)) {
+    const OpCall& reader = *run_.call(use.first);
+    const Operand& operand = reader.operands[use.second];
+    if (reader.process != call.process || !operand.dtypes.within(kLowPrecision)) continue;
+    // A gradient has its parameter's name, and no leaf's marks.
+    if (!is_trained(operand) && is_parameter(operand)) continue;
+    if (seeds.region.dtype == Dtype::kFloat) seeds.region.dtype = *operand.dtypes.single();
+    cast_parameter(use, seeds, names);
+    roots.insert(root_module(operand.parameter));
+  }
+  seeds.touched = names.size();
+  if (names.empty()) {
+    seeds.wrong = "no trained parameter in Half or BFloat16 was recorded";
+    return seeds;
+  }
+  for (const std::string& root : roots) {
+    for (const OpCallId id : calls_under(root, call.process)) {
+      const OpCall& inside = *run_.call(id);
+      const bool is_open = inside.autocast.region_for(seeds.region.device) != nullptr;
+      if (inside.site.phase == Phase::kForward && !is_open && !inside.autocast.is_inner)
+        seeds.under_autocast.insert(id);
+    }
+  }
+  return seeds;
+}
+
+namespace {
+
+// Up to here each integer has a number of its own.
+double largest_integer(Dtype dtype) {
+  return dtype == Dtype::kHalf ? 2048 : dtype == Dtype::kBFloat16 ? 256 : 16777216;
+}
+
+// What made the integers that a tensor holds; nullptr where it holds none, or nobody knows.
+const OpCall* integers_behind(const Run& run, const OpCall* origin, DtypeSet dtypes) {
+  const OpCall* found = nullptr;
+  follow_links(origin, [&](const OpCall& call) -> const OpCall* {
+    if (dtypes.within(kIntegral)) {
+      found = &call;
+    } else if (call.op == "python::torch.tensor" && call.scalar("list[int]") != nullptr) {
+      found = &call;
+    }
+    const bool passes = (ops::facts_of(call.op) & (ops::kPassesOn | ops::kCast)) != 0;
+    if (!passes || call.operands.empty()) return nullptr;
+    dtypes = call.operands.front().dtypes;
+    return run.call(call.operands.front().origin);
+  });
+  return found;
+}
+
+// The numbers of arange(end) and randint(high).
+std::optional<double> largest_made(const OpCall& maker) {
+  for (const char* name : {"end", "high"}) {
+    const ScalarArgument* scalar = maker.scalar(name);
+    if (scalar != nullptr && !scalar->dtype) return std::fabs(scalar->value) - 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Time steps, sizes and positions beyond the exact range of a narrow dtype become their neighbours.
+void CurePlaces::check_integers(const OpCall* origin, DtypeSet dtypes, CureSeeds& seeds) const {
+  if (!kLowPrecision.contains(seeds.dtype) || origin == nullptr) return;
+  const OpCall* maker = integers_behind(run_, origin, dtypes);
+  if (maker == nullptr) return;
+  const std::string name = dtype_name(seeds.dtype);
+  for (const OpCallId id : index_.consumers(*maker)) {
+    const OpCall& reader = *run_.call(id);
+    if (!reader.inexact || reader.result_dtype() != seeds.dtype) continue;
+    seeds.wrong = fmt::format("{} would become {} in {}", number(reader.inexact->from),
+                              number(reader.inexact->to), name);
+    return;
+  }
+  const auto largest = largest_made(*maker);
+  if (largest && *largest <= largest_integer(seeds.dtype)) return;
+  const std::string words = fmt::format(
+      "{} holds every integer up to {} only, and {} gives {}", name, largest_integer(seeds.dtype),
+      made_by(*maker), largest ? fmt::format("some up to {}", *largest) : "integers");
+  (largest ? seeds.wrong : seeds.doubt) = words;
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,67 @@
+// cure_places.h: which tensors of a recorded run a cure casts, and around which op calls it opens
+// autocast. What follows from that is spread.h's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/cure.h"
+#include "rules/engine/run_index.h"
+
+namespace dtypecheck::rules {
+
+// All that a cure changes by itself.
+struct CureSeeds {
+  std::map<OpCallId, std::vector<size_t>> operands;  // that are cast, by their number in the call
+  std::set<OpCallId> results;                        // calls whose results are cast
+  std::set<OpCallId> under_autocast;                 // calls that a region is opened around
+  Dtype dtype = Dtype::kUndefined;                   // of the casts
+  AutocastState::Region region;
+  size_t touched = 0;           // tensors, parameters or calls: how large the change is
+  bool lowers_trained = false;  // a trained parameter is narrower than it was
+  std::string wrong;            // why it can do no good, where the places alone tell
+  std::string doubt;            // what the places leave open
+};
+
+class CurePlaces {
+ public:
+  explicit CurePlaces(const RunIndex& index);
+
+  CureSeeds seeds(const Cure& cure) const;
+  std::vector<OpCallId> children(const OpCall& call) const;
+
+ private:
+  using Use = std::pair<OpCallId, size_t>;  // an operand: its call and its number there
+
+  CureSeeds cast_operand(const Cure& cure, const OpCall& call) const;
+  CureSeeds cast_result(const Cure& cure, const OpCall& call) const;
+  CureSeeds cast_module_input(const Cure& cure, const OpCall& call) const;
+  CureSeeds cast_parameters(const Cure& cure, const OpCall& call) const;
+  CureSeeds open_autocast(const Cure& cure, const OpCall& call) const;
+  CureSeeds master_weights(const Cure& cure, const OpCall& call) const;
+
+  void cast_in(const OpCall& outer, const Operand& operand, CureSeeds& seeds) const;
+  void cast_parameter(const Use& use, CureSeeds& seeds, std::set<std::string>& names) const;
+  void cast_nameless_parameters(const std::string& module, const OpCall& call,
+                                CureSeeds& seeds) const;
+  void add_scope(const Cure& cure, const OpCall& call, CureSeeds& seeds) const;
+  void check_integers(const OpCall* origin, DtypeSet dtypes, CureSeeds& seeds) const;
+
+  std::vector<OpCallId> calls_beside(const OpCall& call) const;
+  std::vector<OpCallId> calls_under(const std::string& module, uint32_t process) const;
+
+  const RunIndex& index_;
+  const Run& run_;
+  std::vector<std::pair<OpCallId, OpCallId>> children_;  // parent, child
+  std::vector<std::pair<uint64_t, OpCallId>> by_place_;  // op and line, hashed
+  std::vector<std::pair<std::string_view, OpCallId>> by_module_;
+  std::vector<std::pair<std::string_view, Use>> by_parameter_;
+};
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,332 @@
+#include "rules/engine/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "core/follow_links.h"
+#include "rules/engine/caught.h"
+#include "rules/engine/mix.h"
+#include "rules/engine/throws.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
+
+std::string fact(const Process& process, const char* name) {
+  const auto found = process.facts.find(name);
+  return found == process.facts.end() ? "" : found->second;
+}
+
+std::string where(const OpCall& call) { return call.op + at_place(call.site); }
+
+}  // namespace
+
+Replay::Replay(const RunIndex& index, const JudgeOptions& options)
+    : index_(index),
+      run_(index.run()),
+      places_(index),
+      spread_(index, places_, *options.contracts),
+      rules_(run_, options) {
+  for (const OpCall& call : run_.calls) {
+    if (was_refused(call)) refused_.push_back(call.id);
+  }
+}
+
+void Replay::judge(const Finding& finding, Cure& cure) {
+  Ruling ruling = rule(finding, cure);
+  cure.verdict = ruling.verdict;
+  cure.reason = std::move(ruling.reason);
+}
+
+// Half's range and digits are the fewest, so Float comes before BFloat16 and that before Half.
+static int rank_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kHalf:
+      return 2;
+    case Dtype::kBFloat16:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+static int rank_of(CureVerdict verdict) {
+  switch (verdict) {
+    case CureVerdict::kHolds:
+    case CureVerdict::kHoldsSoFar:
+      return 0;
+    case CureVerdict::kUnchecked:
+      return 1;
+    case CureVerdict::kFails:
+      return 2;
+  }
+  return 2;
+}
+
+void Replay::judge(std::vector<Finding>& findings) {
+  // What holds, then what leaves trained parameters as precise as they are, then what most other
+  // repairs go with, then the smallest change; where two are about as large, the one that keeps
+  // more digits.
+  const auto rank = [&](const Finding& finding, const Cure& cure) {
+    const CureSeeds& seeds = effect_of(cure).seeds;
+    const size_t left = cure.verdict == CureVerdict::kFails ? 0 : consequences_left(finding, cure);
+    const auto size = static_cast<double>(std::max<size_t>(seeds.touched, 1));
+    return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, left,
+                      static_cast<int>(std::log2(size) / 2), rank_of(cure.dtype), seeds.touched);
+  };
+  for (Finding& finding : findings) {
+    if (finding.cures.empty()) continue;
+    const std::string first = finding.cures.front().text;
+    using Ranked = std::pair<decltype(rank(finding, finding.cures.front())), Cure>;
+    std::vector<Ranked> ranked;
+    for (Cure& cure : finding.cures) {
+      judge(finding, cure);
+      ranked.emplace_back(rank(finding, cure), std::move(cure));
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.first < b.first; });
+    for (size_t i = 0; i < ranked.size(); ++i) finding.cures[i] = std::move(ranked[i].second);
+    const Cure& best = finding.cures.front();
+    // What the engine has added to the words stays behind them.
+    const std::string more = finding.fix.starts_with(first) ? finding.fix.substr(first.size()) : "";
+    finding.fix = best.verdict == CureVerdict::kFails ? "" : best.text + more;
+  }
+}
+
+const Replay::Effect& Replay::effect_of(const Cure& cure) {
+  const std::string key =
+      fmt::format("{} {} {} {} {}:{}", static_cast<int>(cure.kind), static_cast<int>(cure.dtype),
+                  cure.call, cure.operand, cure.where.file, cure.where.line);
+  const auto [entry, is_new] = effects_.try_emplace(key);
+  if (is_new) entry->second = work_out(cure);
+  return entry->second;
+}
+
+Replay::Effect Replay::work_out(const Cure& cure) {
+  Effect effect{.seeds = places_.seeds(cure)};
+  if (!effect.seeds.wrong.empty() || cure.kind == CureKind::kSetting) return effect;
+  const ChangedCalls changed = spread_.follow(effect.seeds);
+  for (const auto& [id, call] : changed) {
+    const OpCall& recorded = *run_.call(id);
+    if (was_refused(recorded)) effect.refused_before[id] = call.fate;
+    if (call.fate == Fate::kFine || !index_.is_judged(recorded)) continue;
+    if (is_backward(recorded) && !was_refused(recorded)) continue;
+    const std::vector<OpCallId> children = places_.children(recorded);
+    const bool is_innermost = std::none_of(children.begin(), children.end(), [&](OpCallId child) {
+      const auto inside = changed.find(child);
+      return inside != changed.end() && inside->second.fate == call.fate;
+    });
+    if (!is_innermost) continue;
+    (call.fate == Fate::kRefused ? effect.refused : effect.unknown).push_back(id);
+    effect.words[id] = refusal_words(spread_.with(recorded, call, effect.seeds));
+  }
+  std::sort(effect.refused.begin(), effect.refused.end());
+  std::sort(effect.unknown.begin(), effect.unknown.end());
+  effect.undone = undone_by_autocast(changed, effect.seeds);
+  const bool is_hopeless = std::any_of(effect.refused.begin(), effect.refused.end(),
+                                       [&](auto id) { return !was_refused(*run_.call(id)); });
+  if (is_hopeless) return effect;
+  effect.after = rules_.after(changed, healed(changed), [&](const OpCall& call) {
+    return spread_.with(call, changed.at(call.id), effect.seeds);
+  });
+  return effect;
+}
+
+// With a refused call that now goes through go the calls around it that threw for it, those inside,
+// and the same exception where it was seen again on its way through Python.
+std::set<OpCallId> Replay::healed(const ChangedCalls& changed) const {
+  std::set<OpCallId> healed;
+  std::set<std::pair<uint32_t, std::string_view>> messages;
+  const auto is_fine = [&](const OpCall& call) {
+    const auto its = changed.find(call.id);
+    return its != changed.end() && its->second.fate == Fate::kFine;
+  };
+  const auto is_still_refused = [&](const OpCall& call) {
+    const auto its = changed.find(call.id);
+    return its != changed.end() && its->second.fate == Fate::kRefused;
+  };
+  for (const OpCallId id : refused_) {
+    const OpCall& call = *run_.call(id);
+    if (!is_fine(call)) continue;
+    healed.insert(id);
+    const OpCall* thrower = index_.thrower(call);
+    if (thrower != nullptr) messages.emplace(call.process, thrower->error);
+  }
+  for (const OpCallId id : refused_) {
+    const OpCall& call = *run_.call(id);
+    const OpCall* thrower = index_.thrower(call);
+    const bool is_around = thrower != nullptr && healed.contains(thrower->id);
+    const OpCall* parent = run_.call(call.parent);
+    const bool is_inside = parent != nullptr && healed.contains(parent->id);
+    const bool is_echo =
+        call.op.starts_with("python::") && messages.contains({call.process, call.error});
+    if ((is_around || is_inside || is_echo) && !is_still_refused(call)) healed.insert(id);
+  }
+  return healed;
+}
+
+// A user's line casts up and autocast would cast down again.
+std::string Replay::undone_by_autocast(const ChangedCalls& changed, const CureSeeds& seeds) const {
+  for (const OpCallId id : seeds.under_autocast) {
+    const auto its = changed.find(id);
+    const bool is_lowered = its != changed.end() && !its->second.results.empty() &&
+                            its->second.results.front() == DtypeSet(seeds.region.dtype);
+    if (!is_lowered) continue;
+    for (const Operand& operand : run_.call(id)->operands) {
+      const OpCall* cast = run_.call(operand.origin);
+      const bool is_deliberate =
+          cast != nullptr && cast->parent == kNoOpCall && index_.has(*cast, ops::kCast) &&
+          operand.dtypes == DtypeSet(Dtype::kFloat) && operand.parameter.empty() &&
+          cast->result_dtype() == Dtype::kFloat && !cast->operands.empty() &&
+          cast->operands.front().dtypes.within(kLowPrecision) && is_users_own(cast->site);
+      const bool casts_again =
+          is_deliberate && !index_.promotes(*run_.call(id)) && cast->site.phase == Phase::kForward;
+      if (casts_again)
+        return fmt::format("autocast would cast back what {} casts to Float", where(*cast));
+    }
+  }
+  return "";
+}
+
+// "a Half input with a Float weight", or the dtypes alone.
+std::string Replay::refusal_words(const OpCall& changed) const {
+  if (const auto mix = find_mix(index_, changed, /*with_scalars=*/true)) {
+    return fmt::format("a {} {} with a {} {}", dtype_name(mix->odd.dtype), mix->odd.noun(),
+                       dtype_name(mix->met.dtype), mix->met.noun());
+  }
+  for (const Operand& operand : changed.operands) {
+    if (operand.is_floating()) return fmt::format("a {} {}", dtype_word(operand), operand.name);
+  }
+  return "these dtypes";
+}
+
+Replay::Family Replay::family_of(const Finding& finding) const {
+  Family family;
+  std::vector<OpCallId> about = finding.related;
+  about.push_back(finding.call);
+  for (const OpCallId id : about) {
+    const OpCall* call = run_.call(id);
+    if (call == nullptr) continue;
+    family.insert(id);
+    const OpCall* thrower = index_.thrower(*call);
+    if (thrower == nullptr) continue;
+    const OpCall& outermost = index_.refused_by_user(*thrower);
+    follow_links(thrower, [&](const OpCall& at) {
+      family.insert(at.id);
+      return &at == &outermost ? nullptr : run_.call(at.parent);
+    });
+  }
+  return family;
+}
+
+// Of it, or repaired only because one of it had been.
+bool Replay::is_in(const Family& family, const OpCall& call) const {
+  bool is_in = false;
+  follow_links(&call, [&](const OpCall& at) {
+    is_in = family.contains(at.id);
+    return is_in ? nullptr : run_.call(at.follows);
+  });
+  return is_in;
+}
+
+// Calls that --keep-going repaired behind the finding's own, and that the cure leaves as they are.
+// A fault of their own is no fault of the cure.
+size_t Replay::consequences_left(const Finding& finding, const Cure& cure) {
+  const Effect& effect = effect_of(cure);
+  const Family family = family_of(finding);
+  return static_cast<size_t>(std::count_if(refused_.begin(), refused_.end(), [&](OpCallId id) {
+    const OpCall& call = *run_.call(id);
+    return call.follows != kNoOpCall && !effect.refused_before.contains(id) && is_in(family, call);
+  }));
+}
+
+// Nothing is known of what comes behind it.
+bool Replay::ended_there(const Finding& finding) const {
+  const OpCall* call = run_.call(finding.call);
+  const Process& process = run_.processes.at(finding.process);
+  if (call != nullptr && call->outcome == Outcome::kThrew && !was_caught(run_, *call)) return true;
+  const std::string status = fact(process, "exit.status");
+  return !fact(process, "uncaught").empty() || (!status.empty() && status != "0");
+}
+
+Replay::Ruling Replay::rule(const Finding& finding, const Cure& cure) {
+  const Effect& effect = effect_of(cure);
+  if (!effect.seeds.wrong.empty()) return {CureVerdict::kFails, effect.seeds.wrong};
+  if (cure.kind == CureKind::kSetting) return {CureVerdict::kUnchecked, effect.seeds.doubt};
+  const Family family = family_of(finding);
+  Ruling refusal = rule_refusal(finding, effect, family);
+  if (refusal.verdict == CureVerdict::kFails) return refusal;
+  if (!effect.undone.empty()) return {CureVerdict::kFails, effect.undone};
+  std::string said = said_by_rules(finding, effect);
+  if (!said.empty()) return {CureVerdict::kFails, std::move(said)};
+  if (refusal.verdict == CureVerdict::kUnchecked) return refusal;
+  if (!effect.seeds.doubt.empty()) return {CureVerdict::kUnchecked, effect.seeds.doubt};
+  if (!ended_there(finding)) return {CureVerdict::kHolds, ""};
+  const OpCall* call = run_.call(finding.call);
+  return {CureVerdict::kHoldsSoFar,
+          fmt::format("the run ended {}, and what comes behind is not known",
+                      call == nullptr ? "early" : "in " + where(*call))};
+}
+
+// Calls that were not refused before must not be now, and the finding's own no longer.
+Replay::Ruling Replay::rule_refusal(const Finding& finding, const Effect& effect,
+                                    const Family& family) const {
+  const auto concerns = [&](OpCallId id) {
+    const OpCall& call = *run_.call(id);
+    return !was_refused(call) || is_in(family, call);
+  };
+  for (const OpCallId id : effect.refused) {
+    if (!concerns(id)) continue;
+    const OpCall& call = *run_.call(id);
+    return {CureVerdict::kFails,
+            fmt::format("{} would {}refuse {}", where(call), was_refused(call) ? "still " : "",
+                        effect.words.at(id))};
+  }
+  const auto unknown = std::find_if(effect.unknown.begin(), effect.unknown.end(), concerns);
+  if (unknown != effect.unknown.end()) {
+    return {CureVerdict::kUnchecked,
+            fmt::format("it is not known whether {} takes {}", where(*run_.call(*unknown)),
+                        effect.words.at(*unknown))};
+  }
+  std::vector<OpCallId> about = finding.related;
+  about.insert(about.begin(), finding.call);
+  for (const OpCallId id : about) {
+    const OpCall* call = run_.call(id);
+    if (call == nullptr || !was_refused(*call)) continue;
+    const OpCall* thrower = index_.thrower(*call);
+    bool is_fine = false;
+    follow_links(thrower == nullptr ? call : thrower, [&](const OpCall& at) -> const OpCall* {
+      const auto its = effect.refused_before.find(at.id);
+      is_fine = its != effect.refused_before.end() && its->second == Fate::kFine;
+      return is_fine || !was_refused(at) ? nullptr : run_.call(at.parent);
+    });
+    if (!is_fine) {
+      return {CureVerdict::kFails, fmt::format("it does not reach {}, which would still refuse {}",
+                                               where(*call), refusal_words(*call))};
+    }
+  }
+  return {CureVerdict::kHolds, ""};
+}
+
+std::string Replay::said_by_rules(const Finding& finding, const Effect& effect) {
+  const OpCall* call = run_.call(finding.call);
+  const std::string own = key_of(finding, run_);
+  if (call == nullptr || !was_refused(*call)) {
+    const bool is_there = rules_.before().contains(own) && effect.after.contains(own);
+    if (is_there) return fmt::format("{} stays: {}", finding.rule, effect.after.at(own).message);
+  }
+  for (const auto& [key, after] : effect.after) {
+    if (rules_.before().contains(key) || key == own) continue;
+    const std::string at = at_place(after.site);
+    return fmt::format("then {}{} ({})", after.message, at, after.rule);
+  }
+  return "";
+}
+
+}  // namespace dtypecheck::rules

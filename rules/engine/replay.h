@@ -1,0 +1,67 @@
+// replay.h: judges cures on what the run recorded. Most cures that do not cure move the mismatch to
+// the next op, and the run has the next op: the dtype is set where the cure acts and followed to
+// the end. A cure fails where an op would refuse, where a rule would speak anew or as before, or
+// where it can do no good: it writes into a copy, autocast is open there already.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rules/engine/changed_run.h"
+#include "rules/engine/cure_places.h"
+#include "rules/engine/spread.h"
+
+namespace dtypecheck::rules {
+
+class Replay {
+ public:
+  Replay(const RunIndex& index, const JudgeOptions& options);
+
+  // Fills in the verdict and its reason.
+  void judge(const Finding& finding, Cure& cure);
+  // All cures of the findings, the best first: those that hold, then the unchecked, then those that
+  // fail. `fix` is the text of the first; it is empty where all fail. Without cures it stays.
+  void judge(std::vector<Finding>& findings);
+
+ private:
+  // What a cure does to a run, whichever finding it is for.
+  struct Effect {
+    CureSeeds seeds;
+    std::map<OpCallId, Fate> refused_before;  // of calls that were refused and are others now
+    std::vector<OpCallId> refused, unknown;   // the innermost of those that are nested
+    std::map<OpCallId, std::string> words;    // of `refused` and `unknown`
+    std::map<std::string, Finding> after;     // what rules say, by key_of()
+    std::string undone;                       // a cast that autocast takes back
+  };
+  using Family = std::set<OpCallId>;  // the calls that a finding is about
+  struct Ruling {
+    CureVerdict verdict;
+    std::string reason;
+  };
+
+  const Effect& effect_of(const Cure& cure);
+  Effect work_out(const Cure& cure);
+  std::set<OpCallId> healed(const ChangedCalls& changed) const;
+  std::string undone_by_autocast(const ChangedCalls& changed, const CureSeeds& seeds) const;
+  std::string refusal_words(const OpCall& changed) const;
+
+  Ruling rule(const Finding& finding, const Cure& cure);
+  Ruling rule_refusal(const Finding& finding, const Effect& effect, const Family& family) const;
+  std::string said_by_rules(const Finding& finding, const Effect& effect);
+  Family family_of(const Finding& finding) const;
+  bool is_in(const Family& family, const OpCall& call) const;
+  size_t consequences_left(const Finding& finding, const Cure& cure);
+  bool ended_there(const Finding& finding) const;
+
+  const RunIndex& index_;
+  const Run& run_;
+  CurePlaces places_;
+  Spread spread_;
+  ChangedRun rules_;
+  std::vector<OpCallId> refused_;  // calls that were refused when they were recorded
+  std::map<std::string, Effect> effects_;
+};
+
+}  // namespace dtypecheck::rules
