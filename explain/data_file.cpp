@@ -42,10 +42,12 @@ std::vector<std::string> Field::phrases() const {
 }
 
 double Field::number(std::string_view text) const {
+  constexpr int kMostNumber = 100;
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    fail(fmt::format("expected a number, got '{}'", text));
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  if (!is_whole || !(number >= 0 && number <= kMostNumber))
+    fail(fmt::format("expected a number from 0 to {}, got '{}'", kMostNumber, text));
   return number;
 }
 

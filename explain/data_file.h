@@ -33,7 +33,7 @@ struct Field {
   std::vector<std::string> parts() const;
   // The same in normal form, as phrases are compared, and each of them once.
   std::vector<std::string> phrases() const;
-  double number(std::string_view text) const;
+  double number(std::string_view text) const;  // a weight or a count: 0 to 100
   Category category(std::string_view name) const;
 };
 

@@ -60,10 +60,13 @@ static bool decode_jpeg(const std::string& bytes, jpeg_decompress_struct& decode
   decoder.out_color_space = JCS_RGB;
   image.width = decoder.image_width;
   image.height = decoder.image_height;
-  image.rgb.resize(size_t{decoder.image_width} * decoder.image_height * 3);
+  const size_t row_bytes = size_t{decoder.image_width} * 3;
+  image.rgb.reserve(row_bytes * decoder.image_height);
   jpeg_start_decompress(&decoder);
   while (decoder.output_scanline < decoder.output_height) {
-    JSAMPROW row = image.rgb.data() + size_t{decoder.output_scanline} * decoder.image_width * 3;
+    if (error.manager.num_warnings > 0) return true;  // what is missing would be painted grey
+    image.rgb.resize(image.rgb.size() + row_bytes);
+    JSAMPROW row = image.rgb.data() + image.rgb.size() - row_bytes;
     jpeg_read_scanlines(&decoder, &row, 1);
   }
   jpeg_finish_decompress(&decoder);
@@ -106,16 +109,13 @@ static Image read_png(const std::string& path, const std::string& bytes) {
     png_image_free(&png);
     require_size(path, width, height);
   }
-  std::vector<uint8_t> rgba(PNG_IMAGE_SIZE(png));
-  if (!png_image_finish_read(&png, nullptr, rgba.data(), 0, nullptr)) {
+  std::vector<uint8_t> rgb(PNG_IMAGE_SIZE(png));
+  if (!png_image_finish_read(&png, nullptr, rgb.data(), 0, nullptr)) {
     throw InputError(fmt::format("{}: a PNG that cannot be read: {}", path, png.message));
   }
-  Image image{png.width, png.height, {}};
-  image.rgb.resize(rgba.size() / 4 * 3);
-  for (size_t i = 0; i < rgba.size() / 4; ++i) {
-    std::copy_n(&rgba[4 * i], 3, &image.rgb[3 * i]);
-  }
-  return image;
+  for (size_t i = 1; i < rgb.size() / 4; ++i) std::copy_n(&rgb[4 * i], 3, &rgb[3 * i]);
+  rgb.resize(rgb.size() / 4 * 3);
+  return {png.width, png.height, std::move(rgb)};
 }
 
 Image read_image(const std::string& path) {

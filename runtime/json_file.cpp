@@ -10,11 +10,18 @@
 
 namespace dtypecheck::runtime {
 
-static constexpr size_t kLimitBytes = 64 << 20;  // a tokenizer.json has 4 MB
+// Values are copied and printed by recursion, which a file of nothing but brackets would drive off
+// the stack. A tokenizer.json is 7 deep.
+static constexpr int kMostDepth = 64;
 
 JsonObject JsonObject::read(const std::string& path) {
-  const std::string text = read_file(path, kLimitBytes);
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    if (depth > kMostDepth) {
+      throw InputError(fmt::format("{}: lists and objects more than {} deep", path, kMostDepth));
+    }
+    return true;
+  };
+  nlohmann::json json = nlohmann::json::parse(read_file(path), watch, /*allow_exceptions=*/false);
   if (!json.is_object()) throw InputError(fmt::format("{}: expected a JSON object", path));
   return {path, std::move(json)};
 }

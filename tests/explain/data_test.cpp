@@ -1,8 +1,6 @@
 // The tables of explain/data/ are read as strictly here as in the program, and a mistake in one is
 // an error that says where it is: none of them is silent.
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "explain/cause_table.h"
 #include "explain/data_file.h"
@@ -11,14 +9,13 @@
 #include "explain/signal_table.h"
 #include "explain/since.h"
 #include "platform/error.h"
+#include "tests/files.h"
 
 using namespace dtypecheck;
 using namespace dtypecheck::explain;
 
 static std::string file_text(const std::string& name) {
-  std::ifstream in(DTYPECHECK_SOURCE_DIR "/explain/data/" + name);
-  REQUIRE(in.is_open());
-  return {std::istreambuf_iterator<char>(in), {}};
+  return test::read_bytes(DTYPECHECK_SOURCE_DIR "/explain/data/" + name);
 }
 
 template <typename Read>
@@ -71,7 +68,10 @@ TEST_CASE("mistakes in messages.txt") {
   CHECK(error("massage two\n").find("table.txt:5: unknown key 'massage'") == 0);
   CHECK(error(good).find("table.txt:5: message 'one' stands there twice") == 0);
   CHECK(error("  leans norm-mixd 3\n").find("table.txt:5: unknown category 'norm-mixd'") == 0);
-  CHECK(error("  leans norm-mixed x\n") == "table.txt:5: expected a number, got 'x'");
+  for (const std::string number : {"x", "-1", "nan", "inf", "1e30"}) {
+    CHECK(error("  leans norm-mixed " + number + "\n") ==
+          "table.txt:5: expected a number from 0 to 100, got '" + number + "'");
+  }
   CHECK(error("  leans norm-mixed 3 | | cublas 1\n").find("empty part") != std::string::npos);
   CHECK(error("  family values\n").find("twice") != std::string::npos);
   CHECK(error("  says {} {}\n").find("5 characters in a row") != std::string::npos);

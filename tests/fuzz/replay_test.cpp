@@ -2,18 +2,15 @@
 // without libFuzzer.
 #include <catch2/catch.hpp>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
+
+#include "tests/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes);
 
 TEST_CASE("the corpus passes") {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DTYPECHECK_CORPUS)) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    const std::string bytes = dtypecheck::test::read_bytes(entry.path());
     INFO(entry.path().filename().string());
     CHECK(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()) ==
           0);

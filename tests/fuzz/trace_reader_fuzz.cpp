@@ -1,28 +1,26 @@
 // Any bytes give a run or an InputError, and a run that was read has a text that reads back as
 // itself.
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-
 #include "core/provenance.h"
-#include "platform/error.h"
+#include "target.h"
 #include "trace/reader.h"
 #include "trace/text.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
-  using namespace dtypecheck;
+namespace dtypecheck::fuzz {
+
+static void require_reads_back(const std::string& text) noexcept {
+  require(to_text(parse_trace_text(text, "dump").run) == text);
+}
+
+void take(std::string_view input) {
   Run run;
-  try {
-    read_trace_bytes(data, size_bytes, "fuzz.dtrace", run);
-  } catch (const InputError&) {
-    return 0;
-  }
-  const std::string text = to_text(run);
-  if (to_text(parse_trace_text(text, "dump").run) != text) std::abort();
+  read_trace_bytes(reinterpret_cast<const uint8_t*>(input.data()), input.size(), "fuzz.dtrace",
+                   run);
+  require_reads_back(to_text(run));
   const ProvenanceIndex provenance(run);
   for (const OpCall& call : run.calls) {
-    if (call.parent >= call.id) std::abort();
+    require(call.parent < call.id);
     for (const Operand& operand : call.operands) provenance.of(call, operand);
   }
-  return 0;
 }
+
+}  // namespace dtypecheck::fuzz

@@ -6,25 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/files.h"
 #include "trace/writer.h"
 
 namespace dtypecheck::test {
-
-// A folder of its own under the system's, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-std::string read_bytes(const std::string& path);
-void write_bytes(const std::string& path, const std::string& bytes);
 
 struct CloseTrace {
   void operator()(trace::TraceFile* file) const {
