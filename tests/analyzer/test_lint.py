@@ -386,7 +386,7 @@ class Lint(tool.ToolTest):
     def test_a_damaged_cache_is_no_error(self):
         self.write("bad.cpp", BAD)
         whole = self.lint("bad.cpp")
-        for text in (b"", b"dtypecheck facts 1\n", bytes(range(256)), b"dtypecheck facts 1\n0\n\n{}\n"):
+        for text in (b"", b"dtypecheck facts 2\n", bytes(range(256)), b"dtypecheck facts 2\n0\n\n{}\n"):
             for entry in self.entries():
                 entry.write_bytes(text)
             self.assertEqual(self.lint("bad.cpp").out, whole.out)
