@@ -35,24 +35,6 @@ struct TraceCommand {
   judging::ReportOptions report;
 };
 
-// LD_PRELOAD is split at spaces and colons, with no way to escape them: such a path is taken by a
-// link without.
-static std::string preloadable(const std::string& library, const std::string& link_folder) {
-  const auto splits = [](const std::string& path) {
-    return path.find_first_of(": ") != std::string::npos;
-  };
-  if (!splits(library)) return library;
-  const std::string link = fmt::format("{}/libdtypecheck_preload.so", link_folder);
-  std::error_code error;
-  fs::remove(link, error);
-  fs::create_symlink(library, link, error);
-  if (!error && !splits(link)) return link;
-  throw InputError(
-      fmt::format("{}: LD_PRELOAD takes no path with a space or a colon; install dtypecheck "
-                  "elsewhere, or set XDG_CACHE_HOME",
-                  library));
-}
-
 // tracer/protocol.md
 static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder) {
   std::string why_no_cache;
@@ -60,14 +42,13 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (!why_no_cache.empty())
     say(fmt::format("{}; this run keeps its tracer in {}", why_no_cache, hooks));
   const std::string preload = preloadable(preload_library(), hooks);
-  const char* before = std::getenv("LD_PRELOAD");
   std::vector<std::string> options;
   if (command.steady) options.push_back("steady");
   if (command.check_values) options.push_back("check-values");
   if (command.keep_going) options.push_back("keep-going");
 
   Environment environment = current_environment();
-  set_variable(environment, "LD_PRELOAD", before && *before ? preload + ":" + before : preload);
+  add_preload(environment, preload);
   set_variable(environment, "DTYPECHECK_RUN", folder.path());
   set_variable(environment, "DTYPECHECK_HOOKS", hooks);
   set_variable(environment, "DTYPECHECK_EXE", own_executable());

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "platform/elf_file.h"
@@ -48,6 +49,11 @@ void unset_variable(Environment& environment, const std::string& name) {
 void set_variable(Environment& environment, const std::string& name, const std::string& value) {
   unset_variable(environment, name);
   environment.push_back(name + "=" + value);
+}
+
+void add_preload(Environment& environment, const std::string& library) {
+  const char* before = std::getenv("LD_PRELOAD");
+  set_variable(environment, "LD_PRELOAD", before && *before ? library + ":" + before : library);
 }
 
 // si_code > 0 is the kernel, which for these signals means the terminal: it signals the whole
@@ -118,16 +124,20 @@ static void exec_program(const char* path, char** arguments, char** shell_argume
   ::_exit(127);
 }
 
-ChildEnd wait_for_child(pid_t child) {
+static std::optional<ChildEnd> wait(pid_t child, int options) {
   int status = 0;
   pid_t ended = 0;
-  while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+  while ((ended = ::waitpid(child, &status, options)) < 0 && errno == EINTR) {
   }
   if (ended < 0) throw InputError(fmt::format("a process was lost: {}", std::strerror(errno)));
+  if (ended == 0) return std::nullopt;
   if (WIFSIGNALED(status))
-    return {.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status) != 0};
-  return {.exit_status = WEXITSTATUS(status)};
+    return ChildEnd{.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status) != 0};
+  return ChildEnd{.exit_status = WEXITSTATUS(status)};
 }
+
+ChildEnd wait_for_child(pid_t child) { return *wait(child, 0); }
+std::optional<ChildEnd> poll_child(pid_t child) { return wait(child, WNOHANG); }
 
 // The end is seen before the child is reaped: until then its pid cannot become another process's,
 // which forward_signal might hit.
@@ -189,16 +199,28 @@ ChildEnd run_child(const std::string& path, const std::vector<std::string>& argu
 }
 
 pid_t start_child(const std::vector<std::string>& command, const Environment& environment,
-                  ChildStreams streams) {
+                  ChildStreams streams, const ChildPlace& place) {
   const auto argv = pointers(command), envp = pointers(environment);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (streams.out >= 0) posix_spawn_file_actions_adddup2(&actions, streams.out, STDOUT_FILENO);
   if (streams.err >= 0) posix_spawn_file_actions_adddup2(&actions, streams.err, STDERR_FILENO);
+  if (!place.folder.empty())
+    posix_spawn_file_actions_addchdir_np(&actions, place.folder.c_str());
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t usual;  // again: we ignore it
+  ::sigemptyset(&usual);
+  ::sigaddset(&usual, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(
+      &attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF |
+                                      (place.leads_a_group ? POSIX_SPAWN_SETPGROUP : 0)));
   pid_t child = -1;
   const int error =
-      posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), envp.data());
+      posix_spawn(&child, argv[0], &actions, &attributes, argv.data(), envp.data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return child;
   throw InputError(fmt::format("{}: cannot be started: {}", command[0], std::strerror(error)));

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,19 @@ void unset_variable(Environment& environment, const std::string& name);
 ChildEnd run_child(const std::string& path, const std::vector<std::string>& arguments,
                    const Environment& environment, ChildStreams streams = {});
 
+struct ChildPlace {
+  std::string folder;          // where it is run; empty: where this process is
+  bool leads_a_group = false;  // so that all that it starts can be signalled with it
+};
+
 // Starts a program and does not wait: its path and its arguments. It reads from /dev/null. Throws
 // InputError when it cannot be started.
 pid_t start_child(const std::vector<std::string>& command, const Environment& environment,
-                  ChildStreams streams);
-ChildEnd wait_for_child(pid_t child);  // -1: for any
+                  ChildStreams streams, const ChildPlace& place = {});
+ChildEnd wait_for_child(pid_t child);                 // -1: for any
+std::optional<ChildEnd> poll_child(pid_t child);      // nothing while it runs
+
+// Puts a library before those that LD_PRELOAD names.
+void add_preload(Environment& environment, const std::string& library);
 
 }  // namespace dtypecheck

@@ -25,13 +25,32 @@ std::string source_tree() { return DTYPECHECK_SOURCE_DIR; }
 
 static fs::path prefix() { return fs::path(own_executable()).parent_path().parent_path(); }
 
-std::string preload_library() {
-  const fs::path path = prefix() / "lib/libdtypecheck_preload.so";
+static std::string library(const char* name) {
+  const fs::path path = prefix() / "lib" / name;
   if (!fs::exists(path)) {
     throw InputError(fmt::format(
         "{}: is not there; build or install dtypecheck again, with its tracer", path.string()));
   }
   return path.string();
+}
+
+std::string preload_library() { return library("libdtypecheck_preload.so"); }
+std::string replace_library() { return library("libdtypecheck_replace.so"); }
+
+std::string preloadable(const std::string& library, const std::string& link_folder) {
+  const auto splits = [](const std::string& path) {
+    return path.find_first_of(": ") != std::string::npos;
+  };
+  if (!splits(library)) return library;
+  const fs::path link = fs::path(link_folder) / fs::path(library).filename();
+  std::error_code error;
+  fs::remove(link, error);
+  fs::create_symlink(library, link, error);
+  if (!error && !splits(link.string())) return link.string();
+  throw InputError(
+      fmt::format("{}: LD_PRELOAD takes no path with a space or a colon; install dtypecheck "
+                  "elsewhere, or set XDG_CACHE_HOME",
+                  library));
 }
 
 std::vector<PrebuiltHook> prebuilt_hooks() {

@@ -5,6 +5,7 @@
 // clang-format off
 //   bin/dtypecheck
 //   lib/libdtypecheck_preload.so       stage 1
+//   lib/libdtypecheck_replace.so       for cure
 //   lib/hooks/hooks.txt                stage 2 libraries that were built ahead, one a line:
 //                                      "<libtorch version> <abi 0|1> <file>"
 //   share/dtypecheck/src/              stage 2's sources; a build folder uses the source tree itself
@@ -24,6 +25,11 @@ std::string source_tree();
 
 // Stage 1. Throws InputError when it is not there.
 std::string preload_library();
+// What shows a program other texts of its sources (tracer/replace/replace.c). The same.
+std::string replace_library();
+// The path to preload it by: LD_PRELOAD is split at spaces and colons, with no way to escape them,
+// so such a path is taken by a link without, in `link_folder`. Throws InputError where that has one.
+std::string preloadable(const std::string& library, const std::string& link_folder);
 
 struct PrebuiltHook {
   std::string libtorch_version;

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/output.h"
 #include "platform/version.h"
 #include "trace/format.h"
@@ -128,6 +129,19 @@ void RunFolder::write_description(const ChildEnd* end) const {
     fail_to_write(shown_path_, error.code);
   }
   if (::rename(unfinished.c_str(), path.c_str()) != 0) fail_to_write(shown_path_, errno);
+}
+
+RunDescription read_run_description(const std::string& folder) {
+  const std::string path = fmt::format("{}/{}", folder, kDescription);
+  try {
+    const auto json = nlohmann::json::parse(read_file(path));
+    RunDescription description{json.at("command"), json.at("folder")};
+    if (!description.command.empty()) return description;
+    throw InputError(fmt::format("{}: names no command", path));
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(fmt::format("{}: does not say what was run ({}); name the command behind --",
+                                 path, error.what()));
+  }
 }
 
 // Names sort by date and time; of the same second, the higher pid was started last (as a rule).

@@ -32,6 +32,14 @@ class RunFolder {
   std::vector<std::string> command_;
 };
 
+// How the program of a run was started.
+struct RunDescription {
+  std::vector<std::string> command;
+  std::string folder;  // where it was started
+};
+// Of its run.json. Throws InputError when there is none, or it cannot be read.
+RunDescription read_run_description(const std::string& folder);
+
 // The folder in ./dtypecheck-runs that was started last. Throws InputError when there is none.
 std::string newest_run_folder();
 

@@ -1,0 +1,365 @@
+"""Makes a cure's change to a Python source: standard library only, run by the program's own interpreter (3.8 or later).
+
+    patch.py QUESTION ANSWER, both files of JSON
+
+QUESTION: {"path", "line", "kind", "dtype", "replaces", "code", "op"}, as core/cure.h has them; "op" is the name of the op
+        without its namespace
+ANSWER:   {"text", "diff"}, the whole source with the change and a unified diff; or {"reason"}: why it could not be placed
+        surely
+
+A change is made where the statement of the line has one place for it, and only there.
+"""
+
+import ast
+import difflib
+import json
+import re
+import sys
+
+DTYPES = {"float16", "half", "bfloat16", "float32", "float", "float64", "double"}
+CAST_METHODS = {"half": "float16", "bfloat16": "bfloat16", "float": "float32", "double": "float64"}
+CASTS = {"to", "type", "long", "int", "bool", *CAST_METHODS}
+DTYPE_KEYWORDS = {"dtype", "torch_dtype", "weight_dtype", "param_dtype"}
+
+
+class Unplaced(Exception):
+    """Why there is no sure place for the change."""
+
+
+class Source:
+    """A source as bytes, since ast counts columns in bytes of UTF-8."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Unplaced(f"{path} is not UTF-8") from None
+        self.path = path
+        self.lines = data.split(b"\n")
+        try:
+            self.tree = ast.parse(data, path)
+        except (SyntaxError, ValueError) as error:
+            raise Unplaced(f"this Python cannot parse {path}: {error}") from None
+        self.edits = []  # (line, column, end line, end column, bytes); lines from 0
+
+    def segment(self, node):
+        return self.between(node.lineno - 1, node.col_offset, node.end_lineno - 1, node.end_col_offset).decode()
+
+    def between(self, line, column, end_line, end_column):
+        if line == end_line:
+            return self.lines[line][column:end_column]
+        middle = self.lines[line + 1:end_line]
+        return b"\n".join([self.lines[line][column:], *middle, self.lines[end_line][:end_column]])
+
+    def replace(self, node, text):
+        self.edits.append((node.lineno - 1, node.col_offset, node.end_lineno - 1, node.end_col_offset, text.encode()))
+
+    def insert(self, line, column, text):
+        self.edits.append((line, column, line, column, text.encode()))
+
+    def insert_line(self, line, indent, text):
+        """Before the line; its line end is that of the line."""
+        neighbour = self.lines[min(line, len(self.lines) - 1)]
+        end = "\r\n" if neighbour.endswith(b"\r") else "\n"
+        if line < len(self.lines):
+            self.insert(line, 0, indent + text + end)
+        else:
+            self.insert(len(self.lines) - 1, len(self.lines[-1]), end + indent + text)
+
+    def indent_of(self, line):
+        return re.match(rb"[ \t\f]*", self.lines[line]).group().decode()
+
+    def changed(self):
+        lines = list(self.lines)
+        # From the end; of two at one place the one that was asked for first comes to stand first.
+        edits = sorted(enumerate(self.edits), key=lambda numbered: (*numbered[1][:2], numbered[0]), reverse=True)
+        for _, (line, column, end_line, end_column, text) in edits:
+            first = lines[line][:column] + text + lines[end_line][end_column:]
+            lines[line:end_line + 1] = [first]
+        return b"\n".join(lines)
+
+
+def statement_at(source, line):
+    """The innermost statement that has the line, or whose head has it."""
+    found = None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:
+            if found is None or node.lineno >= found.lineno:
+                found = node
+    if found is None:
+        raise Unplaced(f"line {line} has no statement")
+    return found
+
+
+def is_compound(statement):
+    return hasattr(statement, "body")
+
+
+def head_nodes(statement):
+    """The statement's own expressions, without those of the statements inside it."""
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+
+
+def parse_expression(code):
+    try:
+        return ast.parse(code, mode="eval").body
+    except SyntaxError:
+        raise Unplaced(f"`{code}` is not an expression") from None
+
+
+def without_cast(code):
+    """What `code` casts: pred of pred.float(), (a + b) of (a + b).to(torch.float16)."""
+    node = parse_expression(code)
+    is_cast = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CASTS
+    if not is_cast:
+        raise Unplaced(f"`{code}` is no cast")
+    return node.func.value
+
+
+def name_of(call):
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def is_loaded(node):
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def only(places, what):
+    if len(places) != 1:
+        count = f"{len(places)} times" if places else "not"
+        raise Unplaced(f"{what} is {count} in the statement")
+    return places[0]
+
+
+def torch_name(source):
+    """How the module calls torch; None where it does not import it under a name."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Import):
+            continue
+        for alias in node.names:
+            if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
+                return alias.asname or "torch"
+    return None
+
+
+def with_torch(source, code):
+    """`code` with torch under the name that it has in the module, which imports it where it does not yet."""
+    if not re.search(r"\btorch\b", code):
+        return code
+    name = torch_name(source)
+    if name is not None:
+        return re.sub(r"\btorch\b(?=\.)", name, code)
+    line = 0
+    for node in source.tree.body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if not (is_text or is_future):
+            line = node.lineno - 1
+            break
+    source.insert_line(line, "", "import torch")
+    return code
+
+
+def cast_expression(source, statement, cure):
+    """Puts the cast where the expression that it casts stands."""
+    code = cure["code"]
+    if code.startswith("."):
+        return append_cast(source, statement, cure)
+    wanted = ast.dump(without_cast(code))
+    places = [n for n in head_nodes(statement)
+              if isinstance(n, ast.expr) and is_loaded(n) and ast.dump(n) == wanted]
+    in_call = [n for n in places if is_argument_of(statement, n, cure.get("op", ""))]
+    place = only(in_call or places, f"`{source.segment(places[0]) if places else code}`")
+    source.replace(place, with_torch(source, code))
+
+
+def replace_text(source, statement, cure):
+    """`code` in place of what stands in the statement once."""
+    old = cure["replaces"].encode()
+    begin, end = (rb"(?<![\w.])" if re.match(rb"\w", old) else b""), (rb"(?!\w)" if re.search(rb"\w$", old) else b"")
+    last = statement.body[0].lineno - 1 if is_compound(statement) else statement.end_lineno
+    found = [(line, match.start(), line, match.end()) for line in range(statement.lineno - 1, last)
+             for match in re.finditer(begin + re.escape(old) + end, source.lines[line])]
+    place = only(found, f"`{cure['replaces']}`")
+    source.edits.append((*place, with_torch(source, cure["code"]).encode()))
+
+
+def is_argument_of(statement, place, op):
+    """An argument of a call by the op's name, as F.mse_loss(pred, …) is for mse_loss, or an operand of an operator."""
+    for node in head_nodes(statement):
+        if isinstance(node, ast.Call):
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            receiver = getattr(node.func, "value", None)
+            if op and name_of(node).strip("_") == op.strip("_") and (place in arguments or place is receiver):
+                return True
+    return False
+
+
+def append_cast(source, statement, cure):
+    """`.to(…)` behind the value of a statement that has one."""
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)) or value is None:
+        raise Unplaced("the statement gives no value that could be cast")
+    text = with_torch(source, cure["code"])
+    if isinstance(value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
+        return source.insert(value.end_lineno - 1, value.end_col_offset, text)
+    source.insert(value.lineno - 1, value.col_offset, "(")
+    source.insert(value.end_lineno - 1, value.end_col_offset, ")" + text)
+
+
+def dtype_places(statement):
+    """(node, kind) of each dtype that the statement names."""
+    inside = set()
+    for node in head_nodes(statement):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg in DTYPE_KEYWORDS:
+                    inside |= {id(n) for n in ast.walk(keyword.value)}
+                    yield keyword.value, "text" if isinstance(keyword.value, ast.Constant) else "dtype"
+            if isinstance(node.func, ast.Attribute) and node.func.attr in CAST_METHODS and not node.args:
+                yield node, "method"
+    for node in head_nodes(statement):
+        is_dtype = isinstance(node, ast.Attribute) and node.attr in DTYPES and getattr(node.value, "id", "") == "torch"
+        if is_dtype and id(node) not in inside:
+            yield node, "dtype"
+
+
+def set_dtype(source, statement, dtype):
+    """Writes the dtype where the statement names one; False where it names none, or several."""
+    places = list(dtype_places(statement))
+    if len(places) != 1:
+        return False
+    node, kind = places[0]
+    if kind == "method":
+        name = next(name for name, of in CAST_METHODS.items() if of == dtype) if dtype in CAST_METHODS.values() else None
+        if name is None or name == node.func.attr:
+            return False
+        column = node.func.end_col_offset
+        source.edits.append((node.func.end_lineno - 1, column - len(node.func.attr), node.func.end_lineno - 1, column,
+                             name.encode()))
+        return True
+    text = f'"{dtype}"' if kind == "text" and isinstance(node.value, str) else with_torch(source, f"torch.{dtype}")
+    if source.segment(node) == text:
+        return False
+    source.replace(node, text)
+    return True
+
+
+def names_bound(statement):
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def names_read(statement):
+    return {n.id for n in head_nodes(statement) if isinstance(n, ast.Name) and is_loaded(n)}
+
+
+def cast_parameters(source, statement, cure):
+    """The dtype where the parameters are made; or else the cast as a statement behind that, or before their use."""
+    if set_dtype(source, statement, cure["dtype"]):
+        return
+    root = next((n.id for n in ast.walk(parse_expression(cure["code"])) if isinstance(n, ast.Name) and n.id != "torch"),
+                None)
+    require_own_lines(source, statement)
+    indent = source.indent_of(statement.lineno - 1)
+    code = with_torch(source, cure["code"])
+    if root in names_bound(statement) and not is_compound(statement):
+        source.insert_line(statement.end_lineno, indent, code)
+    elif root in names_read(statement):
+        source.insert_line(statement.lineno - 1, indent, code)
+    else:
+        raise Unplaced(f"the statement neither makes nor uses {root or cure['code']}")
+
+
+def require_own_lines(source, statement):
+    """Nothing else may stand on the statement's lines, as in `a = b; c = d`."""
+    before = source.lines[statement.lineno - 1][:statement.col_offset]
+    after = source.lines[statement.end_lineno - 1][statement.end_col_offset:].strip()
+    if before.strip() or (not is_compound(statement) and after and not after.startswith(b"#")):
+        raise Unplaced("the statement shares its line with another")
+
+
+def open_autocast(source, statement, cure):
+    """Puts the statement into a region of its own."""
+    if is_compound(statement):
+        raise Unplaced("the line is the head of a block")
+    require_own_lines(source, statement)
+    indent = source.indent_of(statement.lineno - 1)
+    step = "\t" if indent.endswith("\t") else "    "
+    kept = set()  # lines inside of a text, which are no indentation
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) and getattr(node, "end_lineno", 0) > getattr(node, "lineno", 0):
+            kept |= set(range(node.lineno + 1, node.end_lineno + 1))
+    source.insert_line(statement.lineno - 1, indent, with_torch(source, cure["code"]))
+    for line in range(statement.lineno, statement.end_lineno + 1):
+        if line not in kept and source.lines[line - 1].strip():
+            source.insert(line - 1, len(source.indent_of(line - 1).encode()), step)
+
+
+def change_setting(source, statement, cure):
+    """`mixed_precision="bf16"` where the call of the statement has that keyword, or behind its arguments."""
+    try:
+        wanted, = ast.parse(f"f({cure['code']})", mode="eval").body.keywords
+    except (SyntaxError, ValueError):
+        raise Unplaced(f"`{cure['code']}` is not one keyword of a call") from None
+    calls = [n for n in head_nodes(statement) if isinstance(n, ast.Call)]
+    given = [k for call in calls for k in call.keywords if k.arg == wanted.arg]
+    if given:
+        keyword = only(given, f"`{wanted.arg}`")
+        return source.replace(keyword.value, with_torch(source, cure["code"].split("=", 1)[1].strip()))
+    call = only(calls, "a call")
+    text = with_torch(source, cure["code"])
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not given:
+        return source.insert(call.end_lineno - 1, call.end_col_offset - 1, text)
+    last = max(given, key=lambda node: (node.end_lineno, node.end_col_offset))
+    source.insert(last.end_lineno - 1, last.end_col_offset, ", " + text)
+
+
+CHANGES = {"cast operand": cast_expression, "cast result": cast_expression, "cast module input": cast_expression,
+           "cast parameters": cast_parameters, "open autocast": open_autocast, "setting": change_setting}
+
+
+def patch(cure):
+    change = replace_text if cure.get("replaces") else CHANGES.get(cure["kind"])
+    if change is None or not cure["code"]:
+        raise Unplaced("it is told in words alone")
+    source = Source(cure["path"])
+    change(source, statement_at(source, cure["line"]), cure)
+    data = source.changed()
+    try:
+        changed = ast.parse(data, cure["path"])
+    except (SyntaxError, ValueError) as error:
+        raise Unplaced(f"the change does not parse: {error}") from None
+    if ast.dump(changed) == ast.dump(source.tree):
+        raise Unplaced("the line says so already")
+    old = b"\n".join(source.lines).decode().splitlines(keepends=True)
+    new = data.decode().splitlines(keepends=True)
+    name = cure.get("shown", cure["path"])
+    diff = "".join(line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, name, name, n=1))
+    return {"text": data.decode(), "diff": diff.replace("\r\n", "\n")}
+
+
+def main(question, answer_file):
+    with open(question, encoding="utf-8") as file:
+        cure = json.load(file)
+    try:
+        answer = patch(cure)
+    except Unplaced as reason:
+        answer = {"reason": str(reason)}
+    except OSError as error:
+        answer = {"reason": f"{cure['path']}: {error.strerror}"}
+    except RecursionError:
+        answer = {"reason": f"{cure['path']} is nested too deeply"}
+    with open(answer_file, "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
