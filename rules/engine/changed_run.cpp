@@ -72,6 +72,7 @@ ChangedRun::ChangedRun(const Run& run, const JudgeOptions& options) : run_(run),
   options_.checks_cures = false;
   for (const OpCall& call : run.calls)
     kinds_.push_back(run.calls.size() <= kSmallRun ? call.id : kind_of(call));
+  size_ = std::set<uint64_t>(kinds_.begin(), kinds_.end()).size();
 }
 
 const std::map<std::string, Finding>& ChangedRun::before() {

@@ -30,11 +30,13 @@ class ChangedRun {
   std::map<std::string, Finding> after(const ChangedCalls& changed,
                                        const std::set<OpCallId>& healed,
                                        const std::function<OpCall(const OpCall&)>& now) const;
+  size_t size() const { return size_; }  // op calls that rules are shown
 
  private:
   const Run& run_;
   JudgeOptions options_;
   std::vector<uint64_t> kinds_;  // of each call as it was
+  size_t size_ = 0;
   std::optional<std::map<std::string, Finding>> before_;
 };
 

@@ -133,7 +133,7 @@ std::vector<OpCallId> CurePlaces::calls_under(const std::string& module, uint32_
   return found;
 }
 
-CureSeeds CurePlaces::seeds(const Cure& cure) const {
+CureSeeds CurePlaces::seeds(const Cure& cure, const std::string& odd) const {
   const OpCall* call = run_.call(cure.call);
   if (call == nullptr || cure.kind == CureKind::kSetting)
     return {.doubt = "the recorded op calls say nothing of it"};
@@ -143,7 +143,7 @@ CureSeeds CurePlaces::seeds(const Cure& cure) const {
     case CureKind::kCastResult:
       return cast_result(cure, *call);
     case CureKind::kCastModuleInput:
-      return cast_module_input(cure, *call);
+      return cast_module_input(cure, *call, odd);
     case CureKind::kCastParameters:
       return cast_parameters(cure, *call);
     case CureKind::kOpenAutocast:
@@ -155,6 +155,28 @@ CureSeeds CurePlaces::seeds(const Cure& cure) const {
       break;
   }
   return {};
+}
+
+std::string CurePlaces::key(const Cure& cure, const std::string& odd) const {
+  const OpCall* call = run_.call(cure.call);
+  std::string about = fmt::format("{} {}:{}", cure.call, cure.where.file, cure.where.line);
+  if (call != nullptr && !cure.operand.empty()) {
+    if (cure.kind == CureKind::kCastParameters || cure.kind == CureKind::kMasterWeights)
+      about = fmt::format("process {}", call->process);
+    if (cure.kind == CureKind::kCastModuleInput) {
+      const Operand* only = only_input(cure, *call, odd);
+      about = only == nullptr ? fmt::format("process {}", call->process)
+                              : fmt::format("process {} {} {}", call->process, only->origin,
+                                            only->dtypes.bits());
+    }
+    const bool opens =
+        cure.kind == CureKind::kOpenAutocast || cure.kind == CureKind::kMoveAutocast;
+    if (opens && open_region(*call) == nullptr)
+      about = fmt::format("process {} {} {}", call->process, call->device_type(),
+                          static_cast<int>(call->site.phase));
+  }
+  return fmt::format("{} {} {} {}", static_cast<int>(cure.kind), static_cast<int>(cure.dtype),
+                     cure.operand, about);
 }
 
 // Casting for an op that writes its operand writes the copy.
@@ -238,35 +260,50 @@ CureSeeds CurePlaces::cast_result(const Cure& cure, const OpCall& call) const {
   return seeds;
 }
 
-// What comes into the module from outside of it, wherever in it that is first read.
-CureSeeds CurePlaces::cast_module_input(const Cure& cure, const OpCall& call) const {
+bool CurePlaces::is_from_outside(const Operand& operand, const std::string& module) const {
+  const OpCall* origin = run_.call(operand.origin);
+  const bool is_its_own = !operand.parameter.empty() || is_trained(operand) ||
+                          operand.role == Role::kState ||
+                          (operand.requires_grad && operand.role != Role::kInput);
+  return !is_its_own && operand.is_floating() && is_tensor(operand) &&
+         (origin == nullptr || !is_under(origin->site.module, module));
+}
+
+const Operand* CurePlaces::only_input(const Cure& cure, const OpCall& call,
+                                      const std::string& odd) const {
+  const Operand* only = call.operand(odd);
+  return only != nullptr && is_from_outside(*only, cure.operand) ? only : nullptr;
+}
+
+// What comes into the module from outside of it, wherever in it that is first read: the argument
+// that the finding is about, or all where that is made inside.
+CureSeeds CurePlaces::cast_module_input(const Cure& cure, const OpCall& call,
+                                        const std::string& odd) const {
   CureSeeds seeds{.dtype = cure.dtype};
-  const std::vector<OpCallId> inside = calls_under(cure.operand, call.process);
+  const std::string& module = cure.operand;
+  const std::vector<OpCallId> inside = calls_under(module, call.process);
+  const Operand* only = only_input(cure, call, odd);
   std::set<std::pair<OpCallId, uint64_t>> inputs;
   for (const OpCallId id : inside) {
     const OpCall& reader = *run_.call(id);
     for (size_t i = 0; i < reader.operands.size(); ++i) {
       const Operand& operand = reader.operands[i];
-      const OpCall* origin = run_.call(operand.origin);
-      const bool is_from_inside =
-          !operand.parameter.empty() || operand.role == Role::kState || is_trained(operand) ||
-          (origin != nullptr && is_under(origin->site.module, cure.operand));
-      if (is_from_inside || !operand.is_floating() || !is_tensor(operand)) continue;
+      const bool is_other = only != nullptr && (operand.origin != only->origin ||
+                                                operand.dtypes != only->dtypes);
+      if (is_other || !is_from_outside(operand, module)) continue;
       if (operand.dtypes == DtypeSet(cure.dtype)) continue;
       if (operand.is_written) seeds.wrong = copy_words(reader, operand, cure.dtype);
-      // A weight without a name, as in a module that no variable holds.
-      const bool is_weight = operand.role != Role::kInput && operand.role != Role::kOut;
-      if (is_weight && operand.requires_grad) continue;
       seeds.operands[id].push_back(i);
       if (inputs.emplace(operand.origin, operand.dtypes.bits()).second)
-        check_integers(origin, operand.dtypes, seeds);
+        check_integers(run_.call(operand.origin), operand.dtypes, seeds);
     }
   }
   seeds.touched = inputs.size();
   if (inside.empty()) {
-    seeds.wrong = fmt::format("no op call in {} was recorded", cure.operand);
+    seeds.wrong = fmt::format("no op call in {} was recorded", module);
   } else if (inputs.empty()) {
-    seeds.wrong = already("all that " + cure.operand + " is called with", cure.dtype);
+    seeds.wrong = already(only == nullptr ? "all that " + module + " is called with" : odd,
+                          cure.dtype);
   }
   return seeds;
 }
@@ -282,16 +319,20 @@ void CurePlaces::cast_parameter(const Use& use, CureSeeds& seeds,
 
 CureSeeds CurePlaces::cast_parameters(const Cure& cure, const OpCall& call) const {
   CureSeeds seeds{.dtype = cure.dtype};
+  const std::string& module = cure.operand;
   std::set<std::string> names;
-  const std::vector<Use> uses = range_under(by_parameter_, cure.operand);
+  const std::vector<Use> uses =
+      module.empty() ? std::vector<Use>() : range_under(by_parameter_, module);
   for (const Use& use : uses) {
     if (run_.call(use.first)->process == call.process) cast_parameter(use, seeds, names);
   }
   seeds.touched = names.size();
-  if (uses.empty()) cast_nameless_parameters(cure.operand, call, seeds);
-  if (seeds.touched == 0) {
-    seeds.wrong = uses.empty() ? fmt::format("no parameter of {} was recorded", cure.operand)
-                               : already("each parameter of " + cure.operand, cure.dtype);
+  if (uses.empty()) cast_nameless_parameters(module, call, seeds);
+  if (seeds.touched > 0) return seeds;
+  if (uses.empty()) {
+    seeds.doubt = "the parameters have no names in the run";
+  } else {
+    seeds.wrong = already("each parameter of " + module, cure.dtype);
   }
   return seeds;
 }
@@ -300,24 +341,28 @@ CureSeeds CurePlaces::cast_parameters(const Cure& cure, const OpCall& call) cons
 // take for their weights and biases, cast where it was made.
 void CurePlaces::cast_nameless_parameters(const std::string& module, const OpCall& call,
                                           CureSeeds& seeds) const {
-  std::set<OpCallId> origins;
-  std::vector<OpCallId> inside = calls_under(module, call.process);
-  if (module.empty()) inside = {call.id};
-  for (const OpCallId id : inside) {
+  std::vector<OpCallId> readers = calls_under(module, call.process);
+  if (module.empty()) {
+    follow_links(&call, [&](const OpCall& at) {
+      readers.push_back(at.id);
+      return run_.call(at.parent);
+    });
+  }
+  for (const OpCallId id : readers) {
     const OpCall& reader = *run_.call(id);
     for (size_t i = 0; i < reader.operands.size(); ++i) {
       const Operand& operand = reader.operands[i];
-      const bool is_weight = operand.role == Role::kWeight || operand.role == Role::kBias;
       const bool is_parameter =
-          is_trained(operand) || (is_weight && (operand.requires_grad || !module.empty()));
+          is_trained(operand) || operand.role == Role::kWeight || operand.role == Role::kBias;
       if (!is_parameter || !operand.parameter.empty() || !operand.is_floating()) continue;
       if (operand.dtypes == DtypeSet(seeds.dtype)) continue;
-      if (operand.origin == kNoOpCall) {
+      const OpCall* origin = run_.call(operand.origin);
+      if (origin == nullptr || origin->results.empty()) {
         seeds.operands[id].push_back(i);
-      } else {
-        seeds.results.insert(operand.origin);
+        ++seeds.touched;
+      } else if (seeds.results.insert(origin->id).second) {
+        ++seeds.touched;
       }
-      ++seeds.touched;
       if (is_trained(operand) && is_narrower(seeds.dtype, operand.dtypes))
         seeds.lowers_trained = true;
     }
@@ -350,15 +395,20 @@ void CurePlaces::add_scope(const Cure& cure, const OpCall& call, CureSeeds& seed
   });
 }
 
-CureSeeds CurePlaces::open_autocast(const Cure& cure, const OpCall& call) const {
-  CureSeeds seeds{.dtype = cure.dtype, .region = {call.device_type(), cure.dtype}};
+const OpCall* CurePlaces::open_region(const OpCall& call) const {
   const OpCall* open = nullptr;
+  const std::string device = call.device_type();
   follow_links(&call, [&](const OpCall& at) {
-    const bool is_open =
-        at.autocast.region_for(seeds.region.device) != nullptr || at.autocast.is_inner;
+    const bool is_open = at.autocast.region_for(device) != nullptr || at.autocast.is_inner;
     if (is_open) open = &at;
     return is_open ? nullptr : run_.call(at.parent);
   });
+  return open;
+}
+
+CureSeeds CurePlaces::open_autocast(const Cure& cure, const OpCall& call) const {
+  CureSeeds seeds{.dtype = cure.dtype, .region = {call.device_type(), cure.dtype}};
+  const OpCall* open = open_region(call);
   if (open != nullptr) {
     const SourceLine& entered = open->autocast.entered;
     Site site;

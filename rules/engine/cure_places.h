@@ -27,13 +27,18 @@ struct CureSeeds {
   bool lowers_trained = false;  // a trained parameter is narrower than it was
   std::string wrong;            // why it can do no good, where the places alone tell
   std::string doubt;            // what the places leave open
+
+  bool is_empty() const { return operands.empty() && results.empty() && under_autocast.empty(); }
 };
 
 class CurePlaces {
  public:
   explicit CurePlaces(const RunIndex& index);
 
-  CureSeeds seeds(const Cure& cure) const;
+  // `odd` is the operand that the finding is about, which a module's input may be.
+  CureSeeds seeds(const Cure& cure, const std::string& odd) const;
+  // Cures with one key have the same seeds: a run has many findings and few modules.
+  std::string key(const Cure& cure, const std::string& odd) const;
   std::vector<OpCallId> children(const OpCall& call) const;
 
  private:
@@ -41,7 +46,7 @@ class CurePlaces {
 
   CureSeeds cast_operand(const Cure& cure, const OpCall& call) const;
   CureSeeds cast_result(const Cure& cure, const OpCall& call) const;
-  CureSeeds cast_module_input(const Cure& cure, const OpCall& call) const;
+  CureSeeds cast_module_input(const Cure& cure, const OpCall& call, const std::string& odd) const;
   CureSeeds cast_parameters(const Cure& cure, const OpCall& call) const;
   CureSeeds open_autocast(const Cure& cure, const OpCall& call) const;
   CureSeeds master_weights(const Cure& cure, const OpCall& call) const;
@@ -50,6 +55,9 @@ class CurePlaces {
   void cast_parameter(const Use& use, CureSeeds& seeds, std::set<std::string>& names) const;
   void cast_nameless_parameters(const std::string& module, const OpCall& call,
                                 CureSeeds& seeds) const;
+  const Operand* only_input(const Cure& cure, const OpCall& call, const std::string& odd) const;
+  const OpCall* open_region(const OpCall& call) const;
+  bool is_from_outside(const Operand& operand, const std::string& module) const;
   void add_scope(const Cure& cure, const OpCall& call, CureSeeds& seeds) const;
   void check_integers(const OpCall* origin, DtypeSet dtypes, CureSeeds& seeds) const;
 

@@ -16,6 +16,9 @@
 namespace dtypecheck::rules {
 namespace {
 
+// Op calls that a replay looks at, all cures together, which takes about five seconds.
+constexpr size_t kMaxWork = 5'000'000;
+
 bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
 
 std::string fact(const Process& process, const char* name) {
@@ -74,7 +77,7 @@ void Replay::judge(std::vector<Finding>& findings) {
   // repairs go with, then the smallest change; where two are about as large, the one that keeps
   // more digits.
   const auto rank = [&](const Finding& finding, const Cure& cure) {
-    const CureSeeds& seeds = effect_of(cure).seeds;
+    const CureSeeds& seeds = effect_of(finding, cure).seeds;
     const size_t left = cure.verdict == CureVerdict::kFails ? 0 : consequences_left(finding, cure);
     const auto size = static_cast<double>(std::max<size_t>(seeds.touched, 1));
     return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, left,
@@ -99,19 +102,20 @@ void Replay::judge(std::vector<Finding>& findings) {
   }
 }
 
-const Replay::Effect& Replay::effect_of(const Cure& cure) {
-  const std::string key =
-      fmt::format("{} {} {} {} {}:{}", static_cast<int>(cure.kind), static_cast<int>(cure.dtype),
-                  cure.call, cure.operand, cure.where.file, cure.where.line);
+const Replay::Effect& Replay::effect_of(const Finding& finding, const Cure& cure) {
+  const std::string odd = finding.call == cure.call ? finding.odd_operand : "";
+  const std::string key = places_.key(cure, odd);
   const auto [entry, is_new] = effects_.try_emplace(key);
-  if (is_new) entry->second = work_out(cure);
+  if (is_new) entry->second = work_out(cure, odd);
   return entry->second;
 }
 
-Replay::Effect Replay::work_out(const Cure& cure) {
-  Effect effect{.seeds = places_.seeds(cure)};
-  if (!effect.seeds.wrong.empty() || cure.kind == CureKind::kSetting) return effect;
+Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
+  if (work_ > kMaxWork) return {.seeds = {.doubt = "so many cures were not all checked"}};
+  Effect effect{.seeds = places_.seeds(cure, odd)};
+  if (!effect.seeds.wrong.empty() || effect.seeds.is_empty()) return effect;
   const ChangedCalls changed = spread_.follow(effect.seeds);
+  work_ += changed.size();
   for (const auto& [id, call] : changed) {
     const OpCall& recorded = *run_.call(id);
     if (was_refused(recorded)) effect.refused_before[id] = call.fate;
@@ -132,6 +136,7 @@ Replay::Effect Replay::work_out(const Cure& cure) {
   const bool is_hopeless = std::any_of(effect.refused.begin(), effect.refused.end(),
                                        [&](auto id) { return !was_refused(*run_.call(id)); });
   if (is_hopeless) return effect;
+  work_ += rules_.size();
   effect.after = rules_.after(changed, healed(changed), [&](const OpCall& call) {
     return spread_.with(call, changed.at(call.id), effect.seeds);
   });
@@ -238,7 +243,7 @@ bool Replay::is_in(const Family& family, const OpCall& call) const {
 // Calls that --keep-going repaired behind the finding's own, and that the cure leaves as they are.
 // A fault of their own is no fault of the cure.
 size_t Replay::consequences_left(const Finding& finding, const Cure& cure) {
-  const Effect& effect = effect_of(cure);
+  const Effect& effect = effect_of(finding, cure);
   const Family family = family_of(finding);
   return static_cast<size_t>(std::count_if(refused_.begin(), refused_.end(), [&](OpCallId id) {
     const OpCall& call = *run_.call(id);
@@ -256,9 +261,9 @@ bool Replay::ended_there(const Finding& finding) const {
 }
 
 Replay::Ruling Replay::rule(const Finding& finding, const Cure& cure) {
-  const Effect& effect = effect_of(cure);
+  const Effect& effect = effect_of(finding, cure);
   if (!effect.seeds.wrong.empty()) return {CureVerdict::kFails, effect.seeds.wrong};
-  if (cure.kind == CureKind::kSetting) return {CureVerdict::kUnchecked, effect.seeds.doubt};
+  if (effect.seeds.is_empty()) return {CureVerdict::kUnchecked, effect.seeds.doubt};
   const Family family = family_of(finding);
   Ruling refusal = rule_refusal(finding, effect, family);
   if (refusal.verdict == CureVerdict::kFails) return refusal;

@@ -41,8 +41,8 @@ class Replay {
     std::string reason;
   };
 
-  const Effect& effect_of(const Cure& cure);
-  Effect work_out(const Cure& cure);
+  const Effect& effect_of(const Finding& finding, const Cure& cure);
+  Effect work_out(const Cure& cure, const std::string& odd);
   std::set<OpCallId> healed(const ChangedCalls& changed) const;
   std::string undone_by_autocast(const ChangedCalls& changed, const CureSeeds& seeds) const;
   std::string refusal_words(const OpCall& changed) const;
@@ -62,6 +62,7 @@ class Replay {
   ChangedRun rules_;
   std::vector<OpCallId> refused_;  // calls that were refused when they were recorded
   std::map<std::string, Effect> effects_;
+  size_t work_ = 0;  // op calls looked at
 };
 
 }  // namespace dtypecheck::rules
