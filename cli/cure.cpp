@@ -45,7 +45,7 @@ struct Candidate {
   curing::Trial trial;
 };
 
-// Those of a cause and of what follows from it or is behind it, in this order, each once.
+// Those of a cause and of what follows from it, in this order, each once.
 void add_candidates(const Finding& cause, const reports::Cause& at, std::vector<Candidate>& out) {
   for (const Cure& cure : at.finding->cures) {
     const auto is_there = [&](const Candidate& candidate) {
@@ -55,7 +55,6 @@ void add_candidates(const Finding& cause, const reports::Cause& at, std::vector<
     if (std::any_of(out.begin(), out.end(), is_there)) continue;
     out.push_back({static_cast<int>(out.size()) + 1, &cause, &cure, {}, {}});
   }
-  for (const reports::Cause& behind : at.caused_by) add_candidates(cause, behind, out);
   for (const reports::Cause& consequence : at.consequences)
     add_candidates(cause, consequence, out);
 }

@@ -1,10 +1,8 @@
 #include "reports/causes.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 
 namespace dtypecheck::reports {
 
@@ -22,12 +20,14 @@ class Forest {
     }
   }
 
-  bool is_root(const Finding& finding) const { return !ids_.contains(finding.follows); }
+  bool is_root(const Finding& finding) const {
+    return finding.follows == finding.id || !ids_.contains(finding.follows);
+  }
   bool is_placed(const Finding& finding) const { return placed_.contains(&finding); }
 
   Cause grow(const Finding& finding, int depth = 0) {
     placed_.insert(&finding);
-    Cause cause{&finding, {}, {}};
+    Cause cause{&finding, {}};
     const auto followers = followers_.find(finding.id);
     if (followers == followers_.end() || depth == kMaxDepth) return cause;
     for (const Finding* follower : followers->second) {
@@ -42,39 +42,30 @@ class Forest {
   std::set<const Finding*> placed_;
 };
 
-Severity worst_in(const Cause& cause) {
-  Severity worst = cause.finding->severity;
-  for (const Cause& consequence : cause.consequences) {
-    worst = std::max(worst, worst_in(consequence));
-  }
-  return worst;
-}
-
-// Turns the tree round: down to the first of the worst findings, each cause on the way moves below
-// the consequence that led there.
-Cause with_worst_first(Cause root) {
-  const Severity worst = worst_in(root);
-  while (root.finding->severity < worst) {
-    const auto next = std::find_if(root.consequences.begin(), root.consequences.end(),
-                                   [&](const Cause& c) { return worst_in(c) == worst; });
-    Cause lead = std::move(*next);
-    root.consequences.erase(next);
-    lead.caused_by.push_back(std::move(root));
-    root = std::move(lead);
-  }
-  return root;
-}
-
 }  // namespace
+
+Count count(const std::vector<Finding>& findings) {
+  const Forest forest(findings);
+  Count count;
+  for (const Finding& finding : findings) {
+    if (!forest.is_root(finding)) continue;
+    ++count.causes;
+    if (finding.severity == Severity::kError) ++count.errors;
+    if (finding.severity == Severity::kWarning) ++count.warnings;
+    if (finding.severity == Severity::kNote) ++count.notes;
+  }
+  count.consequences = findings.size() - count.causes;
+  return count;
+}
 
 std::vector<Cause> causes(const std::vector<Finding>& findings) {
   Forest forest(findings);
   std::vector<Cause> roots;
   for (const Finding& finding : findings) {
-    if (forest.is_root(finding)) roots.push_back(with_worst_first(forest.grow(finding)));
+    if (forest.is_root(finding)) roots.push_back(forest.grow(finding));
   }
   for (const Finding& finding : findings) {
-    if (!forest.is_placed(finding)) roots.push_back(with_worst_first(forest.grow(finding)));
+    if (!forest.is_placed(finding)) roots.push_back(forest.grow(finding));
   }
   return roots;
 }

@@ -1,7 +1,8 @@
-// causes.h: findings as a forest. A cause stands with the consequences that follow from it, unless
-// one of them is worse: what a run died of comes first, and its cause stands below it.
+// causes.h: findings as a forest. A cause stands with the consequences that follow from it, and
+// causes are what is counted.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/finding.h"
@@ -11,12 +12,17 @@ namespace dtypecheck::reports {
 struct Cause {
   const Finding* finding;
   std::vector<Cause> consequences;
-  std::vector<Cause> caused_by;  // at most one: the less severe finding that this one follows
 };
 
-// Keeps the given order among causes and among the consequences of one cause; of several that are
-// worse than their cause, the first of the worst leads. A finding whose
-// cause is not there, or whose causes form a ring, stands as a cause itself: none is left out.
+// Keeps the given order among causes and among the consequences of one cause. A finding whose cause
+// is not there, or whose causes form a ring, stands as a cause itself: none is left out.
 std::vector<Cause> causes(const std::vector<Finding>& findings);
+
+struct Count {
+  uint64_t causes = 0;
+  uint64_t errors = 0, warnings = 0, notes = 0;  // of the causes
+  uint64_t consequences = 0;
+};
+Count count(const std::vector<Finding>& findings);
 
 }  // namespace dtypecheck::reports

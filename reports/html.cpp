@@ -20,9 +20,9 @@ namespace dtypecheck::reports {
 namespace {
 
 const char* verdict_class(const Report& report, const Summary& summary) {
-  if (summary.errors > 0) return "verdict error";
-  if (summary.warnings > 0) return "verdict warning";
-  if (summary.notes > 0) return "verdict note";
+  if (summary.findings.errors > 0) return "verdict error";
+  if (summary.findings.warnings > 0) return "verdict warning";
+  if (summary.findings.notes > 0) return "verdict note";
   return report.complete() && summary.op_calls > 0 ? "verdict clean" : "verdict partial";
 }
 

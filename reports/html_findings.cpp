@@ -53,8 +53,7 @@ class FindingCards {
     explained("fix", finding.fix);
     related(finding);
     rule(finding);
-    nested("caused by:", cause.caused_by);
-    nested("and, as a consequence:", cause.consequences);
+    nested(cause.consequences);
     html_.close("article").line();
   }
 
@@ -245,9 +244,9 @@ class FindingCards {
     html_.close("details").line();
   }
 
-  void nested(const char* lead, const std::vector<Cause>& cards) {
+  void nested(const std::vector<Cause>& cards) {
     if (cards.empty()) return;
-    html_.element("p", "then", lead).line();
+    html_.element("p", "then", "and, as a consequence:").line();
     write(cards);
   }
 

@@ -120,7 +120,7 @@ Json finding_json(const Report& report, const Finding& finding) {
 }
 
 // The one version that the processes agree on; null when they do not, or when none is known.
-Json agreed(const Run& run, std::string Process::* field) {
+Json agreed(const Run& run, std::string Process::*field) {
   std::set<std::string> values;
   for (const Process& process : run.processes) {
     if (!(process.*field).empty()) values.insert(process.*field);
@@ -228,7 +228,8 @@ Json autocast_cast_json(const Report& report, const AutocastCast& cast) {
 Json autocast_json(const Report& report) {
   const AutocastSummary summary = summarize_autocast(report.run);
   Json json = {{"casts", Json::array()}, {"calls", Json::array()}};
-  for (const AutocastCast& cast : summary.casts) json["casts"].push_back(autocast_cast_json(report, cast));
+  for (const AutocastCast& cast : summary.casts)
+    json["casts"].push_back(autocast_cast_json(report, cast));
   for (const AutocastRecord& record : summary.calls) {
     json["calls"].push_back(autocast_call_json(report, record));
   }
@@ -236,10 +237,16 @@ Json autocast_json(const Report& report) {
 }
 
 Json summary_json(const Summary& summary) {
-  return {{"op_calls", summary.op_calls},   {"signatures", summary.signatures},
-          {"steps", summary.steps},         {"steps_traced", summary.steps_traced},
-          {"processes", summary.processes}, {"errors", summary.errors},
-          {"warnings", summary.warnings},   {"notes", summary.notes}};
+  return {{"op_calls", summary.op_calls},
+          {"signatures", summary.signatures},
+          {"steps", summary.steps},
+          {"steps_traced", summary.steps_traced},
+          {"processes", summary.processes},
+          {"causes", summary.findings.causes},
+          {"errors", summary.findings.errors},
+          {"warnings", summary.findings.warnings},
+          {"notes", summary.findings.notes},
+          {"consequences", summary.findings.consequences}};
 }
 
 Json report_json(const Report& report) {

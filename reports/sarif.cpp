@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "reports/causes.h"
 #include "reports/formats.h"
 #include "reports/line_hashes.h"
 #include "reports/words.h"
@@ -43,7 +44,7 @@ class SarifLog {
 
   Json json() {
     Json results = Json::array();
-    for (const Finding& finding : report_.findings) results.push_back(result(finding));
+    for (const Cause& cause : causes(report_.findings)) results.push_back(result(cause));
     return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
             {"version", "2.1.0"},
             {"runs", Json::array({run(std::move(results))})}};
@@ -85,7 +86,8 @@ class SarifLog {
             {"properties", {{"tags", std::move(tags)}}}};
   }
 
-  Json result(const Finding& finding) {
+  Json result(const Cause& cause) {
+    const Finding& finding = *cause.finding;
     Json json = {{"ruleId", finding.rule},
                  {"level", level_of(finding.severity)},
                  {"message", {{"text", finding.message}}},
@@ -99,7 +101,9 @@ class SarifLog {
     }
     if (Json flow = dtype_flow(finding); !flow.empty())
       json["codeFlows"] = Json::array({std::move(flow)});
-    if (!finding.places.empty()) json["relatedLocations"] = related(finding);
+    Json places = related(finding);
+    add_consequences(cause, places);
+    if (!places.empty()) json["relatedLocations"] = std::move(places);
     if (!finding.edits.empty()) json["fixes"] = Json::array({fix(finding)});
     json["partialFingerprints"] = fingerprints(finding);
     return json;
@@ -157,6 +161,21 @@ class SarifLog {
       places.push_back(std::move(json));
     }
     return places;
+  }
+
+  void add_consequences(const Cause& cause, Json& places) {
+    for (const Cause& consequence : cause.consequences) {
+      const Finding& finding = *consequence.finding;
+      const std::string text = fmt::format("then {}: {} [{}]", severity_name(finding.severity),
+                                           finding.message, finding.rule);
+      Json json = finding.site.line.known() && finding.site.line.line > 0
+                      ? location(finding.site.line, finding.column, finding.end_column)
+                      : Json::object();
+      json["id"] = places.size();
+      json["message"] = {{"text", text}};
+      if (places.size() < kMaxPlaces) places.push_back(std::move(json));
+      add_consequences(consequence, places);
+    }
   }
 
   Json location(const SourceLine& line, int column, int end_column) {

@@ -14,12 +14,17 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-void count_findings(const Report& report, Summary& summary) {
-  for (const Finding& finding : report.findings) {
-    if (finding.severity == Severity::kError) ++summary.errors;
-    if (finding.severity == Severity::kWarning) ++summary.warnings;
-    if (finding.severity == Severity::kNote) ++summary.notes;
+std::string counted_findings(const Count& count) {
+  if (count.consequences == 0) {
+    return fmt::format("{}, {}, {}", counted(count.errors, "error"),
+                       counted(count.warnings, "warning"), counted(count.notes, "note"));
   }
+  Lines kinds;
+  if (count.errors > 0) kinds.push_back(counted(count.errors, "error"));
+  if (count.warnings > 0) kinds.push_back(counted(count.warnings, "warning"));
+  if (count.notes > 0) kinds.push_back(counted(count.notes, "note"));
+  return fmt::format("{} ({}), {}", counted(count.causes, "cause"), joined(kinds, ", "),
+                     counted(count.consequences, "consequence"));
 }
 
 std::string looked_at(const Summary& s) {
@@ -123,7 +128,7 @@ Summary summarize(const Report& report) {
     summary.steps = process.steps;
     summary.steps_traced = process.steps_traced;
   }
-  count_findings(report, summary);
+  summary.findings = count(report.findings);
   return summary;
 }
 
@@ -131,8 +136,7 @@ std::string verdict(const Report& report) {
   const Summary s = summarize(report);
   const std::string where = report.scan ? looked_at(*report.scan) : looked_at(s);
   if (!report.findings.empty()) {
-    return fmt::format("{}, {}, {} in {}", counted(s.errors, "error"),
-                       counted(s.warnings, "warning"), counted(s.notes, "note"), where);
+    return fmt::format("{} in {}", counted_findings(s.findings), where);
   }
   if (report.scan) return fmt::format("no findings in {}", where);
   if (s.op_calls == 0) return "no op call was recorded, so there was nothing to judge";

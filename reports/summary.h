@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/causes.h"
 #include "reports/report.h"
 
 namespace dtypecheck::reports {
@@ -15,12 +16,13 @@ struct Summary {
   uint64_t steps = 0;         // of the process that made the most: ranks step together
   uint64_t steps_traced = 0;  // of the same process
   uint64_t processes = 0;
-  uint64_t errors = 0, warnings = 0, notes = 0;
+  Count findings;
 };
 Summary summarize(const Report& report);
 
-// "1 error, 0 warnings, 2 notes in 41,312 op calls (618 signatures), 3 steps, 1 process"; when
-// there is none, a line that says so, and that does not call clean what was not seen in full.
+// "1 error, 0 warnings, 2 notes in 41,312 op calls (618 signatures), 3 steps, 1 process", or, where
+// one thing led to another, "1 cause (1 error), 3 consequences in …"; when there is none, a line
+// that says so, and that does not call clean what was not seen in full.
 std::string verdict(const Report& report);
 
 std::string libtorch_text(const Run& run);         // "LibTorch 2.11.0, cpu"; "" not known

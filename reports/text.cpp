@@ -32,9 +32,19 @@ struct Entry {
 void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<Entry>& out) {
   for (const Cause& cause : forest) {
     out.push_back({cause.finding, indent});
-    flatten(cause.caused_by, {indent.depth + 1, "caused by ", true}, out);
     flatten(cause.consequences, {indent.depth + 1, "then "}, out);
   }
+}
+
+// The first cause, and what the run died of where that came of it.
+size_t always_full(const Report& report, const std::vector<Entry>& entries) {
+  constexpr size_t kMost = 3;
+  for (size_t i = 0; i < entries.size() && i < kMost; ++i) {
+    if (i > 0 && entries[i].indent.depth == 0) break;
+    const OpCall* call = report.run.call(entries[i].finding->call);
+    if (call != nullptr && call->outcome == Outcome::kThrew) return i + 1;
+  }
+  return 1;
 }
 
 struct Full {
@@ -44,10 +54,11 @@ struct Full {
 
 Full full_findings(const Report& report, const std::vector<Entry>& entries, size_t max_lines) {
   Full full;
+  const size_t always = always_full(report, entries);
   for (const Entry& entry : entries) {
     const Lines next = full_finding(report, *entry.finding, entry.indent);
     const bool fits = full.lines.size() + 1 + next.size() <= max_lines;
-    if (!report.all && full.shown > 0 && !fits) break;
+    if (!report.all && full.shown >= always && !fits) break;
     if (full.shown > 0 && entry.indent.depth == 0) full.lines.emplace_back();
     full.lines.insert(full.lines.end(), next.begin(), next.end());
     ++full.shown;
@@ -65,13 +76,7 @@ Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_
   Lines lines;
   const size_t end = std::min(entries.size(), first + kBriefFindings);
   for (size_t i = first; i < end; ++i) {
-    const auto& [finding, indent] = entries[i];
-    if (indent.is_cause) {  // of an error shown above: not to be cut short
-      const Lines head = head_of_finding(report, *finding, indent);
-      lines.insert(lines.end(), head.begin(), head.end());
-    } else {
-      lines.push_back(brief_finding(report, *finding, indent));
-    }
+    lines.push_back(brief_finding(report, *entries[i].finding, entries[i].indent));
   }
   if (end < entries.size()) {
     lines.push_back(fmt::format("… and {}", counted(entries.size() - end, "more finding")));

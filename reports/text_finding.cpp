@@ -27,14 +27,9 @@ class FullFinding {
         paint_(report.colour),
         columns_(text_columns(report) - indent.spaces().size()) {}
 
-  Lines head() {
+  Lines lines() {
     say_what();
     say_where();
-    return std::move(lines_);
-  }
-
-  Lines lines() {
-    lines_ = head();
     say_source();
     if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
     say_labelled("why", finding_.why);
@@ -190,11 +185,6 @@ int text_columns(const Report& report) { return std::clamp(report.columns, 60, 1
 
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent) {
   return FullFinding(report, finding, indent).lines();
-}
-
-std::vector<std::string> head_of_finding(const Report& report, const Finding& finding,
-                                         Indent indent) {
-  return FullFinding(report, finding, indent).head();
 }
 
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent) {

@@ -27,8 +27,7 @@ class Paint {
 // How far a finding is moved to the right of the one that it belongs to, and how it is introduced.
 struct Indent {
   int depth = 0;
-  const char* lead = "";  // "then ", "caused by "
-  bool is_cause = false;
+  const char* lead = "";  // "then "
   std::string spaces() const { return std::string(2 * std::min(depth, 8), ' '); }
 };
 
@@ -36,10 +35,6 @@ int text_columns(const Report& report);  // the report's, held between 60 and 10
 
 // All of it: what, where, the op with its operands and where they came from, why, the cure.
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent);
-
-// Its first lines: what and where.
-std::vector<std::string> head_of_finding(const Report& report, const Finding& finding,
-                                         Indent indent);
 
 // One line: severity, what, where, how often, which rule.
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -35,13 +37,6 @@ uint64_t place_hash(const Finding& finding, const Run& run) {
   return hash;
 }
 
-auto order_of(const Finding& finding) {
-  const SourceLine& line = finding.site.line;
-  return std::tuple(-static_cast<int>(finding.severity), finding.first_step, finding.process,
-                    std::string_view(line.file), line.line, std::string_view(finding.rule),
-                    finding.call);
-}
-
 uint64_t times(const OpCall& call) {
   return call.outcome == Outcome::kThrew && call.throws > 0 ? call.throws : call.count;
 }
@@ -56,36 +51,84 @@ void give_ids(std::vector<Finding>& findings, const Run& run) {
   }
 }
 
-class CausesFirst {
+// Each cause, what to mend first before the others, and behind it its consequences, each followed
+// by its own.
+class TreeOrder {
+  static constexpr size_t kNone = SIZE_MAX;
+  static constexpr int kMaxDepth = 64;  // further up a chain nobody counts
+  struct Tree {
+    size_t cause = kNone;
+    size_t size = 0;
+    bool has_ended_run = false;
+  };
+
+  auto key(size_t i) const {
+    const Finding& finding = findings_[i];
+    const SourceLine& line = finding.site.line;
+    return std::tuple(-static_cast<int>(finding.severity), !trees_[i].has_ended_run,
+                      SIZE_MAX - trees_[i].size, finding.first_step, finding.process,
+                      std::string_view(line.file), line.line, std::string_view(finding.rule),
+                      finding.call);
+  }
+
  public:
-  explicit CausesFirst(std::vector<Finding> findings) : findings_(std::move(findings)) {
-    for (size_t i = 0; i < findings_.size(); ++i) by_id_[findings_[i].id] = i;
-    placed_.assign(findings_.size(), false);
+  TreeOrder(std::vector<Finding> findings, const Run& run)
+      : findings_(std::move(findings)), trees_(findings_.size()) {
+    std::unordered_map<std::string_view, size_t> by_id;
+    for (size_t i = 0; i < findings_.size(); ++i) by_id[findings_[i].id] = i;
+    for (size_t i = 0; i < findings_.size(); ++i) {
+      const OpCall* call = run.call(findings_[i].call);
+      const auto cause = by_id.find(findings_[i].follows);
+      const bool is_root = cause == by_id.end();
+      trees_[i] = {.cause = is_root ? kNone : cause->second,
+                   .size = 1,
+                   .has_ended_run = call != nullptr && call->outcome == Outcome::kThrew};
+    }
+    for (size_t i = 0; i < findings_.size(); ++i) hand_up(i);
   }
 
   std::vector<Finding> take() {
-    for (size_t i = 0; i < findings_.size(); ++i) place(i);
-    return std::move(ordered_);
+    std::vector<size_t> order(findings_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+    std::vector<std::vector<size_t>> consequences(findings_.size());
+    for (const size_t i : order) {
+      if (trees_[i].cause != kNone) consequences[trees_[i].cause].push_back(i);
+    }
+    std::vector<bool> is_placed(findings_.size());
+    std::vector<Finding> ordered;
+    const auto place = [&](size_t root) {
+      std::vector<size_t> next = {root};
+      while (!next.empty()) {
+        const size_t i = next.back();
+        next.pop_back();
+        if (is_placed[i]) continue;
+        is_placed[i] = true;
+        ordered.push_back(std::move(findings_[i]));
+        next.insert(next.end(), consequences[i].rbegin(), consequences[i].rend());
+      }
+    };
+    for (const size_t i : order) {
+      if (trees_[i].cause == kNone) place(i);
+    }
+    for (const size_t i : order) place(i);  // causes that form a ring
+    return ordered;
   }
 
  private:
-  void place(size_t first) {
-    std::vector<size_t> chain;  // a consequence, its cause, the cause's cause
-    for (size_t i = first; !placed_[i];) {
-      placed_[i] = true;
-      chain.push_back(i);
-      const auto cause = by_id_.find(findings_[i].follows);
-      if (cause == by_id_.end()) break;
-      i = cause->second;
+  // A cause is as bad as what came of it.
+  void hand_up(size_t from) {
+    size_t cause = trees_[from].cause;
+    for (int depth = 0; cause != kNone && cause != from && depth < kMaxDepth; ++depth) {
+      findings_[cause].severity = std::max(findings_[cause].severity, findings_[from].severity);
+      trees_[cause].has_ended_run |= trees_[from].has_ended_run;
+      ++trees_[cause].size;
+      cause = trees_[cause].cause;
     }
-    for (auto i = chain.rbegin(); i != chain.rend(); ++i)
-      ordered_.push_back(std::move(findings_[*i]));
   }
 
   std::vector<Finding> findings_;
-  std::vector<Finding> ordered_;
-  std::vector<bool> placed_;
-  std::unordered_map<std::string, size_t> by_id_;
+  std::vector<Tree> trees_;
 };
 
 }  // namespace
@@ -187,9 +230,8 @@ void Findings::say_provenance(Finding& finding) const {
 
 bool Findings::is_told(const OpCall& call) const {
   const auto& rules = all_rules();
-  return std::any_of(rules.begin(), rules.end(), [&](const Rule* rule) {
-    return about_.contains(about_call(rule, call.id));
-  });
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const Rule* rule) { return about_.contains(about_call(rule, call.id)); });
 }
 
 void Findings::relate(OpCallId told, const OpCall& call) {
@@ -233,12 +275,10 @@ std::vector<Finding> Findings::take() {
   give_ids(findings_, run_);
   link_repairs();
   resolve_links();
-  std::sort(findings_.begin(), findings_.end(),
-            [](const Finding& a, const Finding& b) { return order_of(a) < order_of(b); });
   folded_.clear();
   about_.clear();
   links_.clear();
-  return CausesFirst(std::exchange(findings_, {})).take();
+  return TreeOrder(std::exchange(findings_, {}), run_).take();
 }
 
 }  // namespace dtypecheck::rules

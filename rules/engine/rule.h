@@ -82,8 +82,9 @@ class Findings {
 
   const JudgeOptions& options() const { return options_; }
 
-  // Causes before consequences, then by severity, step and place. What is said of a call that
-  // keep-going repaired follows from what is said of the repair before it.
+  // Each cause with its consequences behind it: first what to mend first, by severity, whether it
+  // ended the run, how much came of it, step and place. A cause is as severe as what came of it.
+  // What is said of a call that keep-going repaired follows from what is said of the repair before.
   std::vector<Finding> take();
 
  private:

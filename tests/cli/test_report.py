@@ -62,6 +62,24 @@ class Report(tool.ToolTest):
             self.assertEqual(self.run_tool("report", "promoted.trace", "--fail-on", level).status, status, level)
         self.assertEqual(self.run_tool("report", "promoted.trace").status, 1)
 
+    def test_causes_are_counted_and_consequences_stand_with_them(self):
+        self.write("led.trace", tool.PROMOTED + (
+            'op aten::conv2d input=Float[1,5,64,64]<#1 weight=Half[320,5,3,3]%unet.conv_in.weight bias=Half[320]'
+            ' raised "Input type (float) and bias type (struct c10::Half) should be the same" at train.py:95'
+            ' in unet.conv_in (Conv2d) phase forward\n'))
+        text = self.run_tool("report", "led.trace").out
+        self.assertTrue(text.startswith("error: aten::cat promotes"), text)
+        self.assertIn("then error: Float input meets a Half weight", text)
+        self.assertIn("1 cause (1 error), 1 consequence in 2 op calls", text)
+        summary = json.loads(self.run_tool("report", "led.trace", "--format", "json").out)["summary"]
+        self.assertEqual((summary["causes"], summary["errors"], summary["consequences"]), (1, 1, 1))
+        sarif = json.loads(self.run_tool("report", "led.trace", "--format", "sarif").out)
+        (result,) = sarif["runs"][0]["results"]
+        (related,) = result["relatedLocations"]
+        self.assertEqual((result["ruleId"], result["level"]), ("silent-promotion", "error"))
+        self.assertIn("then error: Float input meets", related["message"]["text"])
+        self.assertEqual(related["physicalLocation"]["region"]["startLine"], 95)
+
     def test_several_inputs_are_one_report(self):
         rules = {finding["rule"] for finding in self.findings("mixed.trace", "clean.trace", "promoted.trace")}
         self.assertEqual(rules, {"mixed-operands", "silent-promotion"})

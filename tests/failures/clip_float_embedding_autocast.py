@@ -3,7 +3,7 @@
 # EXPECT-OPERANDS input=Float weight=Half bias=Half
 # EXPECT-ERROR mixed dtype (CPU): expect parameter to have scalar type of Float
 # EXPECT-FIX .to(
-# EXPECT rule=silent-promotion severity=warning op=aten::add line=here module=embeddings
+# EXPECT rule=silent-promotion severity=error op=aten::add line=here module=embeddings
 # EXPECT-FIX .to(
 # EXIT 1
 import sys

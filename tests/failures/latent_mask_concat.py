@@ -1,6 +1,6 @@
 # Inpainting: the nine-channel UNet, latents and masked latents are float16, the mask came from an image as float32.
 # The concatenation promotes all of it, and the first linear layer throws.
-# EXPECT rule=silent-promotion severity=warning op=aten::cat odd=tensors[1] line=promotes
+# EXPECT rule=silent-promotion severity=error op=aten::cat odd=tensors[1] line=promotes
 # EXPECT-FIX .to(
 # EXPECT rule=mixed-operands severity=error op=aten::addmm odd=mat1 line=here module=time_embedding.linear_1
 # EXPECT-OPERANDS bias=Half mat1=Float mat2=Half

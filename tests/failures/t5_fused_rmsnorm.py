@@ -4,7 +4,7 @@
 # EXPECT-OPERANDS input=Float weight=Half
 # EXPECT-ERROR expected scalar type Float but found Half
 # EXPECT-FIX .to(
-# EXPECT rule=silent-promotion severity=warning op=aten::add line=here
+# EXPECT rule=silent-promotion severity=error op=aten::add line=here
 # EXPECT-FIX .to(
 # EXIT 1
 import tempfile

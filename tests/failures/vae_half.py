@@ -4,7 +4,7 @@
 # EXPECT-OPERANDS input=Float weight=Half bias=Half
 # EXPECT-ERROR Input type (float) and bias type (c10::Half) should be the same
 # EXPECT-FIX .to(
-# EXPECT rule=silent-promotion severity=warning op=aten::mul line=promotes
+# EXPECT rule=silent-promotion severity=error op=aten::mul line=promotes
 # EXPECT-FIX .to(
 # EXIT 1
 import sys

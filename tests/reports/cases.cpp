@@ -60,7 +60,7 @@ void add_half_float_addmm(Report& report) {
 }
 
 void add_concat_promotion(Report& report) {
-  Finding cause = about(report, 3, "silent-promotion", Severity::kWarning);
+  Finding cause = about(report, 3, "silent-promotion", Severity::kError);
   cause.message = "aten::cat promotes its Half operands to Float";
   cause.why = "the mask is Float, and a concatenation takes the widest dtype of its operands";
   cause.fix = "cast the mask where it is made: mask = mask.to(latents.dtype)";

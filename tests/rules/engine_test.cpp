@@ -111,6 +111,7 @@ TEST_CASE("a consequence names its cause and stands after it") {
   CHECK(findings[1].follows == findings[0].id);
   CHECK(findings[1].odd_operand == "input");
   CHECK(findings[0].follows.empty());
+  CHECK(findings[0].severity == Severity::kError);  // what came of it is one
 }
 
 TEST_CASE("a refusal follows the promotion that its model was about to read") {
