@@ -57,8 +57,15 @@ bool is_tensor(const Operand& operand) {
 
 bool is_trained(const Operand& operand) { return operand.is_leaf && operand.requires_grad; }
 
-bool is_named(const Operand& operand, const std::string& name) {
-  return operand.name == name || list_name(operand.name) == name;
+// "hx" is each of hx[0] and hx[1]; "self,other" is two operands that are cast together.
+bool is_named(const Operand& operand, std::string_view names) {
+  while (!names.empty()) {
+    const size_t end = std::min(names.find(','), names.size());
+    const std::string_view name = names.substr(0, end);
+    if (operand.name == name || list_name(operand.name) == name) return true;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return false;
 }
 
 uint64_t hash_of_place(const OpCall& call) {
@@ -169,8 +176,7 @@ std::string CurePlaces::key(const Cure& cure, const std::string& odd) const {
                               : fmt::format("process {} {} {}", call->process, only->origin,
                                             only->dtypes.bits());
     }
-    const bool opens =
-        cure.kind == CureKind::kOpenAutocast || cure.kind == CureKind::kMoveAutocast;
+    const bool opens = cure.kind == CureKind::kOpenAutocast || cure.kind == CureKind::kMoveAutocast;
     if (opens && open_region(*call) == nullptr)
       about = fmt::format("process {} {} {}", call->process, call->device_type(),
                           static_cast<int>(call->site.phase));
@@ -288,8 +294,8 @@ CureSeeds CurePlaces::cast_module_input(const Cure& cure, const OpCall& call,
     const OpCall& reader = *run_.call(id);
     for (size_t i = 0; i < reader.operands.size(); ++i) {
       const Operand& operand = reader.operands[i];
-      const bool is_other = only != nullptr && (operand.origin != only->origin ||
-                                                operand.dtypes != only->dtypes);
+      const bool is_other =
+          only != nullptr && (operand.origin != only->origin || operand.dtypes != only->dtypes);
       if (is_other || !is_from_outside(operand, module)) continue;
       if (operand.dtypes == DtypeSet(cure.dtype)) continue;
       if (operand.is_written) seeds.wrong = copy_words(reader, operand, cure.dtype);
@@ -299,11 +305,12 @@ CureSeeds CurePlaces::cast_module_input(const Cure& cure, const OpCall& call,
     }
   }
   seeds.touched = inputs.size();
+  follow_casts(module, call.process, seeds);
   if (inside.empty()) {
     seeds.wrong = fmt::format("no op call in {} was recorded", module);
   } else if (inputs.empty()) {
-    seeds.wrong = already(only == nullptr ? "all that " + module + " is called with" : odd,
-                          cure.dtype);
+    seeds.wrong =
+        already(only == nullptr ? "all that " + module + " is called with" : odd, cure.dtype);
   }
   return seeds;
 }
@@ -328,6 +335,7 @@ CureSeeds CurePlaces::cast_parameters(const Cure& cure, const OpCall& call) cons
   }
   seeds.touched = names.size();
   if (uses.empty()) cast_nameless_parameters(module, call, seeds);
+  follow_casts(module, call.process, seeds);
   if (seeds.touched > 0) return seeds;
   if (uses.empty()) {
     seeds.doubt = "the parameters have no names in the run";
@@ -369,19 +377,38 @@ void CurePlaces::cast_nameless_parameters(const std::string& module, const OpCal
   }
 }
 
-// The calls at the line, and all in the module that it calls. Which calls are below a line that
-// calls no module is not recorded.
+// What a library casts to Half or BFloat16, it casts to what it was called with or to what its
+// parameters are: x.to(sample.dtype). Casts to Float it often makes on purpose.
+void CurePlaces::follow_casts(const std::string& module, uint32_t process, CureSeeds& seeds) const {
+  DtypeSet old;
+  for (const auto& [id, operands] : seeds.operands) {
+    for (const size_t i : operands) old |= run_.call(id)->operands[i].dtypes;
+  }
+  old = old & kLowPrecision;
+  if (old.empty()) return;
+  for (const OpCallId id : calls_under(module, process)) {
+    const OpCall& call = *run_.call(id);
+    const OpCall* parent = run_.call(call.parent);
+    const ScalarArgument* dtype = call.scalar("dtype");
+    const bool is_its_own = !is_users_own(call.site) && index_.has(call, ops::kCast) &&
+                            (parent == nullptr || !parent->autocast.is_wrapper);
+    if (is_its_own && dtype != nullptr && dtype->dtype && old.contains(*dtype->dtype) &&
+        call.result_dtype() == *dtype->dtype)
+      seeds.results.insert(id);
+  }
+}
+
+// The calls at the line, or all in the module that it calls. Which calls are below a line is not
+// recorded.
 void CurePlaces::add_scope(const Cure& cure, const OpCall& call, CureSeeds& seeds) const {
-  const std::string module = !cure.operand.empty() ? cure.operand : root_module(call.site.module);
-  const std::vector<OpCallId> inside = calls_under(module, call.process);
+  const std::vector<OpCallId> inside = calls_under(cure.operand, call.process);
   seeds.under_autocast.insert(inside.begin(), inside.end());
   const SourceLine& line = cure.where.known() ? cure.where : call.site.line;
-  const std::string& path = cure.operand;
+  if (cure.operand.empty()) seeds.under_autocast.insert(call.id);
   for (const OpCall& other : run_.calls) {
     const SourceLine& its = other.site.line;
-    const bool is_there =
-        other.id == call.id || (line.known() && its.file == line.file && its.line == line.line);
-    if (is_there && other.process == call.process && path.empty())
+    const bool is_there = line.known() && its.file == line.file && its.line == line.line;
+    if (is_there && other.process == call.process && cure.operand.empty())
       seeds.under_autocast.insert(other.id);
   }
   std::erase_if(seeds.under_autocast, [&](OpCallId id) {

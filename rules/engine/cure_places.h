@@ -40,6 +40,8 @@ class CurePlaces {
   // Cures with one key have the same seeds: a run has many findings and few modules.
   std::string key(const Cure& cure, const std::string& odd) const;
   std::vector<OpCallId> children(const OpCall& call) const;
+  // Not a parameter, and not made by an op inside of the module.
+  bool is_from_outside(const Operand& operand, const std::string& module) const;
 
  private:
   using Use = std::pair<OpCallId, size_t>;  // an operand: its call and its number there
@@ -57,7 +59,7 @@ class CurePlaces {
                                 CureSeeds& seeds) const;
   const Operand* only_input(const Cure& cure, const OpCall& call, const std::string& odd) const;
   const OpCall* open_region(const OpCall& call) const;
-  bool is_from_outside(const Operand& operand, const std::string& module) const;
+  void follow_casts(const std::string& module, uint32_t process, CureSeeds& seeds) const;
   void add_scope(const Cure& cure, const OpCall& call, CureSeeds& seeds) const;
   void check_integers(const OpCall* origin, DtypeSet dtypes, CureSeeds& seeds) const;
 

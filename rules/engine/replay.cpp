@@ -127,8 +127,10 @@ Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
       return inside != changed.end() && inside->second.fate == call.fate;
     });
     if (!is_innermost) continue;
-    (call.fate == Fate::kRefused ? effect.refused : effect.unknown).push_back(id);
-    effect.words[id] = refusal_words(spread_.with(recorded, call, effect.seeds));
+    const OpCall now = spread_.with(recorded, call, effect.seeds);
+    const bool is_refused = call.fate == Fate::kRefused && !may_be_cast_inside(cure, now);
+    (is_refused ? effect.refused : effect.unknown).push_back(id);
+    effect.words[id] = refusal_words(now);
   }
   std::sort(effect.refused.begin(), effect.refused.end());
   std::sort(effect.unknown.begin(), effect.unknown.end());
@@ -199,6 +201,17 @@ std::string Replay::undone_by_autocast(const ChangedCalls& changed, const CureSe
   return "";
 }
 
+// A library may cast what it makes to the dtype of its input: where that was so already, no cast is
+// in the run.
+bool Replay::may_be_cast_inside(const Cure& cure, const OpCall& changed) const {
+  if (cure.kind != CureKind::kCastModuleInput || is_users_own(changed.site)) return false;
+  return std::any_of(changed.operands.begin(), changed.operands.end(), [&](const Operand& operand) {
+    const bool is_made_inside = operand.parameter.empty() && operand.origin != kNoOpCall &&
+                                !places_.is_from_outside(operand, cure.operand);
+    return is_made_inside && operand.is_floating() && operand.dtypes != DtypeSet(cure.dtype);
+  });
+}
+
 // "a Half input with a Float weight", or the dtypes alone.
 std::string Replay::refusal_words(const OpCall& changed) const {
   if (const auto mix = find_mix(index_, changed, /*with_scalars=*/true)) {
@@ -265,7 +278,7 @@ Replay::Ruling Replay::rule(const Finding& finding, const Cure& cure) {
   if (!effect.seeds.wrong.empty()) return {CureVerdict::kFails, effect.seeds.wrong};
   if (effect.seeds.is_empty()) return {CureVerdict::kUnchecked, effect.seeds.doubt};
   const Family family = family_of(finding);
-  Ruling refusal = rule_refusal(finding, effect, family);
+  Ruling refusal = rule_refusal(finding, cure, effect, family);
   if (refusal.verdict == CureVerdict::kFails) return refusal;
   if (!effect.undone.empty()) return {CureVerdict::kFails, effect.undone};
   std::string said = said_by_rules(finding, effect);
@@ -280,7 +293,7 @@ Replay::Ruling Replay::rule(const Finding& finding, const Cure& cure) {
 }
 
 // Calls that were not refused before must not be now, and the finding's own no longer.
-Replay::Ruling Replay::rule_refusal(const Finding& finding, const Effect& effect,
+Replay::Ruling Replay::rule_refusal(const Finding& finding, const Cure& cure, const Effect& effect,
                                     const Family& family) const {
   const auto concerns = [&](OpCallId id) {
     const OpCall& call = *run_.call(id);
@@ -311,6 +324,11 @@ Replay::Ruling Replay::rule_refusal(const Finding& finding, const Effect& effect
       is_fine = its != effect.refused_before.end() && its->second == Fate::kFine;
       return is_fine || !was_refused(at) ? nullptr : run_.call(at.parent);
     });
+    if (!is_fine && may_be_cast_inside(cure, *call)) {
+      return {CureVerdict::kUnchecked,
+              fmt::format("it is not known whether {} casts what {} gets to the dtype of its input",
+                          cure.operand, where(*call))};
+    }
     if (!is_fine) {
       return {CureVerdict::kFails, fmt::format("it does not reach {}, which would still refuse {}",
                                                where(*call), refusal_words(*call))};

@@ -45,10 +45,12 @@ class Replay {
   Effect work_out(const Cure& cure, const std::string& odd);
   std::set<OpCallId> healed(const ChangedCalls& changed) const;
   std::string undone_by_autocast(const ChangedCalls& changed, const CureSeeds& seeds) const;
+  bool may_be_cast_inside(const Cure& cure, const OpCall& changed) const;
   std::string refusal_words(const OpCall& changed) const;
 
   Ruling rule(const Finding& finding, const Cure& cure);
-  Ruling rule_refusal(const Finding& finding, const Effect& effect, const Family& family) const;
+  Ruling rule_refusal(const Finding& finding, const Cure& cure, const Effect& effect,
+                      const Family& family) const;
   std::string said_by_rules(const Finding& finding, const Effect& effect);
   Family family_of(const Finding& finding) const;
   bool is_in(const Family& family, const OpCall& call) const;

@@ -317,3 +317,28 @@ op aten::mse_loss_backward grad_output=Float[]<#4 self=BFloat16[8,1]<#1^ target=
         "fails: aten::mse_loss_backward at train.py:6 would still refuse a Float target with a "
         "BFloat16 input");
 }
+
+TEST_CASE("what a library casts to its input's dtype follows the input") {
+  const std::string in_unet =
+      "at train.py:5 inside unet.py:9 in unet.time (TimestepEmbedding) phase forward";
+  // Half latents, a Float UNet; and the other way round, where no cast is recorded.
+  Judged low(fmt::format(R"(
+process libtorch=2.11.0
+op aten::randn dtype:=Half -> Half[2,4] at train.py:4 phase load
+op aten::sin self=Float[2,4] -> Float[2,4] {0}
+op aten::_to_copy self=Float[2,4]<#2 dtype:=Half -> Half[2,4] {0}
+op aten::linear input=Half[2,4]<#3 weight=Float[4,4]%unet.time.weight raised "mat1 and mat2 must have the same dtype, but got Half and Float" {0}
+op aten::add.Tensor self=Half[2,4]<#1 other=Half[2,4] -> Half[2,4] {0}
+)", in_unet));
+  CHECK(low.say(cure(kInput, Dtype::kFloat, 4, "unet")) == kSoFar);
+  Judged wide(fmt::format(R"(
+process libtorch=2.11.0
+op aten::randn -> Float[2,4] at train.py:4 phase load
+op aten::arange end:=4 dtype:=Float -> Float[4] {0}
+op aten::linear input=Float[2,4]<#2 weight=Half[4,4]%unet.time.weight raised "mat1 and mat2 must have the same dtype, but got Float and Half" {0}
+op aten::add.Tensor self=Float[2,4]<#1 other=Float[2,4] -> Float[2,4] {0}
+)", in_unet));
+  CHECK(wide.say(cure(kInput, Dtype::kHalf, 3, "unet")) ==
+        "unchecked: it is not known whether unet casts what aten::linear at unet.py:9, called from "
+        "train.py:5 gets to the dtype of its input");
+}
