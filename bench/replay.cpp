@@ -1,13 +1,14 @@
 // bench_replay: what it costs to check the cures of a run of 50,000 op calls. The run is that of a
 // large model: blocks of attention and feed-forward layers whose shapes differ, forward, backward
 // and an optimizer, with one layer in a hundred that --keep-going had to repair.
+#include "rules/engine/replay.h"
+
 #include <fmt/format.h>
 
 #include <ctime>
 #include <map>
 #include <string>
 
-#include "rules/engine/replay.h"
 #include "trace/text.h"
 
 using namespace dtypecheck;
@@ -35,12 +36,15 @@ class Model {
   int linear(int block, const std::string& layer, int input, int line, bool is_odd) {
     if (is_odd) line = 100 + block;  // a line of its own, so that it is a finding of its own
     const std::string module = fmt::format("unet.blocks.{}.{}", block, layer);
-    const std::string weight = is_odd ? "Float" : "Half", shape = fmt::format("[{},320]", block + 2);
-    const std::string site = fmt::format("model.py:{} in {} (Linear) phase forward step 1-3", line, module);
-    const int outer = op("aten::linear",
-                         fmt::format("input=Half{0}<#{1} weight={2}[320,320]%{3}.weight bias={2}[320]%{3}.bias",
-                                     shape, input, weight, module),
-                         "Half" + shape, site);
+    const std::string weight = is_odd ? "Float" : "Half",
+                      shape = fmt::format("[{},320]", block + 2);
+    const std::string site =
+        fmt::format("model.py:{} in {} (Linear) phase forward step 1-3", line, module);
+    const int outer =
+        op("aten::linear",
+           fmt::format("input=Half{0}<#{1} weight={2}[320,320]%{3}.weight bias={2}[320]%{3}.bias",
+                       shape, input, weight, module),
+           "Half" + shape, site);
     op("aten::addmm",
        fmt::format("bias={2}[320]%{3}.bias mat1=Half{0}<#{1} mat2={2}[320,320]%{3}.weight", shape,
                    input, weight, module),
@@ -54,8 +58,9 @@ class Model {
 
   int unary(const std::string& name, int block, int input, int line) {
     const std::string tensor = fmt::format("Half[{},320]", block + 2);
-    return op(name, fmt::format("self={}<#{}", tensor, input), tensor,
-              fmt::format("model.py:{} in unet.blocks.{} (Block) phase forward step 1-3", line, block));
+    return op(
+        name, fmt::format("self={}<#{}", tensor, input), tensor,
+        fmt::format("model.py:{} in unet.blocks.{} (Block) phase forward step 1-3", line, block));
   }
 
   int block(int i, int x) {
@@ -68,9 +73,10 @@ class Model {
       x = linear(i, fmt::format("fc{}", k), x, 10 + k, /*is_odd=*/i % 100 == 99 && k == 3);
       x = unary("aten::gelu", i, x, 20 + k);
     }
-    const int softmax = op("aten::_softmax", fmt::format("self={}<#{}", tensor, x), tensor, in_block(30));
-    x = op("aten::add.Tensor", fmt::format("self={0}<#{1} other={0}<#{2}", tensor, softmax, first), tensor,
-           in_block(31));
+    const int softmax =
+        op("aten::_softmax", fmt::format("self={}<#{}", tensor, x), tensor, in_block(30));
+    x = op("aten::add.Tensor", fmt::format("self={0}<#{1} other={0}<#{2}", tensor, softmax, first),
+           tensor, in_block(31));
     int grad = x;
     for (int k = 0; k < 5; ++k) {
       grad = op("aten::mm", fmt::format("self={0}<#{1} mat2=Half[320,320]", tensor, grad), tensor,
@@ -114,11 +120,13 @@ int main() {
   begin = std::clock();
   rules::Replay replay(index, options);
   replay.judge(findings);
-  fmt::print("{} cures of {} findings checked in {:.2f} s\n", count, findings.size(), seconds(begin));
+  fmt::print("{} cures of {} findings checked in {:.2f} s\n", count, findings.size(),
+             seconds(begin));
   std::map<std::string, int> verdicts;
   for (const Finding& finding : findings) {
     for (const Cure& cure : finding.cures)
-      ++verdicts[fmt::format("{} {}: {} {}", cure_kind_name(cure.kind), dtype_name(cure.dtype), cure_verdict_name(cure.verdict), cure.reason.substr(0,90))];
+      ++verdicts[fmt::format("{} {}: {} {}", cure_kind_name(cure.kind), dtype_name(cure.dtype),
+                             cure_verdict_name(cure.verdict), cure.reason.substr(0, 90))];
   }
   for (const auto& [verdict, n] : verdicts) fmt::print("  {:5} {}\n", n, verdict);
 }

@@ -50,14 +50,6 @@ uint64_t hash_of(const ChangedCall& call) {
   return hash;
 }
 
-std::map<std::string, Finding> by_key(const Run& run, const JudgeOptions& options) {
-  std::map<std::string, Finding> found;
-  for (Finding& finding : judge(run, options)) {
-    if (finding.severity != Severity::kNote) found.try_emplace(key_of(finding, run), finding);
-  }
-  return found;
-}
-
 }  // namespace
 
 std::string key_of(const Finding& finding, const Run& run) {
@@ -88,6 +80,7 @@ std::map<std::string, Finding> ChangedRun::after(
   other.values_checked = run_.values_checked;
   std::unordered_map<uint64_t, OpCallId> of_kind;
   std::vector<OpCallId> stands_for(run_.calls.size() + 1, kNoOpCall);
+  std::vector<OpCallId> recorded;
   for (const OpCall& call : run_.calls) {
     const auto its = changed.find(call.id);
     const bool is_healed = healed.contains(call.id);
@@ -97,6 +90,7 @@ std::map<std::string, Finding> ChangedRun::after(
         of_kind.try_emplace(kind, static_cast<OpCallId>(other.calls.size() + 1));
     stands_for[call.id] = entry->second;
     if (!is_new) continue;
+    recorded.push_back(call.id);
     other.calls.push_back(its == changed.end() ? call : now(call));
     other.calls.back().id = entry->second;
     if (!is_healed) continue;
@@ -111,7 +105,14 @@ std::map<std::string, Finding> ChangedRun::after(
     for (Operand& operand : call.operands) move(operand.origin);
     for (Operand& result : call.results) move(result.origin);
   }
-  return by_key(other, options_);
+  std::map<std::string, Finding> found;
+  for (Finding& finding : judge(other, options_)) {
+    if (finding.severity == Severity::kNote) continue;
+    const std::string key = key_of(finding, other);
+    if (finding.call != kNoOpCall) finding.call = recorded[finding.call - 1];
+    found.try_emplace(key, std::move(finding));
+  }
+  return found;
 }
 
 }  // namespace dtypecheck::rules

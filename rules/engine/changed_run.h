@@ -24,8 +24,9 @@ class ChangedRun {
  public:
   ChangedRun(const Run& run, const JudgeOptions& options);
 
-  // Findings of warnings and errors, by key: of the run as it was, and as it would be. Calls that
-  // are `healed` were refused and no longer are; `now` gives a changed call as it would be.
+  // Findings of warnings and errors, by key: of the run as it was, and as it would be. Their call
+  // is one of the run as it was. Calls that are `healed` were refused and no longer are; `now`
+  // gives a changed call as it would be.
   const std::map<std::string, Finding>& before();
   std::map<std::string, Finding> after(const ChangedCalls& changed,
                                        const std::set<OpCallId>& healed,

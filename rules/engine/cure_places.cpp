@@ -269,7 +269,7 @@ CureSeeds CurePlaces::cast_result(const Cure& cure, const OpCall& call) const {
 bool CurePlaces::is_from_outside(const Operand& operand, const std::string& module) const {
   const OpCall* origin = run_.call(operand.origin);
   const bool is_its_own = !operand.parameter.empty() || is_trained(operand) ||
-                          operand.role == Role::kState ||
+                          operand.role == Role::kState || operand.role == Role::kOut ||
                           (operand.requires_grad && operand.role != Role::kInput);
   return !is_its_own && operand.is_floating() && is_tensor(operand) &&
          (origin == nullptr || !is_under(origin->site.module, module));

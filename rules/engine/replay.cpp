@@ -9,6 +9,7 @@
 
 #include "core/follow_links.h"
 #include "rules/engine/caught.h"
+#include "rules/engine/code_line.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/throws.h"
 #include "rules/engine/words.h"
@@ -35,9 +36,14 @@ Replay::Replay(const RunIndex& index, const JudgeOptions& options)
       run_(index.run()),
       places_(index),
       spread_(index, places_, *options.contracts),
-      rules_(run_, options) {
+      rules_(run_, options),
+      line_text_(options.line_text) {
   for (const OpCall& call : run_.calls) {
-    if (was_refused(call)) refused_.push_back(call.id);
+    if (!was_refused(call)) continue;
+    refused_.push_back(call.id);
+    follow_links(&call, [&](const OpCall& at) {
+      return around_.insert(at.id).second ? run_.call(at.parent) : nullptr;
+    });
   }
 }
 
@@ -118,7 +124,7 @@ Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
   work_ += changed.size();
   for (const auto& [id, call] : changed) {
     const OpCall& recorded = *run_.call(id);
-    if (was_refused(recorded)) effect.refused_before[id] = call.fate;
+    if (around_.contains(id)) effect.refused_before[id] = call.fate;
     if (call.fate == Fate::kFine || !index_.is_judged(recorded)) continue;
     if (is_backward(recorded) && !was_refused(recorded)) continue;
     const std::vector<OpCallId> children = places_.children(recorded);
@@ -128,7 +134,8 @@ Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
     });
     if (!is_innermost) continue;
     const OpCall now = spread_.with(recorded, call, effect.seeds);
-    const bool is_refused = call.fate == Fate::kRefused && !may_be_cast_inside(cure, now);
+    const bool is_refused = call.fate == Fate::kRefused && !may_be_cast_inside(cure, now) &&
+                            (was_refused(recorded) || !may_cast(recorded));
     (is_refused ? effect.refused : effect.unknown).push_back(id);
     effect.words[id] = refusal_words(now);
   }
@@ -142,6 +149,14 @@ Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
   effect.after = rules_.after(changed, healed(changed), [&](const OpCall& call) {
     return spread_.with(call, changed.at(call.id), effect.seeds);
   });
+  for (const auto& [key, finding] : effect.after) {
+    const auto its = changed.find(finding.call);
+    if (its == changed.end()) continue;
+    const OpCall& call = *run_.call(finding.call);
+    const bool is_doubtful =
+        may_cast(call) || may_be_cast_inside(cure, spread_.with(call, its->second, effect.seeds));
+    if (is_doubtful) effect.doubtful.insert(key);
+  }
   return effect;
 }
 
@@ -169,8 +184,11 @@ std::set<OpCallId> Replay::healed(const ChangedCalls& changed) const {
     const OpCall& call = *run_.call(id);
     const OpCall* thrower = index_.thrower(call);
     const bool is_around = thrower != nullptr && healed.contains(thrower->id);
-    const OpCall* parent = run_.call(call.parent);
-    const bool is_inside = parent != nullptr && healed.contains(parent->id);
+    bool is_inside = false;
+    follow_links(run_.call(call.parent), [&](const OpCall& outer) {
+      is_inside = healed.contains(outer.id) || is_fine(outer);
+      return is_inside ? nullptr : run_.call(outer.parent);
+    });
     const bool is_echo =
         call.op.starts_with("python::") && messages.contains({call.process, call.error});
     if ((is_around || is_inside || is_echo) && !is_still_refused(call)) healed.insert(id);
@@ -212,9 +230,21 @@ bool Replay::may_be_cast_inside(const Cure& cure, const OpCall& changed) const {
   });
 }
 
+// The line casts something, and a cast that changed nothing when it was recorded is not in the run.
+bool Replay::may_cast(const OpCall& call) const {
+  if (!line_text_) return false;
+  const SourceLine& line = call.site.inner.known() ? call.site.inner : call.site.line;
+  const std::string text = CodeLine::at(line_text_, line).text;
+  constexpr std::string_view kCasts[] = {".float()", ".half()",   ".bfloat16()", ".double()",
+                                         ".to(",     ".type_as(", ".type("};
+  return std::any_of(std::begin(kCasts), std::end(kCasts),
+                     [&](std::string_view cast) { return text.find(cast) != text.npos; });
+}
+
 // "a Half input with a Float weight", or the dtypes alone.
 std::string Replay::refusal_words(const OpCall& changed) const {
-  if (const auto mix = find_mix(index_, changed, /*with_scalars=*/true)) {
+  if (auto mix = find_mix(index_, changed, /*with_scalars=*/true)) {
+    if (mix->odd.is_parameter() && !mix->met.is_parameter()) std::swap(mix->odd, mix->met);
     return fmt::format("a {} {} with a {} {}", dtype_name(mix->odd.dtype), mix->odd.noun(),
                        dtype_name(mix->met.dtype), mix->met.noun());
   }
@@ -281,9 +311,10 @@ Replay::Ruling Replay::rule(const Finding& finding, const Cure& cure) {
   Ruling refusal = rule_refusal(finding, cure, effect, family);
   if (refusal.verdict == CureVerdict::kFails) return refusal;
   if (!effect.undone.empty()) return {CureVerdict::kFails, effect.undone};
-  std::string said = said_by_rules(finding, effect);
-  if (!said.empty()) return {CureVerdict::kFails, std::move(said)};
+  Ruling said = rule_words(finding, effect);
+  if (said.verdict == CureVerdict::kFails) return said;
   if (refusal.verdict == CureVerdict::kUnchecked) return refusal;
+  if (said.verdict == CureVerdict::kUnchecked) return said;
   if (!effect.seeds.doubt.empty()) return {CureVerdict::kUnchecked, effect.seeds.doubt};
   if (!ended_there(finding)) return {CureVerdict::kHolds, ""};
   const OpCall* call = run_.call(finding.call);
@@ -322,7 +353,7 @@ Replay::Ruling Replay::rule_refusal(const Finding& finding, const Cure& cure, co
     follow_links(thrower == nullptr ? call : thrower, [&](const OpCall& at) -> const OpCall* {
       const auto its = effect.refused_before.find(at.id);
       is_fine = its != effect.refused_before.end() && its->second == Fate::kFine;
-      return is_fine || !was_refused(at) ? nullptr : run_.call(at.parent);
+      return is_fine ? nullptr : run_.call(at.parent);
     });
     if (!is_fine && may_be_cast_inside(cure, *call)) {
       return {CureVerdict::kUnchecked,
@@ -337,19 +368,25 @@ Replay::Ruling Replay::rule_refusal(const Finding& finding, const Cure& cure, co
   return {CureVerdict::kHolds, ""};
 }
 
-std::string Replay::said_by_rules(const Finding& finding, const Effect& effect) {
+Replay::Ruling Replay::rule_words(const Finding& finding, const Effect& effect) {
   const OpCall* call = run_.call(finding.call);
   const std::string own = key_of(finding, run_);
   if (call == nullptr || !was_refused(*call)) {
     const bool is_there = rules_.before().contains(own) && effect.after.contains(own);
-    if (is_there) return fmt::format("{} stays: {}", finding.rule, effect.after.at(own).message);
+    if (is_there)
+      return {CureVerdict::kFails,
+              fmt::format("{} stays: {}", finding.rule, effect.after.at(own).message)};
   }
+  Ruling ruling{CureVerdict::kHolds, ""};
   for (const auto& [key, after] : effect.after) {
     if (rules_.before().contains(key) || key == own) continue;
-    const std::string at = at_place(after.site);
-    return fmt::format("then {}{} ({})", after.message, at, after.rule);
+    const bool is_doubtful = effect.doubtful.contains(key);
+    ruling = {is_doubtful ? CureVerdict::kUnchecked : CureVerdict::kFails,
+              fmt::format("{} {}{} ({})", is_doubtful ? "unless the line casts," : "then",
+                          after.message, at_place(after.site), after.rule)};
+    if (!is_doubtful) break;
   }
-  return "";
+  return ruling;
 }
 
 }  // namespace dtypecheck::rules

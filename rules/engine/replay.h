@@ -33,6 +33,7 @@ class Replay {
     std::vector<OpCallId> refused, unknown;   // the innermost of those that are nested
     std::map<OpCallId, std::string> words;    // of `refused` and `unknown`
     std::map<std::string, Finding> after;     // what rules say, by key_of()
+    std::set<std::string> doubtful;  // of these what a cast that is not seen may prevent
     std::string undone;                       // a cast that autocast takes back
   };
   using Family = std::set<OpCallId>;  // the calls that a finding is about
@@ -46,12 +47,13 @@ class Replay {
   std::set<OpCallId> healed(const ChangedCalls& changed) const;
   std::string undone_by_autocast(const ChangedCalls& changed, const CureSeeds& seeds) const;
   bool may_be_cast_inside(const Cure& cure, const OpCall& changed) const;
+  bool may_cast(const OpCall& call) const;
   std::string refusal_words(const OpCall& changed) const;
 
   Ruling rule(const Finding& finding, const Cure& cure);
   Ruling rule_refusal(const Finding& finding, const Cure& cure, const Effect& effect,
                       const Family& family) const;
-  std::string said_by_rules(const Finding& finding, const Effect& effect);
+  Ruling rule_words(const Finding& finding, const Effect& effect);
   Family family_of(const Finding& finding) const;
   bool is_in(const Family& family, const OpCall& call) const;
   size_t consequences_left(const Finding& finding, const Cure& cure);
@@ -62,7 +64,9 @@ class Replay {
   CurePlaces places_;
   Spread spread_;
   ChangedRun rules_;
+  LineText line_text_;
   std::vector<OpCallId> refused_;  // calls that were refused when they were recorded
+  std::set<OpCallId> around_;      // these, and the calls around them
   std::map<std::string, Effect> effects_;
   size_t work_ = 0;  // op calls looked at
 };

@@ -293,15 +293,25 @@ contracts::Answer Spread::ask_contracts(const OpCall& call) const {
   return again.verdict == contracts::Verdict::kRejects ? again : answer;
 }
 
+// --keep-going repaired an op inside, so that this one returned what it would not have.
+bool Spread::is_repaired_inside(const OpCall& call) const {
+  const std::vector<OpCallId> children = places_.children(call);
+  return std::any_of(children.begin(), children.end(), [&](OpCallId id) {
+    const OpCall& child = *run_.call(id);
+    return child.outcome == Outcome::kRepaired || (child.id > call.id && is_repaired_inside(child));
+  });
+}
+
 // Where the contracts are wrong about the call as it was recorded, it depends on more than dtypes.
 std::optional<Spread::Answer> Spread::measured(const OpCall& call, const OpCall& asked) const {
   using contracts::Verdict;
   const contracts::Answer answer = ask_contracts(asked);
   if (answer.verdict == Verdict::kUnknown) return std::nullopt;
   const Verdict before = ask_contracts(call).verdict;
-  const bool was_refused = call.outcome != Outcome::kReturned && !call.error.empty();
-  const bool is_contradicted = (was_refused && before == Verdict::kAccepts) ||
-                               (call.outcome == Outcome::kReturned && before == Verdict::kRejects);
+  const bool is_refused = was_refused(call) && !call.error.empty();
+  const bool is_contradicted =
+      (is_refused && before == Verdict::kAccepts) ||
+      (!was_refused(call) && before == Verdict::kRejects && !is_repaired_inside(call));
   if (is_contradicted) return std::nullopt;
   if (answer.verdict == Verdict::kRejects) return Answer{Fate::kRefused, {}};
   std::vector<DtypeSet> results = dtypes_of(call.results);

@@ -58,6 +58,7 @@ class Spread {
   std::optional<Answer> by_behaviour(const OpCall& call, const OpCall& asked) const;
   std::optional<Answer> seen_elsewhere(const OpCall& asked);
   std::optional<Answer> by_message(const OpCall& call, const OpCall& asked) const;
+  bool is_repaired_inside(const OpCall& call) const;
   contracts::Answer ask_contracts(const OpCall& call) const;
 
   const RunIndex& index_;

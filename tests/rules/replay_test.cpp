@@ -1,10 +1,11 @@
 // What a replay says of cures: each a small program that was recorded, with the cure that would
 // move the mismatch to the next line and the one that works.
+#include "rules/engine/replay.h"
+
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
-#include "rules/engine/replay.h"
 #include "trace/text.h"
 
 using namespace dtypecheck;
@@ -34,13 +35,19 @@ struct Judged {
                : verdict;
   }
 
+  // The text of every line, which says whether it may cast.
+  void every_line_is(const std::string& text) {
+    options.line_text = [text](const std::string&, int) { return text; };
+  }
+
   Run run;
   RunIndex index{run};
   JudgeOptions options;
   std::vector<Finding> findings;
 };
 
-Cure cure(CureKind kind, Dtype dtype, OpCallId call, const std::string& operand = "", int line = 0) {
+Cure cure(CureKind kind, Dtype dtype, OpCallId call, const std::string& operand = "",
+          int line = 0) {
   Cure cure{.kind = kind, .dtype = dtype, .call = call, .operand = operand};
   if (line > 0) cure.where = {"train.py", line, ""};
   return cure;
@@ -126,9 +133,10 @@ op aten::linear input=BFloat16[2,16]<#5 weight=BFloat16[16,16]<#4^ bias=BFloat16
 op aten::_to_copy self=BFloat16[2,16]<#2^ dtype:=Float -> Float[2,16]^ at train.py:9 in net (Block) phase forward entered train.py:11 autocast cpu:BFloat16
 op aten::native_layer_norm input=Float[2,16]<#7^ weight=Half[16]%net.norm.weight^^ bias=Half[16]%net.norm.bias^^ eps:=1e-05 raised "mixed dtype (CPU): expect parameter to have scalar type of Float" at train.py:9 in net.norm (LayerNorm) phase forward entered train.py:11 autocast cpu:BFloat16
 )");
-  CHECK(run.say(cure(kInput, Dtype::kHalf, 8, "net")) ==
-        "fails: it does not reach aten::native_layer_norm at train.py:9, which would still refuse a "
-        "Float input with a Half weight");
+  CHECK(
+      run.say(cure(kInput, Dtype::kHalf, 8, "net")) ==
+      "fails: it does not reach aten::native_layer_norm at train.py:9, which would still refuse a "
+      "Float input with a Half weight");
   CHECK(run.say(cure(kAutocast, Dtype::kHalf, 8, "net", 12)) ==
         "fails: autocast is open there already, entered at train.py:11");
   CHECK(run.say(cure(kOperand, Dtype::kHalf, 8, "input")) == kSoFar);
@@ -184,7 +192,8 @@ op aten::zeros -> Half[1,1,4] at train.py:1 phase load
 op aten::zeros -> Half[1,1,4] at train.py:2 phase load
 op aten::lstm.input input=Float[2,1,4] hx=Half[1,1,4]<#1,Half[1,1,4]<#2 params=Float[16,4]%LSTM.weight_ih_l0^^,Float[16,4]%LSTM.weight_hh_l0^^,Float[16]%LSTM.bias_ih_l0^^,Float[16]%LSTM.bias_hh_l0^^ {0}
 op aten::mkldnn_rnn_layer input=Float[2,1,4] weight0=Float[16,4]%LSTM.weight_ih_l0^^ weight1=Float[16,4]%LSTM.weight_hh_l0^^ weight2=Float[16]%LSTM.bias_ih_l0^^ weight3=Float[16]%LSTM.bias_hh_l0^^ hx_=Half[1,4]<#1 cx_=Half[1,4]<#2 {0} parent #3
-)", error));
+)",
+                         error));
   CHECK(run.say(cure(kOperand, Dtype::kFloat, 4, "hx_")).starts_with("fails: "));
   CHECK(run.say(cure(kOperand, Dtype::kFloat, 3, "hx")) == kSoFar);
 }
@@ -221,11 +230,10 @@ TEST_CASE("the smallest change that keeps the most precision comes first") {
   Judged run(kLora);
   std::vector<Finding> findings = {run.finding("mixed-operands")};
   findings[0].fix = "first; m.a.weight became Float at train.py:5";
-  findings[0].cures = {cure(kParameters, Dtype::kHalf, 4, "m.a"),
-                       cure(kParameters, Dtype::kHalf, 4, "m"),
-                       cure(kAutocast, Dtype::kHalf, 4, "m", 10),
-                       cure(kAutocast, Dtype::kBFloat16, 4, "m", 10),
-                       cure(CureKind::kSetting, Dtype::kBFloat16, 4)};
+  findings[0].cures = {
+      cure(kParameters, Dtype::kHalf, 4, "m.a"), cure(kParameters, Dtype::kHalf, 4, "m"),
+      cure(kAutocast, Dtype::kHalf, 4, "m", 10), cure(kAutocast, Dtype::kBFloat16, 4, "m", 10),
+      cure(CureKind::kSetting, Dtype::kBFloat16, 4)};
   const std::vector<std::string> texts = {"first", "second", "third", "fourth", "fifth"};
   for (size_t i = 0; i < texts.size(); ++i) findings[0].cures[i].text = texts[i];
   Replay(run.index, run.options).judge(findings);
@@ -256,7 +264,8 @@ process libtorch=2.11.0
 op aten::arange end:={} -> Long[4] at train.py:1 phase load
 op aten::_to_copy self=Long[4]<#1 dtype:=Float -> Float[4] at train.py:2 phase load
 op aten::linear input=Float[4]<#2 weight=BFloat16[4,4]%net.weight^^ raised "expected m1 and m2 to have the same dtype, but got: float != c10::BFloat16" at train.py:3 in net (Linear) phase forward
-)", end);
+)",
+                       end);
   };
   Judged many(steps(1000)), few(steps(200));
   CHECK(many.say(cure(kOperand, Dtype::kBFloat16, 3, "input")) ==
@@ -273,10 +282,12 @@ process libtorch=2.11.0
 op aten::linear input=Half[2,8] weight=Half[8,8]%m.a.weight -> Half[2,8] at train.py:8 in m.a (Linear) phase forward
 {}
 op aten::linear input=Float[2,8]<#2 weight=Half[8,8]%m.b.weight raised "expected m1 and m2 to have the same dtype, but got: float != c10::Half" at train.py:10 in m.b (Linear) phase forward
-)", cast);
+)",
+                       cast);
   };
-  Judged purpose(program(
-      "op aten::_to_copy self=Half[2,8]<#1 dtype:=Float -> Float[2,8] at train.py:9 in m (M) phase forward"));
+  Judged purpose(
+      program("op aten::_to_copy self=Half[2,8]<#1 dtype:=Float -> Float[2,8] at train.py:9 in m "
+              "(M) phase forward"));
   CHECK(purpose.say(cure(kAutocast, Dtype::kHalf, 3, "m", 12)) ==
         "fails: autocast would cast back what aten::_to_copy at train.py:9 casts to Float");
   Judged made_wide(program("op aten::ones -> Float[2,8] at train.py:9 in m (M) phase forward"));
@@ -291,7 +302,8 @@ op fused::rope x={0}[2,8] table={0}[8] -> {0}[2,8] at train.py:5 phase forward
 op aten::ones -> Float[2,8] at train.py:6 phase forward
 op fused::rope x=Float[2,8]<#2 table=Float[8] -> Float[2,8] at train.py:7 phase forward
 op aten::linear input=Float[2,8]<#3 weight=Half[8,8]%m.b.weight -> Half[2,8] raised "expected m1 and m2 to have the same dtype, but got: float != c10::Half" repaired at train.py:8 in m.b (Linear) phase forward
-)", first);
+)",
+                       first);
   };
   Judged seen(program("Half")), unseen(program("Float"));
   CHECK(seen.say(cure(kResult, Dtype::kHalf, 2)) ==
@@ -329,7 +341,8 @@ op aten::sin self=Float[2,4] -> Float[2,4] {0}
 op aten::_to_copy self=Float[2,4]<#2 dtype:=Half -> Half[2,4] {0}
 op aten::linear input=Half[2,4]<#3 weight=Float[4,4]%unet.time.weight raised "mat1 and mat2 must have the same dtype, but got Half and Float" {0}
 op aten::add.Tensor self=Half[2,4]<#1 other=Half[2,4] -> Half[2,4] {0}
-)", in_unet));
+)",
+                         in_unet));
   CHECK(low.say(cure(kInput, Dtype::kFloat, 4, "unet")) == kSoFar);
   Judged wide(fmt::format(R"(
 process libtorch=2.11.0
@@ -337,8 +350,32 @@ op aten::randn -> Float[2,4] at train.py:4 phase load
 op aten::arange end:=4 dtype:=Float -> Float[4] {0}
 op aten::linear input=Float[2,4]<#2 weight=Half[4,4]%unet.time.weight raised "mat1 and mat2 must have the same dtype, but got Float and Half" {0}
 op aten::add.Tensor self=Float[2,4]<#1 other=Float[2,4] -> Float[2,4] {0}
-)", in_unet));
+)",
+                          in_unet));
   CHECK(wide.say(cure(kInput, Dtype::kHalf, 3, "unet")) ==
         "unchecked: it is not known whether unet casts what aten::linear at unet.py:9, called from "
         "train.py:5 gets to the dtype of its input");
+}
+
+TEST_CASE("a cast that changed nothing when it was recorded is not in the run") {
+  const std::string program = R"(
+process libtorch=2.11.0 fact:exit.status="0"
+op aten::randn -> Float[2,8] at train.py:4 phase load
+op aten::linear input=Float[2,8]<#1 weight=Half[8,8]%m.a.weight -> Float[2,8] raised "mat1 and mat2 must have the same dtype, but got Float and Half" repaired at train.py:8 in m.a (Linear) phase forward
+op aten::linear input=Float[2,8]<#2 weight=Float[8,8]%m.b.weight -> Float[2,8] at train.py:9 in m.b (Linear) phase forward
+)";
+  Judged run(program);
+  const Cure lowered = cure(kInput, Dtype::kHalf, 2, "m");
+  CHECK(run.say(lowered) ==
+        "fails: aten::linear at train.py:9 would refuse a Half input with a Float weight");
+  run.every_line_is("return self.b(self.a(x).float())");
+  CHECK(run.say(lowered) ==
+        "unchecked: it is not known whether aten::linear at train.py:9 takes a Half input with a "
+        "Float weight");
+}
+
+TEST_CASE("under autocast an op that --keep-going repaired goes with the op around it") {
+  Judged run(kLora);
+  CHECK(run.say(cure(kAutocast, Dtype::kHalf, 6, "m", 10)) == "holds");
+  CHECK(run.say(cure(kAutocast, Dtype::kHalf, 7, "", 6)) == "holds");
 }
