@@ -210,7 +210,8 @@ class Session {
     std::string out = fmt::format("{:<3} {}{}\n", candidate.number,
                                   where.empty() ? "" : where + "  ",
                                   printable(cure.code.empty() ? cure.text : cure.code));
-    return out + "    " + printable(verdict_words(candidate)) + "\n";
+    return out + "    " +
+           printable(reports::with_short_paths(report_, verdict_words(candidate))) + "\n";
   }
 
   Json to_json() const {

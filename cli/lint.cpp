@@ -22,6 +22,7 @@
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/version.h"
+#include "reports/words.h"
 
 namespace fs = std::filesystem;
 
@@ -123,6 +124,7 @@ int run(const LintCommand& command) {
   if (baseline) drop_known(report, *baseline, command.baseline);
   if (command.fix) fix(report, command.report.fail_on);
   sort_by_severity(report.findings);
+  reports::shorten_paths(report);
   report.rules = judging::docs_of(report.findings);
   report.line_text = [&](const std::string& file, int line) { return sources.line(file, line); };
   report.file_text = [&](const std::string& file) { return sources.text(file); };

@@ -4,10 +4,8 @@
 
 namespace dtypecheck {
 
-static std::string short_line(const SourceLine& line) {
-  if (!line.known()) return "";
-  const size_t slash = line.file.find_last_of("/\\");
-  return fmt::format("{}:{}", line.file.substr(slash == line.file.npos ? 0 : slash + 1), line.line);
+static std::string text_of(const SourceLine& line) {
+  return line.known() ? fmt::format("{}:{}", line.file, line.line) : "";
 }
 
 const char* phase_name(Phase phase) {
@@ -29,7 +27,7 @@ const char* phase_name(Phase phase) {
 }
 
 std::string place(const Site& site) {
-  return short_line(site.line.known() ? site.line : site.inner);
+  return text_of(site.line.known() ? site.line : site.inner);
 }
 
 bool is_users_own(const Site& site) {
@@ -41,7 +39,7 @@ std::string at_place(const Site& site) {
   const std::string where = place(site);
   if (where.empty()) return "";
   if (!site.line.known() || is_users_own(site)) return " at " + where;
-  return fmt::format(" at {}, called from {}", short_line(site.inner), where);
+  return fmt::format(" at {}, called from {}", text_of(site.inner), where);
 }
 
 }  // namespace dtypecheck

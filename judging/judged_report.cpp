@@ -12,6 +12,7 @@
 #include "platform/terminal.h"
 #include "platform/version.h"
 #include "reports/source_lines.h"
+#include "reports/words.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/target.h"
 
@@ -115,6 +116,7 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
                          .left_out = recorded.left_out,
                          .all = options.all,
                          .line_text = line_text};
+  reports::shorten_paths(report);
   drop_accepted(report, options);
   if (target) report.remarks.push_back(target_remark(contracts, *target));
   report.rules = docs_of(report.findings);

@@ -52,12 +52,14 @@ std::string led_to(size_t between, const std::string& text) {
 
 // The nearest op, the parameter that the dtype came through, and the op that made it, at the far
 // end. What lies between only passed it on, and is counted.
-Lines origin_notes(const Report& report, const OpCall& call, const Operand& operand) {
+Lines origin_notes(const Report& report, const Finding& finding, const OpCall& call,
+                   const Operand& operand) {
   const Provenance way = report.provenance.of(call, operand);
   if (way.steps.empty()) return {};
   const ProvenanceStep& nearest = way.steps.front();
   Lines notes = {(way.is_probable ? "probably from " : "from ") + step_text(report, nearest)};
-  const std::string code = code_at(report, nearest.call->site.line);
+  const bool is_told = nearest.call->site.line == finding.site.line;  // above the table
+  const std::string code = is_told ? "" : code_at(report, nearest.call->site.line);
   const bool fits = notes[0].size() + 2 + code.size() + kTableWidth <= size_t(report.columns);
   if (!code.empty() && fits) notes[0] += "  " + code;
   if (!code.empty() && !fits) notes.push_back("     " + code);  // the place must not be cut for it
@@ -80,7 +82,7 @@ Row row_of(const Report& report, const Finding& finding, const OpCall& call, con
   row.dtype = operand.dtypes.to_string();
   row.shape = shape_and_kind(operand, with_device);
   row.odd = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
-  row.notes = origin_notes(report, call, operand);
+  row.notes = origin_notes(report, finding, call, operand);
   if (!operand.parameter.empty()) {
     row.notes.insert(row.notes.begin(), printable(operand.parameter));
   }

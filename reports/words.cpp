@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include "platform/printable.h"
 #include "platform/text.h"
 
@@ -29,13 +33,69 @@ std::string relative_path(const Report& report, const std::string& file) {
   return file.starts_with(folder) ? file.substr(folder.size()) : file;
 }
 
-std::string short_path(const Report& report, const std::string& file) {
+static std::string without_folders_above(const Report& report, const std::string& file) {
   const std::string path = relative_path(report, file);
   for (const char* folder : {"/site-packages/", "/dist-packages/"}) {
     const size_t at = path.rfind(folder);
-    if (at != std::string::npos) return printable(path.substr(at + std::string(folder).size()));
+    if (at != std::string::npos) return path.substr(at + std::string(folder).size());
   }
-  return printable(path);
+  return path;
+}
+
+std::string short_path(const Report& report, const std::string& file) {
+  return printable(without_folders_above(report, file));
+}
+
+namespace {
+
+// Of files that are in a folder and are shown in another way: first those that others end with.
+using Replacements = std::vector<std::pair<std::string, std::string>>;
+
+Replacements replacements_in(const Report& report) {
+  std::set<std::string> files;
+  for (const OpCall& call : report.run.calls) {
+    for (const SourceLine* line : {&call.site.line, &call.site.inner}) {
+      if (line->file.find('/') != std::string::npos) files.insert(line->file);
+    }
+  }
+  Replacements all;
+  for (const std::string& file : files) {
+    // Without what makes it printable: texts of findings are made so when they are shown.
+    const std::string shown = without_folders_above(report, file);
+    if (shown != file) all.emplace_back(file + ":", shown + ":");
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.first.size() > b.first.size();
+  });
+  return all;
+}
+
+std::string replaced(std::string text, const Replacements& replacements) {
+  for (const auto& [file, shown] : replacements) {
+    for (size_t at = 0; (at = text.find(file, at)) != std::string::npos; at += shown.size())
+      text.replace(at, file.size(), shown);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string with_short_paths(const Report& report, std::string text) {
+  return replaced(std::move(text), replacements_in(report));
+}
+
+void shorten_paths(Report& report) {
+  const Replacements replacements = replacements_in(report);
+  const auto shorten = [&](std::string& text) { text = replaced(std::move(text), replacements); };
+  for (Finding& finding : report.findings) {
+    shorten(finding.message);
+    shorten(finding.why);
+    shorten(finding.fix);
+    for (Cure& cure : finding.cures) {
+      shorten(cure.text);
+      shorten(cure.reason);
+    }
+  }
 }
 
 std::string place(const Report& report, const SourceLine& line) {

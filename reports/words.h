@@ -20,6 +20,10 @@ std::string relative_path(const Report& report, const std::string& file);
 // "diffusers/models/….py".
 std::string short_path(const Report& report, const std::string& file);
 
+// In what rules wrote, "/home/me/pkg/train.py:12" as place() has it.
+void shorten_paths(Report& report);
+std::string with_short_paths(const Report& report, std::string text);
+
 std::string place(const Report& report, const SourceLine& line);    // "train.py:1065"; "" not known
 std::string code_at(const Report& report, const SourceLine& line);  // the line's text, or ""
 bool has_inner(const Site& site);  // the innermost line is another one than the user's

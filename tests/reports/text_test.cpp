@@ -87,6 +87,25 @@ TEST_CASE("paths below the base folder are relative to it") {
   CHECK(short_path(*made.report, "/v/lib/python3/site-packages/peft/lora.py") == "peft/lora.py");
 }
 
+TEST_CASE("rules' words name a file as the table does") {
+  Run run;
+  run.processes.emplace_back();
+  OpCall call;
+  call.id = 1;
+  call.site.line = {"/home/me/pkg/train.py", 12, "main"};
+  call.site.inner = {"/usr/lib/python3/site-packages/diffusers/models/unet.py", 7, "forward"};
+  run.calls = {call};
+  Report report{.run = run, .findings = {}, .tool_version = "0", .base_folder = "/home/me"};
+  Finding& finding = report.findings.emplace_back();
+  finding.why = "made in Half" + at_place(call.site) + "; /home/me/pkg/train.pyx stays";
+  finding.cures.emplace_back().text = place(call.site);
+  shorten_paths(report);
+  CHECK(finding.why ==
+        "made in Half at diffusers/models/unet.py:7, called from pkg/train.py:12; "
+        "/home/me/pkg/train.pyx stays");
+  CHECK(finding.cures.front().text == "pkg/train.py:12");
+}
+
 TEST_CASE("numbers and words") {
   CHECK(grouped(0) == "0");
   CHECK(grouped(999) == "999");

@@ -1,0 +1,17 @@
+// Any text is the source lines of a run or an InputError, and what was read is written and read again.
+#include "trace/sources.h"
+#include "target.h"
+
+namespace dtypecheck::fuzz {
+
+void take(std::string_view input) {
+  const Sources sources = Sources::parse(input, "fuzz");
+  require(sources.line("", -1).size() <= input.size() * 4);
+  const GivenFolder given("", {});
+  sources.write(GivenFolder::path());
+  const Sources again = Sources::read(GivenFolder::path());
+  require(again.line("train.py", 1) == sources.line("train.py", 1));
+  require(!again.is_unchanged("/nonexistent"));
+}
+
+}  // namespace dtypecheck::fuzz
