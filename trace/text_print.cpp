@@ -15,7 +15,7 @@ void print_devices(const Process& process, const Run& run, uint32_t index, std::
   for (size_t i = 0; i < process.devices.size(); ++i) {
     const std::string& type = process.devices[i];
     if (i > 0) out += ',';
-    out += type == "none" ? quoted(type) : bare_or_quoted(type, "");
+    out += type == "none" ? dtypecheck::quoted(type) : bare_or_quoted(type, "");
   }
 }
 
@@ -44,9 +44,10 @@ void print_process(const Process& process, const Run& run, uint32_t index, std::
   number("steps_traced", process.steps_traced, process.steps);
   number("signatures_lost", process.signatures_lost, 0);
   if (process.end != EndState::kExited) out += fmt::format(" end={}", end_state_name(process.end));
-  if (!process.damaged.empty()) out += " damaged=" + quoted(process.damaged);
+  if (!process.damaged.empty()) out += " damaged=" + dtypecheck::quoted(process.damaged);
   for (const auto& [name, value] : process.facts) {
-    out += fmt::format(" fact:{}={}", bare_or_quoted(name, kParameterCharacters), quoted(value));
+    out += fmt::format(" fact:{}={}", bare_or_quoted(name, kParameterCharacters),
+                       dtypecheck::quoted(value));
   }
   out += '\n';
 }
