@@ -169,7 +169,9 @@ std::string CurePlaces::key(const Cure& cure, const std::string& odd) const {
   std::string about = fmt::format("{} {}:{}", cure.call, cure.where.file, cure.where.line);
   if (call != nullptr && !cure.operand.empty()) {
     if (cure.kind == CureKind::kCastParameters || cure.kind == CureKind::kMasterWeights)
-      about = fmt::format("process {}", call->process);
+      about = fmt::format("process {} {}:{}", call->process,
+                          cure.replaces.empty() ? "" : cure.where.file,
+                          cure.replaces.empty() ? 0 : cure.where.line);
     if (cure.kind == CureKind::kCastModuleInput) {
       const Operand* only = only_input(cure, *call, odd);
       about = only == nullptr ? fmt::format("process {}", call->process)
@@ -215,6 +217,7 @@ CureSeeds CurePlaces::cast_operand(const Cure& cure, const OpCall& call) const {
       const Operand* its = beside.operand(outer_operand->name);
       if (its == nullptr || its->dtypes != operand.dtypes) continue;
       cast_in(beside, *its, seeds);
+      cast_for_backward(beside, *its, seeds);
       ++seeds.touched;
     }
   }
@@ -232,6 +235,21 @@ void CurePlaces::cast_in(const OpCall& outer, const Operand& operand, CureSeeds&
       if (is_same_tensor(call.operands[i], operand)) seeds.operands[call.id].push_back(i);
     }
     for (const OpCallId id : children(call)) calls.push_back(run_.call(id));
+  }
+}
+
+// Autograd keeps the cast tensor: the derivative of the call gets that one, at the line of its
+// forward op.
+void CurePlaces::cast_for_backward(const OpCall& forward, const Operand& operand,
+                                   CureSeeds& seeds) const {
+  const OpCall* origin = run_.call(operand.origin);
+  if (origin == nullptr || !operand.parameter.empty()) return;
+  for (const OpCallId id : index_.consumers(*origin)) {
+    const OpCall& reader = *run_.call(id);
+    const bool is_its_backward = reader.site.phase == Phase::kBackward &&
+                                 (ops::facts_of(reader.op) & ops::kBackward) != 0 &&
+                                 reader.op.starts_with(forward.op + "_backward");
+    if (is_its_backward) cast_in(reader, operand, seeds);
   }
 }
 
@@ -324,12 +342,25 @@ void CurePlaces::cast_parameter(const Use& use, CureSeeds& seeds,
   if (is_trained(operand) && is_narrower(seeds.dtype, operand.dtypes)) seeds.lowers_trained = true;
 }
 
+// Those that the line made or cast, which is more than the module where it casts a whole model.
+std::vector<CurePlaces::Use> CurePlaces::parameters_cast_at(const SourceLine& line) const {
+  std::vector<Use> uses;
+  for (const auto& [name, use] : by_parameter_) {
+    const OpCall* maker = run_.call(run_.call(use.first)->operands[use.second].origin);
+    if (maker != nullptr && maker->site.line.file == line.file &&
+        maker->site.line.line == line.line)
+      uses.push_back(use);
+  }
+  return uses;
+}
+
 CureSeeds CurePlaces::cast_parameters(const Cure& cure, const OpCall& call) const {
   CureSeeds seeds{.dtype = cure.dtype};
   const std::string& module = cure.operand;
   std::set<std::string> names;
-  const std::vector<Use> uses =
-      module.empty() ? std::vector<Use>() : range_under(by_parameter_, module);
+  std::vector<Use> uses;
+  if (!cure.replaces.empty() && cure.where.known()) uses = parameters_cast_at(cure.where);
+  if (uses.empty() && !module.empty()) uses = range_under(by_parameter_, module);
   for (const Use& use : uses) {
     if (run_.call(use.first)->process == call.process) cast_parameter(use, seeds, names);
   }

@@ -54,6 +54,7 @@ class CurePlaces {
   CureSeeds master_weights(const Cure& cure, const OpCall& call) const;
 
   void cast_in(const OpCall& outer, const Operand& operand, CureSeeds& seeds) const;
+  void cast_for_backward(const OpCall& forward, const Operand& operand, CureSeeds& seeds) const;
   void cast_parameter(const Use& use, CureSeeds& seeds, std::set<std::string>& names) const;
   void cast_nameless_parameters(const std::string& module, const OpCall& call,
                                 CureSeeds& seeds) const;
@@ -63,6 +64,7 @@ class CurePlaces {
   void add_scope(const Cure& cure, const OpCall& call, CureSeeds& seeds) const;
   void check_integers(const OpCall* origin, DtypeSet dtypes, CureSeeds& seeds) const;
 
+  std::vector<Use> parameters_cast_at(const SourceLine& line) const;
   std::vector<OpCallId> calls_beside(const OpCall& call) const;
   std::vector<OpCallId> calls_under(const std::string& module, uint32_t process) const;
 
