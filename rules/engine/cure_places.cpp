@@ -281,7 +281,27 @@ CureSeeds CurePlaces::cast_result(const Cure& cure, const OpCall& call) const {
     seeds.results.insert(id);
     ++seeds.touched;
   }
+  cast_handed_over(call, seeds);
   return seeds;
+}
+
+// What the workers of a DataLoader make, another process reads.
+void CurePlaces::cast_handed_over(const OpCall& maker, CureSeeds& seeds) const {
+  if (maker.site.phase != Phase::kData) return;
+  for (const OpCall& reader : run_.calls) {
+    if (reader.process == maker.process) continue;
+    for (size_t i = 0; i < reader.operands.size(); ++i) {
+      const Operand& operand = reader.operands[i];
+      const bool may_be = operand.origin == kNoOpCall && operand.parameter.empty() &&
+                          is_tensor(operand) && operand.dtypes == maker.results.front().dtypes;
+      if (!may_be) continue;
+      const Provenance way = index_.provenance().of(reader, operand);
+      const bool is_it =
+          std::any_of(way.steps.begin(), way.steps.end(),
+                      [&](const ProvenanceStep& step) { return step.call == &maker; });
+      if (is_it) seeds.operands[reader.id].push_back(i);
+    }
+  }
 }
 
 bool CurePlaces::is_from_outside(const Operand& operand, const std::string& module) const {

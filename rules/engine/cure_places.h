@@ -48,6 +48,7 @@ class CurePlaces {
 
   CureSeeds cast_operand(const Cure& cure, const OpCall& call) const;
   CureSeeds cast_result(const Cure& cure, const OpCall& call) const;
+  void cast_handed_over(const OpCall& maker, CureSeeds& seeds) const;
   CureSeeds cast_module_input(const Cure& cure, const OpCall& call, const std::string& odd) const;
   CureSeeds cast_parameters(const Cure& cure, const OpCall& call) const;
   CureSeeds open_autocast(const Cure& cure, const OpCall& call) const;

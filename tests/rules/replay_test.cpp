@@ -396,3 +396,14 @@ op aten::linear input=Float[2,8]<#4 weight=BFloat16[4,8]%net.out.weight<#2 raise
   CHECK(run.say(layer) ==
         "fails: aten::linear at train.py:9 would refuse a BFloat16 input with a Float weight");
 }
+
+TEST_CASE("what a DataLoader's worker makes is followed into the process that reads it") {
+  Judged run(R"(
+process pid=1 libtorch=2.11.0
+op aten::linear input=Double[8,4] weight=Float[2,4]%net.weight raised "mat1 and mat2 must have the same dtype, but got Double and Float" at train.py:14 in net (Linear) phase forward
+process pid=2 parent_pid=1 libtorch=2.11.0
+op python::torch.from_numpy ndarray:=Double -> Double[4] at train.py:8 phase data
+op aten::stack tensors=Double[4]<#2,Double[4]<#2 -> Double[8,4] at collate.py:3 phase data
+)");
+  CHECK(run.say(cure(kResult, Dtype::kFloat, 2)) == kSoFar);
+}
