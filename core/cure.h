@@ -19,7 +19,7 @@ enum class CureKind : uint8_t {
   kOpenAutocast,       // put the line of `call` under torch.autocast in `dtype`
   kMoveAutocast,       // let the region that is open elsewhere take in the line of `call`
   kMasterWeights,      // give the optimizer Float parameters, and the forward pass autocast
-  kSetting,            // change a setting of a framework that is in the process
+  kSetting,            // change a setting of a framework that is in the process, or an argument
 };
 const char* cure_kind_name(CureKind kind);  // "cast operand", "open autocast", …
 

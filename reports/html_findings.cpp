@@ -50,7 +50,7 @@ class FindingCards {
     where(finding);
     if (const OpCall* call = report_.run.call(finding.call)) op(finding, *call);
     explained("why", finding.why);
-    explained("fix", finding.fix);
+    cures(finding);
     related(finding);
     rule(finding);
     nested(cause.consequences);
@@ -208,6 +208,19 @@ class FindingCards {
     html_.open("div", "explained").element("b", "", label).open("div");
     for (const std::string& line : printable_lines(text)) html_.element("p", "", line);
     html_.close("div").close("div").line();
+  }
+
+  void cures(const Finding& finding) {
+    const bool is_cure =
+        !finding.cures.empty() && finding.cures.front().text == finding.fix;
+    explained("fix", finding.fix + (is_cure ? verdict_words(finding.cures.front()) : ""));
+    if (finding.cures.size() < 2) return;
+    html_.open("details").element("summary", "", "Other cures").open("ul");
+    for (size_t i = is_cure ? 1 : 0; i < finding.cures.size(); ++i) {
+      const Cure& cure = finding.cures[i];
+      html_.element("li", "", printable(cure.text + verdict_words(cure, true)));
+    }
+    html_.close("ul").close("details").line();
   }
 
   void related(const Finding& finding) {

@@ -101,6 +101,23 @@ Json related_json(const Report& report, const Finding& finding) {
   return related;
 }
 
+Json cures_json(const Report& report, const Finding& finding) {
+  Json cures = Json::array();
+  for (const Cure& cure : finding.cures) {
+    Json json = {{"kind", cure_kind_name(cure.kind)},
+                 {"dtype", cure.dtype == Dtype::kUndefined ? Json() : Json(dtype_name(cure.dtype))}};
+    json.update(line_json(report, cure.where));
+    json["operand"] = text_or_null(cure.operand);
+    json["code"] = text_or_null(cure.code);
+    json["replaces"] = text_or_null(cure.replaces);
+    json["text"] = cure.text;
+    json["verdict"] = cure_verdict_name(cure.verdict);
+    json["reason"] = text_or_null(cure.reason);
+    cures.push_back(std::move(json));
+  }
+  return cures;
+}
+
 Json finding_json(const Report& report, const Finding& finding) {
   Json json = {{"id", finding.id},
                {"rule", finding.rule},
@@ -108,6 +125,7 @@ Json finding_json(const Report& report, const Finding& finding) {
                {"message", finding.message},
                {"why", finding.why},
                {"fix", finding.fix},
+               {"cures", cures_json(report, finding)},
                {"count", finding.count},
                {"follows", text_or_null(finding.follows)},
                {"process", finding.process},

@@ -106,6 +106,9 @@ class SarifLog {
     if (!places.empty()) json["relatedLocations"] = std::move(places);
     if (!finding.edits.empty()) json["fixes"] = Json::array({fix(finding)});
     json["partialFingerprints"] = fingerprints(finding);
+    json["properties"]["fix"] = finding.fix;
+    if (!finding.cures.empty())
+      json["properties"]["verdict"] = cure_verdict_name(finding.cures.front().verdict);
     return json;
   }
 

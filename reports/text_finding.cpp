@@ -33,7 +33,7 @@ class FullFinding {
     say_source();
     if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
     say_labelled("why", finding_.why);
-    say_labelled("fix", finding_.fix);
+    say_fix();
     return std::move(lines_);
   }
 
@@ -150,6 +150,15 @@ class FullFinding {
     if (kept < shown.size()) {
       add(paint_.dim(fmt::format("    … {}", counted(shown.size() - kept, "more line"))));
     }
+  }
+
+  // With --all the other cures as well.
+  void say_fix() {
+    const std::vector<Cure>& cures = finding_.cures;
+    const bool is_cure = !cures.empty() && cures.front().text == finding_.fix;
+    say_labelled("fix", finding_.fix + (is_cure ? verdict_words(cures.front(), report_.all) : ""));
+    for (size_t i = is_cure ? 1 : 0; report_.all && i < cures.size(); ++i)
+      say_labelled("or", cures[i].text + verdict_words(cures[i], true));
   }
 
   void say_labelled(const char* label, const std::string& text) {

@@ -149,4 +149,10 @@ const Process* process_at(const Run& run, uint32_t process) {
   return process < run.processes.size() ? &run.processes[process] : nullptr;
 }
 
+std::string verdict_words(const Cure& cure, bool with_reason) {
+  if (cure.verdict == CureVerdict::kUnchecked && cure.reason.empty()) return "";
+  const std::string reason = cure.reason.empty() || !with_reason ? "" : ": " + cure.reason;
+  return fmt::format(" ({}{})", cure_verdict_name(cure.verdict), reason);
+}
+
 }  // namespace dtypecheck::reports

@@ -8,6 +8,7 @@
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -19,8 +20,13 @@ const Operand* half_input(const OpCall& call) {
   return is_half ? &input : nullptr;
 }
 
-void report_missing(const OpCall& call, const Process& process, const Operand& input,
+std::string model_of(const OpCall& call) {
+  return call.site.module.empty() ? "the norm" : root_module(call.site.module);
+}
+
+void report_missing(const RunIndex& index, const OpCall& call, const Operand& input,
                     Findings& out) {
+  const Process& process = index.run().process_of(call);
   const std::string message =
       fmt::format("{} has no Half kernel on cpu in LibTorch {}", call.op,
                   process.libtorch.empty() ? "of this run" : process.libtorch);
@@ -32,12 +38,13 @@ void report_missing(const OpCall& call, const Process& process, const Operand& i
             ? "Half norms came late to the CPU"
             : fmt::format("LibTorch {} is the first that has this norm in Half on the CPU",
                           version);
+    const std::string model = model_of(call);
     return Details{
         .odd = input.name,
         .why = since + "; autocast casts no norm there",
-        .fix =
-            "keep the model in Float or BFloat16 on the CPU: model.to(dtype=torch.float32); "
-            "with a GPU at hand, move it there before the first forward pass",
+        .fix = fmt::format("on the CPU keep {} in Float or BFloat16, {}.to(dtype=torch.float32), and "
+                           "what it is called with; with a GPU at hand, move both there first",
+                           model, model),
         .severity = Severity::kError};
   });
 }
@@ -52,7 +59,8 @@ void report_cost(const OpCall& call, const Operand& input, Findings& out) {
         .why = fmt::format("this LibTorch has a kernel{}; and Half is the slowest dtype on most "
                            "CPUs, in the layers around the norm still more than in it",
                            since),
-        .fix = "on the CPU use BFloat16, or Float: model.to(dtype=torch.bfloat16)"};
+        .fix = fmt::format("on the CPU use BFloat16, or Float, for {} and what it is called with",
+                           model_of(call))};
   });
 }
 
@@ -71,20 +79,20 @@ bool is_in_repaired(const OpCall& call, const Run& run) {
   return outer != nullptr && outer->outcome == Outcome::kRepaired;
 }
 
-void check_norm(const OpCall& call, const Run& run, Findings& out) {
+void check_norm(const RunIndex& index, const OpCall& call, Findings& out) {
   const Operand* input = half_input(call);
-  if (input == nullptr || is_in_repaired(call, run)) return;
+  if (input == nullptr || is_in_repaired(call, index.run())) return;
   if (!was_refused(call)) return report_cost(call, *input, out);
   const auto missing = missing_kernel(call.error);
   if (missing && missing->dtype == Dtype::kHalf)
-    report_missing(call, run.process_of(call), *input, out);
+    report_missing(index, call, *input, out);
 }
 
 void check_run(const RunIndex& index, Findings& out) {
   const std::unordered_set<OpCallId> around = composites(index);
   for (const OpCall& call : index.judged_calls()) {
     if (!index.has(call, ops::kNorm) || around.contains(call.id)) continue;
-    check_norm(call, index.run(), out);
+    check_norm(index, call, out);
   }
 }
 

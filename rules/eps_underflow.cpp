@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "ops/arguments.h"
+#include "rules/engine/cures.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -63,7 +65,8 @@ const OpCall* division_by(const RunIndex& index, const OpCall& call, const Opera
   return nullptr;
 }
 
-Details explain(const RunIndex& index, const OpCall& call, const Operand& tensor) {
+Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                const Operand& tensor) {
   const OpCall* division = division_by(index, call, tensor);
   const bool in_optimizer = call.site.phase == Phase::kOptimizer;
   Details details;
@@ -74,13 +77,14 @@ Details explain(const RunIndex& index, const OpCall& call, const Operand& tensor
           ? fmt::format("{} adds nothing, so a 0 that it should keep away from 0 stays 0", call.op)
           : fmt::format("{} adds nothing, and {} divides by the result: 0/0 is NaN, the rest inf",
                         call.op, division->op);
-  details.fix =
-      in_optimizer
-          ? "keep the parameters and the optimizer's state in Float; an eps of 1e-4 would "
-            "be finite in Half, and the steps still too coarse"
-          : "compute this in Float: (x.float() + eps).to(x.dtype), or take an eps that the "
-            "dtype can hold: torch.finfo(x.dtype).tiny";
-  if (in_optimizer) details.follows = {{&fp16_trainable}};
+  const CureWriter write(index, options);
+  if (in_optimizer) {
+    details.why += "; an eps of 1e-4 would be finite, and the steps still too coarse";
+    details.cures = {write.master_weights(call)};
+    details.follows = {{&fp16_trainable}};
+  } else if (auto cure = write.cast_operand(call, tensor, Dtype::kFloat, noun_of(tensor))) {
+    details.cures = {*std::move(cure)};
+  }
   return details;
 }
 
@@ -94,7 +98,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (scalar == nullptr) return;
   const std::string message =
       fmt::format("{} is 0 in {}", number(scalar->value), dtypes.to_string());
-  out.add(call, message, [&] { return explain(index, call, *tensor); });
+  out.add(call, message, [&] { return explain(index, out.options(), call, *tensor); });
 }
 
 }  // namespace

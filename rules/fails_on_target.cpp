@@ -3,7 +3,7 @@
 // Misses: ops that the contracts do not know, and refusals that depend on more than dtypes.
 #include <fmt/format.h>
 
-#include "rules/engine/mix_reason.h"
+#include "rules/engine/mix_cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/target.h"
 #include "rules/engine/throws.h"
@@ -33,7 +33,8 @@ std::string fix_of_missing(const OpCall& call, Dtype dtype, const contracts::Con
 }
 
 Details explain(const RunIndex& index, const OpCall& call, const contracts::Answer& answer,
-                const Runtime& target, const contracts::Contracts& contracts) {
+                const Runtime& target, const JudgeOptions& options) {
+  const contracts::Contracts& contracts = *options.contracts;
   Details details;
   details.why = fmt::format("{} raises there: {} ({})", call.op, answer.message, basis(target));
   const auto missing = missing_kernel(answer.message);
@@ -42,7 +43,8 @@ Details explain(const RunIndex& index, const OpCall& call, const contracts::Answ
     details.fix = fix_of_missing(call, missing->dtype, contracts, target);
   } else if (const auto mix = find_mix(index, call, /*with_scalars=*/true)) {
     details.odd = mix->odd.operand->name;
-    details.fix = mix_fix(index, call, *mix, index.provenance().of(call, *mix->odd.operand));
+    details.cures = mix_cures(index, options, call, *mix,
+                              index.provenance().of(call, *mix->odd.operand));
   }
   return details;
 }
@@ -58,7 +60,7 @@ void check_run(const RunIndex& index, Findings& out) {
         fmt::format("{} of {} is refused on {}{}", call.op, call.floating_dtypes().to_string(),
                     named(runtime), runtime.measured ? "" : " (read, not measured)");
     out.add(call, message,
-            [&] { return explain(index, call, refusal.answer, runtime, contracts); });
+            [&] { return explain(index, call, refusal.answer, runtime, out.options()); });
   }
 }
 

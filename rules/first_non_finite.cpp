@@ -65,8 +65,7 @@ void report(const OpCall& call, Findings& out) {
             "its operands were finite: {}{}", operand_list(call),
             is_half ? "; Half ends at 65504, and a sum or product beyond that is infinite" : ""),
         .fix = is_half
-                   ? "compute this part in Float or BFloat16: SDXL's VAE, for one, overflows in "
-                     "Half"
+                   ? "compute this part in Float or BFloat16"
                    : "look at the values that go in: a division by 0, the log of 0 or the root of "
                      "a negative number",
         .severity = is_nan ? Severity::kError : Severity::kWarning};

@@ -6,17 +6,13 @@
 #include <map>
 #include <set>
 
+#include "rules/engine/cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
 namespace {
-
-constexpr const char* kFix =
-    "keep trainable parameters in Float and let autocast lower the compute: "
-    "cast_training_params(model, dtype=torch.float32) in diffusers, or "
-    "p.data = p.data.float() for each trainable p before the optimizer is made";
 
 struct Trained {
   const OpCall* step = nullptr;  // the first step of a Half parameter
@@ -58,7 +54,7 @@ std::string name_of(const Operand* operand) {
              : "the Half parameter " + operand->parameter;
 }
 
-void report_refusal(const Trained& trained, Findings& out) {
+void report_refusal(const RunIndex& index, const Trained& trained, Findings& out) {
   const Operand* parameter = refused_parameter(*trained.refusal);
   const std::string message =
       fmt::format("GradScaler refuses the gradient of {}", name_of(parameter));
@@ -69,11 +65,11 @@ void report_refusal(const Trained& trained, Findings& out) {
             "gradients have their parameter's dtype, and dividing a Half gradient by the scale "
             "would flush small values to 0; so the trainable parameters themselves must not be "
             "Half",
-        .fix = kFix};
+        .cures = {CureWriter(index, out.options()).master_weights(*trained.refusal)}};
   });
 }
 
-void report_step(const Trained& trained, Findings& out) {
+void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
   const std::string message =
       fmt::format("{} steps {} in place", trained.step->op, name_of(trained.first));
   out.add(*trained.step, message, [&] {
@@ -84,7 +80,7 @@ void report_step(const Trained& trained, Findings& out) {
             "{}Half has 11 bits: small steps round away, squared gradients below 6e-8 are 0, "
             "and with Adam's eps of 1e-8, which is 0 too, one step gives NaN",
             others == 0 ? "" : fmt::format("so are {} or more others; ", others)),
-        .fix = kFix};
+        .cures = {CureWriter(index, out.options()).master_weights(*trained.step)}};
   });
 }
 
@@ -98,9 +94,9 @@ void check_run(const RunIndex& index, Findings& out) {
   }
   for (const auto& [process, trained] : processes) {
     if (trained.refusal != nullptr) {
-      report_refusal(trained, out);
+      report_refusal(index, trained, out);
     } else if (trained.step != nullptr) {
-      report_step(trained, out);
+      report_step(index, trained, out);
     }
   }
 }
@@ -116,12 +112,12 @@ const Rule fp16_trainable = {
              "Half has 11 bits and a smallest number of 6e-8: steps round away, squared gradients "
              "become 0, and GradScaler refuses such gradients.",
          .fix =
-             "Keep trainable parameters in Float and let autocast lower the compute; in diffusers "
-             "cast_training_params(model, dtype=torch.float32).",
+             "Keep trainable parameters in Float and let autocast lower the compute; diffusers has "
+             "cast_training_params() for it.",
          .example = R"(
 op aten::addcdiv_ self=Half[4,320]%unet.lora_A.weight!out^^ tensor1=Half[4,320] tensor2=Half[4,320] -> Half[4,320] at train.py:205 phase optimizer step 1-3 count 3
 # EXPECT train.py:205: error: aten::addcdiv_ steps the Half parameter unet.lora_A.weight in place [fp16-trainable]
-# EXPECT-FIX cast_training_params
+# EXPECT-FIX p.data = p.data.to(torch.float32)
 # EXPECT train.py:205: warning: Half parameters are stepped in place, unet.lora_A.weight among them [lost-update]
 # A Half copy that is written from Float masters is sound.
 op aten::copy_ self=Half[4,320]%unet.lora_B.weight!out^^ src=Float[4,320] -> Half[4,320] at train.py:207 phase optimizer step 1-3 count 3

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/follow_links.h"
+#include "rules/engine/cures.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
@@ -30,19 +32,36 @@ std::string first_version_with(const OpCall& call, const Process& process, const
   return version;
 }
 
-std::string fix(const OpCall& call, Dtype dtype, const std::string& version) {
-  const std::string text = without_kernel(call, dtype);
-  if (version.empty()) return text;
-  return text + fmt::format("; LibTorch {} is the first that has this kernel on {}", version,
-                            call.device_type());
+// Computed in Float: the tensor, where it is one, or the layer that has the parameters.
+std::vector<Cure> cures(const CureWriter& write, const OpCall& call, Dtype dtype) {
+  std::vector<const Operand*> tensors;
+  const Operand* parameter = nullptr;
+  for (const Operand& operand : call.operands) {
+    if (operand.dtypes != DtypeSet(dtype) || operand.is_written) continue;
+    if (is_parameter(operand)) parameter = &operand;
+    if (!is_parameter(operand)) tensors.push_back(&operand);
+  }
+  std::vector<Cure> all;
+  if (ops::facts_of(call.op) & ops::kScalesGradients) return all;
+  if (parameter != nullptr) {
+    const std::string root = root_module(parameter->parameter);
+    all.push_back(write.cast_parameters(call, *parameter, root, Dtype::kFloat));
+  } else if (tensors.size() == 1) {
+    auto cure = write.cast_operand(call, *tensors[0], Dtype::kFloat, noun_of(*tensors[0]));
+    if (cure) all.push_back(*std::move(cure));
+  }
+  return all;
 }
 
-std::string why(const OpCall& call, const Process& process) {
+std::string why(const OpCall& call, const Process& process, const std::string& version) {
   const std::string device = call.device_type();
   const auto is_gpu = [](const std::string& type) { return type != "cpu" && type != "meta"; };
   const bool has_gpu = std::any_of(process.devices.begin(), process.devices.end(), is_gpu);
   const std::string kernel =
-      "the kernel is compiled for some dtypes only, and this is not one of them";
+      "the kernel is compiled for some dtypes only, and this is not one of them" +
+      (version.empty() ? ""
+                       : fmt::format("; LibTorch {} is the first that has it on {}", version,
+                                     device));
   if (device != "cpu") return kernel;
   return kernel + (has_gpu ? "; other tensors of this run are on a GPU, these are on the CPU"
                            : "; all tensors of this run are on the CPU");
@@ -65,8 +84,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     const Operand* odd = call.first_operand_in(missing->dtype);
     const std::string first = first_version_with(call, process, run, *out.options().contracts);
     return Details{.odd = odd == nullptr ? "" : odd->name,
-                   .why = why(call, process),
-                   .fix = fix(call, missing->dtype, first)};
+                   .why = why(call, process, first),
+                   .fix = without_kernel(call, missing->dtype),
+                   .cures = cures(CureWriter(index, out.options()), call, missing->dtype)};
   });
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "rules/engine/cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -42,7 +43,7 @@ std::string message(Dtype dtype, const Operand& parameter) {
   return fmt::format("{} parameters are stepped in place{}", dtype_name(dtype), among);
 }
 
-void report(Dtype dtype, const Stepped& stepped, Findings& out) {
+void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings& out) {
   out.add(*stepped.first, message(dtype, *stepped.parameter), [&] {
     const bool is_bf16 = dtype == Dtype::kBFloat16;
     Details details;
@@ -51,9 +52,7 @@ void report(Dtype dtype, const Stepped& stepped, Findings& out) {
         "{} has {} bits: a step smaller than about 1/{} of the parameter's value (2^-{}) "
         "rounds away, and most elements of a model never move",
         dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12);
-    details.fix =
-        "train Float parameters under autocast: cast_training_params(model, "
-        "dtype=torch.float32); or take an optimizer with Float masters or stochastic rounding";
+    details.cures = {CureWriter(index, out.options()).master_weights(*stepped.first)};
     if (!is_bf16) details.follows = {{&fp16_trainable}};
     return details;
   });
@@ -70,7 +69,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (is_better(index, call, first)) first = {&call, parameter};
   }
   for (const auto& [key, first] : stepped) {
-    if (!compensated.contains(key.first)) report(key.second, first, out);
+    if (!compensated.contains(key.first)) report(index, key.second, first, out);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "rules/engine/cures.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -79,14 +80,14 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const std::string message =
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
   out.add(call, message, [&] {
+    const auto kept = CureWriter(index, out.options()).cast_result(call, Dtype::kFloat);
     return Details{
         .odd = call.operands.empty() ? "" : call.operands.front().name,
         .why = fmt::format("{} holds every integer up to {} only; time steps, sizes and positions "
                            "beyond that turn into their neighbours",
                            name, dtype == Dtype::kHalf ? 2048 : 256),
-        .fix =
-            "keep it in Float or Long until it has been embedded, and cast the embedding: "
-            "emb(t.float()).to(dtype)"};
+        .fix = kept ? "" : "keep it in Float or Long until it has been embedded",
+        .cures = kept ? std::vector{*kept} : std::vector<Cure>()};
   });
 }
 

@@ -9,6 +9,8 @@
 #include <unordered_set>
 
 #include "core/follow_links.h"
+#include "rules/engine/cures.h"
+#include "rules/engine/mix_cures.h"
 #include "rules/engine/mix_reason.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/throws.h"
@@ -69,14 +71,14 @@ const OpCall* pending_promotion(const Run& run, const std::vector<OpCallId>& unr
   return fits ? &last : nullptr;
 }
 
-Details explain(const RunIndex& index, const Refusal& refusal,
+Details explain(const RunIndex& index, const JudgeOptions& options, const Refusal& refusal,
                 const std::vector<OpCallId>& unread) {
   const auto& [call, mix] = refusal;
   const Provenance source = index.provenance().of(call, *mix.odd.operand);
   Details details;
   details.odd = mix.odd.operand->name;
   details.why = mix_why(index, call, mix, source);
-  details.fix = mix_fix(index, call, mix, source);
+  details.cures = mix_cures(index, options, call, mix, source);
   if (source.promotion != nullptr)
     details.follows.push_back({&silent_promotion, source.promotion->id});
   if (index.has(call, ops::kBackward)) link_to_forward_loss(index, call, details);
@@ -85,6 +87,11 @@ Details explain(const RunIndex& index, const Refusal& refusal,
   details.why += fmt::format("; before that, {} promoted a tensor to {} that nothing has read yet",
                              made_by(*pending), dtype_name(mix.odd.dtype));
   details.follows.push_back({&silent_promotion, pending->id});
+  // That the library casts to the dtype of its sample no op call shows: the cures cannot be judged.
+  for (const Cure& cure : details.cures) {
+    if (cure.kind == CureKind::kCastModuleInput && details.fix.empty()) details.fix = cure.text;
+  }
+  if (!details.fix.empty()) details.cures.clear();
   return details;
 }
 
@@ -119,7 +126,7 @@ void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpC
   OpCall call = refusal.call;
   call.site.line = places.of(refusal, reason);
   out.add(
-      call, message(refusal.mix), [&] { return explain(index, refusal, unread); }, reason);
+      call, message(refusal.mix), [&] { return explain(index, out.options(), refusal, unread); }, reason);
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.
@@ -138,13 +145,15 @@ void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) 
   const std::string message = fmt::format("{} is {}, and {} needs {}", odd->name, dtype_word(*odd),
                                           call.op, dtype_name(wanted->wanted));
   out.add(call, message, [&] {
-    return Details{
-        .odd = odd->name,
-        .why =
-            "indices and class labels are integers to LibTorch; it never rounds a floating "
-            "tensor to them",
-        .fix = fmt::format("{0} = {0}.long(), and keep it out of casts such as batch.to(dtype)",
-                           odd->name)};
+    Details details;
+    details.odd = odd->name;
+    details.why =
+        "indices and class labels are integers to LibTorch; it never rounds a floating tensor to "
+        "them";
+    const CureWriter write(index, out.options());
+    if (auto cure = write.cast_operand(call, *odd, wanted->wanted, odd->name))
+      details.cures.push_back(*std::move(cure));
+    return details;
   });
 }
 
@@ -166,10 +175,10 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
     details.why =
         "recurrent layers compare the dtypes of input and weight before they call an op, and "
         "nothing casts here";
-    details.fix =
-        fmt::format("cast what {} is called with: x.to({}); or the layer: {}.to(dtype={})",
-                    module.empty() ? "the layer" : module, torch_dtype(named->weight),
-                    module.empty() ? "layer" : module, torch_dtype(named->input));
+    const CureWriter write(index, out.options());
+    if (auto cure = write.cast_operand(call, *input, named->weight, "input"))
+      details.cures.push_back(*std::move(cure));
+    details.cures.push_back(write.cast_parameters(call, *input, module, named->input));
     if (source.promotion != nullptr) details.follows = {{&silent_promotion, source.promotion->id}};
     return details;
   });

@@ -87,9 +87,12 @@ Details explain(const Process& process, const std::string& precision, const Trai
     details.why =
         "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
         "without a word; scripts still cast their weights to Half by it";
-    details.fix =
-        "on a CPU ask for bf16, for which accelerate opens autocast there: "
-        "Accelerator(mixed_precision=\"bf16\"), or accelerate launch --mixed_precision bf16";
+    const std::string code = "Accelerator(mixed_precision=\"bf16\")";
+    details.cures = {{.kind = CureKind::kSetting,
+                      .dtype = Dtype::kBFloat16,
+                      .code = code,
+                      .text = "on a CPU ask for bf16, for which accelerate opens autocast there: " +
+                              code + ", or accelerate launch --mixed_precision bf16"}};
   } else {
     details.why =
         "the forward pass runs outside of the prepared model and of accelerator.autocast(), so "

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/follow_links.h"
+#include "rules/engine/cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
@@ -49,6 +50,7 @@ struct Refusal {
 struct Judged {
   const RunIndex& index;
   const contracts::Contracts& contracts;
+  CureWriter write;
 };
 
 // What a LibTorch of this run says to the call, were the operands of one dtype of another.
@@ -119,11 +121,18 @@ std::optional<Mismatch> mismatch(const Refusal& refusal) {
 // What a finding of this rule says.
 struct Words {
   std::string message, why, fix, odd;
+  std::vector<Cure> cures;
+
+  void add(std::optional<Cure> cure) {
+    if (cure) cures.push_back(*std::move(cure));
+  }
 };
 
-std::string cast_of(const OpCall& call, const Operand& odd, Dtype dtype) {
-  return fmt::format("cast {0} where it is made, or here: {0}{1}", noun(odd),
-                     to_dtype(call, dtype));
+// Here, or where it is made.
+void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
+  words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
+  const OpCall* maker = judged.index.provenance().of(call, odd).maker;
+  if (maker != nullptr) words.add(judged.write.cast_result(*maker, dtype));
 }
 
 // "Use the `^` or `logical_xor()` operator instead.": LibTorch knows best.
@@ -155,7 +164,7 @@ std::optional<Dtype> wanted_dtype(const Refusal& refusal, const Operand& odd,
 }
 
 // "result type Float can't be cast to the desired output type Long"
-std::optional<Words> of_written(const Refusal& refusal) {
+std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
   if (refusal.error.find("can't be cast to the desired output type") == std::string::npos) {
     return std::nullopt;
   }
@@ -164,7 +173,7 @@ std::optional<Words> of_written(const Refusal& refusal) {
                                     [](const Operand& operand) { return operand.is_written; });
   if (written == call.operands.end() || refusal.named.size() < 2) return std::nullopt;
   const std::string result = dtype_name(refusal.named.front());
-  return Words{
+  Words words{
       .message = fmt::format("{} computes in {} and cannot write that into the {} {}", call.op,
                              result, dtype_word(*written), noun(*written)),
       .why =
@@ -174,10 +183,18 @@ std::optional<Words> of_written(const Refusal& refusal) {
                          "writing in place or into out",
                          noun(*written), result),
       .odd = written->name};
+  const CodeLine line = judged.write.line_of(call);
+  if (const auto patch = not_in_place(line, call)) {
+    words.add(judged.write.rewrite(call, refusal.named.front(), *patch,
+                                   "take the result as a new tensor"));
+  }
+  const OpCall* maker = judged.index.provenance().of(call, *written).maker;
+  if (maker != nullptr) words.add(judged.write.cast_result(*maker, refusal.named.front()));
+  return words;
 }
 
 // "value cannot be converted to type c10::Half without overflow"
-std::optional<Words> of_overflow(const Refusal& refusal) {
+std::optional<Words> of_overflow(const Refusal& refusal, const Judged& judged) {
   if (refusal.error.find("without overflow") == std::string::npos || refusal.named.empty()) {
     return std::nullopt;
   }
@@ -190,17 +207,22 @@ std::optional<Words> of_overflow(const Refusal& refusal) {
   const std::string what = value == call.scalars.end()
                                ? "a number"
                                : fmt::format("{} {}", value->name, number(value->value));
-  const bool is_low = value != call.scalars.end() && value->value < 0;
-  const std::string limits = kFloating.contains(dtype) ? "finfo" : "iinfo";
-  return Words{.message = fmt::format("{} does not fit {}", what, dtype_name(dtype)),
-               .why = fmt::format("{} holds no such number, and LibTorch does not round it to an "
-                                  "infinity or cut it off",
-                                  dtype_name(dtype)),
-               .fix = is_in_cpp(call)
-                          ? "give a number that the dtype holds"
-                          : fmt::format("give a number that the dtype holds: torch.{}({}).{}",
-                                        limits, torch_dtype(dtype), is_low ? "min" : "max"),
-               .odd = odd == nullptr ? "" : odd->name};
+  Words words{.message = fmt::format("{} does not fit {}", what, dtype_name(dtype)),
+              .why = fmt::format("{} holds no such number, and LibTorch does not round it to an "
+                                 "infinity or cut it off",
+                                 dtype_name(dtype)),
+              .fix = "give a number that the dtype holds",
+              .odd = odd == nullptr ? "" : odd->name};
+  if (is_in_cpp(call) || value == call.scalars.end()) return words;
+  const std::string fitting =
+      fmt::format("torch.{}({}).{}", kFloating.contains(dtype) ? "finfo" : "iinfo",
+                  torch_dtype(dtype), value->value < 0 ? "min" : "max");
+  const CodeLine line = judged.write.line_of(call);
+  const auto text = number_text(line, value->value);
+  const bool is_once = text && line.is_unique(*text);
+  words.add(judged.write.rewrite(
+      call, dtype, {is_once ? std::string(line.text_of(*text)) : "", fitting}, words.fix));
+  return words;
 }
 
 bool is_word(std::string_view text, std::string_view word) {
@@ -256,7 +278,7 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
               .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
               .odd = odd->name};
   if (!odd->is_written && accepts(judged, refusal.call, odd->dtypes, wanted)) {
-    words.fix = cast_of(refusal.call, *odd, wanted);
+    cast(judged, refusal.call, *odd, wanted, words);
   }
   return words;
 }
@@ -286,6 +308,10 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
         fmt::format("{} has no {} kernel on {}", call.op, dtype_word(*odd), call.device_type());
   }
   words.fix = own_advice(refusal.error);
+  const auto other = refusal.error.find("`^`") == std::string::npos
+                         ? std::nullopt
+                         : other_sign(judged.write.line_of(call), "-", "^");
+  if (other) words.add(judged.write.rewrite(call, Dtype::kBool, *other, words.fix));
   const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, judged);
   if (!words.fix.empty() || !wanted) return words;
   words.why =
@@ -293,31 +319,41 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
           ? fmt::format("the op is defined for other dtypes; {} is among them", dtype_name(*wanted))
           : "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
             "tensor to that";
-  words.fix = cast_of(call, *odd, *wanted);
+  cast(judged, call, *odd, *wanted, words);
   const auto is_twin = [&](const Operand& one) {
     return &one != odd && is_tensor(one) && one.dtypes == dtypes && !is_index(*odd);
   };
   const auto twin = std::find_if(call.operands.begin(), call.operands.end(), is_twin);
-  if (twin != call.operands.end()) words.fix += fmt::format(", and {} as well", noun(*twin));
+  if (twin == call.operands.end()) return words;
+  for (Cure& cure : words.cures) cure.text += fmt::format(", and {} as well", noun(*twin));
   return words;
 }
 
 // The operands of a Python function are its variables: that they are what was refused is not known.
-Words of_function(const Refusal& refusal) {
+Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(std::string_view("python::").size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
-  return {.message = is_named ? fmt::format("a {} tensor is refused in {}",
-                                            dtype_name(refusal.named.front()), function)
-                              : fmt::format("{} refuses the dtypes that it got", function),
-          .fix = is_narrow ? "cast the tensor to Float before: .float()" : ""};
+  Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",
+                                                dtype_name(refusal.named.front()), function)
+                                  : fmt::format("{} refuses the dtypes that it got", function),
+              .fix = is_narrow ? "cast the tensor to Float before: .float()" : ""};
+  const CodeLine line = judged.write.line_of(refusal.call);
+  for (const char* method : {"numpy", "requires_grad_"}) {
+    const auto tensor = called_on(line, method);
+    if (!tensor) continue;
+    words.add(judged.write.rewrite(refusal.call, Dtype::kFloat,
+                                   with_suffix(line, *tensor, cast_suffix(line, Dtype::kFloat)),
+                                   fmt::format("cast the tensor before {}()", method)));
+  }
+  return words;
 }
 
 Words words_of(const Refusal& refusal, const Judged& judged) {
-  if (refusal.call.op.starts_with("python::")) return of_function(refusal);
-  if (auto words = of_written(refusal)) return *words;
-  if (auto words = of_overflow(refusal)) return *words;
+  if (refusal.call.op.starts_with("python::")) return of_function(refusal, judged);
+  if (auto words = of_written(refusal, judged)) return *words;
+  if (auto words = of_overflow(refusal, judged)) return *words;
   if (auto words = of_argument(refusal)) return *words;
   if (auto words = of_mismatch(refusal, judged)) return *words;
   return of_dtype(refusal, judged);
@@ -359,7 +395,7 @@ bool is_about_dtypes(const OpCall& call, const Judged& judged) {
 }
 
 void check_run(const RunIndex& index, Findings& out) {
-  const Judged judged{index, *out.options().contracts};
+  const Judged judged{index, *out.options().contracts, CureWriter(index, out.options())};
   for (const OpCall& call : index.judged_calls()) {
     if (!was_refused(call) || call.error.empty() || index.thrower(call) != &call) continue;
     const bool is_echo =
@@ -367,8 +403,10 @@ void check_run(const RunIndex& index, Findings& out) {
     if (is_echo || is_told(call, index, out) || !is_about_dtypes(call, judged)) continue;
     const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
     const Words words = words_of(refusal, judged);
-    out.add(refusal.call, words.message,
-            [&] { return Details{.odd = words.odd, .why = words.why, .fix = words.fix}; });
+    out.add(refusal.call, words.message, [&] {
+      return Details{
+          .odd = words.odd, .why = words.why, .fix = words.fix, .cures = words.cures};
+    });
   }
 }
 

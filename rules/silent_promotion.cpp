@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "rules/engine/mix.h"
+#include "rules/engine/mix_cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/words.h"
 
@@ -235,22 +236,8 @@ class Promotions {
                 found.wide->name, dtype_word(*found.wide), made_from(source),
                 width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
                 dtype_word(*found.low)),
-            .fix = fix_text(call, source, *found.wide, *found.low->dtypes.single())};
-  }
-
-  static std::string fix_text(const OpCall& call, const Provenance& source, const Operand& wide,
-                              Dtype low) {
-    const std::string cast = to_dtype(call, low);
-    if (source.parameter != nullptr) {
-      const std::string owner = owner_module(source.parameter->parameter);
-      return fmt::format("cast what {0} gives: {1}; or, if it is not trained, {0}.to(dtype={2})",
-                         owner, cast, torch_dtype(low));
-    }
-    if (source.maker != nullptr && is_users_own(source.maker->site)) {
-      return fmt::format("cast it where it is made: {}: append {}", place(source.maker->site),
-                         cast);
-    }
-    return fmt::format("cast it first: {}{}", wide.name, cast);
+            .cures = promotion_cures(index_, out_.options(), call, *found.wide,
+                                     *found.low->dtypes.single())};
   }
 
   // mse_loss and huber_loss take the mix and refuse it in backward.
@@ -268,7 +255,7 @@ class Promotions {
           .why =
               "forward promotes without a word; backward raises that it found one dtype but "
               "expected the other",
-          .fix = "cast both sides first: F.mse_loss(prediction.float(), target.float())"};
+          .cures = loss_cures(index_, out_.options(), call)};
     });
     return true;
   }

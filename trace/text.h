@@ -62,6 +62,7 @@ struct Expectation {
   std::string why;
   std::string fix;
   std::string odd_operand;
+  std::vector<std::string> cures;  // each stands in one of the finding's cures
 };
 
 struct TraceText {

@@ -221,10 +221,13 @@ class TraceTextParser {
     const std::string_view value = trimmed(cursor.rest().substr(word.size()));
     if (word == "EXPECT") {
       result_.expectations.push_back(parse_expectation(value, cursor, line_number_));
-    } else if (word != "EXPECT-WHY" && word != "EXPECT-FIX" && word != "EXPECT-ODD") {
-      cursor.fail("EXPECT, EXPECT-WHY, EXPECT-FIX or EXPECT-ODD");
+    } else if (word != "EXPECT-WHY" && word != "EXPECT-FIX" && word != "EXPECT-ODD" &&
+               word != "EXPECT-CURE") {
+      cursor.fail("EXPECT, EXPECT-WHY, EXPECT-FIX, EXPECT-CURE or EXPECT-ODD");
     } else if (result_.expectations.empty()) {
       cursor.fail_with(fmt::format("{} needs an EXPECT line before it", word));
+    } else if (word == "EXPECT-CURE") {
+      result_.expectations.back().cures.emplace_back(value);
     } else {
       Expectation& last = result_.expectations.back();
       (word == "EXPECT-WHY"   ? last.why

@@ -15,8 +15,6 @@
 namespace dtypecheck::rules {
 namespace {
 
-using Around = std::vector<const OpCall*>;
-
 bool is_in(Span inner, Span outer) {
   return outer.begin <= inner.begin && inner.end <= outer.end && outer != inner;
 }
@@ -24,6 +22,11 @@ bool is_in(Span inner, Span outer) {
 std::string_view bare(std::string_view name) {
   const size_t begin = name.find_first_not_of('_');
   return begin == name.npos ? name : name.substr(begin, name.find_last_not_of('_') + 1 - begin);
+}
+
+std::string_view last_part(std::string_view path) {
+  const size_t dot = path.find_last_of(".:>");
+  return path.substr(dot == path.npos ? 0 : dot + 1);
 }
 
 // What Python calls an op whose own name does not begin with it.
@@ -40,7 +43,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kPythonNa
 
 // The op is what the line calls by this name: "linalg.inv" is aten::linalg_inv.
 bool is_called(const OpCall& op, std::string_view callee) {
-  const std::string full = op.short_op();
+  const std::string full(last_part(op.short_op()));  // also of "python::torch.tensor"
   const std::string_view name = bare(full);
   const size_t dot = callee.find_last_of(".:>");
   const std::string_view last = bare(callee.substr(dot == callee.npos ? 0 : dot + 1));
@@ -64,6 +67,7 @@ bool is_function(std::string_view callee) {
   const size_t dot = callee.find_last_of(".:>");
   if (dot == callee.npos || callee[dot] == ':') return true;
   const std::string_view before = callee.substr(0, dot);
+  if (before.find_first_of("([") != before.npos) return false;
   constexpr std::array<std::string_view, 5> kModules = {"F", "functional", "torch", "nn", "th"};
   return before.starts_with("torch.") || before.ends_with(".functional") ||
          std::find(kModules.begin(), kModules.end(), before) != kModules.end();
@@ -145,20 +149,6 @@ std::optional<Span> argument_of(const CodeLine& line, const CodeLine::Call& call
   return element_of(line, positions[index], operand.name);
 }
 
-// The operand of an op around that is the same tensor: it may have another name there.
-const Operand* same_tensor(const OpCall& around, const Operand& operand) {
-  const Operand* found = nullptr;
-  for (const Operand& other : around.operands) {
-    const bool is_same = other.dtypes == operand.dtypes && other.origin == operand.origin &&
-                         other.parameter == operand.parameter;
-    if (!is_same) continue;
-    if (other.name == operand.name) return &other;
-    if (found != nullptr) return nullptr;
-    found = &other;
-  }
-  return found;
-}
-
 struct Sign {
   std::string_view sign;
   std::string_view op;
@@ -210,26 +200,6 @@ std::optional<Span> of_subscript(const CodeLine& line, const OpCall& op, const O
   return element_of(line, line.subscripts.front().index, "indices") ;
 }
 
-std::optional<Span> in_one(const CodeLine& line, const OpCall& op, const Operand& operand) {
-  const CodeLine::Call* found = nullptr;
-  for (const CodeLine::Call& call : line.calls) {
-    const std::string_view callee = line.text_of(call.callee);
-    // "self.linear(x)" may be a module: see module_input().
-    const bool may_be_module = callee.starts_with("self.") && !op.site.module.empty();
-    if (may_be_module || !is_called(op, callee)) continue;
-    if (found != nullptr) return std::nullopt;
-    found = &call;
-  }
-  if (found != nullptr) return argument_of(line, *found, op, operand);
-  if (const auto side = side_of(line, op, operand)) return side;
-  return of_subscript(line, op, operand);
-}
-
-std::string_view last_part(std::string_view path) {
-  const size_t dot = path.find_last_of(".:>");
-  return path.substr(dot == path.npos ? 0 : dot + 1);
-}
-
 // How many parts of the module's path the callee is the last of: 2 of "unet.conv_in.0" for
 // "self.conv_in"; all of them for "nn.Conv2d(3, 3, 3)", a module of this class made on the line.
 size_t depth_in(std::string_view callee, const Site& site) {
@@ -242,6 +212,7 @@ size_t depth_in(std::string_view callee, const Site& site) {
   size_t depth = 0, at = 0;
   std::string_view rest = site.module;
   const std::string_view last = last_part(callee);
+  if (last == site.module_class) return 0;  // makes the module
   while (!rest.empty()) {
     ++at;
     if (next_piece(rest, '.') == last) depth = at;
@@ -256,36 +227,41 @@ std::string first_parts(std::string_view path, size_t count) {
 }
 
 // Which argument of a module an operand is: the only one, or what its name says.
-std::optional<Span> module_argument(const CodeLine::Call& call, const OpCall& op,
-                                    const Operand& operand) {
-  if (call.has_star) return std::nullopt;
+const CodeLine::Argument* module_argument(const CodeLine::Call& call, const OpCall& op,
+                                          const Operand& operand) {
+  if (call.has_star) return nullptr;
   const std::string_view name = bare(list_name(operand.name));
   const bool is_hidden = name == "hx" || name == "cx";
-  if (call.arguments.size() == 1 && !is_hidden) return call.arguments.front().value;
+  if (call.arguments.size() == 1) return is_hidden ? nullptr : &call.arguments.front();
   const bool is_attention = op.site.module_class == "MultiheadAttention";
   for (const CodeLine::Argument& argument : call.arguments) {
     if (argument.keyword.empty()) continue;
     if (argument.keyword == name || (is_attention && argument.keyword == "attn_mask" &&
                                      (name == "bias" || name == "self"))) {
-      return argument.value;
+      return &argument;
     }
   }
-  if (is_hidden && call.arguments.size() == 2) return call.arguments[1].value;
+  if (is_hidden && call.arguments.size() == 2) return &call.arguments[1];
   const bool is_input = name == "input" || name == "mat1" || name == "self";
   const bool is_recurrent = op.site.module_class.find("LSTM") != std::string::npos ||
                             op.site.module_class.find("GRU") != std::string::npos ||
                             op.site.module_class.find("RNN") != std::string::npos;
-  return is_input && is_recurrent && !call.arguments.empty()
-             ? std::optional(call.arguments.front().value)
-             : std::nullopt;
+  return is_input && is_recurrent && !call.arguments.empty() ? &call.arguments.front() : nullptr;
 }
 
 }  // namespace
 
 Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix) {
   const std::string old_text(line.text_of(expression));
-  const std::string new_text =
+  std::string new_text =
       (line.is_primary(expression) ? old_text : "(" + old_text + ")") + std::string(suffix);
+  const std::vector<Span> elements = line.elements(expression);
+  if (elements.size() > 1) {  // a pair of hidden states
+    std::vector<std::string> all;
+    for (const Span element : elements)
+      all.push_back(std::string(line.text_of(element)) + std::string(suffix));
+    new_text = fmt::format("({})", fmt::join(all, ", "));
+  }
   if (line.is_unique(expression)) return {old_text, new_text};
   std::vector<Span> around;
   for (const CodeLine::Call& call : line.calls) around.push_back(call.whole);
@@ -303,15 +279,32 @@ Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix
   return {whole, whole.substr(0, at) + new_text + whole.substr(at + old_text.size())};
 }
 
-std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand,
-                                 const Around& around) {
-  if (const auto span = in_one(line, call, operand)) return span;
-  for (const OpCall* outer : around) {
-    const Operand* same = same_tensor(*outer, operand);
-    if (same == nullptr) return std::nullopt;
-    if (const auto span = in_one(line, *outer, *same)) return span;
+std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand) {
+  const CodeLine::Call* found = nullptr;
+  for (const CodeLine::Call& candidate : line.calls) {
+    const std::string_view callee = line.text_of(candidate.callee);
+    // "self.linear(x)" may be a module: see module_input().
+    const bool may_be_module = callee.starts_with("self.") && !call.site.module.empty();
+    if (may_be_module || !is_called(call, callee)) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &candidate;
   }
-  return std::nullopt;
+  if (found != nullptr) return argument_of(line, *found, call, operand);
+  if (const auto side = side_of(line, call, operand)) return side;
+  return of_subscript(line, call, operand);
+}
+
+const Operand* same_tensor(const OpCall& call, const Operand& operand) {
+  const Operand* found = nullptr;
+  for (const Operand& other : call.operands) {
+    const bool is_same = other.dtypes == operand.dtypes && other.origin == operand.origin &&
+                         other.parameter == operand.parameter;
+    if (!is_same) continue;
+    if (other.name == operand.name) return &other;
+    if (found != nullptr) return nullptr;
+    found = &other;
+  }
+  return found;
 }
 
 std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
@@ -327,25 +320,28 @@ std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call
     found = &candidate;
   }
   if (found == nullptr || !is_one) return std::nullopt;
-  const auto argument = module_argument(*found, call, operand);
-  if (!argument) return std::nullopt;
-  return ModuleInput{*argument, first_parts(call.site.module, depth)};
+  const CodeLine::Argument* argument = module_argument(*found, call, operand);
+  if (argument == nullptr) return std::nullopt;
+  return ModuleInput{argument->value, argument->keyword, first_parts(call.site.module, depth),
+                     found->arguments.size() == 1};
 }
 
 std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
   const CodeLine::Call* found = nullptr;
+  const bool is_cast = bare(maker.short_op()).starts_with("to");
   for (const CodeLine::Call& call : line.calls) {
-    if (!is_called(maker, line.text_of(call.callee))) continue;
+    const std::string_view callee = line.text_of(call.callee);
+    constexpr std::array<std::string_view, 7> kCasts = {"to",     "half", "float", "bfloat16",
+                                                        "double", "long", "type"};
+    const std::string_view last = last_part(callee);
+    const bool is_it = is_cast ? last != callee && std::find(kCasts.begin(), kCasts.end(), last) !=
+                                                       kCasts.end()
+                               : is_called(maker, callee);
+    if (!is_it) continue;
     if (found != nullptr) return std::nullopt;
     found = &call;
   }
-  if (found == nullptr) return std::nullopt;
-  Span made = found->whole;
-  // "torch.zeros(4).half()": what is made of it at once belongs to it.
-  for (const CodeLine::Call& call : line.calls) {
-    if (call.whole.begin == made.begin && call.whole.end > made.end) made = call.whole;
-  }
-  return made;
+  return found == nullptr ? std::nullopt : std::optional(found->whole);
 }
 
 std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instead) {
@@ -355,25 +351,84 @@ std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instea
   const auto method = [](const DtypeNames& names) {
     return fmt::format(".{}()", names.shorter != nullptr ? names.shorter : names.torch);
   };
-  const std::pair<std::string, std::string> ways[] = {
-      {method(*from), method(*to)}, {torch_dtype(dtype), torch_dtype(instead)}};
+  const std::string shorter = from->shorter == nullptr ? "" : fmt::format("torch.{}", from->shorter);
+  const std::pair<std::string, std::string> ways[] = {{method(*from), method(*to)},
+                                                      {torch_dtype(dtype), torch_dtype(instead)},
+                                                      {shorter, torch_dtype(instead)}};
   for (const auto& [old_text, new_text] : ways) {
-    const size_t at = line.text.find(old_text);
+    const size_t at = old_text.empty() ? std::string::npos : line.text.find(old_text);
     const bool is_once = at != std::string::npos && line.text.find(old_text, at + 1) ==
                                                         std::string::npos;
     if (!is_once) continue;
     // The whole expression, so that a person sees what it is about.
-    Span shown{at, at + old_text.size()};
+    const Span found{at, at + old_text.size()};
+    Span shown = found;
     for (const CodeLine::Call& call : line.calls) {
-      const bool is_smaller = shown.end - shown.begin == old_text.size() ||
-                              is_in(call.whole, shown);
-      if (is_in(shown, call.whole) && is_smaller && line.is_unique(call.whole)) shown = call.whole;
+      const bool is_smaller = shown == found || is_in(call.whole, shown);
+      if (is_in(found, call.whole) && is_smaller && line.is_unique(call.whole)) shown = call.whole;
     }
     const std::string whole(line.text_of(shown));
     const size_t inner = at - shown.begin;
     return Patch{whole, whole.substr(0, inner) + new_text + whole.substr(inner + old_text.size())};
   }
   return std::nullopt;
+}
+
+std::optional<Span> called_on(const CodeLine& line, std::string_view method) {
+  const CodeLine::Call* found = nullptr;
+  for (const CodeLine::Call& call : line.calls) {
+    const std::string_view callee = line.text_of(call.callee);
+    if (callee.size() <= method.size() + 1 || last_part(callee) != method) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &call;
+  }
+  return found == nullptr ? std::nullopt : std::optional(receiver(line, *found));
+}
+
+std::optional<Span> number_text(const CodeLine& line, double value) {
+  std::optional<Span> found;
+  for (const CodeLine::Call& call : line.calls) {
+    for (const CodeLine::Argument& argument : call.arguments) {
+      const std::string text(line.text_of(argument.value));
+      char* end = nullptr;
+      const bool is_it = std::strtod(text.c_str(), &end) == value && *end == '\0' && !text.empty();
+      if (is_it && found) return std::nullopt;
+      if (is_it) found = argument.value;
+    }
+  }
+  return found;
+}
+
+// The only operation of this kind, written anew around its two sides.
+static std::optional<Patch> rewritten(const CodeLine& line, std::string_view sign,
+                                      std::string_view before, std::string_view instead) {
+  const CodeLine::Operation* found = nullptr;
+  for (const CodeLine::Operation& operation : line.operations) {
+    if (operation.sign != sign) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &operation;
+  }
+  if (found == nullptr) return std::nullopt;
+  const Span whole{found->left.begin, found->right.end};
+  const std::string_view left = line.text_of(found->left), right = line.text_of(found->right);
+  const bool is_one = line.is_primary(found->right) || !line.may_be_tensor(found->right);
+  return Patch{line.is_unique(whole) ? std::string(line.text_of(whole)) : "",
+               fmt::format("{}{} {} {}", before.empty() ? "" : fmt::format("{} = ", left), left,
+                           instead, is_one ? std::string(right) : fmt::format("({})", right))};
+}
+
+std::optional<Patch> not_in_place(const CodeLine& line, const OpCall& call) {
+  for (const CodeLine::Operation& operation : line.operations) {
+    const std::string& sign = operation.sign;
+    if (sign.size() < 2 || sign == "==" || sign == "!=" || !is_written_as(call, sign)) continue;
+    return rewritten(line, sign, "=", sign.substr(0, sign.size() - 1));
+  }
+  return std::nullopt;
+}
+
+std::optional<Patch> other_sign(const CodeLine& line, std::string_view sign,
+                                std::string_view instead) {
+  return rewritten(line, sign, "", instead);
 }
 
 std::string python_path(std::string_view path) {

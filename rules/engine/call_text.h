@@ -24,16 +24,19 @@ struct Patch {
 Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix);
 
 // The operand of the call in this line: an argument, a side of an operator, what is assigned to a
-// subscript. `around` are the calls inside which the op was made, the nearest first: the line may
-// call any of them.
-std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand,
-                                 const std::vector<const OpCall*>& around);
+// subscript.
+std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand);
+
+// The operand of a call that is the same tensor as this one of another call.
+const Operand* same_tensor(const OpCall& call, const Operand& operand);
 
 // What a module is called with on this line, for an operand of an op inside of it; which module is
 // told: the one of the op or one around it, "unet" of "unet.conv_in".
 struct ModuleInput {
   Span argument;
+  std::string keyword;  // of the argument, where it has one
   std::string module;
+  bool is_only;  // the module is called with nothing else
 };
 std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
                                         const Operand& operand);
@@ -44,6 +47,17 @@ std::optional<Span> made_text(const CodeLine& line, const OpCall& maker);
 // Where the line asks for one dtype: with what asks for the other in its place, ".half()" with
 // ".float()", "torch.float16" with "torch.float32".
 std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instead);
+
+// The tensor that a method is called on: "x" of "x.numpy()".
+std::optional<Span> called_on(const CodeLine& line, std::string_view method);
+
+// The argument that is this number.
+std::optional<Span> number_text(const CodeLine& line, double value);
+
+// "a = a / 2" of "a /= 2"; "a ^ b" of "a - b".
+std::optional<Patch> not_in_place(const CodeLine& line, const OpCall& call);
+std::optional<Patch> other_sign(const CodeLine& line, std::string_view sign,
+                                std::string_view instead);
 
 // "self.net[2].weight" of "self.net.2.weight": what Python calls a module or parameter.
 std::string python_path(std::string_view path);

@@ -136,10 +136,7 @@ class Reader {
   }
 
   void read() {
-    constexpr std::array<std::string_view, 5> kDefinitions = {"def", "class", "import", "from",
-                                                              "@"};
-    if (!tokens_.empty() && is_one_of(word(0), kDefinitions)) return;
-    for (size_t i = 0; i < tokens_.size(); ++i) {
+    for (size_t i = first(); i < tokens_.size(); ++i) {
       if (tokens_[i].kind != Kind::kSign) continue;
       const std::string_view sign = word(i);
       const bool is_postfix = i > 0 && partner_[i] && ends_primary(i - 1);
@@ -167,6 +164,16 @@ class Reader {
   std::optional<size_t> partner(size_t token) const { return partner_[token]; }
 
  private:
+  // Behind "def f(x):", whose body may stand in the same line.
+  size_t first() const {
+    constexpr std::array<std::string_view, 5> kDefinitions = {"def", "class", "import", "from",
+                                                              "@"};
+    if (tokens_.empty() || !is_one_of(word(0), kDefinitions)) return 0;
+    size_t i = 0;
+    while (i < tokens_.size() && !(word(i) == ":" && depth_[i] == 0)) ++i;
+    return std::min(i + 1, tokens_.size());
+  }
+
   std::string_view word(size_t token) const { return line_.text_of(tokens_[token].at); }
   Span span(size_t begin, size_t end) const {  // of tokens; end is one behind
     return {tokens_[begin].at.begin, tokens_[end - 1].at.end};

@@ -501,6 +501,20 @@ CureSeeds CurePlaces::open_autocast(const Cure& cure, const OpCall& call) const 
   return seeds;
 }
 
+// Gradients have the dtype of their parameters, and what an optimizer keeps that of both.
+void CurePlaces::cast_in_step(uint32_t process, CureSeeds& seeds) const {
+  for (const OpCall& call : run_.calls) {
+    if (call.process != process || call.site.phase != Phase::kOptimizer) continue;
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      const Operand& operand = call.operands[i];
+      const OpCall* origin = run_.call(operand.origin);
+      const bool is_known = origin != nullptr && origin->site.phase != Phase::kBackward;
+      if (operand.dtypes.within(kLowPrecision) && operand.parameter.empty() && !is_known)
+        seeds.operands[call.id].push_back(i);
+    }
+  }
+}
+
 // The dtype of the cure is the one that autocast computes in; Float leaves that as it was.
 CureSeeds CurePlaces::master_weights(const Cure& cure, const OpCall& call) const {
   CureSeeds seeds{.dtype = Dtype::kFloat, .region = {call.device_type(), cure.dtype}};
@@ -520,6 +534,7 @@ CureSeeds CurePlaces::master_weights(const Cure& cure, const OpCall& call) const
     seeds.wrong = "no trained parameter in Half or BFloat16 was recorded";
     return seeds;
   }
+  cast_in_step(call.process, seeds);
   for (const std::string& root : roots) {
     for (const OpCallId id : calls_under(root, call.process)) {
       const OpCall& inside = *run_.call(id);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 
 #include "core/follow_links.h"
 #include "rules/engine/words.h"
@@ -19,6 +21,11 @@ std::string at(const Site& site) {
 bool is_below(std::string_view path, std::string_view module) {
   return path == module ||
          (path.starts_with(module) && path.substr(module.size()).starts_with('.'));
+}
+
+// No variable held the module, and the trace calls it by its class: "Linear", "Net.fc".
+bool is_nameless(const std::string& module) {
+  return !module.empty() && std::isupper(static_cast<unsigned char>(module.front())) != 0;
 }
 
 // Line and function of a forward pass, which runs inside of its module.
@@ -59,15 +66,32 @@ CodeLine CureWriter::line_of(const OpCall& call) const {
   return CodeLine::at(options_.line_text, call.site.line);
 }
 
-std::optional<Span> CureWriter::text_of(const CodeLine& line, const OpCall& call,
-                                        const Operand& operand) const {
+// An op that the line calls may compute with what another op inside of it made: cross_entropy's
+// nll_loss gets what its log_softmax gave. Then it is what that was given.
+std::optional<CureWriter::Found> CureWriter::find(const CodeLine& line, const OpCall& call,
+                                                  const Operand& operand) const {
   if (line.text.empty() || !is_users_own(call.site)) return std::nullopt;
-  std::vector<const OpCall*> around;
+  std::vector<const OpCall*> around = {&call};
   follow_links(index_.run().call(call.parent), [&](const OpCall& outer) {
     around.push_back(&outer);
     return index_.run().call(outer.parent);
   });
-  return operand_text(line, call, operand, around);
+  std::vector<const Operand*> names = {&operand};
+  const Provenance way = index_.provenance().of(call, operand);
+  for (const ProvenanceStep& step : way.steps) {
+    if (step.giver == nullptr || step.call->parent == kNoOpCall) break;
+    names.push_back(step.giver);
+  }
+  for (const OpCall* outer : around) {
+    for (const Operand* name : names) {
+      const Operand* same = outer == &call ? (name == &operand ? name : nullptr)
+                                           : same_tensor(*outer, *name);
+      if (same == nullptr) continue;
+      if (const auto text = operand_text(line, *outer, *same)) return Found{outer, same, *text};
+      break;
+    }
+  }
+  return std::nullopt;
 }
 
 // The tensor was not made by an op inside of the module, so that what it is called with decides.
@@ -80,20 +104,25 @@ bool CureWriter::is_from_outside(const OpCall& call, const Operand& operand,
 }
 
 std::optional<Cure> CureWriter::cast_module_input(const OpCall& call, const Operand& operand,
-                                                  Dtype dtype, const CodeLine& line) const {
+                                                  Dtype dtype, const std::string& noun,
+                                                  const CodeLine& line) const {
   if (call.site.module.empty()) return std::nullopt;
   const auto input = module_input(line, call, operand);
   std::string module = input ? input->module : call.site.module;
-  // The whole model, where its line can be any that calls it.
+  // The line calls the whole model; what a library casts in it, it casts to what it is called with.
   if (!input && !is_in_forward(call.site.line)) module = root_module(module);
-  while (!input && module != call.site.module && !is_from_outside(call, operand, module)) {
-    module = call.site.module.substr(0, call.site.module.find('.', module.size() + 1));
-  }
-  if (!is_from_outside(call, operand, module)) return std::nullopt;
-  Cure cure = cure_of(CureKind::kCastModuleInput, call, module, dtype);
+  if (is_users_own(call.site) && !is_from_outside(call, operand, module)) return std::nullopt;
+  // An index or a mask beside it is none of its input; both hidden states are one argument.
+  const bool is_one_of_several = (input && !input->is_only) || !operand.is_floating();
+  Cure cure = is_one_of_several ? cure_of(CureKind::kCastOperand, call,
+                                          std::string(list_name(operand.name)), dtype)
+                                : cure_of(CureKind::kCastModuleInput, call, module, dtype);
   const std::string suffix = cast_suffix(line, dtype);
   if (input) take(cure, with_suffix(line, input->argument, suffix));
-  const std::string what = fmt::format("what {} is called with", module);
+  const std::string what =
+      is_one_of_several && input
+          ? fmt::format("the {} of {}", input->keyword.empty() ? noun : input->keyword, module)
+          : fmt::format("what {} is called with", module);
   say(cure, what, what, call.site, suffix);
   return cure;
 }
@@ -101,16 +130,21 @@ std::optional<Cure> CureWriter::cast_module_input(const OpCall& call, const Oper
 std::optional<Cure> CureWriter::cast_operand(const OpCall& call, const Operand& operand,
                                              Dtype dtype, const std::string& noun) const {
   const CodeLine line = line_of(call);
-  const auto span = text_of(line, call, operand);
-  if (!span) {
-    if (auto cure = cast_module_input(call, operand, dtype, line)) return cure;
+  const auto found = find(line, call, operand);
+  if (!found) {
+    if (auto cure = cast_module_input(call, operand, dtype, noun, line)) return cure;
+    if (!line.text.empty() && line.calls.empty() && line.operations.empty() &&
+        line.subscripts.empty()) {
+      return std::nullopt;  // "def forward(self, x):", of a compiled function
+    }
     // In a library, or between two layers of one: there is no line of the user's to cast it at.
     if (!is_users_own(call.site) && call.site.line.known()) return std::nullopt;
     if (!call.site.module.empty() && !is_in_forward(call.site.line)) return std::nullopt;
   }
-  Cure cure = cure_of(CureKind::kCastOperand, call, operand.name, dtype);
+  Cure cure = found ? cure_of(CureKind::kCastOperand, *found->call, found->operand->name, dtype)
+                    : cure_of(CureKind::kCastOperand, call, operand.name, dtype);
   const std::string suffix = cast_suffix(line, dtype);
-  if (span) take(cure, with_suffix(line, *span, suffix));
+  if (found) take(cure, with_suffix(line, found->text, suffix));
   say(cure, "the " + noun, fmt::format("the {} of {}", noun, call.short_op()), call.site, suffix);
   return cure;
 }
@@ -122,6 +156,7 @@ std::optional<Cure> CureWriter::cast_result(const OpCall& maker, Dtype dtype) co
   const auto made = line.text.empty() ? std::nullopt : made_text(line, maker);
   const auto asked = maker.result_dtype();
   const auto other = made && asked ? other_dtype(line, *asked, dtype) : std::nullopt;
+  if (!made && index_.has(maker, ops::kUninitialized)) return std::nullopt;
   const std::string suffix = cast_suffix(line, dtype);
   if (other) {
     take(cure, *other);
@@ -133,8 +168,7 @@ std::optional<Cure> CureWriter::cast_result(const OpCall& maker, Dtype dtype) co
 }
 
 Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
-                                 const std::string& parameter, Dtype dtype) const {
-  const std::string module = owner_module(parameter);
+                                 const std::string& module, Dtype dtype) const {
   Cure cure = cure_of(CureKind::kCastParameters, call, module, dtype);
   const Provenance source = index_.provenance().of(call, operand);
   const OpCall* maker = source.maker;
@@ -148,7 +182,7 @@ Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
     take(cure, *other);
     cure.text = fmt::format("make {} {}{}: {}", module.empty() ? "the module" : module,
                             dtype_name(dtype), since, cure.code);
-  } else if (module.empty() || is_in_cpp(call)) {
+  } else if (module.empty() || is_nameless(module) || is_in_cpp(call)) {
     cure.text = fmt::format("cast {} to {}{}: {}",
                             module.empty() ? "the module that holds the parameter" : module,
                             dtype_name(dtype), since,
@@ -209,22 +243,25 @@ std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) c
     return index_.run().call(asked.parent);
   });
   if (is_refused && !is_accepted) return std::nullopt;
-  Cure cure = cure_of(CureKind::kOpenAutocast, call, root_module(call.site.module), dtype);
+  // In a forward pass the line is one of the module's own, and the region is around no more.
+  const bool is_in_module = is_in_forward(call.site.line);
+  Cure cure = cure_of(CureKind::kOpenAutocast, call,
+                      is_in_module ? "" : root_module(call.site.module), dtype);
   cure.code = is_in_cpp(call) ? autocast_in_cpp(process, device, dtype)
                               : fmt::format("with torch.autocast(\"{}\", dtype={}):", device,
                                             torch_dtype(dtype));
   cure.text = fmt::format("run {} under autocast{}: {}",
-                          cure.operand.empty() ? call.short_op() : cure.operand, at(call.site),
+                          cure.operand.empty() ? "the line" : cure.operand, at(call.site),
                           cure.code);
   return cure;
 }
 
 bool CureWriter::has_framework(const OpCall& call, std::string_view name) const {
-  const auto& facts = index_.run().process_of(call).facts;
-  const auto modules = facts.find("modules");
-  if (modules == facts.end()) return false;
-  const std::string list = " " + modules->second + " ";
-  return list.find(fmt::format(" {} ", name)) != std::string::npos;
+  const std::string folder = fmt::format("/{}/", name);
+  const std::vector<OpCall>& calls = index_.run().calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+    return other.process == call.process && other.site.inner.file.find(folder) != std::string::npos;
+  });
 }
 
 Cure CureWriter::master_weights(const OpCall& call) const {
@@ -242,14 +279,14 @@ Cure CureWriter::master_weights(const OpCall& call) const {
   } else {
     cure.text =
         "keep trainable parameters in Float and let autocast lower the compute: "
-        "p.data = p.data.float() for each trainable p before the optimizer is made";
+        "p.data = p.data.to(torch.float32) for each trainable p before the optimizer is made";
   }
   return cure;
 }
 
-Cure CureWriter::rewrite(CureKind kind, const OpCall& call, const Operand& operand, Dtype dtype,
-                         Patch patch, const std::string& what) const {
-  Cure cure = cure_of(kind, call, operand.name, dtype);
+Cure CureWriter::rewrite(const OpCall& call, Dtype dtype, Patch patch,
+                         const std::string& what) const {
+  Cure cure = cure_of(CureKind::kSetting, call, "", dtype);
   take(cure, std::move(patch));
   cure.text = fmt::format("{}{}: {}", what, at(call.site), cure.code);
   return cure;

@@ -27,27 +27,30 @@ class CureWriter {
                                    const std::string& noun) const;
   // At the line of the user's own that made a tensor, by a cast or as a factory.
   std::optional<Cure> cast_result(const OpCall& maker, Dtype dtype) const;
-  // The module that holds the operand of the call, a parameter.
-  Cure cast_parameters(const OpCall& call, const Operand& operand, const std::string& parameter,
+  // Those of the module, of which the operand of the call is one; "" where it has no name.
+  Cure cast_parameters(const OpCall& call, const Operand& operand, const std::string& module,
                        Dtype dtype) const;
   // Nothing where autocast is on already, has no such dtype, or is known not to help the call.
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
   // Trainable parameters in Float, with the forward pass under autocast.
   Cure master_weights(const OpCall& call) const;
-  // `code` in place of `replaces`, of any kind: the caller knows what it is.
-  Cure rewrite(CureKind kind, const OpCall& call, const Operand& operand, Dtype dtype, Patch patch,
-               const std::string& what) const;
+  // Another call than the line's, which no cast replaces; `what` says why.
+  Cure rewrite(const OpCall& call, Dtype dtype, Patch patch, const std::string& what) const;
 
-  // The statement at the line that calls the op.
-  CodeLine line_of(const OpCall& call) const;
-  std::optional<Span> text_of(const CodeLine& line, const OpCall& call,
-                              const Operand& operand) const;
-  // A framework is in the process, as far as its facts tell.
+  CodeLine line_of(const OpCall& call) const;  // the statement that calls the op
+  // A line of the framework's called an op of the process.
   bool has_framework(const OpCall& call, std::string_view name) const;
 
  private:
+  // The operand as the line has it: of the call or of one around it, and what stands there.
+  struct Found {
+    const OpCall* call;
+    const Operand* operand;
+    Span text;
+  };
+  std::optional<Found> find(const CodeLine& line, const OpCall& call, const Operand& operand) const;
   std::optional<Cure> cast_module_input(const OpCall& call, const Operand& operand, Dtype dtype,
-                                        const CodeLine& line) const;
+                                        const std::string& noun, const CodeLine& line) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
 
   const RunIndex& index_;

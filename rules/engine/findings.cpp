@@ -177,10 +177,8 @@ void Findings::fill(size_t finding, Details details) {
   added.odd_operand = std::move(details.odd);
   added.why = details.why.empty() ? rule_->doc.why : std::move(details.why);
   added.cures = std::move(details.cures);
-  added.fix = std::move(details.fix);
-  if (added.fix.empty()) {
-    added.fix = added.cures.empty() ? rule_->doc.fix : added.cures.front().text;
-  }
+  added.fix = details.fix.empty() ? rule_->doc.fix : std::move(details.fix);
+  if (!added.cures.empty()) added.fix = added.cures.front().text;
   added.severity = details.severity.value_or(added.severity);
   if (details.site) added.site = *std::move(details.site);
   say_provenance(added);
@@ -223,9 +221,17 @@ void Findings::say_provenance(Finding& finding) const {
     finding.why +=
         fmt::format("; {} {}{}", name, made, others_in_list(provenance_, *call, *odd, line));
   const Operand* parameter = is_parameter(*odd) ? odd : way.parameter;
-  if (parameter == nullptr || line.empty() || finding.fix.find(line) != std::string::npos) return;
-  finding.fix +=
+  if (parameter == nullptr || line.empty()) return;
+  const std::string became =
       fmt::format("; {} became {} at {}", parameter->parameter, way.dtypes.to_string(), line);
+  for (Cure& cure : finding.cures) {
+    if (!cure.where.known() && cure.text.find(line) == std::string::npos) cure.text += became;
+  }
+  if (!finding.cures.empty()) {
+    finding.fix = finding.cures.front().text;
+  } else if (finding.fix.find(line) == std::string::npos) {
+    finding.fix += became;
+  }
 }
 
 bool Findings::is_told(const OpCall& call) const {

@@ -42,8 +42,16 @@ bool is_nameless_weight(const RunIndex& index, const OpCall& call, const Operand
          index.provenance().behind_views(operand, is_trained_leaf) != nullptr;
 }
 
+// What a product is added to is a bias where it has one dimension; a mask of attention has more.
+// The weight of a loss weighs classes.
+Role role_in(const RunIndex& index, const OpCall& call, const Operand& operand) {
+  const bool is_addend = index.has(call, ops::kAddsProduct) && operand.role == Role::kBias;
+  const bool is_mask = is_addend && operand.has_shape && operand.shape.size() > 1;
+  return is_mask || index.has(call, ops::kLoss) ? Role::kInput : operand.role;
+}
+
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
-  Side side{&operand, operand.role, "", *operand.dtypes.single()};
+  Side side{&operand, role_in(index, call, operand), "", *operand.dtypes.single()};
   if (const Operand* parameter = parameter_behind(index, operand)) {
     side.parameter = parameter->parameter;
     if (side.role == Role::kInput) side.role = role_of(side.parameter);
@@ -133,6 +141,11 @@ bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& si
                       const Side& parameter, const Side& input) {
   const Provenance source = index.provenance().of(call, *input.operand);
   if (source.promotion != nullptr) return false;
+  // A norm's input that a line of the user's raises to Float is meant to be so.
+  const bool is_raised = source.maker != nullptr && index.has(*source.maker, ops::kCast) &&
+                         is_users_own(source.maker->site) &&
+                         source.maker->site.phase == Phase::kForward;
+  if (is_raised && index.has(call, ops::kNorm) && input.dtype == Dtype::kFloat) return true;
   if (is_left_behind(index, call, parameter, input.dtype)) return true;
   const auto parameters = std::count_if(sides.begin(), sides.end(),
                                         [](const Side& side) { return side.is_parameter(); });
@@ -172,6 +185,30 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
   return *first_of(sides, [&](const Side& s) { return s.dtype != sides.front().dtype; });
 }
 
+// The line ran before, and one side has another dtype now: that one changed.
+const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides& sides) {
+  if (!call.site.line.known()) return nullptr;
+  const OpCall* before = nullptr;
+  for (const OpCall& other : index.run().calls) {
+    if (other.id >= call.id) break;
+    const bool is_same = other.op == call.op && other.process == call.process &&
+                         other.site.line == call.site.line && other.site.inner == call.site.inner &&
+                         other.site.module == call.site.module;
+    if (is_same && other.outcome == Outcome::kReturned && other.floating_dtypes().size() == 1)
+      before = &other;
+  }
+  if (before == nullptr) return nullptr;
+  const Side* changed = nullptr;
+  for (const Side& side : sides) {
+    const Operand* then = before->operand(side.operand->name);
+    if (then != nullptr && then->parameter != side.operand->parameter) return nullptr;
+    if (then == nullptr || then->dtypes == DtypeSet(side.dtype)) continue;
+    if (changed != nullptr && changed->dtype != side.dtype) return nullptr;
+    if (changed == nullptr) changed = &side;
+  }
+  return changed;
+}
+
 Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
   const std::map<Dtype, size_t> count = votes(sides);
   const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
@@ -181,6 +218,12 @@ Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
                         ? &odd_of_tie(index, call, sides)
                         : first_of(sides, [&](const Side& s) { return s.dtype == least->first; });
   const auto other = [&](const Side& s) { return s.dtype != odd->dtype; };
+  // What is written in place keeps its dtype: what is written into it has to change.
+  if (odd->operand->is_written && !odd->operand->is_leaf) {
+    const Side* read = first_of(
+        sides, [&](const Side& s) { return other(s) && !s.operand->is_written; });
+    if (read != nullptr) return {*read, *odd};
+  }
   const Side* met = first_of(
       sides, [&](const Side& s) { return other(s) && !s.operand->name.starts_with("grad"); });
   return {*odd, met != nullptr ? *met : *first_of(sides, other)};
@@ -217,19 +260,28 @@ bool is_about_linear(const OpCall& call, const std::string& message) {
 
 }  // namespace
 
-std::string Side::noun() const {
-  if (role == Role::kBias || role == Role::kWeight) return role_name(role);
-  const std::string_view list = list_name(operand->name);
+std::string noun_of(const Operand& operand) {
+  const std::string_view list = list_name(operand.name);
   if (list == "grads") return "gradient";
   if (list.starts_with("exp_avg") || list.starts_with("max_exp_avg")) return "optimizer state";
   const bool generic = (ops::argument_facts(list) & ops::kGenericName) != 0;
-  return generic && role == Role::kInput ? "input" : operand->name;
+  return generic ? "input" : operand.name;
+}
+
+std::string Side::noun() const {
+  if (role == Role::kBias || role == Role::kWeight) return role_name(role);
+  if (operand->role == Role::kBias) return "addend";
+  return role == Role::kInput ? noun_of(*operand) : operand->name;
 }
 
 std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with_scalars) {
   const Sides all = sides_of(index, call, with_scalars);
   if (!disagree(all)) return std::nullopt;
   const Sides sides = without_state(all);
+  if (const Side* changed = changed_since(index, call, sides)) {
+    const auto differs = [&](const Side& side) { return side.dtype != changed->dtype; };
+    if (const Side* met = first_of(sides, differs)) return Mix{*changed, *met};
+  }
   if (const auto mix = input_against_parameters(index, call, sides)) return mix;
   return minority(index, call, sides);
 }

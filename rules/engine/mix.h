@@ -20,6 +20,9 @@ struct Side {
   std::string noun() const;  // "input", "weight", "tensors[1]", "gradient"
 };
 
+// What people call an operand: "input", "target", "gradient".
+std::string noun_of(const Operand& operand);
+
 struct Mix {
   Side odd;
   Side met;  // what the odd one disagrees with

@@ -1,4 +1,4 @@
-// mix_reason.h: why two operands came to disagree, and the smallest cure, in words.
+// mix_reason.h: why two operands came to disagree, in words.
 #pragma once
 
 #include <string>
@@ -10,8 +10,6 @@ namespace dtypecheck::rules {
 
 // `source` is where the odd operand's dtype came from.
 std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
-                    const Provenance& source);
-std::string mix_fix(const RunIndex& index, const OpCall& call, const Mix& mix,
                     const Provenance& source);
 
 }  // namespace dtypecheck::rules

@@ -85,6 +85,9 @@ void Replay::judge(std::vector<Finding>& findings) {
   const auto rank = [&](const Finding& finding, const Cure& cure) {
     const CureSeeds& seeds = effect_of(finding, cure).seeds;
     const size_t left = cure.verdict == CureVerdict::kFails ? 0 : consequences_left(finding, cure);
+    // Of a run that died there the rule knows better what was meant than what little follows.
+    if (cure.verdict == CureVerdict::kHoldsSoFar)
+      return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, left, 0, 0, size_t{0});
     const auto size = static_cast<double>(std::max<size_t>(seeds.touched, 1));
     return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, left,
                       static_cast<int>(std::log2(size) / 2), rank_of(cure.dtype), seeds.touched);

@@ -47,8 +47,8 @@ struct Cause {
 struct Details {
   std::string odd;  // the operand to change
   std::string why;
-  std::string fix;                // empty where there are cures: the best of them says it
-  std::vector<Cure> cures = {};   // the likeliest first
+  std::string fix;               // said where there is no cure
+  std::vector<Cure> cures = {};  // the likeliest first
   std::optional<Severity> severity = std::nullopt;
   std::optional<Site> site = std::nullopt;
   std::vector<Cause> follows = {};  // the first of them that was found is the cause

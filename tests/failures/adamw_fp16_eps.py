@@ -1,7 +1,7 @@
 # A whole float16 UNet is trained by AdamW with its default eps, which is 0 in float16: a weight that has no gradient
 # (or one whose square is 0 in float16) becomes NaN or inf in the first step. No exception, exit status 0.
 # EXPECT rule=eps-underflow severity=error line=here
-# EXPECT-FIX eps
+# EXPECT-FIX float32
 # EXPECT rule=fp16-trainable severity=error line=here
 # EXPECT-FIX float32
 # EXPECT rule=lost-update severity=warning line=here

@@ -2,7 +2,8 @@
 //   rule_cases example RULE     the example in the rule's own file
 //   rule_cases case FILE        a .trace file
 //   rule_cases known-bug FILE   the same, and it must fail: when it passes, it belongs to its rule
-// A line "# TARGET DEVICE:VERSION" in it judges as --target does. A finding that nobody expects
+// A line "# TARGET DEVICE:VERSION" in it judges as --target does; lines "# LINE FILE:LINE: TEXT" are
+// the program's source. A finding that nobody expects
 // fails as surely as an expectation that nothing meets, whichever rule it is of. A case that
 // expects nothing must say in its first line why the rules stay silent.
 #include <fmt/format.h>
@@ -10,10 +11,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 
 #include "platform/error.h"
+#include "platform/text.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/target.h"
@@ -44,6 +48,13 @@ std::string details_missed(const Expectation& expected, const Finding& finding) 
   if (finding.fix.find(expected.fix) == std::string::npos) {
     return fmt::format("expected the fix to have \"{}\", got \"{}\"", expected.fix, finding.fix);
   }
+  for (const std::string& cure : expected.cures) {
+    const auto has = [&](const Cure& one) { return one.text.find(cure) != std::string::npos; };
+    if (std::any_of(finding.cures.begin(), finding.cures.end(), has)) continue;
+    std::string all;
+    for (const Cure& one : finding.cures) all += "\n  " + one.text;
+    return fmt::format("expected a cure to have \"{}\", got{}", cure, all);
+  }
   if (finding.why.find(expected.why) == std::string::npos) {
     return fmt::format("expected the reason to have \"{}\", got \"{}\"", expected.why, finding.why);
   }
@@ -66,10 +77,28 @@ std::optional<TargetVerdicts> verdicts_of(const RunIndex& index, const std::stri
   return target_verdicts(index, shipped, shipped.find_target(target));
 }
 
+// Lines "# LINE train.py:40: loss = F.mse_loss(a, b)": the program's source.
+LineText lines_in(const std::string& source) {
+  auto lines = std::make_shared<std::map<std::string, std::string>>();
+  std::string_view rest = source;
+  while (!rest.empty()) {
+    std::string_view line = next_piece(rest, '\n');
+    constexpr std::string_view kKey = "# LINE ";
+    const size_t end = line.find(": ");
+    if (!line.starts_with(kKey) || end == line.npos) continue;
+    lines->emplace(line.substr(kKey.size(), end - kKey.size()), line.substr(end + 2));
+  }
+  return [lines](const std::string& file, int line) {
+    const auto found = lines->find(fmt::format("{}:{}", file, line));
+    return found == lines->end() ? "" : found->second;
+  };
+}
+
 int compare(const TraceText& text, const std::string& source, const std::string& name) {
   const RunIndex index(text.run);
   const auto verdicts = verdicts_of(index, source);
-  std::vector<Finding> findings = judge(index, {.target = verdicts ? &*verdicts : nullptr});
+  std::vector<Finding> findings = judge(index, {.target = verdicts ? &*verdicts : nullptr,
+                                                .line_text = lines_in(source)});
   int failures = 0;
   const auto fail = [&](int line, const std::string& what) {
     fmt::print("{}:{}: {}\n", name, line, what);

@@ -1,0 +1,195 @@
+// mix_cures.cpp: which changes may bring two sides together. All that a person would think of is
+// proposed; what becomes of each in the rest of the run is not asked here.
+#include "rules/engine/mix_cures.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "rules/engine/cures.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+// The candidates for one mix, the likeliest first.
+class MixCures {
+ public:
+  MixCures(const RunIndex& index, const JudgeOptions& options, const OpCall& call, const Mix& mix,
+           const Provenance& source)
+      : index_(index), write_(index, options), call_(call), mix_(mix), source_(source) {}
+
+  std::vector<Cure> take_promotion() && {
+    at_promotion();
+    at_maker();
+    return std::move(cures_);
+  }
+  std::vector<Cure> take_loss() && {
+    raise_to_float(call_);
+    return std::move(cures_);
+  }
+
+  std::vector<Cure> take() && {
+    if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
+    if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
+    if (source_.promotion != nullptr) at_promotion();
+    if (mix_.odd.is_parameter()) {
+      of_odd_parameter();
+    } else if (is_low_in_float_layer()) {
+      of_low_input();
+    }
+    cast_side(mix_.odd, mix_.met.dtype);
+    at_maker();
+    cast_side(mix_.met, mix_.odd.dtype);
+    if (mix_.met.is_parameter()) cast_parameter(mix_.met, mix_.odd.dtype);
+    open_autocast();
+    return std::move(cures_);
+  }
+
+ private:
+  void add(Cure cure) {
+    const bool is_new = std::none_of(cures_.begin(), cures_.end(),
+                                     [&](const Cure& other) { return other.text == cure.text; });
+    if (is_new) cures_.push_back(std::move(cure));
+  }
+  void add(std::optional<Cure> cure) {
+    if (cure) add(*std::move(cure));
+  }
+
+  // A backward's line cannot be changed: what its loss took at its own line can.
+  bool of_forward_loss() {
+    for (const Operand& operand : call_.operands) {
+      const OpCall* origin = index_.run().call(operand.origin);
+      if (origin == nullptr) continue;
+      for (const OpCallId id : index_.consumers(*origin)) {
+        const OpCall& loss = index_.run().calls[id - 1];
+        if (index_.has(loss, ops::kLoss) && loss.floating_dtypes().size() > 1) raise_to_float(loss);
+      }
+    }
+    return !cures_.empty();
+  }
+
+  // Float is what people want from a loss.
+  void raise_to_float(const OpCall& loss) {
+    for (const Operand& operand : loss.operands) {
+      const bool is_side = operand.dtypes.within(kLowPrecision) && !is_parameter(operand);
+      if (is_side) add(write_.cast_operand(loss, operand, Dtype::kFloat, noun_of(operand)));
+    }
+  }
+
+  void cast_side(const Side& side, Dtype dtype) {
+    const Operand& operand = *side.operand;
+    if (is_recurrent_state(operand)) return cast_hidden(dtype);
+    if (side.is_parameter() && !operand.parameter.empty()) return;
+    if (operand.is_written || index_.has(call_, ops::kBackward)) return;
+    add(write_.cast_operand(call_, operand, dtype, side.noun()));
+  }
+
+  // An inner op of a recurrent layer gets the two hidden states apart, the layer as a pair.
+  void cast_hidden(Dtype dtype) {
+    const OpCall* layer = index_.run().call(call_.parent);
+    if (layer == nullptr) return;
+    for (const Operand& operand : layer->operands) {
+      if (list_name(operand.name) == "hx")
+        return add(write_.cast_operand(*layer, operand, dtype, "hidden state"));
+    }
+  }
+
+  // Where the dtype came in, when that is a line that the user can edit. A mask is cast where it is
+  // made; what is computed on the way is computed more exactly before the cast.
+  void at_promotion() {
+    const OpCall& promotion = *source_.promotion;
+    const Dtype wanted = mix_.met.dtype;
+    const OpCall* before = index_.run().call(source_.promoted_by->origin);
+    if (source_.parameter != nullptr && !source_.parameter->requires_grad) {
+      const ProvenanceStep* step = step_of(*source_.parameter);
+      if (step != nullptr)
+        add(write_.cast_parameters(*step->call, *step->giver,
+                                   owner_module(step->giver->parameter), wanted));
+    }
+    if (before != nullptr && before == source_.maker) at_maker();
+    add(write_.cast_operand(promotion, *source_.promoted_by, wanted, source_.promoted_by->name));
+  }
+
+  const ProvenanceStep* step_of(const Operand& giver) const {
+    const auto step = std::find_if(source_.steps.begin(), source_.steps.end(),
+                                   [&](const ProvenanceStep& s) { return s.giver == &giver; });
+    return step == source_.steps.end() ? nullptr : &*step;
+  }
+
+  // Also where a DataLoader's worker makes the batch.
+  void at_maker() {
+    const bool is_tensor_made = source_.maker != nullptr && source_.parameter == nullptr &&
+                                !mix_.odd.is_parameter();
+    if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
+  }
+
+  void cast_parameter(const Side& side, Dtype dtype) {
+    add(write_.cast_parameters(call_, *side.operand, owner_module(side.parameter), dtype));
+  }
+
+  // Trained parameters stay in Float, or become it.
+  void of_odd_parameter() {
+    const bool is_trained = mix_.odd.operand->requires_grad && mix_.odd.operand->is_leaf;
+    if (is_trained && kLowPrecision.contains(mix_.met.dtype)) cast_side(mix_.met, mix_.odd.dtype);
+    cast_parameter(mix_.odd, mix_.met.dtype);
+  }
+
+  bool is_low_in_float_layer() const {
+    return kLowPrecision.contains(mix_.odd.dtype) && mix_.met.dtype == Dtype::kFloat &&
+           mix_.met.is_parameter();
+  }
+
+  // Half or BFloat16 flows into Float weights: autocast would lower the weights; a frozen model can
+  // be lowered once. Trained weights must stay Float.
+  void of_low_input() {
+    if (is_recurrent_state(*mix_.odd.operand)) return cast_hidden(mix_.met.dtype);
+    if (mix_.met.parameter.empty()) return;
+    if (is_trained(mix_.met)) {
+      open_autocast();
+    } else {
+      add(write_.cast_parameters(call_, *mix_.met.operand, root_module(mix_.met.parameter),
+                                 mix_.odd.dtype));
+    }
+  }
+
+  static bool is_recurrent_state(const Operand& operand) {
+    return operand.name == "hx_" || operand.name == "cx_";
+  }
+  static bool is_trained(const Side& side) { return side.operand->requires_grad; }
+
+  void open_autocast() {
+    for (const Side* side : {&mix_.odd, &mix_.met}) {
+      if (kLowPrecision.contains(side->dtype)) return add(write_.open_autocast(call_, side->dtype));
+    }
+  }
+
+  const RunIndex& index_;
+  const CureWriter write_;
+  const OpCall& call_;
+  const Mix& mix_;
+  const Provenance& source_;
+  std::vector<Cure> cures_;
+};
+
+}  // namespace
+
+std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                            const Mix& mix, const Provenance& source) {
+  return MixCures(index, options, call, mix, source).take();
+}
+
+std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& options,
+                                  const OpCall& call, const Operand& wide, Dtype low) {
+  Provenance source = index.provenance().of(call, wide);
+  source.promotion = &call;
+  source.promoted_by = &wide;
+  const Mix mix{{&wide, wide.role, "", *wide.dtypes.single()}, {nullptr, Role::kInput, "", low}};
+  return MixCures(index, options, call, mix, source).take_promotion();
+}
+
+std::vector<Cure> loss_cures(const RunIndex& index, const JudgeOptions& options,
+                             const OpCall& loss) {
+  return MixCures(index, options, loss, {}, {}).take_loss();
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,108 @@
+// What a line is read as: each a statement, the op that it calls, and the text of an operand.
+#include "rules/engine/call_text.h"
+
+#include <catch2/catch.hpp>
+
+using namespace dtypecheck;
+using namespace dtypecheck::rules;
+
+namespace {
+
+OpCall call_of(const std::string& op, const std::vector<std::string>& operands) {
+  OpCall call;
+  call.op = "aten::" + op;
+  for (const std::string& name : operands) {
+    Operand operand;
+    operand.name = name;
+    operand.dtypes = Dtype::kHalf;
+    call.operands.push_back(operand);
+  }
+  return call;
+}
+
+std::string operand_in(const std::string& text, const OpCall& call, const std::string& operand,
+                       bool is_cpp = false) {
+  const CodeLine line(text, is_cpp);
+  const auto span = operand_text(line, call, *call.operand(operand));
+  return span ? std::string(line.text_of(*span)) : "";
+}
+
+std::string suffixed(const std::string& text, const OpCall& call, const std::string& operand) {
+  const CodeLine line(text, false);
+  const auto span = operand_text(line, call, *call.operand(operand));
+  return span ? with_suffix(line, *span, ".half()").new_text : "";
+}
+
+std::string input_in(const std::string& text, const std::string& module,
+                     const std::string& module_class = "Linear") {
+  OpCall call = call_of("linear", {"input", "weight"});
+  call.site.module = module;
+  call.site.module_class = module_class;
+  const CodeLine line(text, false);
+  const auto input = module_input(line, call, call.operands.front());
+  return input ? input->module + ": " + std::string(line.text_of(input->argument)) : "";
+}
+
+const OpCall kLoss = call_of("mse_loss", {"self", "target"});
+const OpCall kProduct = call_of("matmul", {"self", "other"});
+
+}  // namespace
+
+TEST_CASE("call_text finds an argument by place or name") {
+  CHECK(operand_in("loss = F.mse_loss(pred, batch[\"noise\"])", kLoss, "target") ==
+        "batch[\"noise\"]");
+  CHECK(operand_in("loss = F.mse_loss(target=noise, input=pred)", kLoss, "self") == "pred");
+  CHECK(operand_in("F.mse_loss(\n    pred,\n    noise)", kLoss, "target") == "noise");
+  CHECK(operand_in("auto l = torch::mse_loss(net->forward(x), y);", kLoss, "self", true) ==
+        "net->forward(x)");
+  const OpCall put = call_of("index_add_", {"self", "index", "source"});
+  CHECK(operand_in("sums.index_add_(0, rows, values * 2)", put, "source") == "values * 2");
+  CHECK(operand_in("sums.index_add_(dim, rows, values)", put, "self") == "sums");
+  const OpCall cat = call_of("cat", {"tensors[0]", "tensors[1]"});
+  CHECK(operand_in("h = torch.cat([h, skip.pop()], dim=1)", cat, "tensors[1]") == "skip.pop()");
+}
+
+TEST_CASE("call_text finds the sides of an operator and what is assigned") {
+  CHECK(operand_in("scores = q @ k.transpose(-1, -2)", kProduct, "other") == "k.transpose(-1, -2)");
+  CHECK(operand_in("y = a + b * c", call_of("add", {"self", "other"}), "other") == "b * c");
+  CHECK(operand_in("if (a - b).sum() > 0:", call_of("sub", {"self", "other"}), "self") == "a");
+  const OpCall put = call_of("index_put_", {"self", "indices[0]", "values"});
+  CHECK(operand_in("cache[rows] = fresh", put, "values") == "fresh");
+}
+
+TEST_CASE("call_text names no operand that may be another") {
+  CHECK(operand_in("F.mse_loss(a, b) + F.mse_loss(c, d)", kLoss, "self").empty());
+  CHECK(operand_in("F.mse_loss(*pair)", kLoss, "target").empty());
+  CHECK(operand_in("torch.cat(parts)", call_of("cat", {"tensors[0]", "tensors[1]"}), "tensors[0]")
+            .empty());
+  CHECK(operand_in("loss = criterion(pred, noise)", kLoss, "self").empty());
+  CHECK(operand_in("# F.mse_loss(a, b)", kLoss, "self").empty());
+  CHECK(operand_in("print('F.mse_loss(a, b)')", kLoss, "self").empty());
+  CHECK(operand_in("F.mse_loss(pred,", kLoss, "self").empty());
+}
+
+TEST_CASE("call_text casts an expression, or the call around it") {
+  CHECK(suffixed("F.mse_loss(a - b, c)", kLoss, "self") == "(a - b).half()");
+  CHECK(suffixed("F.mse_loss(x, y), x", kLoss, "self") == "F.mse_loss(x.half(), y)");
+}
+
+TEST_CASE("call_text finds what a module is called with") {
+  CHECK(input_in("return self.b(self.a(x))", "m.b") == "m.b: self.a(x)");
+  CHECK(input_in("def forward(self, x): return self.b(self.a(x))", "m.a") == "m.a: x");
+  CHECK(input_in("out = unet(latents).sample", "unet.conv_in") == "unet: latents");
+  CHECK(input_in("nn.Linear(4, 4)(batch)", "Linear") == "Linear: batch");
+  CHECK(input_in("self.a(x) + self.a(y)", "m.a").empty());
+  CHECK(input_in("self.fc = nn.Linear(4, 4)", "m.a").empty());
+}
+
+TEST_CASE("call_text rewrites what no cast replaces") {
+  const CodeLine half("self.norm = nn.LayerNorm(16).half()", false);
+  CHECK(other_dtype(half, Dtype::kHalf, Dtype::kFloat)->new_text == "nn.LayerNorm(16).float()");
+  const CodeLine made("x = torch.zeros(2, dtype=torch.long)", false);
+  CHECK(other_dtype(made, Dtype::kLong, Dtype::kFloat)->new_text ==
+        "torch.zeros(2, dtype=torch.float32)");
+  CHECK(!other_dtype(made, Dtype::kHalf, Dtype::kFloat));
+  const CodeLine divided("total /= n + 1", false);
+  CHECK(not_in_place(divided, call_of("div_", {"self"}))->new_text == "total = total / (n + 1)");
+  CHECK(python_path("net.2.attn.0") == "net[2].attn[0]");
+}
