@@ -1,0 +1,7 @@
+# Two tensors and no layer: the sides of an operator have names.
+# EXPECT-CURE query.to(torch.float32)
+import torch
+
+query = torch.rand(2, 4).half()
+table = torch.rand(4, 3)
+print((query @ table).dtype)
