@@ -1,3 +1,7 @@
+# One limit for all tests, against what hangs: a busy machine is ten times as slow as a quiet one. ctest reads it there.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/DartConfiguration.tcl CONTENT "TimeOut: 3600\n")
+set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_LIST_DIR}/test_environment.cmake)
+
 # dtypecheck_test(core.dtype_set SOURCES a.cpp LIBRARIES dtypecheck_core): one Catch2 program, one CTest entry of that name.
 # PRECOMPILED names other headers than those of most tests: libtorch_headers, or none.
 # A test runs for milliseconds and Catch2's macros are slow to optimize: tests are compiled as they stand.

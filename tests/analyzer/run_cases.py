@@ -36,7 +36,7 @@ def expected(source):
 
 def lint(path, torch):
     done = subprocess.run([DTYPECHECK, "lint", "--torch", torch, "--format", "json", str(path)],
-                          capture_output=True, text=True, timeout=500)
+                          capture_output=True, text=True, timeout=900)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{path}: {done.stderr}")
     return json.loads(done.stdout)

@@ -23,7 +23,7 @@ SEVERITIES = {"error": "warning", "warning": "warning", "note": "remark"}
 
 def tidy(clang_tidy, plugin, files, flags):
     command = [clang_tidy, f"--load={plugin}", "--checks=-*,dtypecheck-*", *files, "--", *flags]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900)
     found = {str(path): [] for path in files}
     for line in done.stdout.splitlines():
         match = SAID.match(line)

@@ -420,7 +420,7 @@ dtypecheck_lint(ops --torch bundled --format json -o "{self.work}/found.json")
 """)
         for command in ([cmake, "-G", "Ninja", "-S", ".", "-B", "made"], [cmake, "--build", "made", "--target", "lint-ops"]):
             done = self.start(*command[1:], tool=command[0])
-            out, err = done.communicate(timeout=120)
+            out, err = tool.finish(done)
         self.assertNotEqual(done.returncode, 0)  # a finding fails the target
         findings = json.loads((self.work / "found.json").read_text())["findings"]
         self.assertEqual([finding["rule"] for finding in findings], ["unchecked-data-ptr"])

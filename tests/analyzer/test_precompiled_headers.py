@@ -220,7 +220,7 @@ void launch(at::Tensor x, at::Tensor out) {
         command = ("lint", "--torch", "bundled", "-j", "3", "--format", "json", ".")
         running = [self.start(*command) for _ in range(3)]
         for process in running:
-            out, err = process.communicate(timeout=300)
+            out, err = tool.finish(process)
             self.assertEqual(err, b"")
             self.assertEqual(json.loads(out)["findings"], whole)
         self.forget_findings()

@@ -3,10 +3,10 @@
 import os
 import pty
 import re
+import resource
 import shlex
 import shutil
 import subprocess
-import time
 import unittest
 
 import tool
@@ -61,12 +61,13 @@ class Commands(tool.ToolTest):
         self.assert_one_line(result, "unknown command")
 
     def test_starts_quickly(self):
-        def seconds():
-            begin = time.monotonic()
-            self.run_tool("rules")
-            return time.monotonic() - begin
+        def cpu_seconds():
+            return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
-        self.assertLess(min(seconds() for _ in range(5)), 0.25)  # as a rule 5 ms; a sanitizer's build is slower
+        begin = cpu_seconds()
+        for _ in range(5):
+            self.run_tool("rules")
+        self.assertLess(cpu_seconds() - begin, 2.5)  # as a rule 25 ms; a sanitizer's build takes more
 
 
 class Examples(tool.ToolTest):
@@ -100,7 +101,7 @@ class Examples(tool.ToolTest):
                 with self.subTest(example):
                     self.assertEqual(shlex.split(example)[1], command)
                     process = subprocess.run(["bash", "-c", example], cwd=self.work, env=self.environment,
-                                             stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                                             stdin=subprocess.DEVNULL, capture_output=True, timeout=900)
                     err = process.stderr.decode()
                     self.assertNotRegex(err, "unknown|unexpected|required|internal error")
                     if command == "build-hook":  # needs a LibTorch at that place; test_build_hook.py has one
@@ -118,7 +119,7 @@ class OutputStreams(tool.ToolTest):
         process.stdout.read(10)
         process.stdout.close()
         self.assertEqual(process.stderr.read(), b"")
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=900), 0)
         process.stderr.close()
 
     def test_head(self):

@@ -70,7 +70,7 @@ class Inputs(ExplainTest):
         for piece in ("RuntimeError: expec", "ted scalar type Ha", "lf but found Flo", "at\n"):
             process.stdin.write(piece.encode())
             process.stdin.flush()
-        out, _ = process.communicate(timeout=60)
+        out, _ = tool.finish(process)
         self.assertEqual(json.loads(out)["dtypes"], ["Half", "Float"])
 
     def test_nothing(self):

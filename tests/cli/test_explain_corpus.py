@@ -23,7 +23,7 @@ def read_corpus(path):
 def ranking(report):
     """The categories that explain gives for a report, best first; empty when it says that there is no dtype error."""
     text = "\n\n".join(filter(None, (report["error"], report.get("context"))))
-    done = subprocess.run([DTYPECHECK, "explain", "--json", "-"], input=text.encode(), stdout=subprocess.PIPE, timeout=60, check=True)
+    done = subprocess.run([DTYPECHECK, "explain", "--json", "-"], input=text.encode(), stdout=subprocess.PIPE, timeout=900, check=True)
     answer = json.loads(done.stdout)
     return [answer["category"], *answer["also"]] if answer["category"] else []
 

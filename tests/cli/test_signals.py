@@ -39,7 +39,7 @@ class Signals(tool.ToolTest):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
             process = self.start_counting()
             process.send_signal(number)
-            out, err = process.communicate(timeout=60)
+            out, err = tool.finish(process)
             self.assertEqual(out.decode(), f"{{'{number.name}': 1}}\n")
             self.assertEqual(process.returncode, 9, err)
 
@@ -47,7 +47,7 @@ class Signals(tool.ToolTest):
         process = self.start("trace", "--", "sh", "-c", "echo ready; exec sleep 60")
         process.stdout.readline()
         process.terminate()
-        _, err = process.communicate(timeout=60)
+        _, err = tool.finish(process)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assertIn(b"sh was killed by signal 15", err)
 
@@ -78,7 +78,7 @@ class Signals(tool.ToolTest):
                              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         process.stdout.readline()
         process.send_signal(signal.SIGHUP)
-        out, _ = process.communicate(timeout=60)
+        out, _ = tool.finish(process)
         self.assertEqual((process.returncode, out), (0, b"done\n"))
 
     def test_storm(self):
@@ -88,7 +88,7 @@ class Signals(tool.ToolTest):
             time.sleep(delay)
             for _ in range(20):
                 process.send_signal(signal.SIGUSR1)
-            process.communicate(timeout=60)
+            tool.finish(process)
             # Before the tool has its handler the signal kills it, as it would the program.
             self.assertIn(process.returncode, (0, 128 + signal.SIGUSR1, -signal.SIGUSR1))
 

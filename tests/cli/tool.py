@@ -3,11 +3,13 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
 
 DTYPECHECK = os.environ["DTYPECHECK"]
+PATIENCE_S = 1200  # on a busy machine, for what takes a minute on a quiet one
 
 MIXED = """\
 process pid=1 libtorch=2.11.0 steps=1
@@ -30,6 +32,36 @@ class Result:
         self.err = err.decode("utf-8", "replace")
 
 
+def descendants(pid):
+    """The processes below `pid`, itself last."""
+    try:
+        tasks = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        children = []
+    return [below for child in children for below in descendants(child)] + [pid]
+
+
+def finish(process, input=None, patience_s=PATIENCE_S):
+    """What the process writes until it ends. One that hangs says where each of its Python threads is: it and all below
+    it are aborted, which PYTHONFAULTHANDLER=1 in their environment answers with the stacks."""
+    try:
+        return process.communicate(input, timeout=patience_s)
+    except subprocess.TimeoutExpired:
+        for pid in descendants(process.pid):
+            try:
+                os.kill(pid, signal.SIGABRT)
+            except ProcessLookupError:
+                pass
+        try:
+            out, err = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+        said = b"\n".join(text for text in (out, err) if text).decode("utf-8", "replace")
+        raise AssertionError(f"{process.args} did not end in {patience_s} s:\n{said}") from None
+
+
 class ToolTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
@@ -40,6 +72,7 @@ class ToolTest(unittest.TestCase):
                             if not k.startswith("DTYPECHECK") and k not in ("LD_PRELOAD", "NO_COLOR")}
         self.environment["HOME"] = str(self.folder)
         self.environment["XDG_CACHE_HOME"] = str(self.folder / "cache")
+        self.environment["PYTHONFAULTHANDLER"] = "1"
         # A sanitizer's build of the tool may itself be traced, with stage 1 loaded before the sanitizer.
         self.environment["ASAN_OPTIONS"] = "verify_asan_link_order=0"
 
@@ -50,7 +83,7 @@ class ToolTest(unittest.TestCase):
 
     def run_tool(self, *arguments, **options):
         process = self.start(*arguments, **options)
-        out, err = process.communicate(timeout=120)
+        out, err = finish(process)
         return Result(process, out or b"", err or b"")
 
     def write(self, name, text, mode=None):

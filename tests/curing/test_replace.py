@@ -31,7 +31,7 @@ class ReplaceTest(unittest.TestCase):
         if preload:
             environment |= {"LD_PRELOAD": LIBRARY, "DTYPECHECK_REPLACE": str(self.folder / "list")}
         done = subprocess.run([sys.executable, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True,
-                              timeout=300, **options)
+                              timeout=900, **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.strip()
 

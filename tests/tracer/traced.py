@@ -16,7 +16,9 @@ import unittest
 
 DTYPECHECK = os.environ["DTYPECHECK"]
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-TIMEOUT_S = 280
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from tool import finish  # noqa: E402
 
 
 def line_of(program, name):
@@ -79,10 +81,17 @@ def field(call, name):
     return call.get(name)
 
 
+def ended(command, **options):
+    """Runs a command to its end; gives what it wrote."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, **options)
+    out, err = finish(process)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
 def tool(*arguments, statuses=(0, 1)):
     """Runs dtypecheck; 1 says that there are findings."""
-    done = subprocess.run([DTYPECHECK, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=TIMEOUT_S)
+    done = ended([DTYPECHECK, *map(str, arguments)])
     if done.returncode not in statuses:
         raise AssertionError(f"dtypecheck {arguments}: status {done.returncode}: {done.stderr.decode()}")
     return done
@@ -96,16 +105,13 @@ class TracedTest(unittest.TestCase):
         cls.environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK")
                            and k != "LD_PRELOAD"}
         cls.environment |= {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1",
-                            "PYTHONDONTWRITEBYTECODE": "1"}
+                            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "1"}
         cls.runs = 0
 
     @classmethod
     def execute(cls, command, **options):
-        options = {"cwd": cls.folder, "env": cls.environment, "timeout": TIMEOUT_S, **options}
-        process = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, **options)
-        return Done(process)
+        options = {"cwd": cls.folder, "env": cls.environment, **options}
+        return Done(ended([str(word) for word in command], **options))
 
     @classmethod
     def plain(cls, program, *arguments):

@@ -61,7 +61,7 @@ class Prediction(unittest.TestCase):
     def execute(*command, statuses=(0,)):
         run = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True,
-                             timeout=600)
+                             timeout=900)
         if run.returncode not in statuses:
             raise RuntimeError(run.stderr[-2000:])
         return run.stdout

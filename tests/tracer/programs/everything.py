@@ -243,6 +243,11 @@ def errors():
     return out
 
 
+# A Reducer that dies joins gloo's threads with the GIL held, and such a thread may still be waiting for the GIL to drop a
+# tensor: so models outlive their process group until the program ends, when those threads have long been idle.
+MODELS = []
+
+
 @part
 def distributed():
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
@@ -253,6 +258,7 @@ def distributed():
     total = torch.ones(3)
     dist.all_reduce(total)
     dist.destroy_process_group()
+    MODELS.append(model)
     return [p.grad for p in model.parameters()], total
 
 
