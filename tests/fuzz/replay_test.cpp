@@ -2,14 +2,17 @@
 // without libFuzzer.
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <cstdlib>
 
 #include "tests/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes);
 
 TEST_CASE("the corpus passes") {
+  const char* const corpus = std::getenv("DTYPECHECK_CORPUS");
+  REQUIRE(corpus != nullptr);
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(DTYPECHECK_CORPUS)) {
+  for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
     const std::string bytes = dtypecheck::test::read_bytes(entry.path());
     INFO(entry.path().filename().string());
     CHECK(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()) ==
