@@ -7,6 +7,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 
 #include "platform/error.h"
 #include "runtime/check_model.h"
@@ -249,6 +251,16 @@ int run(int argc, char** argv) {
   return run_train(full.parsed() ? full_options : lora_options);
 }
 
+// Threads that wait for each other spin, which is as slow as it gets where cores are shared. OpenMP
+// reads how to wait when it is loaded, before main, so the program starts itself once more.
+void wait_passively(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+  std::error_code none;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", none).string();
+  if (!self.empty()) execv(self.c_str(), argv);  // where that fails, it waits as ever
+}
+
 int say(const std::string& text) {
   fmt::print(stderr, "sdxl-train: {}\n", text);
   return kCouldNotDo;
@@ -259,6 +271,7 @@ int say(const std::string& text) {
 
 int main(int argc, char** argv) {
   using namespace dtypecheck::runtime;
+  wait_passively(argv);
   try {
     return run(argc, argv);
   } catch (const dtypecheck::InputError& error) {

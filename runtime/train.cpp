@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -219,15 +221,26 @@ class Training {
 
 }  // namespace
 
+// LibTorch's threads meet at a barrier after each op. With less to do for an op than a few of
+// LibTorch's own grains, the barriers cost many times what the ops do.
+static void choose_threads(const TrainOptions& options, int64_t pixels_per_latent) {
+  if (std::getenv("OMP_NUM_THREADS") != nullptr) return;
+  const int64_t side = options.resolution / pixels_per_latent;
+  const int64_t width = read_unet_config(options.model + "/unet").levels.front().width;
+  const int64_t numbers = options.batch_size * side * side * width;
+  if (numbers < 4 * at::internal::GRAIN_SIZE) at::set_num_threads(1);
+}
+
 static int64_t run(const TrainOptions& options,
                    const std::function<bool(const Progress&)>& report) {
   DtypePolicy policy = find_policy(options.policy);
   put_on(policy, find_device(options.device));
   require_model(options.model);
-  const PolicySetting setting{options.adam_eps,
-                              read_vae_config(options.model + "/vae").overflows_half};
+  const VaeConfig vae = read_vae_config(options.model + "/vae");
+  const PolicySetting setting{options.adam_eps, vae.overflows_half};
   if (!options.keep_broken) refuse_broken(policy, why_broken(policy, setting));
   require_writable(options.out, options.full);
+  choose_threads(options, vae.pixels_per_latent());
   return Training(options, policy).run(report);
 }
 

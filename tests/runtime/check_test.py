@@ -30,7 +30,7 @@ class CheckTest(unittest.TestCase):
 
     def check(self, model: Path, *options: str) -> subprocess.CompletedProcess:
         command = [args.train, "check", "--model", model, *options]
-        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
 
     def refuse(self, expected: str, model: Path, *options: str) -> None:
         result = self.check(model, *options)

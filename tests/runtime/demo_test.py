@@ -50,7 +50,7 @@ class DemoTest(unittest.TestCase):
 
     def demo(self, *options) -> subprocess.CompletedProcess:
         command = [args.dtypecheck, "demo", "--trainer", args.train, *options]
-        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
 
     def findings(self, run: Path) -> list[dict]:
         report = self.work / "report.json"

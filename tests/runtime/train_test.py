@@ -6,6 +6,7 @@
 
 import argparse
 import json
+import os
 import re
 import shutil
 import signal
@@ -48,7 +49,7 @@ class TrainTest(unittest.TestCase):
         return [args.train, kind, *(word for pair in pairs for word in pair)]
 
     def run_train(self, **change) -> subprocess.CompletedProcess:
-        return subprocess.run(self.command(**change), check=False, capture_output=True, text=True, timeout=300)
+        return subprocess.run(self.command(**change), check=False, capture_output=True, text=True, timeout=900)
 
     def refuse(self, *expected: str, **change) -> None:
         """Exit status 2, one line on stderr with what is expected in it, and nothing written."""
@@ -60,6 +61,17 @@ class TrainTest(unittest.TestCase):
         self.assertFalse(self.out.exists())
 
     # ---- what works
+
+    def test_threads(self) -> None:
+        """A tiny model takes one thread, unless the user has said how many. OpenMP itself names those that it starts."""
+        for threads, many in ((None, False), ("2", True)):
+            environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_"))}
+            environment |= {"OMP_DISPLAY_AFFINITY": "TRUE"} | ({"OMP_NUM_THREADS": threads} if threads else {})
+            result = subprocess.run(self.command(steps=1), check=False, capture_output=True, text=True, timeout=900,
+                                    env=environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            started = set(re.findall(r"thread (?:0x)?(\w+)", result.stderr))
+            self.assertEqual(len(started) > 1, many, result.stderr)
 
     def test_progress_and_seed(self) -> None:
         """The same seed gives the same file, another seed another."""
@@ -100,7 +112,7 @@ class TrainTest(unittest.TestCase):
                 break
         process.send_signal(signal.SIGINT)
         last = process.stderr.read().splitlines()
-        self.assertEqual(process.wait(timeout=120), 130, last)
+        self.assertEqual(process.wait(timeout=900), 130, last)
         header, _ = read_header(self.out)
         self.assertGreater(len(header), 10)
         checkpoint = self.out.with_name("lora.safetensors.checkpoint")
