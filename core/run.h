@@ -31,6 +31,7 @@ struct Process {
   uint64_t signatures_lost = 0;  // full records that found no room (disk full)
   // Facts about the program that no op call shows, by name: "accelerate.mixed_precision" = "fp16", "sites" = "off: …".
   std::map<std::string, std::string> facts;
+  std::map<std::string, std::string> cells;  // of a notebook: what stood in "In [2]" when it ran
 
   bool complete() const { return damaged.empty() && signatures_lost == 0; }
   bool operator==(const Process&) const = default;

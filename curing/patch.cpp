@@ -54,6 +54,7 @@ std::string why_not(const Cure& cure, const Run& run, const Sources& sources) {
   if (!cure.where.known()) return "the line to change is not known";
   if (call != nullptr && run.process_of(*call).python.empty())
     return "the program is no Python, so its source would have to be built again";
+  if (file.starts_with("In [")) return "it is a notebook's cell: change it there";
   if (!is_file(file)) return fmt::format("{} is no file here", file);
   if (sources.line(file, cure.where.line).empty())
     return fmt::format("the run kept no lines of {}", file);

@@ -138,6 +138,7 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
     add_all(recorded.left_out, untraced_notes(folder));
     add_sources(folder, recorded);
   }
+  recorded.sources.add(Sources::of_cells(recorded.run));
   if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.left_out, "; ")));
   return recorded;
 }

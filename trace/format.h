@@ -211,7 +211,9 @@ struct ThrowRecord {
 };
 static_assert(sizeof(ThrowRecord) == 24, "");
 
-// Something about the program: key and value. Later records of a key win.
+// Something about the program: key and value. Later records of a key win. A key that begins with
+// kCellFact is what stood in a notebook's cell: "cell In [2]".
+constexpr const char* kCellFact = "cell ";
 struct FactRecord {
   RecordHeader header;
   uint32_t key;    // string: "argv", "executable", "accelerate.mixed_precision", "env.RANK", …

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include <algorithm>
 #include <new>
 
@@ -116,6 +118,9 @@ void read_facts(const TraceBytes& bytes, const TraceRecords& records, StringTabl
     const std::string_view key = strings.text(record.key, "a fact");
     if (key.empty()) {
       damage.leave_out(fmt::format("a fact without a name at byte {}", offset));
+    } else if (key.starts_with(kCellFact)) {
+      process.cells[std::string(key.substr(std::strlen(kCellFact)))] =
+          strings.text(record.value, "a cell");
     } else {
       process.facts[std::string(key)] = strings.text(record.value, "a fact's value");
     }

@@ -43,6 +43,15 @@ Lines lines_of(const Run& run) {
   return lines;
 }
 
+template <typename Take>
+void for_each_line(std::string_view text, const Take& take) {
+  for (int number = 1; !text.empty(); ++number) {
+    std::string_view line = next_piece(text, '\n');
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() <= kMaxLineBytes) take(number, line);
+  }
+}
+
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 template <typename Number>
@@ -66,11 +75,20 @@ Sources Sources::of(const Run& run, fs::file_time_type started_at) {
     if (!text) continue;
     File& file = sources.files_[path];
     file.hash = fnv1a(*text);
-    int number = 0;
-    for (std::string_view rest = *text; !rest.empty();) {
-      const std::string_view line = next_piece(rest, '\n');
-      if (wanted.contains(++number) && line.size() <= kMaxLineBytes)
-        file.lines[number] = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    for_each_line(*text, [&](int number, std::string_view line) {
+      if (wanted.contains(number)) file.lines[number] = line;
+    });
+  }
+  sources.add(of_cells(run));
+  return sources;
+}
+
+Sources Sources::of_cells(const Run& run) {
+  Sources sources;
+  for (const Process& process : run.processes) {
+    for (const auto& [name, text] : process.cells) {
+      File& file = sources.files_[name];
+      for_each_line(text, [&](int number, std::string_view line) { file.lines[number] = line; });
     }
   }
   return sources;

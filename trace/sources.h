@@ -5,7 +5,8 @@
 //     {"files": [{"path": "/home/me/train.py", "hash": "0123456789abcdef", "lines": {"40": "…"}}]}
 //
 // `hash` is FNV-1a of the whole file. Of each line where an op was called the lines around it are
-// kept as well; of libraries only those of calls that threw.
+// kept as well; of libraries only those of calls that threw. A notebook's cell is a file of its own,
+// "In [2]", whose text came with the trace.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,8 @@ class Sources {
  public:
   // Of the files that have not changed since the run began: others may not be what ran.
   static Sources of(const Run& run, std::filesystem::file_time_type started_at);
+  // Of the notebooks' cells that the trace itself has.
+  static Sources of_cells(const Run& run);
   // What the folder has; nothing where it has none. Throws InputError where it is no such file.
   static Sources read(const std::string& folder);
   // `name` stands for the file in messages.

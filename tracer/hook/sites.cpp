@@ -3,6 +3,7 @@
 #include "tracer/hook/sites.h"
 
 #include "tracer/hook/describe.h"
+#include "tracer/hook/facts.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/native/native_sites.h"
 
@@ -87,6 +88,8 @@ bool same(const python::Line& a, const python::Line& b) {
 }  // namespace
 
 uint32_t write_site(const python::Site& site) {
+  for (const python::Cell& cell : site.new_cells)
+    write_fact(trace::kCellFact + cell.name, cell.source);
   const uint32_t line = write_line(site.line);
   const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
   const uint32_t id = write_record(line, inner, intern(site.module), intern(site.module_class));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tracer/python/notebook_cells.h"
 #include "tracer/python/state.h"
 #include "tracer/python/text.h"
 
@@ -132,7 +133,9 @@ Frames traceback_frames(Object* traceback) {
 
 Line line_of(Object* code, const void* instr) {
   Line line;
-  line.file = absolute_file(text_of(code_filename(code)));
+  const std::string file = text_of(code_filename(code));
+  const std::string cell = cell_name(file);
+  line.file = cell.empty() ? absolute_file(file) : cell;
   line.function = bare_name(code);
   line.line = api.PyCode_Addr2Line(code, instruction_offset(code, instr));
   return line;

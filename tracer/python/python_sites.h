@@ -65,12 +65,18 @@ struct Line {
 // Whose work a call chain does: an optimizer's own; or that of the closure which an optimizer was
 // given to call, the forward pass mostly.
 enum class Work : uint8_t { kOther, kOptimizer, kClosure };
+// A cell of a notebook, which is no file: what stood in it when it ran.
+struct Cell {
+  std::string name;  // "In [2]"
+  std::string source;
+};
 struct Site {
   Line line;  // the user's; the inner one when there is no user frame
   Line inner;
   std::string module;        // "unet.down_blocks.0.resnets.1.conv1"
   std::string module_class;  // "Conv2d"
   Work work = Work::kOther;
+  std::vector<Cell> new_cells;  // that no site before was in
 };
 // Cold: takes the GIL (never call it with a lock held). In the thread of the walk and during the
 // same op. False when the interpreter is finalizing, or the thread's frames are no longer the

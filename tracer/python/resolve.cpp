@@ -3,6 +3,7 @@
 
 #include "tracer/python/frames.h"
 #include "tracer/python/module_names.h"
+#include "tracer/python/notebook_cells.h"
 #include "tracer/python/parameter_names.h"
 #include "tracer/python/python_sites.h"
 #include "tracer/python/site_of_frames.h"
@@ -39,6 +40,7 @@ Site site_of(const Frames& frames) {
   site.module = module.path;
   site.module_class = module.class_name;
   site.work = work_of(frames);
+  site.new_cells = take_new_cells();
   return site;
 }
 

@@ -1,0 +1,31 @@
+"""Runs cells as a notebook's kernel does: the code has the name of a file that is not there, IPython has the cell's number by
+that name, and linecache its lines."""
+
+import linecache
+import sys
+import types
+
+CELLS = ["import torch\nweight = torch.ones(2, 2).half()\n",
+         "def forward(batch):\n    return batch @ weight\n",
+         "\nforward(torch.ones(2, 2))\n"]
+
+
+class InteractiveShell:
+    _instance = None
+
+
+def main():
+    module = types.ModuleType("IPython.core.interactiveshell")
+    module.InteractiveShell = InteractiveShell
+    sys.modules[module.__name__] = module
+    shell = InteractiveShell._instance = InteractiveShell()
+    shell.compile = types.SimpleNamespace(_filename_map={})
+    space = {}
+    for number, source in enumerate(CELLS, 1):
+        name = f"/tmp/ipykernel_71/{number * 1000}.py"
+        shell.compile._filename_map[name] = number
+        linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+        exec(compile(source, name, "exec"), space)
+
+
+main()
