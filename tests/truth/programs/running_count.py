@@ -1,5 +1,5 @@
 # Integers cannot be divided in place.
-# EXPECT-CURE count = count / (batches + 1)
+# EXPECT-CURE torch.arange(5).to(torch.float32)
 import torch
 
 batches = 3
