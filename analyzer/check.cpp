@@ -151,16 +151,22 @@ void add_dtype_checks(Finding& finding, const ReadGroup& group) {
   }
 }
 
-bool is_narrowed(const TensorFact& tensor) {
-  return !tensor.looked_at && tensor.dtypes.size() <= kNarrowed;
-}
-
 std::string dtypes_text(DtypeSet dtypes) {
   std::string text = dtypes.to_string();
   for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) {
     text.replace(at, 1, " or ");
   }
   return text;
+}
+
+void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out) {
+  const DtypeSet dtypes = read.tensor.dtypes;
+  const bool is_narrowed = !read.tensor.looked_at && dtypes.size() <= kNarrowed;
+  if (!is_narrowed || dtypes.within(read.accepts)) return;
+  const bool is_surely = !dtypes.intersects(read.accepts);
+  out.add(check, is_surely ? Severity::kError : Severity::kWarning, read.place, read.function,
+          fmt::format("{} {} {} here and is read as {}", read.tensor.name,
+                      is_surely ? "is" : "may be", dtypes_text(dtypes), read.type));
 }
 
 }  // namespace dtypecheck::analyzer

@@ -59,8 +59,9 @@ void add_dtype_checks(Finding& finding, const ReadGroup& group);
 void add_replacement(Finding& finding, const Place& place, const std::string& old_text,
                      const std::string& new_text);
 
-// A set that a check left small enough to be meant: "Half or BFloat16".
-bool is_narrowed(const TensorFact& tensor);
+// "Half or BFloat16"
 std::string dtypes_text(DtypeSet dtypes);
+// Where the checks in the source left few dtypes, and the read accepts none or not all of them.
+void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out);
 
 }  // namespace dtypecheck::analyzer

@@ -70,6 +70,10 @@ struct Read {
   bool in_dispatch = false;  // `type` is that of a dispatch on `dispatched`
   TensorFact dispatched;
   bool has_dispatched_dtype = false;  // the tensor is known to have the dispatched tensor's dtype
+
+  bool is_typed() const { return how == ReadAs::kPointer || how == ReadAs::kAccessor; }
+  // As the dtype of the dispatched tensor, which it is not known to have.
+  bool is_of_other_tensor() const { return is_typed() && in_dispatch && !has_dispatched_dtype; }
 };
 
 // A type that names `long` for the elements of a tensor outside of a read:

@@ -10,7 +10,6 @@ event is what torch.profiler counts as one. The budget is 0.3 us an event.
 
 import argparse
 import contextlib
-import ctypes
 import os
 import subprocess
 import sys
@@ -36,19 +35,6 @@ class KeepGoing:
         self.pause(1)
 
 
-def hook_of_this_process():
-    from observers import Tracer  # its first op loads the hook
-
-    tracer = Tracer()
-    mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps")
-              if line.count("/") > 1}
-    for path in sorted(mapped):
-        if "dtypecheck_hook" in path or path.startswith(os.environ["DTYPECHECK_HOOKS"]):
-            with contextlib.suppress(OSError, AttributeError):
-                return tracer, KeepGoing(ctypes.CDLL(path, mode=os.RTLD_NOLOAD))
-    raise SystemExit("no dtypecheck hook in this process")
-
-
 @contextlib.contextmanager
 def both(tracer, keep_going):
     with tracer, keep_going:
@@ -57,14 +43,15 @@ def both(tracer, keep_going):
 
 def measure(name: str, rounds: int, steps: int) -> None:
     import torch
-    from observers import events_of
+    from observers import Tracer, events_of
     from overhead_worker import interleaved, timed_round
     from workloads import WORKLOADS as STEPS
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
     step = STEPS[name]()
-    tracer, keep_going = hook_of_this_process()
+    tracer = Tracer()
+    keep_going = KeepGoing(tracer.hook)
     for _ in range(2):  # nearly all that there is to write down is written
         with both(tracer, keep_going):
             timed_round(step, contextlib.nullcontext(), steps)

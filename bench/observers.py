@@ -23,8 +23,8 @@ class Tracer:
     """The hook of the dtypecheck that traces this process. It begins looking away; entered it looks."""
 
     def __init__(self):
-        hook = self._find()
-        self._pause, self._leave = hook.dtypecheck_hook_pause, hook.dtypecheck_hook_leave
+        self.hook = self._find()
+        self._pause, self._leave = self.hook.dtypecheck_hook_pause, self.hook.dtypecheck_hook_leave
         self.look_away()
 
     @staticmethod

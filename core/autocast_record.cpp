@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/enum_names.h"
 #include "core/follow_links.h"
 #include "ops/ops.h"
 
@@ -211,17 +212,8 @@ class Summarizer {
 }  // namespace
 
 const char* decision_name(AutocastDecision decision) {
-  switch (decision) {
-    case AutocastDecision::kLowerPrecision:
-      return "lower precision";
-    case AutocastDecision::kFloat:
-      return "float32";
-    case AutocastDecision::kPromote:
-      return "promote";
-    case AutocastDecision::kUntouched:
-      return "untouched";
-  }
-  return "untouched";
+  return name_of<AutocastDecision::kUntouched>(
+      decision, {"lower precision", "float32", "promote", "untouched"});
 }
 
 AutocastSummary summarize_autocast(const Run& run) { return Summarizer(run).summarize(); }

@@ -2,60 +2,21 @@
 
 #include <algorithm>
 
+#include "core/enum_names.h"
+
 namespace dtypecheck {
 
 const char* role_name(Role role) {
-  switch (role) {
-    case Role::kInput:
-      return "input";
-    case Role::kWeight:
-      return "weight";
-    case Role::kBias:
-      return "bias";
-    case Role::kState:
-      return "state";
-    case Role::kOut:
-      return "out";
-  }
-  return "input";
+  return name_of<kLastRole>(role, {"input", "weight", "bias", "state", "out"});
 }
 
 const char* tensor_kind_name(TensorKind kind) {
-  switch (kind) {
-    case TensorKind::kDense:
-      return "dense";
-    case TensorKind::kUndefined:
-      return "undefined";
-    case TensorKind::kSubclass:
-      return "subclass";
-    case TensorKind::kFake:
-      return "fake";
-    case TensorKind::kSymbolic:
-      return "symbolic";
-    case TensorKind::kNested:
-      return "nested";
-    case TensorKind::kSparse:
-      return "sparse";
-    case TensorKind::kQuantized:
-      return "quantized";
-    case TensorKind::kMeta:
-      return "meta";
-    case TensorKind::kFunctorch:
-      return "functorch";
-  }
-  return "dense";
+  return name_of<kLastTensorKind>(kind, {"dense", "undefined", "subclass", "fake", "symbolic",
+                                         "nested", "sparse", "quantized", "meta", "functorch"});
 }
 
 const char* outcome_name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kReturned:
-      return "returned";
-    case Outcome::kThrew:
-      return "threw";
-    case Outcome::kRepaired:
-      return "repaired";
-  }
-  return "returned";
+  return name_of<kLastOutcome>(outcome, {"returned", "threw", "repaired"});
 }
 
 std::string Device::to_string() const {

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/enum_names.h"
 #include "core/follow_links.h"
 #include "ops/ops.h"
 
@@ -162,17 +163,7 @@ std::string source_text(const OpCall& maker) {
 }  // namespace
 
 const char* step_kind_name(ProvenanceStep::Kind kind) {
-  switch (kind) {
-    case ProvenanceStep::Kind::kPassedOn:
-      return "passed on";
-    case ProvenanceStep::Kind::kPromotion:
-      return "promotion";
-    case ProvenanceStep::Kind::kCast:
-      return "cast";
-    case ProvenanceStep::Kind::kMade:
-      return "made";
-  }
-  return "passed on";
+  return name_of<ProvenanceStep::Kind::kMade>(kind, {"passed on", "promotion", "cast", "made"});
 }
 
 std::vector<ShownStep> shown_steps(const Provenance& provenance) {

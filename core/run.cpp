@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "core/enum_names.h"
+
 namespace dtypecheck {
+
 const char* end_state_name(EndState end) {
-  switch (end) {
-    case EndState::kRunning:
-      return "running";
-    case EndState::kExited:
-      return "exited";
-    case EndState::kReplaced:
-      return "replaced";
-  }
-  return "running";
+  return name_of<kLastEndState>(end, {"running", "exited", "replaced"});
 }
 
 std::vector<std::string> Run::device_types_of(uint32_t process) const {

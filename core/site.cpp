@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/enum_names.h"
+
 namespace dtypecheck {
 
 static std::string text_of(const SourceLine& line) {
@@ -9,21 +11,8 @@ static std::string text_of(const SourceLine& line) {
 }
 
 const char* phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::kUnknown:
-      return "unknown";
-    case Phase::kLoad:
-      return "load";
-    case Phase::kForward:
-      return "forward";
-    case Phase::kBackward:
-      return "backward";
-    case Phase::kOptimizer:
-      return "optimizer";
-    case Phase::kData:
-      return "data";
-  }
-  return "unknown";
+  return name_of<kLastPhase>(phase,
+                             {"unknown", "load", "forward", "backward", "optimizer", "data"});
 }
 
 std::string place(const Site& site) {

@@ -50,14 +50,6 @@ OpPattern parse_op_pattern(std::string_view text) {
   return pattern;
 }
 
-static const Runtime* newest_of(std::string_view device) {
-  const Runtime* newest = nullptr;
-  for (const Runtime& runtime : Contracts::shipped().runtimes()) {
-    if (runtime.device == device) newest = &runtime;
-  }
-  return newest;
-}
-
 static std::string minor_of(const std::string& version) {
   return version.substr(0, version.find('.', version.find('.') + 1));
 }
@@ -69,17 +61,17 @@ static std::string_view how_known(const Runtime& runtime) {
 std::string since_when(const OpPattern& pattern, Dtype dtype) {
   const Contracts& contracts = Contracts::shipped();
   const OpCall call = pattern.call_in(dtype, "cpu");
-  const Runtime* newest = newest_of("cpu");
+  const auto newest = contracts.newest("cpu");
   if (!newest) return "";
   const std::string first = contracts.first_accepting("cpu", "0", call);
   if (!first.empty()) {
     const Runtime& runtime = contracts.runtimes()[*contracts.find("cpu", first)];
     return fmt::format("{} on the CPU since {} ({})", dtype_name(dtype), first, how_known(runtime));
   }
-  const size_t column = *contracts.find("cpu", newest->version);
-  if (contracts.ask(column, call).verdict != contracts::Verdict::kRejects) return "";
+  if (contracts.ask(*newest, call).verdict != contracts::Verdict::kRejects) return "";
+  const Runtime& runtime = contracts.runtimes()[*newest];
   return fmt::format("{} still missing on the CPU in {} ({})", dtype_name(dtype),
-                     minor_of(newest->version), how_known(*newest));
+                     minor_of(runtime.version), how_known(runtime));
 }
 
 static std::string first_autocast(std::string_view device, Dtype dtype) {

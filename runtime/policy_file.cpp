@@ -9,6 +9,8 @@
 //    "scale_loss": true}
 #include <fmt/format.h>
 
+#include "core/dtype_names.h"
+#include "core/dtype_set.h"
 #include "platform/error.h"
 #include "runtime/json_file.h"
 #include "runtime/policy.h"
@@ -17,19 +19,11 @@ namespace dtypecheck::runtime {
 
 namespace {
 
-struct NamedDtype {
-  const char* name;
-  at::ScalarType dtype;
-};
-
-constexpr NamedDtype kDtypes[] = {
-    {"float32", at::kFloat}, {"bfloat16", at::kBFloat16}, {"float16", at::kHalf}};
-
+// LibTorch's numbers of dtypes are ours.
 at::ScalarType dtype_of(const JsonObject& from, const std::string& key) {
   const std::string name = from.text(key);
-  for (const NamedDtype& known : kDtypes) {
-    if (name == known.name) return known.dtype;
-  }
+  const Dtype dtype = dtype_of_torch(name);
+  if ((kLowPrecision | Dtype::kFloat).contains(dtype)) return static_cast<at::ScalarType>(dtype);
   from.fail(key, fmt::format("expected float32, bfloat16 or float16, got {}", shown_text(name)));
 }
 
@@ -83,10 +77,8 @@ void read_trained(const JsonObject& policy, TrainedPolicy& trained) {
 }  // namespace
 
 const char* dtype_name_of(at::ScalarType dtype) {
-  for (const NamedDtype& known : kDtypes) {
-    if (dtype == known.dtype) return known.name;
-  }
-  return c10::toString(dtype);
+  const DtypeNames* names = names_of(static_cast<Dtype>(dtype));
+  return names == nullptr ? c10::toString(dtype) : names->torch;
 }
 
 DtypePolicy read_policy(const std::string& path) {

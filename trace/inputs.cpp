@@ -1,17 +1,13 @@
 // trace_inputs.cpp: trace files and folders of them, for trace_reader.h.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <system_error>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "trace/format.h"
 #include "trace/reader.h"
 
@@ -20,52 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string reason_of(int error) { return std::generic_category().message(error); }
-
-class File {
- public:
-  // Does not wait for the other end of a pipe.
-  explicit File(const std::string& path)
-      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw InputError(fmt::format("{}: {}", path, why));
-}
-
-[[noreturn]] void refuse_to_open(const std::string& path, int error) {
-  if (error == ENOENT) refuse(path, "no such file or folder, expected a trace");
-  refuse(path, fmt::format("cannot be read: {}", reason_of(error)));
-}
-
-size_t size_of(const File& file, const std::string& path) {
-  struct stat status;
-  if (fstat(file.fd(), &status) != 0) refuse_to_open(path, errno);
-  if (!S_ISREG(status.st_mode)) refuse(path, "not a regular file, expected a trace");
-  // One byte more than a trace may have tells the reader that this one has too many.
-  return std::min<uint64_t>(static_cast<uint64_t>(status.st_size),
-                            uint64_t{trace::kMaxFileBytes} + 1);
-}
-
-size_t read_whole(const File& file, char* to, size_t room, const std::string& path) {
-  size_t have = 0;
-  while (have < room) {
-    const ssize_t got = read(file.fd(), to + have, room - have);
-    if (got == 0) break;
-    if (got < 0 && errno != EINTR) refuse_to_open(path, errno);
-    if (got > 0) have += static_cast<size_t>(got);
-  }
-  return have;
 }
 
 std::vector<std::string> traces_in(const std::string& folder) {
@@ -133,13 +85,14 @@ class Inputs {
 }  // namespace
 
 void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer) {
-  const File file(path);
-  if (file.fd() < 0) refuse_to_open(path, errno);
-  const size_t room = size_of(file, path);
-  const std::unique_ptr<char[]> bytes(new (std::nothrow) char[room + 1]);
-  if (bytes == nullptr) refuse(path, fmt::format("{} bytes need more memory than there is", room));
-  const size_t size_bytes = read_whole(file, bytes.get(), room, path);
-  read_trace_bytes(bytes.get(), size_bytes, path, run, symbolizer);
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (status.type() == fs::file_type::not_found)
+    refuse(path, "no such file or folder, expected a trace");
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    refuse(path, "not a regular file, expected a trace");
+  const std::string bytes = dtypecheck::read_file(path, trace::kMaxFileBytes);
+  read_trace_bytes(bytes.data(), bytes.size(), path, run, symbolizer);
 }
 
 Run read_traces(const std::vector<std::string>& inputs, std::vector<std::string>* unreadable,

@@ -410,11 +410,6 @@ std::string all_keys() {
   return keys;
 }
 
-void require_space(TextCursor& cursor, std::string_view what) {
-  if (!cursor.at_word_end()) cursor.fail(fmt::format("a space or the end after {}", what));
-  cursor.skip_spaces();
-}
-
 // ARG=…, ARG:=…; false when a key or -> stands here.
 bool parse_operand_or_scalar(TextCursor& cursor, OpCall& call) {
   if (cursor.at_end() || cursor.rest().starts_with("->")) return false;
@@ -512,15 +507,15 @@ OpCall parse_op_call(TextCursor& cursor) {
   OpCall call;
   std::set<std::string_view> keys;
   parse_op(cursor, call);
-  require_space(cursor, "the op's name");
-  while (parse_operand_or_scalar(cursor, call)) require_space(cursor, "an operand");
+  cursor.require_space("the op's name");
+  while (parse_operand_or_scalar(cursor, call)) cursor.require_space("an operand");
   if (cursor.take("->")) {
     parse_results(cursor, call.results);
-    require_space(cursor, "the results");
+    cursor.require_space("the results");
   }
   while (!cursor.at_end()) {
     parse_key(cursor, call, keys);
-    require_space(cursor, "a value");
+    cursor.require_space("a value");
   }
   if (!keys.contains("inside")) call.site.inner = call.site.line;
   if (!keys.contains("throws")) call.throws = usual_throws(call);

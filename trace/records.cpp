@@ -14,29 +14,18 @@ bool is_known(uint16_t kind) {
          kind <= static_cast<uint16_t>(Kind::kNonFinite);
 }
 
-size_t fixed_bytes(Kind kind) {
-  switch (kind) {
-    case Kind::kString:
-      return sizeof(StringRecord);
-    case Kind::kLine:
-      return sizeof(LineRecord);
-    case Kind::kSite:
-      return sizeof(SiteRecord);
-    case Kind::kSignature:
-      return sizeof(SignatureRecord);
-    case Kind::kThrow:
-      return sizeof(ThrowRecord);
-    case Kind::kFact:
-      return sizeof(FactRecord);
-    case Kind::kMapping:
-      return sizeof(MappingRecord);
-    case Kind::kInexact:
-      return sizeof(InexactRecord);
-    case Kind::kNonFinite:
-      return sizeof(NonFiniteRecord);
-  }
-  return 0;
-}
+// By kind, of those that are known.
+constexpr size_t kFixedBytes[] = {0,
+                                  sizeof(StringRecord),
+                                  sizeof(LineRecord),
+                                  sizeof(SiteRecord),
+                                  sizeof(SignatureRecord),
+                                  sizeof(ThrowRecord),
+                                  sizeof(FactRecord),
+                                  sizeof(MappingRecord),
+                                  sizeof(InexactRecord),
+                                  sizeof(NonFiniteRecord)};
+size_t fixed_bytes(Kind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "platform/error.h"
+#include "platform/utf8.h"
 
 namespace dtypecheck {
 namespace {
@@ -14,32 +15,12 @@ bool is_bare(char c, std::string_view also) {
          (c != '\0' && also.find(c) != std::string_view::npos);
 }
 
-unsigned char byte_at(std::string_view text, size_t position) {
-  return position < text.size() ? static_cast<unsigned char>(text[position]) : 0;
-}
-
 // Bytes of the UTF-8 character that starts here and may be shown as it is; 0 when the first byte is
 // to be escaped.
 size_t shown_bytes(std::string_view text, size_t position) {
-  const unsigned char lead = byte_at(text, position);
-  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
-  const size_t size = lead >= 0xf0 && lead < 0xf5 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead >= 0xf5) return 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte_at(text, position + i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte_at(text, position + 1);
-  const bool control = lead == 0xc2 && second < 0xa0;  // C1: some terminals obey them
-  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool no_character = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
-  return control || overlong || no_character ? 0 : size;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+  const CodePoint c = code_point_at(text, position);
+  const bool controls = c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0);
+  return c.valid && !controls ? c.length : 0;
 }
 
 }  // namespace
@@ -68,7 +49,7 @@ std::string excerpt(std::string_view text) {
   constexpr size_t kMaxBytes = 60;
   if (text.size() <= kMaxBytes) return quoted(text);
   size_t end = kMaxBytes;
-  while (end > kMaxBytes - 3 && (byte_at(text, end) & 0xc0) == 0x80) --end;  // within a character
+  while (end > kMaxBytes - 3 && (text[end] & 0xc0) == 0x80) --end;  // within a character
   return fmt::format("{}… ({} bytes)", quoted(text.substr(0, end)), text.size());
 }
 
@@ -126,10 +107,17 @@ char TextCursor::escape() {
   if (take("\"")) return '"';
   if (take("\\")) return '\\';
   if (!take("x")) fail("\\\", \\\\, \\n or \\xHH after the \\");
-  const int high = at_end() ? -1 : hex_digit(line_[position_++]);
-  const int low = at_end() ? -1 : hex_digit(line_[position_++]);
-  if (high < 0 || low < 0) fail("two hex digits after \\x");
-  return static_cast<char>(high * 16 + low);
+  const std::string_view digits = rest().substr(0, 2);
+  unsigned char value = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value, 16);
+  if (error != std::errc() || end != digits.begin() + 2) fail("two hex digits after \\x");
+  position_ += 2;
+  return static_cast<char>(value);
+}
+
+void TextCursor::require_space(std::string_view what) {
+  if (!at_word_end()) fail(fmt::format("a space or the end after {}", what));
+  skip_spaces();
 }
 
 std::string_view TextCursor::next_word() const {

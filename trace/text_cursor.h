@@ -28,8 +28,9 @@ class TextCursor {
   std::string_view rest() const { return line_.substr(position_); }
   bool at_word_end() const { return at_end() || is_space(peek()); }
 
-  bool skip_spaces();                // false when there were none
-  bool take(std::string_view text);  // moves past `text` when it stands here
+  bool skip_spaces();                         // false when there were none
+  void require_space(std::string_view what);  // a space or the end comes after it
+  bool take(std::string_view text);           // moves past `text` when it stands here
   void expect(std::string_view text);
   // The bare word or quoted text that stands here; a bare one has letters, digits and the
   // characters of `also`.

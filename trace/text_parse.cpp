@@ -15,11 +15,6 @@
 namespace dtypecheck {
 namespace {
 
-void require_space(TextCursor& cursor, std::string_view what) {
-  if (!cursor.at_word_end()) cursor.fail(fmt::format("a space or the end after {}", what));
-  cursor.skip_spaces();
-}
-
 // What a process line said, beside the process: what is worked out where it said nothing.
 struct ParsedProcess {
   Process process;
@@ -108,7 +103,7 @@ ParsedProcess parse_process(TextCursor& cursor) {
       cursor.expect("=");
       field->second(cursor, parsed);
     }
-    require_space(cursor, "a value");
+    cursor.require_space("a value");
   }
   if (!parsed.has_steps_traced) parsed.process.steps_traced = parsed.process.steps;
   return parsed;

@@ -8,10 +8,8 @@ namespace dtypecheck::analyzer {
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const Read& read : facts.reads) {
-    const bool is_typed = read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor;
-    if (!is_typed || !read.in_dispatch || read.has_dispatched_dtype) continue;
     const bool is_made = read.tensor.source == TensorSource::kMade;
-    if (!is_made || !read.tensor.dtypes.single()) continue;
+    if (!read.is_of_other_tensor() || !is_made || !read.tensor.dtypes.single()) continue;
     const std::string& dispatched = read.dispatched.name;
     out.add(constant_dtype_output, Severity::kError, read.place, read.function,
             fmt::format("{} is made {}, and read as the dtype of {}", read.tensor.name,

@@ -19,9 +19,7 @@ static bool is_named_as_output(const Read& read) {
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> others;
   for (const Read& read : facts.reads) {
-    const bool is_typed = read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor;
-    if (!is_typed || !read.in_dispatch || read.has_dispatched_dtype) continue;
-    if (read.tensor.is_undetermined()) others.push_back(&read);
+    if (read.is_of_other_tensor() && read.tensor.is_undetermined()) others.push_back(&read);
   }
   for (const ReadGroup& group : by_function(others)) {
     const Read& read = *group.first;

@@ -9,26 +9,6 @@
 
 namespace dtypecheck::analyzer {
 
-static bool is_wrong(const Read& read) {
-  return is_narrowed(read.tensor) && !read.tensor.dtypes.intersects(read.accepts);
-}
-
-static bool is_weak(const Read& read) {
-  return is_narrowed(read.tensor) && !is_wrong(read) && !read.tensor.dtypes.within(read.accepts);
-}
-
-static void say_what_is_known(const Read& read, CheckFindings& out) {
-  const std::string dtypes = dtypes_text(read.tensor.dtypes);
-  if (is_wrong(read)) {
-    out.add(raw_cast, Severity::kError, read.place, read.function,
-            fmt::format("{} is {} here and is read as {}", read.tensor.name, dtypes, read.type));
-  } else if (is_weak(read)) {
-    out.add(
-        raw_cast, Severity::kWarning, read.place, read.function,
-        fmt::format("{} may be {} here and is read as {}", read.tensor.name, dtypes, read.type));
-  }
-}
-
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {
@@ -36,7 +16,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     if (read.tensor.is_unchecked())
       unchecked.push_back(&read);
     else if (!read.in_dispatch)
-      say_what_is_known(read, out);
+      add_known_mismatch(raw_cast, read, out);
   }
   for (const BitCast& cast : facts.bit_casts) {
     if (cast.is_other_size) {

@@ -9,9 +9,8 @@
 
 namespace dtypecheck::analyzer {
 
-static bool is_typed(const Read& read) {
-  return (read.how == ReadAs::kPointer || read.how == ReadAs::kAccessor) && !read.in_dispatch &&
-         (!read.accepts.empty() || read.is_of_class);
+static bool is_of_fixed_type(const Read& read) {
+  return read.is_typed() && !read.in_dispatch && (!read.accepts.empty() || read.is_of_class);
 }
 
 static bool reads_floats(const ReadGroup& group) {
@@ -19,23 +18,14 @@ static bool reads_floats(const ReadGroup& group) {
                      [](const Read* read) { return read->accepts.intersects(kFloating); });
 }
 
-static void say_what_is_known(const Read& read, CheckFindings& out) {
-  if (!is_narrowed(read.tensor) || read.tensor.dtypes.within(read.accepts)) return;
-  const bool throws = !read.tensor.dtypes.intersects(read.accepts);
-  out.add(unchecked_data_ptr, throws ? Severity::kError : Severity::kWarning, read.place,
-          read.function,
-          fmt::format("{} {} {} here and is read as {}", read.tensor.name, throws ? "is" : "may be",
-                      dtypes_text(read.tensor.dtypes), read.type));
-}
-
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {
-    if (!is_typed(read)) continue;
+    if (!is_of_fixed_type(read)) continue;
     if (read.tensor.is_unchecked())
       unchecked.push_back(&read);
     else
-      say_what_is_known(read, out);
+      add_known_mismatch(unchecked_data_ptr, read, out);
   }
   for (const ReadGroup& group : by_function(unchecked)) {
     const Read& read = *group.first;

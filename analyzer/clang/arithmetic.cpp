@@ -18,29 +18,12 @@ using namespace clang;
 namespace {
 
 constexpr uint64_t kFewSteps = 8;  // a loop this short is a vector written out
-constexpr double kMaxHalf = 65504;
-
-std::string text_of(const Expr* expr, const ASTContext& context) {
-  const SourceManager& sources = context.getSourceManager();
-  const CharSourceRange range = Lexer::makeFileCharRange(
-      CharSourceRange::getTokenRange(expr->getSourceRange()), sources, context.getLangOpts());
-  std::string text;
-  for (const char c : Lexer::getSourceText(range, sources, context.getLangOpts())) {
-    if (!isWhitespace(c)) text += c;
-  }
-  return text;
-}
 
 DtypeSet low_precision(QualType type) {
   if (type.isNull()) return {};
   const DtypeSet dtypes = element_dtypes(type.getNonReferenceType());
   return dtypes.within(kLowPrecision) ? dtypes : DtypeSet();
 }
-
-// x += y, x = x + y, x = fma(a, b, x): what is added to; null for anything else.
-struct Accumulation {
-  const Expr* target = nullptr;
-};
 
 bool adds(const Expr* value, const std::string& target, const ASTContext& context) {
   value = stripped(value);
@@ -64,20 +47,30 @@ bool adds(const Expr* value, const std::string& target, const ASTContext& contex
   return llvm::any_of(call->arguments(), is_target);
 }
 
-Accumulation accumulation_of(const Expr* expr, const ASTContext& context) {
+// x = value, of built-in types or of classes; null for anything else.
+const Expr* assigned_to(const Expr* expr, const Expr*& value) {
   if (const auto* op = dyn_cast<BinaryOperator>(expr)) {
-    if (op->getOpcode() == BO_AddAssign || op->getOpcode() == BO_MulAssign) return {op->getLHS()};
-    if (op->getOpcode() != BO_Assign) return {};
-    const std::string target = text_of(op->getLHS(), context);
-    return adds(op->getRHS(), target, context) ? Accumulation{op->getLHS()} : Accumulation{};
+    value = op->getRHS();
+    return op->getOpcode() == BO_Assign ? op->getLHS() : nullptr;
   }
   const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
-  if (op == nullptr || op->getNumArgs() != 2) return {};
-  if (op->getOperator() == OO_PlusEqual || op->getOperator() == OO_StarEqual)
-    return {op->getArg(0)};
-  if (op->getOperator() != OO_Equal) return {};
-  const std::string target = text_of(op->getArg(0), context);
-  return adds(op->getArg(1), target, context) ? Accumulation{op->getArg(0)} : Accumulation{};
+  if (op == nullptr || op->getNumArgs() != 2 || op->getOperator() != OO_Equal) return nullptr;
+  value = op->getArg(1);
+  return op->getArg(0);
+}
+
+// x += y, x = x + y, x = fma(a, b, x): what is added to; null for anything else.
+const Expr* accumulation_of(const Expr* expr, const ASTContext& context) {
+  if (const auto* op = dyn_cast<BinaryOperator>(expr)) {
+    if (op->getOpcode() == BO_AddAssign || op->getOpcode() == BO_MulAssign) return op->getLHS();
+  }
+  if (const auto* op = dyn_cast<CXXOperatorCallExpr>(expr); op && op->getNumArgs() == 2) {
+    const auto kind = op->getOperator();
+    if (kind == OO_PlusEqual || kind == OO_StarEqual) return op->getArg(0);
+  }
+  const Expr* value = nullptr;
+  const Expr* target = assigned_to(expr, value);
+  return target && adds(value, text_of(target, context), context) ? target : nullptr;
 }
 
 std::set<const Decl*> mentioned(const Stmt* stmt) {
@@ -120,9 +113,9 @@ Target target_of(const Expr* expr) {
 std::set<unsigned> parameters_added_to(const FunctionDecl* function, const ASTContext& context) {
   std::set<unsigned> parameters;
   for_each_expr(function->getBody(), [&](const Expr* expr) {
-    const Accumulation found = accumulation_of(expr, context);
-    if (found.target == nullptr || low_precision(found.target->getType()).empty()) return;
-    const Target target = target_of(found.target);
+    const Expr* found = accumulation_of(expr, context);
+    if (found == nullptr || low_precision(found->getType()).empty()) return;
+    const Target target = target_of(found);
     const auto* parameter = dyn_cast_or_null<ParmVarDecl>(target.variable);
     if (parameter == nullptr || parameter->getFunctionScopeIndex() >= function->getNumParams()) {
       return;
@@ -181,8 +174,9 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
 
   bool VisitExpr(Expr* expr) {
     if (const auto* call = dyn_cast<CallExpr>(expr)) look_at_call(call);
-    const Accumulation found = accumulation_of(expr, context_);
-    if (found.target != nullptr) look_at_target(found.target, expr->getBeginLoc());
+    if (const Expr* target = accumulation_of(expr, context_)) {
+      look_at_target(target, expr->getBeginLoc());
+    }
     look_at_assignment(expr);
     look_at_cast(expr);
     look_at_conversion(expr);
@@ -230,7 +224,8 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
            !sources.isBeforeInTranslationUnit(sources.getFileLoc(range.getEnd()), at);
   }
 
-  // Some loop goes round without going on to another element.
+  // Some loop adds to the same element in each of its rounds: it neither declares the variable, nor
+  // steps through what the element is reached by. out[i] += x[i] is a sum per element, no long one.
   bool goes_round(const Target& target) const {
     for (const Loop& loop : loops_) {
       if (target.variable != nullptr && is_declared_inside(target.variable, loop.stmt)) continue;
@@ -240,7 +235,8 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
     return false;
   }
 
-  // The path depends on what is computed in the loop.
+  // The element is reached by a value that the loop computes anew in each round (int j = index[i];
+  // out[j] += …), unless that value only counts the rounds of a loop further in.
   bool moves_inside(const Target& target, const Loop& loop) const {
     for (const Decl* decl : target.path) {
       const auto* variable = dyn_cast<VarDecl>(decl);
@@ -389,40 +385,28 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
   }
 
   void look_at_assignment(const Expr* expr) {
-    if (const auto* op = dyn_cast<BinaryOperator>(expr);
-        op != nullptr && op->getOpcode() == BO_Assign) {
-      look_at_number(op->getLHS()->getType(), op->getRHS(), text_of(op->getLHS(), context_));
-    }
-    const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
-    if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) {
-      look_at_number(op->getArg(0)->getType(), op->getArg(1), text_of(op->getArg(0), context_));
+    const Expr* value = nullptr;
+    if (const Expr* to = assigned_to(expr, value)) {
+      look_at_number(to->getType(), value, text_of(to, context_));
     }
   }
 
-  static std::optional<double> number_of(const Expr* value) {
+  // Only what is written out: a constant that is Half already has lost its value.
+  static bool is_literal(const Expr* value) {
     value = stripped(value);
-    double sign = 1;
-    if (const auto* minus = dyn_cast<UnaryOperator>(value);
-        minus != nullptr && minus->getOpcode() == UO_Minus) {
-      sign = -1;
-      value = stripped(minus->getSubExpr());
-    }
-    if (const auto* literal = dyn_cast<FloatingLiteral>(value)) {
-      return sign * literal->getValueAsApproximateDouble();
-    }
-    if (const auto* literal = dyn_cast<IntegerLiteral>(value)) {
-      return sign * literal->getValue().roundToDouble();
-    }
-    return std::nullopt;
+    const auto* sign = dyn_cast<UnaryOperator>(value);
+    if (sign != nullptr && sign->getOpcode() == UO_Minus) value = stripped(sign->getSubExpr());
+    return isa<FloatingLiteral>(value) || isa<IntegerLiteral>(value);
   }
 
-  // A template parameter may be Half one day; what is Half in an instantiation is.
+  // A number that a template stores in its parameter's type is told with doubt, since someone may
+  // instantiate it with Half; in an instantiation with Half it is told for sure.
   void look_at_number(QualType type, const Expr* value, const std::string& name) {
     if (type.isNull()) return;
     type = type.getNonReferenceType();
     while (type->isArrayType()) type = QualType(type->getArrayElementTypeNoTypeQual(), 0);
-    const auto number = number_of(value);
-    if (!number || std::abs(*number) <= kMaxHalf || std::isinf(*number)) return;
+    const auto number = is_literal(value) ? number_of(value, context_) : std::nullopt;
+    if (!number || !is_beyond_half(*number)) return;
     const DtypeSet dtypes = element_dtypes(type);
     const bool is_half = dtypes == DtypeSet(Dtype::kHalf);
     const bool is_open = type->isTemplateTypeParmType();

@@ -63,12 +63,14 @@ bool assume_kind(Dtypes& dtypes, const Expr* expr, bool truth) {
   if (name == "is_complex" || name == "isComplexType") kind = kComplex;
   if (symbol < 0 || kind.empty()) return false;
   const DtypeSet known = dtypes.state.dtypes(symbol);
-  if ((truth ? known & kind : known - kind).empty()) dtypes.state.dead = true;  // as in a case
+  // In the Float case of a dispatch, the way on which x is integral is none that control takes.
+  if ((truth ? known & kind : known - kind).empty()) dtypes.state.dead = true;
   truth ? dtypes.state.narrow(symbol, kind) : dtypes.state.exclude(symbol, kind);
   return true;
 }
 
-// The two ways a short-circuit operator comes to its less telling outcome.
+// a || b is true, or a && b is false: the left side decided alone, or the right side did after the
+// left one had not. Either may be so, so both states are joined, and what only one says is lost.
 void assume_either(Dtypes& dtypes, const BinaryOperator* op, bool truth) {
   const State before = dtypes.state;
   assume(dtypes, op->getLHS(), truth);
@@ -77,14 +79,16 @@ void assume_either(Dtypes& dtypes, const BinaryOperator* op, bool truth) {
   assume(dtypes, op->getLHS(), !truth);
   assume(dtypes, op->getRHS(), truth);
   dtypes.state = State::join(by_left, dtypes.state);
-  // x.numel() == 0 || x.dtype() == kFloat: what one side alone says is lost in the join.
+  // Of x.numel() == 0 || x.dtype() == kFloat the join keeps nothing about x, though somebody did
+  // look at its dtype.
   look_at_mentioned(dtypes, op);
 }
 
 }  // namespace
 
 void look_at_mentioned(Dtypes& dtypes, const Expr* expr) {
-  // What was narrowed is known better than that.
+  // "Somebody looked" makes checks silent. Where the condition left few dtypes, they are known and
+  // checks can go by them.
   const auto look_at = [&](int symbol) {
     if (dtypes.state.dtypes(symbol).size() > kFewDtypes) dtypes.state.look_at(symbol);
   };

@@ -5,8 +5,8 @@
 
 namespace dtypecheck::analyzer {
 
-// Narrows the state to what holds when `condition` is `truth`. What cannot be followed counts as a
-// look at every dtype that it mentions.
+// Narrows the state to what holds when `condition` is `truth`. Where the condition cannot be
+// followed, the tensors whose dtypes it mentions count as looked at.
 void assume(Dtypes& dtypes, const clang::Expr* condition, bool truth);
 
 // Every tensor whose dtype the expression mentions was looked at.

@@ -1,6 +1,5 @@
 #include "analyzer/clang/dtypes.h"
 
-#include <clang/Lex/Lexer.h>
 #include <llvm/ADT/StringSet.h>
 
 #include "analyzer/op_answers.h"
@@ -14,7 +13,8 @@ namespace {
 
 constexpr size_t kMaxName = 48;
 
-// C++'s own around a tensor, and methods of Tensor that call no op, or one for the device only.
+// These give back the tensor that they are called on, as far as its dtype goes: they belong to what
+// C++ wraps around a tensor (optional, pointers), call no op, or one that changes the device only.
 bool passes_tensor_on(llvm::StringRef name) {
   static const llvm::StringSet<> names = {"cpu",          "cuda",     "data",
                                           "get",          "to_dense", "tensor_data",
@@ -35,12 +35,14 @@ bool casts_by_name(llvm::StringRef name, DtypeSet& dtypes) {
 
 uint32_t op_facts(llvm::StringRef name) { return ops::facts_of({name.data(), name.size()}); }
 
-// torch::tensor and torch::from_blob are C++'s, and no ops.
+// torch::tensor and torch::from_blob are functions of the C++ interface, not ops, so ops/ does not
+// know them.
 bool is_factory(llvm::StringRef name) {
   return (op_facts(name) & ops::kFactory) != 0 || name == "tensor" || name == "from_blob";
 }
 
-// Without options these ask the default dtype; the others look at their values.
+// Without options these make tensors of the default dtype, and torch::tensor, torch::full or
+// torch::arange take that of the values they are given.
 bool defaults_to_float(llvm::StringRef name) {
   return (op_facts(name) & ops::kDefaultDtype) != 0 || name == "from_blob";
 }
@@ -143,16 +145,8 @@ int Dtypes::like(int symbol) {
 }
 
 std::string Dtypes::text(const Expr* expr) const {
-  const SourceManager& sources = context_.getSourceManager();
-  const CharSourceRange range = Lexer::makeFileCharRange(
-      CharSourceRange::getTokenRange(expr->getSourceRange()), sources, context_.getLangOpts());
-  std::string text;
-  for (const char c : Lexer::getSourceText(range, sources, context_.getLangOpts())) {
-    const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-    if (!blank) text += c;
-    if (text.size() > kMaxName) return text.substr(0, kMaxName - 3) + "...";
-  }
-  return text;
+  const std::string text = text_of(expr, context_);
+  return text.size() > kMaxName ? text.substr(0, kMaxName - 3) + "..." : text;
 }
 
 // The variable or field that an expression names.
@@ -193,7 +187,8 @@ void Dtypes::assign(const Expr* to, int symbol) {
   if (key_of(stripped(to), key, source)) state.bind(key, symbol);
 }
 
-// net-> of a shared pointer or a holder is the variable that holds it.
+// A module that is reached through -> or * of a shared pointer or a holder is known by the variable
+// that holds the pointer.
 static const Expr* module_variable(const Expr* expr) {
   for (expr = stripped(expr);;) {
     const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);

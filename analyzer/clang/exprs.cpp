@@ -1,6 +1,9 @@
 #include "analyzer/clang/exprs.h"
 
 #include <clang/AST/DeclTemplate.h>
+#include <clang/Lex/Lexer.h>
+
+#include <cmath>
 
 namespace dtypecheck::analyzer {
 
@@ -152,6 +155,17 @@ std::optional<double> number_of(const Expr* expr, const ASTContext& context) {
   }
   if (result.Val.isInt()) return static_cast<double>(result.Val.getInt().getExtValue());
   return std::nullopt;
+}
+
+bool is_beyond_half(double number) { return std::abs(number) > 65504 && !std::isinf(number); }
+
+std::string text_of(const Expr* expr, const ASTContext& context) {
+  const SourceManager& sources = context.getSourceManager();
+  const CharSourceRange range = Lexer::makeFileCharRange(
+      CharSourceRange::getTokenRange(expr->getSourceRange()), sources, context.getLangOpts());
+  std::string text = Lexer::getSourceText(range, sources, context.getLangOpts()).str();
+  std::erase_if(text, [](char c) { return isWhitespace(c); });
+  return text;
 }
 
 static DtypeSet builtin_dtypes(const BuiltinType* type) {

@@ -50,6 +50,11 @@ std::optional<Dtype> dtype_constant(const clang::Expr* expr, const clang::ASTCon
 
 // The value of an arithmetic constant.
 std::optional<double> number_of(const clang::Expr* expr, const clang::ASTContext& context);
+// A finite number that Half has no room for.
+bool is_beyond_half(double number);
+
+// As the source writes it, without blanks.
+std::string text_of(const clang::Expr* expr, const clang::ASTContext& context);
 
 // The dtype whose elements are stored as this C++ type: float, __half, int64_t, float2. Empty for
 // void, bytes, and types that a template has still to name.

@@ -43,7 +43,7 @@ class Hiding : public llvm::vfs::ProxyFileSystem {
     const StringRef folder = name.split('/').first;
     return folder == "ATen" || folder == "c10" || folder == "torch" || folder == "caffe2";
   }
-  // A toolkit is linked into the system's folders, if it is there at all.
+  // CUDA's headers lie below /usr/include only as links into the toolkit's own folder.
   static bool is_in_toolkit(StringRef path) {
     llvm::SmallString<256> real;
     return !llvm::vfs::getRealFileSystem()->getRealPath(path, real) && real.str().contains("/cuda");

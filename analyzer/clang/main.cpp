@@ -13,7 +13,7 @@
 namespace dtypecheck::analyzer {
 namespace {
 
-// A file that wants more than this is given up, rather than the machine.
+// A file whose parse wants more memory than this fails alone, before the machine runs out of it.
 void limit_memory() {
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);

@@ -73,7 +73,8 @@ const Expr* module_that_runs(const CallExpr* call) {
 
 }  // namespace
 
-// forward() of the file, also where the holder's operator() stands for it.
+// The function that a call ends in, where this file defines it: net(x) on a holder is its
+// operator(), a template of LibTorch's, and what runs is forward() of the module that it holds.
 const FunctionDecl* Walk::body_of(const CallExpr* call) const {
   const FunctionDecl* callee = call->getDirectCallee();
   const Expr* module = isa<CXXOperatorCallExpr>(call) ? module_that_runs(call) : nullptr;

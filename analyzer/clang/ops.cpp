@@ -15,7 +15,8 @@ static bool is_in_at(const FunctionDecl* function) {
   return space != nullptr && space->getName() == "at" && !isa<CXXMethodDecl>(function);
 }
 
-// Worth telling: every tensor's dtype is known, and they differ, or one is of low precision.
+// Rules can say something of an op only where each tensor's dtype is known, and then of those that
+// mix dtypes or compute in low precision.
 static bool is_of_interest(const SourceOp& op) {
   DtypeSet all;
   for (const SourceOperand& operand : op.operands) {
@@ -58,7 +59,8 @@ void Walk::division_of(const CallExpr* call) {
   }
 }
 
-// parts[0] = x, parts.push_back(x): what was known of the list's tensors is no longer.
+// parts[0] = x, parts.push_back(x): one symbol stands for all tensors of a list, and after this it
+// would be wrong for some of them.
 void Walk::list_changed(const CallExpr* call) {
   const Expr* list = nullptr;
   const auto* assignment = dyn_cast<CXXOperatorCallExpr>(call);

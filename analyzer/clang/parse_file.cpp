@@ -68,7 +68,8 @@ class Includes : public PPCallbacks {
   SourceFacts& facts_;
 };
 
-// Bodies in headers of others hold nothing that a user can mend, and most of the parse is theirs.
+// Most of a parse goes into functions of LibTorch's headers, in which a user can mend nothing:
+// their bodies are skipped.
 class Skipping : public ASTConsumer {
  public:
   explicit Skipping(CompilerInstance& compiler) : compiler_(compiler) {}
@@ -98,7 +99,8 @@ class Consumer : public Skipping {
   }
 
  private:
-  // Its headers hold nothing to look at, and a walk would load all of them.
+  // A walk over the whole file would load each declaration of the precompiled headers, which is
+  // what they are to save; nothing in them is looked at.
   static void leave_out_pch(ASTContext& context) {
     std::vector<Decl*> own;
     for (Decl* decl : context.getTranslationUnitDecl()->noload_decls()) {
@@ -107,7 +109,7 @@ class Consumer : public Skipping {
     context.setTraversalScope(own);
   }
 
-  // What the facts depend on, for those who keep them.
+  // The files that the facts were read from: a cache keeps facts as long as none of them changes.
   void add_files(const SourceManager& sources) {
     std::vector<FileEntryRef> read;  // to ask about one may load more of them
     for (auto entry = sources.fileinfo_begin(); entry != sources.fileinfo_end(); ++entry) {
@@ -144,7 +146,8 @@ void prepare(CompilerInstance& compiler) {
   compiler.getLangOpts().PCHInstantiateTemplates = true;  // once, not in each file
 }
 
-// A header that is missing costs what needs it, not the file.
+// A missing header would end the parse. It is noted instead, and only what needs it is not
+// understood.
 void note_missing_headers(CompilerInstance& compiler, SourceFacts& facts) {
   compiler.getPreprocessor().SetSuppressIncludeNotFoundError(true);
   compiler.getPreprocessor().addPPCallbacks(std::make_unique<Includes>(facts));
@@ -222,7 +225,8 @@ class PchAction : public GeneratePCHAction {
 // False when Clang gave the file up.
 bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts,
          const std::vector<std::string>& arguments) {
-  // A guess at what a name was meant to be is no fact, and differs with what has been loaded.
+  // Clang corrects misspelt names by those that it has seen. Such a guess is no fact, and it
+  // differs with what a precompiled header has loaded.
   std::vector<std::string> command = {
       "clang++",       "-fsyntax-only",           "-w", "-ferror-limit=0", "-fno-spell-checking",
       "-resource-dir", DTYPECHECK_CLANG_RESOURCES};

@@ -1,8 +1,6 @@
 // reads.cpp: the part of the walk that sees a tensor's memory read as a C++ type.
 #include <clang/AST/DeclTemplate.h>
 
-#include <cmath>
-
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -24,7 +22,7 @@ static bool read_kind(llvm::StringRef name, ReadAs& how) {
   return true;
 }
 
-// The type that the source writes, not the ones that stand behind its names.
+// The type as the source writes it, "scalar_t", and not what it is a name for.
 static std::string written(QualType type) {
   return type.getUnqualifiedType().getAsString(PrintingPolicy(LangOptions()));
 }
@@ -160,7 +158,6 @@ void Walk::add_read(Read read, int symbol, QualType type) {
 
 // torch::full(sizes, 1e38, x.options()), x.fill_(1e38): a number that a tensor may not hold.
 void Walk::fill_of(const CallExpr* call) {
-  static constexpr double kMaxHalf = 65504;
   const auto member = member_call(call);
   const llvm::StringRef name = member ? member->name : called_name(call);
   const bool has_sizes = name == "full" || name == "full_like" || name == "new_full" ||
@@ -169,7 +166,7 @@ void Walk::fill_of(const CallExpr* call) {
   if ((!has_sizes && name != "fill_") || call->getNumArgs() <= at) return;
   const Expr* value = call->getArg(at);
   const auto number = number_of(value, context_);
-  if (!number || std::abs(*number) <= kMaxHalf || std::isinf(*number)) return;
+  if (!number || !is_beyond_half(*number)) return;
   int like = member ? dtypes_.tensor(member->base) : dtypes_.options_among(call, 2);
   if (like < 0 && name == "full_like") like = dtypes_.tensor(call->getArg(0));
   if (like < 0) return;

@@ -15,7 +15,8 @@ int State::root(int symbol) const {
   return symbol;
 }
 
-// A symbol of another way through the function is one of which nothing is known.
+// A symbol that was made on another way through the function is not in this state: nothing is known
+// of it here.
 State::Node& State::node(int symbol) {
   symbol = root(symbol);
   return nodes_.try_emplace(symbol, Node{symbol, DtypeSet::from_bits(~uint64_t{0})}).first->second;
@@ -131,7 +132,8 @@ State State::join(const State& a, const State& b) {
   for (const auto& [key, symbol] : b.symbols_) {
     const auto [at, is_new] = joined.symbols_.try_emplace(key, symbol);
     if (is_new || joined.same(at->second, symbol)) continue;
-    // Another tensor on each way: both are in the state, and the first stands for both.
+    // The variable holds another tensor on each way. It goes on as the first one's symbol, which
+    // gets the dtypes of both.
     joined.node(at->second).dtypes |= joined.dtypes(symbol);
     if (joined.looked_at(symbol)) joined.look_at(at->second);
   }

@@ -28,15 +28,6 @@ void add_tensors(const Stmt* stmt, std::vector<const Expr*>& tensors, bool& has_
   for (const Stmt* child : expr->children()) add_tensors(child, tensors, has_args);
 }
 
-DtypeSet constants_in(const Stmt* stmt, const ASTContext& context) {
-  const auto* expr = dyn_cast_or_null<Expr>(stmt);
-  if (expr == nullptr) return {};
-  if (const auto dtype = dtype_constant(expr, context)) return *dtype;
-  DtypeSet dtypes;
-  for (const Stmt* child : expr->children()) dtypes |= constants_in(child, context);
-  return dtypes;
-}
-
 }  // namespace
 
 bool Walk::declare_tensor_arg(const VarDecl* variable) {
@@ -60,7 +51,11 @@ bool Walk::check_of_tensor_args(const CallExpr* call) {
     for (const Expr* tensor : tensors) dtypes_.state.unify(first, dtypes_.tensor(tensor));
   } else if (name == "checkScalarType" || name == "checkScalarTypes") {
     DtypeSet dtypes;
-    for (const Expr* argument : call->arguments()) dtypes |= constants_in(argument, context_);
+    for (const Expr* argument : call->arguments()) {
+      for_each_expr(argument, [&](const Expr* one) {
+        if (const auto dtype = dtype_constant(one, context_)) dtypes |= *dtype;
+      });
+    }
     dtypes.empty() ? dtypes_.state.look_at(first) : dtypes_.state.narrow(first, dtypes);
   }
   return true;  // any other of them is about shapes or devices

@@ -10,7 +10,8 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-// No more of one function than this: a function is analysed in part rather than for minutes.
+// Where a function has more statements and calls than these, the rest of it is left out: a
+// generated one would take minutes.
 static constexpr uint64_t kMaxSteps = 400'000;
 static constexpr size_t kMaxCallDepth = 5;
 
@@ -32,7 +33,7 @@ Place place_of(const ASTContext& context, SourceLocation begin) {
 
 Place written_place(const ASTContext& context, SourceLocation begin) {
   const SourceManager& sources = context.getSourceManager();
-  // What a macro was given stands in the source as it is; what the macro itself says does not.
+  // An argument of a macro stands in the source as it is; the macro's own text stands elsewhere.
   while (begin.isMacroID() && sources.isMacroArgExpansion(begin)) {
     begin = sources.getImmediateSpellingLoc(begin);
   }
@@ -68,7 +69,8 @@ void Walk::children(const Stmt* stmt) {
 void Walk::block(const CompoundStmt* block) {
   const Stmt* outer = statement_;
   for (const Stmt* child : block->body()) {
-    // A check before an `if` would run whichever way it goes.
+    // A TORCH_CHECK that a fix puts before this statement must run when the statement does: of an
+    // `if` or a loop only a part may run.
     statement_ =
         isa<Expr>(child) || isa<DeclStmt>(child) || isa<ReturnStmt>(child) ? child : nullptr;
     stmt(child);
@@ -206,7 +208,7 @@ static bool has_default(const SwitchStmt* stmt) {
   return false;
 }
 
-// The macro that the user wrote, of all those that led here.
+// A dispatch is several macros deep; the one that the user wrote is the outermost.
 std::string Walk::macro_at(SourceLocation location) const {
   if (!location.isMacroID()) return "";
   const SourceManager& sources = context_.getSourceManager();
@@ -347,7 +349,8 @@ void Walk::expr(const Expr* one) {
   }
 }
 
-// A lambda that is handed on is called later or elsewhere: what it learns stays inside.
+// A lambda that is not called here runs later, or never: it is walked through for what it reads,
+// and what its conditions say does not hold behind it.
 void Walk::lambda_in_place(const LambdaExpr* lambda) {
   const State before = dtypes_.state;
   ++lambda_depth_;
@@ -437,7 +440,8 @@ bool Walk::walk_through(const CallExpr* call) {
   return true;
 }
 
-// checkSameType(…), check_inputs(a, b) of another file: it may look at dtypes, so it counts.
+// The body of checkSameType(…) or check_inputs(a, b) is in another file. By its name it may compare
+// dtypes, and a finding that nothing does would be wrong: its tensors count as looked at.
 void Walk::trust_opaque_check(const CallExpr* call) {
   const std::string name = called_name(call).lower();
   const bool checks =

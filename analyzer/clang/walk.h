@@ -118,12 +118,12 @@ class Walk {
   uint64_t steps_ = 0;
 };
 
-// The place of something that the source writes itself, at this very place; line 0 where a macro
-// does, or an instantiation.
+// The place of something that stands in the source as such, so that a fix can change it there; line
+// 0 for what a macro's text or an instantiation says.
 Place written_place(const clang::ASTContext& context, clang::SourceLocation begin);
 
-// Where the source says it: what a macro was given stands where it is written, what a macro adds
-// stands where the macro is used.
+// Where a finding about it stands: an argument of a macro where it is written, the macro's own text
+// where the macro is used.
 Place place_of(const clang::ASTContext& context, clang::SourceLocation begin);
 
 }  // namespace dtypecheck::analyzer

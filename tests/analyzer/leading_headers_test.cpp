@@ -2,13 +2,9 @@
 // first.
 #include "analyzer/leading_headers.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
 
-namespace fs = std::filesystem;
+#include "tests/files.h"
 
 namespace dtypecheck::analyzer {
 
@@ -16,21 +12,13 @@ namespace {
 
 class Tree {
  public:
-  Tree() : root_(fs::temp_directory_path() / ("dtypecheck-leading-" + std::to_string(getpid()))) {
-    fs::create_directories(root_);
-  }
-  ~Tree() { fs::remove_all(root_); }
-  void write(const std::string& name, const std::string& text) {
-    fs::create_directories((root_ / name).parent_path());
-    std::ofstream(root_ / name) << text;
-  }
+  void write(const std::string& name, const std::string& text) { folder_.write(name, text); }
   std::string lead(const std::string& text) {
-    write("src/a.cpp", text);
-    return leading_headers((root_ / "src/a.cpp").string(), {(root_ / "include").string()});
+    return leading_headers(folder_.write("src/a.cpp", text), {folder_.file("include")});
   }
 
  private:
-  fs::path root_;
+  test::TemporaryFolder folder_;
 };
 
 const std::string kExtension = "#include <torch/extension.h>\n";

@@ -1,9 +1,8 @@
 #include "platform/libtorch_version.h"
 
 #include <catch2/catch.hpp>
-#include <fstream>
 
-namespace fs = std::filesystem;
+#include "tests/files.h"
 
 namespace dtypecheck {
 
@@ -24,22 +23,18 @@ TEST_CASE("what is no version") {
 }
 
 TEST_CASE("the version that headers state") {
-  std::string path = (fs::temp_directory_path() / "dtypecheck-version.XXXXXX").string();
-  REQUIRE(mkdtemp(path.data()) != nullptr);
-  CHECK_FALSE(version_of_headers(path).has_value());
-  const fs::path old = fs::path(path) / "torch/csrc/api/include/torch";
-  fs::create_directories(old);
-  std::ofstream(old / "version.h") << "/// Major.\n#define TORCH_VERSION_MAJOR 2\n"
-                                      "#define TORCH_VERSION_MINOR  9\n"
-                                      "#define TORCH_VERSION_PATCH 1\n"
-                                      "#define TORCH_VERSION \"2.9.1\"\n";
-  CHECK(version_of_headers(path) == Version{2, 9, 1});
+  const test::TemporaryFolder folder;
+  CHECK_FALSE(version_of_headers(folder.path()).has_value());
+  folder.write("torch/csrc/api/include/torch/version.h",
+               "/// Major.\n#define TORCH_VERSION_MAJOR 2\n"
+               "#define TORCH_VERSION_MINOR  9\n"
+               "#define TORCH_VERSION_PATCH 1\n"
+               "#define TORCH_VERSION \"2.9.1\"\n");
+  CHECK(version_of_headers(folder.path()) == Version{2, 9, 1});
   // From 2.10 on that file includes the one that has the numbers.
-  fs::create_directories(fs::path(path) / "torch/headeronly");
-  std::ofstream(fs::path(path) / "torch/headeronly/version.h")
-      << "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR @MINOR@\n";
-  CHECK(version_of_headers(path) == Version{2, 9, 1});
-  fs::remove_all(path);
+  folder.write("torch/headeronly/version.h",
+               "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR @MINOR@\n");
+  CHECK(version_of_headers(folder.path()) == Version{2, 9, 1});
 }
 
 }  // namespace dtypecheck

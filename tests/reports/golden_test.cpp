@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/files.h"
 #include "tests/reports/cases.h"
 
 namespace dtypecheck::reports {
@@ -13,13 +14,6 @@ namespace dtypecheck::reports {
 static std::string golden_path(const std::string& name, const std::string& format) {
   const std::string extension = format == "text" ? "txt" : format;
   return fmt::format("{}/tests/reports/golden/{}.{}", DTYPECHECK_SOURCE_DIR, name, extension);
-}
-
-static std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 // Of a page only what is made from the report: its style and script are files of their own.
@@ -57,7 +51,7 @@ TEST_CASE("a report is as approved") {
   const std::string path = golden_path(name, format);
   if (is_approved(name)) std::ofstream(path) << output;
   INFO(path << " differs; after a look at the difference: tests/approve " << name);
-  CHECK(first_difference(output, read_file(path)) == "");
+  CHECK(first_difference(output, test::read_bytes(path)) == "");
 }
 
 }  // namespace dtypecheck::reports

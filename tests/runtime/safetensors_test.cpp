@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "platform/error.h"
+#include "tests/files.h"
 
 namespace dtypecheck::runtime {
 
@@ -17,20 +18,6 @@ namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
 namespace {
-
-struct Folder {
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "safetensors.XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string file(const std::string& name) const { return (path / name).string(); }
-  std::string write(const std::string& name, const std::string& content) const {
-    std::ofstream(file(name), std::ios::binary) << content;
-    return file(name);
-  }
-  fs::path path;
-};
 
 std::string with_length(const std::string& header, uint64_t length, size_t data_bytes) {
   std::string text(sizeof length, '\0');
@@ -51,7 +38,7 @@ std::string entry(const std::string& dtype, const std::string& shape, uint64_t b
 }  // namespace
 
 TEST_CASE("a whole file is read") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder.write(
       "a", content(fmt::format(R"({{"b":{},"__metadata__":{{"format":"pt"}},"a":{},"none":{}}})",
                                entry("BF16", "[2,3]", 4, 16), entry("F32", "[]", 0, 4),
@@ -68,7 +55,7 @@ TEST_CASE("a whole file is read") {
 }
 
 TEST_CASE("what is written is read again") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const float values[3] = {1, 2, 3};
   const auto bytes = std::as_bytes(std::span(values));
   const StoredTensor tensors[] = {{"x", Dtype::kFloat, {3}, bytes},
@@ -79,7 +66,7 @@ TEST_CASE("what is written is read again") {
   REQUIRE(file.tensors().size() == 2);
   CHECK(std::memcmp(file.tensors()[0].bytes.data(), values, sizeof values) == 0);
   CHECK(file.tensors()[1].shape == std::vector<int64_t>{1, 1});
-  CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
   CHECK_THROWS_WITH(write_safetensors(folder.file("no/b"), {}, {}),
                     Contains("no/b: cannot be written: No such file or directory"));
 }
@@ -128,18 +115,18 @@ TEST_CASE("a file that is no safetensors file is refused") {
        "1 bytes after the last tensor"},
       {"escapes in a name", content("{\"\\u001b[31m\":1}", 0), "?[31m: is no object"},
   };
-  const Folder folder;
+  const test::TemporaryFolder folder;
   for (const Case& c : cases) {
     INFO(c.what);
     const std::string path = folder.write("bad", c.content);
     CHECK_THROWS_WITH(SafetensorsFile(path), Contains(path + ": ") && Contains(c.error));
   }
   CHECK_THROWS_WITH(SafetensorsFile(folder.file("none")), Contains("No such file or directory"));
-  CHECK_THROWS_WITH(SafetensorsFile(folder.path.string()), Contains("is not a file"));
+  CHECK_THROWS_WITH(SafetensorsFile(folder.path()), Contains("is not a file"));
 }
 
 TEST_CASE("shards stay in their folder") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const std::string empty = content("{}", 0);
   folder.write("m-1.safetensors", empty);
   folder.write("m-2.safetensors", empty);
@@ -147,17 +134,17 @@ TEST_CASE("shards stay in their folder") {
   folder.write(
       index,
       R"({"weight_map":{"a":"m-2.safetensors","b":"m-1.safetensors","c":"m-2.safetensors"}})");
-  CHECK(open_weights(folder.path.string(), "m").size() == 2);
+  CHECK(open_weights(folder.path(), "m").size() == 2);
   folder.write(index, R"({"weight_map":{"a":"../m-1.safetensors"}})");
-  CHECK_THROWS_WITH(open_weights(folder.path.string(), "m"),
+  CHECK_THROWS_WITH(open_weights(folder.path(), "m"),
                     Contains("expected files of the same folder, got ../m-1.safetensors"));
   folder.write(index, R"({"weight_map":{"a":"m-3.safetensors"}})");
-  CHECK_THROWS_WITH(open_weights(folder.path.string(), "m"), Contains("m-3.safetensors: No such"));
+  CHECK_THROWS_WITH(open_weights(folder.path(), "m"), Contains("m-3.safetensors: No such"));
   folder.write(index, R"({"weights":1})");
-  CHECK_THROWS_WITH(open_weights(folder.path.string(), "m"), Contains("weight_map: is missing"));
-  CHECK_THROWS_WITH(open_weights(folder.path.string(), "other"), Contains("is not there"));
+  CHECK_THROWS_WITH(open_weights(folder.path(), "m"), Contains("weight_map: is missing"));
+  CHECK_THROWS_WITH(open_weights(folder.path(), "other"), Contains("is not there"));
   folder.write("half.fp16.safetensors", empty);
-  CHECK(open_weights(folder.path.string(), "half").size() == 1);
+  CHECK(open_weights(folder.path(), "half").size() == 1);
 }
 
 }  // namespace dtypecheck::runtime

@@ -15,6 +15,7 @@
 
 #include "symbols/function_name.h"
 #include "symbols/source_owner.h"
+#include "tests/files.h"
 
 namespace dtypecheck {
 namespace {
@@ -58,37 +59,6 @@ int line_of(const std::string& label) {
 SourceLine resolve(Symbolizer& symbolizer, const Call& call) {
   return symbolizer.resolve(call.path, call.begin, call.file_offset, call.address);
 }
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// A folder that goes away with its files.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    path_ = "/tmp/dtypecheck_symbols_XXXXXX";
-    REQUIRE(mkdtemp(path_.data()) != nullptr);
-  }
-  ~TemporaryFolder() {
-    for (const std::string& file : files_) unlink(file.c_str());
-    rmdir(path_.c_str());
-  }
-  std::string add(const std::string& name) {
-    files_.push_back(path_ + "/" + name);
-    return files_.back();
-  }
-  std::string write(const std::string& name, const std::string& bytes) {
-    std::ofstream(add(name), std::ios::binary) << bytes;
-    return files_.back();
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  std::vector<std::string> files_;
-};
 
 }  // namespace
 
@@ -150,8 +120,8 @@ TEST_CASE("without symbols there is the file and the offset") {
 }
 
 TEST_CASE("what is no ELF file gives the offset") {
-  TemporaryFolder folder;
-  const std::string pipe = folder.add("pipe");
+  test::TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
   const std::vector<std::string> paths = {
@@ -167,9 +137,9 @@ TEST_CASE("what is no ELF file gives the offset") {
 
 TEST_CASE("damaged ELF files do no harm") {
   const Call call = run_fixture("traced_o2").at("wrapped");
-  const std::string whole = read_file(call.path);
+  const std::string whole = test::read_bytes(call.path);
   REQUIRE(whole.size() > 4096);
-  TemporaryFolder folder;
+  test::TemporaryFolder folder;
   uint64_t random = 1;
   const auto next = [&random](uint64_t below) {
     random = random * 6364136223846793005u + 1442695040888963407u;

@@ -8,9 +8,14 @@ namespace dtypecheck {
 namespace tracer {
 namespace keep_going {
 
-Call::Call(const c10::OperatorHandle& operator_handle, c10::DispatchKeySet keys, torch::jit::Stack* arguments_on_top,
-           ThreadState* thread, DtypeMix dtypes)
-    : op(operator_handle), below(keys), stack(arguments_on_top), state(thread), facts(facts_of(operator_handle)), mix(dtypes) {
+Call::Call(const c10::OperatorHandle& operator_handle, c10::DispatchKeySet keys,
+           torch::jit::Stack* arguments_on_top, ThreadState* thread, DtypeMix dtypes)
+    : op(operator_handle),
+      below(keys),
+      stack(arguments_on_top),
+      state(thread),
+      facts(facts_of(operator_handle)),
+      mix(dtypes) {
   base = stack->size() - facts.argument_count;
   arguments.append(stack->begin() + static_cast<std::ptrdiff_t>(base), stack->end());
   sequence = static_cast<int64_t>(at::sequence_number::peek());
@@ -26,7 +31,8 @@ void Call::put_back(Values values) {
 Frame* Call::own_frame() const {
   Frame* frame = state->innermost();
   if (!frame || !frame->op) return nullptr;
-  const bool is_own = frame->op->name == op.schema().name() && frame->op->overload == op.schema().overload_name();
+  const bool is_own =
+      frame->op->name == op.schema().name() && frame->op->overload == op.schema().overload_name();
   return is_own ? frame : nullptr;
 }
 

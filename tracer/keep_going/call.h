@@ -23,14 +23,15 @@ struct Call {
   ThreadState* state;
   const OpFacts& facts;
   DtypeMix mix;
-  c10::SmallVector<c10::IValue, 12> arguments;  // as they came in: a kernel takes them off the stack
-  size_t base;                                  // where they lie on it
-  int64_t sequence;                             // of the first autograd node that is made here
-  uint32_t cause = 0;                           // the repair that its operands come from
+  // As they came in: a kernel takes them off the stack.
+  c10::SmallVector<c10::IValue, 12> arguments;
+  size_t base;         // where they lie on it
+  int64_t sequence;    // of the first autograd node that is made here
+  uint32_t cause = 0;  // the repair that its operands come from
   uint32_t repairs_before;
 
-  Call(const c10::OperatorHandle& operator_handle, c10::DispatchKeySet keys, torch::jit::Stack* arguments_on_top,
-       ThreadState* thread, DtypeMix dtypes);
+  Call(const c10::OperatorHandle& operator_handle, c10::DispatchKeySet keys,
+       torch::jit::Stack* arguments_on_top, ThreadState* thread, DtypeMix dtypes);
 
   void run() { op.redispatchBoxed(below, stack); }
   void put_back(Values values);  // on the stack, as it was before the call
@@ -44,7 +45,9 @@ struct Call {
 };
 
 // LibTorch has oneDNN inside, whose exception is not among its headers.
-inline bool is_onednn(const std::exception& error) { return std::strcmp(typeid(error).name(), "N4dnnl5errorE") == 0; }
+inline bool is_onednn(const std::exception& error) {
+  return std::strcmp(typeid(error).name(), "N4dnnl5errorE") == 0;
+}
 
 // Casts the operands of a call that failed, and calls again.
 bool repair(Call& call);

@@ -37,7 +37,7 @@ class DtypeMix {
     if (!type.isScalarType()) return;
     const auto dtype = static_cast<Dtype>(c10::typeMetaToScalarType(type));
     const uint64_t found = dtype_bit(dtype) & kFloats;
-    if (found && !impl->is_wrapped_number()) bits_ |= found;  // a number takes the dtype of what it meets
+    if (found && !impl->is_wrapped_number()) bits_ |= found;  // a number takes what it meets
   }
   void add_list(c10::ArrayRef<c10::IValue> list) {
     for (const c10::IValue& element : list) {

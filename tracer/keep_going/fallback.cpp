@@ -1,5 +1,5 @@
-// fallback.cpp: hot. Every call of the dispatcher goes through here; one whose operands cannot fail for their dtypes only pays
-// for the look at them.
+// fallback.cpp: hot. Every call of the dispatcher goes through here; one whose operands cannot fail
+// for their dtypes only pays for the look at them.
 #include "tracer/hook/describe.h"
 #include "tracer/hook/throws.h"
 #include "tracer/hook/tracer.h"
@@ -20,8 +20,8 @@ namespace {
 
 c10::DispatchKeySet below_key;
 
-// A call that is being tried. An op inside it that fails below autograd leaves the repair to it: only there do gradients come
-// back through the casts, and forward and backward are one finding.
+// A call that is being tried. An op inside it that fails below autograd leaves the repair to it:
+// only there do gradients come back through the casts, and forward and backward are one finding.
 struct Attempt {
   Call& call;
   const bool takes_over;
@@ -41,9 +41,11 @@ struct Attempt {
 
 bool leave_to_outer(const Call& call) {
   if (call.below.has_any(c10::autograd_dispatch_keyset)) return false;
-  for (auto* attempt = static_cast<Attempt*>(call.state->attempt); attempt; attempt = attempt->outer) {
+  for (auto* attempt = static_cast<Attempt*>(call.state->attempt); attempt;
+       attempt = attempt->outer) {
     const DtypeMix& mix = attempt->call.mix;
-    if (!attempt->takes_over || !(call.mix.is_mixed() ? mix.is_mixed() : mix.has_low_precision())) continue;
+    if (!attempt->takes_over || !(call.mix.is_mixed() ? mix.is_mixed() : mix.has_low_precision()))
+      continue;
     attempt->was_left_to_us = true;
     return true;
   }
@@ -52,12 +54,13 @@ bool leave_to_outer(const Call& call) {
 
 bool holds(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
 
-// Operands that disagree may be the reason whatever the message says; whether they were, the cast call tells. With one dtype
-// alone the message has to speak of it.
+// Operands that disagree may be the reason whatever the message says; whether they were, the cast
+// call tells. With one dtype alone the message has to speak of it.
 bool may_be_dtypes(const Call& call, const char* message) {
   if (holds(message, "out of memory") || holds(message, "can't allocate memory")) return false;
   if (call.mix.is_mixed()) return true;
-  for (const char* word : {"Half", "BFloat16", "Low precision", "float or double", "a float tensor", "type Float"})
+  for (const char* word :
+       {"Half", "BFloat16", "Low precision", "float or double", "a float tensor", "type Float"})
     if (holds(message, word)) return true;
   return false;
 }
@@ -80,8 +83,10 @@ bool can_be_told(const Call& call) { return call.record() != nullptr && !is_comp
 void tell(const Call& call, const Thrown& thrown) {
   trace::SignatureRecord* record = call.record();
   const BusyScope ours(call.state);
-  const uint32_t before = __atomic_fetch_or(&record->flags, trace::kSignatureRepaired, __ATOMIC_RELAXED);
-  if (!(before & trace::kSignatureRepaired) && call.cause < record->id) record->follows = call.cause;
+  const uint32_t before =
+      __atomic_fetch_or(&record->flags, trace::kSignatureRepaired, __ATOMIC_RELAXED);
+  if (!(before & trace::kSignatureRepaired) && call.cause < record->id)
+    record->follows = call.cause;
   write_throw(record, thrown.message.c_str(), thrown.type.c_str());
   call.state->has_message = false;
 }
@@ -122,7 +127,7 @@ bool try_or_repair(Call& call, bool may_take_over) {
   bool was_repaired = false;
   try {
     was_repaired = repair(call);
-  } catch (...) {  // no refusal: a checkpoint that has all it needs now, in the middle of the cast call
+  } catch (...) {  // no refusal: a checkpoint that has all it needs, in the middle of the cast call
     tell(call, thrown);
     throw;
   }
@@ -156,7 +161,8 @@ void call_that_may_fail(Call& call) {
 void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below = keys & below_key;
   ThreadState* state = existing_thread_state();
-  if (!state || state->busy || !on.load(std::memory_order_relaxed) || !tracer.on.load(std::memory_order_relaxed))
+  if (!state || state->busy || !on.load(std::memory_order_relaxed) ||
+      !tracer.on.load(std::memory_order_relaxed))
     return op.redispatchBoxed(below, stack);
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
   if (python_side_is_missing()) install_python_side(state);
@@ -180,10 +186,13 @@ void arm() { c10::impl::tls_set_dispatch_key_included(key, true); }
 bool start(std::string* why_not) {
   if (is_free(c10::DispatchKey::TESTING_ONLY_GenericMode, "TESTING_ONLY_GenericMode")) {
     key = c10::DispatchKey::TESTING_ONLY_GenericMode;
-  } else if (is_free(c10::DispatchKey::TESTING_ONLY_GenericWrapper, "TESTING_ONLY_GenericWrapper")) {
+  } else if (is_free(c10::DispatchKey::TESTING_ONLY_GenericWrapper,
+                     "TESTING_ONLY_GenericWrapper")) {
     key = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
   } else {
-    *why_not = "--keep-going is off: another tool has taken the dispatch keys it needs (TESTING_ONLY_Generic…)";
+    *why_not =
+        "--keep-going is off: another tool has taken the dispatch keys it needs "
+        "(TESTING_ONLY_Generic…)";
     return false;
   }
   below_key = c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key);
@@ -206,7 +215,8 @@ void forget() {
 }  // namespace dtypecheck
 
 // For benchmarks: hands every call on unseen, or not, in this thread.
-extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause_keep_going(int paused) {
+extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause_keep_going(
+    int paused) {
   using namespace dtypecheck::tracer;
   keep_going::on.store(!paused);
   c10::impl::tls_set_dispatch_key_included(keep_going::key, !paused);

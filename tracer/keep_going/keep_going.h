@@ -1,10 +1,12 @@
-// keep_going.h: --keep-going. An op that fails for its dtypes is called again with its operands cast, and is told as repaired.
+// keep_going.h: --keep-going. An op that fails for its dtypes is called again with its operands
+// cast, and is told as repaired.
 //
-// A boxed fallback stands above autograd, autocast and functorch (DispatchKey::TESTING_ONLY_GenericMode, which LibTorch keeps
-// for this; nothing else uses it). It sees every call of the dispatcher in every thread whose key set includes the key, and
-// hands it on. Only a call that throws, and whose operands disagree in floating dtype or are Half or BFloat16, is looked at;
-// whether its dtypes were the reason is decided by whether the cast call succeeds. What could not be written to the trace is
-// not repaired either.
+// A boxed fallback stands above autograd, autocast and functorch
+// (DispatchKey::TESTING_ONLY_GenericMode, which LibTorch keeps for this; nothing else uses it). It
+// sees every call of the dispatcher in every thread whose key set includes the key, and hands it
+// on. Only a call that throws, and whose operands disagree in floating dtype or are Half or
+// BFloat16, is looked at; whether its dtypes were the reason is decided by whether the cast call
+// succeeds. What could not be written to the trace is not repaired either.
 #pragma once
 
 #include <atomic>
@@ -24,7 +26,8 @@ void forget();                     // in a forked child: signature ids start aga
 
 void arm();  // the calls of this thread come through the fallback from its next one on
 
-// Hot. Guards that set a thread's whole key set drop ours for a while, and threads that stage 1 did not see begin lack it.
+// Hot. Guards that set a thread's whole key set drop ours for a while, and threads that stage 1 did
+// not see begin lack it.
 inline void stay_armed() {
   if (!on.load(std::memory_order_relaxed)) return;
   if (!c10::impl::tls_local_dispatch_key_set().included_.has(key)) arm();

@@ -16,7 +16,8 @@ KeyedTable<const OpFacts*, 1 << 13> facts_table;
 
 bool is_tensor_type(const c10::TypePtr& type) {
   if (type->isSubtypeOf(*c10::TensorType::get())) return true;
-  if (const auto optional = type->cast<c10::OptionalType>()) return is_tensor_type(optional->getElementType());
+  if (const auto optional = type->cast<c10::OptionalType>())
+    return is_tensor_type(optional->getElementType());
   const auto list = type->cast<c10::ListType>();
   return list && is_tensor_type(list->getElementType());
 }
@@ -43,7 +44,9 @@ bool same_set(const c10::Argument& argument, const c10::Argument& result) {
 // An alias that is not written: a view, or the tensor itself where nothing had to be done.
 bool returns_a_view(const c10::FunctionSchema& schema) {
   return std::any_of(schema.returns().begin(), schema.returns().end(),
-                     [](const c10::Argument& result) { return result.alias_info() && !result.alias_info()->isWrite(); });
+                     [](const c10::Argument& result) {
+                       return result.alias_info() && !result.alias_info()->isWrite();
+                     });
 }
 
 void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {

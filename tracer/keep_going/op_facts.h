@@ -1,4 +1,5 @@
-// op_facts.h: what a repair must know of an operator, from its schema, and from ops/ what schemas keep to themselves.
+// op_facts.h: what a repair must know of an operator, from its schema, and from ops/ what schemas
+// keep to themselves.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,12 @@ struct OpFacts {
   std::vector<WrittenResult> written_results;
   uint16_t argument_count = 0;
   uint16_t result_count = 0;
-  int activation = -1;               // the argument whose dtype a fixed program's result would have; -1: the first floating one
-  bool is_view = false;              // never fails for a dtype, and must return the very tensor it was given
-  bool only_first_result = false;    // the others are statistics, which are Float whatever the input is
-  bool asks_for_dtype = false;       // dtype=: the result has the dtype that was asked for
-  bool overwrites = false;           // nothing of the written argument's old values is left
+  // The argument whose dtype a fixed program's result would have; -1: the first floating one.
+  int activation = -1;
+  bool is_view = false;            // never fails for a dtype; returns the very tensor it was given
+  bool only_first_result = false;  // the others are statistics, in Float whatever the input is
+  bool asks_for_dtype = false;     // dtype=: the result has the dtype that was asked for
+  bool overwrites = false;         // nothing of the written argument's old values is left
 };
 
 const OpFacts& facts_of(const c10::OperatorHandle& op);

@@ -29,7 +29,8 @@ constexpr const char* kPythonSource =
 const char* class_name(const c10::TensorImpl* impl) {
   const void* object = python_object(impl);
   if (!object) return "";
-  const char* name = python::load<const char*>(python::type_of(static_cast<const Object*>(object)), 24);
+  const char* name =
+      python::load<const char*>(python::type_of(static_cast<const Object*>(object)), 24);
   const char* dot = std::strrchr(name, '.');
   return dot ? dot + 1 : name;
 }
@@ -70,15 +71,18 @@ class Gil {
 bool is_refusal(const Object* type) {
   if (!type) return false;
   const std::string name = python::type_name(type);
-  return name == "RuntimeError" || name == "TypeError" || name == "ValueError" || name == "NotImplementedError";
+  return name == "RuntimeError" || name == "TypeError" || name == "ValueError" ||
+         name == "NotImplementedError";
 }
 
 KeyedTable<trace::SignatureRecord*, 1 << 10> refusals;
 
-trace::SignatureRecord* record_of(ThreadState* state, const std::string& function, const std::string& type,
-                                  const std::string& message, uint64_t dtypes) {
+trace::SignatureRecord* record_of(ThreadState* state, const std::string& function,
+                                  const std::string& type, const std::string& message,
+                                  uint64_t dtypes) {
   python::Walk walk;
-  const uint64_t place = mix(fnv1a_next(message, fnv1a(function)), python::walk(&walk) ? walk.key : 0);
+  const uint64_t place =
+      mix(fnv1a_next(message, fnv1a(function)), python::walk(&walk) ? walk.key : 0);
   const uint64_t key = mix(place, dtypes) | 1;
   if (trace::SignatureRecord* known = refusals.find(key)) {
     count_call(known);
@@ -102,15 +106,18 @@ std::vector<const c10::TensorImpl*> tensors_in_list(Object* list) {
   return tensors;
 }
 
-// told((function, error type, message, tensors)): True when it was written down, and may be repaired. The tensors are those
-// that later ops will refuse for the same reason.
+// told((function, error type, message, tensors)): True when it was written down, and may be
+// repaired. The tensors are those that later ops will refuse for the same reason.
 Object* told(Object*, Object* what) {
   Object* answer = python::api._Py_NoneStruct;
   ThreadState* state = thread_state();
   if (state && !state->busy && tracer.is_on() && on.load()) {
     const BusyScope ours(state);
-    const auto text = [what](std::ptrdiff_t i) { return python::text_of(python::sequence_item(what, i)); };
-    const std::vector<const c10::TensorImpl*> refused = tensors_in_list(python::sequence_item(what, 3));
+    const auto text = [what](std::ptrdiff_t i) {
+      return python::text_of(python::sequence_item(what, i));
+    };
+    const std::vector<const c10::TensorImpl*> refused =
+        tensors_in_list(python::sequence_item(what, 3));
     uint64_t dtypes = 0;
     for (const c10::TensorImpl* impl : refused) dtypes |= uint64_t{1} << dtype_of(impl);
     trace::SignatureRecord* record = record_of(state, text(0), text(1), text(2), dtypes);
@@ -122,7 +129,8 @@ Object* told(Object*, Object* what) {
   return answer;
 }
 
-// How a type of C stands for an attribute: PyGetSetDescrObject and PyGetSetDef, the same in CPython 3.8 to 3.14.
+// How a type of C stands for an attribute: PyGetSetDescrObject and PyGetSetDef, the same in
+// CPython 3.8 to 3.14.
 constexpr size_t kGetSetOfDescriptor = 40;
 struct GetSet {
   const char* name;
@@ -138,20 +146,25 @@ int set_grad(Object* self, Object* value, void* closure) {
   if (status == 0 || !value || !on.load()) return status;
   PythonError refusal;
   if (!refusal.take()) return status;
-  const Ref type(python::new_text(refusal.type().c_str())), message(python::new_text(refusal.message().c_str()));
-  const Ref cast(python::api.PyObject_CallFunctionObjArgs(cast_grad, self, value, type.get(), message.get(), nullptr));
-  if (cast && cast.get() != python::api._Py_NoneStruct) return real_set_grad(self, cast.get(), closure);
+  const Ref type(python::new_text(refusal.type().c_str())),
+      message(python::new_text(refusal.message().c_str()));
+  const Ref cast(python::api.PyObject_CallFunctionObjArgs(cast_grad, self, value, type.get(),
+                                                          message.get(), nullptr));
+  if (cast && cast.get() != python::api._Py_NoneStruct)
+    return real_set_grad(self, cast.get(), closure);
   if (!cast) python::api.PyErr_Clear();
   refusal.put_back();
   return status;
 }
 
-// The setter itself is replaced, not the attribute: torch._dynamo asks what kind of attribute it is.
+// The setter itself is replaced, not the attribute: torch._dynamo asks what kind of attribute it
+// is.
 void watch_grad() {
   Object* base = python::imported_item("torch._C", "TensorBase");
   if (!base) base = python::imported_item("torch._C", "_TensorBase");
   const Ref descriptor = python::attribute(base, "grad");
-  if (!descriptor || python::type_name(python::type_of(descriptor.get())) != "getset_descriptor") return;
+  if (!descriptor || python::type_name(python::type_of(descriptor.get())) != "getset_descriptor")
+    return;
   auto* entry = python::load<GetSet*>(descriptor.get(), kGetSetOfDescriptor);
   if (!entry || !entry->set || std::strcmp(entry->name, "grad") != 0) return;
   real_set_grad = entry->set;
@@ -212,7 +225,8 @@ void PythonError::put_back() {
   if (!parts_[0]) return;
   const Gil gil;
   if (!gil) return;
-  python::api.PyErr_Restore(static_cast<Object*>(parts_[0]), static_cast<Object*>(parts_[1]), static_cast<Object*>(parts_[2]));
+  python::api.PyErr_Restore(static_cast<Object*>(parts_[0]), static_cast<Object*>(parts_[1]),
+                            static_cast<Object*>(parts_[2]));
   for (void*& part : parts_) part = nullptr;
 }
 

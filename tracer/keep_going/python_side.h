@@ -1,6 +1,7 @@
-// python_side.h: what --keep-going needs of CPython. Refusals that Python code or a binding raises before any op is called
-// (nn.LSTM's check, GradScaler, the grouping of the optimizers, p.grad = …) are let through by functions of ours that stand
-// around them (python_refusals.inc), and are told here.
+// python_side.h: what --keep-going needs of CPython. Refusals that Python code or a binding raises
+// before any op is called (nn.LSTM's check, GradScaler, the grouping of the optimizers, p.grad = …)
+// are let through by functions of ours that stand around them (python_refusals.inc), and are told
+// here.
 #pragma once
 
 #include <atomic>
@@ -12,14 +13,16 @@ namespace dtypecheck {
 namespace tracer {
 namespace keep_going {
 
-// A compiler traces with tensors that hold nothing: it is to see the refusal. It then leaves the function to be run as it is.
+// A compiler traces with tensors that hold nothing: it is to see the refusal. It then leaves the
+// function to be run as it is.
 bool is_compilers_call(const Call& call);
 
-// The Python error that a C++ exception carries, in the error indicator. Left there it would be raised later, by a call that
-// succeeded.
+// The Python error that a C++ exception carries, in the error indicator. Left there it would be
+// raised later, by a call that succeeded.
 class PythonError {
  public:
-  bool take();  // false where it is none that a dtype may be the reason of; it then stays where it is
+  // False where it is none that a dtype may be the reason of; it then stays where it is.
+  bool take();
   void put_back();
   const std::string& message() const { return message_; }
   const std::string& type() const { return type_; }
@@ -35,8 +38,11 @@ class PythonError {
 };
 
 extern std::atomic<int> python_side_missing;  // attempts left
-inline bool python_side_is_missing() { return python_side_missing.load(std::memory_order_relaxed) > 0; }
-void install_python_side(ThreadState* state);  // once torch is imported; a torch that it does not know stays as it is
+inline bool python_side_is_missing() {
+  return python_side_missing.load(std::memory_order_relaxed) > 0;
+}
+// Once torch is imported; a torch that it does not know stays as it is.
+void install_python_side(ThreadState* state);
 void forget_python_side();
 
 }  // namespace keep_going

@@ -1,6 +1,7 @@
-// repair.cpp: a call again, with its operands cast. Casts go through autograd, so that gradients come back in the operand's own
-// dtype; what the op writes is copied back into the tensor it was meant for; results get the dtype that they would have in a
-// program whose operands agreed, which is that of its activation.
+// repair.cpp: a call again, with its operands cast. Casts go through autograd, so that gradients
+// come back in the operand's own dtype; what the op writes is copied back into the tensor it was
+// meant for; results get the dtype that they would have in a program whose operands agreed, which
+// is that of its activation.
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/SequenceNumber.h>
 
@@ -18,14 +19,17 @@ KeyedTable<uint32_t, 1 << 12> memo;  // call to the dtype that it was repaired w
 std::atomic<bool> any_memo{false};
 
 bool is_float(c10::ScalarType type) {
-  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16 || type == c10::ScalarType::Float ||
-         type == c10::ScalarType::Double;
+  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16 ||
+         type == c10::ScalarType::Float || type == c10::ScalarType::Double;
 }
 
-bool is_low(c10::ScalarType type) { return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16; }
+bool is_low(c10::ScalarType type) {
+  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
+}
 
 bool takes_part(const c10::IValue& value) {
-  return value.isTensor() && value.toTensor().defined() && is_float(value.toTensor().scalar_type()) &&
+  return value.isTensor() && value.toTensor().defined() &&
+         is_float(value.toTensor().scalar_type()) &&
          !value.unsafeToTensorImpl()->is_wrapped_number();
 }
 
@@ -67,7 +71,8 @@ c10::ScalarType activation_dtype(const Call& call) {
 }
 
 c10::IValue cast(const c10::IValue& value, c10::ScalarType to) {
-  if (takes_part(value)) return value.toTensor().scalar_type() == to ? value : c10::IValue(value.toTensor().to(to));
+  if (takes_part(value))
+    return value.toTensor().scalar_type() == to ? value : c10::IValue(value.toTensor().to(to));
   if (!value.isList() || value.toListRef().empty()) return value;
   c10::impl::GenericList list = value.toList().copy();
   bool changed = false;
@@ -91,7 +96,8 @@ Arguments cast_arguments(const Call& call, c10::ScalarType to) {
 
 void write_back(const c10::IValue& original, const c10::IValue& temporary, bool is_out) {
   if (original.isTensor()) {
-    if (!takes_part(original) || original.unsafeToTensorImpl() == temporary.unsafeToTensorImpl()) return;
+    if (!takes_part(original) || original.unsafeToTensorImpl() == temporary.unsafeToTensorImpl())
+      return;
     at::Tensor into = original.toTensor();
     const at::Tensor from = temporary.toTensor();
     if (is_out && !into.sizes().equals(from.sizes())) into.resize_(from.sizes());
@@ -100,12 +106,14 @@ void write_back(const c10::IValue& original, const c10::IValue& temporary, bool 
   }
   if (!original.isList() || !temporary.isList()) return;
   const auto originals = original.toListRef(), temporaries = temporary.toListRef();
-  for (size_t i = 0; i < originals.size() && i < temporaries.size(); ++i) write_back(originals[i], temporaries[i], is_out);
+  for (size_t i = 0; i < originals.size() && i < temporaries.size(); ++i)
+    write_back(originals[i], temporaries[i], is_out);
 }
 
 void write_all_back(const Call& call, const Arguments& cast_ones) {
   for (const TensorArgument& argument : call.facts.tensors) {
-    const c10::IValue &original = call.arguments[argument.index], &temporary = cast_ones[argument.index];
+    const c10::IValue &original = call.arguments[argument.index],
+                      &temporary = cast_ones[argument.index];
     if (argument.is_written) {
       write_back(original, temporary, argument.is_out);
     } else if (argument.is_undeclared) {
@@ -115,9 +123,12 @@ void write_all_back(const Call& call, const Arguments& cast_ones) {
   }
 }
 
-c10::IValue result_as(const c10::IValue& result, c10::ScalarType computed_in, c10::ScalarType wanted) {
+c10::IValue result_as(const c10::IValue& result, c10::ScalarType computed_in,
+                      c10::ScalarType wanted) {
   if (result.isTensor())
-    return takes_part(result) && result.toTensor().scalar_type() == computed_in ? cast(result, wanted) : result;
+    return takes_part(result) && result.toTensor().scalar_type() == computed_in
+               ? cast(result, wanted)
+               : result;
   if (!result.isList()) return result;
   for (const c10::IValue& element : result.toListRef())
     if (!takes_part(element) || element.toTensor().scalar_type() != computed_in) return result;
@@ -126,8 +137,9 @@ c10::IValue result_as(const c10::IValue& result, c10::ScalarType computed_in, c1
 
 void finish_results(Call& call, c10::ScalarType computed_in) {
   const c10::ScalarType wanted = activation_dtype(call);
-  const bool keeps_dtype = call.facts.asks_for_dtype || wanted == computed_in || wanted == c10::ScalarType::Undefined ||
-                           call.is_called_by_engine();  // which casts a gradient to what it belongs to by itself
+  const bool keeps_dtype =
+      call.facts.asks_for_dtype || wanted == computed_in || wanted == c10::ScalarType::Undefined ||
+      call.is_called_by_engine();  // which casts a gradient to what it belongs to by itself
   for (size_t i = 0; i < call.facts.result_count; ++i) {
     if (keeps_dtype || (i > 0 && call.facts.only_first_result)) break;
     c10::IValue& result = (*call.stack)[call.base + i];
@@ -137,16 +149,18 @@ void finish_results(Call& call, c10::ScalarType computed_in) {
     (*call.stack)[call.base + same.result] = call.arguments[same.argument];
 }
 
-// Autograd nodes that the casts made belong to the line of the op: backward finds it by their numbers.
+// Autograd nodes that the casts made belong to the line of the op: backward finds it by their
+// numbers.
 void note_sequences(const Call& call) {
   SequenceRing* ring = call.state->sequences.load(std::memory_order_relaxed);
   if (!ring) ring = make_sequence_ring(call.state);
   const auto end = static_cast<int64_t>(at::sequence_number::peek());
-  for (int64_t sequence = call.sequence; ring && sequence <= end; ++sequence) ring->set(sequence, call.site());
+  for (int64_t sequence = call.sequence; ring && sequence <= end; ++sequence)
+    ring->set(sequence, call.site());
 }
 
-// The first exception is the one that the program is to see; but what refuses nothing (a checkpoint that has recomputed enough)
-// goes its way.
+// The first exception is the one that the program is to see; but what refuses nothing (a checkpoint
+// that has recomputed enough) goes its way.
 bool call_with(Call& call, c10::ScalarType dtype) {
   PythonError refusal;
   try {
@@ -166,17 +180,21 @@ bool call_with(Call& call, c10::ScalarType dtype) {
   } catch (const c10::Error&) {
     return false;
   } catch (const std::exception& error) {
-    if (is_onednn(error) || (call.below.has(c10::DispatchKey::Python) && refusal.take())) return false;
+    if (is_onednn(error) || (call.below.has(c10::DispatchKey::Python) && refusal.take()))
+      return false;
     throw;
   }
 }
 
-// A checkpoint counts what is saved, and both passes have to save the same: a call that failed saved it too.
+// A checkpoint counts what is saved, and both passes have to save the same: a call that failed
+// saved it too.
 bool saves_are_counted() { return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty(); }
 
-// Of the record: it has the op, its site and the operands' dtypes. The op itself too, which may be one inside the recorded one.
+// Of the record: it has the op, its site and the operands' dtypes. The op itself too, which may be
+// one inside the recorded one.
 uint64_t memo_key(const Call& call) {
-  uint64_t hash = mix(reinterpret_cast<uint64_t>(call.record()), reinterpret_cast<uint64_t>(&call.facts));
+  uint64_t hash =
+      mix(reinterpret_cast<uint64_t>(call.record()), reinterpret_cast<uint64_t>(&call.facts));
   visit_floating(call, [&](const TensorArgument& argument, const at::Tensor& tensor) {
     hash = mix(hash, uint64_t{argument.index} << 8 | static_cast<uint64_t>(tensor.scalar_type()));
   });

@@ -28,7 +28,9 @@ bool has_storage(const c10::TensorImpl* impl) {
   return is_plain(impl) && impl->layout() == c10::Layout::Strided && impl->unsafe_storage();
 }
 
-const void* storage_of(const c10::TensorImpl* impl) { return impl->unsafe_storage().unsafeGetStorageImpl(); }
+const void* storage_of(const c10::TensorImpl* impl) {
+  return impl->unsafe_storage().unsafeGetStorageImpl();
+}
 
 uint32_t find_cause(const c10::TensorImpl* impl) {
   return has_storage(impl) ? causes.find(storage_of(impl), data_of(impl), dtype_of(impl)) : 0;
@@ -52,7 +54,8 @@ uint32_t cause_of(const OpFacts& facts, Values arguments) {
   return earliest;
 }
 
-// A parameter that the optimizer stepped with a tainted gradient does not hand it on: in the next step everything would be.
+// A parameter that the optimizer stepped with a tainted gradient does not hand it on: in the next
+// step everything would be.
 void taint(const c10::TensorImpl* impl, uint32_t cause) {
   if (!has_storage(impl) || is_leaf(impl) || find_cause(impl) == cause) return;
   tainted.store(true, std::memory_order_relaxed);

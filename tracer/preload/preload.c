@@ -1,11 +1,14 @@
-/* preload.c: stage 1. Gets into every process of a traced run by LD_PRELOAD and does nothing until LibTorch runs an op.
+/* preload.c: stage 1. Gets into every process of a traced run by LD_PRELOAD and does nothing until
+ * LibTorch runs an op.
  *
- * libtorch_cpu calls at::getStepCallbacksUnlessEmpty() through its own PLT once for each op, and a preloaded symbol wins.
- * So that name is defined here as a trampoline (trampoline.S) which jumps to the real function. At the first op, and never
- * before, it finds the LibTorch that is really there and loads stage 2 for it. sh, gcc or a launcher pay a 20 kB mapping.
+ * libtorch_cpu calls at::getStepCallbacksUnlessEmpty() through its own PLT once for each op, and a
+ * preloaded symbol wins. So that name is defined here as a trampoline (trampoline.S) which jumps to
+ * the real function. At the first op, and never before, it finds the LibTorch that is really there
+ * and loads stage 2 for it. sh, gcc or a launcher pay a 20 kB mapping.
  *
- * Plain C: a preloaded library that needs libstdc++ breaks environments that bring a newer one. No LibTorch, for it would
- * come into every child. Nothing here is slow, blocks, or fails loudly: on trouble one line, and the program runs on.
+ * Plain C: a preloaded library that needs libstdc++ breaks environments that bring a newer one. No
+ * LibTorch, for it would come into every child. Nothing here is slow, blocks, or fails loudly: on
+ * trouble one line, and the program runs on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -35,8 +38,10 @@ extern char** environ;
 extern void dtypecheck_trampoline_first(void); /* trampoline.S */
 extern void dtypecheck_trampoline_entry(void) __asm__(STEP_CALLBACKS);
 
-/* Where the trampoline jumps: first to the loader of stage 2, then for good to LibTorch's own function. */
-__attribute__((visibility("hidden"))) void* dtypecheck_step_callbacks = (void*)dtypecheck_trampoline_first;
+/* Where the trampoline jumps: first to the loader of stage 2, then for good to LibTorch's own
+ * function. */
+__attribute__((visibility("hidden"))) void* dtypecheck_step_callbacks =
+    (void*)dtypecheck_trampoline_first;
 __attribute__((visibility("hidden"))) void* dtypecheck_real_dlopen;
 
 static __thread void* thread_slot __attribute__((tls_model("initial-exec")));
@@ -54,15 +59,18 @@ static void complain(const char* line);
 static char run_folder[PATH_MAX];
 static char libtorch_path[PATH_MAX];
 static int is_asked, was_observed;
-static DtypecheckStage1 stage1 = {DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
-                                  &dtypecheck_step_callbacks, &is_asked, &was_observed,
-                                  &on_throw, &on_observer, &on_autocast, &on_fork_child, &on_exec, &on_thread_start, &at_end,
-                                  complain};
+/* clang-format off */
+static DtypecheckStage1 stage1 = {
+    DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
+    &dtypecheck_step_callbacks, &is_asked, &was_observed, &on_throw, &on_observer, &on_autocast,
+    &on_fork_child, &on_exec, &on_thread_start, &at_end, complain};
+/* clang-format on */
 
-static pid_t traced_pid; /* the process that stage 2 runs in: a vfork child shares our memory, not our pid */
+/* The process that stage 2 runs in: a vfork child shares our memory, not our pid. */
+static pid_t traced_pid;
 static int in_traced_process(void) { return traced_pid != 0 && getpid() == traced_pid; }
 
-/* ---- saying what went wrong ------------------------------------------------------------------------------------- */
+/* ---- saying what went wrong ------------------------------------------------------------------ */
 
 static void write_all(int fd, const char* text, size_t size) {
   while (size > 0) {
@@ -90,13 +98,16 @@ static void complain(const char* line) {
 
 static void complain_about(const char* what, const char* detail) {
   char line[900];
-  snprintf(line, sizeof line, "%.400s: %.400s; pid %ld runs on untraced", what, detail ? detail : "unknown", (long)getpid());
+  snprintf(line, sizeof line, "%.400s: %.400s; pid %ld runs on untraced", what,
+           detail ? detail : "unknown", (long)getpid());
   complain(line);
 }
 
-/* ---- finding LibTorch -------------------------------------------------------------------------------------------- */
+/* ---- finding LibTorch ------------------------------------------------------------------------ */
 
-static int starts_with(const char* text, const char* prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+static int starts_with(const char* text, const char* prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
 static const char* base_name(const char* path) {
   const char* slash = strrchr(path, '/');
@@ -125,7 +136,7 @@ static int find_object(const char* base_prefix, char* path, struct dl_phdr_info*
   return 1;
 }
 
-/* ---- stage 2 ------------------------------------------------------------------------------------------------------ */
+/* ---- stage 2 --------------------------------------------------------------------------------- */
 
 /* The name under which stage 2 for this very LibTorch file is kept; see tracer/protocol.md. */
 static int hook_key(char key[17]) {
@@ -163,7 +174,7 @@ static void build_hook(const char* path) {
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child;
   if (posix_spawn(&child, exe, &actions, NULL, argv, env) == 0) {
-    int status; /* of no use: a program that ignores SIGCHLD has it reaped. Whether the file is there decides. */
+    int status; /* of no use where a program ignores SIGCHLD: whether the file is there decides */
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
   }
@@ -181,7 +192,8 @@ static void load_stage2(void) {
   const char* folder = getenv("DTYPECHECK_RUN");
   const char* hooks = getenv("DTYPECHECK_HOOKS");
   const char* options = getenv("DTYPECHECK_OPTIONS");
-  if (!folder || !hooks || strlen(folder) >= sizeof run_folder) return; /* preloaded, but not by `dtypecheck trace` */
+  if (!folder || !hooks || strlen(folder) >= sizeof run_folder)
+    return; /* preloaded, but not by `dtypecheck trace` */
   strcpy(run_folder, folder);
   stage1.options = options ? strdup(options) : "";
   char key[17], path[PATH_MAX];
@@ -189,7 +201,8 @@ static void load_stage2(void) {
   if (snprintf(path, sizeof path, "%s/%s.so", hooks, key) >= (int)sizeof path) return;
   if (access(path, R_OK) != 0) build_hook(path);
   if (access(path, R_OK) != 0) return complain_about("no tracer for this LibTorch", libtorch_path);
-  /* Stage 2 is not linked to LibTorch: its symbols come from the copy that is here, which the callers made global. */
+  /* Stage 2 is not linked to LibTorch: its symbols come from the copy that is here, which the
+   * callers made global. */
   void* hook = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!hook) return complain_about("the tracer could not be loaded", dlerror());
   DtypecheckHookStart start;
@@ -202,12 +215,14 @@ static void load_stage2(void) {
 
 static atomic_int begun;
 
-/* The first op of the process, from the trampoline. Threads that come meanwhile run untraced, but they do not wait. */
+/* The first op of the process, from the trampoline. Threads that come meanwhile run untraced, but
+ * they do not wait. */
 __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
   const int saved_errno = errno;
   if (atomic_exchange(&begun, 1) == 0) {
     void* real = NULL;
-    if (find_object("libtorch_cpu.so", libtorch_path, NULL) || find_object("libtorch.so", libtorch_path, NULL)) {
+    if (find_object("libtorch_cpu.so", libtorch_path, NULL) ||
+        find_object("libtorch.so", libtorch_path, NULL)) {
       void* libtorch = dlopen(libtorch_path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
       real = libtorch ? dlsym(libtorch, STEP_CALLBACKS) : NULL;
       if (real && real != (void*)dtypecheck_trampoline_entry) {
@@ -219,22 +234,27 @@ __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
       }
     }
     if (!real) { /* a caller without a LibTorch: nothing sensible is left to jump to */
-      complain_about("at::getStepCallbacksUnlessEmpty", "was called, but no libtorch_cpu.so is loaded");
+      complain_about("at::getStepCallbacksUnlessEmpty",
+                     "was called, but no libtorch_cpu.so is loaded");
       _exit(127);
     }
   }
   /* Another thread is resolving it at this moment: a matter of microseconds. */
-  while (__atomic_load_n(&dtypecheck_step_callbacks, __ATOMIC_ACQUIRE) == (void*)dtypecheck_trampoline_first) usleep(50);
+  while (__atomic_load_n(&dtypecheck_step_callbacks, __ATOMIC_ACQUIRE) ==
+         (void*)dtypecheck_trampoline_first)
+    usleep(50);
   errno = saved_errno;
 }
 
-/* ---- when the trampoline cannot work ------------------------------------------------------------------------------- */
+/* ---- when the trampoline cannot work --------------------------------------------------------- */
 
-/* The GOT slot through which libtorch_cpu calls the function; NULL when it has none (linked -Bsymbolic, or inlined). */
+/* The GOT slot through which libtorch_cpu calls the function; NULL when it has none (linked
+ * -Bsymbolic, or inlined). */
 static void** find_slot(const struct dl_phdr_info* info) {
   const ElfW(Dyn)* dyn = NULL;
   for (int i = 0; i < info->dlpi_phnum; ++i)
-    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) dyn = (const void*)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+      dyn = (const void*)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
   const ElfW(Rela)* rela = NULL;
   const ElfW(Sym)* symbols = NULL;
   const char* strings = NULL;
@@ -262,7 +282,7 @@ static int inside(const struct dl_phdr_info* info, const void* address) {
   return 0;
 }
 
-/* A slot that is still lazy points into libtorch_cpu's own PLT, which is not the function itself. */
+/* A slot that is still lazy points into libtorch_cpu's own PLT, not to the function itself. */
 static int is_bound_elsewhere(const struct dl_phdr_info* info, const char* path) {
   void** slot = find_slot(info);
   if (!slot) return 1;
@@ -274,8 +294,9 @@ static int is_bound_elsewhere(const struct dl_phdr_info* info, const char* path)
 
 static atomic_int checked;
 
-/* Before each dlopen: has an earlier one brought a LibTorch whose calls do not come here? Then stage 2 is loaded now,
- * which for Python is in the middle of `import torch`'s own imports, at the latest at the next import of an extension. */
+/* Before each dlopen: has an earlier one brought a LibTorch whose calls do not come here? Then
+ * stage 2 is loaded now, which for Python is in the middle of `import torch`'s own imports, at the
+ * latest at the next import of an extension. */
 static void check_binding(void) {
   char path[PATH_MAX];
   struct dl_phdr_info info;
@@ -285,12 +306,16 @@ static void check_binding(void) {
   strcpy(libtorch_path, path);
   dlopen(path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
   load_stage2();
-  if (traced_pid) complain("this LibTorch binds at::getStepCallbacksUnlessEmpty itself; tracing began at its import instead");
+  if (traced_pid)
+    complain(
+        "this LibTorch binds at::getStepCallbacksUnlessEmpty itself; tracing began at its import "
+        "instead");
 }
 
 static _Thread_local int in_dlopen_check __attribute__((tls_model("initial-exec")));
 
-/* From the dlopen wrapper in trampoline.S, which then jumps: glibc takes the caller's RUNPATH from the return address. */
+/* From the dlopen wrapper in trampoline.S, which then jumps: glibc takes the caller's RUNPATH from
+ * the return address. */
 __attribute__((visibility("hidden"))) void dtypecheck_before_dlopen(void) {
   if (!dtypecheck_real_dlopen) dtypecheck_real_dlopen = dlsym(RTLD_NEXT, "dlopen");
   if (in_dlopen_check) return;
@@ -301,27 +326,29 @@ __attribute__((visibility("hidden"))) void dtypecheck_before_dlopen(void) {
   errno = saved_errno;
 }
 
-/* ---- other observers ------------------------------------------------------------------------------------------------ */
+/* ---- other observers ------------------------------------------------------------------------- */
 
 __attribute__((visibility("hidden"))) void* dtypecheck_real_add_global;
 __attribute__((visibility("hidden"))) void* dtypecheck_real_add_thread_local;
 
-/* From the wrappers in trampoline.S: torch.profiler, say, is about to watch. Stage 2 then stops hiding from it what is of no
- * interest to us (op_table.h). */
+/* From the wrappers in trampoline.S: torch.profiler, say, is about to watch. Stage 2 then stops
+ * hiding from it what is of no interest to us (op_table.h). */
 __attribute__((visibility("hidden"))) void dtypecheck_before_observer(void) {
   char path[PATH_MAX];
   if (!dtypecheck_real_add_global && find_object("libtorch_cpu.so", path, NULL)) {
     void* libtorch = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
     if (libtorch) {
-      dtypecheck_real_add_thread_local = dlsym(libtorch, "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE");
-      dtypecheck_real_add_global = dlsym(libtorch, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+      dtypecheck_real_add_thread_local =
+          dlsym(libtorch, "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE");
+      dtypecheck_real_add_global =
+          dlsym(libtorch, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
     }
   }
   was_observed = 1;
   if (on_observer && in_traced_process()) on_observer();
 }
 
-/* ---- autocast regions ---------------------------------------------------------------------------------------------- */
+/* ---- autocast regions ------------------------------------------------------------------------ */
 
 __attribute__((visibility("hidden"))) void* dtypecheck_real_enter_autocast;
 __attribute__((visibility("hidden"))) void* dtypecheck_real_leave_autocast;
@@ -346,14 +373,15 @@ static void tell_autocast(int entered) {
 __attribute__((visibility("hidden"))) void dtypecheck_before_autocast(void) { tell_autocast(1); }
 __attribute__((visibility("hidden"))) void dtypecheck_after_autocast(void) { tell_autocast(0); }
 
-/* ---- what a throwing op says --------------------------------------------------------------------------------------- */
+/* ---- what a throwing op says ----------------------------------------------------------------- */
 
 typedef void (*ThrowFn)(void*, void*, void (*)(void*)) __attribute__((noreturn));
 
 static void* find_real_throw(void) {
   void* real = dlsym(RTLD_NEXT, "__cxa_throw");
   char path[PATH_MAX];
-  if (!real && find_object("libstdc++.so", path, NULL)) { /* came in with RTLD_LOCAL, as under Python */
+  if (!real &&
+      find_object("libstdc++.so", path, NULL)) { /* came in with RTLD_LOCAL, as under Python */
     void* library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
     if (library) real = dlsym(library, "__cxa_throw");
   }
@@ -375,7 +403,7 @@ EXPORT void __cxa_throw(void* object, void* type_info, void (*destructor)(void*)
   real(object, type_info, destructor);
 }
 
-/* ---- threads that begin -------------------------------------------------------------------------------------------- */
+/* ---- threads that begin ---------------------------------------------------------------------- */
 
 struct thread_start {
   void* (*function)(void*);
@@ -390,10 +418,12 @@ static void* start_thread(void* start_and_argument) {
 }
 
 /* --keep-going has to be there before a thread's first op; nobody else asks for it. */
-EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*), void* argument) {
+EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                          void* (*function)(void*), void* argument) {
   static int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "pthread_create");
-  struct thread_start* start = on_thread_start && in_traced_process() ? malloc(sizeof *start) : NULL;
+  struct thread_start* start =
+      on_thread_start && in_traced_process() ? malloc(sizeof *start) : NULL;
   if (!start) return real(thread, attributes, function, argument);
   *start = (struct thread_start){function, argument};
   const int error = real(thread, attributes, start_thread, start);
@@ -401,7 +431,7 @@ EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, v
   return error;
 }
 
-/* ---- how the process ends ------------------------------------------------------------------------------------------ */
+/* ---- how the process ends -------------------------------------------------------------------- */
 
 static void will_exec(int failed) {
   if (on_exec && in_traced_process()) on_exec(failed);
