@@ -59,9 +59,9 @@ std::string why(const OpCall& call, const Process& process, const std::string& v
   const bool has_gpu = std::any_of(process.devices.begin(), process.devices.end(), is_gpu);
   const std::string kernel =
       "the kernel is compiled for some dtypes only, and this is not one of them" +
-      (version.empty() ? ""
-                       : fmt::format("; LibTorch {} is the first that has it on {}", version,
-                                     device));
+      (version.empty()
+           ? ""
+           : fmt::format("; LibTorch {} is the first that has it on {}", version, device));
   if (device != "cpu") return kernel;
   return kernel + (has_gpu ? "; other tensors of this run are on a GPU, these are on the CPU"
                            : "; all tensors of this run are on the CPU");
@@ -72,7 +72,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto missing = missing_kernel(call.error);
   const bool is_norm = index.has(call, ops::kNorm) && call.device_type() == "cpu" && missing &&
                        missing->dtype == Dtype::kHalf;
-  if (!missing || !kLowPrecision.contains(missing->dtype) || is_norm) return;  // cpu-half-norm speaks of the norms
+  if (!missing || !kLowPrecision.contains(missing->dtype) || is_norm)
+    return;  // cpu-half-norm speaks of the norms
   if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;
   const Run& run = index.run();
   const Process& process = run.process_of(call);
@@ -86,7 +87,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     return Details{.odd = odd == nullptr ? "" : odd->name,
                    .why = why(call, process, first),
                    .fix = without_kernel(call, missing->dtype),
-                   .cures = cures(CureWriter(index, out.options()), call, missing->dtype)};
+                   .cures = cures(CureWriter(index, out.options()), call, missing->dtype),
+                   .follows = {{&outside_autocast}}};
   });
 }
 

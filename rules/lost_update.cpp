@@ -1,11 +1,13 @@
-// Finds: BFloat16 or Half parameters stepped in place by arithmetic, with neither Float masters nor
-// stochastic rounding nor compensation.
-// Misses: optimizers that write a parameter by copy_ from a result that was rounded to nearest.
+// Finds: BFloat16 or Half parameters stepped in place by arithmetic, or written back from a Float
+// copy that is made anew in each step; with neither Float masters nor stochastic rounding nor
+// compensation.
+// Misses: Float copies in the only step of a run, for masters are made in the first step, too.
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
 
+#include "core/follow_links.h"
 #include "rules/engine/cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -24,12 +26,15 @@ bool is_better(const RunIndex& index, const OpCall& call, const Stepped& than) {
   return index.has(*than.first, ops::kScales) && !index.has(call, ops::kScales);
 }
 
+bool is_own(const Operand& operand) {
+  return operand.name == "self" || operand.name.starts_with("self[");
+}
+
 // Kahan summation reads the parameter back after the step, to keep what the rounding took.
 bool compensates(const RunIndex& index, const OpCall& call) {
   if (!index.has(call, ops::kSubtracts) || call.site.phase != Phase::kOptimizer) return false;
   for (const Operand& operand : call.operands) {
-    const bool is_self = operand.name == "self" || operand.name.starts_with("self[");
-    if (!is_self && operand.is_leaf && operand.requires_grad &&
+    if (!is_own(operand) && operand.is_leaf && operand.requires_grad &&
         operand.dtypes.within(kLowPrecision)) {
       return true;
     }
@@ -37,14 +42,56 @@ bool compensates(const RunIndex& index, const OpCall& call) {
   return false;
 }
 
-std::string message(Dtype dtype, const Operand& parameter) {
-  const std::string among =
-      parameter.parameter.empty() ? "" : fmt::format(", {} among them", parameter.parameter);
-  return fmt::format("{} parameters are stepped in place{}", dtype_name(dtype), among);
+bool is_low_parameter(const Operand& operand) {
+  const bool is_trained = operand.is_leaf && operand.requires_grad;
+  return (is_trained || is_parameter(operand)) && operand.dtypes.within(kLowPrecision);
+}
+
+// The cast of a parameter to Float that a tensor came of, as the first operand of all in between:
+// p.float(), p.float() - step, the same rounded. Bits that were put together at random have no such
+// way back.
+const OpCall* cast_of_parameter(const RunIndex& index, const Operand& written) {
+  const OpCall* found = nullptr;
+  follow_links(index.run().call(written.origin), [&](const OpCall& call) -> const OpCall* {
+    const bool is_optimizers = call.site.phase == Phase::kOptimizer && !call.operands.empty();
+    if (!is_optimizers || !call.operands.front().is_floating()) return nullptr;
+    const bool widens = index.has(call, ops::kCast) && call.result_dtype() == Dtype::kFloat;
+    if (widens && is_low_parameter(call.operands.front())) found = &call;
+    return found != nullptr ? nullptr : index.run().call(call.operands.front().origin);
+  });
+  return found;
+}
+
+// Stochastic rounding adds random bits to those that are cut off, and cuts them off with a mask.
+bool masks_bits(const OpCall& call) {
+  const bool is_and = call.op.starts_with("aten::bitwise_and") ||
+                      call.op.starts_with("aten::__and") || call.op.starts_with("aten::__iand");
+  return is_and && call.site.phase == Phase::kOptimizer;
+}
+
+// copy_ rounds to nearest. Where the Float copy is as old as the training it is a master.
+const Operand* written_back(const RunIndex& index, const OpCall& call) {
+  const bool copies = index.has(call, ops::kCast) && index.has(call, ops::kOverwrites);
+  if (!copies || call.site.phase != Phase::kOptimizer || call.operands.size() < 2) return nullptr;
+  const Operand& parameter = call.operands.front();
+  if (!is_own(parameter) || !is_low_parameter(parameter)) return nullptr;
+  const OpCall* cast = cast_of_parameter(index, call.operands.back());
+  const bool is_of_each_step =
+      cast != nullptr && call.last_step > call.first_step && cast->last_step == call.last_step;
+  return is_of_each_step ? &parameter : nullptr;
+}
+
+std::string message(const RunIndex& index, Dtype dtype, const Stepped& stepped) {
+  const std::string& name = stepped.parameter->parameter;
+  const std::string among = name.empty() ? "" : fmt::format(", {} among them", name);
+  const bool is_copied = index.has(*stepped.first, ops::kOverwrites);
+  const char* how =
+      is_copied ? "written back from a Float copy, rounded to nearest" : "stepped in place";
+  return fmt::format("{} parameters are {}{}", dtype_name(dtype), how, among);
 }
 
 void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings& out) {
-  out.add(*stepped.first, message(dtype, *stepped.parameter), [&] {
+  out.add(*stepped.first, message(index, dtype, stepped), [&] {
     const bool is_bf16 = dtype == Dtype::kBFloat16;
     Details details;
     details.odd = stepped.parameter->name;
@@ -53,22 +100,26 @@ void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings
         "rounds away, and most elements of a model never move",
         dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12);
     details.cures = {CureWriter(index, out.options()).master_weights(*stepped.first)};
-    if (!is_bf16) details.follows = {{&fp16_trainable}};
+    if (!is_bf16) details.follows = {{&fp16_trainable}, {&outside_autocast}};
     return details;
   });
 }
 
 void check_run(const RunIndex& index, Findings& out) {
   std::map<std::pair<uint32_t, Dtype>, Stepped> stepped;
-  std::set<uint32_t> compensated;
+  std::set<uint32_t> compensated, randomised;
   for (const OpCall& call : index.judged_calls()) {
     if (compensates(index, call)) compensated.insert(call.process);
+    if (masks_bits(call)) randomised.insert(call.process);
     const Operand* parameter = index.stepped_parameter(call, kLowPrecision);
+    if (parameter == nullptr) parameter = written_back(index, call);
     if (parameter == nullptr) continue;
     Stepped& first = stepped[{call.process, *parameter->dtypes.single()}];
     if (is_better(index, call, first)) first = {&call, parameter};
   }
   for (const auto& [key, first] : stepped) {
+    const bool is_copied = index.has(*first.first, ops::kOverwrites);
+    if (is_copied && randomised.contains(key.first)) continue;
     if (!compensated.contains(key.first)) report(index, key.second, first, out);
   }
 }

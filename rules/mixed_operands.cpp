@@ -83,7 +83,11 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
     details.follows.push_back({&silent_promotion, source.promotion->id});
   if (index.has(call, ops::kBackward)) link_to_forward_loss(index, call, details);
   const OpCall* pending = pending_promotion(index.run(), unread, call, mix, source);
-  if (pending == nullptr) return details;
+  if (pending == nullptr) {
+    const bool is_layer = mix.odd.is_parameter() != mix.met.is_parameter();
+    if (is_layer && call.follows == kNoOpCall) details.follows.push_back({&outside_autocast});
+    return details;
+  }
   details.why += fmt::format("; before that, {} promoted a tensor to {} that nothing has read yet",
                              made_by(*pending), dtype_name(mix.odd.dtype));
   details.follows.push_back({&silent_promotion, pending->id});
@@ -126,7 +130,8 @@ void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpC
   OpCall call = refusal.call;
   call.site.line = places.of(refusal, reason);
   out.add(
-      call, message(refusal.mix), [&] { return explain(index, out.options(), refusal, unread); }, reason);
+      call, message(refusal.mix), [&] { return explain(index, out.options(), refusal, unread); },
+      reason);
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.

@@ -1,13 +1,18 @@
-// Finds: a training process that was asked for mixed precision and never opened autocast.
-// Misses: runs whose mixed precision is not accelerate's. Silent for DeepSpeed and Megatron, which
-// lower the model themselves, and where the trace has lost calls.
+// Finds: a training process that was meant to compute in mixed precision and never opened autocast:
+// accelerate was told so, a GradScaler scales its gradients, or low-precision and Float layers
+// meet. Misses: autocast that was opened for another part of the model. Silent for DeepSpeed and
+// Megatron, which lower the model themselves, and where the trace has lost calls.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
+#include "rules/engine/cures.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/throws.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
@@ -17,7 +22,14 @@ struct Training {
   const OpCall* forward = nullptr;   // the first call of the forward pass that is trained
   const OpCall* step = nullptr;      // the first call of an optimizer
   const OpCall* backward = nullptr;  // … of a backward pass
+  const OpCall* scaler = nullptr;    // … of a GradScaler
+  const OpCall* refusal = nullptr;   // … that was refused because a layer meets another dtype
+  Dtype low = Dtype::kUndefined;     // the lower one of the two
+  std::set<std::string> refusing;    // modules
+  bool trains_parameters = false;
   bool has_autocast = false;
+
+  bool is_there() const { return step != nullptr || backward != nullptr; }
 };
 
 std::string fact(const Process& process, const char* key) {
@@ -47,6 +59,33 @@ int forward_rank(const OpCall* call) {
   return 1 + (call->site.module.empty() ? 0 : 1) + (is_trained ? 2 : 0);
 }
 
+// A lower layer that is given Float, or a trained Float layer that is given something lower:
+// autocast would have given both one dtype. What came of a repair says nothing by itself.
+void note_refusal(const RunIndex& index, const OpCall& call, Training& training) {
+  const bool is_first = was_refused(call) && call.follows == kNoOpCall;
+  if (!is_first || call.site.phase != Phase::kForward) return;
+  const auto mix = refused_mix(index, call);
+  if (!mix || mix->odd.is_parameter() == mix->met.is_parameter()) return;
+  const bool odd_is_low = kLowPrecision.contains(mix->odd.dtype);
+  const Side& wide = odd_is_low ? mix->met : mix->odd;
+  const Dtype low = (odd_is_low ? mix->odd : mix->met).dtype;
+  if (wide.dtype != Dtype::kFloat || !kLowPrecision.contains(low)) return;
+  if (wide.is_parameter() && !wide.operand->requires_grad) return;
+  if (training.refusal == nullptr) training.refusal = &call, training.low = low;
+  training.refusing.insert(call.site.module);
+}
+
+bool is_scaler(const RunIndex& index, const OpCall& call) {
+  return index.has(call, ops::kScalesGradients) || call.op.starts_with("python::GradScaler.");
+}
+
+bool trains_parameter(const OpCall& call) {
+  return call.site.phase == Phase::kForward && !call.site.module.empty() &&
+         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           return operand.requires_grad && operand.is_leaf && is_parameter(operand);
+         });
+}
+
 std::vector<Training> training_of(const RunIndex& index) {
   const Run& run = index.run();
   std::vector<Training> processes(run.processes.size());
@@ -59,19 +98,26 @@ std::vector<Training> training_of(const RunIndex& index) {
     if (call.site.phase == Phase::kOptimizer && training.step == nullptr) training.step = &call;
     if (call.site.phase == Phase::kBackward && training.backward == nullptr)
       training.backward = &call;
+    if (is_scaler(index, call) && training.scaler == nullptr) training.scaler = &call;
+    training.trains_parameters |= trains_parameter(call);
+    note_refusal(index, call, training);
   }
   return processes;
 }
 
 // The line that calls the model: what is below it is not the user's to change.
-Site where_it_trains(const Training& training) {
-  if (training.forward == nullptr) {
-    return training.step != nullptr ? training.step->site : training.backward->site;
-  }
+const OpCall& where_it_trains(const Training& training) {
+  for (const OpCall* call : {training.refusal, training.forward, training.step, training.backward})
+    if (call != nullptr) return *call;
+  return *training.scaler;
+}
+
+Site site_of(const OpCall& call) {
+  if (call.site.phase != Phase::kForward) return call.site;
   Site site;
-  site.line = training.forward->site.line;
+  site.line = call.site.line;
   site.phase = Phase::kForward;
-  site.module = root_module(training.forward->site.module);
+  site.module = root_module(call.site.module);
   return site;
 }
 
@@ -80,9 +126,52 @@ bool is_fp16_on_cpu(const Process& process, const std::string& precision) {
   return precision == "fp16" && std::all_of(process.devices.begin(), process.devices.end(), is_cpu);
 }
 
+// A finding as a cause: what it is, by what it is known, and in which dtype autocast was meant.
+struct Reason {
+  std::string message;
+  std::string why;
+  Dtype dtype = Dtype::kUndefined;
+};
+
+Dtype meant_dtype(const Process& process) {
+  const auto is_gpu = [](const std::string& device) { return device != "cpu" && device != "meta"; };
+  const bool has_gpu = std::any_of(process.devices.begin(), process.devices.end(), is_gpu);
+  return has_gpu ? Dtype::kHalf : Dtype::kBFloat16;
+}
+
+// Without a framework that was asked for mixed precision.
+Reason reason_of(const Process& process, const Training& training) {
+  if (training.scaler != nullptr && forward_rank(training.forward) > 1) {
+    return {"a GradScaler scales the gradients, but autocast never opened",
+            "the scaler is there for gradients that autocast computes in Half; without autocast "
+            "every op computes in the dtype of its operands",
+            training.low == Dtype::kUndefined ? meant_dtype(process) : training.low};
+  }
+  // One layer may have got a wrong tensor; that several did, or that Float parameters are trained
+  // beside lower ones, is what autocast is for.
+  const bool is_mixed = training.refusing.size() > 1 || training.trains_parameters;
+  if (training.refusal == nullptr || !is_mixed) return {};
+  return {fmt::format("{} and Float meet in layers, but autocast never opened",
+                      dtype_name(training.low)),
+          "layers of one dtype are given tensors of the other; what they compute with gets one "
+          "dtype from autocast, or from casts by hand",
+          training.low};
+}
+
+Details explain(const RunIndex& index, const JudgeOptions& options, const Training& training,
+                const Reason& reason) {
+  const OpCall& call = where_it_trains(training);
+  Details details;
+  details.site = site_of(call);
+  details.why = reason.why;
+  if (auto cure = CureWriter(index, options).open_autocast(call, reason.dtype))
+    details.cures.push_back(*std::move(cure));
+  return details;
+}
+
 Details explain(const Process& process, const std::string& precision, const Training& training) {
   Details details;
-  details.site = where_it_trains(training);
+  details.site = site_of(where_it_trains(training));
   if (is_fp16_on_cpu(process, precision)) {
     details.why =
         "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
@@ -110,14 +199,18 @@ void check_run(const RunIndex& index, Findings& out) {
   for (size_t i = 0; i < processes.size(); ++i) {
     const Process& process = run.processes[i];
     const Training& training = processes[i];
+    if (training.has_autocast || lowers_by_itself(process) || process.signatures_lost > 0) continue;
+    const auto id = static_cast<uint32_t>(i);
     const std::string precision = asked_for(process);
-    if (precision.empty() || training.has_autocast || lowers_by_itself(process)) continue;
-    if (process.signatures_lost > 0) continue;
-    if (training.step == nullptr && training.backward == nullptr) continue;
-    const std::string message = fmt::format(
-        "accelerate was given mixed_precision=\"{}\", but autocast never opened", precision);
-    out.add_for_run(static_cast<uint32_t>(i), message,
-                    [&] { return explain(process, precision, training); });
+    if (!precision.empty()) {
+      if (!training.is_there() && training.refusal == nullptr) continue;
+      const std::string message = fmt::format(
+          "accelerate was given mixed_precision=\"{}\", but autocast never opened", precision);
+      out.add_for_run(id, message, [&] { return explain(process, precision, training); });
+    } else if (const Reason reason = reason_of(process, training); !reason.message.empty()) {
+      out.add_for_run(id, reason.message,
+                      [&] { return explain(index, out.options(), training, reason); });
+    }
   }
 }
 
@@ -126,12 +219,12 @@ void check_run(const RunIndex& index, Findings& out) {
 const Rule outside_autocast = {
     .doc = {.id = "outside-autocast",
             .severity = Severity::kWarning,
-            .summary = "a run asked for mixed precision and never opened autocast",
+            .summary = "a run that was meant for mixed precision never opened autocast",
             .why = "accelerate accepts fp16 on a CPU but enters no autocast and makes no "
-                   "GradScaler there, "
-                   "without a word, while the script goes on to cast its weights to Half.",
-            .fix = "Ask for bf16 on a CPU, or run the forward pass in the prepared model or in "
-                   "accelerator.autocast().",
+                   "GradScaler there, without a word, while the script goes on to cast its weights "
+                   "to Half. A GradScaler, or Float layers beside lower ones, need autocast too.",
+            .fix = "Run the forward pass and the loss under torch.autocast, with accelerate in the "
+                   "prepared model or in accelerator.autocast(); on a CPU ask it for bf16.",
             .example = R"(
 process pid=1 fact:accelerate.mixed_precision="fp16"
 op aten::mm self=Float[2,4] mat2=Float[4,4] -> Float[2,4] at train.py:80 phase forward

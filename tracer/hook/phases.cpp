@@ -129,6 +129,8 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
     const bool is_forward = (site & (kSiteInModule | kSiteInClosure)) != 0;
     if (!(tracer.python ? is_forward : recorded)) return number(Phase::kLoad);
     tracer.forward_seen.store(true, std::memory_order_relaxed);
+    BusyScope busy(state);
+    note_facts();  // this forward pass may be the last thing that the program does
   }
   return number(Phase::kForward);
 }

@@ -1,0 +1,147 @@
+// Finds: a moving average or a running sum that is kept in Half or BFloat16 over many steps, where
+// each step adds less than the dtype can add to what is there.
+// Misses: sums whose first tensor was made before tracing began, and those that are built anew by
+// an op that writes no operand. Silent on what an optimizer keeps, and in the backward pass.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "rules/engine/rounding.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+int digits_of(Dtype dtype) {
+  return dtype == Dtype::kBFloat16 ? kBFloat16Format.digits : kHalfFormat.digits;
+}
+
+// Half the gap to the next number, as a part of the number, is this or more.
+double smallest_part(Dtype dtype) { return std::ldexp(1.0, -(digits_of(dtype) + 1)); }
+
+// What is written, when it is a tensor that was there before this step and is there after it.
+const Operand* kept(const RunIndex& index, const OpCall& call) {
+  const bool is_programs = call.site.phase == Phase::kForward || call.site.phase == Phase::kLoad;
+  if (!is_programs || call.operands.empty() || call.last_step <= call.first_step) return nullptr;
+  const Operand& written = call.operands.front();
+  if (!written.is_written || is_parameter(written) || written.requires_grad) return nullptr;
+  if (!written.dtypes.single() || !written.dtypes.within(kLowPrecision)) return nullptr;
+  const OpCall* maker = index.run().call(written.origin);
+  return maker != nullptr && maker->last_step < call.last_step ? &written : nullptr;
+}
+
+std::optional<double> scalar(const OpCall& call, const char* name) {
+  const ScalarArgument* found = call.scalar(name);
+  return found == nullptr || found->dtype ? std::nullopt : std::optional(std::fabs(found->value));
+}
+
+// The part of what is new that a step of a moving average adds: lerp_(x, 0.001), mul_(0.999),
+// sub_(0.001 * (average - x)).
+std::optional<double> part_added(const RunIndex& index, const OpCall& call) {
+  const ops::OpName name = ops::parse_op_name(call.op);
+  if (name.base == "lerp") return scalar(call, "weight");
+  if (name.base == "mul") {
+    for (const char* factor : {"other", "scalar"}) {
+      const auto kept_part = scalar(call, factor);
+      if (kept_part && *kept_part < 1) return 1 - *kept_part;
+    }
+    return std::nullopt;
+  }
+  if ((name.base != "sub" && name.base != "add") || call.operands.size() < 2) return std::nullopt;
+  const OpCall* scaled = index.run().call(call.operands[1].origin);
+  if (scaled == nullptr || ops::parse_op_name(scaled->op).base != "mul") return std::nullopt;
+  const auto factor = scalar(*scaled, "other");
+  const auto is_difference = [&](const Operand& operand) {
+    const OpCall* origin = index.run().call(operand.origin);
+    return origin != nullptr && index.has(*origin, ops::kSubtracts);
+  };
+  const bool is_average =
+      std::any_of(scaled->operands.begin(), scaled->operands.end(), is_difference);
+  return is_average ? factor : std::nullopt;
+}
+
+bool is_emptied(const RunIndex& index, const OpCall& maker, const OpCall& call) {
+  const auto consumers = index.consumers(maker);
+  return std::any_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
+    const OpCall& consumer = index.run().calls[id - 1];
+    return index.has(consumer, ops::kOverwrites) && consumer.last_step >= call.last_step;
+  });
+}
+
+Details explain(const OpCall& call, const Operand& written, std::string why) {
+  return {.odd = written.name,
+          .why = std::move(why),
+          .fix = fmt::format("keep it in Float: make it, or clone it, with {}, and add to that",
+                             to_dtype(call, Dtype::kFloat))};
+}
+
+void check_average(const RunIndex& index, const OpCall& call, const Operand& average,
+                   Findings& out) {
+  const Dtype dtype = *average.dtypes.single();
+  const auto part = part_added(index, call);
+  if (!part || *part <= 0 || *part >= smallest_part(dtype)) return;
+  const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
+                                          dtype_name(dtype), *part);
+  out.add(call, message, [&] {
+    return explain(call, average,
+                   fmt::format("{} has {} bits: less than 2^-{} of a number added to it rounds "
+                               "away, so the average stays where it began",
+                               dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1));
+  });
+}
+
+void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Findings& out) {
+  if (ops::parse_op_name(call.op).base != "add" || part_added(index, call)) return;
+  const Dtype dtype = *sum.dtypes.single();
+  const OpCall& maker = *index.run().call(sum.origin);
+  const uint64_t terms = call.count / std::max<uint64_t>(1, maker.count);
+  const bool overflows = call.result_non_finite && !call.result_nan;
+  const bool stands_still = terms > uint64_t{1} << digits_of(dtype);
+  if (is_emptied(index, maker, call) || (!overflows && !stands_still)) return;
+  const std::string message =
+      overflows ? fmt::format("a running sum in {} reaches infinity", dtype_name(dtype))
+                : fmt::format("a running sum in {} has {} terms", dtype_name(dtype), terms);
+  out.add(call, message, [&] {
+    return explain(call, sum,
+                   fmt::format("{} has {} bits: a term below 2^-{} of the sum rounds away, and "
+                               "after {} terms of one size each is{}",
+                               dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1,
+                               uint64_t{1} << digits_of(dtype),
+                               dtype == Dtype::kHalf ? "; Half ends at 65504" : ""));
+  });
+}
+
+void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.outcome != Outcome::kReturned || !index.has(call, ops::kSteps)) return;
+  const Operand* written = kept(index, call);
+  if (written == nullptr) return;
+  check_average(index, call, *written, out);
+  check_sum(index, call, *written, out);
+}
+
+}  // namespace
+
+const Rule lost_increment = {
+    .doc = {.id = "lost-increment",
+            .severity = Severity::kWarning,
+            .summary =
+                "a moving average or a running sum is kept in a dtype that loses what is added",
+            .why =
+                "A number in BFloat16 takes nothing below 2^-9 of it, one in Half nothing below "
+                "2^-12: an average with a decay of 0.999 never moves, and a long sum stands still.",
+            .fix = "Keep averages and sums in Float.",
+            .example = R"(
+op aten::clone self=BFloat16[4,4] -> BFloat16[4,4] at train.py:10 phase load
+op aten::lerp_.Scalar self=BFloat16[4,4]!out<#1 end=BFloat16[4,4] weight:=0.0001 -> BFloat16[4,4] at train.py:50 phase forward step 1-9 count 9
+# EXPECT train.py:50: warning: a moving average in BFloat16 takes 0.0001 of each new value [lost-increment]
+# A tenth of each new value is enough to move.
+op aten::lerp_.Scalar self=BFloat16[4,4]!out<#1 end=BFloat16[4,4] weight:=0.1 -> BFloat16[4,4] at train.py:51 phase forward step 1-9 count 9
+)"},
+    .check = check,
+};
+
+}  // namespace dtypecheck::rules
