@@ -23,6 +23,7 @@ struct Training {
   const OpCall* step = nullptr;      // the first call of an optimizer
   const OpCall* backward = nullptr;  // … of a backward pass
   const OpCall* scaler = nullptr;    // … of a GradScaler
+  const OpCall* lower = nullptr;     // … that is given a low-precision parameter
   const OpCall* refusal = nullptr;   // … that was refused because a layer meets another dtype
   Dtype low = Dtype::kUndefined;     // the lower one of the two
   std::set<std::string> refusing;    // modules
@@ -79,6 +80,14 @@ bool is_scaler(const RunIndex& index, const OpCall& call) {
   return index.has(call, ops::kScalesGradients) || call.op.starts_with("python::GradScaler.");
 }
 
+const Operand* low_parameter(const OpCall& call) {
+  const auto found =
+      std::find_if(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+        return is_parameter(operand) && operand.dtypes.within(kLowPrecision);
+      });
+  return found == call.operands.end() ? nullptr : &*found;
+}
+
 bool trains_parameter(const OpCall& call) {
   return call.site.phase == Phase::kForward && !call.site.module.empty() &&
          std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
@@ -99,6 +108,8 @@ std::vector<Training> training_of(const RunIndex& index) {
     if (call.site.phase == Phase::kBackward && training.backward == nullptr)
       training.backward = &call;
     if (is_scaler(index, call) && training.scaler == nullptr) training.scaler = &call;
+    const bool may_be_lower = training.lower == nullptr && call.site.phase == Phase::kForward;
+    if (may_be_lower && low_parameter(call) != nullptr) training.lower = &call;
     training.trains_parameters |= trains_parameter(call);
     note_refusal(index, call, training);
   }
@@ -158,18 +169,27 @@ Reason reason_of(const Process& process, const Training& training) {
           training.low};
 }
 
+// Where what is Half became so: "; unet.conv_in.weight was cast to Half by … at train.py:12".
+std::string made_low(const RunIndex& index, const Training& training) {
+  if (training.lower == nullptr) return "";
+  const Operand& parameter = *low_parameter(*training.lower);
+  const std::string made = how_made(index.provenance().of(*training.lower, parameter));
+  return made.empty() ? "" : fmt::format("; {} {}", parameter.parameter, made);
+}
+
 Details explain(const RunIndex& index, const JudgeOptions& options, const Training& training,
                 const Reason& reason) {
   const OpCall& call = where_it_trains(training);
   Details details;
   details.site = site_of(call);
-  details.why = reason.why;
+  details.why = reason.why + made_low(index, training);
   if (auto cure = CureWriter(index, options).open_autocast(call, reason.dtype))
     details.cures.push_back(*std::move(cure));
   return details;
 }
 
-Details explain(const Process& process, const std::string& precision, const Training& training) {
+Details explain(const RunIndex& index, const Process& process, const std::string& precision,
+                const Training& training) {
   Details details;
   details.site = site_of(where_it_trains(training));
   if (is_fp16_on_cpu(process, precision)) {
@@ -182,6 +202,7 @@ Details explain(const Process& process, const std::string& precision, const Trai
                       .code = code,
                       .text = "on a CPU ask for bf16, for which accelerate opens autocast there: " +
                               code + ", or accelerate launch --mixed_precision bf16"}};
+    details.why += made_low(index, training);
   } else {
     details.why =
         "the forward pass runs outside of the prepared model and of accelerator.autocast(), so "
@@ -206,7 +227,7 @@ void check_run(const RunIndex& index, Findings& out) {
       if (!training.is_there() && training.refusal == nullptr) continue;
       const std::string message = fmt::format(
           "accelerate was given mixed_precision=\"{}\", but autocast never opened", precision);
-      out.add_for_run(id, message, [&] { return explain(process, precision, training); });
+      out.add_for_run(id, message, [&] { return explain(index, process, precision, training); });
     } else if (const Reason reason = reason_of(process, training); !reason.message.empty()) {
       out.add_for_run(id, reason.message,
                       [&] { return explain(index, out.options(), training, reason); });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -48,6 +49,42 @@ void give_ids(std::vector<Finding>& findings, const Run& run) {
     const uint64_t hash = place_hash(finding, run);
     const int nth = ++seen[hash];
     finding.id = nth == 1 ? fmt::format("{:016x}", hash) : fmt::format("{:016x}-{}", hash, nth);
+  }
+}
+
+std::string_view without_ending(std::string_view text, std::string_view ending) {
+  return text.ends_with(ending) ? text.substr(0, text.size() - ending.size()) : std::string_view();
+}
+
+// A backward of the program's own (an autograd.Function's) has lines of its own and is in no
+// module: it is told with the forward that it belongs to.
+void say_forwards(std::vector<Finding>& findings, const Run& run) {
+  using Function =
+      std::tuple<uint32_t, std::string_view, std::string_view>;  // process, file, class
+  std::map<Function, const OpCall*> forwards;
+  const auto key = [](uint32_t process, const SourceLine& line, std::string_view method) {
+    return Function(process, line.file, without_ending(line.function, method));
+  };
+  const auto is_own_backward = [](const Finding& finding) {
+    return finding.site.phase == Phase::kBackward &&
+           finding.site.line.function.ends_with(".backward");
+  };
+  if (std::none_of(findings.begin(), findings.end(), is_own_backward)) return;
+  for (const OpCall& call : run.calls) {
+    if (call.site.line.function.ends_with(".forward"))
+      forwards.try_emplace(key(call.process, call.site.line, ".forward"), &call);
+  }
+  for (Finding& finding : findings) {
+    if (!is_own_backward(finding)) continue;
+    const auto found = forwards.find(key(finding.process, finding.site.line, ".backward"));
+    if (found == forwards.end()) continue;
+    const Site& forward = found->second->site;
+    if (finding.site.module.empty()) {
+      finding.site.module = forward.module;
+      finding.site.module_class = forward.module_class;
+    }
+    finding.why += fmt::format("; its forward is{}{}", at_place(forward),
+                               forward.module.empty() ? "" : ", in " + forward.module);
   }
 }
 
@@ -278,6 +315,7 @@ void Findings::tell_what_was_caught() {
 
 std::vector<Finding> Findings::take() {
   tell_what_was_caught();
+  say_forwards(findings_, run_);
   give_ids(findings_, run_);
   link_repairs();
   resolve_links();

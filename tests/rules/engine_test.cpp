@@ -114,6 +114,33 @@ TEST_CASE("a consequence names its cause and stands after it") {
   CHECK(findings[0].severity == Severity::kError);  // what came of it is one
 }
 
+TEST_CASE("a Half LoRA is one cause with three consequences") {
+  const auto findings = judge_text(R"(
+process pid=1 fact:accelerate.mixed_precision="fp16"
+op aten::linear input=Half[2,4] weight=Half[4,4]%unet.lora.weight^^ -> Half[2,4]^ at a.py:80 in unet.lora (Linear) phase forward
+op aten::_foreach_add_.Scalar self=Half[4,4]!out, scalar:=1e-08 at a.py:90 phase optimizer step 1-2
+op aten::addcdiv_ self=Half[4,4]%unet.lora.weight!out^^ tensor1=Half[4,4] tensor2=Half[4,4] -> Half[4,4] at a.py:90 phase optimizer step 1-2
+)");
+  REQUIRE(findings.size() == 4);
+  CHECK(findings[0].rule == "outside-autocast");
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].follows.empty());
+  CHECK(findings[1].rule == "fp16-trainable");
+  CHECK(findings[1].follows == findings[0].id);
+  CHECK(findings[2].follows == findings[1].id);
+  CHECK(findings[3].follows == findings[1].id);
+}
+
+TEST_CASE("a backward of the program's own is told with the forward it belongs to") {
+  const auto findings = judge_text(R"(
+op aten::mul self=Half[2,4] other=Half[2,4] -> Half[2,4] at f.py:3 Scaled.forward in net.0 (Scaling) phase forward
+op aten::mm self=Half[2,4] mat2=Float[4,4] raised "expected m1 and m2 to have the same dtype, but got: c10::Half != float" at f.py:8 Scaled.backward phase backward
+)");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].site.module == "net.0");
+  CHECK(findings[0].why.find("its forward is at f.py:3, in net.0") != std::string::npos);
+}
+
 TEST_CASE("a refusal follows the promotion that its model was about to read") {
   const auto findings = judge_text(
       "op aten::cat tensors=Half[1,4,8,8],Float[1,1,8,8] -> Float[1,5,8,8] at train.py:24 phase "

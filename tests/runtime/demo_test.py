@@ -17,7 +17,7 @@ from pathlib import Path
 args = None  # of the command line
 
 # What is to be found: (rule, severity, op, odd operand, a part of the error).
-MIXED_SUM = ("silent-promotion", "warning", "aten::add", None, "")
+MIXED_SUM = ("silent-promotion", "error", "aten::add", None, "")
 FOUND = {
     "cpu-half-norm": [("cpu-half-norm", "note", "aten::native_layer_norm", "input", "")],
     "t5-fused-rmsnorm": [
@@ -29,7 +29,7 @@ FOUND = {
         MIXED_SUM],
     "float16-weights": [
         ("mixed-operands", "error", "aten::addmm", "mat1", "mat1 and mat2 must have the same dtype, but got Float and Half"),
-        ("silent-promotion", "warning", "aten::cat", "tensors[1]", "")],
+        ("silent-promotion", "error", "aten::cat", "tensors[1]", "")],
     "unscale-fp16-grads": [("fp16-trainable", "error", "aten::addcdiv_", "self", ""),
                            ("lost-update", "warning", "aten::addcdiv_", "self", "")],
 }
