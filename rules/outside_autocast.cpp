@@ -27,7 +27,6 @@ struct Training {
   const OpCall* refusal = nullptr;   // … that was refused because a layer meets another dtype
   Dtype low = Dtype::kUndefined;     // the lower one of the two
   std::set<std::string> refusing;    // modules
-  bool trains_parameters = false;
   bool has_autocast = false;
 
   bool is_there() const { return step != nullptr || backward != nullptr; }
@@ -61,7 +60,8 @@ int forward_rank(const OpCall* call) {
 }
 
 // A lower layer that is given Float, or a trained Float layer that is given something lower:
-// autocast would have given both one dtype. What came of a repair says nothing by itself.
+// autocast would have given both one dtype. What came of a repair or of a promotion says nothing by
+// itself.
 void note_refusal(const RunIndex& index, const OpCall& call, Training& training) {
   const bool is_first = was_refused(call) && call.follows == kNoOpCall;
   if (!is_first || call.site.phase != Phase::kForward) return;
@@ -72,6 +72,7 @@ void note_refusal(const RunIndex& index, const OpCall& call, Training& training)
   const Dtype low = (odd_is_low ? mix->odd : mix->met).dtype;
   if (wide.dtype != Dtype::kFloat || !kLowPrecision.contains(low)) return;
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
+  if (index.provenance().of(call, *mix->odd.operand).promotion != nullptr) return;
   if (training.refusal == nullptr) training.refusal = &call, training.low = low;
   training.refusing.insert(call.site.module);
 }
@@ -86,13 +87,6 @@ const Operand* low_parameter(const OpCall& call) {
         return is_parameter(operand) && operand.dtypes.within(kLowPrecision);
       });
   return found == call.operands.end() ? nullptr : &*found;
-}
-
-bool trains_parameter(const OpCall& call) {
-  return call.site.phase == Phase::kForward && !call.site.module.empty() &&
-         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-           return operand.requires_grad && operand.is_leaf && is_parameter(operand);
-         });
 }
 
 std::vector<Training> training_of(const RunIndex& index) {
@@ -110,7 +104,6 @@ std::vector<Training> training_of(const RunIndex& index) {
     if (is_scaler(index, call) && training.scaler == nullptr) training.scaler = &call;
     const bool may_be_lower = training.lower == nullptr && call.site.phase == Phase::kForward;
     if (may_be_lower && low_parameter(call) != nullptr) training.lower = &call;
-    training.trains_parameters |= trains_parameter(call);
     note_refusal(index, call, training);
   }
   return processes;
@@ -158,9 +151,9 @@ Reason reason_of(const Process& process, const Training& training) {
             "every op computes in the dtype of its operands",
             training.low == Dtype::kUndefined ? meant_dtype(process) : training.low};
   }
-  // One layer may have got a wrong tensor; that several did, or that Float parameters are trained
-  // beside lower ones, is what autocast is for.
-  const bool is_mixed = training.refusing.size() > 1 || training.trains_parameters;
+  // One layer may have got a wrong tensor; that several did, or that the model was trained before,
+  // is what autocast is for.
+  const bool is_mixed = training.refusing.size() > 1 || training.is_there();
   if (training.refusal == nullptr || !is_mixed) return {};
   return {fmt::format("{} and Float meet in layers, but autocast never opened",
                       dtype_name(training.low)),
