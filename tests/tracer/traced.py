@@ -51,7 +51,7 @@ class Run:
         self.folder = folder
         self.files = sorted(folder.glob("*.dtrace"))
         self.others = sorted(path.name for path in folder.iterdir() if path.suffix != ".dtrace"
-                             and path.name != "run.json")
+                             and path.name not in ("run.json", "sources.json"))
         self.report = json.loads(tool("report", "--format", "json",
                                       folder).stdout) if self.files else None
         self.processes = {process["pid"]: process
