@@ -118,7 +118,7 @@ class ProgramsThatCannotRun(tool.ToolTest):
 
     def test_another_processor(self):
         header = bytearray(64)
-        header[:6] = b"\x7fELF\x02\x01"
+        header[:7] = b"\x7fELF\x02\x01\x01"
         header[18:20] = (0xF3).to_bytes(2, "little")  # RISC-V
         (self.work / "riscv").write_bytes(header)
         (self.work / "riscv").chmod(0o755)
