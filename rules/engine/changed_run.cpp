@@ -62,9 +62,15 @@ std::string key_of(const Finding& finding, const Run& run) {
 ChangedRun::ChangedRun(const Run& run, const JudgeOptions& options) : run_(run), options_(options) {
   options_.target = nullptr;
   options_.checks_cures = false;
-  for (const OpCall& call : run.calls)
+  options_.line_text = {};
+  constexpr size_t kRefusal = 50;
+  std::set<uint64_t> seen;
+  for (const OpCall& call : run.calls) {
     kinds_.push_back(run.calls.size() <= kSmallRun ? call.id : kind_of(call));
-  size_ = std::set<uint64_t>(kinds_.begin(), kinds_.end()).size();
+    if (seen.insert(kinds_.back()).second)
+      cost_ += call.outcome == Outcome::kReturned ? 1 : kRefusal;
+  }
+  cost_ += run.calls.size() / 8;
 }
 
 const std::map<std::string, Finding>& ChangedRun::before() {

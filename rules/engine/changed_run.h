@@ -31,13 +31,14 @@ class ChangedRun {
   std::map<std::string, Finding> after(const ChangedCalls& changed,
                                        const std::set<OpCallId>& healed,
                                        const std::function<OpCall(const OpCall&)>& now) const;
-  size_t size() const { return size_; }  // op calls that rules are shown
+  // How long rules take, in op calls that are merely looked at: a refusal has many words.
+  size_t cost() const { return cost_; }
 
  private:
   const Run& run_;
   JudgeOptions options_;
   std::vector<uint64_t> kinds_;  // of each call as it was
-  size_t size_ = 0;
+  size_t cost_ = 0;
   std::optional<std::map<std::string, Finding>> before_;
 };
 

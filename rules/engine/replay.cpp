@@ -17,8 +17,12 @@
 namespace dtypecheck::rules {
 namespace {
 
-// Op calls that a replay looks at, all cures together, which takes about five seconds.
-constexpr size_t kMaxWork = 5'000'000;
+// Op calls that a replay looks at, all cures together: some seconds. A run with thousands of
+// findings has most of its cures unchecked.
+constexpr size_t kMaxWork = 3'000'000;
+
+constexpr size_t kFinding = 100;  // what a finding costs beside
+constexpr const char* kTooMany = "the run has more cures than are checked";
 
 bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
 
@@ -41,6 +45,7 @@ Replay::Replay(const RunIndex& index, const JudgeOptions& options)
   for (const OpCall& call : run_.calls) {
     if (!was_refused(call)) continue;
     refused_.push_back(call.id);
+    if (call.follows != kNoOpCall) followers_.push_back(call.id);
     follow_links(&call, [&](const OpCall& at) {
       return around_.insert(at.id).second ? run_.call(at.parent) : nullptr;
     });
@@ -94,6 +99,11 @@ void Replay::judge(std::vector<Finding>& findings) {
   };
   for (Finding& finding : findings) {
     if (finding.cures.empty()) continue;
+    if (work_ > kMaxWork) {
+      for (Cure& cure : finding.cures) cure.reason = kTooMany;
+      continue;
+    }
+    work_ += kFinding;
     const std::string first = finding.cures.front().text;
     using Ranked = std::pair<decltype(rank(finding, finding.cures.front())), Cure>;
     std::vector<Ranked> ranked;
@@ -120,7 +130,7 @@ const Replay::Effect& Replay::effect_of(const Finding& finding, const Cure& cure
 }
 
 Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
-  if (work_ > kMaxWork) return {.seeds = {.doubt = "so many cures were not all checked"}};
+  if (work_ > kMaxWork) return {.seeds = {.doubt = kTooMany}};
   Effect effect{.seeds = places_.seeds(cure, odd)};
   if (!effect.seeds.wrong.empty() || effect.seeds.is_empty()) return effect;
   const ChangedCalls changed = spread_.follow(effect.seeds);
@@ -148,7 +158,7 @@ Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
   const bool is_hopeless = std::any_of(effect.refused.begin(), effect.refused.end(),
                                        [&](auto id) { return !was_refused(*run_.call(id)); });
   if (is_hopeless) return effect;
-  work_ += rules_.size();
+  work_ += rules_.cost();
   effect.after = rules_.after(changed, healed(changed), [&](const OpCall& call) {
     return spread_.with(call, changed.at(call.id), effect.seeds);
   });
@@ -291,9 +301,9 @@ bool Replay::is_in(const Family& family, const OpCall& call) const {
 size_t Replay::consequences_left(const Finding& finding, const Cure& cure) {
   const Effect& effect = effect_of(finding, cure);
   const Family family = family_of(finding);
-  return static_cast<size_t>(std::count_if(refused_.begin(), refused_.end(), [&](OpCallId id) {
+  return static_cast<size_t>(std::count_if(followers_.begin(), followers_.end(), [&](OpCallId id) {
     const OpCall& call = *run_.call(id);
-    return call.follows != kNoOpCall && !effect.refused_before.contains(id) && is_in(family, call);
+    return !effect.refused_before.contains(id) && is_in(family, call);
   }));
 }
 

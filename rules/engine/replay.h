@@ -33,7 +33,7 @@ class Replay {
     std::vector<OpCallId> refused, unknown;   // the innermost of those that are nested
     std::map<OpCallId, std::string> words;    // of `refused` and `unknown`
     std::map<std::string, Finding> after;     // what rules say, by key_of()
-    std::set<std::string> doubtful;  // of these what a cast that is not seen may prevent
+    std::set<std::string> doubtful;           // of these what a cast that is not seen may prevent
     std::string undone;                       // a cast that autocast takes back
   };
   using Family = std::set<OpCallId>;  // the calls that a finding is about
@@ -65,8 +65,9 @@ class Replay {
   Spread spread_;
   ChangedRun rules_;
   LineText line_text_;
-  std::vector<OpCallId> refused_;  // calls that were refused when they were recorded
-  std::set<OpCallId> around_;      // these, and the calls around them
+  std::vector<OpCallId> refused_;    // calls that were refused when they were recorded
+  std::vector<OpCallId> followers_;  // of these, repairs that follow another
+  std::set<OpCallId> around_;        // these, and the calls around them
   std::map<std::string, Effect> effects_;
   size_t work_ = 0;  // op calls looked at
 };
