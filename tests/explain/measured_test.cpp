@@ -60,8 +60,8 @@ static void check_messages_of(const std::string& path) {
     if (is_about_something_else(text)) continue;
     INFO(text);
     const Answer answer = answer_to(text);
-    REQUIRE(!answer.errors.empty());
-    CHECK(!answer.errors[0].message.empty());
+    CHECK_FALSE(answer.errors.empty());
+    if (!answer.errors.empty()) CHECK(!answer.errors[0].message.empty());
     ++checked;
   }
   CHECK(checked > 0);
