@@ -2,59 +2,64 @@
 
 Only the standard library and Python 3.8, like everything in this folder: it runs beside any torch.
 """
+import itertools
 import re
 
-SCHEMA = 1
-LETTERS = {
-    "float32": "f", "float16": "h", "bfloat16": "b", "float64": "d", "int64": "l", "int32": "i",
-    "int16": "s", "int8": "c", "uint8": "u", "bool": "o", "complex64": "F", "complex32": "H",
-    "complex128": "D",
-}
-OPERAND_LETTERS = "fhbd"
+import letters
+import patterns
 
-# How LibTorch spells the four dtypes in its messages, by the letter of the spelling.
-SPELLINGS = {
-    "S": {"f": "Float", "h": "Half", "b": "BFloat16", "d": "Double"},
-    "T": {"f": "float", "h": "c10::Half", "b": "c10::BFloat16", "d": "double"},
-    "P": {"f": "torch.float32", "h": "torch.float16", "b": "torch.bfloat16", "d": "torch.float64"},
-    "H": {"f": "torch.FloatTensor", "h": "torch.HalfTensor", "b": "torch.BFloat16Tensor",
-          "d": "torch.DoubleTensor"},
-    "C": {"f": "CPUFloatType", "h": "CPUHalfType", "b": "CPUBFloat16Type", "d": "CPUDoubleType"},
-}
-WORDS = {word: (style, letter) for style, words in SPELLINGS.items()
-         for letter, word in words.items()}
-WORD = re.compile(r"(?<![\w.:])(%s)(?!\w)" % "|".join(
-    re.escape(word) for word in sorted(WORDS, key=len, reverse=True)))
+SCHEMA = 2
+SCHEMAS = ("1", "2")  # that can be read
+
+# Some messages lack a space before the dtype: "but gotFloat and Half".
+WORD = re.compile(r"(?:(?<![\w.:<])|(?<=\bgot)|(?<=\bdtype)|(?<=\binput))(%s)(?!\w)" % "|".join(
+    re.escape(word) for word in sorted(letters.WORDS, key=len, reverse=True)))
+PLACEHOLDER = re.compile(r"\{([STPHC])([0-9A])\}")
+MOST_TEMPLATES = 40
 
 
-def message_template(text, combination, autocast=""):
-    """The message with each dtype of an operand as {S1}: spelling and position in the combination.
+def message_templates(text, combination, autocast=""):
+    """Each way to write the message with the dtype of an operand as {S1}, the likeliest first.
 
-    Autocast's own dtype is {SA}, where no operand has it.
+    {S1} is a spelling and a position in the combination; autocast's own dtype is {SA}, where no
+    operand has it. A word may also stand in the text whatever the operands are.
     """
-    def placeholder(match):
-        style, letter = WORDS[match.group(1)]
-        position = combination.find(letter)
-        if position < 0:
-            return "{%sA}" % style if letter == autocast else match.group(1)
-        return "{%s%d}" % (style, position)
-    return WORD.sub(placeholder, text)
+    pieces, end, count = [], 0, 1
+    found = list(WORD.finditer(text))
+    for match in found:
+        if all(other.group(1) == "bool" for other in found):
+            break  # an English word: "does not support bool input"
+        style, letter = letters.WORDS[match.group(1)]
+        places = [str(i) for i, one in enumerate(combination) if one == letter]
+        if not places and letter == autocast:
+            places = ["A"]
+        words = ["{%s%s}" % (style, place) for place in places] + [match.group(1)]
+        if count * len(words) > MOST_TEMPLATES:
+            words = words[:1]
+        count *= len(words)
+        pieces += [[text[end:match.start()]], words]
+        end = match.end()
+    return ["".join(choice) for choice in itertools.product(*pieces, [text[end:]])]
+
+
+def filled(template, combination, autocast=""):
+    """The message that LibTorch prints for these operands."""
+    def spelled(match):
+        style, place = match.groups()
+        if place == "A":
+            letter = autocast
+        else:
+            letter = combination[int(place)] if int(place) < len(combination) else ""
+        return letters.SPELLINGS[style][letter] if letter else match.group(0)
+    return PLACEHOLDER.sub(spelled, template)
 
 
 class Rejects(tuple):
-    """(exception type, message template)"""
+    """(exception type, message)"""
 
 
-def text_of_pattern(outcomes, number_of):
-    """{combination: outcome} as "f=fff h=hhh m3=*"; `*` stands for the outcome of most, if many."""
-    combinations = {}
-    for combination, outcome in outcomes.items():
-        word = outcome if isinstance(outcome, str) else "m%d" % number_of(outcome)
-        combinations.setdefault(word, []).append(combination)
-    most = max(sorted(combinations), key=lambda word: len(combinations[word]))
-    if len(combinations[most]) > 2:
-        combinations[most] = ["*"]
-    return " ".join("%s=%s" % (word, ",".join(given)) for word, given in combinations.items())
+def autocast_letter(mode):
+    return {"autocast:BFloat16": "b", "autocast:Half": "h"}.get(mode, "")
 
 
 def ranges(columns, count):
@@ -91,75 +96,145 @@ class Contracts:
         modes = self.rows.setdefault((op, operands), {})
         modes.setdefault(mode, {})[column] = dict(outcomes)
 
-    def add_all(self, other):
-        first = len(self.runtimes)
-        self.runtimes += other.runtimes
+    def add_column(self, other, column):
+        """One runtime of another table, behind those that are here."""
         for (op, operands), modes in other.rows.items():
             for mode, by_column in modes.items():
-                for column, outcomes in by_column.items():
-                    self.add(op, operands, mode, first + column, outcomes)
+                if column in by_column:
+                    self.add(op, operands, mode, len(self.runtimes), by_column[column])
+        self.runtimes.append(other.runtimes[column])
 
     def write(self, out):
-        numbers = self._message_numbers()
+        rows = [(key, mode, columns, self._candidates(key[1], mode, outcomes))
+                for key, modes in sorted(self.rows.items())
+                for mode in sorted(modes, key=lambda m: (m != "plain", m))
+                for columns, outcomes in shared(modes[mode])]
+        commonness = {}
+        for _, _, _, candidates in rows:
+            for word in {word for words in candidates.values() for word in words}:
+                commonness[word] = commonness.get(word, 0) + 1
+        chosen = [(key, mode, columns, patterns.choose(candidates, commonness))
+                  for key, mode, columns, candidates in rows]
+        numbers = self._message_numbers(words for *_, words in chosen)
         lines = ["dtypecheck contracts %d" % SCHEMA]
         lines += ["runtime %d %s" % pair for pair in enumerate(self.runtimes)]
-        for message, number in sorted(numbers.items(), key=lambda item: item[1]):
-            lines.append("message %d %s %s" % (number, message[0], message[1]))
-        rows = 0
-        for (op, operands), modes in sorted(self.rows.items()):
-            lines.append("op %s %s" % (op, operands))
-            for mode in sorted(modes, key=lambda m: (m != "plain", m)):
-                for columns, outcomes in self._shared(modes[mode]):
-                    pattern = text_of_pattern(outcomes, numbers.__getitem__)
-                    lines.append("%s %s %s" % (mode, ranges(columns, len(self.runtimes)), pattern))
-                    rows += 1
-        lines.append("end %d" % rows)
+        lines += ["message %d %s %s" % (number, *message) for message, number in numbers.items()]
+        last = None
+        for key, mode, columns, words in chosen:
+            if key != last:
+                lines.append("op %s %s" % key)
+                last = key
+            named = {c: word if isinstance(word, str) else "m%d" % numbers[word]
+                     for c, word in words.items()}
+            lines.append("%s %s %s" % (mode, ranges(columns, len(self.runtimes)),
+                                       patterns.text_of(named)))
+        lines.append("end %d" % len(rows))
         out.write("\n".join(lines) + "\n")
 
-    def _message_numbers(self):
+    @staticmethod
+    def _candidates(operands, mode, outcomes):
+        """{combination: the words that say its outcome, the likeliest first}"""
+        scalars = letters.scalars_of(operands) if mode != "index" else ()
+        found = {}
+        for combination, outcome in outcomes.items():
+            if isinstance(outcome, str):
+                found[combination] = letters.words_for(outcome, combination, scalars)
+            else:
+                found[combination] = [
+                    (outcome[0], template) for template in
+                    message_templates(outcome[1], combination, autocast_letter(mode))]
+        return found
+
+    @staticmethod
+    def _message_numbers(rows):
         seen = {}
-        for key in sorted(self.rows):
-            for by_column in self.rows[key].values():
-                for outcomes in by_column.values():
-                    for outcome in outcomes.values():
-                        if not isinstance(outcome, str):
-                            seen[outcome] = seen.get(outcome, 0) + 1
+        for words in rows:
+            for word in words.values():
+                if not isinstance(word, str):
+                    seen[word] = seen.get(word, 0) + 1
         order = sorted(seen, key=lambda message: (-seen[message], message))
         return {message: number for number, message in enumerate(order)}
 
-    @staticmethod
-    def _shared(by_column):
-        groups = []
-        for column in sorted(by_column):
-            for columns, outcomes in groups:
-                if outcomes == by_column[column]:
-                    columns.append(column)
-                    break
-            else:
-                groups.append(([column], by_column[column]))
-        return groups
+
+def shared(by_column):
+    """[(columns, outcomes)]: versions that say the same of each combination that both measured."""
+    groups = []
+    for column in sorted(by_column):
+        outcomes = by_column[column]
+        for columns, common in groups:
+            if all(outcomes[c] == common[c] for c in outcomes.keys() & common.keys()):
+                columns.append(column)
+                common.update(outcomes)
+                break
+        else:
+            groups.append(([column], dict(outcomes)))
+    return groups
 
 
-def combinations_of(kinds):
+def combinations_of(kinds, measured=letters.FIRST, mode="plain"):
     """Every combination that is measured for operands of these kinds, "t" a tensor, "l" a list.
 
-    Up to three operands in full, more with at most two dtypes at a time; a list that is the only
-    operand also with two dtypes in it.
+    Of Float, Half, BFloat16 and Double up to three operands in full, more with at most two dtypes
+    at a time; a list that is the only operand also with two dtypes in it. Of all other dtypes: each
+    alone; of two operands, each beside those four and Long, or in other modes than plain beside
+    Float; of more, one beside Float, or one Float beside it.
     """
-    letters = OPERAND_LETTERS
-    if kinds == "l":
-        return list(letters) + [a + b for a in letters for b in letters if a != b]
-    if len(kinds) <= 3:
-        combinations = [""]
-        for _ in kinds:
-            combinations = [c + letter for c in combinations for letter in letters]
-        return combinations
-    combinations = [letter * len(kinds) for letter in letters]
-    for i, a in enumerate(letters):
-        for b in letters[i + 1:]:
-            for mask in range(1, 2 ** len(kinds) - 1):
-                combinations.append("".join(b if mask >> k & 1 else a for k in range(len(kinds))))
+    beside = letters.BESIDE if mode == "plain" else "f"
+    others = [letter for letter in measured if letter not in letters.FIRST]
+    combinations = _of_first(kinds)
+    count = 2 if kinds == "l" else len(kinds)
+    combinations += [x if kinds == "l" else x * count for x in others]
+    if count == 2:
+        pairs = itertools.permutations(measured, 2)
+        return combinations + [a + b for a, b in pairs if (a in others or b in others)
+                               and (a in beside or b in beside)]
+    for x in others if count > 2 else ():
+        for one, rest in ((x, "f"), ("f", x)):
+            combinations += [rest * i + one + rest * (count - i - 1) for i in range(count)]
     return combinations
+
+
+def _of_first(kinds):
+    if kinds == "l":
+        return list(letters.FIRST) + ["".join(p) for p in itertools.permutations(letters.FIRST, 2)]
+    if len(kinds) <= 3:
+        return ["".join(c) for c in itertools.product(letters.FIRST, repeat=len(kinds))]
+    combinations = [letter * len(kinds) for letter in letters.FIRST]
+    for a, b in itertools.combinations(letters.FIRST, 2):
+        for mask in range(1, 2 ** len(kinds) - 1):
+            combinations.append("".join(b if mask >> k & 1 else a for k in range(len(kinds))))
+    return combinations
+
+
+def index_combinations_of(operands, measured):
+    """Of an index row: the dtype of all operands, then those of the fixed ones, one of them not
+    as it was called with."""
+    fixed = fixed_of(operands)
+    found = {}
+    if "x" in fixed:  # a list with several dtypes
+        return []
+    for base in "fhb":
+        for i in range(len(fixed)):
+            for letter in measured:
+                found[base + fixed[:i] + letter + fixed[i + 1:]] = None
+    return list(found)
+
+
+def fixed_of(operands):
+    """"lo" of "self index:l,mask:o": the letters of what keeps its dtype while operands vary."""
+    _, _, fixed = operands.partition(" ")
+    return "".join(name.partition(":")[2] for name in fixed.split(",") if name)
+
+
+def kinds_of(operands):
+    names = operands.partition(" ")[0].split(",")
+    return "".join("l" if name.endswith("[]") else "t" for name in names)
+
+
+def dtypes_of(runtime):
+    """The letters that a runtime was measured in, of "cpu 2.11.0 measured … dtypes=fhbdl"."""
+    found = re.search(r" dtypes=(\w+)", runtime)
+    return found.group(1) if found else letters.FIRST
 
 
 def read(lines, name):
@@ -171,21 +246,24 @@ def read(lines, name):
             if number == 1:
                 if words[:2] != ["dtypecheck", "contracts"]:
                     raise ValueError("expected \"dtypecheck contracts %d\"" % SCHEMA)
-                if words[2] != str(SCHEMA):
+                if words[2] not in SCHEMAS:
                     raise ValueError("schema %s, this reads %d" % (words[2], SCHEMA))
             elif words[0] == "runtime":
                 contracts.runtimes.append(" ".join(words[2:]))
             elif words[0] == "message":
-                messages["m" + words[1]] = Rejects((words[2], " ".join(words[3:])))
+                messages["m" + words[1]] = (words[2], " ".join(words[3:]))
             elif words[0] == "op":
-                key = (words[1], words[2])
+                key = (words[1], " ".join(words[2:]))
             elif words[0] == "end":
                 ended = int(words[1]) == rows
             else:
                 rows += 1
-                outcomes = _outcomes(key, words[2:], messages)
+                parts, outcomes = patterns.parse(words[2:]), {}
                 for column in columns_of(words[1], len(contracts.runtimes)):
-                    contracts.add(key[0], key[1], words[0], column, outcomes)
+                    measured = dtypes_of(contracts.runtimes[column])
+                    if measured not in outcomes:
+                        outcomes[measured] = _outcomes(key[1], words[0], parts, messages, measured)
+                    contracts.add(key[0], key[1], words[0], column, outcomes[measured])
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise ValueError("%s:%d: %s" % (name, number, error)) from None
     if not ended:
@@ -193,22 +271,24 @@ def read(lines, name):
     return contracts
 
 
-def kinds_of(operands):
-    return "".join("l" if name.endswith("[]") else "t" for name in operands.split(","))
+def measured_combinations(operands, mode, measured):
+    if mode == "index":
+        return index_combinations_of(operands, measured)
+    return combinations_of(kinds_of(operands), measured, mode)
 
 
-def _outcomes(key, words, messages):
-    given, default = {}, None
-    for word in words:
-        outcome, _, combinations = word.partition("=")
-        outcome = messages[outcome] if re.match(r"m\d", outcome) else outcome
-        if combinations == "*":
-            default = outcome
+def _outcomes(operands, mode, parts, messages, measured):
+    scalars = letters.scalars_of(operands) if mode != "index" else ()
+    combinations = measured_combinations(operands, mode, measured)
+    patterns.check(parts, combinations, measured)
+    outcomes = {}
+    for combination, word in patterns.words_of(parts, combinations).items():
+        if word is None:
+            raise ValueError("no outcome for %s of %s" % (combination, operands))
+        if re.match(r"m\d", word):
+            kind, template = messages[word]
+            outcomes[combination] = Rejects(
+                (kind, filled(template, combination, autocast_letter(mode))))
         else:
-            given.update((c, outcome) for c in combinations.split(","))
-    outcomes = {c: given.pop(c, default) for c in combinations_of(kinds_of(key[1]))}
-    if given:
-        raise ValueError("%s is no combination of %s" % (min(given), key[1]))
-    if None in outcomes.values():
-        raise ValueError("no outcome for some combination of %s" % key[1])
+            outcomes[combination] = letters.resolved(word, combination, scalars)
     return outcomes

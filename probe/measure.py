@@ -3,8 +3,9 @@
 usage: measure.py -o FILE [--jobs N] [--op-limit SECONDS] [--only TEXT]
 
 Every op call that torch's operator database and hand_written.py reach is repeated at the dispatcher with
-every combination of Float, Half, BFloat16 and Double on its operands. Each child process takes one task
-after another; one that dies or hangs costs that task's ops, and a fresh child goes on with the rest.
+every combination of Float, Half, BFloat16 and Double on its operands, then with the other dtypes. Each child
+process takes one task after another; one that dies or hangs costs what it was measuring of that op, and a fresh
+child goes on with the rest.
 """
 import argparse
 import collections
@@ -19,6 +20,9 @@ import time
 import warnings
 
 START = time.time()
+# Of each op: the first four dtypes in all combinations, and then all others. What the others kill or hold up
+# costs nothing of the first.
+PARTS = ("first", "others")
 
 
 def parse_arguments():
@@ -73,13 +77,16 @@ def work(pipe, all_tasks):
         except Exception as error:  # noqa: BLE001 - what was recorded before it still counts
             pipe.send(("note", "%s: %s" % (type(error).__name__, str(error)[:200])))
         for call in recorder.calls:
-            if (call.op_name, call.names) in skipped:
-                continue
-            name = (call.op_name, call.names)
-            pipe.send(("op", name))
-            modes = replay.measure(call, autocasts, lambda: pipe.send(("op", name)))
-            if modes is not None:
-                pipe.send(("row", (call.op_name, call.names, call.ranks, modes)))
+            for part in PARTS:
+                name = (call.op_name, call.names, part)
+                if name in skipped:
+                    continue
+                pipe.send(("op", name))
+                modes = replay.measure(call, autocasts, lambda: pipe.send(("op", name)),
+                                       is_wide=part == "others")
+                if modes is None:
+                    break
+                pipe.send(("row", (name, call.ranks, modes)))
         pipe.send(("done", None))
 
 
@@ -113,9 +120,9 @@ class Measurement:
         self.total = len(self.queue)
         self.jobs = max(1, arguments.jobs)
         self.limit = arguments.op_limit
-        self.rows = {}        # (op, operands) -> {mode: outcomes}
+        self.rows = {}        # (op, operands, part) -> {mode: outcomes}
         self.seen = {}        # (op, operands) -> ranks
-        self.skipped = set()  # (op, operands) that killed or held up a child
+        self.skipped = set()  # (op, operands, part) that killed or held up a child
         self.notes = []
         self.done = 0
 
@@ -183,20 +190,16 @@ class Measurement:
             self.done += 1
         return False
 
-    def keep(self, op, operands, ranks, modes):
-        self.seen.setdefault((op, operands), set()).add(ranks)
-        row = self.rows.get((op, operands))
+    def keep(self, name, ranks, modes):
+        self.seen.setdefault(name[:2], set()).add(ranks)
+        row = self.rows.get(name)
         if row is None:
-            self.rows[(op, operands)] = modes
+            self.rows[name] = modes
             return
-        plain, other = row["plain"], modes["plain"]
-        merged = {}
-        for mode in sorted(set(row) | set(modes)):
-            absent = {c: "." for c in plain} if mode == "backward" else None
-            merged[mode] = replay.agreed(row.get(mode, absent or plain),
-                                         modes.get(mode, absent or other))
-        self.rows[(op, operands)] = {
-            m: o for m, o in merged.items() if m in ("plain", "backward") or o != merged["plain"]}
+        merged = {mode: replay.agreed(in_mode(row, mode), in_mode(modes, mode))
+                  for mode in sorted(set(row) | set(modes))}
+        self.rows[name] = {m: o for m, o in merged.items()
+                           if m in ("plain", "backward", "index") or differs(o, merged["plain"])}
 
     def say(self, text):
         if sys.stderr.isatty():
@@ -206,10 +209,21 @@ class Measurement:
         sys.stderr.flush()
 
     def show(self, child):
-        text = "%d of %d, %d ops, %d s: %s" % (self.done, self.total, len(self.rows),
+        text = "%d of %d, %d ops, %d s: %s" % (self.done, self.total, len(self.seen),
                                               time.time() - START, self.tasks[child.task][0])
         if sys.stderr.isatty() or self.done % 50 == 0 or self.done == self.total:
             self.say(text)
+
+
+def differs(outcomes, plain):
+    return any(outcome != plain[c] for c, outcome in outcomes.items())
+
+
+def in_mode(row, mode):
+    """A mode without outcomes of its own is as the plain one; gradients come through."""
+    if mode in row:
+        return row[mode]
+    return {c: "." for c in row["plain"]} if mode == "backward" else row["plain"]
 
 
 def capability():
@@ -224,9 +238,9 @@ def capability():
 def runtime():
     version = torch.__version__.split("+")[0]
     autocasts = "".join(",autocast:" + name for name, _ in replay.autocast_dtypes())
-    return "cpu %s measured %s capability=%s build=%s python=%s modes=plain,grad,backward%s" % (
-        version, datetime.date.today().isoformat(), capability(), torch.__version__,
-        sys.version.split()[0], autocasts)
+    return ("cpu %s measured %s capability=%s build=%s python=%s dtypes=%s modes=plain,grad,backward%s"
+            % (version, datetime.date.today().isoformat(), capability(), torch.__version__,
+               sys.version.split()[0], replay.measured_letters(), autocasts))
 
 
 def load_tasks():
@@ -250,9 +264,18 @@ def open_part(path):
 def contracts_of(measurement):
     contracts = contract_file.Contracts()
     contracts.runtimes.append(runtime())
-    for (op, operands), modes in measurement.rows.items():
-        for mode, outcomes in modes.items():
-            contracts.add(op, operands, mode, 0, outcomes)
+    for (op, operands, part), first in measurement.rows.items():
+        if part != "first":
+            continue
+        others = measurement.rows.get((op, operands, "others"), {})
+        for mode in set(first) | set(others):
+            known = dict(in_mode(first, mode)) if mode != "index" else {}
+            known.update(in_mode(others, mode) if others else {})
+            outcomes = {c: known.get(c, "?") for c in contract_file.measured_combinations(
+                operands, mode, replay.measured_letters())}
+            is_said = mode != "backward" or any(not isinstance(o, str) for o in outcomes.values())
+            if is_said:
+                contracts.add(op, operands, mode, 0, outcomes)
     return contracts
 
 
@@ -269,7 +292,7 @@ def measure_into(out):
     for note in measurement.notes:
         sys.stderr.write("left out: %s\n" % note)
     sys.stderr.write("%d ops of torch %s in %d s\n" % (
-        len(measurement.rows), torch.__version__, time.time() - START))
+        len(measurement.seen), torch.__version__, time.time() - START))
 
 
 def main():

@@ -5,18 +5,25 @@ import warnings
 import torch
 
 import contract_file
+import letters
 
-DTYPES = {"f": torch.float32, "h": torch.float16, "b": torch.bfloat16, "d": torch.float64}
+# Those of letters.DTYPES that this torch has.
+DTYPES = {letter: getattr(torch, name) for letter, name in letters.DTYPES.items()
+          if hasattr(torch, name)}
+FLOATING = [DTYPES[letter] for letter in letters.FIRST]
 MAX_ELEMENTS = 1 << 14
+VALUE_WORD = re.compile(r"shape mismatch|out of bounds|size mismatch")
 DTYPE_WORD = re.compile(r"dtype|scalar type|data type|not implemented|Half|Float|float|double|"
-                        r"Double|precision|promot|cast|INTERNAL ASSERT|same type|not supported")
+                        r"Double|precision|promot|cast|INTERNAL ASSERT|same type|not supported|"
+                        r"[Cc]omplex|[Ii]nteg(er|ral)|\b([Bb]ool|Byte|Char|Short|Int|Long)|boolean")
 
 
 class Call:
     """An op overload with a value for each argument of its schema, and which of them are operands.
 
-    An operand is a floating tensor or a list of them. Its name says what else decides the result:
-    "other()" is a tensor without dimensions, which does not promote; "tensors[]" is a list.
+    An operand is a floating tensor or a list of them, or of Long where nothing is floating. Its name
+    says what else decides the result: "other()" is a tensor without dimensions, which does not
+    promote; "tensors[]" is a list. Other tensors are fixed, "index:l": they count, address or mask.
     """
 
     def __init__(self, op, values):
@@ -24,11 +31,21 @@ class Call:
         self.arguments = op._schema.arguments
         self.values = values
         self.operands = [i for i, value in enumerate(values) if is_operand(value)]
+        if not self.operands:
+            self.operands = [i for i, value in enumerate(values) if is_operand(value, [torch.int64])]
+        self.fixed = [i for i, value in enumerate(values)
+                      if i not in self.operands and next(tensors_in(value), None) is not None]
         self.names = ",".join(self._name(i) for i in self.operands)
+        if self.fixed:
+            self.names += " " + ",".join(
+                "%s:%s" % (self._name(i).rstrip("()"), self._fixed_letters(i)) for i in self.fixed)
         self.kinds = contract_file.kinds_of(self.names) if self.operands else ""
         self.ranks = tuple(rank_of(values[i]) for i in self.operands)
         name = op._schema.name
         self.constant = set()
+        self.casts = {}
+        self.writes = any(a.alias_info is not None and a.alias_info.is_write
+                          for a in self.arguments)
         self.op_name = name + ("." + op._schema.overload_name if op._schema.overload_name else "")
 
     def _name(self, index):
@@ -37,23 +54,35 @@ class Call:
             return name + "[]"
         return name + "()" if value.dim() == 0 else name
 
-    @property
-    def writes(self):
-        return any(a.alias_info is not None and a.alias_info.is_write for a in self.arguments)
+    def _fixed_letters(self, index):
+        """Of a list with several dtypes a letter that no dtype has."""
+        found = {letter_of(t.dtype) for t in tensors_in(self.values[index])}
+        return found.pop() if len(found) == 1 else "x"
 
     def kept(self):
         """With copies of the operands: the caller goes on to write into them."""
         return Call(self.op, [copy_of(value) for value in self.values])
 
     def with_dtypes(self, combination, requires_grad=False):
-        values = list(self.values)
-        for i, value in enumerate(values):
-            if i not in self.operands:
-                values[i] = copy_of(value)
-                continue
-            letters = combination if self.kinds == "l" else combination[self.operands.index(i)]
+        values = [copy_of(value) if self.writes else value for value in self.values]
+        for place, i in enumerate(self.operands):
+            given = combination if self.kinds == "l" else combination[place]
             wants_grad = requires_grad and self.arguments[i].name not in self.constant
-            values[i] = cast(value, letters, wants_grad)
+            values[i] = fresh(self._cast(i, given), self.writes, wants_grad)
+        return values
+
+    def _cast(self, index, given):
+        """Each operand is cast to a dtype once."""
+        if (index, given) not in self.casts:
+            self.casts[index, given] = cast(self.values[index], given)
+        return self.casts[index, given]
+
+    def with_fixed(self, combination):
+        """The first letter for all operands, then one for each fixed argument."""
+        values = self.with_dtypes(combination[0] * (1 if self.kinds == "l" else len(self.kinds)))
+        for i, letter in zip(self.fixed, combination[1:]):
+            if letter != "x":
+                values[i] = cast_all(values[i], letter)
         return values
 
     def find_constants(self, base):
@@ -74,15 +103,19 @@ class Call:
         return self.op(*positional, **named)
 
 
-def is_floating(value):
-    return (isinstance(value, torch.Tensor) and value.dtype in DTYPES.values()
+def is_floating(value, dtypes=tuple(FLOATING)):
+    return (isinstance(value, torch.Tensor) and value.dtype in dtypes
             and value.layout == torch.strided and value.device.type == "cpu")
 
 
-def is_operand(value):
+def is_operand(value, dtypes=tuple(FLOATING)):
     if isinstance(value, (list, tuple)):
-        return len(value) > 0 and all(is_floating(v) for v in value)
-    return is_floating(value)
+        return len(value) > 0 and all(is_floating(v, dtypes) for v in value)
+    return is_floating(value, dtypes)
+
+
+def letter_of(dtype):
+    return letters.LETTERS.get(str(dtype).replace("torch.", ""), "x")
 
 
 def rank_of(value):
@@ -107,14 +140,32 @@ def copy_of(value):
     return value
 
 
-def cast(value, letters, requires_grad):
+def cast(value, given):
+    """A list with two dtypes has the first in its first half."""
     if isinstance(value, (list, tuple)):
-        return [cast(v, letters[i * len(letters) // len(value)], requires_grad)
-                for i, v in enumerate(value)]
-    tensor = value.detach().to(DTYPES[letters[0]])
-    if tensor.data_ptr() == value.data_ptr():
-        tensor = tensor.clone()
-    return tensor.requires_grad_() if requires_grad else tensor
+        return [cast(v, given[i * len(given) // len(value)]) for i, v in enumerate(value)]
+    value = value.detach()
+    if given[0] in letters.INTEGRAL and value.is_floating_point():
+        # Away from zero: what is divided by, or a probability, is 1 and not 0.
+        value = value.nan_to_num(0, 100, -100).clamp(-100, 100)
+        value = value.sign() * value.abs().ceil()
+        value = value.abs() if given[0] == "u" else value
+    return value.to(DTYPES[given[0]])
+
+
+def fresh(value, is_written, requires_grad):
+    """What an op may write into is its own, and a gradient is asked of a leaf."""
+    if isinstance(value, list):
+        return [fresh(v, is_written, requires_grad) for v in value]
+    tensor = value.clone() if is_written else value.detach()
+    takes_grad = requires_grad and (tensor.is_floating_point() or tensor.is_complex())
+    return tensor.requires_grad_() if takes_grad else tensor
+
+
+def cast_all(value, letter):
+    if isinstance(value, (list, tuple)):
+        return [cast_all(v, letter) for v in value]
+    return value.to(DTYPES[letter]) if isinstance(value, torch.Tensor) else value
 
 
 def call_of(op, args, kwargs):
@@ -153,9 +204,8 @@ def letters_of(result):
     """One letter a result; a list of tensors of one dtype is one result."""
     if isinstance(result, tuple):
         return "".join(letters_of(item) for item in result if has_tensor(item))[:6] or "-"
-    letters = [contract_file.LETTERS.get(str(t.dtype).replace("torch.", ""), "x")
-               for t in tensors_in(result)]
-    return "".join(letters[:1] if len(set(letters)) == 1 else letters[:6]) or "-"
+    found = [letter_of(t.dtype) for t in tensors_in(result)]
+    return "".join(found[:1] if len(set(found)) == 1 else found[:6]) or "-"
 
 
 def clean(error):
@@ -168,22 +218,25 @@ def clean(error):
     return text[:300].strip()
 
 
-def outcome_of_error(error, combination, autocast=""):
+def outcome_of_error(error, combination):
     text = clean(error)
-    # Values that a lower precision cannot hold (a singular matrix) say nothing about dtypes.
-    if not DTYPE_WORD.search(text) and len(set(combination)) == 1:
+    # Values that a dtype cannot hold (a singular matrix, an index) say nothing about dtypes.
+    is_wide = any(letter not in letters.FIRST for letter in combination)
+    is_about_dtypes = DTYPE_WORD.search(text) and not VALUE_WORD.search(text)
+    if not is_about_dtypes and (is_wide or len(set(combination)) == 1):
         return "?"
-    kind = type(error).__name__.lstrip("_")
-    return contract_file.Rejects((kind, contract_file.message_template(
-        text, combination, autocast)))
+    return contract_file.Rejects((type(error).__name__.lstrip("_"), text))
 
 
-def forward(call, combination, requires_grad=False, autocast=""):
-    values = call.with_dtypes(combination, requires_grad)
+def outcome_of(call, values, combination):
     try:
         return letters_of(call.run(values))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the outcome
-        return outcome_of_error(error, combination, autocast)
+        return outcome_of_error(error, combination)
+
+
+def forward(call, combination, requires_grad=False):
+    return outcome_of(call, call.with_dtypes(combination, requires_grad), combination)
 
 
 def backward(call, combination):
@@ -226,35 +279,64 @@ def autocast_dtypes():
     return found
 
 
-def measure(call, autocasts, begun=lambda: None):
+def measured_letters():
+    return "".join(DTYPES)
+
+
+def base_of(call):
+    letter = letter_of(next(tensors_in(call.values[call.operands[0]])).dtype)
+    return ("l" if letter == "l" else "f") * (1 if call.kinds == "l" else len(call.kinds))
+
+
+def combinations(call, mode, is_wide):
+    """Of the first four dtypes, or all others."""
+    first = contract_file.combinations_of(call.kinds)
+    if not is_wide:
+        return first
+    of_all = contract_file.combinations_of(call.kinds, measured_letters(), mode)
+    return [c for c in of_all if c not in set(first)]
+
+
+def measure(call, autocasts, begun=lambda: None, is_wide=False):
     """{mode: {combination: outcome}}, or None when the call does not even run as it was seen.
 
     begun() is called before each mode: a watcher's limit is for one of them.
     """
-    base = "f" * (1 if call.kinds == "l" else len(call.kinds))
-    combinations = contract_file.combinations_of(call.kinds)
+    base = base_of(call)
+    measured = combinations(call, "grad", is_wide)
     modes = {}
     with torch.no_grad():
         if not isinstance(forward(call, base), str):
             return None
-        modes["plain"] = {c: forward(call, c) for c in combinations}
+        plain = {c: forward(call, c) for c in combinations(call, "plain", is_wide)}
+        modes["plain"] = plain
+        as_plain = {c: plain[c] for c in measured}
+        if is_wide and call.fixed and base[0] == "f":
+            begun()
+            of_fixed = {c: outcome_of(call, call.with_fixed(c), c + "l") for c in
+                        contract_file.index_combinations_of(call.names, measured_letters())}
+            if of_fixed:
+                modes["index"] = of_fixed
         if not is_differentiated(call):
             return modes
         for name, dtype in autocasts:
             begun()
-            letter = name[0].lower()
             with torch.autocast("cpu", dtype=dtype, cache_enabled=False):
-                outcomes = {c: forward(call, c, autocast=letter) for c in combinations}
-            if outcomes != modes["plain"]:
+                outcomes = {c: forward(call, c) for c in measured}
+            if outcomes != as_plain:
                 modes["autocast:" + name] = outcomes
+    if base[0] == "l":
+        return modes
     begun()
     call.find_constants(base)
-    outcomes = {c: forward(call, c, requires_grad=True) for c in combinations}
-    if outcomes != modes["plain"]:
+    outcomes = {c: forward(call, c, requires_grad=True) for c in measured}
+    if outcomes != as_plain:
         modes["grad"] = outcomes
     begun()
     if backward(call, base) == ".":
-        outcomes = {c: backward(call, c) for c in combinations}
+        outcomes = {c: backward(call, c) for c in measured}
+        # Nothing to differentiate, as of integers, is no refusal.
+        outcomes = {c: "-" if o is None else o for c, o in outcomes.items()}
         if any(not isinstance(o, str) for o in outcomes.values()):
             modes["backward"] = outcomes
     return modes

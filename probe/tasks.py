@@ -11,9 +11,11 @@ def all_tasks():
     """(name, function of a recorder), each of which calls ops for the recorder to see."""
     tasks = [("hand " + name, task) for name, task in hand_written.TASKS]
     for i, op in enumerate(op_database()):
-        if torch.float32 in op.supported_dtypes("cpu"):
-            tasks.append(("%s#%d" % (op.name, i), lambda recorder,
-                          op=op: run_op_info(op, recorder)))
+        for dtype in (torch.float32, torch.int64):  # the second only of what takes no floating one
+            if dtype in op.supported_dtypes("cpu"):
+                tasks.append(("%s#%d" % (op.name, i), lambda recorder, op=op, dtype=dtype:
+                              run_op_info(op, dtype, recorder)))
+                break
     return tasks
 
 
@@ -22,8 +24,9 @@ def op_database():
     return op_db
 
 
-def run_op_info(op, recorder):
-    samples = op.sample_inputs("cpu", torch.float32, requires_grad=op.supports_autograd)
+def run_op_info(op, dtype, recorder):
+    wants_grad = op.supports_autograd and dtype.is_floating_point
+    samples = op.sample_inputs("cpu", dtype, requires_grad=wants_grad)
     names = [op.aten_name] if op.aten_name else []
     for count, sample in enumerate(samples):
         if count >= MAX_SAMPLES:

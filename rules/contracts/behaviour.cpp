@@ -29,7 +29,7 @@ class Observation {
     // A tensor without dimensions takes part in promotion with its category only.
     const bool all_promote = op.operands.find("()") == op.operands.npos;
     for (const std::string& combination : combinations(op.operands)) {
-      const std::string_view outcome = outcome_in(row.pattern, combination);
+      const std::string outcome = outcome_in(op.operands, row.pattern, combination);
       if (outcome.empty() || outcome == "?" || outcome == "-") continue;
       const bool is_refused = outcome.front() == 'm';
       if (is_uniform(combination)) {

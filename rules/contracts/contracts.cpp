@@ -14,15 +14,6 @@
 namespace dtypecheck::contracts {
 namespace {
 
-// An op call as the tables name it.
-struct Question {
-  std::string op;           // "aten::add.Tensor"
-  std::string operands;     // "self,other()"
-  std::string combination;  // "fh"
-  bool is_uniform = false;  // one dtype: which tensors promote is all the same then
-  bool wants_grad = false;
-};
-
 // "tensors[2]" to "tensors".
 std::string_view list_of(std::string_view name) {
   return name.ends_with(']') ? name.substr(0, name.find('[')) : name;
@@ -30,10 +21,10 @@ std::string_view list_of(std::string_view name) {
 
 // One argument: a tensor, or the elements of a list.
 struct Argument {
-  std::string_view name;
-  bool is_list = false;
-  bool is_scalar = false;  // without dimensions
-  std::string letters;     // of a list each letter once, in the order of its elements
+  std::string name;  // of the schema; "tensors[]"
+  bool is_scalar = false;   // without dimensions
+  bool is_integer = false;  // or bool: of such, older tables say nothing
+  std::string letters;      // of a list each letter once, in the order of its elements
 };
 
 // Nothing where an operand is of a kind or dtype that the tables do not speak of.
@@ -44,73 +35,146 @@ std::optional<std::vector<Argument>> arguments_of(const OpCall& call) {
     const std::optional<Dtype> dtype = operand.dtypes.single();
     if (operand.kind != TensorKind::kDense || !dtype) return std::nullopt;
     const char letter = operand_letter(*dtype);
-    if (letter == '\0' && !(kFloating | kComplex).contains(*dtype)) continue;
-    if (letter == '\0') return std::nullopt;
-    const std::string_view name = list_of(operand.name);
-    const bool is_list = name.size() != operand.name.size();
+    const std::string_view list = list_of(operand.name);
+    const bool is_list = list.size() != operand.name.size();
+    const std::string name =
+        std::string(ops::schema_argument(call.op, list)) + (is_list ? "[]" : "");
     if (!is_list || arguments.empty() || arguments.back().name != name) {
-      arguments.push_back({name, is_list, operand.has_shape && operand.shape.empty(), ""});
+      const bool is_integer = (kIntegral | Dtype::kBool).contains(*dtype);
+      arguments.push_back({name, operand.has_shape && operand.shape.empty(), is_integer, ""});
     }
     std::string& letters = arguments.back().letters;
-    if (letters.find(letter) == letters.npos) letters += letter;
+    if (letter == '\0') letters += 'x';
+    else if (letters.find(letter) == letters.npos) letters += letter;
   }
   return arguments;
 }
 
-std::string operand_name(const OpCall& call, const Argument& argument) {
-  std::string name(ops::schema_argument(call.op, argument.name));
-  if (argument.is_list) return name + "[]";
-  return argument.is_scalar ? name + "()" : name;
-}
+// An op call, in the words of the tables.
+struct Question {
+  std::string op;  // "aten::add.Tensor"
+  std::vector<Argument> arguments;
+  bool wants_grad = false;
+};
 
 std::optional<Question> question_of(const OpCall& call) {
-  const auto arguments = arguments_of(call);
+  auto arguments = arguments_of(call);
   if (!arguments || arguments->empty()) return std::nullopt;
   // With a dtype among the arguments, the result has that one, whatever was measured without.
   if (std::any_of(call.scalars.begin(), call.scalars.end(),
                   [](const ScalarArgument& scalar) { return scalar.dtype.has_value(); }))
     return std::nullopt;
-  Question question{.op = ops::without_alias(call.op)};
+  Question question{.op = ops::without_alias(call.op), .arguments = std::move(*arguments)};
   if (!call.overload.empty()) question.op += "." + call.overload;
-  for (const Argument& argument : *arguments) {
-    const size_t most = argument.is_list && arguments->size() == 1 ? 2 : 1;
-    if (argument.letters.size() > most) return std::nullopt;
-    if (!question.operands.empty()) question.operands += ',';
-    question.operands += operand_name(call, argument);
-    question.combination += argument.letters;
-  }
-  const std::string& all = question.combination;
-  question.is_uniform = all.find_first_not_of(all[0]) == all.npos;
   question.wants_grad = std::any_of(call.operands.begin(), call.operands.end(),
                                     [](const Operand& operand) { return operand.requires_grad; });
   return question;
 }
 
-std::string without_marks(std::string_view operands) {
-  std::string out;
-  for (const char c : operands) {
-    if (c != '(' && c != ')') out += c;
+// An op of a table that a question may be about, and the question's dtypes in the order of its
+// operands.
+struct Candidate {
+  const Op* op;
+  std::string combination;  // "fh"
+  std::string fixed;        // "l"
+  bool is_alike = true;     // operands without dimensions are the same ones
+  bool is_whole = true;     // the question says something of each fixed argument
+
+  bool is_uniform() const {
+    return combination.find_first_not_of(combination[0]) == combination.npos;
   }
-  return out;
+};
+
+std::string_view take_name(std::string_view& names) {
+  const size_t end = std::min(names.find(','), names.size());
+  const std::string_view name = names.substr(0, end);
+  names.remove_prefix(std::min(end + 1, names.size()));
+  return name;
+}
+
+std::string_view without_mark(std::string_view name) {
+  return name.ends_with("()") ? name.substr(0, name.size() - 2) : name;
+}
+
+// The place of "index" in "mask:o,index:l"; npos for none.
+size_t place_in(std::string_view fixed, std::string_view name) {
+  for (size_t place = 0; !fixed.empty(); ++place) {
+    const std::string_view one = take_name(fixed);
+    if (one.substr(0, one.find(':')) == name) return place;
+  }
+  return fixed.npos;
+}
+
+// Each argument is an operand, in their order, or a fixed one. Of those nothing may be said: source
+// and patterns of people leave them out.
+std::optional<Candidate> candidate(const Op& op, const Question& question, bool knows_integers) {
+  Candidate found{&op, "", fixed_letters(op)};
+  std::string_view operands = op.operands;
+  size_t unsaid = found.fixed.size();
+  const bool is_lone = operands.find(',') == operands.npos;
+  for (const Argument& argument : question.arguments) {
+    std::string_view rest = operands;
+    const std::string_view name = take_name(rest);
+    if (without_mark(name) == argument.name) {
+      const bool is_list = name.ends_with(']');
+      if (argument.letters.size() > (is_list && is_lone ? 2 : 1)) return std::nullopt;
+      found.combination += argument.letters;
+      found.is_alike &= is_list || name.ends_with("()") == argument.is_scalar;
+      operands = rest;
+    } else if (const size_t at = place_in(op.fixed, argument.name); at != op.fixed.npos) {
+      found.fixed[at] = argument.letters.size() == 1 ? argument.letters[0] : 'x';
+      --unsaid;
+    } else if (knows_integers || !argument.is_integer) {
+      return std::nullopt;
+    }
+  }
+  if (!operands.empty() || found.combination.empty()) return std::nullopt;
+  found.is_whole = unsaid == 0;
+  return found;
 }
 
 // The rows of the table that the question may be about. A trace in text form and C++ source leave
-// the overload out: where several fit, they have to agree.
-std::vector<const Op*> find_ops(const Table& table, const Question& question) {
-  std::vector<const Op*> exact;
-  std::vector<const Op*> alike;
+// the overload out: where several fit, they have to agree. Of one dtype, which tensors promote is
+// all the same; and a row that had the call's own integers says more than one that had others.
+std::vector<Candidate> candidates_of(const Table& table, size_t column, const Question& question) {
+  std::vector<Candidate> found;
   for (const Op* op : table.ops_named(question.op)) {
-    if (op->operands == question.operands) exact.push_back(op);
-    if (question.is_uniform && without_marks(op->operands) == without_marks(question.operands))
-      alike.push_back(op);
+    if (table.row(*op, "plain", column) == nullptr) continue;  // this runtime does not have it
+    const auto one = candidate(*op, question, table.runtimes[column].knows_integers());
+    if (one && (one->is_alike || one->is_uniform())) found.push_back(*one);
   }
-  const auto is_named = [&](const Op* op) { return op->name == question.op; };
-  for (const auto* candidates : {&exact, &alike}) {
-    const auto own = std::find_if(candidates->begin(), candidates->end(), is_named);
-    if (own != candidates->end()) return {*own};
-    if (!candidates->empty()) return *candidates;
+  const auto keep = [&](auto is_better) {
+    if (std::any_of(found.begin(), found.end(), is_better))
+      std::erase_if(found, [&](const Candidate& one) { return !is_better(one); });
+  };
+  keep([](const Candidate& one) { return one.is_whole; });
+  keep([](const Candidate& one) { return one.is_alike; });
+  keep([](const Candidate& one) { return one.fixed == fixed_letters(*one.op); });
+  keep([&](const Candidate& one) { return one.op->name == question.op; });
+  return found;
+}
+
+// GCC's name for the type of its elements, which LibTorch quotes.
+std::string type_name(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kLong:
+      return "long int";
+    case Dtype::kShort:
+      return "short int";
+    case Dtype::kChar:
+      return "signed char";
+    case Dtype::kByte:
+      return "unsigned char";
+    case Dtype::kInt:
+      return "int";
+    case Dtype::kComplexHalf:
+      return "c10::complex<c10::Half>";
+    case Dtype::kComplexFloat:
+    case Dtype::kComplexDouble:
+      return "c10::" + cpp_type(dtype);
+    default:
+      return cpp_type(dtype);
   }
-  return {};
 }
 
 // How LibTorch spells a dtype in messages, by the letter of the placeholder.
@@ -118,7 +182,7 @@ std::string spelled(char style, char letter) {
   const Dtype dtype = dtype_of(letter);
   switch (style) {
     case 'T':
-      return cpp_type(dtype);
+      return type_name(dtype);
     case 'P':
       return torch_dtype(dtype);
     case 'H':
@@ -153,9 +217,10 @@ std::string filled(std::string_view text, std::string_view combination, char aut
   return out;
 }
 
-Answer answer_of(const Table& table, const Row& row, const std::string& combination,
-                 char autocast) {
-  const std::string_view outcome = outcome_in(row.pattern, combination);
+// `operands` is empty for a row of fixed arguments: nothing in it promotes.
+Answer answer_of(const Table& table, std::string_view operands, const Row& row,
+                 const std::string& combination, char autocast) {
+  const std::string outcome = outcome_in(operands, row.pattern, combination);
   if (outcome.empty() || outcome == "?") return {};
   if (outcome.front() != 'm') {
     Answer answer{.verdict = Verdict::kAccepts};
@@ -172,32 +237,70 @@ Answer answer_of(const Table& table, const Row& row, const std::string& combinat
           .error_type = message.type};
 }
 
-// What one op of the table answers, which this runtime has. Autocast and wanted gradients have rows
-// of their own only where they change the answer.
-Answer answer_of(const Table& table, const Op& op, size_t column, const Question& question,
-                 const OpCall& call, Mode mode) {
-  if (!is_combination(op.operands, question.combination)) return {};
-  const Row* row = table.row(op, "plain", column);
-  char autocast = '\0';
+// The row, and the dtype of the autocast region that it is of. Autocast and wanted gradients have
+// rows of their own only where they change the answer.
+std::pair<const Row*, char> row_of(const Table& table, const Op& op, size_t column,
+                                   bool wants_grad, const OpCall& call, Mode mode) {
+  const Row* const plain = table.row(op, "plain", column);
+  if (mode == Mode::kBackward) return {table.row(op, "backward", column), '\0'};
   if (mode == Mode::kAutocast) {
     const AutocastState::Region* region = call.autocast.region_for(call.device_type());
-    if (region == nullptr) return {};
+    if (region == nullptr) return {nullptr, '\0'};
     const Runtime& runtime = table.runtimes[column];
     const std::string name = "autocast:" + dtype_name(region->dtype);
     const bool is_measured = runtime.has_mode(name);
     // The CPU's autocast turns itself off, with a warning, for a dtype that it does not do.
-    if (!is_measured && runtime.device != "cpu") return {};
+    if (!is_measured && runtime.device != "cpu") return {nullptr, '\0'};
     const Row* own = is_measured ? table.row(op, name, column) : nullptr;
-    if (own != nullptr) row = own;
-    if (own != nullptr) autocast = operand_letter(region->dtype);
-  } else if (mode == Mode::kBackward) {
-    row = table.row(op, "backward", column);
-    if (row == nullptr) return {};
-  } else if (question.wants_grad) {
-    const Row* own = table.row(op, "grad", column);
-    if (own != nullptr) row = own;
+    if (own != nullptr) return {own, operand_letter(region->dtype)};
+    return {plain, '\0'};
   }
-  return answer_of(table, *row, question.combination, autocast);
+  const Row* own = wants_grad ? table.row(op, "grad", column) : nullptr;
+  return {own != nullptr ? own : plain, '\0'};
+}
+
+// Beside integers of other dtypes than the op was called with: measured with Float, Half and
+// BFloat16, and what all three say holds for the others too.
+Answer answer_of_fixed(const Table& table, const Candidate& asked, size_t column,
+                       const Answer& as_called) {
+  const Row* row = table.row(*asked.op, "index", column);
+  if (row == nullptr || as_called.verdict != Verdict::kAccepts) return {};
+  const auto with = [&](char base) { return base + asked.fixed; };
+  const std::string own = with(asked.combination[0]);
+  const std::string_view measured = "fhb";
+  if (asked.is_uniform() && measured.find(own[0]) != measured.npos)
+    return answer_of(table, "", *row, own, '\0');
+  const std::string_view word = word_in(row->pattern, with('f'));
+  for (const char base : measured) {
+    if (word_in(row->pattern, with(base)) != word) return {};
+  }
+  const Answer in_float = answer_of(table, "", *row, with('f'), '\0');
+  return in_float.verdict == Verdict::kAccepts ? as_called : in_float;
+}
+
+bool differs_in_one(std::string_view a, std::string_view b) {
+  size_t differences = 0;
+  for (size_t i = 0; i < a.size(); ++i) differences += a[i] != b[i];
+  return differences == 1;
+}
+
+// What one op of the table answers, which this runtime has.
+Answer answer_of(const Table& table, const Candidate& asked, size_t column, bool wants_grad,
+                 const OpCall& call, Mode mode) {
+  const std::string& letters = table.runtimes[column].dtypes;
+  const auto is_measured = [&](std::string_view combination) {
+    return combination.find_first_not_of(letters) == combination.npos;
+  };
+  const auto [row, autocast] = row_of(table, *asked.op, column, wants_grad, call, mode);
+  if (row == nullptr || !is_measured(asked.combination) ||
+      !is_combination(asked.op->operands, asked.combination, row->mode))
+    return {};
+  const Answer answer =
+      answer_of(table, asked.op->operands, *row, asked.combination, autocast);
+  const std::string called_with = fixed_letters(*asked.op);
+  if (asked.fixed == called_with) return answer;
+  if (!is_measured(asked.fixed) || !differs_in_one(asked.fixed, called_with)) return {};
+  return answer_of_fixed(table, asked, column, answer);
 }
 
 // "2.11" of "2.11.0+cu130".
@@ -286,9 +389,8 @@ Answer Contracts::ask(size_t runtime, const OpCall& call, Mode mode) const {
   const auto [table_index, column] = places_[runtime];
   const Table& table = *tables_[table_index];
   std::optional<Answer> agreed;
-  for (const Op* op : find_ops(table, *question)) {
-    if (table.row(*op, "plain", column) == nullptr) continue;  // this runtime does not have it
-    const Answer answer = answer_of(table, *op, column, *question, call, mode);
+  for (const Candidate& one : candidates_of(table, column, *question)) {
+    const Answer answer = answer_of(table, one, column, question->wants_grad, call, mode);
     if (agreed && answer != *agreed) return {};
     agreed = answer;
   }

@@ -19,10 +19,14 @@ struct Runtime {
   std::string version;    // "2.11.0"
   bool measured = false;  // false: read in the source, and reports say so
   std::string modes;      // "plain,grad,backward,autocast:BFloat16"
+  // The letters of the dtypes that operands were measured in. With these four alone nothing is said
+  // of integers, and those of a call are passed over.
+  std::string dtypes = "fhbd";
   std::string line;       // all of it: date, CPU capability, build, Python
 
   std::string to_string() const;  // "cpu:2.11.0"
   bool has_mode(std::string_view mode) const;
+  bool knows_integers() const { return dtypes.size() > 4; }
 };
 
 enum class Verdict : uint8_t { kUnknown, kAccepts, kRejects };

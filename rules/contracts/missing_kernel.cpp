@@ -36,7 +36,7 @@ std::string outcome_for(const Op& op, const Row& row, char letter) {
   for (size_t count = 1; count <= op.operands.size(); ++count) {
     const std::string combination(count, letter);
     if (is_combination(op.operands, combination))
-      return std::string(outcome_in(row.pattern, combination));
+      return outcome_in(op.operands, row.pattern, combination);
   }
   return "";
 }
@@ -69,9 +69,17 @@ std::map<std::string, bool> calls_of_kernel(const Table& table, size_t column,
   const std::set<std::string> outcomes = refusals_naming(table, kernel);
   std::map<std::string, bool> calls;
   if (letter == '\0' || outcomes.empty()) return calls;
+  constexpr std::string_view kModes[] = {"plain", "grad", "backward"};
+  // By name, since versions were measured with other operands.
+  std::set<std::pair<std::string_view, std::string_view>> ever;
   for (const Op& op : table.ops) {
-    for (const std::string_view mode : {"plain", "grad", "backward"}) {
-      if (!is_ever(op, mode, letter, outcomes)) continue;
+    for (const std::string_view mode : kModes) {
+      if (is_ever(op, mode, letter, outcomes)) ever.emplace(op.name, mode);
+    }
+  }
+  for (const Op& op : table.ops) {
+    for (const std::string_view mode : kModes) {
+      if (!ever.contains({op.name, mode})) continue;
       const std::string outcome = outcome_at(table, op, mode, column, letter);
       if (outcome.empty() || outcome == "?") continue;
       calls[without_overload(op.name)] |= outcome.front() == 'm';

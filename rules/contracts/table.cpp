@@ -12,7 +12,9 @@ namespace dtypecheck::contracts {
 namespace {
 
 constexpr std::string_view kMagic = "dtypecheck contracts ";
-constexpr std::string_view kSchema = "1";
+constexpr std::string_view kSchema = "2";
+constexpr std::string_view kOldSchema = "1";  // the same, without classes, symbols and "index"
+constexpr std::string_view kWordLetters = "fhbdliscuoFHDeEx^%+|&0123456789";
 constexpr size_t kMaxRuntimes = 64;  // bits of Row::columns
 
 std::string_view take_word(std::string_view& line) {
@@ -34,14 +36,6 @@ std::string shown(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
   return text.size() > 40 ? out + "…" : out;
-}
-
-size_t operand_count(std::string_view operands) {
-  return static_cast<size_t>(std::count(operands.begin(), operands.end(), ',')) + 1;
-}
-
-bool is_lone_list(std::string_view operands) {
-  return operands.ends_with("[]") && operand_count(operands) == 1;
 }
 
 bool is_operand_name(std::string_view name) {
@@ -94,7 +88,7 @@ class TableReader {
       fail(fmt::format("expected \"{}{}\", got \"{}\": no contract file", kMagic, kSchema,
                        shown(line)));
     const std::string_view schema = line.substr(kMagic.size());
-    if (schema != kSchema)
+    if (schema != kSchema && schema != kOldSchema)
       fail(fmt::format("contracts of schema {}, this build reads {}; measure them again",
                        shown(schema), kSchema));
   }
@@ -114,7 +108,10 @@ class TableReader {
     while (!line.empty()) {
       const std::string_view word = take_word(line);
       if (word.starts_with("modes=")) runtime.modes = word.substr(6);
+      if (word.starts_with("dtypes=")) runtime.dtypes = word.substr(7);
     }
+    if (runtime.dtypes.find_first_not_of(kLetters) != std::string::npos)
+      fail(fmt::format("expected letters of dtypes, got \"{}\"", shown(runtime.dtypes)));
     if (!runtime.has_mode("plain")) fail("expected modes= with \"plain\" among them");
     table_->runtimes.push_back(std::move(runtime));
   }
@@ -139,15 +136,25 @@ class TableReader {
       names.remove_prefix(std::min(end + 1, names.size()));
     }
     if (op.operands.empty() || op.operands.back() == ',') fail("expected operand names");
+    op.fixed = take_word(line);
+    for (std::string_view rest = op.fixed; !rest.empty();) {
+      const size_t end = std::min(rest.find(','), rest.size());
+      if (end < 3 || rest[end - 2] != ':' || !is_operand_name(rest.substr(0, end - 2)) ||
+          kResultLetters.find(rest[end - 1]) == rest.npos)
+        fail(fmt::format("expected names with a dtype, got \"{}\"", shown(op.fixed)));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
     table_->ops.push_back(std::move(op));
   }
 
   void read_row(std::string_view mode, std::string_view line) {
     if (table_->ops.empty()) fail(fmt::format("expected an op, got \"{}\"", shown(mode)));
-    if (mode != "plain" && mode != "grad" && mode != "backward" && !mode.starts_with("autocast:"))
-      fail(fmt::format("expected plain, grad, backward or autocast:, got \"{}\"", shown(mode)));
+    if (mode != "plain" && mode != "grad" && mode != "backward" && mode != "index" &&
+        !mode.starts_with("autocast:"))
+      fail(fmt::format("expected plain, grad, backward, index or autocast:, got \"{}\"",
+                       shown(mode)));
     Row row{.mode = mode, .columns = columns_in(take_word(line)), .pattern = line};
-    check_pattern(row.pattern, table_->ops.back().operands);
+    check_pattern(row);
     table_->ops.back().rows.push_back(row);
     ++rows_;
   }
@@ -175,14 +182,15 @@ class TableReader {
                      table_->runtimes.size(), shown(part)));
   }
 
-  void check_pattern(std::string_view pattern, std::string_view operands) const {
+  void check_pattern(const Row& row) const {
+    std::string_view pattern = row.pattern;
     if (pattern.empty()) fail("expected outcomes");
     while (!pattern.empty()) {
       const std::string_view part = take_word(pattern);
       const size_t equals = std::min(part.find('='), part.size());
       if (equals == part.size() || !is_outcome(part.substr(0, equals)))
         fail(fmt::format("expected an outcome, \"=\" and combinations, got \"{}\"", shown(part)));
-      check_combinations(part.substr(equals + 1), operands);
+      check_combinations(part.substr(equals + 1), row.mode == "index");
     }
   }
 
@@ -192,15 +200,18 @@ class TableReader {
       const auto number = number_in<uint32_t>(word.substr(1));
       return number && table_->messages.contains(*number);
     }
-    return !word.empty() && word.find_first_not_of(kResultLetters) == word.npos;
+    return !word.empty() && word.find_first_not_of(kWordLetters) == word.npos;
   }
 
-  void check_combinations(std::string_view list, std::string_view operands) const {
+  void check_combinations(std::string_view list, bool is_of_fixed) const {
     if (list == "*") return;
+    const Op& op = table_->ops.back();
     do {
       const size_t end = std::min(list.find(','), list.size());
-      if (!is_combination(operands, list.substr(0, end)))
-        fail(fmt::format("\"{}\" is no combination of {}", shown(list.substr(0, end)), operands));
+      const std::string_view one = list.substr(0, end);
+      if (is_of_fixed ? !is_pattern_of(1 + fixed_letters(op).size(), one)
+                      : !is_pattern(op.operands, one))
+        fail(fmt::format("\"{}\" is no combination of {}", shown(one), op.operands));
       list.remove_prefix(std::min(end + 1, list.size()));
     } while (!list.empty());
   }
@@ -231,68 +242,11 @@ class TableReader {
 
 }  // namespace
 
-bool is_combination(std::string_view operands, std::string_view combination) {
-  if (combination.empty() || combination.find_first_not_of(kLetters) != combination.npos)
-    return false;
-  if (is_lone_list(operands)) {
-    return combination.size() == 1 || (combination.size() == 2 && combination[0] != combination[1]);
-  }
-  const size_t count = operand_count(operands);
-  if (combination.size() != count) return false;
-  if (count <= 3) return true;
-  const auto first = combination.find_first_not_of(combination[0]);  // the second dtype's place
-  return first == combination.npos || combination.find_first_not_of(std::string{
-                                          combination[0], combination[first]}) == combination.npos;
-}
-
-std::vector<std::string> combinations(std::string_view operands) {
-  constexpr size_t kMostOperands = 8;  // of any op that LibTorch has; a file may say anything
-  const size_t longest = is_lone_list(operands) ? 2 : operand_count(operands);
-  std::vector<std::string> of_length = {""};
-  std::vector<std::string> all;
-  for (size_t length = 1; length <= std::min(longest, kMostOperands); ++length) {
-    std::vector<std::string> longer;
-    for (const std::string& shorter : of_length) {
-      for (const char letter : kLetters) longer.push_back(shorter + letter);
-    }
-    of_length = std::move(longer);
-    std::copy_if(of_length.begin(), of_length.end(), std::back_inserter(all),
-                 [&](const std::string& one) { return is_combination(operands, one); });
-  }
-  return all;
-}
-
-std::string_view outcome_in(std::string_view pattern, std::string_view combination) {
-  std::string_view of_the_rest;
-  while (!pattern.empty()) {
-    const std::string_view part = take_word(pattern);
-    const size_t equals = part.find('=');
-    const std::string_view outcome = part.substr(0, equals);
-    std::string_view list = part.substr(equals + 1);
-    if (list == "*") of_the_rest = outcome;
-    while (!list.empty()) {
-      const size_t end = std::min(list.find(','), list.size());
-      if (list.substr(0, end) == combination) return outcome;
-      list.remove_prefix(std::min(end + 1, list.size()));
-    }
-  }
-  return of_the_rest;
-}
-
-Dtype dtype_of(char letter) {
-  // In the order of kResultLetters.
-  constexpr Dtype kDtypes[] = {
-      Dtype::kFloat,        Dtype::kHalf,        Dtype::kBFloat16,     Dtype::kDouble, Dtype::kLong,
-      Dtype::kInt,          Dtype::kShort,       Dtype::kChar,         Dtype::kByte,   Dtype::kBool,
-      Dtype::kComplexFloat, Dtype::kComplexHalf, Dtype::kComplexDouble};
-  const size_t index = kResultLetters.find(letter);
-  return index < std::size(kDtypes) ? kDtypes[index] : Dtype::kUndefined;
-}
-
-char operand_letter(Dtype dtype) {
-  const auto letter = std::find_if(kLetters.begin(), kLetters.end(),
-                                   [&](char one) { return dtype_of(one) == dtype; });
-  return letter == kLetters.end() ? '\0' : *letter;
+std::string fixed_letters(const Op& op) {
+  std::string letters;
+  for (size_t at = op.fixed.find(':'); at != op.fixed.npos; at = op.fixed.find(':', at + 1))
+    letters += op.fixed[at + 1];
+  return letters;
 }
 
 std::vector<const Op*> Table::ops_named(std::string_view name) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rules/contracts/contracts.h"
+#include "rules/contracts/pattern.h"
 
 namespace dtypecheck::contracts {
 
@@ -28,6 +29,7 @@ struct Row {
 struct Op {
   std::string_view name;      // "aten::add.Tensor"
   std::string_view operands;  // "self,other()"
+  std::string_view fixed;     // "index:l": tensors beside them, and the dtype that they had
   std::vector<Row> rows;
 };
 
@@ -50,15 +52,8 @@ struct Table {
 // Throws InputError with name and line.
 std::shared_ptr<const Table> read_table(std::string text, const std::string& name);
 
-// "self,other()" is one operand a name: how many letters a combination of them has. A list that is
-// the only operand may have two, one for each half of its elements.
-bool is_combination(std::string_view operands, std::string_view combination);
-
-// All that is_combination() is true of.
-std::vector<std::string> combinations(std::string_view operands);
-
-// The word that a checked pattern has for the combination; "" for none.
-std::string_view outcome_in(std::string_view pattern, std::string_view combination);
+// "lo" of an op with the fixed "index:l,mask:o".
+std::string fixed_letters(const Op& op);
 
 // What the runtime of the column does with the op's operands in general.
 const Behaviour& behaviour_of(const Table& table, size_t column, std::string_view op);
@@ -67,13 +62,5 @@ const Behaviour& behaviour_of(const Table& table, size_t column, std::string_vie
 // whether the runtime of this column does.
 std::map<std::string, bool> calls_of_kernel(const Table& table, size_t column,
                                             std::string_view kernel, Dtype dtype);
-
-inline constexpr std::string_view kLetters = "fhbd";  // of operands: Float, Half, BFloat16, Double
-inline constexpr std::string_view kResultLetters =
-    "fhbdliscuoFHDx";  // x: of a dtype without a letter
-
-// kUndefined for "x" and for what is no letter; '\0' for a dtype that operands are not measured in.
-Dtype dtype_of(char letter);
-char operand_letter(Dtype dtype);
 
 }  // namespace dtypecheck::contracts

@@ -119,3 +119,74 @@ TEST_CASE("an unknown target lists what is known") {
                         Catch::Matchers::Contains("cpu: 1.13.1, 2.11.0"));
   CHECK_THROWS_AS(table().find_target({"cpu", "2.1"}), InputError);  // 2.1 is not 2.11
 }
+
+namespace {
+
+Contracts wide() {
+  Contracts made;
+  made.add(
+      "dtypecheck contracts 2\n"
+      "runtime 0 cpu 2.10.0 measured 2026-11-22 modes=plain\n"
+      "runtime 1 cpu 2.11.0 measured 2026-11-22 dtypes=fhbdliscuoFHD modes=plain,grad\n"
+      "message 0 RuntimeError expected Long or Int, got {S1}\n"
+      "message 1 RuntimeError got {T0} and {T1}\n"
+      "op aten::embedding weight\n"
+      "plain 0 ^=*\n"
+      "op aten::embedding weight indices:l\n"
+      "plain 1 ?=d ^=*\n"
+      "index 1 0=.[li] m0=*\n"
+      "op aten::index self indices[]:l\n"
+      "plain 1 ^=*\n"
+      "index 1 0=.[lio] ?=*\n"
+      "op aten::index self indices[]:o\n"
+      "plain 1 ^=*\n"
+      "index 1 0=.o ?=*\n"
+      "op aten::mm self,mat2\n"
+      "plain * ^=[fhbdlisuFD]~ m1=*\n"
+      "grad 1 ^=[fhbd]~ m1=*\n"
+      "end 9\n",
+      "a.contracts");
+  return made;
+}
+
+Answer ask_wide(const std::string& line, const std::string& version = "2.11") {
+  static const Contracts contracts = wide();
+  return contracts.ask(contracts.find("cpu", version).value(), call_of(line));
+}
+
+}  // namespace
+
+TEST_CASE("integers, bool and complex operands") {
+  CHECK(ask_wide("op aten::mm self=Long[2,2] mat2=Long[2,2]").results == std::vector{Dtype::kLong});
+  CHECK(ask_wide("op aten::mm self=ComplexFloat[2,2] mat2=Float[2,2]").message ==
+        "got c10::complex<float> and float");
+  CHECK(ask_wide("op aten::mm self=Long[2,2] mat2=Float[2,2]").message == "got long int and float");
+  CHECK(ask_wide("op aten::mm self=Char[2,2] mat2=Byte[2,2]").verdict == Verdict::kUnknown);
+  CHECK(ask_wide("op aten::mm self=Half[2,2]^ mat2=Byte[2,2]").verdict == Verdict::kUnknown);
+  // Float8 is none of the dtypes of this runtime, and the older one knows no integers.
+  CHECK(ask_wide("op aten::mm self=Float8_e5m2[2,2] mat2=Float8_e5m2[2,2]").verdict ==
+        Verdict::kUnknown);
+  CHECK(ask_wide("op aten::mm self=Long[2,2] mat2=Long[2,2]", "2.10").verdict == Verdict::kUnknown);
+}
+
+TEST_CASE("the dtype of indices") {
+  const std::string embedding = "op aten::embedding weight=";
+  CHECK(ask_wide(embedding + "Half[4,2] indices=Int[2]").results == std::vector{Dtype::kHalf});
+  CHECK(ask_wide(embedding + "Float[4,2] indices=Float[2]").message ==
+        "expected Long or Int, got Float");
+  // In Double the call with Long is not known; of BFloat16 and the like all that was measured is.
+  CHECK(ask_wide(embedding + "Double[4,2] indices=Int[2]").verdict == Verdict::kUnknown);
+  CHECK(ask_wide(embedding + "Long[4,2] indices=Int[2]").results == std::vector{Dtype::kLong});
+  CHECK(ask_wide(embedding + "Long[4,2] indices=Bool[2]").verdict == Verdict::kRejects);
+  // Source says nothing of them, and tables that know no integers pass them over.
+  CHECK(ask_wide(embedding + "Half[4,2]").results == std::vector{Dtype::kHalf});
+  CHECK(ask_wide(embedding + "Half[4,2] indices=Float[2]", "2.10").verdict == Verdict::kUnknown);
+  CHECK(ask_wide(embedding + "Half[4,2] indices=Bool[2]", "2.10").verdict == Verdict::kAccepts);
+}
+
+TEST_CASE("a row that had the call's own indices comes first") {
+  CHECK(ask_wide("op aten::index self=Half[4] indices=Bool[4],Bool[4]").verdict ==
+        Verdict::kAccepts);
+  CHECK(ask_wide("op aten::index self=Half[4] indices=Int[4],Int[4]").verdict == Verdict::kUnknown);
+  CHECK(ask_wide("op aten::index self=Half[4] mask=Bool[4]").verdict == Verdict::kUnknown);
+}

@@ -56,7 +56,7 @@ TEST_CASE("other files and schemas are refused") {
       "\x7f"
       "ELF\n",
       "no contract file");
-  expect_refused("dtypecheck contracts 2\nend 0\n", "schema 2, this build reads 1");
+  expect_refused("dtypecheck contracts 3\nend 0\n", "schema 3, this build reads 2");
   expect_refused("dtypecheck contracts 1\nend 0\n", "no runtime");
 }
 
@@ -88,6 +88,12 @@ TEST_CASE("what contradicts itself is refused with its line") {
   expect_refused(with("m1=hhh", "m1="), "no combination");
   expect_refused(with("f=f,fh,hf", "f=f,fff"), "no combination of tensors[]");
   expect_refused(with("hff=hfff", "hff=hfbf"), "no combination");
+  expect_refused(with("m1=hhh", "m1=[hb]~"), "no combination");
+  expect_refused(with("m1=hhh", "m1=[hb~~"), "no combination");
+  expect_refused(with("m1=hhh", "m1=[]hh"), "no combination");
+  expect_refused(with("self,mat1,mat2", "self,mat1,mat2 mask"), "names with a dtype");
+  expect_refused(with("self,mat1,mat2", "self,mat1,mat2 mask:q"), "names with a dtype");
+  expect_refused(with("modes=plain", "dtypes=fhq modes=plain"), "letters of dtypes");
   expect_refused(with("op aten::add.Tensor self,other\n", ""), "expected an op, got \"plain\"");
 }
 
@@ -118,4 +124,52 @@ TEST_CASE("a combination has a letter for each operand") {
   CHECK(is_combination("tensors[]", "fh"));  // the only operand is a list: two dtypes in it
   CHECK_FALSE(is_combination("tensors[]", "ff"));
   CHECK_FALSE(is_combination("a[],b[]", "fhb"));
+}
+
+TEST_CASE("dtypes beyond the first four stand beside them and Long") {
+  CHECK(is_combination("self", "o"));
+  CHECK(is_combination("a,b", "hF"));
+  CHECK(is_combination("a,b", "uu"));
+  CHECK(is_combination("a,b", "ul"));
+  CHECK_FALSE(is_combination("a,b", "uF"));
+  CHECK(is_combination("a,b", "fF", "grad"));
+  CHECK_FALSE(is_combination("a,b", "hF", "grad"));
+  CHECK(is_combination("a,b,c", "ffl"));
+  CHECK(is_combination("a,b,c,d", "lllf"));
+  CHECK_FALSE(is_combination("a,b,c", "hhl"));
+  CHECK_FALSE(is_combination("a,b,c,d", "llff"));
+}
+
+TEST_CASE("the first part that a combination fits has its outcome") {
+  const std::string_view pattern = "m3=[bh]~f,l. ?=.~~,ooo ^0=*";
+  CHECK(word_in(pattern, "bbf") == "m3");
+  CHECK(word_in(pattern, "bhf") == "^0");
+  CHECK(word_in(pattern, "lf") == "m3");
+  CHECK(word_in(pattern, "ddd") == "?");
+  CHECK(word_in(pattern, "fhd") == "^0");
+  CHECK(outcome_in("a,b,c", pattern, "hfd") == "dh");
+  CHECK(word_in("f=f h=h", "b").empty());
+}
+
+TEST_CASE("symbols stand for what the operands promote to") {
+  const auto outcome = [](std::string_view symbol, std::string_view combination,
+                          std::string_view operands = "a,b") {
+    return outcome_in(operands, std::string(symbol) + "=*", combination);
+  };
+  CHECK(outcome("^", "hb") == "f");
+  CHECK(outcome("^", "uc") == "s");
+  CHECK(outcome("%", "lo") == "f");
+  CHECK(outcome("+", "uo") == "l");
+  CHECK(outcome("+", "hl") == "h");
+  CHECK(outcome("|", "Fd") == "d");
+  CHECK(outcome("&", "hh") == "H");
+  CHECK(outcome("&", "lb") == "F");
+  CHECK(outcome("^", "hf", "a,b()") == "h");
+  CHECK(outcome("^", "hf", "a(),b()") == "f");
+  CHECK(outcome("^", "of", "a,b()") == "f");
+  CHECK(outcome("^", "ul", "a,b()") == "u");
+  CHECK(outcome("^", "hD", "a,b()") == "H");
+  CHECK(outcome("1", "fh") == "h");
+  CHECK(outcome("7", "fh") == "?");
+  CHECK(outcome("^", "ef") == "?");  // nothing that LibTorch promotes to
 }

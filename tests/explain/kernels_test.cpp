@@ -38,9 +38,10 @@ static size_t count_of_operands(const Op& op) {
 }
 
 // What the op says to Half alone in one version: the outcome's word, empty for not known.
-static std::string_view outcome_in_half(const Op& op, size_t column) {
+static std::string outcome_in_half(const Op& op, size_t column) {
   const Row* row = cpu_table().row(op, "plain", column);
-  return row ? contracts::outcome_in(row->pattern, std::string(count_of_operands(op), 'h')) : "";
+  if (!row) return "";
+  return contracts::outcome_in(op.operands, row->pattern, std::string(count_of_operands(op), 'h'));
 }
 
 static std::string refusing_kernel(std::string_view outcome) {
@@ -58,7 +59,7 @@ static std::map<std::string, size_t> measured_kernels() {
     std::set<std::string> kernels;
     size_t first = kNever;
     for (size_t column = cpu_table().runtimes.size(); column-- > 0;) {
-      const std::string_view outcome = outcome_in_half(op, column);
+      const std::string outcome = outcome_in_half(op, column);
       if (const std::string kernel = refusing_kernel(outcome); !kernel.empty())
         kernels.insert(kernel);
       if (!outcome.empty() && outcome[0] != 'm' && outcome[0] != '?') first = column;

