@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/follow_links.h"
+#include "rules/contracts/pattern.h"
 #include "rules/engine/cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -53,29 +54,73 @@ struct Judged {
   CureWriter write;
 };
 
-// What a LibTorch of this run says to the call, were the operands of one dtype of another.
-contracts::Verdict verdict_with(const Judged& judged, const OpCall& call, DtypeSet from, Dtype to) {
-  const auto runtime =
-      judged.contracts.find(call.device_type(), judged.index.run().process_of(call).libtorch);
-  if (!runtime) return contracts::Verdict::kUnknown;
+// The contracts of the LibTorch that said no.
+std::optional<size_t> runtime_of(const Judged& judged, const OpCall& call) {
+  return judged.contracts.find(call.device_type(), judged.index.run().process_of(call).libtorch);
+}
+
+contracts::Verdict verdict_of(const Judged& judged, const OpCall& call) {
+  const auto runtime = runtime_of(judged, call);
+  return runtime ? judged.contracts.ask(*runtime, call).verdict : contracts::Verdict::kUnknown;
+}
+
+// The same, were the operand of another dtype, and with it those that shared its own: an index
+// alone, since it is no side of anything.
+contracts::Verdict verdict_with(const Judged& judged, const OpCall& call, const Operand& odd,
+                                Dtype dtype) {
   OpCall changed = call;
   for (Operand& operand : changed.operands) {
-    if (is_tensor(operand) && !is_index(operand) && operand.dtypes == from) operand.dtypes = to;
+    const bool is_twin = is_tensor(operand) && !is_index(operand) && !is_index(odd) &&
+                         operand.dtypes == odd.dtypes;
+    if (is_twin || operand.name == odd.name) operand.dtypes = dtype;
   }
-  return judged.contracts.ask(*runtime, changed).verdict;
+  return verdict_of(judged, changed);
 }
 
-bool accepts(const Judged& judged, const OpCall& call, DtypeSet from, Dtype to) {
-  return verdict_with(judged, call, from, to) == contracts::Verdict::kAccepts;
+// The dtypes that the op was measured to take in place of the odd one's, and to refuse.
+struct Choice {
+  DtypeSet taken, refused;
+};
+
+Choice choice_for(const Judged& judged, const OpCall& call, const Operand& odd) {
+  Choice choice;
+  for (const char letter : contracts::kLetters) {
+    const Dtype dtype = contracts::dtype_of(letter);
+    const contracts::Verdict verdict = verdict_with(judged, call, odd, dtype);
+    if (verdict == contracts::Verdict::kAccepts) choice.taken |= dtype;
+    if (verdict == contracts::Verdict::kRejects) choice.refused |= dtype;
+  }
+  return choice;
 }
 
-constexpr Dtype kMeasured[] = {Dtype::kFloat, Dtype::kDouble, Dtype::kHalf, Dtype::kBFloat16};
-
-// No floating dtype is taken: what is wanted is an integer.
-bool wants_integers(const Judged& judged, const OpCall& call, DtypeSet from) {
-  return std::all_of(std::begin(kMeasured), std::end(kMeasured), [&](Dtype dtype) {
-    return verdict_with(judged, call, from, dtype) == contracts::Verdict::kRejects;
-  });
+// "Float, Double, Half, BFloat16 and the complex dtypes": a kind of dtypes by its name where all of
+// it that was measured is among them.
+std::string words_of(DtypeSet dtypes) {
+  constexpr std::pair<DtypeSet, const char*> kKinds[] = {
+      {DtypeSet(Dtype::kLong) | Dtype::kInt | Dtype::kShort | Dtype::kChar | Dtype::kByte,
+       "integers"},
+      {kComplex, "the complex dtypes"},
+      {DtypeSet(Dtype::kFloat8_e4m3fn) | Dtype::kFloat8_e5m2, "float8"},
+  };
+  std::vector<std::string> names;
+  DtypeSet left = dtypes;
+  for (const Dtype dtype : {Dtype::kFloat, Dtype::kDouble, Dtype::kHalf, Dtype::kBFloat16}) {
+    if (left.contains(dtype)) names.push_back(dtype_name(dtype));
+    left = left - dtype;
+  }
+  for (const auto& [kind, name] : kKinds) {
+    if ((left & kind) != kind) continue;
+    names.push_back(name);
+    left = left - kind;
+  }
+  for (const char letter : contracts::kLetters) {
+    const Dtype dtype = contracts::dtype_of(letter);
+    if (left.contains(dtype)) names.push_back(dtype_name(dtype));
+  }
+  if (names.size() < 2) return names.empty() ? "" : names.front();
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
 bool names(const Refusal& refusal, DtypeSet dtypes) {
@@ -143,24 +188,25 @@ std::string own_advice(std::string_view error) {
   return fmt::format("as LibTorch says: {}", advice.substr(0, advice.find_first_of(".\n")));
 }
 
-// The dtype to cast to: one that was measured to be taken, or that the message asks for where
-// nothing was measured; none where neither is known.
+// The dtype to cast to: one that was measured to be taken, Float before integers where either is,
+// or one that the message asks for where nothing was measured; none where neither is known.
 std::optional<Dtype> wanted_dtype(const Refusal& refusal, const Operand& odd,
-                                  const Judged& judged) {
-  const contracts::Verdict of_float = verdict_with(judged, refusal.call, odd.dtypes, Dtype::kFloat);
-  if (of_float == contracts::Verdict::kAccepts) return Dtype::kFloat;
+                                  const Choice& choice) {
+  for (const Dtype dtype : {Dtype::kFloat, Dtype::kLong, Dtype::kInt, Dtype::kBool}) {
+    if (choice.taken.contains(dtype)) return dtype;
+  }
   DtypeSet wanted;
   for (const Dtype dtype : refusal.named) wanted |= dtype;
-  wanted = wanted - odd.dtypes;
+  wanted = wanted - odd.dtypes - choice.refused;
   if (wanted == DtypeSet(Dtype::kBool)) return Dtype::kBool;
   if (wanted.within(kIntegers) && wanted.contains(Dtype::kLong)) return Dtype::kLong;
-  const bool is_floating = odd.dtypes.within(kFloating);
-  if (is_floating && wanted.empty() && wants_integers(judged, refusal.call, odd.dtypes)) {
-    return Dtype::kLong;
-  }
-  const bool is_asked_for =
-      wanted.contains(Dtype::kFloat) && of_float == contracts::Verdict::kUnknown;
-  return is_asked_for ? std::optional(Dtype::kFloat) : std::nullopt;
+  if (wanted.contains(Dtype::kFloat)) return Dtype::kFloat;
+  // Of tables that know no integers: no floating dtype is taken, and so they are what is wanted.
+  constexpr DtypeSet kFloats = kLowPrecision | Dtype::kFloat | Dtype::kDouble;
+  const bool wants_integers = odd.dtypes.within(kFloating) && wanted.empty() &&
+                              !choice.refused.intersects(kIntegers) &&
+                              (choice.refused & kFloats) == kFloats;
+  return wants_integers ? std::optional(Dtype::kLong) : std::nullopt;
 }
 
 // "result type Float can't be cast to the desired output type Long"
@@ -277,7 +323,8 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
                                      dtype_word(*met), noun(*met)),
               .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
               .odd = odd->name};
-  if (!odd->is_written && accepts(judged, refusal.call, odd->dtypes, wanted)) {
+  if (!odd->is_written && verdict_with(judged, refusal.call, *odd, wanted) ==
+                              contracts::Verdict::kAccepts) {
     cast(judged, refusal.call, *odd, wanted, words);
   }
   return words;
@@ -312,13 +359,22 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
                          ? std::nullopt
                          : other_sign(judged.write.line_of(call), "-", "^");
   if (other) words.add(judged.write.rewrite(call, Dtype::kBool, *other, words.fix));
-  const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, judged);
+  const Choice choice = choice_for(judged, call, *odd);
+  const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, choice);
+  if (!choice.taken.empty()) {
+    words.why = fmt::format("it takes {} there", words_of(choice.taken));
+    const bool counts = choice.taken.within(kIntegers) && dtypes.within(kFloating);
+    if (counts) words.why += ", and LibTorch never rounds a floating tensor to that";
+  }
   if (!words.fix.empty() || !wanted) return words;
-  words.why =
-      kFloating.contains(*wanted)
-          ? fmt::format("the op is defined for other dtypes; {} is among them", dtype_name(*wanted))
-          : "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
-            "tensor to that";
+  if (words.why.empty()) {
+    words.why =
+        kFloating.contains(*wanted)
+            ? fmt::format("the op is defined for other dtypes; {} is among them",
+                          dtype_name(*wanted))
+            : "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
+              "tensor to that";
+  }
   cast(judged, call, *odd, *wanted, words);
   const auto is_twin = [&](const Operand& one) {
     return &one != odd && is_tensor(one) && one.dtypes == dtypes && !is_index(*odd);
@@ -385,13 +441,14 @@ bool is_about_dtypes(const OpCall& call, const Judged& judged) {
   if (call.error.find("same device") != std::string::npos && call.floating_dtypes().size() < 2) {
     return false;
   }
-  const bool is_measured =
-      verdict_with(judged, call, DtypeSet(), Dtype::kFloat) == contracts::Verdict::kAccepts;
-  const bool has_integers =
-      std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-        return is_tensor(operand) && operand.dtypes.within(kIntegers);
-      });
-  return !is_measured || has_integers;
+  // A number among the arguments that the dtype cannot hold, which no table knows.
+  if (call.error.find("without overflow") != std::string::npos) return true;
+  if (verdict_of(judged, call) != contracts::Verdict::kAccepts) return true;
+  // Tables that know no integers pass them over.
+  return !judged.contracts.runtimes()[*runtime_of(judged, call)].knows_integers() &&
+         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           return is_tensor(operand) && operand.dtypes.within(kIntegers);
+         });
 }
 
 void check_run(const RunIndex& index, Findings& out) {
