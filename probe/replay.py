@@ -289,12 +289,11 @@ def base_of(call):
 
 
 def combinations(call, mode, is_wide):
-    """Of the first four dtypes, or all others."""
+    """Of the first four dtypes, or all others. One tensor alone in a list is of one dtype."""
     first = contract_file.combinations_of(call.kinds)
-    if not is_wide:
-        return first
-    of_all = contract_file.combinations_of(call.kinds, measured_letters(), mode)
-    return [c for c in of_all if c not in set(first)]
+    found = contract_file.combinations_of(call.kinds, measured_letters(), mode)
+    is_lone = call.kinds == "l" and len(call.values[call.operands[0]]) == 1
+    return [c for c in found if (c in first) != is_wide and (len(c) == 1 or not is_lone)]
 
 
 def measure(call, autocasts, begun=lambda: None, is_wide=False):
@@ -344,9 +343,9 @@ def measure(call, autocasts, begun=lambda: None, is_wide=False):
 
 def agreed(first, second):
     """Two measurements of one op with other shapes or numbers: what both say, "?" elsewhere."""
-    merged = {}
+    merged = dict(second)
     for combination, outcome in first.items():
-        other = second.get(combination, "?")
+        other = second.get(combination, outcome)
         both_reject = not isinstance(outcome, str) and not isinstance(other, str)
         merged[combination] = outcome if outcome == other or both_reject else "?"
     return merged
