@@ -1,0 +1,176 @@
+"""Calls of LibTorch's own operator database that fail, as a program with one call a line.
+
+op_database_calls.py refused|others FOLDER
+
+refused: what works in Float and fails when the dtype of one operand, or of all, is another one.
+others: what fails in Float throughout, for a shape, a dimension or an index: no dtype is wrong.
+Writes calls.pkl, calls.json (what each line calls, and what it says) and program.py. The helper that
+calls them lies in a site-packages of its own, so that the lines of program.py are the user's.
+"""
+import itertools
+import json
+import pathlib
+import pickle
+import re
+import sys
+import warnings
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+HELPER = """import pathlib, pickle
+import torch
+
+CALLS = pickle.loads((pathlib.Path(__file__).parents[1] / "calls.pkl").read_bytes())
+
+def call(number):
+    path, args, kwargs = CALLS[number]
+    function = torch
+    for name in path.split("."):
+        function = getattr(function, name)
+    try:
+        function(*args, **kwargs)
+    except Exception:
+        pass
+"""
+PROGRAM = """import pathlib, sys
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "site-packages"))
+from op_database import call
+"""
+FIRST_LINE = PROGRAM.count("\n") + 1
+SAMPLES = 2
+DTYPES = ("float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool", "complex64",
+          "float8_e4m3fn")
+ABOUT_DTYPES = re.compile(r"dtype|scalar type|data type|not implemented for|\btypes?\b|complex|"
+                          r"floating|integ|bool|cast|Half|Float|Double|Long", re.I)
+
+
+def replaced(value, change):
+    """The value with change(tensor, its number) for each tensor in it."""
+    counter = itertools.count()
+
+    def walk(one):
+        if isinstance(one, torch.Tensor):
+            return change(one.detach().clone(), next(counter))
+        if isinstance(one, dict):
+            return {key: walk(item) for key, item in one.items()}
+        if isinstance(one, (list, tuple)):
+            return type(one)(walk(item) for item in one)
+        return one
+    return walk(value)
+
+
+def tensors_of(value):
+    found = []
+    replaced(value, lambda tensor, _: found.append(tensor))
+    return found
+
+
+def function_of(path):
+    function = torch
+    for name in path.split("."):
+        function = getattr(function, name, None)
+    return function
+
+
+def raised(path, arguments):
+    """The first line of what the call says; None where it works or cannot be written down."""
+    try:
+        args, kwargs = pickle.loads(pickle.dumps(arguments))
+    except Exception:  # noqa: BLE001 - a function or a generator among the arguments
+        return None
+    try:
+        function_of(path)(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001
+        return str(error).split("\n")[0] or type(error).__name__
+    return None
+
+
+def samples():
+    """(path, ((arguments), {arguments})) of calls that work in Float."""
+    for op in op_db:
+        is_random_memory = op.name in ("empty", "empty_like", "new_empty")
+        if is_random_memory or not callable(function_of(op.name)):
+            continue
+        if torch.float32 not in op.supported_dtypes("cpu"):
+            continue
+        torch.manual_seed(0)
+        try:
+            for sample in itertools.islice(op.sample_inputs("cpu", torch.float32), SAMPLES):
+                arguments = ((sample.input, *sample.args), dict(sample.kwargs))
+                if tensors_of(arguments) and raised(op.name, arguments) is None:
+                    yield op, arguments
+        except Exception:  # noqa: BLE001 - a sample that cannot be made
+            continue
+
+
+def floats_of(arguments):
+    return [i for i, t in enumerate(tensors_of(arguments)) if t.dtype == torch.float32]
+
+
+def refused():
+    for op, arguments in samples():
+        floats = floats_of(arguments)
+        positions = {"all": floats, "first": floats[:1], "last": floats[-1:]} if floats else {}
+        for (position, chosen), name in itertools.product(positions.items(), DTYPES):
+            if position != "all" and len(floats) < 2:
+                continue
+            changed = replaced(arguments, lambda tensor, number: tensor.to(
+                getattr(torch, name)) if number in chosen else tensor)
+            yield op.name, changed, "%s %s" % (position, name)
+
+
+def others():
+    for op, arguments in samples():
+        tensors = tensors_of(arguments)
+        floats = floats_of(arguments)
+        larger = [n for n in floats[1:] if tensors[n].dim() > 0]
+        for number in larger[-1:]:
+            yield op.name, replaced(arguments, lambda tensor, i: torch.randn(
+                [size + 3 for size in tensor.shape] + [7]) if i == number else tensor), "shape"
+        integers = [n for n, tensor in enumerate(tensors) if tensor.dtype == torch.int64]
+        for number in integers[:1]:
+            yield op.name, replaced(arguments, lambda tensor, i: tensor + 100000
+                                    if i == number else tensor), "index"
+        for name in ("dim", "axis"):
+            if isinstance(arguments[1].get(name), int):
+                yield op.name, (arguments[0], dict(arguments[1], **{name: 99})), "dimension"
+        if op.error_inputs_func is None:
+            continue
+        try:
+            errors = list(op.error_inputs("cpu"))
+        except Exception:  # noqa: BLE001
+            continue
+        for error in errors:
+            sample = error.sample_input
+            wrong = ((sample.input, *sample.args), dict(sample.kwargs))
+            if all(t.dtype == torch.float32 for t in tensors_of(wrong)):
+                yield op.name, wrong, "error input"
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    kind, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    calls, told, seen = [], [], set()
+    for path, arguments, what in {"refused": refused, "others": others}[kind]():
+        said = raised(path, arguments)
+        # Of a call in Float that speaks of dtypes it is not sure that they are right.
+        if said is None or (kind == "others" and ABOUT_DTYPES.search(said)):
+            continue
+        if (path, what, said[:60]) not in seen:
+            seen.add((path, what, said[:60]))
+            calls.append((path, *arguments))
+            told.append({"op": path, "what": what, "error": said[:200],
+                         "line": FIRST_LINE + len(told)})
+    packages = folder / "site-packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    (packages / "op_database.py").write_text(HELPER)
+    (folder / "calls.pkl").write_bytes(pickle.dumps(calls))
+    (folder / "calls.json").write_text(json.dumps(told))
+    lines = "".join("call(%d)\n" % number for number in range(len(calls)))
+    (folder / "program.py").write_text(PROGRAM + lines)
+    print(len(calls), "calls of", len({call["op"] for call in told}), "ops")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Every refusal of LibTorch's own operator database gets a finding, and no other failing call does.
+
+Needs the torch of .venv with expecttest beside it, which the database imports; skips, and says so,
+where it is missing. Run with a folder as argument it keeps the programs and the reports there.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+DTYPECHECK = os.environ["DTYPECHECK"]
+PYTHON = pathlib.Path(os.environ.get("DTYPECHECK_TORCH_PYTHON",
+                                     HERE.parents[1] / ".venv/bin/python"))
+KEPT = None
+
+
+def has_database():
+    if not PYTHON.exists():
+        return False
+    imports = "import expecttest; import torch.testing._internal.common_methods_invocations"
+    return subprocess.run([PYTHON, "-c", imports], capture_output=True).returncode == 0
+
+
+def is_told(finding):
+    """An error; or a note about a refusal that the program caught, which these all are."""
+    return finding["severity"] == "error" or bool(finding.get("error"))
+
+
+@unittest.skipUnless(has_database(), f"{PYTHON}: the operator database cannot be imported; it "
+                     "needs torch and expecttest")
+class OpDatabase(unittest.TestCase):
+    def found(self, kind):
+        """[(call, its findings)], traced as a user would."""
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(KEPT or temporary) / kind
+            subprocess.run([PYTHON, HERE / "op_database_calls.py", kind, folder], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            run = folder / "run"
+            subprocess.run([DTYPECHECK, "trace", "--out", run, "--", PYTHON, folder / "program.py"],
+                           check=True, capture_output=True)
+            report = subprocess.run([DTYPECHECK, "report", "--all", "--format", "json", run],
+                                    capture_output=True, text=True)
+            (folder / "report.json").write_text(report.stdout)
+            findings = collections.defaultdict(list)
+            for finding in filter(is_told, json.loads(report.stdout)["findings"]):
+                lines = [finding["location"]] + finding.get("related", [])
+                for line in {place.get("line") for place in lines}:
+                    findings[line].append(finding)
+            calls = json.loads((folder / "calls.json").read_text())
+        return [(call, findings[call["line"]]) for call in calls]
+
+    def test_refusals_are_found(self):
+        scores = collections.defaultdict(list)
+        for call, findings in self.found("refused"):
+            scores[call["what"]].append(bool(findings))
+        for what, hits in sorted(scores.items()):
+            print(f"{what:22} {sum(hits):4} of {len(hits)}")
+        hits = [hit for of_kind in scores.values() for hit in of_kind]
+        print(f"{sum(hits)} of {len(hits)} refusals are found")
+        self.assertGreater(len(hits), 900)
+        self.assertGreaterEqual(sum(hits) / len(hits), 0.99)
+
+    def test_other_failures_are_not(self):
+        calls = self.found("others")
+        wrong = [(call["op"], call["error"], [f["message"] for f in findings])
+                 for call, findings in calls if findings]
+        print(f"{len(wrong)} of {len(calls)} failures for other reasons get a finding")
+        self.assertGreater(len(calls), 400)
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+        KEPT = pathlib.Path(sys.argv.pop(1))
+    unittest.main()
