@@ -3,6 +3,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/DartConfiguration.tcl CONTENT "TimeO
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_LIST_DIR}/test_environment.cmake)
 
 # dtypecheck_test(core.dtype_set SOURCES a.cpp LIBRARIES dtypecheck_core): one Catch2 program, one CTest entry of that name.
+# PLAIN: its sources have nothing of Catch2.
 # A test runs for milliseconds and Catch2's macros are slow to optimize: tests are compiled as they stand.
 add_library(dtypecheck_test_options INTERFACE)
 target_link_libraries(dtypecheck_test_options INTERFACE dtypecheck_options Catch2::Catch2)
@@ -16,13 +17,13 @@ add_library(dtypecheck_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
 target_link_libraries(dtypecheck_test_main PUBLIC dtypecheck_test_options)
 
 function(dtypecheck_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN" "" "SOURCES;LIBRARIES;LABELS")
   string(REPLACE "." "_" target "test_${name}")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE dtypecheck_test_main ${arg_LIBRARIES})
   target_compile_definitions(${target} PRIVATE DTYPECHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                DTYPECHECK_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  if(NOT arg_LIBRARIES MATCHES "LibTorch::")  # which has a macro of its own for libstdc++
+  if(NOT arg_PLAIN AND NOT arg_LIBRARIES MATCHES "LibTorch::")  # which has a macro of its own for libstdc++
     share_precompiled(dtypecheck_test_headers ${target})
   endif()
   add_test(NAME ${name} COMMAND ${target})

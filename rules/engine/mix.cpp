@@ -109,14 +109,7 @@ uint64_t cast_beside(const RunIndex& index, const Side& parameter) {
   const Operand* operand = parameter_behind(index, *parameter.operand);
   const OpCall* maker = operand == nullptr ? nullptr : index.run().call(operand->origin);
   if (maker == nullptr || !index.has(*maker, ops::kCast)) return 0;
-  uint64_t count = 0;
-  for (const OpCall& call : index.run().calls) {
-    const bool is_beside = call.process == maker->process && index.has(call, ops::kCast) &&
-                           call.site.line == maker->site.line &&
-                           call.result_dtype() == maker->result_dtype();
-    if (is_beside) count += call.count;
-  }
-  return count;
+  return index.casts_beside(*maker);
 }
 
 // Most other parameters around have the input's dtype: it is this one that was left behind. Unless
@@ -188,15 +181,7 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
 // The line ran before, and one side has another dtype now: that one changed.
 const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides& sides) {
   if (!call.site.line.known()) return nullptr;
-  const OpCall* before = nullptr;
-  for (const OpCall& other : index.run().calls) {
-    if (other.id >= call.id) break;
-    const bool is_same = other.op == call.op && other.process == call.process &&
-                         other.site.line == call.site.line && other.site.inner == call.site.inner &&
-                         other.site.module == call.site.module;
-    if (is_same && other.outcome == Outcome::kReturned && other.floating_dtypes().size() == 1)
-      before = &other;
-  }
+  const OpCall* before = index.ran_before(call);
   if (before == nullptr) return nullptr;
   const Side* changed = nullptr;
   for (const Side& side : sides) {

@@ -170,6 +170,40 @@ const OpCall* RunIndex::autocast_elsewhere(uint32_t process, const std::string& 
   return found == autocast_.end() ? nullptr : run_.call(found->second);
 }
 
+RunIndex::Place RunIndex::place_of(const OpCall& call) {
+  const auto& [line, inner, module, module_class, phase] = call.site;
+  return {call.process, call.op, line.file, line.line, inner.file, inner.line, module};
+}
+
+const OpCall* RunIndex::ran_before(const OpCall& call) const {
+  if (!ran_) {
+    ran_.emplace();
+    for (const OpCall& other : run_.calls) {
+      if (other.outcome == Outcome::kReturned && other.floating_dtypes().size() == 1)
+        (*ran_)[place_of(other)].push_back(other.id);
+    }
+  }
+  const auto there = ran_->find(place_of(call));
+  if (there == ran_->end()) return nullptr;
+  const auto after = std::lower_bound(there->second.begin(), there->second.end(), call.id);
+  return after == there->second.begin() ? nullptr : run_.call(*std::prev(after));
+}
+
+RunIndex::CastLine RunIndex::cast_line_of(const OpCall& cast) {
+  return {cast.process, cast.site.line.file, cast.site.line.line, cast.result_dtype()};
+}
+
+uint64_t RunIndex::casts_beside(const OpCall& cast) const {
+  if (!casts_) {
+    casts_.emplace();
+    for (const OpCall& call : run_.calls) {
+      if (has(call, ops::kCast)) (*casts_)[cast_line_of(call)] += call.count;
+    }
+  }
+  const auto there = casts_->find(cast_line_of(cast));
+  return there == casts_->end() ? 0 : there->second;
+}
+
 const RunIndex::ParameterDtypes& RunIndex::parameters() const {
   if (parameters_) return *parameters_;
   ParameterDtypes& all = parameters_.emplace();

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -63,6 +64,13 @@ class RunIndex {
   // Where autocast was on for a device in this process, if anywhere.
   const OpCall* autocast_elsewhere(uint32_t process, const std::string& device) const;
 
+  // The last call before this one of the same op at the same place that returned, with operands of
+  // one floating dtype.
+  const OpCall* ran_before(const OpCall& call) const;
+
+  // How often a cast's line cast to the same dtype.
+  uint64_t casts_beside(const OpCall& cast) const;
+
   // How many other parameters of the same root module ("unet"), trained or frozen like this one,
   // were seen in each dtype. Others say nothing of what this one should be: a VAE is Float beside a
   // Half UNet on purpose, and so is the LoRA inside it. A lone layer ("kernel.weight") is in no
@@ -97,6 +105,13 @@ class RunIndex {
   };
   const ParameterDtypes& parameters() const;
   mutable std::optional<ParameterDtypes> parameters_;
+  using Place = std::tuple<uint32_t, std::string_view, std::string_view, int, std::string_view, int,
+                           std::string_view>;  // process, op, line, inner line, module
+  static Place place_of(const OpCall& call);
+  mutable std::optional<std::map<Place, std::vector<OpCallId>>> ran_;
+  using CastLine = std::tuple<uint32_t, std::string_view, int, std::optional<Dtype>>;
+  static CastLine cast_line_of(const OpCall& cast);
+  mutable std::optional<std::map<CastLine, uint64_t>> casts_;
 };
 
 }  // namespace dtypecheck::rules
