@@ -425,6 +425,15 @@ bool is_told(const OpCall& thrower, const RunIndex& index, const Findings& out) 
   return told;
 }
 
+// "clamp is not supported for complex types" has no word of dtypes that would tell it from others;
+// but these operands were measured to be refused with that very sentence.
+bool is_measured_refusal(const Judged& judged, const OpCall& call) {
+  const auto runtime = runtime_of(judged, call);
+  if (!runtime) return false;
+  const contracts::Answer answer = judged.contracts.ask(*runtime, call);
+  return answer.verdict == contracts::Verdict::kRejects && call.error.starts_with(answer.message);
+}
+
 // The message may name dtypes and be about a shape: `pinv(Float{[5]}): expected a tensor with 2 or
 // more dimensions of float, …`. Where the op was measured to take these dtypes, it is.
 bool is_about_dtypes(const OpCall& call, const Judged& judged) {
@@ -435,7 +444,7 @@ bool is_about_dtypes(const OpCall& call, const Judged& judged) {
       break;
     case ThrowReason::kUnknown:
     case ThrowReason::kOther:
-      return false;
+      return is_measured_refusal(judged, call);
   }
   // The grouping of optimizers asks for one device and one dtype in a sentence.
   if (call.error.find("same device") != std::string::npos && call.floating_dtypes().size() < 2) {

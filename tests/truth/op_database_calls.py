@@ -4,8 +4,9 @@ op_database_calls.py refused|others FOLDER
 
 refused: what works in Float and fails when the dtype of one operand, or of all, is another one.
 others: what fails in Float throughout, for a shape, a dimension or an index: no dtype is wrong.
-Writes calls.pkl, calls.json (what each line calls, and what it says) and program.py. The helper that
-calls them lies in a site-packages of its own, so that the lines of program.py are the user's.
+Writes calls.pkl, calls.json (what each line calls, and what it says) and program_0.py, program_1.py, …,
+since one process keeps the messages of so many throws alone. The helper that calls them lies in a
+site-packages of its own, so that the lines of the programs are the user's.
 """
 import itertools
 import json
@@ -38,6 +39,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "site-packages"
 from op_database import call
 """
 FIRST_LINE = PROGRAM.count("\n") + 1
+CALLS_A_PROGRAM = 800
 SAMPLES = 2
 DTYPES = ("float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool", "complex64",
           "float8_e4m3fn")
@@ -161,14 +163,16 @@ def main():
             seen.add((path, what, said[:60]))
             calls.append((path, *arguments))
             told.append({"op": path, "what": what, "error": said[:200],
-                         "line": FIRST_LINE + len(told)})
+                         "program": "program_%d.py" % (len(told) // CALLS_A_PROGRAM),
+                         "line": FIRST_LINE + len(told) % CALLS_A_PROGRAM})
     packages = folder / "site-packages"
     packages.mkdir(parents=True, exist_ok=True)
     (packages / "op_database.py").write_text(HELPER)
     (folder / "calls.pkl").write_bytes(pickle.dumps(calls))
     (folder / "calls.json").write_text(json.dumps(told))
-    lines = "".join("call(%d)\n" % number for number in range(len(calls)))
-    (folder / "program.py").write_text(PROGRAM + lines)
+    for number, call in enumerate(told):
+        with open(folder / call["program"], "a") as program:
+            program.write((PROGRAM if call["line"] == FIRST_LINE else "") + "call(%d)\n" % number)
     print(len(calls), "calls of", len({call["op"] for call in told}), "ops")
 
 
