@@ -23,7 +23,8 @@ void take(std::string_view input) {
   const size_t runtimes = std::min<size_t>(contracts.runtimes().size(), 2);
   for (const contracts::Op& op : table->ops) {
     for (size_t runtime = 0; runtime < runtimes; ++runtime) {
-      const auto& [device, version, measured, modes, line] = contracts.runtimes()[runtime];
+      const std::string device = contracts.runtimes()[runtime].device;
+      const std::string version = contracts.runtimes()[runtime].version;
       contracts.behaviour(op.name, runtime);
       for (const Dtype dtype : {Dtype::kFloat, Dtype::kHalf}) {
         const OpCall call = call_of(op, device, dtype);
