@@ -54,7 +54,7 @@ bool decide(OpCall& call, const Contracts& contracts, size_t runtime) {
 }  // namespace
 
 std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std::string& libtorch,
-                               Run& run) {
+                               const LineText& line_text, Run& run) {
   const Contracts& contracts = Contracts::shipped();
   const size_t runtime = runtime_of(libtorch, contracts);
   Process process;  // rules ask it for the version
@@ -71,7 +71,7 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
       places.push_back(op.place);
     }
   }
-  std::vector<Finding> findings = rules::judge(run, {.is_source = true});
+  std::vector<Finding> findings = rules::judge(run, {.line_text = line_text, .is_source = true});
   std::erase_if(findings, [](const Finding& finding) { return finding.call == kNoOpCall; });
   for (Finding& finding : findings) {
     const Place& place = places.at(finding.call - 1);

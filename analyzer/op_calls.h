@@ -6,6 +6,7 @@
 
 #include "analyzer/facts.h"
 #include "core/finding.h"
+#include "core/line_text.h"
 #include "core/run.h"
 
 namespace dtypecheck::analyzer {
@@ -14,6 +15,6 @@ namespace dtypecheck::analyzer {
 // what it accepts; one that was not measured is taken for the newest that was. The calls are added
 // to `run`, which the findings speak of.
 std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std::string& libtorch,
-                               Run& run);
+                               const LineText& line_text, Run& run);
 
 }  // namespace dtypecheck::analyzer

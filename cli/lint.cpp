@@ -108,7 +108,10 @@ int run(const LintCommand& command) {
   reports::Report report{.run = ops, .tool_version = tool_version(), .all = command.report.all};
   report.base_folder = fs::current_path().string();
   report.findings = judging::judge(all);
-  for (Finding& finding : analyzer::judge_ops(all, toolkits.torch_version, ops)) {
+  const LineText line_text = [&](const std::string& file, int line) {
+    return sources.line(file, line);
+  };
+  for (Finding& finding : analyzer::judge_ops(all, toolkits.torch_version, line_text, ops)) {
     report.findings.push_back(std::move(finding));
   }
   judging::describe_scan(report, all, toolkits);
@@ -126,7 +129,7 @@ int run(const LintCommand& command) {
   sort_by_severity(report.findings);
   reports::shorten_paths(report);
   report.rules = judging::docs_of(report.findings);
-  report.line_text = [&](const std::string& file, int line) { return sources.line(file, line); };
+  report.line_text = line_text;
   report.file_text = [&](const std::string& file) { return sources.text(file); };
   Output output = open_output(command.report.output);
   judging::write_report(report, command.report.format, output, STDOUT_FILENO);

@@ -19,6 +19,11 @@ std::string place(const Site& site) {
   return text_of(site.line.known() ? site.line : site.inner);
 }
 
+bool is_installed(const SourceLine& line) {
+  return line.file.find("/site-packages/") != line.file.npos ||
+         line.file.find("/dist-packages/") != line.file.npos;
+}
+
 bool is_users_own(const Site& site) {
   if (!site.inner.known()) return site.line.known();
   return site.line.file == site.inner.file && site.line.line == site.inner.line;

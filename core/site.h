@@ -37,6 +37,8 @@ struct Site {
 std::string place(const Site& site);
 // " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91"; or "".
 std::string at_place(const Site& site);
+// The line lies in a package that pip or the system installed.
+bool is_installed(const SourceLine& line);
 // The op is called by the user's own line, which they can edit, not by a library below it.
 bool is_users_own(const Site& site);
 

@@ -167,12 +167,21 @@ std::optional<Cure> CureWriter::cast_result(const OpCall& maker, Dtype dtype) co
   return cure;
 }
 
+Cure CureWriter::cast_output(const OpCall& call, const std::string& module, Dtype dtype) const {
+  Cure cure = cure_of(CureKind::kCastResult, call, "", dtype);
+  cure.where = {};
+  cure.text = fmt::format("cast what {} gives to {}: {}", module.empty() ? call.short_op() : module,
+                          dtype_name(dtype), to_dtype(call, dtype));
+  return cure;
+}
+
 Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
                                  const std::string& module, Dtype dtype) const {
   Cure cure = cure_of(CureKind::kCastParameters, call, module, dtype);
   const Provenance source = index_.provenance().of(call, operand);
   const OpCall* maker = source.maker;
-  const bool is_told = maker != nullptr && is_users_own(maker->site);
+  const bool is_told =
+      maker != nullptr && is_users_own(maker->site) && !is_installed(maker->site.line);
   const CodeLine line = CodeLine::at(options_.line_text, is_told ? maker->site.line : SourceLine());
   const bool is_cast = is_told && index_.has(*maker, ops::kCast);
   const auto other = is_cast ? other_dtype(line, *operand.dtypes.single(), dtype) : std::nullopt;

@@ -27,6 +27,8 @@ class CureWriter {
                                    const std::string& noun) const;
   // At the line of the user's own that made a tensor, by a cast or as a factory.
   std::optional<Cure> cast_result(const OpCall& maker, Dtype dtype) const;
+  // What the module gives, by the call that reads its parameter; in words.
+  Cure cast_output(const OpCall& call, const std::string& module, Dtype dtype) const;
   // Those of the module, of which the operand of the call is one; "" where it has no name.
   Cure cast_parameters(const OpCall& call, const Operand& operand, const std::string& module,
                        Dtype dtype) const;

@@ -183,6 +183,9 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
   if (!call.site.line.known()) return nullptr;
   const OpCall* before = index.ran_before(call);
   if (before == nullptr) return nullptr;
+  // A line that is a layer of many, as a helper in C++ is, ran with other parameters before.
+  const auto is_of_any = [](const Side& side) { return side.is_parameter() && side.parameter.empty(); };
+  if (std::any_of(sides.begin(), sides.end(), is_of_any)) return nullptr;
   const Side* changed = nullptr;
   for (const Side& side : sides) {
     const Operand* then = before->operand(side.operand->name);

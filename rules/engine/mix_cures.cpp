@@ -100,11 +100,14 @@ class MixCures {
     const OpCall& promotion = *source_.promotion;
     const Dtype wanted = mix_.met.dtype;
     const OpCall* before = index_.run().call(source_.promoted_by->origin);
-    if (source_.parameter != nullptr && !source_.parameter->requires_grad) {
+    if (source_.parameter != nullptr) {
       const ProvenanceStep* step = step_of(*source_.parameter);
-      if (step != nullptr)
-        add(write_.cast_parameters(*step->call, *step->giver,
-                                   owner_module(step->giver->parameter), wanted));
+      const std::string owner = owner_module(source_.parameter->parameter);
+      if (step != nullptr && source_.parameter->requires_grad) {
+        add(write_.cast_output(*step->call, owner, wanted));
+      } else if (step != nullptr) {
+        add(write_.cast_parameters(*step->call, *step->giver, owner, wanted));
+      }
     }
     if (before != nullptr && before == source_.maker) at_maker();
     add(write_.cast_operand(promotion, *source_.promoted_by, wanted, source_.promoted_by->name));

@@ -117,7 +117,11 @@ void Replay::judge(std::vector<Finding>& findings) {
     const Cure& best = finding.cures.front();
     // What the engine has added to the words stays behind them.
     const std::string more = finding.fix.starts_with(first) ? finding.fix.substr(first.size()) : "";
-    finding.fix = best.verdict == CureVerdict::kFails ? "" : best.text + more;
+    const Rule* rule = find_rule(finding.rule);
+    finding.fix = best.verdict != CureVerdict::kFails ? best.text + more
+                  : rule == nullptr
+                      ? ""
+                      : fmt::format("none that was checked holds; in general: {}", rule->doc.fix);
   }
 }
 

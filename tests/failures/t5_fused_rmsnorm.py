@@ -5,7 +5,6 @@
 # EXPECT-ERROR expected scalar type Float but found Half
 # EXPECT-FIX .to(
 # EXPECT rule=silent-promotion severity=error op=aten::add line=here
-# EXPECT-FIX .to(
 # EXIT 1
 import tempfile
 

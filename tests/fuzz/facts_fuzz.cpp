@@ -15,7 +15,7 @@ void take(std::string_view input) {
   require_reads_back(analyzer::facts_to_json(facts));
   analyzer::judge(facts);
   Run run;
-  analyzer::judge_ops({facts}, "2.11.0", run);
+  analyzer::judge_ops({facts}, "2.11.0", nullptr, run);
 }
 
 }  // namespace dtypecheck::fuzz

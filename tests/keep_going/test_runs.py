@@ -31,7 +31,10 @@ class Runs(TracedTest):
         super().setUpClass()
         if cls.parts:
             cls.done = cls.keep_going(PROGRAMS / "mismatches.py", *cls.parts)
-            cls.errors = [f for f in cls.done.run.findings() if f["severity"] == "error"]
+            errors = [f for f in cls.done.run.findings() if f["severity"] == "error"]
+            # What was done, above what came of it: that autocast never opened.
+            cls.causes = [f for f in errors if f["rule"] == "outside-autocast"]
+            cls.errors = [f for f in errors if f not in cls.causes]
 
     @classmethod
     def keep_going(cls, *command):
@@ -57,7 +60,7 @@ class Training(Runs):
         for name in ("cause", "second cause"):
             finding = self.one_at(name)
             self.assertEqual((finding["rule"], finding["count"], finding["follows"]),
-                             ("mixed-operands", 3, None))
+                             ("mixed-operands", 3, self.causes[0]["id"]))
             self.assertEqual([o["name"] for o in finding["operands"] if o["odd"]], ["mat1"])
             self.assertEqual((finding["location"]["phase"], finding["location"]["step"]),
                              ("forward", 1))
@@ -129,8 +132,8 @@ class PythonSide(Runs):
                          ("foreach", "Optimizer._group_tensors_by_device_and_dtype")):
             with self.subTest(name):
                 told = [f for f in self.at(name) if f["op"] == f"python::{op}"]
-                self.assertEqual([(f["outcome"], f["follows"]) for f in told], [("repaired", None)],
-                                 self.done.run.text())
+                self.assertEqual([f["outcome"] for f in told], ["repaired"], self.done.run.text())
+                self.assertIn(told[0]["follows"], [None, *(cause["id"] for cause in self.causes)])
                 for consequence in (f for f in self.at(name) if f["op"].startswith("aten::")):
                     self.assertEqual(consequence["follows"], told[0]["id"])
 

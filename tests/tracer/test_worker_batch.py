@@ -2,7 +2,7 @@
 
 import unittest
 
-from traced import TracedTest, line_of
+from traced import PROGRAMS, TracedTest, line_of
 
 PROGRAM = "worker_batch.py"
 
@@ -30,9 +30,9 @@ class WorkerBatch(TracedTest):
         self.assertEqual((maker["op"], maker["line"], maker["kind"], maker["probable"]),
                          ("aten::full", line_of(PROGRAM, "made"), "made", False))
         self.assertNotEqual(maker["process"], finding["process"])
-        self.assertIn(f"aten::full at {PROGRAM}:{maker['line']} in a DataLoader worker",
+        self.assertIn(f"aten::full at {PROGRAMS / PROGRAM}:{maker['line']} in a DataLoader worker",
                       finding["why"])
-        self.assertIn(f"{PROGRAM}:{maker['line']}", finding["fix"])
+        self.assertIn(maker["line"], [cure["line"] for cure in finding["cures"]])
 
     def test_what_the_program_made_does_not(self):
         finding = self.finding_at("own array")
