@@ -71,16 +71,14 @@ std::vector<const Finding*> causes_in(const reports::Report& report,
   return causes;
 }
 
-std::string checked_words(const Cure& cure) {
-  const std::string verdict = cure_verdict_name(cure.verdict);
-  return cure.reason.empty() ? verdict : fmt::format("{}: {}", verdict, cure.reason);
-}
-
 std::string verdict_words(const Candidate& candidate) {
+  const Cure& cure = *candidate.cure;
   if (candidate.trial.proof != curing::Proof::kNotTried)
     return fmt::format("{}: {}", proof_name(candidate.trial.proof), candidate.trial.words);
-  if (candidate.trial.words.empty()) return checked_words(*candidate.cure);
-  return fmt::format("{}; not tried: {}", checked_words(*candidate.cure), candidate.trial.words);
+  const std::string verdict = cure_verdict_name(cure.verdict);
+  if (cure.verdict == CureVerdict::kFails) return fmt::format("{}: {}", verdict, cure.reason);
+  if (candidate.trial.words.empty()) return verdict;
+  return fmt::format("{}; not tried: {}", verdict, candidate.trial.words);
 }
 
 class Session {
@@ -210,8 +208,7 @@ class Session {
     std::string out = fmt::format("{:<3} {}{}\n", candidate.number,
                                   where.empty() ? "" : where + "  ",
                                   printable(cure.code.empty() ? cure.text : cure.code));
-    return out + "    " +
-           printable(reports::with_short_paths(report_, verdict_words(candidate))) + "\n";
+    return out + wrapped(printable(reports::with_short_paths(report_, verdict_words(candidate))), 4);
   }
 
   Json to_json() const {

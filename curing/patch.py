@@ -262,7 +262,11 @@ def names_read(statement):
 
 def cast_parameters(source, statement, cure):
     """The dtype where the parameters are made; or else the cast as a statement behind that, or before their use."""
-    if set_dtype(source, statement, cure["dtype"]):
+    whole = ast.dump(without_cast(cure["code"]))
+    # What the statement makes or casts as a whole; a layer of that gets its cast behind it.
+    makes = [n for n in ast.walk(statement) if isinstance(n, ast.expr) and
+             ast.dump(n).replace("Store()", "Load()") == whole]
+    if makes and set_dtype(source, statement, cure["dtype"]):
         return
     root = next((n.id for n in ast.walk(parse_expression(cure["code"])) if isinstance(n, ast.Name) and n.id != "torch"),
                 None)

@@ -181,7 +181,7 @@ Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
   const Provenance source = index_.provenance().of(call, operand);
   const OpCall* maker = source.maker;
   const bool is_told =
-      maker != nullptr && is_users_own(maker->site) && !is_installed(maker->site.line);
+      maker != nullptr && maker->site.line.known() && !is_installed(maker->site.line);
   const CodeLine line = CodeLine::at(options_.line_text, is_told ? maker->site.line : SourceLine());
   const bool is_cast = is_told && index_.has(*maker, ops::kCast);
   const auto other = is_cast ? other_dtype(line, *operand.dtypes.single(), dtype) : std::nullopt;

@@ -40,8 +40,9 @@ class MixCures {
     cast_side(mix_.odd, mix_.met.dtype);
     at_maker();
     cast_side(mix_.met, mix_.odd.dtype);
-    if (mix_.met.is_parameter()) cast_parameter(mix_.met, mix_.odd.dtype);
+    if (mix_.met.is_parameter()) cast_model(mix_.met, mix_.odd.dtype);
     open_autocast();
+    if (mix_.met.is_parameter()) cast_parameter(mix_.met, mix_.odd.dtype);
     return std::move(cures_);
   }
 
@@ -128,6 +129,17 @@ class MixCures {
 
   void cast_parameter(const Side& side, Dtype dtype) {
     add(write_.cast_parameters(call_, *side.operand, owner_module(side.parameter), dtype));
+  }
+
+  // All of the model where all of it has the dtype, as one that was loaded so: to cast one of its
+  // layers moves the mix to the next.
+  void cast_model(const Side& side, Dtype dtype) {
+    const std::string root = root_module(side.parameter);
+    if (root.empty() || root == owner_module(side.parameter)) return;
+    for (const auto& [other, count] : index_.parameter_dtypes(call_.process, side.parameter)) {
+      if (count > 0 && other != side.dtype) return;
+    }
+    add(write_.cast_parameters(call_, *side.operand, root, dtype));
   }
 
   // Trained parameters stay in Float, or become it.

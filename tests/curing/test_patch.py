@@ -97,6 +97,10 @@ class PatchTest(unittest.TestCase):
                               ("U(a).to(dev, torch.float16)", "U(a).to(dev, torch.float32)")):
             self.check(f"import torch\nunet = {before}\n", 2, "cast parameters", cast, f"import torch\nunet = {after}\n")
 
+    def test_a_layer_of_what_is_loaded(self):
+        self.check("import torch\nunet = U.load(a, dtype=dt)\n", 2, "cast parameters", "unet.out.to(dtype=torch.float32)",
+                   "import torch\nunet = U.load(a, dtype=dt)\nunet.out.to(dtype=torch.float32)\n")
+
     def test_a_cast_behind_or_before(self):
         cast = "unet.to(dtype=torch.float32)"
         self.check("import torch\nif a:\n\tunet = U(\n\t\ta)\n", 4, "cast parameters", cast,
