@@ -24,6 +24,7 @@
 #include "platform/nearest.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
+#include "reports/words.h"
 
 namespace fs = std::filesystem;
 
@@ -209,6 +210,7 @@ class Demo {
     }
     reports::Report report = judging::judged_report(recorded, {});
     report.base_folder = source_tree();
+    reports::shorten_paths(report);
     Output out = open_output("");
     if (report.findings.empty()) out.stream() << "findings: none\n";
     if (!report.findings.empty()) judging::write_report(report, "text", out, STDOUT_FILENO);
