@@ -186,7 +186,8 @@ std::optional<Span> side_of(const CodeLine& line, const OpCall& op, const Operan
 
 // "a[index] = value"
 std::optional<Span> of_subscript(const CodeLine& line, const OpCall& op, const Operand& operand) {
-  const std::string_view name = bare(op.short_op());
+  const std::string whole = op.short_op();
+  const std::string_view name = bare(whole);
   if (!name.starts_with("index_put") && name != "index" && name != "copy") return std::nullopt;
   const bool is_value = operand.name == "values" || operand.name == "src";
   const CodeLine::Operation* assignment = nullptr;
