@@ -89,13 +89,13 @@ class Attempt {
 
   // The whole group: launchers and workers are not left behind.
   void end() {
-    if (has_ended()) return;
-    ::kill(-child_, SIGTERM);
-    const auto patience = Clock::now() + kPatience;
-    while (!has_ended() && Clock::now() < patience)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    ::kill(-child_, SIGKILL);
+    if (is_over_) return;
+    if (!has_ended()) ::kill(-child_, SIGTERM);
+    wait_until([&] { return has_ended(); });
+    const bool is_left = ::kill(-child_, SIGKILL) == 0;
     if (!end_) end_ = wait_for_child(child_);
+    if (is_left) wait_until([&] { return ::kill(-child_, 0) != 0; });
+    is_over_ = true;
   }
 
   judging::RecordedRun recorded() const {
@@ -118,12 +118,20 @@ class Attempt {
   }
 
  private:
+  template <typename Condition>
+  static void wait_until(const Condition& condition) {
+    const auto patience = Clock::now() + kPatience;
+    while (!condition() && Clock::now() < patience)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+
   std::string in_folder(const char* name) const { return folder_.path() + "/" + name; }
   std::string run() const { return in_folder("run"); }
 
   TemporaryFolder folder_;
   pid_t child_ = -1;
   std::optional<ChildEnd> end_;
+  bool is_over_ = false;
 };
 
 uint64_t steps_of(const Run& run) {

@@ -98,7 +98,7 @@ class CureTest(unittest.TestCase):
         self.assertIn("has changed since it ran", again.stderr)
         self.assertFalse((source.parent / "train.py.before-cure2").exists())
         tried = self.cure("run", status=1, cwd=source.parent)
-        self.assertIn("not tried: ", tried.stdout)
+        self.assertIn("not tried:", tried.stdout)
         self.assertIn("no cure 99", self.cure("--apply", "99", "run", status=2, cwd=source.parent).stderr)
 
     def test_a_program_without_an_end_is_ended_when_enough_is_known(self):
@@ -121,7 +121,7 @@ class CureTest(unittest.TestCase):
         self.assert_nothing_runs()
 
     def assert_nothing_runs(self):
-        """No process of a try is left, and none of its files."""
+        """No process of a try is left, and none of its files. What init has yet to reap has no environment."""
         left = []
         for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
             try:
