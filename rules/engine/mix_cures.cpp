@@ -48,8 +48,11 @@ class MixCures {
 
  private:
   void add(Cure cure) {
-    const bool is_new = std::none_of(cures_.begin(), cures_.end(),
-                                     [&](const Cure& other) { return other.text == cure.text; });
+    const bool is_new = std::none_of(cures_.begin(), cures_.end(), [&](const Cure& other) {
+      const bool is_one_change =
+          !cure.code.empty() && other.code == cure.code && other.where == cure.where;
+      return is_one_change || other.text == cure.text;
+    });
     if (is_new) cures_.push_back(std::move(cure));
   }
   void add(std::optional<Cure> cure) {
