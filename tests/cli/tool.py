@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 DTYPECHECK = os.environ["DTYPECHECK"]
@@ -42,17 +43,36 @@ def descendants(pid):
     return [below for child in children for below in descendants(child)] + [pid]
 
 
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def runs(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def finish(process, input=None, patience_s=PATIENCE_S):
     """What the process writes until it ends. One that hangs says where each of its Python threads is: it and all below
     it are aborted, which PYTHONFAULTHANDLER=1 in their environment answers with the stacks."""
     try:
         return process.communicate(input, timeout=patience_s)
     except subprocess.TimeoutExpired:
-        for pid in descendants(process.pid):
-            try:
-                os.kill(pid, signal.SIGABRT)
-            except ProcessLookupError:
-                pass
+        # All are stopped first, since one whose child has died goes on; then each ends, and says its stacks alone.
+        tree = descendants(process.pid)
+        for pid in tree:
+            send(pid, signal.SIGSTOP)
+        for pid in tree:
+            send(pid, signal.SIGABRT)
+            send(pid, signal.SIGCONT)
+            deadline = time.monotonic() + 60
+            while runs(pid) and time.monotonic() < deadline:
+                time.sleep(0.01)
         try:
             out, err = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
