@@ -29,7 +29,7 @@ void read_field(const Field& field, Fault& fault) {
       field.fail("the cause above it has a cure already");
     fault.causes.back().cure = field.value;
   } else if (field.key == "signs") {
-    cause_above(field, fault).signs = field.phrases();
+    cause_above(field, fault).signs = phrases_in(field);
   } else if (field.key == "hides") {
     fault.hides.push_back(field.value);
   } else {
@@ -43,7 +43,7 @@ CauseTable read_cause_table(std::string_view text, std::string_view file) {
   CauseTable table;
   for (const Block& block : read_blocks(text, file)) {
     if (block.head.key != "fault") block.head.fail_unknown_key({"fault"});
-    Fault& fault = table[static_cast<size_t>(block.head.category(block.head.value))];
+    Fault& fault = table[static_cast<size_t>(category_in(block.head, block.head.value))];
     if (!fault.meaning.empty())
       block.head.fail(fmt::format("fault '{}' stands there twice", block.head.value));
     for (const Field& field : block.fields) read_field(field, fault);

@@ -1,52 +1,19 @@
-// data_file.h: reads the tables in explain/data/. They are text so that whoever meets a new message
-// can add it without reading C++; the build embeds them, and a test reads each file as strictly as
-// the program does.
-//
-//   # A comment takes a line of its own.
-//   message matmul-operands       a block begins at the margin,
-//     says mat1 and mat2 must     its fields are indented by two blanks,
-//       have the same dtype       and what is indented by four or more goes on, after one blank
-//
-// In a value "\n" is a line break. The head of each file says which blocks and fields it has.
+// data_file.h: what the tables in explain/data/ hold beside text: phrases and categories. How they
+// are written is platform/data_file.h's.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "explain/category.h"
+#include "platform/data_file.h"
 
 namespace dtypecheck::explain {
 
-// A key and its value, and where they stand.
-struct Field {
-  std::string key, value;
-  std::string_view file;
-  size_t line = 0;
-
-  // Throws InputError: "explain/data/messages.txt:12: …".
-  [[noreturn]] void fail(std::string_view what) const;
-  [[noreturn]] void fail_unknown_key(std::initializer_list<std::string_view> known) const;
-
-  // "a | b | c": never empty, and no part is.
-  std::vector<std::string> parts() const;
-  // The same in normal form, as phrases are compared, and each of them once.
-  std::vector<std::string> phrases() const;
-  double number(std::string_view text) const;  // a weight or a count: 0 to 100
-  Category category(std::string_view name) const;
-};
-
-struct Block {
-  Field head;
-  std::vector<Field> fields;
-
-  // Throw InputError where one of them is missing or empty, or is there more than once.
-  void require(std::initializer_list<std::string_view> keys) const;
-  void allow_once(std::initializer_list<std::string_view> keys) const;
-};
-
-// `file` is named in errors and must outlive the blocks.
-std::vector<Block> read_blocks(std::string_view text, std::string_view file);
+// "a | b | c" in normal form, as phrases are compared. Throw InputError with file and line where one
+// of them stands there twice, and where no category is called so.
+std::vector<std::string> phrases_in(const Field& field);
+Category category_in(const Field& field, std::string_view name);
 
 }  // namespace dtypecheck::explain

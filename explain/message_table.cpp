@@ -18,7 +18,7 @@ constexpr size_t kShortestAnchor = 5;
 // "norm-mixed 3"
 std::pair<Category, double> lean_in(const Field& field, std::string_view text) {
   const std::string_view category = next_piece(text, ' ');
-  return {field.category(category), field.number(text)};
+  return {category_in(field, category), field.number(text)};
 }
 
 Spelling spelling_in(const Field& field) {
@@ -75,7 +75,7 @@ OtherError other_in(const Block& block) {
   OtherError other{{}, block.head.value};
   for (const Field& field : block.fields) {
     if (field.key != "says") field.fail_unknown_key({"says"});
-    other.texts = field.phrases();
+    other.texts = phrases_in(field);
   }
   block.require({"says"});
   block.allow_once({"says"});

@@ -13,7 +13,7 @@ namespace {
 Signal signal_in(const Block& block) {
   std::string_view rest = block.head.value;
   Signal signal;
-  signal.category = block.head.category(next_piece(rest, ' '));
+  signal.category = category_in(block.head, next_piece(rest, ' '));
   signal.weight = block.head.number(next_piece(rest, ' '));
   if (next_piece(rest, ' ') != "beside" || rest.empty())
     block.head.fail("expected: signal CATEGORY WEIGHT beside FAMILY…");
@@ -26,9 +26,9 @@ Signal signal_in(const Block& block) {
   }
   for (const Field& field : block.fields) {
     if (field.key == "words") {
-      signal.words = field.phrases();
+      signal.words = phrases_in(field);
     } else if (field.key == "near") {
-      signal.near = field.phrases();
+      signal.near = phrases_in(field);
     } else {
       field.fail_unknown_key({"words", "near"});
     }
@@ -49,7 +49,7 @@ void read_list(const Block& block, SignalTable& table) {
   if (!list->empty()) block.head.fail(fmt::format("list '{}' stands there twice", name));
   for (const Field& field : block.fields) {
     if (field.key != "words") field.fail_unknown_key({"words"});
-    *list = field.phrases();
+    *list = phrases_in(field);
   }
   block.require({"words"});
   block.allow_once({"words"});
