@@ -1,5 +1,5 @@
-// dtypecheck cure: what would cure the causes of a run's findings, tried by running the program once
-// more for each, with the source changed.
+// dtypecheck cure: what would cure the causes of a run's findings, tried by running the program
+// once more for each, with the source changed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -55,8 +55,7 @@ void add_candidates(const Finding& cause, const reports::Cause& at, std::vector<
     if (std::any_of(out.begin(), out.end(), is_there)) continue;
     out.push_back({static_cast<int>(out.size()) + 1, &cause, &cure, {}, {}});
   }
-  for (const reports::Cause& consequence : at.consequences)
-    add_candidates(cause, consequence, out);
+  for (const reports::Cause& consequence : at.consequences) add_candidates(cause, consequence, out);
 }
 
 // The causes that are worth a cure, in the order of the report.
@@ -112,8 +111,9 @@ class Session {
   int prove() {
     if (!command_.list) try_all();
     Output output = open_output("");
-    output.stream() << (command_.json ? to_json().dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                                      : to_text());
+    output.stream() << (command_.json
+                            ? to_json().dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                            : to_text());
     output.finish();
     return is_cured() ? kClean : kFound;
   }
@@ -123,9 +123,10 @@ class Session {
     if (!command_.program.empty()) return {command_.program, fs::current_path().string()};
     const RunDescription description = read_run_description(input_);
     if (fs::is_directory(description.folder)) return {description.command, description.folder};
-    throw InputError(fmt::format("{}: the folder that the program ran in is gone; name the command "
-                                 "behind --",
-                                 description.folder));
+    throw InputError(
+        fmt::format("{}: the folder that the program ran in is gone; name the command "
+                    "behind --",
+                    description.folder));
   }
 
   bool is_proven(const Finding* cause) const {
@@ -182,8 +183,9 @@ class Session {
 
   std::string cause_text(const Finding& cause) const {
     const std::string where = reports::place(report_, cause.site.line);
-    std::string out = fmt::format("{:<8}{}{}\n", severity_name(cause.severity),
-                                  printable(cause.message), where.empty() ? "" : " (" + where + ")");
+    std::string out =
+        fmt::format("{:<8}{}{}\n", severity_name(cause.severity), printable(cause.message),
+                    where.empty() ? "" : " (" + where + ")");
     if (!cause.why.empty()) out += "why" + wrapped(printable(cause.why), 8).substr(3);
     const Candidate* best = nullptr;
     bool any = false;
@@ -205,10 +207,11 @@ class Session {
   std::string candidate_text(const Candidate& candidate) const {
     const Cure& cure = *candidate.cure;
     const std::string where = reports::place(report_, cure.where);
-    std::string out = fmt::format("{:<3} {}{}\n", candidate.number,
-                                  where.empty() ? "" : where + "  ",
-                                  printable(cure.code.empty() ? cure.text : cure.code));
-    return out + wrapped(printable(reports::with_short_paths(report_, verdict_words(candidate))), 4);
+    std::string out =
+        fmt::format("{:<3} {}{}\n", candidate.number, where.empty() ? "" : where + "  ",
+                    printable(cure.code.empty() ? cure.text : cure.code));
+    return out +
+           wrapped(printable(reports::with_short_paths(report_, verdict_words(candidate))), 4);
   }
 
   Json to_json() const {
@@ -257,8 +260,7 @@ int run(const CureCommand& command) {
 std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<CureCommand>();
   options.leave_rest_to(command->program);
-  options
-      .add("RUN", command->input, "run folder; default: the newest run in ./dtypecheck-runs")
+  options.add("RUN", command->input, "run folder; default: the newest run in ./dtypecheck-runs")
       .type("");
   options.add_flag("--list", command->list, "only list and check the cures; run nothing");
   options.add_flag("--all", command->all,

@@ -87,7 +87,8 @@ struct Ended {
 Ended run_quietly(const std::vector<std::string>& program, const std::string& log) {
   const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) throw InputError(fmt::format("{}: {}", log, strerror(errno)));
-  const ChildEnd end = run_child(program[0], program, current_environment(), {.out = fd, .err = fd});
+  const ChildEnd end =
+      run_child(program[0], program, current_environment(), {.out = fd, .err = fd});
   close(fd);
   return {end.signal == 0 ? end.exit_status : kSignalBase + end.signal,
           printable_lines(read_file(log))};

@@ -1,5 +1,6 @@
-# dtypecheck_lint(target): makes a target lint-<target> that lints the target's C++ and CUDA sources with the flags
-# that they are compiled with. What follows the name goes to dtypecheck lint: dtypecheck_lint(ops --fail-on error).
+# dtypecheck_lint(target): makes a target lint-<target> that lints the target's C++ and CUDA sources
+# with the flags that they are compiled with. What follows the name goes to dtypecheck lint:
+# dtypecheck_lint(ops --fail-on error).
 #   list(APPEND CMAKE_MODULE_PATH <prefix>/lib/cmake/dtypecheck)
 #   include(DtypecheckLint)
 include_guard(GLOBAL)

@@ -1,12 +1,14 @@
-# The LibTorch of a wheel, found by its own files. The wheel's TorchConfig.cmake insists on nvcc even where nothing is
-# compiled for a GPU; what we need of it is a folder of headers, three libraries, a version and an ABI.
+# The LibTorch of a wheel, found by its own files. The wheel's TorchConfig.cmake insists on nvcc
+# even where nothing is compiled for a GPU; what we need of it is a folder of headers, three
+# libraries, a version and an ABI.
 #
 # Looked for in this order:
 #   LIBTORCH_WHEEL_DIR    the torch folder itself (…/site-packages/torch), or an unpacked LibTorch archive
 #   .venv/bin/python of the source tree, $VIRTUAL_ENV/bin/python, python3     whichever has torch first
 #
-# Sets LibTorchWheel_FOUND, LibTorchWheel_VERSION ("2.11.0"), LibTorchWheel_CXX11_ABI (0 or 1), LibTorchWheel_INCLUDE_DIRS,
-# LibTorchWheel_LIBRARY_DIR and LibTorchWheel_PYTHON (empty with LIBTORCH_WHEEL_DIR), and defines
+# Sets LibTorchWheel_FOUND, LibTorchWheel_VERSION ("2.11.0"), LibTorchWheel_CXX11_ABI (0 or 1),
+# LibTorchWheel_INCLUDE_DIRS, LibTorchWheel_LIBRARY_DIR and LibTorchWheel_PYTHON (empty with
+# LIBTORCH_WHEEL_DIR), and defines
 #   LibTorch::headers     include folders, language level and ABI, with no library
 #   LibTorch::cpu         the same with torch_cpu and c10, found again at run time through the RPATH
 #   LibTorch::torch       the same with torch too, which brings its CUDA libraries into the process where it has some
@@ -36,8 +38,8 @@ function(_libtorch_wheel_version include_dir result)
   endforeach()
 endfunction()
 
-# A function of c10 that takes a std::string carries its ABI in its mangled name. libstdc++'s own symbols say nothing:
-# its regex is in __cxx11 under either ABI.
+# A function of c10 that takes a std::string carries its ABI in its mangled name. libstdc++'s own
+# symbols say nothing: its regex is in __cxx11 under either ABI.
 function(_libtorch_wheel_abi library result)
   file(STRINGS "${library}" names REGEX "^_ZNK?3c10.*NSt7__cxx1112basic_string" LIMIT_COUNT 1)
   if(names)
@@ -89,8 +91,8 @@ if(LibTorchWheel_FOUND AND NOT TARGET LibTorch::headers)
     target_compile_features(LibTorch::headers INTERFACE cxx_std_20)
   endif()
 
-  # By name and folder: the wheel's libtorch.so is a stub, torch_cpu and c10 are the two that hold symbols. CUDA libraries
-  # that they name themselves are not looked for at link time.
+  # By name and folder: the wheel's libtorch.so is a stub, torch_cpu and c10 are the two that hold
+  # symbols. CUDA libraries that they name themselves are not looked for at link time.
   add_library(LibTorch::cpu INTERFACE IMPORTED)
   target_link_libraries(LibTorch::cpu INTERFACE LibTorch::headers "${LibTorchWheel_LIBRARY_DIR}/libtorch_cpu.so"
                                                 "${LibTorchWheel_LIBRARY_DIR}/libc10.so")

@@ -1,12 +1,15 @@
-# dtypecheck_embed: text files of the tree as string literals, so that a program cannot be without them.
+# dtypecheck_embed: text files of the tree as string literals, so that a program cannot be without
+# them.
 #
 #   dtypecheck_embed(dtypecheck_contracts rules/contracts/embedded.h contracts::embedded
 #                    kCpu=cpu.contracts kCuda=cuda.contracts)
 #
-# gives the target a header with a std::string_view for each file, in namespace dtypecheck::contracts::embedded. With
-# POLICY_HASHES each has a second one, kCpuHash: what a content security policy of HTML calls the text by.
+# gives the target a header with a std::string_view for each file, in namespace
+# dtypecheck::contracts::embedded. With POLICY_HASHES each has a second one, kCpuHash: what a
+# content security policy of HTML calls the text by.
 #
-# The file is both: included, it defines the function; run with -P during the build, it writes the header.
+# The file is both: included, it defines the function; run with -P during the build, it writes the
+# header.
 set(embed_script ${CMAKE_CURRENT_LIST_FILE})
 
 function(dtypecheck_embed target header namespace)

@@ -1,4 +1,5 @@
-# GCC takes a tenth longer for -O3, and what is hot here gains nothing by it. The kernels ask for it.
+# GCC takes a tenth longer for -O3, and what is hot here gains nothing by it. The kernels ask for
+# it.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 # What every target of ours is compiled with: link `dtypecheck_options`.
@@ -28,6 +29,7 @@ if(DTYPECHECK_FUZZ)
     message(FATAL_ERROR "DTYPECHECK_FUZZ needs clang, this is ${CMAKE_CXX_COMPILER_ID}; cmake --preset fuzz")
   endif()
   target_compile_options(dtypecheck_options INTERFACE -fsanitize=fuzzer-no-link)
-  # The stable_sort of libstdc++ 12 calls std::get_temporary_buffer, which Clang names at each use of ours.
+  # The stable_sort of libstdc++ 12 calls std::get_temporary_buffer, which Clang names at each use
+  # of ours.
   target_compile_options(dtypecheck_options INTERFACE -Wno-deprecated-declarations)
 endif()

@@ -1,6 +1,7 @@
-# Headers that many files read are read once, by a target of their own, and its precompiled header is shared. A compiler takes
-# it only with the flags and macros that it was made with: targets of other flags share another one, or none. Files include
-# what they use all the same; the fuzz preset precompiles nothing and shows it.
+# Headers that many files read are read once, by a target of their own, and its precompiled header
+# is shared. A compiler takes it only with the flags and macros that it was made with: targets of
+# other flags share another one, or none. Files include what they use all the same; the fuzz preset
+# precompiles nothing and shows it.
 
 # precompile(NAME LIBRARIES lib… OPTIONS flag… HEADERS <header>…)
 function(precompile name)
@@ -16,7 +17,8 @@ endfunction()
 function(share_precompiled name)
   foreach(target ${ARGN})
     target_precompile_headers(${target} REUSE_FROM ${name})
-    # What ccache asks GCC for, so that its look at the preprocessed file takes the precompiled header, too.
+    # What ccache asks GCC for, so that its look at the preprocessed file takes the precompiled
+    # header, too.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   endforeach()
 endfunction()

@@ -1,10 +1,11 @@
-# One limit for all tests, against what hangs: a busy machine is ten times as slow as a quiet one. ctest reads it there.
+# One limit for all tests, against what hangs: a busy machine is ten times as slow as a quiet one.
+# ctest reads it there.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/DartConfiguration.tcl CONTENT "TimeOut: 3600\n")
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_LIST_DIR}/test_environment.cmake)
 
-# dtypecheck_test(core.dtype_set SOURCES a.cpp LIBRARIES dtypecheck_core): one Catch2 program, one CTest entry of that name.
-# PLAIN: its sources have nothing of Catch2.
-# A test runs for milliseconds and Catch2's macros are slow to optimize: tests are compiled as they stand.
+# dtypecheck_test(core.dtype_set SOURCES a.cpp LIBRARIES dtypecheck_core): one Catch2 program, one
+# CTest entry of that name. PLAIN: its sources have nothing of Catch2. A test runs for milliseconds
+# and Catch2's macros are slow to optimize: tests are compiled as they stand.
 add_library(dtypecheck_test_options INTERFACE)
 target_link_libraries(dtypecheck_test_options INTERFACE dtypecheck_options Catch2::Catch2)
 target_compile_options(dtypecheck_test_options INTERFACE -O0)
@@ -32,7 +33,8 @@ function(dtypecheck_test name)
   endif()
 endfunction()
 
-# Leaves the folder's file where programs of Python with torch cannot be traced. Sets what FindLibTorchWheel sets.
+# Leaves the folder's file where programs of Python with torch cannot be traced. Sets what
+# FindLibTorchWheel sets.
 macro(dtypecheck_needs_traced_python)
   if(DTYPECHECK_TRACER)
     find_package(LibTorchWheel REQUIRED)

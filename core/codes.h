@@ -1,13 +1,15 @@
-// codes.h: the numbers that stand in a trace. C++17 and plain, because the tracer is compiled as the LibTorch that it goes into
-// asks for; everything else about them (names, sets) is in the headers that include this one.
+// codes.h: the numbers that stand in a trace. C++17 and plain, because the tracer is compiled as
+// the LibTorch that it goes into asks for; everything else about them (names, sets) is in the
+// headers that include this one.
 #pragma once
 
 #include <cstdint>
 
 namespace dtypecheck {
 
-// The numbers are those of c10::ScalarType, which has only ever grown at its end (LibTorch 1.13 to 2.14), so the tracer
-// can store a scalar type without a table. Undefined moved between versions and is ours.
+// The numbers are those of c10::ScalarType, which has only ever grown at its end (LibTorch 1.13
+// to 2.14), so the tracer can store a scalar type without a table. Undefined moved between versions
+// and is ours.
 enum class Dtype : uint8_t {
   kByte = 0,
   kChar = 1,
@@ -62,32 +64,40 @@ enum class Dtype : uint8_t {
 constexpr uint64_t dtype_bit(Dtype dtype) { return uint64_t{1} << static_cast<unsigned>(dtype); }
 inline constexpr uint64_t kLowPrecisionBits = dtype_bit(Dtype::kHalf) | dtype_bit(Dtype::kBFloat16);
 
-enum class Phase : uint8_t { kUnknown = 0, kLoad = 1, kForward = 2, kBackward = 3, kOptimizer = 4, kData = 5 };
+enum class Phase : uint8_t {
+  kUnknown = 0,
+  kLoad = 1,
+  kForward = 2,
+  kBackward = 3,
+  kOptimizer = 4,
+  kData = 5
+};
 constexpr Phase kLastPhase = Phase::kData;
 
 enum class Role : uint8_t { kInput = 0, kWeight = 1, kBias = 2, kState = 3, kOut = 4 };
 constexpr Role kLastRole = Role::kOut;
 
-// What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read in full.
+// What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read
+// in full.
 enum class TensorKind : uint8_t {
   kDense = 0,
-  kUndefined = 1,    // an omitted optional tensor
-  kSubclass = 2,     // __torch_dispatch__ subclass: dtype as its wrapper says
-  kFake = 3,         // FakeTensor: a compiler is tracing, nothing is computed
-  kSymbolic = 4,     // symbolic sizes
+  kUndefined = 1,  // an omitted optional tensor
+  kSubclass = 2,   // __torch_dispatch__ subclass: dtype as its wrapper says
+  kFake = 3,       // FakeTensor: a compiler is tracing, nothing is computed
+  kSymbolic = 4,   // symbolic sizes
   kNested = 5,
   kSparse = 6,
   kQuantized = 7,
   kMeta = 8,
-  kFunctorch = 9,    // vmap/grad wrapper
+  kFunctorch = 9,  // vmap/grad wrapper
 };
 constexpr TensorKind kLastTensorKind = TensorKind::kFunctorch;
 
 // How a process ended, as far as its trace tells.
 enum class EndState : uint8_t {
-  kRunning = 0,    // no end was recorded: killed, os._exit, or still running
-  kExited = 1,     // went through exit()
-  kReplaced = 2,   // exec() put another program in its place
+  kRunning = 0,   // no end was recorded: killed, os._exit, or still running
+  kExited = 1,    // went through exit()
+  kReplaced = 2,  // exec() put another program in its place
 };
 constexpr EndState kLastEndState = EndState::kReplaced;
 

@@ -1,5 +1,5 @@
-// dtype_names.h: what each dtype is called, and how large it is: the one place that knows. C++17 and
-// plain, as core/codes.h is. tests/core holds it to the header of the installed LibTorch.
+// dtype_names.h: what each dtype is called, and how large it is: the one place that knows. C++17
+// and plain, as core/codes.h is. tests/core holds it to the header of the installed LibTorch.
 #pragma once
 
 #include <string_view>

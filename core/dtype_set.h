@@ -1,5 +1,6 @@
 // dtype_set.h: scalar types, and sets of them with one bit each.
-// A traced operand has exactly one bit; an operand in analysed source may have several. One type serves both.
+// A traced operand has exactly one bit; an operand in analysed source may have several. One type
+// serves both.
 #pragma once
 
 #include <bit>
@@ -21,7 +22,8 @@ std::string torch_dtype(Dtype dtype);
 // The type of its elements as a C++ compiler prints it: "c10::Half", "float".
 std::string cpp_type(Dtype dtype);
 
-// Accepts LibTorch's names, torch's ("float16", "torch.float16") and C++'s ("c10::Half", "at::kHalf", "float").
+// Accepts LibTorch's names, torch's ("float16", "torch.float16") and C++'s ("c10::Half",
+// "at::kHalf", "float").
 std::optional<Dtype> parse_dtype(std::string_view text);
 
 // The dtype that a message, a compiler or a person means, in any case: the same names, and "fp16",
@@ -72,15 +74,18 @@ class DtypeSet {
 };
 
 inline constexpr DtypeSet kLowPrecision = DtypeSet::from_bits(kLowPrecisionBits);
-inline constexpr DtypeSet kFloat8 = DtypeSet(Dtype::kFloat8_e5m2) | Dtype::kFloat8_e4m3fn | Dtype::kFloat8_e5m2fnuz |
-                                    Dtype::kFloat8_e4m3fnuz | Dtype::kFloat8_e8m0fnu;
+inline constexpr DtypeSet kFloat8 = DtypeSet(Dtype::kFloat8_e5m2) | Dtype::kFloat8_e4m3fn |
+                                    Dtype::kFloat8_e5m2fnuz | Dtype::kFloat8_e4m3fnuz |
+                                    Dtype::kFloat8_e8m0fnu;
 inline constexpr DtypeSet kFloating = kLowPrecision | Dtype::kFloat | Dtype::kDouble | kFloat8;
-inline constexpr DtypeSet kComplex = DtypeSet(Dtype::kComplexHalf) | Dtype::kComplexFloat | Dtype::kComplexDouble;
-inline constexpr DtypeSet kIntegral = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort | Dtype::kInt | Dtype::kLong |
-                                      Dtype::kUInt16 | Dtype::kUInt32 | Dtype::kUInt64;
+inline constexpr DtypeSet kComplex =
+    DtypeSet(Dtype::kComplexHalf) | Dtype::kComplexFloat | Dtype::kComplexDouble;
+inline constexpr DtypeSet kIntegral = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort |
+                                      Dtype::kInt | Dtype::kLong | Dtype::kUInt16 | Dtype::kUInt32 |
+                                      Dtype::kUInt64;
 
-// torch.promote_types of all of them: the widest, and Float where Half meets BFloat16. Nothing where one is no dtype that
-// LibTorch computes in.
+// torch.promote_types of all of them: the widest, and Float where Half meets BFloat16. Nothing
+// where one is no dtype that LibTorch computes in.
 constexpr std::optional<Dtype> promoted(DtypeSet floating) {
   if (!floating.within(kLowPrecision | Dtype::kFloat | Dtype::kDouble)) return std::nullopt;
   if (floating.contains(Dtype::kDouble)) return Dtype::kDouble;

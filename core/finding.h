@@ -12,7 +12,8 @@
 
 namespace dtypecheck {
 
-// error: threw, or surely throws or corrupts. warning: silent damage, or a failure on the named target. note: cost.
+// error: threw, or surely throws or corrupts. warning: silent damage, or a failure on the named
+// target. note: cost.
 enum class Severity : uint8_t { kNote = 0, kWarning = 1, kError = 2 };
 const char* severity_name(Severity severity);
 std::optional<Severity> parse_severity(std::string_view text);
@@ -37,26 +38,27 @@ struct SourceEdit {
 };
 
 struct Finding {
-  // Stable between runs: a hash of the rule, the place and the op, not of counts, paths above the project or addresses.
+  // Stable between runs: a hash of the rule, the place and the op, not of counts, paths above the
+  // project or addresses.
   std::string id;
   std::string rule;
   Severity severity = Severity::kWarning;
   std::string message;  // one line, lower-case start is fine, no full stop
   std::string why;
-  std::string fix;      // the smallest cure, as code where that is possible
-  std::vector<Cure> cures;  // all that were thought of, the best first
-  OpCallId call = kNoOpCall;            // what it is about; none for a finding about the whole run
-  std::vector<OpCallId> related;        // further calls of the same cause
-  std::string odd_operand;              // name of the operand that is the odd one out; empty when there is none
-  Site site;                            // where a user can act; the call's own site unless the rule says otherwise
-  int column = 0;                       // of source that was analysed, from 1; 0: only the line is known
-  int end_column = 0;                   // one past the last character
-  std::vector<NotedPlace> places;       // further places of the same fault, in source that was analysed
-  std::vector<SourceEdit> edits;        // the cure, where it is mechanical: all of them or none
-  uint64_t count = 1;                   // how often it happened
+  std::string fix;                // the smallest cure, as code where that is possible
+  std::vector<Cure> cures;        // all that were thought of, the best first
+  OpCallId call = kNoOpCall;      // what it is about; none for a finding about the whole run
+  std::vector<OpCallId> related;  // further calls of the same cause
+  std::string odd_operand;  // name of the operand that is the odd one out; empty when there is none
+  Site site;           // where a user can act; the call's own site unless the rule says otherwise
+  int column = 0;      // of source that was analysed, from 1; 0: only the line is known
+  int end_column = 0;  // one past the last character
+  std::vector<NotedPlace> places;  // further places of the same fault, in source that was analysed
+  std::vector<SourceEdit> edits;   // the cure, where it is mechanical: all of them or none
+  uint64_t count = 1;              // how often it happened
   uint32_t first_step = 0;
-  std::string follows;                  // id of the finding that this one is a consequence of
-  uint32_t process = 0;                 // index into Run::processes
+  std::string follows;   // id of the finding that this one is a consequence of
+  uint32_t process = 0;  // index into Run::processes
 };
 
 }  // namespace dtypecheck

@@ -1,5 +1,6 @@
 // op_call.h: one call of a LibTorch operator with the dtypes of all that went in and came out.
-// *The* fact of the project: the tracer and the analyzer both produce it, the rules read it and nothing else.
+// *The* fact of the project: the tracer and the analyzer both produce it, the rules read it and
+// nothing else.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +34,22 @@ struct Operand {
   Role role = Role::kInput;
   DtypeSet dtypes;
   Device device;
-  std::vector<int64_t> shape;  // of the first call with this signature; empty and !has_shape when not known
-  bool has_shape = true;       // a 0-d tensor has a shape with no dimensions
+  // Of the first call with this signature; empty and !has_shape when not known.
+  std::vector<int64_t> shape;
+  bool has_shape = true;  // a 0-d tensor has a shape with no dimensions
   TensorKind kind = TensorKind::kDense;
   bool requires_grad = false;
-  bool is_leaf = false;       // requires_grad and no grad_fn: a trainable parameter (or an input asked for its gradient)
-  bool is_written = false;    // the schema says that the op writes it: in-place, out=
+  bool is_leaf = false;  // requires_grad and no grad_fn: a trainable parameter (or an input asked
+                         // for its gradient)
+  bool is_written = false;         // the schema says that the op writes it: in-place, out=
   bool is_wrapped_number = false;  // a Python number: it does not promote
-  std::string parameter;      // "unet.conv_in.weight" when it is one; of the gradient's owner for "grad" operands of an optimizer
+  std::string parameter;        // "unet.conv_in.weight" when it is one; of the gradient's owner for
+                                // "grad" operands of an optimizer
   OpCallId origin = kNoOpCall;  // the op call that gave the tensor its dtype, when one was seen
 
   bool is_floating() const { return dtypes.within(kFloating); }
-  // Promotion (torch.result_type): a 0-d tensor or a number takes part only with its category, not its width.
+  // Promotion (torch.result_type): a 0-d tensor or a number takes part only with its category, not
+  // its width.
   bool promotes() const { return !is_wrapped_number && !(has_shape && shape.empty()); }
   bool operator==(const Operand&) const = default;
 };
@@ -54,7 +59,7 @@ bool is_parameter(const Operand& operand);
 
 // A number or dtype among the arguments, as it was in the first call with this signature.
 struct ScalarArgument {
-  std::string name;   // "eps", "alpha", "dtype"
+  std::string name;  // "eps", "alpha", "dtype"
   double value = 0;
   std::optional<Dtype> dtype;  // set when the argument is a ScalarType; then value is 0
 
@@ -69,9 +74,11 @@ struct AutocastState {
     bool operator==(const Region&) const = default;
   };
   std::vector<Region> enabled;  // one for each device it was on for
-  bool is_wrapper = false;      // autocast took this call, cast, and called the op again: that inner call is the real one
-  bool is_inner = false;        // the inner call of such a pair
-  SourceLine entered;           // of the innermost region open in this thread, also of one that switches autocast off
+  bool is_wrapper = false;  // autocast took this call, cast, and called the op again: that inner
+                            // call is the real one
+  bool is_inner = false;    // the inner call of such a pair
+  SourceLine entered;  // of the innermost region open in this thread, also of one that switches
+                       // autocast off
 
   const Region* region_for(const std::string& device_type) const;
   bool operator==(const AutocastState&) const = default;
@@ -95,9 +102,10 @@ struct InexactValue {
 
 struct OpCall {
   OpCallId id = kNoOpCall;
-  // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called directly, Python code such as
-  // GradScaler), "python::<qualified function name>", and the operands are that function's tensor variables. For a tensor that
-  // was made of what is none, "python::torch.from_numpy", and what it was made of is a scalar: ndarray := Double.
+  // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called
+  // directly, Python code such as GradScaler), "python::<qualified function name>", and the
+  // operands are that function's tensor variables. For a tensor that was made of what is none,
+  // "python::torch.from_numpy", and what it was made of is a scalar: ndarray := Double.
   std::string op;
   std::string overload;  // "out", "Tensor", ""
   std::vector<Operand> operands;
@@ -106,7 +114,8 @@ struct OpCall {
   Site site;
   AutocastState autocast;
   OpCallId parent = kNoOpCall;  // the op call inside which this one was made
-  // Of a repaired call: the repaired call that an operand of it came from, so that without that one it may not have failed.
+  // Of a repaired call: the repaired call that an operand of it came from, so that without that one
+  // it may not have failed.
   OpCallId follows = kNoOpCall;
   Outcome outcome = Outcome::kReturned;
   std::string error;        // the message of the throw
@@ -115,15 +124,15 @@ struct OpCall {
   uint64_t throws = 0;      // how many of them threw
   uint32_t first_step = 0;  // 0: before the first optimizer step, 1: in the first step, …
   uint32_t last_step = 0;
-  uint32_t process = 0;     // index into Run::processes
-  bool result_non_finite = false;    // with value checks: a result had inf or NaN …
-  bool result_nan = false;           // … and this one NaN
-  bool operands_were_finite = false; // … while no operand had
+  uint32_t process = 0;               // index into Run::processes
+  bool result_non_finite = false;     // with value checks: a result had inf or NaN …
+  bool result_nan = false;            // … and this one NaN
+  bool operands_were_finite = false;  // … while no operand had
   std::optional<InexactValue> inexact;
-  bool in_compiled_region = false;   // op is "compiled::<name>": a torch.compile region as one call
+  bool in_compiled_region = false;  // op is "compiled::<name>": a torch.compile region as one call
 
   DtypeSet floating_dtypes() const;  // of the floating operands that take part in promotion
-  std::string device_type() const;  // of the first tensor that is there; "cpu" without one
+  std::string device_type() const;   // of the first tensor that is there; "cpu" without one
   std::optional<Dtype> result_dtype() const;  // of the first result, when it has one
   const Operand* operand(const std::string& name) const;
   const Operand* first_operand_in(DtypeSet dtypes) const;

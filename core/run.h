@@ -17,19 +17,20 @@ struct Process {
   std::string host;
   int64_t pid = 0;
   int64_t parent_pid = 0;
-  int rank = -1;              // RANK of a distributed launch; -1: none
-  std::string command;        // argv joined, for people
+  int rank = -1;        // RANK of a distributed launch; -1: none
+  std::string command;  // argv joined, for people
   std::string executable;
-  std::string libtorch;       // "2.11.0"
-  std::string python;         // "3.11.7", empty in a C++ program
+  std::string libtorch;              // "2.11.0"
+  std::string python;                // "3.11.7", empty in a C++ program
   std::vector<std::string> devices;  // device types that its tensors were on
   EndState end = EndState::kRunning;
-  std::string damaged;        // why the trace is partial: "cut short at byte 4096", …; empty when whole
-  uint64_t events = 0;        // dispatcher events seen, dropped ones included
+  std::string damaged;  // why the trace is partial: "cut short at byte 4096", …; empty when whole
+  uint64_t events = 0;  // dispatcher events seen, dropped ones included
   uint64_t steps = 0;
-  uint64_t steps_traced = 0;  // < steps with --steady
+  uint64_t steps_traced = 0;     // < steps with --steady
   uint64_t signatures_lost = 0;  // full records that found no room (disk full)
-  // Facts about the program that no op call shows, by name: "accelerate.mixed_precision" = "fp16", "sites" = "off: …".
+  // Facts about the program that no op call shows, by name: "accelerate.mixed_precision" = "fp16",
+  // "sites" = "off: …".
   std::map<std::string, std::string> facts;
   std::map<std::string, std::string> cells;  // of a notebook: what stood in "In [2]" when it ran
 
@@ -42,10 +43,13 @@ struct Run {
   std::vector<OpCall> calls;  // calls[id - 1]; in the order of their processes
   bool values_checked = false;
 
-  const OpCall* call(OpCallId id) const { return id == kNoOpCall || id > calls.size() ? nullptr : &calls[id - 1]; }
+  const OpCall* call(OpCallId id) const {
+    return id == kNoOpCall || id > calls.size() ? nullptr : &calls[id - 1];
+  }
   const Process& process_of(const OpCall& call) const { return processes.at(call.process); }
 
-  // The device types that the operands and results of a process were on, sorted: what Process::devices holds.
+  // The device types that the operands and results of a process were on, sorted: what
+  // Process::devices holds.
   std::vector<std::string> device_types_of(uint32_t process) const;
   bool operator==(const Run&) const = default;
 };

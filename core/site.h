@@ -20,20 +20,21 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-// A line is the user's own where there is one (outside site-packages and LibTorch): the line that they can edit.
-// The inner line is the innermost one outside of torch, in diffusers, say; it equals the line when no library lies between.
+// A line is the user's own where there is one (outside site-packages and LibTorch): the line that
+// they can edit. The inner line is the innermost one outside of torch, in diffusers, say; it equals
+// the line when no library lies between.
 struct Site {
   SourceLine line;
   SourceLine inner;
-  std::string module;  // "unet.time_embedding.linear_1"; empty outside of every module
+  std::string module;        // "unet.time_embedding.linear_1"; empty outside of every module
   std::string module_class;  // "Linear"
   Phase phase = Phase::kUnknown;
 
   bool operator==(const Site&) const = default;
 };
 
-// "/home/me/train.py:91", the user's line; "" when it is not known. Reports show such a path as they
-// show all (reports/words.h, shorten_paths).
+// "/home/me/train.py:91", the user's line; "" when it is not known. Reports show such a path as
+// they show all (reports/words.h, shorten_paths).
 std::string place(const Site& site);
 // " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91"; or "".
 std::string at_place(const Site& site);

@@ -72,14 +72,15 @@ Patch make_patch(const Cure& cure, const Run& run, const Sources& sources) {
   const fs::path near = fs::path(patch.file).lexically_proximate(fs::current_path(unknown));
   const bool is_below = !near.empty() && *near.begin() != "..";
   try {
-    const Json answer = ask(python_of(run, call), {{"path", patch.file},
-                                                   {"shown", is_below ? near.string() : patch.file},
-                                                   {"line", cure.where.line},
-                                                   {"kind", cure_kind_name(cure.kind)},
-                                                   {"dtype", name_in_torch(cure.dtype)},
-                                                   {"replaces", cure.replaces},
-                                                   {"code", cure.code},
-                                                   {"op", call == nullptr ? "" : call->short_op()}});
+    const Json answer =
+        ask(python_of(run, call), {{"path", patch.file},
+                                   {"shown", is_below ? near.string() : patch.file},
+                                   {"line", cure.where.line},
+                                   {"kind", cure_kind_name(cure.kind)},
+                                   {"dtype", name_in_torch(cure.dtype)},
+                                   {"replaces", cure.replaces},
+                                   {"code", cure.code},
+                                   {"op", call == nullptr ? "" : call->short_op()}});
     patch.reason = answer.value("reason", "");
     patch.text = answer.value("text", "");
     patch.diff = answer.value("diff", "");

@@ -26,7 +26,7 @@ enum class Proof : uint8_t {
   kNewFinding,
   kDied,
   kNotFinite,
-  kNoEnd,          // nothing was known when the time was over
+  kNoEnd,  // nothing was known when the time was over
 };
 const char* proof_name(Proof proof);  // "proven", "still there", …
 
@@ -43,8 +43,8 @@ struct TrialOptions {
 
 // `before` are the findings of the recorded run, of which `cured` is one. The program runs under
 // the tracer, value checks on, with the patch in place of its file, until a step behind the one
-// where the finding was is done, or it ends; then it is ended, by force if need be. The user's files
-// and compiled Python stay as they are, and what the program writes it writes as ever.
+// where the finding was is done, or it ends; then it is ended, by force if need be. The user's
+// files and compiled Python stay as they are, and what the program writes it writes as ever.
 Trial try_patch(const Patch& patch, const Program& program, const std::vector<Finding>& before,
                 const Finding& cured, const TrialOptions& options);
 

@@ -82,8 +82,8 @@ static void drop_accepted(reports::Report& report, const ReportOptions& options)
   }
 }
 
-// The lines that were kept when the run was recorded; others are quoted only from files that have not
-// changed since.
+// The lines that were kept when the run was recorded; others are quoted only from files that have
+// not changed since.
 static LineText lines_of(const RecordedRun& recorded, const fs::path& folder) {
   fs::file_time_type recorded_at = fs::file_time_type::min();
   for (const Process& process : recorded.run.processes) {

@@ -131,8 +131,11 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
   }
   add_all(recorded.left_out, unreadable);
   for (const std::string& text : sorted.text) {
-    any |= read_or_note([&] { return parse_trace_text(read_given_file(text, "check the name", kMaxTextBytes), text).run; },
-                        recorded);
+    any |= read_or_note(
+        [&] {
+          return parse_trace_text(read_given_file(text, "check the name", kMaxTextBytes), text).run;
+        },
+        recorded);
   }
   for (const std::string& folder : sorted.folders) {
     add_all(recorded.left_out, untraced_notes(folder));

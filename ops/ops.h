@@ -39,9 +39,10 @@ enum Fact : uint32_t {
   kIntegers = 1u << 25,         // takes integers and booleans only
   kUnmeasured = 1u << 26,       // neither we nor the contracts claim anything about it
   // The contracts speak of floating operands only. The next two say what becomes of others.
-  kKeepsDtype = 1u << 27,    // answers in its first operand's dtype, whatever that is, unlike exp
-  kSumsInLong = 1u << 28,    // adds or multiplies integers and booleans in Long
-  kDefaultDtype = 1u << 29,  // a factory that is given no dtype makes Float, whatever the values are
+  kKeepsDtype = 1u << 27,  // answers in its first operand's dtype, whatever that is, unlike exp
+  kSumsInLong = 1u << 28,  // adds or multiplies integers and booleans in Long
+  kDefaultDtype =
+      1u << 29,  // a factory that is given no dtype makes Float, whatever the values are
 };
 
 constexpr uint32_t kPassesOn = kView | kCopy;  // the same values, in the same dtype

@@ -6,7 +6,8 @@
 
 namespace dtypecheck {
 
-// The message names the object, what was expected, what came, and the way out; lower case, no full stop.
+// The message names the object, what was expected, what came, and the way out; lower case, no full
+// stop.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -32,9 +32,9 @@ struct ReplaceOptions {
   bool syncs = true;   // waits until the disk has it: not for what can be made again
 };
 
-// Writes a file beside `path` and moves it there, so that whoever reads sees the old or the new one,
-// and a full disk or a kill leaves the old. A link is replaced, not what it points to; a device is not.
-// Throws OutputError.
+// Writes a file beside `path` and moves it there, so that whoever reads sees the old or the new
+// one, and a full disk or a kill leaves the old. A link is replaced, not what it points to; a
+// device is not. Throws OutputError.
 void replace_file(const std::string& path, const std::vector<std::string_view>& pieces,
                   ReplaceOptions options = {});
 

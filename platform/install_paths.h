@@ -28,7 +28,8 @@ std::string preload_library();
 // What shows a program other texts of its sources (tracer/replace/replace.c). The same.
 std::string replace_library();
 // The path to preload it by: LD_PRELOAD is split at spaces and colons, with no way to escape them,
-// so such a path is taken by a link without, in `link_folder`. Throws InputError where that has one.
+// so such a path is taken by a link without, in `link_folder`. Throws InputError where that has
+// one.
 std::string preloadable(const std::string& library, const std::string& link_folder);
 
 struct PrebuiltHook {

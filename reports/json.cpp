@@ -104,8 +104,9 @@ Json related_json(const Report& report, const Finding& finding) {
 Json cures_json(const Report& report, const Finding& finding) {
   Json cures = Json::array();
   for (const Cure& cure : finding.cures) {
-    Json json = {{"kind", cure_kind_name(cure.kind)},
-                 {"dtype", cure.dtype == Dtype::kUndefined ? Json() : Json(dtype_name(cure.dtype))}};
+    Json json = {
+        {"kind", cure_kind_name(cure.kind)},
+        {"dtype", cure.dtype == Dtype::kUndefined ? Json() : Json(dtype_name(cure.dtype))}};
     json.update(line_json(report, cure.where));
     json["operand"] = text_or_null(cure.operand);
     json["code"] = text_or_null(cure.code);

@@ -35,8 +35,8 @@ std::string raised(const OpCall& call);  // "aten::addmm raised", "… raised Va
 
 const Process* process_at(const Run& run, uint32_t process);  // nullptr when there is none
 
-// " (holds as far as the run got)" behind a cure, with the reason where there is one; "" where nothing
-// was found out.
+// " (holds as far as the run got)" behind a cure, with the reason where there is one; "" where
+// nothing was found out.
 std::string verdict_words(const Cure& cure, bool with_reason = false);
 
 }  // namespace dtypecheck::reports

@@ -39,13 +39,13 @@ void report_missing(const RunIndex& index, const OpCall& call, const Operand& in
             : fmt::format("LibTorch {} is the first that has this norm in Half on the CPU",
                           version);
     const std::string model = model_of(call);
-    return Details{
-        .odd = input.name,
-        .why = since + "; autocast casts no norm there",
-        .fix = fmt::format("on the CPU keep {} in Float or BFloat16, {}.to(dtype=torch.float32), and "
-                           "what it is called with; with a GPU at hand, move both there first",
-                           model, model),
-        .severity = Severity::kError};
+    return Details{.odd = input.name,
+                   .why = since + "; autocast casts no norm there",
+                   .fix = fmt::format(
+                       "on the CPU keep {} in Float or BFloat16, {}.to(dtype=torch.float32), and "
+                       "what it is called with; with a GPU at hand, move both there first",
+                       model, model),
+                   .severity = Severity::kError};
   });
 }
 
@@ -84,8 +84,7 @@ void check_norm(const RunIndex& index, const OpCall& call, Findings& out) {
   if (input == nullptr || is_in_repaired(call, index.run())) return;
   if (!was_refused(call)) return report_cost(call, *input, out);
   const auto missing = missing_kernel(call.error);
-  if (missing && missing->dtype == Dtype::kHalf)
-    report_missing(index, call, *input, out);
+  if (missing && missing->dtype == Dtype::kHalf) report_missing(index, call, *input, out);
 }
 
 void check_run(const RunIndex& index, Findings& out) {

@@ -70,8 +70,8 @@ contracts::Verdict verdict_with(const Judged& judged, const OpCall& call, const 
                                 Dtype dtype) {
   OpCall changed = call;
   for (Operand& operand : changed.operands) {
-    const bool is_twin = is_tensor(operand) && !is_index(operand) && !is_index(odd) &&
-                         operand.dtypes == odd.dtypes;
+    const bool is_twin =
+        is_tensor(operand) && !is_index(operand) && !is_index(odd) && operand.dtypes == odd.dtypes;
     if (is_twin || operand.name == odd.name) operand.dtypes = dtype;
   }
   return verdict_of(judged, changed);
@@ -323,8 +323,8 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
                                      dtype_word(*met), noun(*met)),
               .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
               .odd = odd->name};
-  if (!odd->is_written && verdict_with(judged, refusal.call, *odd, wanted) ==
-                              contracts::Verdict::kAccepts) {
+  if (!odd->is_written &&
+      verdict_with(judged, refusal.call, *odd, wanted) == contracts::Verdict::kAccepts) {
     cast(judged, refusal.call, *odd, wanted, words);
   }
   return words;
@@ -470,8 +470,7 @@ void check_run(const RunIndex& index, Findings& out) {
     const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
     const Words words = words_of(refusal, judged);
     out.add(refusal.call, words.message, [&] {
-      return Details{
-          .odd = words.odd, .why = words.why, .fix = words.fix, .cures = words.cures};
+      return Details{.odd = words.odd, .why = words.why, .fix = words.fix, .cures = words.cures};
     });
   }
 }

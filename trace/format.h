@@ -1,23 +1,27 @@
-// trace_format.h: every record of a trace file, byte by byte.
+// format.h: every record of a trace file, byte by byte.
 //
-// One process writes one file, "<host>.<pid>[.<n>][.r<rank>].dtrace", through a MAP_SHARED mapping, so that what was stored
-// survives SIGKILL, abort and the OOM killer without a flush. The file grows in chunks that are really allocated
-// (posix_fallocate), so a full disk is an error code and not a SIGBUS in the traced program.
+// One process writes one file, "<host>.<pid>[.<n>][.r<rank>].dtrace", through a MAP_SHARED mapping,
+// so that what was stored survives SIGKILL, abort and the OOM killer without a flush. The file
+// grows in chunks that are really allocated (posix_fallocate), so a full disk is an error code and
+// not a SIGBUS in the traced program.
 //
 //   0                    kHeaderBytes                                     FileHeader::used_bytes
 //   +--------------------+---------+---------+-----------+ … +-----------+------------------+
 //   | FileHeader         | Record  | Record  | Record    |   | Record    | zeros to the end |
 //   +--------------------+---------+---------+-----------+ … +-----------+------------------+
 //
-// A record is reserved by advancing used_bytes after its size_bytes was written, filled in, and then committed by storing
-// RecordHeader::state = kCommitted with release order. A reader skips what is not committed by its size and stops at the
-// first size that cannot be: 0, no multiple of 8, or past the end of the file. It trusts nothing else either: ids that were
-// not defined, counts that do not fit their record and numbers outside an enum are damage, and damage costs one record.
+// A record is reserved by advancing used_bytes after its size_bytes was written, filled in, and
+// then committed by storing RecordHeader::state = kCommitted with release order. A reader skips
+// what is not committed by its size and stops at the first size that cannot be: 0, no multiple of
+// 8, or past the end of the file. It trusts nothing else either: ids that were not defined, counts
+// that do not fit their record and numbers outside an enum are damage, and damage costs one record.
 //
-// All numbers are little-endian. Ids are per file, start at 1 and are dense per kind; 0 means none. Strings are UTF-8 by
-// intention and any bytes in fact. Counters inside SignatureRecord go on changing after it was committed.
+// All numbers are little-endian. Ids are per file, start at 1 and are dense per kind; 0 means none.
+// Strings are UTF-8 by intention and any bytes in fact. Counters inside SignatureRecord go on
+// changing after it was committed.
 //
-// This header is read by the tracer (C++17, either C++ ABI) and by the reader, so it holds plain structs alone.
+// This header is read by the tracer (C++17, either C++ ABI) and by the reader, so it holds plain
+// structs alone.
 #pragma once
 
 #include <stddef.h>
@@ -35,10 +39,12 @@ constexpr uint32_t kTraceVersion = 3;
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
 constexpr uint32_t kHeaderBytes = 256;
-constexpr uint32_t kMaxFileBytes = 256u << 20;    // the mapping; a tracer that reaches it records no further signature
-constexpr uint32_t kGrowBytes = 128u << 10;       // what is allocated at a time
-constexpr uint32_t kMaxStringBytes = 8192;        // longer ones are cut, and end in "…"
-constexpr uint32_t kMaxOperands = 32;             // further ones are left out; OperandRecord::list_size tells
+// The mapping; a tracer that reaches its end records no further signature.
+constexpr uint32_t kMaxFileBytes = 256u << 20;
+constexpr uint32_t kGrowBytes = 128u << 10;  // what is allocated at a time
+constexpr uint32_t kMaxStringBytes = 8192;   // longer ones are cut, and end in "…"
+// Further ones are left out; OperandRecord::list_size tells.
+constexpr uint32_t kMaxOperands = 32;
 constexpr uint32_t kMaxResults = 8;
 constexpr uint32_t kMaxScalars = 8;
 constexpr uint32_t kMaxDims = 5;
@@ -55,7 +61,7 @@ struct FileHeader {
   int64_t start_unix_ns;     //  48
   int64_t end_unix_ns;       //  56  0 while running
   uint64_t events;           //  64  dispatcher events seen, dropped ones included
-  uint64_t steps;            //  72  optimizer steps (or backward passes, in a program with no torch.optim step)
+  uint64_t steps;            //  72  optimizer steps, or backward passes without any
   uint64_t steps_traced;     //  80  fewer than steps with --steady
   uint64_t signatures_lost;  //  88  op calls of signatures whose record found no room
   int32_t rank;              //  96  -1: none
@@ -63,8 +69,8 @@ struct FileHeader {
   char host[64];             // 104  zero-terminated
   char libtorch[24];         // 168  "2.11.0"
   char python[16];           // 192  "3.11.7", empty in a C++ program
-  // Sites at which autocast regions were entered, in the order they were first seen; 0: none. SignatureRecord::autocast counts
-  // them from 1.
+  // Sites at which autocast regions were entered, in the order they were first seen; 0: none.
+  // SignatureRecord::autocast counts them from 1.
   uint32_t autocast_sites[12];  // 208
 };
 static_assert(sizeof(FileHeader) == kHeaderBytes, "the header's layout is part of the format");
@@ -99,7 +105,8 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 8, "");
 
-// A string; its id is the number of kString records up to and including this one, and is stored to be checked.
+// A string; its id is the number of kString records up to and including this one, and is stored to
+// be checked.
 struct StringRecord {
   RecordHeader header;
   uint32_t id;
@@ -108,15 +115,17 @@ struct StringRecord {
 };
 static_assert(sizeof(StringRecord) == 16, "");
 
-// One source line (Python), or one return address (C++) that the reader turns into a line with the process' mappings. The
-// innermost address of the program may lie in a function of a LibTorch header that was compiled into it (at::matmul, in a
-// build without inlining); then the line is that of the nearest caller that has one.
+// One source line (Python), or one return address (C++) that the reader turns into a line with the
+// process' mappings. The innermost address of the program may lie in a function of a LibTorch
+// header that was compiled into it (at::matmul, in a build without inlining); then the line is that
+// of the nearest caller that has one.
 struct LineRecord {
   RecordHeader header;
   uint32_t id;
   uint32_t file;        // string; 0 with an address
   uint32_t function;    // string; 0 when not known
-  int32_t line;         // 0 when not known; with an address, the id of the LineRecord of the caller's, which is a smaller id
+  // 0 when not known; with an address, the id of the LineRecord of the caller's, a smaller id.
+  int32_t line;
   uint64_t address;     // return address in the traced process; 0 for Python
 };
 static_assert(sizeof(LineRecord) == 32, "");
@@ -133,7 +142,8 @@ struct SiteRecord {
 static_assert(sizeof(SiteRecord) == 32, "");
 
 // One tensor that went in or came out.
-//   flags: bit 0 requires_grad, 1 is_leaf, 2 is_written, 3 is_wrapped_number, 4 has_shape, 5 shape was cut to kMaxDims
+//   flags: bit 0 requires_grad, 1 is_leaf, 2 is_written, 3 is_wrapped_number, 4 has_shape,
+//   5 shape was cut to kMaxDims
 struct OperandRecord {
   uint32_t name;        // string: the argument's name; 0 for a result
   uint32_t parameter;   // string: qualified parameter name; 0 when it is none
@@ -150,8 +160,8 @@ struct OperandRecord {
   int32_t shape[kMaxDims];  // at most INT32_MAX
 };
 static_assert(sizeof(OperandRecord) == 44, "");
-constexpr uint8_t kOperandRequiresGrad = 1, kOperandIsLeaf = 2, kOperandIsWritten = 4, kOperandIsWrappedNumber = 8,
-                  kOperandHasShape = 16, kOperandShapeCut = 32;
+constexpr uint8_t kOperandRequiresGrad = 1, kOperandIsLeaf = 2, kOperandIsWritten = 4,
+                  kOperandIsWrappedNumber = 8, kOperandHasShape = 16, kOperandShapeCut = 32;
 
 struct ScalarRecord {
   uint32_t name;     // string
@@ -161,14 +171,16 @@ struct ScalarRecord {
 };
 static_assert(sizeof(ScalarRecord) == 16, "");
 
-// A function of torch that makes a tensor of what is none is an op call without operands, "python::torch.from_numpy". What it
-// was given stands among its scalars, as a type and the dtype of its values: ndarray := Double, list[float64] := Double.
-// There is no such scalar where the values are not all of one type.
+// A function of torch that makes a tensor of what is none is an op call without operands,
+// "python::torch.from_numpy". What it was given stands among its scalars, as a type and the dtype
+// of its values: ndarray := Double, list[float64] := Double. There is no such scalar where the
+// values are not all of one type.
 //
-// An op call without its count: equal calls share one record and add to its counters. A parent's record stands before its
-// children's.
-//   autocast: bit 0 on for cpu, bit 1 on for cuda, bit 2 this is autocast's wrapper call, bit 3 the inner call of one,
-//   bits 4 to 7 the innermost region (one that switches autocast off, too), as its place in FileHeader::autocast_sites + 1
+// An op call without its count: equal calls share one record and add to its counters. A parent's
+// record stands before its children's.
+//   autocast: bit 0 on for cpu, bit 1 on for cuda, bit 2 this is autocast's wrapper call, bit 3 the
+//   inner call of one, bits 4 to 7 the innermost region (one that switches autocast off, too), as
+//   its place in FileHeader::autocast_sites + 1
 struct SignatureRecord {
   RecordHeader header;
   uint32_t id;
@@ -189,22 +201,25 @@ struct SignatureRecord {
   uint64_t count;          // changes: calls begun
   uint64_t throws;         // changes: calls that threw
   uint32_t flags;          // changes: kSignature…
-  uint32_t follows;        // changes: of a repaired call, the signature id of the repair that its operands came from; 0: none
-  // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord results[result_room];
-  // then zeros up to the multiple of 8. Scalars may stand at any multiple of 4.
+  // Changes: of a repaired call, the signature of the repair that its operands came from; 0: none.
+  uint32_t follows;
+  // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord
+  // results[result_room]; then zeros up to the multiple of 8. Scalars may stand at any multiple of
+  // 4.
 };
 static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
 constexpr int kAutocastSiteShift = 4;
 constexpr uint32_t kSignatureRepaired = 1, kSignatureInCompiled = 4;
-// The tracer's own, which mean nothing to a reader: the results are written down, or there are none; it was seen to call an op
-// that is recorded.
+// The tracer's own, which mean nothing to a reader: the results are written down, or there are
+// none; it was seen to call an op that is recorded.
 constexpr uint32_t kSignatureResultsKnown = 1u << 31, kSignatureCallsOthers = 1u << 30;
 
 // The message of a throw; one for each new (signature, message).
 struct ThrowRecord {
   RecordHeader header;
-  uint32_t signature;  // the op call that it was thrown in, and those around it; 0: none (no finding by itself)
+  // The op call that it was thrown in, and those around it; 0: none (no finding by itself).
+  uint32_t signature;
   uint32_t message;    // string
   uint32_t type;       // string: demangled C++ type or Python type name
   uint32_t step;

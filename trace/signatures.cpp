@@ -30,8 +30,9 @@ bool has_possible_numbers(const OperandRecord& record) {
 
 bool has_possible_numbers(const SignatureRecord& record) {
   return record.phase <= static_cast<uint8_t>(kLastPhase) &&
-         record.autocast >> kAutocastSiteShift <= kMaxAutocastSites && is_dtype(record.autocast_cpu) &&
-         is_dtype(record.autocast_cuda) && record.result_count <= record.result_room;
+         record.autocast >> kAutocastSiteShift <= kMaxAutocastSites &&
+         is_dtype(record.autocast_cpu) && is_dtype(record.autocast_cuda) &&
+         record.result_count <= record.result_room;
 }
 
 AutocastState autocast_of(const SignatureRecord& record) {

@@ -5,8 +5,8 @@
 //     {"files": [{"path": "/home/me/train.py", "hash": "0123456789abcdef", "lines": {"40": "…"}}]}
 //
 // `hash` is FNV-1a of the whole file. Of each line where an op was called the lines around it are
-// kept as well; of libraries only those of calls that threw. A notebook's cell is a file of its own,
-// "In [2]", whose text came with the trace.
+// kept as well; of libraries only those of calls that threw. A notebook's cell is a file of its
+// own, "In [2]", whose text came with the trace.
 #pragma once
 
 #include <cstdint>

@@ -1,23 +1,28 @@
-// trace_text.h: the text form of a trace, which rule examples and tests are written in and `dtypecheck dump` prints.
+// text.h: the text form of a trace, which rule examples and tests are written in and
+// `dtypecheck dump` prints.
 //
 //   # a comment
 //   values-checked
-//   process [pid=1] [parent_pid=1] [rank=0] [host=…] [file=…] [command="…"] [executable=…] [libtorch=2.11.0] [python=3.11.7]
-//           [devices=cpu,cuda|none] [events=100] [steps=3] [steps_traced=3] [signatures_lost=0] [end=exited|running|replaced]
-//           [damaged="text"] [fact:NAME="value"]…
+//   process [pid=1] [parent_pid=1] [rank=0] [host=…] [file=…] [command="…"] [executable=…]
+//           [libtorch=2.11.0] [python=3.11.7] [devices=cpu,cuda|none] [events=100] [steps=3]
+//           [steps_traced=3] [signatures_lost=0] [end=exited|running|replaced] [damaged="text"]
+//           [fact:NAME="value"]…
 //   op NAME[.OVERLOAD] [ARG=OPERANDS]… [ARG:=NUMBER|DTYPE]… [-> OPERANDS] [KEY VALUE]…
 //
-//   NAME      aten::addmm, python::GradScaler._unscale_grads_, compiled::forward; a python:: or compiled:: name may have
-//             dots, and then has no overload
-//   OPERANDS  one operand, or several joined by "," without a space for a list argument (named tensors[0], tensors[1] …; a
-//             list of one ends in ","); operands of the result have no name
-//   OPERAND   DTYPE[shape][suffixes], or "none" for no dtype: an undefined tensor where no other kind is given
+//   NAME      aten::addmm, python::GradScaler._unscale_grads_, compiled::forward; a python:: or
+//             compiled:: name may have dots, and then has no overload
+//   OPERANDS  one operand, or several joined by "," without a space for a list argument (named
+//             tensors[0], tensors[1] …; a list of one ends in ","); operands of the result have no
+//             name
+//   OPERAND   DTYPE[shape][suffixes], or "none" for no dtype: an undefined tensor where no other
+//             kind is given
 //   DTYPE     Half, or Half|Float for a set
 //   shape     [2,320], [] for 0-d; left out: not known
-//   suffixes  @cuda:0 device (cpu when left out)   %unet.conv_in.weight parameter name   <#7 origin: op call id
-//             !out written   ^ requires grad   ^^ leaf that requires grad   $ wrapped number   ~sparse kind other than dense
-//             :weight role (default: weight for an argument named weight, bias for bias, out for out, state for running_*,
-//             state*, *exp_avg* and *_step*, else input)
+//   suffixes  @cuda:0 device (cpu when left out)   %unet.conv_in.weight parameter name
+//             <#7 origin: op call id   !out written   ^ requires grad   ^^ leaf that requires grad
+//             $ wrapped number   ~sparse kind other than dense   :weight role (default: weight for
+//             an argument named weight, bias for bias, out for out, state for running_*, state*,
+//             *exp_avg* and *_step*, else input)
 //   KEY VALUE in any order, each at most once, after the operands and results:
 //     raised "message" [TYPE]         the call threw (with repaired: what it would have thrown)
 //     at FILE:LINE [FUNCTION]         the user's line
@@ -27,18 +32,19 @@
 //     count N (1)                     throws N (all of them for a call that threw, else 0)
 //     autocast cpu:BFloat16[,cuda:Half] [wrapper] [inner]; "off" in place of the devices for none
 //     entered FILE:LINE [FUNCTION]    where the innermost autocast region was entered
-//     id #7  parent #6  follows #2    left out: the number of the op line, counted from 1; none; none
+//     id #7  parent #6  follows #2    left out: the number of the op line, from 1; none; none
 //     non-finite nan|inf [clean]      "clean": no operand was non-finite
 //     inexact FROM TO                 repaired | compiled
 //
-// An op belongs to the last process line before it (one that exited is made up when there is none). What a process line leaves
-// out is empty or 0, but for end (exited), steps_traced (all steps) and devices (those of its operands and results).
-// An id that is given is a label: Run::calls is in the order of the lines and its ids are 1, 2, … there. Origins and parents
-// may name a later op.
+// An op belongs to the last process line before it (one that exited is made up when there is none).
+// What a process line leaves out is empty or 0, but for end (exited), steps_traced (all steps) and
+// devices (those of its operands and results). An id that is given is a label: Run::calls is in the
+// order of the lines and its ids are 1, 2, … there. Origins and parents may name a later op.
 //
-// NAMEs, FILEs and other words may stand in quotes, and have to when they hold a space, a quote or a character of the grammar,
-// or when a function or type is called like a KEY: at train.py:3 "step". Quotes escape \" \\ \n and \xHH. A line that ends
-// in \ goes on in the next. Every dump of a run that a reader made reads back as the same run.
+// NAMEs, FILEs and other words may stand in quotes, and have to when they hold a space, a quote or
+// a character of the grammar, or when a function or type is called like a KEY: at train.py:3
+// "step". Quotes escape \" \\ \n and \xHH. A line that ends in \ goes on in the next. Every dump of
+// a run that a reader made reads back as the same run.
 #pragma once
 
 #include <string>
@@ -49,9 +55,10 @@
 
 namespace dtypecheck {
 
-// A line "# EXPECT FILE:LINE: severity: message [rule]": what a test case wants found. The message may be a part of the
-// whole; "-" in place of FILE:LINE is a finding about the whole run. "# EXPECT-WHY text", "# EXPECT-FIX text" and
-// "# EXPECT-ODD operand" ask for more of the finding expected last.
+// A line "# EXPECT FILE:LINE: severity: message [rule]": what a test case wants found. The message
+// may be a part of the whole; "-" in place of FILE:LINE is a finding about the whole run.
+// "# EXPECT-WHY text", "# EXPECT-FIX text" and "# EXPECT-ODD operand" ask for more of the finding
+// expected last.
 struct Expectation {
   int text_line = 0;
   std::string file;

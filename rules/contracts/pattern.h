@@ -1,6 +1,6 @@
-// pattern.h: which combinations of operand dtypes are measured, and the patterns that say what comes
-// of each: "^=[fhbd]. m3=*". probe/patterns.py writes them, and probe/letters.py knows the same
-// letters and rules.
+// pattern.h: which combinations of operand dtypes are measured, and the patterns that say what
+// comes of each: "^=[fhbd]. m3=*". probe/patterns.py writes them, and probe/letters.py knows the
+// same letters and rules.
 #pragma once
 
 #include <string>

@@ -48,14 +48,14 @@ bool is_called(const OpCall& op, std::string_view callee) {
   const size_t dot = callee.find_last_of(".:>");
   const std::string_view last = bare(callee.substr(dot == callee.npos ? 0 : dot + 1));
   if (last.size() < 2) return false;
-  if (name == last || (name.starts_with(last) && name.substr(last.size()).starts_with('_') &&
-                       last.size() > 3)) {
+  if (name == last ||
+      (name.starts_with(last) && name.substr(last.size()).starts_with('_') && last.size() > 3)) {
     return true;
   }
-  const bool is_qualified = name.size() > last.size() + 1 && name.ends_with(last) &&
-                            name[name.size() - last.size() - 1] == '_' &&
-                            callee.find(name.substr(0, name.size() - last.size() - 1)) !=
-                                callee.npos;
+  const bool is_qualified =
+      name.size() > last.size() + 1 && name.ends_with(last) &&
+      name[name.size() - last.size() - 1] == '_' &&
+      callee.find(name.substr(0, name.size() - last.size() - 1)) != callee.npos;
   const auto is_alias = [&](const auto& names) {
     return full.starts_with(names.first) && last == names.second;
   };
@@ -99,8 +99,8 @@ bool is_named(std::string_view keyword, std::string_view argument) {
 
 // Their first argument behind the tensor is a dimension.
 bool has_dimension_first(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kOps = {"index_", "gather", "scatter", "take_along",
-                                                    "select", "cumsum"};
+  constexpr std::array<std::string_view, 6> kOps = {"index_",     "gather", "scatter",
+                                                    "take_along", "select", "cumsum"};
   return std::any_of(kOps.begin(), kOps.end(),
                      [&](std::string_view op) { return bare(name).starts_with(op); });
 }
@@ -154,12 +154,12 @@ struct Sign {
   std::string_view op;
 };
 constexpr std::array<Sign, 22> kSignOps = {
-    {{"@", "matmul"}, {"@", "mm"},  {"@", "bmm"},        {"@", "mv"},          {"@", "dot"},
-     {"+", "add"},    {"-", "sub"}, {"*", "mul"},        {"/", "div"},         {"**", "pow"},
-     {"/", "true_divide"},          {"//", "floor_divide"},  {"%", "remainder"},
-     {"&", "bitwise_and"},          {"|", "bitwise_or"},     {"^", "bitwise_xor"},
-     {"<", "lt"},     {"<=", "le"}, {">", "gt"},         {">=", "ge"},         {"==", "eq"},
-     {"!=", "ne"}}};
+    {{"@", "matmul"},    {"@", "mm"},          {"@", "bmm"},         {"@", "mv"},
+     {"@", "dot"},       {"+", "add"},         {"-", "sub"},         {"*", "mul"},
+     {"/", "div"},       {"**", "pow"},        {"/", "true_divide"}, {"//", "floor_divide"},
+     {"%", "remainder"}, {"&", "bitwise_and"}, {"|", "bitwise_or"},  {"^", "bitwise_xor"},
+     {"<", "lt"},        {"<=", "le"},         {">", "gt"},          {">=", "ge"},
+     {"==", "eq"},       {"!=", "ne"}}};
 
 bool is_written_as(const OpCall& op, std::string_view sign) {
   const std::string full = op.short_op();
@@ -172,8 +172,8 @@ bool is_written_as(const OpCall& op, std::string_view sign) {
 std::optional<Span> side_of(const CodeLine& line, const OpCall& op, const Operand& operand) {
   const std::string_view name = operand.name;
   const bool is_left = name == "self" || name == "input" || name == "tensor";
-  const bool is_right = name == "other" || name == "mat2" || name == "tensor2" || name == "vec" ||
-                        name == "exponent";
+  const bool is_right =
+      name == "other" || name == "mat2" || name == "tensor2" || name == "vec" || name == "exponent";
   const CodeLine::Operation* found = nullptr;
   for (const CodeLine::Operation& operation : line.operations) {
     if (!is_written_as(op, operation.sign)) continue;
@@ -198,7 +198,7 @@ std::optional<Span> of_subscript(const CodeLine& line, const OpCall& op, const O
   }
   if (is_value) return assignment ? std::optional(assignment->right) : std::nullopt;
   if (!operand.name.starts_with("indices") || line.subscripts.size() != 1) return std::nullopt;
-  return element_of(line, line.subscripts.front().index, "indices") ;
+  return element_of(line, line.subscripts.front().index, "indices");
 }
 
 // How many parts of the module's path the callee is the last of: 2 of "unet.conv_in.0" for
@@ -206,9 +206,9 @@ std::optional<Span> of_subscript(const CodeLine& line, const OpCall& op, const O
 size_t depth_in(std::string_view callee, const Site& site) {
   if (callee.ends_with(')')) {
     const std::string_view made = callee.substr(0, callee.find('('));
-    return last_part(made) == site.module_class ? std::count(site.module.begin(),
-                                                             site.module.end(), '.') + 1
-                                                : 0;
+    return last_part(made) == site.module_class
+               ? std::count(site.module.begin(), site.module.end(), '.') + 1
+               : 0;
   }
   size_t depth = 0, at = 0;
   std::string_view rest = site.module;
@@ -237,8 +237,8 @@ const CodeLine::Argument* module_argument(const CodeLine::Call& call, const OpCa
   const bool is_attention = op.site.module_class == "MultiheadAttention";
   for (const CodeLine::Argument& argument : call.arguments) {
     if (argument.keyword.empty()) continue;
-    if (argument.keyword == name || (is_attention && argument.keyword == "attn_mask" &&
-                                     (name == "bias" || name == "self"))) {
+    if (argument.keyword == name ||
+        (is_attention && argument.keyword == "attn_mask" && (name == "bias" || name == "self"))) {
       return &argument;
     }
   }
@@ -335,9 +335,9 @@ std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
     constexpr std::array<std::string_view, 7> kCasts = {"to",     "half", "float", "bfloat16",
                                                         "double", "long", "type"};
     const std::string_view last = last_part(callee);
-    const bool is_it = is_cast ? last != callee && std::find(kCasts.begin(), kCasts.end(), last) !=
-                                                       kCasts.end()
-                               : is_called(maker, callee);
+    const bool is_it =
+        is_cast ? last != callee && std::find(kCasts.begin(), kCasts.end(), last) != kCasts.end()
+                : is_called(maker, callee);
     if (!is_it) continue;
     if (found != nullptr) return std::nullopt;
     found = &call;
@@ -352,14 +352,15 @@ std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instea
   const auto method = [](const DtypeNames& names) {
     return fmt::format(".{}()", names.shorter != nullptr ? names.shorter : names.torch);
   };
-  const std::string shorter = from->shorter == nullptr ? "" : fmt::format("torch.{}", from->shorter);
+  const std::string shorter =
+      from->shorter == nullptr ? "" : fmt::format("torch.{}", from->shorter);
   const std::pair<std::string, std::string> ways[] = {{method(*from), method(*to)},
                                                       {torch_dtype(dtype), torch_dtype(instead)},
                                                       {shorter, torch_dtype(instead)}};
   for (const auto& [old_text, new_text] : ways) {
     const size_t at = old_text.empty() ? std::string::npos : line.text.find(old_text);
-    const bool is_once = at != std::string::npos && line.text.find(old_text, at + 1) ==
-                                                        std::string::npos;
+    const bool is_once =
+        at != std::string::npos && line.text.find(old_text, at + 1) == std::string::npos;
     if (!is_once) continue;
     // The whole expression, so that a person sees what it is about.
     const Span found{at, at + old_text.size()};
@@ -436,9 +437,8 @@ std::string python_path(std::string_view path) {
   std::string text;
   while (!path.empty()) {
     const std::string_view part = next_piece(path, '.');
-    const bool is_index = std::all_of(part.begin(), part.end(), [](unsigned char c) {
-      return std::isdigit(c) != 0;
-    });
+    const bool is_index =
+        std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     text += is_index && !text.empty() ? fmt::format("[{}]", part)
                                       : (text.empty() ? "" : ".") + std::string(part);
   }

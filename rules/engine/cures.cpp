@@ -43,9 +43,9 @@ Cure cure_of(CureKind kind, const OpCall& call, std::string operand, Dtype dtype
 // Float, train.py:40: .to(torch.float32)".
 void say(Cure& cure, const std::string& what, const std::string& whole, const Site& site,
          const std::string& suffix) {
-  cure.text = cure.code.empty()
-                  ? fmt::format("cast {} to {}{}: {}", whole, dtype_name(cure.dtype), at(site), suffix)
-                  : fmt::format("cast {}{}: {}", what, at(site), cure.code);
+  cure.text = cure.code.empty() ? fmt::format("cast {} to {}{}: {}", whole, dtype_name(cure.dtype),
+                                              at(site), suffix)
+                                : fmt::format("cast {}{}: {}", what, at(site), cure.code);
 }
 
 void take(Cure& cure, Patch patch) {
@@ -57,8 +57,8 @@ void take(Cure& cure, Patch patch) {
 
 std::string cast_suffix(const CodeLine& line, Dtype dtype) {
   if (!line.is_cpp) return fmt::format(".to({})", torch_dtype(dtype));
-  const bool is_aten = line.text.find("at::") != std::string::npos &&
-                       line.text.find("torch::") == std::string::npos;
+  const bool is_aten =
+      line.text.find("at::") != std::string::npos && line.text.find("torch::") == std::string::npos;
   return fmt::format(".to({}::k{})", is_aten ? "at" : "torch", dtype_name(dtype));
 }
 
@@ -84,8 +84,8 @@ std::optional<CureWriter::Found> CureWriter::find(const CodeLine& line, const Op
   }
   for (const OpCall* outer : around) {
     for (const Operand* name : names) {
-      const Operand* same = outer == &call ? (name == &operand ? name : nullptr)
-                                           : same_tensor(*outer, *name);
+      const Operand* same =
+          outer == &call ? (name == &operand ? name : nullptr) : same_tensor(*outer, *name);
       if (same == nullptr) continue;
       if (const auto text = operand_text(line, *outer, *same)) return Found{outer, same, *text};
       break;
@@ -221,13 +221,14 @@ static std::string autocast_in_cpp(const Process& process, const std::string& de
         "at::autocast::set_autocast_enabled(at::k{0}, true);",
         upper, dtype_name(dtype));
   }
-  return device == "cpu"
-             ? fmt::format("at::autocast::set_autocast_cpu_dtype(at::k{}); "
-                           "at::autocast::set_cpu_enabled(true);",
-                           dtype_name(dtype))
-             : fmt::format("at::autocast::set_autocast_gpu_dtype(at::k{}); "
-                           "at::autocast::set_enabled(true);",
-                           dtype_name(dtype));
+  return device == "cpu" ? fmt::format(
+                               "at::autocast::set_autocast_cpu_dtype(at::k{}); "
+                               "at::autocast::set_cpu_enabled(true);",
+                               dtype_name(dtype))
+                         : fmt::format(
+                               "at::autocast::set_autocast_gpu_dtype(at::k{}); "
+                               "at::autocast::set_enabled(true);",
+                               dtype_name(dtype));
 }
 
 std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) const {
@@ -259,9 +260,9 @@ std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) c
   cure.code = is_in_cpp(call) ? autocast_in_cpp(process, device, dtype)
                               : fmt::format("with torch.autocast(\"{}\", dtype={}):", device,
                                             torch_dtype(dtype));
-  cure.text = fmt::format("run {} under autocast{}: {}",
-                          cure.operand.empty() ? "the line" : cure.operand, at(call.site),
-                          cure.code);
+  cure.text =
+      fmt::format("run {} under autocast{}: {}", cure.operand.empty() ? "the line" : cure.operand,
+                  at(call.site), cure.code);
   return cure;
 }
 

@@ -59,7 +59,8 @@ class CureWriter {
   const JudgeOptions& options_;
 };
 
-// ".to(torch.float16)", in a line of C++ ".to(torch::kHalf)" or, where it says at::, ".to(at::kHalf)".
+// ".to(torch.float16)", in a line of C++ ".to(torch::kHalf)" or, where it says at::,
+// ".to(at::kHalf)".
 std::string cast_suffix(const CodeLine& line, Dtype dtype);
 
 }  // namespace dtypecheck::rules

@@ -184,7 +184,9 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
   const OpCall* before = index.ran_before(call);
   if (before == nullptr) return nullptr;
   // A line that is a layer of many, as a helper in C++ is, ran with other parameters before.
-  const auto is_of_any = [](const Side& side) { return side.is_parameter() && side.parameter.empty(); };
+  const auto is_of_any = [](const Side& side) {
+    return side.is_parameter() && side.parameter.empty();
+  };
   if (std::any_of(sides.begin(), sides.end(), is_of_any)) return nullptr;
   const Side* changed = nullptr;
   for (const Side& side : sides) {
@@ -208,8 +210,8 @@ Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
   const auto other = [&](const Side& s) { return s.dtype != odd->dtype; };
   // What is written in place keeps its dtype: what is written into it has to change.
   if (odd->operand->is_written && !odd->operand->is_leaf) {
-    const Side* read = first_of(
-        sides, [&](const Side& s) { return other(s) && !s.operand->is_written; });
+    const Side* read =
+        first_of(sides, [&](const Side& s) { return other(s) && !s.operand->is_written; });
     if (read != nullptr) return {*read, *odd};
   }
   const Side* met = first_of(

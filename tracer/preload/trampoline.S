@@ -1,9 +1,9 @@
 /* trampoline.S: symbols that are entered for others and leave no frame behind.
  *
- * at::getStepCallbacksUnlessEmpty(RecordScope) returns a C++ object through a hidden pointer, so its registers must reach the
- * real function as they came: a jump through a pointer, which at first leads to dtypecheck_first_op() in preload.c.
- * dlopen() finds the caller's RUNPATH by its return address, so it may only be jumped to as well, and at::add…Callback()
- * takes a C++ struct by value.
+ * at::getStepCallbacksUnlessEmpty(RecordScope) returns a C++ object through a hidden pointer, so
+ * its registers must reach the real function as they came: a jump through a pointer, which at first
+ * leads to dtypecheck_first_op() in preload.c. dlopen() finds the caller's RUNPATH by its return
+ * address, so it may only be jumped to as well, and at::add…Callback() takes a C++ struct by value.
  */
 #define STEP_CALLBACKS _ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE
 

@@ -1,6 +1,6 @@
-// compiled_regions.h: what Inductor compiled runs as one Python call, and none of its fused kernels is
-// an op of the dispatcher. The call itself is watched instead: CompiledFxGraph.__call__ is wrapped
-// once a compiler was seen at work. GIL held throughout.
+// compiled_regions.h: what Inductor compiled runs as one Python call, and none of its fused kernels
+// is an op of the dispatcher. The call itself is watched instead: CompiledFxGraph.__call__ is
+// wrapped once a compiler was seen at work. GIL held throughout.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@ namespace dtypecheck {
 namespace tracer {
 namespace python {
 
-// The TensorImpls that go into a region and come out of it, in order; what is no tensor is left out.
+// The TensorImpls that go into a region and come out of it, in order; what is no tensor is left
+// out.
 struct RegionWatcher {
   void (*enter)(const char* name, const void* const* tensors, size_t count);
   void (*leave)(const void* const* tensors, size_t count);  // also when it threw: then with none

@@ -33,7 +33,8 @@ std::string source_of(const std::string& file) {
   Object* entry = dict_item(imported_item("linecache", "cache"), file.c_str());
   Object* lines = sequence_size(entry) >= 3 ? sequence_item(entry, 2) : nullptr;
   std::string source;
-  for (std::ptrdiff_t i = 0; i < sequence_size(lines); ++i) source += text_of(sequence_item(lines, i));
+  for (std::ptrdiff_t i = 0; i < sequence_size(lines); ++i)
+    source += text_of(sequence_item(lines, i));
   return source;
 }
 

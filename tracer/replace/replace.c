@@ -1,12 +1,15 @@
-/* replace.c: shows a program other texts of some of its sources, so that a change can be tried while the user's files stay
- * as they are. Preloaded by `dtypecheck cure` alone; what is traced without it never meets it.
+/* replace.c: shows a program other texts of some of its sources, so that a change can be tried
+ * while the user's files stay as they are. Preloaded by `dtypecheck cure` alone; what is traced
+ * without it never meets it.
  *
- * DTYPECHECK_REPLACE names a file of pairs, each "original NUL replacement NUL", absolute. Who opens an original for reading
- * gets the replacement; who writes it, or asks for its size or date, gets the original. Python takes compiled code instead of
- * the source where the dates fit, and would keep that of the replacement for later runs: such files of a source that is
- * replaced are neither found nor made.
+ * DTYPECHECK_REPLACE names a file of pairs, each "original NUL replacement NUL", absolute. Who
+ * opens an original for reading gets the replacement; who writes it, or asks for its size or date,
+ * gets the original. Python takes compiled code instead of the source where the dates fit, and
+ * would keep that of the replacement for later runs: such files of a source that is replaced are
+ * neither found nor made.
  *
- * Plain C without libstdc++, as stage 1 (tracer/preload/preload.c says why). On trouble the original is opened.
+ * Plain C without libstdc++, as stage 1 (tracer/preload/preload.c says why). On trouble the
+ * original is opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +42,9 @@ static const char* base_name(const char* path) {
 
 static int add_pair(const char* original, const char* replacement) {
   struct pair* pair = &pairs[count];
-  if (strlen(original) >= PATH_MAX || strlen(replacement) >= PATH_MAX || stat(original, &pair->identity) != 0) return 0;
+  if (strlen(original) >= PATH_MAX || strlen(replacement) >= PATH_MAX ||
+      stat(original, &pair->identity) != 0)
+    return 0;
   strcpy(pair->original, original);
   strcpy(pair->replacement, replacement);
   pair->name = base_name(pair->original);
@@ -72,7 +77,8 @@ static const char* instead_of(int folder, const char* path, int flags) {
   const int reads = (flags & O_ACCMODE) == O_RDONLY;
   for (size_t i = 0; i < count; ++i) {
     const struct pair* pair = &pairs[i];
-    if (strncmp(name, pair->name, pair->stem) == 0 && name[pair->stem] == '.' && strstr(name, ".pyc")) {
+    if (strncmp(name, pair->name, pair->stem) == 0 && name[pair->stem] == '.' &&
+        strstr(name, ".pyc")) {
       errno = reads ? ENOENT : EACCES;
       return NULL;
     }
@@ -86,39 +92,39 @@ static const char* instead_of(int folder, const char* path, int flags) {
   return path;
 }
 
-#define REAL(name)                                             \
-  static __typeof__(&name) real;                               \
+#define REAL(name)               \
+  static __typeof__(&name) real; \
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, #name)
 
 #define MODE_OF(flags)                                         \
   mode_t mode = 0;                                             \
-  if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \
+  if (((flags)&O_CREAT) || ((flags)&O_TMPFILE) == O_TMPFILE) { \
     va_list rest;                                              \
     va_start(rest, flags);                                     \
     mode = va_arg(rest, mode_t);                               \
     va_end(rest);                                              \
   }
 
-#define DEFINE_OPEN(name)                                      \
-  EXPORT int name(const char* path, int flags, ...) {          \
-    MODE_OF(flags)                                             \
-    REAL(name);                                                \
-    path = instead_of(AT_FDCWD, path, flags);                  \
-    return path ? real(path, flags, mode) : -1;                \
+#define DEFINE_OPEN(name)                             \
+  EXPORT int name(const char* path, int flags, ...) { \
+    MODE_OF(flags)                                    \
+    REAL(name);                                       \
+    path = instead_of(AT_FDCWD, path, flags);         \
+    return path ? real(path, flags, mode) : -1;       \
   }
-#define DEFINE_OPENAT(name)                                    \
+#define DEFINE_OPENAT(name)                                       \
   EXPORT int name(int folder, const char* path, int flags, ...) { \
-    MODE_OF(flags)                                             \
-    REAL(name);                                                \
-    path = instead_of(folder, path, flags);                    \
-    return path ? real(folder, path, flags, mode) : -1;        \
+    MODE_OF(flags)                                                \
+    REAL(name);                                                   \
+    path = instead_of(folder, path, flags);                       \
+    return path ? real(folder, path, flags, mode) : -1;           \
   }
-#define DEFINE_FOPEN(name)                                     \
-  EXPORT FILE* name(const char* path, const char* mode) {      \
-    REAL(name);                                                \
+#define DEFINE_FOPEN(name)                                          \
+  EXPORT FILE* name(const char* path, const char* mode) {           \
+    REAL(name);                                                     \
     const int reads = mode && mode[0] == 'r' && !strchr(mode, '+'); \
-    path = instead_of(AT_FDCWD, path, reads ? O_RDONLY : O_RDWR); \
-    return path ? real(path, mode) : NULL;                     \
+    path = instead_of(AT_FDCWD, path, reads ? O_RDONLY : O_RDWR);   \
+    return path ? real(path, mode) : NULL;                          \
   }
 
 DEFINE_OPEN(open)

@@ -2,7 +2,8 @@
 // where no toolkit is installed. Parsed with -x cuda --cuda-host-only; nothing here is ever run.
 #pragma once
 
-// __noinline__ is not among these: Clang has it as a word of CUDA, and the C++ library as an attribute.
+// __noinline__ is not among these: Clang has it as a word of CUDA, and the C++ library as an
+// attribute.
 #ifndef __global__
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
