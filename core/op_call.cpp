@@ -1,5 +1,7 @@
 #include "core/op_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/enum_names.h"
@@ -32,6 +34,10 @@ const AutocastState::Region* AutocastState::region_for(const std::string& device
 bool is_parameter(const Operand& operand) {
   return !operand.parameter.empty() && !operand.name.starts_with("grad") &&
          !operand.name.ends_with(".grad");
+}
+
+std::string shape_text(const Operand& operand) {
+  return operand.has_shape ? fmt::format("[{}]", fmt::join(operand.shape, ", ")) : "";
 }
 
 DtypeSet OpCall::floating_dtypes() const {

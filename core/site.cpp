@@ -24,6 +24,8 @@ bool is_installed(const SourceLine& line) {
          line.file.find("/dist-packages/") != line.file.npos;
 }
 
+bool has_inner(const Site& site) { return site.inner != SourceLine{} && site.inner != site.line; }
+
 bool is_users_own(const Site& site) {
   if (!site.inner.known()) return site.line.known();
   return site.line.file == site.inner.file && site.line.line == site.inner.line;

@@ -40,6 +40,8 @@ std::string place(const Site& site);
 std::string at_place(const Site& site);
 // The line lies in a package that pip or the system installed.
 bool is_installed(const SourceLine& line);
+// The innermost line is another one than the user's.
+bool has_inner(const Site& site);
 // The op is called by the user's own line, which they can edit, not by a library below it.
 bool is_users_own(const Site& site);
 

@@ -8,6 +8,7 @@
 
 #include "platform/printable.h"
 #include "platform/text.h"
+#include "trace/op_call_fields.h"
 
 namespace dtypecheck::reports {
 
@@ -99,23 +100,13 @@ void shorten_paths(Report& report) {
 }
 
 std::string place(const Report& report, const SourceLine& line) {
-  if (!line.known()) return printable(line.function);
-  const std::string path = short_path(report, line.file);
-  return line.line > 0 ? fmt::format("{}:{}", path, line.line) : path;
+  return printable(trace::place_text(
+      line, [&](const std::string& file) { return without_folders_above(report, file); }));
 }
 
 std::string code_at(const Report& report, const SourceLine& line) {
   if (!report.line_text || !line.known() || line.line <= 0) return "";
   return printable(trimmed(report.line_text(line.file, line.line)));
-}
-
-bool has_inner(const Site& site) {
-  return site.inner != SourceLine{} && !(site.inner == site.line);
-}
-
-std::string shape_text(const Operand& operand) {
-  if (!operand.has_shape) return "";
-  return fmt::format("[{}]", fmt::join(operand.shape, ", "));
 }
 
 static std::string step_text(uint32_t step) {

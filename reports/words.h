@@ -26,9 +26,7 @@ std::string with_short_paths(const Report& report, std::string text);
 
 std::string place(const Report& report, const SourceLine& line);    // "train.py:1065"; "" not known
 std::string code_at(const Report& report, const SourceLine& line);  // the line's text, or ""
-bool has_inner(const Site& site);  // the innermost line is another one than the user's
 
-std::string shape_text(const Operand& operand);                  // "[2, 320]"; "" when not known
 std::string when(const Report& report, const Finding& finding);  // "forward, step 1, 3 times"
 std::string process_label(const Run& run, uint32_t process);     // "rank 1 (pid 4242)"
 std::string raised(const OpCall& call);  // "aten::addmm raised", "… raised ValueError"

@@ -73,6 +73,10 @@ void op_json(const OpCall& call, Json& json) {
   json["overload"] = text_or_null(call.overload);
 }
 
+std::string op_cell(const OpCall& call, const PathText&) {
+  return call.overload.empty() ? call.op : call.op + "." + call.overload;
+}
+
 // Operands, results and numbers.
 
 void operands_json(const OpCall& call, Json& json) {
@@ -110,6 +114,50 @@ void scalars_json(const OpCall& call, Json& json) {
     json["scalars"][scalar.name] =
         scalar.dtype ? Json(dtype_name(*scalar.dtype)) : number_json(scalar.value);
   }
+}
+
+constexpr size_t kMaxCellBytes = 400;
+
+// "tensors" of "tensors[2]".
+std::string list_name(const std::string& name) {
+  return name.ends_with(']') ? name.substr(0, name.rfind('[')) : name;
+}
+
+// "input Half, weight Float"; the elements of a list that have the same dtype as one: "tensors
+// Half ×320".
+std::string tensors_cell(const std::vector<Operand>& tensors) {
+  std::string out;
+  for (size_t i = 0; i < tensors.size() && out.size() < kMaxCellBytes;) {
+    const Operand& first = tensors[i];
+    size_t end = i + 1;
+    while (end < tensors.size() && tensors[end].dtypes == first.dtypes &&
+           list_name(tensors[end].name) == list_name(first.name)) {
+      ++end;
+    }
+    if (first.kind != TensorKind::kUndefined) {
+      out += out.empty() ? "" : ", ";
+      if (!first.name.empty()) out += list_name(first.name) + " ";
+      out += first.dtypes.to_string();
+      if (end - i > 1) out += fmt::format(" ×{}", end - i);
+    }
+    i = end;
+  }
+  return out;
+}
+
+std::string operands_cell(const OpCall& call, const PathText&) {
+  return tensors_cell(call.operands);
+}
+std::string results_cell(const OpCall& call, const PathText&) { return tensors_cell(call.results); }
+
+std::string shapes_cell(const OpCall& call, const PathText&) {
+  std::string out;
+  for (const Operand& tensor : call.operands) {
+    if (tensor.kind == TensorKind::kUndefined || out.size() > kMaxCellBytes) continue;
+    if (!out.empty()) out += ' ';
+    out += tensor.has_shape ? shape_text(tensor) : "?";
+  }
+  return out;
 }
 
 // From here on the fields that have a key in the text. Printing one appends what stands behind the
@@ -151,6 +199,7 @@ void error_json(const OpCall& call, Json& json) {
 bool print_repaired(const OpCall& call, std::string&) { return call.outcome == Outcome::kRepaired; }
 void parse_repaired(TextCursor&, OpCall& call) { call.outcome = Outcome::kRepaired; }
 void outcome_json(const OpCall& call, Json& json) { json["outcome"] = outcome_name(call.outcome); }
+std::string outcome_cell(const OpCall& call, const PathText&) { return outcome_name(call.outcome); }
 
 // Where it was called.
 
@@ -169,6 +218,13 @@ bool print_inside(const OpCall& call, std::string& out) {
 }
 void parse_inside(TextCursor& cursor, OpCall& call) { parse_place(cursor, call.site.inner); }
 
+std::string at_cell(const OpCall& call, const PathText& path) {
+  return place_text(call.site.line, path);
+}
+std::string inside_cell(const OpCall& call, const PathText& path) {
+  return has_inner(call.site) ? place_text(call.site.inner, path) : "";
+}
+
 bool print_module(const OpCall& call, std::string& out) {
   const Site& site = call.site;
   out += bare_or_quoted(site.module, kFreeWordCharacters);
@@ -186,6 +242,8 @@ void parse_module(TextCursor& cursor, OpCall& call) {
   cursor.expect(")");
 }
 
+std::string module_cell(const OpCall& call, const PathText&) { return call.site.module; }
+
 bool print_phase(const OpCall& call, std::string& out) {
   out += phase_name(call.site.phase);
   return call.site.phase != Phase::kUnknown;
@@ -195,6 +253,8 @@ void parse_phase(TextCursor& cursor, OpCall& call) {
   const char* what = "a phase (forward, backward, load)";
   call.site.phase = parse_name(cursor, kLastPhase, phase_name, what);
 }
+
+std::string phase_cell(const OpCall& call, const PathText&) { return phase_name(call.site.phase); }
 
 bool print_steps(const OpCall& call, std::string& out) {
   out += std::to_string(call.first_step);
@@ -207,6 +267,11 @@ void parse_steps(TextCursor& cursor, OpCall& call) {
   call.first_step = cursor.number<uint32_t>("a step");
   call.last_step = call.first_step;
   if (cursor.take("-")) call.last_step = cursor.number<uint32_t>("the last step, as in 1-3");
+}
+
+std::string steps_cell(const OpCall& call, const PathText&) {
+  if (call.first_step == call.last_step) return std::to_string(call.first_step);
+  return fmt::format("{}–{}", call.first_step, call.last_step);
 }
 
 std::string as_recorded(const std::string& file) { return file; }
@@ -288,6 +353,13 @@ void parse_autocast(TextCursor& cursor, OpCall& call) {
   call.autocast.is_inner = optional_flag(cursor, "inner");
 }
 
+std::string autocast_cell(const OpCall& call, const PathText&) {
+  std::string out;
+  for (const AutocastState::Region& region : call.autocast.enabled)
+    out += fmt::format("{}{}:{}", out.empty() ? "" : ", ", region.device, dtype_name(region.dtype));
+  return out;
+}
+
 // For each device that takes part: the dtype that autocast would cast to, or null when it was off.
 void autocast_json(const OpCall& call, Json& json) {
   Json& states = json["autocast"] = Json::object();
@@ -364,25 +436,28 @@ struct Field {
   void (*parse)(TextCursor& cursor, OpCall& call);
   Audience audience;
   void (*json)(const OpCall& call, Json& json);
+  const char* column = nullptr;  // of the table for people; null for what it does not show
+  std::string (*cell)(const OpCall& call, const PathText& path) = nullptr;
 };
 
 // In the order of the JSON; text has the fields without a key first, as parse_op_call() reads them.
 // clang-format off
 constexpr Field kFields[] = {
-    {"",           kValue, nullptr,          nullptr,          kReport, op_json},
+    {"",           kValue, nullptr,          nullptr,          kReport, op_json,          "op",       op_cell},
     {"raised",     kValue, print_raised,     parse_raised,     kReport, error_json},
-    {"repaired",   kFlag,  print_repaired,   parse_repaired,   kReport, outcome_json},
-    {"at",         kValue, print_at,         parse_at,         kLines,  site_json},
-    {"inside",     kValue, print_inside,     parse_inside,     kText,   nullptr},
-    {"in",         kValue, print_module,     parse_module,     kText,   nullptr},
-    {"phase",      kValue, print_phase,      parse_phase,      kText,   nullptr},
-    {"step",       kValue, print_steps,      parse_steps,      kLines,  last_step_json},
+    {"repaired",   kFlag,  print_repaired,   parse_repaired,   kReport, outcome_json,     "outcome",  outcome_cell},
+    {"at",         kValue, print_at,         parse_at,         kLines,  site_json,        "place",    at_cell},
+    {"inside",     kValue, print_inside,     parse_inside,     kText,   nullptr,          "inner",    inside_cell},
+    {"in",         kValue, print_module,     parse_module,     kText,   nullptr,          "module",   module_cell},
+    {"phase",      kValue, print_phase,      parse_phase,      kText,   nullptr,          "phase",    phase_cell},
+    {"step",       kValue, print_steps,      parse_steps,      kLines,  last_step_json,   "steps",    steps_cell},
     {"count",      kValue, print_count,      parse_count,      kLines,  count_json},
     {"throws",     kValue, print_throws,     parse_throws,     kLines,  throws_json},
     {"entered",    kValue, print_entered,    parse_entered,    kLines,  entered_json},
-    {"autocast",   kValue, print_autocast,   parse_autocast,   kReport, autocast_json},
-    {"",           kValue, nullptr,          nullptr,          kReport, operands_json},
-    {"",           kValue, nullptr,          nullptr,          kReport, results_json},
+    {"autocast",   kValue, print_autocast,   parse_autocast,   kReport, autocast_json,    "autocast", autocast_cell},
+    {"",           kValue, nullptr,          nullptr,          kReport, operands_json,    "operands", operands_cell},
+    {"",           kValue, nullptr,          nullptr,          kText,   nullptr,          "shapes",   shapes_cell},
+    {"",           kValue, nullptr,          nullptr,          kReport, results_json,     "results",  results_cell},
     {"",           kValue, nullptr,          nullptr,          kReport, scalars_json},
     {"non-finite", kValue, print_non_finite, parse_non_finite, kReport, non_finite_json},
     {"inexact",    kValue, print_inexact,    parse_inexact,    kReport, inexact_json},
@@ -475,6 +550,11 @@ void add_result_details(const std::vector<Operand>& results, Json& json) {
 
 }  // namespace
 
+std::string place_text(const SourceLine& line, const PathText& path) {
+  if (!line.known()) return line.function;
+  return line.line > 0 ? fmt::format("{}:{}", path(line.file), line.line) : path(line.file);
+}
+
 void parse_place(TextCursor& cursor, SourceLine& line) {
   if (cursor.peek() == '"') {
     line.file = cursor.quoted_text();
@@ -535,13 +615,12 @@ Json line_json(const SourceLine& line, const PathText& path) {
 }
 
 Json location_json(const Site& site, uint32_t step, const PathText& path) {
-  const bool has_inner = site.inner != SourceLine{} && site.inner != site.line;
   Json location = line_json(site.line, path);
   location["module"] = text_or_null(site.module);
   location["module_class"] = text_or_null(site.module_class);
   location["phase"] = phase_name(site.phase);
   location["step"] = step;
-  location["inner"] = has_inner ? line_json(site.inner, path) : Json();
+  location["inner"] = has_inner(site) ? line_json(site.inner, path) : Json();
   return location;
 }
 
@@ -567,6 +646,22 @@ std::string op_call_json_line(const OpCall& call, const Run& run) {
   json["process"] = call.process;
   if (call.process < run.processes.size()) json["pid"] = run.process_of(call).pid;
   return without_nothing(json).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::string> op_call_columns() {
+  std::vector<std::string> columns;
+  for (const Field& field : kFields) {
+    if (field.column != nullptr) columns.emplace_back(field.column);
+  }
+  return columns;
+}
+
+std::vector<std::string> op_call_cells(const OpCall& call, const PathText& path) {
+  std::vector<std::string> cells;
+  for (const Field& field : kFields) {
+    if (field.cell != nullptr) cells.push_back(field.cell(call, path));
+  }
+  return cells;
 }
 
 }  // namespace dtypecheck::trace

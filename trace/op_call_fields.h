@@ -1,12 +1,14 @@
 // op_call_fields.h: every field of an op call once, with its key and form in the text of a trace
-// (text.h has the grammar) and its keys in JSON. The JSON report and `dump --format jsonl` share
-// these; docs/report-schema.json describes those of the report.
+// (text.h has the grammar), its keys in JSON, and its cell in a table. The JSON report and
+// `dump --format jsonl` share the keys; docs/report-schema.json describes those of the report. The
+// table is the page's.
 #pragma once
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/run.h"
 #include "trace/text_cursor.h"
@@ -21,8 +23,11 @@ OpCall parse_op_call(TextCursor& cursor);
 // FILE:LINE [FUNCTION]
 void parse_place(TextCursor& cursor, SourceLine& line);
 
-// JSON. How a file's path is shown in it.
+// How a file's path is shown.
 using PathText = std::function<std::string(const std::string& file)>;
+std::string place_text(const SourceLine& line, const PathText& path);  // "train.py:12"; "" not known
+
+// JSON.
 nlohmann::ordered_json line_json(const SourceLine& line, const PathText& path);
 nlohmann::ordered_json location_json(const Site& site, uint32_t step, const PathText& path);
 // inf and NaN, which JSON does not have, as words.
@@ -35,5 +40,10 @@ void add_no_call_json(nlohmann::ordered_json& json);
 // are left out; operands and results are always there, and so are id, op, outcome, count and
 // process. Ids (keys that end in _id) and processes count over the whole run.
 std::string op_call_json_line(const OpCall& call, const Run& run);
+
+// A table of op calls for people: the names of its columns, and a call's cell in each, "" where
+// there is nothing to say. Which process it was and how often it was called stand beside these.
+std::vector<std::string> op_call_columns();
+std::vector<std::string> op_call_cells(const OpCall& call, const PathText& path);
 
 }  // namespace dtypecheck::trace
