@@ -1,0 +1,120 @@
+#include "gpu/kernel_name.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "core/dtype_set.h"
+#include "platform/error.h"
+
+namespace dtypecheck::gpu {
+namespace {
+
+std::string words_of(const char* name) {
+  const std::optional<KernelArithmetic> arithmetic = read_kernel_name(name);
+  return arithmetic ? in_words(*arithmetic) : "unknown";
+}
+
+struct Case {
+  const char* name;
+  const char* words;
+};
+
+// clang-format off
+const Case kCases[] = {
+    // cuBLAS: the second pair is what is multiplied, and what is summed up in.
+    {"sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize2x1x1_execute_segment_k_off_kernel__5x_cublas",
+     "Half x Half + Float, Half to Half, tensor cores"},
+    {"sm80_xmma_gemm_f16f16_f16f16_f16_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_kernel",
+     "Half x Half + Half, Half to Half, tensor cores"},
+    {"sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_warpsize2x2x1_tensor16x8x8_kernel",
+     "TF32 x TF32 + Float, Float to Float, tensor cores"},
+    {"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
+     "Float x Float + Float, Float to Float, no tensor cores"},
+    {"sm89_xmma_gemm_e4m3e5m2bf16_e4m3e5m2f32_f32_tn_n_tilesize128x128x64_stage4_warpsize2x2x1_tensor16x8x32_kernel",
+     "Float8_e4m3fn x Float8_e4m3fn + Float, Float8_e4m3fn to BFloat16, tensor cores"},
+    {"ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn", "Half x Half + Float, Half to Half, tensor cores"},
+    {"ampere_bf16_s16816gemm_bf16_64x64_ldg8_f2f_stages_64x5_nn", "BFloat16 x BFloat16 + Float, BFloat16 to BFloat16, tensor cores"},
+    {"ampere_s16816gemm_fp16_128x64_ldg8_stages_64x3_nt", "Half x Half + Float, Half to Float, tensor cores"},
+    {"ampere_h16816gemm_128x128_ldg8_stages_32x5_nn", "Half x Half + Half, Half to Half, tensor cores"},
+    {"volta_fp16_s884gemm_fp16_64x64_ldg8_f2f_nn", "Half x Half + Float, Half to Half, tensor cores"},
+    {"ampere_sgemm_128x64_nn", "Float x Float + Float, Float to Float, no tensor cores"},
+    {"ampere_fp16_sgemm_fp16_64x64_sliced1x2_nn", "Float x Float + Float, Half to Half, no tensor cores"},
+    {"ampere_dgemm_64x64_nn", "Double x Double + Double, Double to Double, no tensor cores"},
+    {"void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4>(cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4::Params)",
+     "TF32 x TF32 + Float, Float to Float, tensor cores"},
+    {"_ZN7cutlass7Kernel2I64cutlass_80_tensorop_f16_s16816gemm_relu_f16_64x64_64x5_nn_align8EEvNT_6ParamsE",
+     "Half x Half + Float, Half to Half, tensor cores"},
+    {"cutlass_80_tensorop_s16816bf16gemm_128x128_32x4_nn_align8", "BFloat16 x BFloat16 + Float, Float to Float, tensor cores"},
+    {"cutlass_80_simt_sgemm_128x128_8x4_nn_align1", "Float x Float + Float, Float to Float, no tensor cores"},
+    {"cutlass3x_sm100_tensorop_h128x256x16gemm_f16_f16_f16_f16_f16_128x256x64_0_tnn_align8_2sm_bias_f16_relu",
+     "Half x Half + Half, Half to Half, tensor cores"},
+    {"cutlass3x_sm100_bstensorop_s128x128x32gemm_block_scaled_ue8m0xe4m3_ue8m0xe4m3_f32_bf16_bf16_128x128x128_0_nnn_align16_q_1sm_bias_bf16_gelu",
+     "Float8_e4m3fn x Float8_e4m3fn + Float, Float8_e4m3fn to BFloat16, tensor cores"},
+    {"nvjet_hsh_128x64_64x7_1x2_h_bz_TNN", "Half x Half + Float, Half to Half, tensor cores"},
+    {"nvjet_tst_192x192_64x3_2x1_v_bz_coopB_TNN", "BFloat16 x BFloat16 + Float, BFloat16 to BFloat16, tensor cores"},
+    {"std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __half, __half, __half, float, false, true, true, false, 7, false, cublasGemvParamsEx<int> >(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void gemmSN_TN_kernel_half<256, 8, 2, 4, 8, cublasGemvTensorStridedBatched<__half const> >(x)",
+     "? x ? + ?, Half to Half, no tensor cores"},
+    // cuDNN.
+    {"sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage4_warpsize2x2x1_g1_tensor16x8x16_execute_kernel__5x_cudnn",
+     "Half x Half + Float, Half to Half, tensor cores"},
+    {"sm80_xmma_fprop_implicit_gemm_f16f16_f32f32_f32_nhwckrsc_nhwc_tilesize64x32x8_stage3_warpsize1x4x1_g1_ffma_simple_t1r1s1_execute_kernel__5x_cudnn",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"cutlass_tensorop_h16816fprop_optimized_256x64_32x4_nhwc_align8", "Half x Half + Half, Half to Half, tensor cores"},
+    {"void implicit_convolve_sgemm<__half, __half, 1024, 5, 5, 3, 3, 3, 1, false, false, true>(int, int, int, __half const*)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    // LibTorch's own.
+    {"void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::Half, float, false>(int, float, c10::Half const*)",
+     "Float x Float + Float, Half to ?, no tensor cores"},
+    {"void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, cutlass::bfloat16_t, Flash_kernel_traits<64, 128, 128, 4, cutlass::bfloat16_t> >, false, false>(x)",
+     "BFloat16 x BFloat16 + Float, BFloat16 to BFloat16, tensor cores"},
+    {"void (anonymous namespace)::softmax_warp_forward<c10::Half, c10::Half, float, 9, false, false>(c10::Half*, c10::Half const*)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::Half>, std::array<char*, 3ul> >(int, x)",
+     "? x ? + ?, Half to Half, no tensor cores"},
+    // Near misses: no dtype is in them, or not where the family has it.
+    {"triton_poi_fused_add_mul_0", "unknown"},
+    {"sm80_xmma_gemm_kernel", "unknown"},
+    {"nvjet_xyz_128x64_64x7", "unknown"},
+    {"ncclDevKernel_AllReduce_Sum_f16_RING_LL", "unknown"},
+    {"my_sm80_xmma_gemm_f16f16_f16f32_f32_tn_", "unknown"},
+    {"void cutlass::Kernel2<cutlass_80_tensorop_s1688>(x)", "unknown"},
+    {"_Z", "unknown"},
+    {"", "unknown"},
+};
+// clang-format on
+
+TEST_CASE("the name of a kernel says its arithmetic") {
+  for (const Case& one : kCases) {
+    INFO(one.name);
+    CHECK(words_of(one.name) == one.words);
+  }
+}
+
+TEST_CASE("a name longer than any kernel's is not looked at") {
+  const std::string name = "ampere_sgemm_" + std::string(1 << 20, 'x');
+  CHECK(!read_kernel_name(name));
+}
+
+void refused(const char* grammar, const char* message) {
+  INFO(grammar);
+  CHECK_THROWS_WITH(KernelNames(grammar, "names.txt"), message);
+}
+
+TEST_CASE("a grammar that cannot be right is refused with its line") {
+  refused("type Hlaf | f16\n", "names.txt:1: 'Hlaf' is no dtype of LibTorch, nor TF32");
+  refused("type Half | f16\ntype Float | f16\n", "names.txt:2: 'f16' stands there twice");
+  refused("form a\n  name x{sum-letter}\n  from me\n",
+          "names.txt:2: nothing above says what {sum-letter} may be");
+  refused("form a\n  name x\n", "names.txt:1: has no field 'from'");
+  refused("form a\n  name x(\n  from me\n", "names.txt:2: no regular expression: missing ): x(");
+  refused("form a\n  name x\n  colour red\n  from me\n",
+          "names.txt:3: unknown key 'colour', expected one of name, in, out, math, sum, "
+          "tensor-core, cuda-core, from");
+  refused("shape a\n",
+          "names.txt:1: unknown key 'shape', expected one of type, letter, code, form");
+}
+
+}  // namespace
+}  // namespace dtypecheck::gpu
