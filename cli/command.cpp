@@ -22,4 +22,10 @@ const Command* find_command(const std::string& name) {
   return nullptr;
 }
 
+std::vector<OptionInfo> options_of(const Command& command) {
+  Options options(command);
+  command.set_up(options);
+  return options.infos();
+}
+
 }  // namespace dtypecheck::cli

@@ -18,7 +18,12 @@ struct Command {
   // Adds the command's options to `options` and gives back what runs once they are parsed; that
   // returns the exit status. Throws InputError for what the user can cure; main prints it.
   std::function<int()> (*set_up)(Options& options);
+  std::vector<std::string> words = {};  // that stand on their own, where there is a choice of few
+  bool runs_a_program = false;          // what follows the options is another command line
 };
+
+// What the command takes, as its parser knows it.
+std::vector<OptionInfo> options_of(const Command& command);
 
 const std::vector<const Command*>& all_commands();  // in the order of command_list.inc
 const Command* find_command(const std::string& name);

@@ -214,7 +214,7 @@ class Demo {
     reports::shorten_paths(report);
     Output out = open_output("");
     if (report.findings.empty()) out.stream() << "findings: none\n";
-    if (!report.findings.empty()) judging::write_report(report, "text", out, STDOUT_FILENO);
+    if (!report.findings.empty()) judging::write_report(report, {}, out, STDOUT_FILENO);
     out.finish();
     std::vector<std::string> rules;
     for (const Finding& finding : report.findings) rules.push_back(finding.rule);

@@ -132,7 +132,7 @@ int run(const LintCommand& command) {
   report.line_text = line_text;
   report.file_text = [&](const std::string& file) { return sources.text(file); };
   Output output = open_output(command.report.output);
-  judging::write_report(report, command.report.format, output, STDOUT_FILENO);
+  judging::write_report(report, command.report, output, STDOUT_FILENO);
   return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
 }
 

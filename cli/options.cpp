@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <sstream>
 
 #include "cli/command.h"
 #include "platform/error.h"
@@ -91,6 +92,25 @@ Option Options::add_choice(const std::string& names, std::string& value,
   return Option(app_->add_option(names, value, help)
                     ->check(CLI::IsMember(choices).description(""))  // the type's name says it
                     ->type_name(fmt::format("{}", fmt::join(choices, "|"))));
+}
+
+std::vector<OptionInfo> Options::infos() const {
+  std::vector<OptionInfo> infos;
+  for (const CLI::Option* option : std::as_const(*app_).get_options()) {
+    if (option->nonpositional() == false) continue;
+    OptionInfo& info = infos.emplace_back();
+    for (const std::string& name : option->get_snames()) info.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) info.names.push_back("--" + name);
+    info.help = option->get_description();
+    info.takes_value = option->get_items_expected_max() > 0;
+    if (!info.takes_value) continue;
+    info.type = option->get_type_name();
+    info.names_a_file = info.type == "FILE" || info.type == "DIR";
+    std::istringstream choices(info.type);
+    if (info.type.find('|') == std::string::npos) continue;
+    for (std::string choice; std::getline(choices, choice, '|');) info.choices.push_back(choice);
+  }
+  return infos;
 }
 
 void Options::leave_rest_to(std::vector<std::string>& words) {

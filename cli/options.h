@@ -30,6 +30,16 @@ class Option {
   CLI::Option* option_;
 };
 
+// An option as it was added, for what is written from the options: completions, manual pages.
+struct OptionInfo {
+  std::vector<std::string> names;  // "-o", "--output"
+  std::string help;
+  std::string type;                  // of its value: "FILE", "text|json"
+  std::vector<std::string> choices;  // of its value, where only some are taken
+  bool takes_value = false;
+  bool names_a_file = false;  // or a folder
+};
+
 // A name with dashes is an option's, as "-o,--output"; without, it is what stands on its own.
 class Options {
  public:
@@ -46,6 +56,8 @@ class Options {
                     const std::vector<std::string>& choices, const std::string& help);
   // What follows the options is another program's and goes into `words`, less a "--" before it.
   void leave_rest_to(std::vector<std::string>& words);
+
+  std::vector<OptionInfo> infos() const;  // of those with dashes, in the order of the help
 
   // Fills the values. Gives back the help, where it was asked for; throws InputError.
   std::optional<std::string> parse(std::vector<std::string> arguments);

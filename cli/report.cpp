@@ -8,6 +8,7 @@
 #include "cli/report_options.h"
 #include "judging/judged_report.h"
 #include "judging/recorded_run.h"
+#include "platform/progress.h"
 #include "trace/run_folder.h"
 
 namespace dtypecheck::cli {
@@ -19,10 +20,13 @@ struct ReportCommand {
 
 static int run(const ReportCommand& command) {
   const auto inputs = command.inputs.empty() ? std::vector{newest_run_folder()} : command.inputs;
+  auto progress = std::make_unique<Progress>("reading the traces");
   const judging::RecordedRun recorded = judging::read_recorded_run(inputs);
+  progress->now("judging what was recorded");
   reports::Report report = judging::judged_report(recorded, command.report);
   Output output = open_output(command.report.output);
-  judging::write_report(report, command.report.format, output, STDOUT_FILENO);
+  progress.reset();
+  judging::write_report(report, command.report, output, STDOUT_FILENO);
   return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
 }
 

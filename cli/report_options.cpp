@@ -12,6 +12,8 @@ void add_report_options(Options& options, judging::ReportOptions& report,
   for (const reports::Format& format : reports::all_formats()) formats.push_back(format.name);
   options.add_choice("--format", report.format, formats,
                      "how the findings are written; default: text");
+  options.add_choice("--color", report.colour, {"always", "auto", "never"},
+                     "colours; default: auto, on a terminal, unless NO_COLOR is set");
   options.add("-o,--output", report.output, output_help).type("FILE");
   options.add_choice("--fail-on", report.fail_on, {"note", "warning", "error", "never"},
                      fail_on_help);

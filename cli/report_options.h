@@ -8,7 +8,7 @@
 
 namespace dtypecheck::cli {
 
-// --format, -o and --fail-on; the help texts say what happens without the latter two.
+// --format, --color, -o and --fail-on; the help texts say what happens without the latter two.
 void add_report_options(Options& options, judging::ReportOptions& report,
                         const std::string& output_help, const std::string& fail_on_help);
 // --suppress and --all.

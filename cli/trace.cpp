@@ -17,6 +17,7 @@
 #include "platform/install_paths.h"
 #include "platform/output.h"
 #include "platform/program.h"
+#include "platform/progress.h"
 #include "platform/terminal.h"
 #include "trace/run_folder.h"
 #include "tracer/build/hook_cache.h"
@@ -62,10 +63,12 @@ static void say_if_killed(const std::string& program, const ChildEnd& end) {
                   end.core_dumped ? ", and left a core file" : ""));
 }
 
-// Beside the program's own output a person reads text; a page or a document for programs is a file.
+// Beside the program's own output a person reads lines; a page or a document for programs is a
+// file.
 static Output open_trace_report(const TraceCommand& command, const RunFolder& folder) {
   if (!command.report.output.empty()) return open_output(command.report.output);
-  if (command.report.format == "text") return Output::to_fd(STDERR_FILENO, "standard error");
+  if (reports::find_format(command.report.format)->is_lines)
+    return Output::to_fd(STDERR_FILENO, "standard error");
   const std::string path = fmt::format("{}/report.{}", folder.shown_path(), command.report.format);
   say(fmt::format("the report is in {}", path));
   return Output::to_file(path);
@@ -75,7 +78,7 @@ static void write_trace_report(reports::Report& report, const TraceCommand& comm
                                const RunFolder& folder) {
   Output output = open_trace_report(command, folder);
   if (!output.is_file()) output.stream() << '\n';
-  judging::write_report(report, command.report.format, output, STDERR_FILENO);
+  judging::write_report(report, command.report, output, STDERR_FILENO);
 }
 
 static void say_what_was_recorded(const judging::RecordedRun& recorded, const RunFolder& folder) {
@@ -118,9 +121,12 @@ static void keep_sources(judging::RecordedRun& recorded, const RunFolder& folder
 // program that counts.
 static int report_on(const TraceCommand& command, const RunFolder& folder, const ChildEnd& end,
                      fs::file_time_type started_at) {
+  auto progress = std::make_unique<Progress>("judging what was recorded");
   judging::RecordedRun recorded = judging::read_run_folder(folder.path());
   keep_sources(recorded, folder, started_at);
   reports::Report report = judging::judged_report(recorded, command.report);
+  progress.reset();
+  report.end_is_told = end.signal != 0;  // by say_if_killed()
   const bool empty = recorded.run.processes.empty();
   if (!empty && !command.no_report) write_trace_report(report, command, folder);
   if (!report.results_valid())
@@ -194,6 +200,7 @@ extern const Command trace_command = {
         "bf16\n"
         "  dtypecheck trace --check-values --fail-on error -- ./libtorch_trainer\n",
     .set_up = set_up,
+    .runs_a_program = true,
 };
 
 }  // namespace dtypecheck::cli

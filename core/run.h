@@ -24,6 +24,7 @@ struct Process {
   std::string python;                // "3.11.7", empty in a C++ program
   std::vector<std::string> devices;  // device types that its tensors were on
   EndState end = EndState::kRunning;
+  int signal = 0;       // that ended it, where the run's folder says so
   std::string damaged;  // why the trace is partial: "cut short at byte 4096", …; empty when whole
   uint64_t events = 0;  // dispatcher events seen, dropped ones included
   uint64_t steps = 0;

@@ -123,12 +123,16 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
   return report;
 }
 
-void write_report(reports::Report& report, const std::string& format, Output& output,
-                  int colour_fd) {
-  report.colour = !output.is_file() && wants_colour(colour_fd);
-  if (!output.is_file()) report.columns = columns_of(colour_fd, report.columns);
-  const reports::Format* writer = reports::find_format(format);  // CLI11 has checked the name
-  writer->write(report, output.stream());
+void write_report(reports::Report& report, const ReportOptions& options, Output& output, int fd) {
+  const reports::Format* format = reports::find_format(options.format);  // CLI11 has checked it
+  const int shown_on = output.is_file() ? -1 : fd;
+  report.colour = options.format == "text" && wants_colour(shown_on, options.colour);
+  if (!output.is_file()) report.columns = columns_of(fd, report.columns);
+  report.shortens = is_terminal(shown_on);
+  // Where no level is asked for, it is still worth knowing what would fail.
+  report.fail_level =
+      options.fail_on.empty() ? Severity::kWarning : parse_severity(options.fail_on);
+  format->write(report, output.stream());
   output.finish();
 }
 

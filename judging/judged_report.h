@@ -16,6 +16,7 @@ inline constexpr const char* kDefaultSuppressions = ".dtypecheck-suppressions";
 
 struct ReportOptions {
   std::string format = "text";
+  std::string colour = "auto";
   std::string output;   // empty: stdout
   std::string fail_on;  // a severity, "never", or empty when not given
   std::string
@@ -32,8 +33,8 @@ void check_report_inputs(const ReportOptions& options);
 // Judges the run, drops what a suppression accepts, and says in remarks what was dropped.
 reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options);
 
-void write_report(reports::Report& report, const std::string& format, Output& output,
-                  int colour_fd);
+// `fd` is where the output goes where it is no file.
+void write_report(reports::Report& report, const ReportOptions& options, Output& output, int fd);
 
 // The documents of the checks and rules that found something.
 std::vector<Doc> docs_of(const std::vector<Finding>& findings);

@@ -13,6 +13,7 @@
 #include "platform/terminal.h"
 #include "symbols/symbols.h"
 #include "trace/reader.h"
+#include "trace/run_folder.h"
 #include "trace/text.h"
 
 namespace fs = std::filesystem;
@@ -115,6 +116,15 @@ static void add_sources(const std::string& folder, RecordedRun& recorded) {
   }
 }
 
+static void add_signal(const std::string& folder, Run& run) {
+  const auto killed = killed_process_of(folder);
+  for (Process& process : run.processes) {
+    const bool is_of_folder = fs::path(process.file).parent_path() == fs::path(folder);
+    if (killed && is_of_folder && process.pid == killed->pid && process.end == EndState::kRunning)
+      process.signal = killed->signal;
+  }
+}
+
 static void add_all(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
@@ -140,6 +150,7 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
   for (const std::string& folder : sorted.folders) {
     add_all(recorded.left_out, untraced_notes(folder));
     add_sources(folder, recorded);
+    add_signal(folder, recorded.run);
   }
   recorded.sources.add(Sources::of_cells(recorded.run));
   if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.left_out, "; ")));

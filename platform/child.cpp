@@ -132,8 +132,9 @@ static std::optional<ChildEnd> wait(pid_t child, int options) {
   if (ended < 0) throw InputError(fmt::format("a process was lost: {}", std::strerror(errno)));
   if (ended == 0) return std::nullopt;
   if (WIFSIGNALED(status))
-    return ChildEnd{.signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status) != 0};
-  return ChildEnd{.exit_status = WEXITSTATUS(status)};
+    return ChildEnd{
+        .pid = ended, .signal = WTERMSIG(status), .core_dumped = WCOREDUMP(status) != 0};
+  return ChildEnd{.pid = ended, .exit_status = WEXITSTATUS(status)};
 }
 
 ChildEnd wait_for_child(pid_t child) { return *wait(child, 0); }

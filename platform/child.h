@@ -12,6 +12,7 @@ namespace dtypecheck {
 
 // How a program that was run ended.
 struct ChildEnd {
+  pid_t pid = 0;
   int exit_status = 0;
   int signal = 0;  // 0: it exited
   bool core_dumped = false;

@@ -74,7 +74,7 @@ Output Output::to_fd(int fd, std::string name) {
 }
 
 Output Output::to_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   const int error = errno;
   if (fd < 0) {
     throw OutputError(fmt::format("{}: cannot be written: {}; name another file with -o", path,

@@ -19,8 +19,7 @@ struct OutputError : InputError {
 class Output {
  public:
   static Output to_fd(int fd, std::string name);
-  // Made anew with mode 0600 (a report holds command lines and paths), or cut to nothing. Throws
-  // InputError.
+  // Made anew, or cut to nothing. Throws InputError.
   static Output to_file(const std::string& path);
 
   Output(Output&&) noexcept;

@@ -18,16 +18,31 @@ void say(std::string_view line) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
+bool is_terminal(int fd) { return ::isatty(fd) == 1; }
+
+static int columns_wished() {
+  const char* text = std::getenv("COLUMNS");
+  const long columns = text ? std::strtol(text, nullptr, 10) : 0;
+  return columns > 0 && columns < 10'000 ? static_cast<int>(columns) : 0;
+}
+
 int columns_of(int fd, int otherwise) {
+  if (const int wished = columns_wished()) return wished;
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
 }
 
-bool wants_colour(int fd) {
-  const char* no_color = std::getenv("NO_COLOR");
-  if (no_color && *no_color) return false;
-  const char* term = std::getenv("TERM");
-  return ::isatty(fd) && term && std::string_view(term) != "dumb";
+static std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool wants_colour(int fd, std::string_view choice) {
+  if (choice != "auto") return choice == "always";
+  if (!variable("NO_COLOR").empty()) return false;
+  const std::string_view forced = variable("CLICOLOR_FORCE"), term = variable("TERM");
+  if (!forced.empty() && forced != "0") return true;
+  return is_terminal(fd) && !term.empty() && term != "dumb";
 }
 
 std::string wrapped(std::string_view text, size_t indent, size_t width) {

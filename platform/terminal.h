@@ -10,10 +10,13 @@ namespace dtypecheck {
 // One line on stderr, prefixed "dtypecheck: ".
 void say(std::string_view line);
 
-// Colour is for terminals, unless NO_COLOR is set to something or the terminal cannot show any.
-bool wants_colour(int fd);
+bool is_terminal(int fd);
 
-// The terminal's width, or `otherwise` when it is none.
+// "always", "never", or "auto": colour where NO_COLOR does not say otherwise and CLICOLOR_FORCE
+// does, or a terminal is there that can show it.
+bool wants_colour(int fd, std::string_view choice = "auto");
+
+// What COLUMNS says, the terminal's width, or `otherwise` when it is none.
 int columns_of(int fd, int otherwise);
 
 // The text broken into lines of at most `width` columns, each after `indent` spaces.

@@ -15,6 +15,7 @@ namespace dtypecheck::reports {
 namespace {
 
 constexpr size_t kPlaces = 5;
+constexpr size_t kPlaceColumns = 28;  // less room behind a row: the place goes below it
 
 std::string bytes_text(double bytes) {
   const char* unit = "bytes";
@@ -35,13 +36,16 @@ std::string number_text(double number) {
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The innermost line tells the layers of a model apart; the user's own line is then one word.
+// The innermost line tells the layers of a model apart; the user's own line is then one word. What
+// is too long loses folders, never its number.
 std::string place_text(const Report& report, const AutocastCast& cast, size_t columns) {
   const std::string line = place(report, cast.site.line);
-  if (!has_inner(cast.site)) return line.empty() ? "unknown place" : line;
+  if (!has_inner(cast.site) && line.empty()) return "unknown place";
+  if (!has_inner(cast.site)) return report.shortens ? shorten_path(line, columns, columns) : line;
   const std::string inner = place(report, cast.site.inner);
   const std::string both = fmt::format("{} from {}", inner, last_part(line));
-  return display_width(both) <= columns ? both : inner;
+  if (!report.shortens || display_width(both) <= columns) return both;
+  return shorten_path(inner, columns, columns);
 }
 
 std::string casts_text(double casts, double weights) {
@@ -50,7 +54,8 @@ std::string casts_text(double casts, double weights) {
 }
 
 // Named, as what to change is in the program: what a step casts again, and what each use does.
-std::vector<std::string> weights_lines(const std::vector<AutocastCast>& casts, size_t columns) {
+std::vector<std::string> weights_lines(const Report& report,
+                                       const std::vector<AutocastCast>& casts) {
   double again = 0;
   std::vector<std::string> uncached;
   for (const AutocastCast& cast : casts) {
@@ -62,9 +67,10 @@ std::vector<std::string> weights_lines(const std::vector<AutocastCast>& casts, s
     lines.push_back(
         fmt::format("  {} casts of weights are repeated every step", number_text(again)));
   if (!uncached.empty()) {
-    lines.push_back(cut(
-        fmt::format("  cast in each use, for they require no gradient: {}", joined(uncached, ", ")),
-        columns));
+    const std::string names = joined(uncached, ", ");
+    lines.push_back(fitted_start(
+        report, fmt::format("  cast in each use, for they require no gradient: {}", names),
+        text_columns(report)));
   }
   return lines;
 }
@@ -89,14 +95,19 @@ std::vector<std::string> autocast_table(const Report& report) {
     const std::string cost =
         fmt::format("  {:<20}  {:>9}  {:<17}  ", casts_text(cast.per_step, cast.weights_per_step),
                     bytes_text(cast.bytes_per_step), dtypes);
-    lines.push_back(
-        cut(cost + place_text(report, cast, columns - std::min(columns, cost.size())), columns));
+    const size_t beside = columns - std::min(columns, cost.size());
+    if (beside >= kPlaceColumns) {
+      lines.push_back(cost + place_text(report, cast, beside));
+    } else {
+      lines.push_back(cost.substr(0, cost.find_last_not_of(' ') + 1));
+      lines.push_back("      " + place_text(report, cast, columns - 6));
+    }
   }
   if (shown < casts.size()) {
     lines.push_back(
         fmt::format("  … and {} (--all shows them)", counted(casts.size() - shown, "more place")));
   }
-  for (std::string& line : weights_lines(casts, columns)) lines.push_back(std::move(line));
+  for (std::string& line : weights_lines(report, casts)) lines.push_back(std::move(line));
   return lines;
 }
 

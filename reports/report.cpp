@@ -18,9 +18,12 @@ bool Report::results_valid() const {
 
 const std::vector<Format>& all_formats() {
   static const std::vector<Format> formats = {
-      {"text", "for people in a terminal", write_text},
+      {"text", "for people in a terminal", write_text, true},
+      {"lines", "file:line: severity: message [rule], for editors", write_lines, true},
+      {"github", "annotations of a GitHub workflow", write_github, true},
       {"json", "for programs; docs/report-schema.json describes it", write_json},
       {"sarif", "SARIF 2.1.0, for code scanning and editors", write_sarif},
+      {"junit", "XML that CI servers show as tests", write_junit},
       {"html", "one page with the findings and all op calls, for a browser", write_html},
   };
   return formats;

@@ -39,8 +39,13 @@ struct Report {
   // What belongs to the run and is missing here: files that could not be read ("path: reason"),
   // processes that ran untraced. A report with any is not complete.
   std::vector<std::string> left_out;
-  bool all = false;    // text only: every finding in full, however many there are
-  int columns = 96;    // text only: width of a line, held between 60 and 100
+  bool end_is_told = false;  // that a signal ended the program was said already
+  bool all = false;          // text only: every finding in full, however many there are
+  int columns = 96;          // text only: width of a line, at least 60
+  bool shortens =
+      true;  // text only: what is wider is shortened; without, only running text is broken
+  // Findings at or above it fail the command; none: nothing does.
+  std::optional<Severity> fail_level = Severity::kWarning;
   LineText line_text;  // none: no source lines are shown
   FileText file_text;  // none: no fingerprints of lines
   std::optional<SourceScan> scan;
@@ -51,9 +56,10 @@ struct Report {
 };
 
 struct Format {
-  const char* name;  // "text", "json", "sarif", "html"
+  const char* name;  // as --format takes it
   const char* summary;
   void (*write)(const Report& report, std::ostream& out);
+  bool is_lines = false;  // to be read beside other output; otherwise it is one document
 };
 
 const std::vector<Format>& all_formats();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "platform/printable.h"
@@ -77,11 +78,23 @@ bool is_worker_of_an_ended(const Run& run, const Process& process) {
   });
 }
 
+void say_killed(const Report& report, Lines& out) {
+  for (uint32_t i = 0; i < report.run.processes.size() && !report.end_is_told; ++i) {
+    const int signal = report.run.processes[i].signal;
+    if (signal == 0) continue;
+    out.push_back(
+        fmt::format("{} was killed by signal {} ({}); what was recorded until then is here",
+                    process_label(report.run, i), signal, strsignal(signal)));
+  }
+}
+
 void say_without_end(const Report& report, Lines& out) {
   Lines labels;
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const Process& process = report.run.processes[i];
-    if (process.end != EndState::kRunning || is_worker_of_an_ended(report.run, process)) continue;
+    if (process.end != EndState::kRunning || process.signal != 0 ||
+        is_worker_of_an_ended(report.run, process))
+      continue;
     labels.push_back(process_label(report.run, i));
   }
   if (labels.empty()) return;
@@ -166,6 +179,7 @@ std::vector<std::string> caveats(const Report& report) {
   Lines out;
   say_invalid(report, out);
   say_damaged(report, out);
+  say_killed(report, out);
   say_without_end(report, out);
   say_left_out(report, out);
   say_sampled(summarize(report), out);

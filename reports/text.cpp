@@ -112,7 +112,7 @@ void write_summary(const Report& report, std::ostream& out) {
       report.scan ? printable(report.scan->headers) : libtorch_text(report.run);
   const size_t columns = text_columns(report);
   const bool together = display_width(said) + 2 + display_width(libtorch) <= columns;
-  if (!together) out << paint.dim(cut(libtorch, columns)) << '\n';
+  if (!together) out << paint.dim(fitted_start(report, libtorch, columns)) << '\n';
   const bool behind = together && !libtorch.empty();
   for (const std::string& piece : wrap(behind ? said + "; " + libtorch : said, columns)) {
     out << paint.bold(piece) << '\n';

@@ -70,7 +70,7 @@ class FullFinding {
     std::erase(parts, "");
     std::string line;
     for (const std::string& part : parts) {
-      const std::string shown = shorten(part, columns_ - 4);
+      const std::string shown = fitted(report_, part, columns_ - 4);
       if (!line.empty() && display_width(line) + 2 + display_width(shown) > columns_ - 2) {
         add("  " + line);
         line = "  " + shown;
@@ -85,13 +85,13 @@ class FullFinding {
   // The line itself, and the further places of a finding about source.
   void say_source() {
     const std::string code = code_at(report_, finding_.site.line);
-    if (!code.empty()) add("    " + cut(code, columns_ - 4));
+    if (!code.empty()) add("    " + fitted_start(report_, code, columns_ - 4));
     const size_t shown = std::min(finding_.places.size(), kMaxPlaces);
     for (size_t i = 0; i < shown; ++i) {
       const NotedPlace& noted = finding_.places[i];
-      add("    " + paint_.dim(cut(fmt::format("also {}  {}", place(report_, noted.line),
-                                              printable(noted.note)),
-                                  columns_ - 4)));
+      const std::string also =
+          fmt::format("also {}  {}", place(report_, noted.line), printable(noted.note));
+      add("    " + paint_.dim(fitted_start(report_, also, columns_ - 4)));
     }
     if (shown < finding_.places.size()) {
       const size_t more = finding_.places.size() - shown;
@@ -104,7 +104,7 @@ class FullFinding {
     if (site.inner.known() && !site.inner.function.empty()) {
       text += "  " + printable(site.inner.function);
     }
-    add("    " + paint_.dim(shorten(text, columns_ - 4)));
+    add("    " + paint_.dim(fitted(report_, text, columns_ - 4)));
   }
 
   void say_op(const OpCall& call) {
@@ -114,7 +114,7 @@ class FullFinding {
 
   void say_outcome(const OpCall& call) {
     if (call.outcome == Outcome::kReturned) {
-      add("    " + shorten(printable(call.op) + returned(call), columns_ - 4));
+      add("    " + fitted(report_, printable(call.op) + returned(call), columns_ - 4));
       return;
     }
     say_error(raised(call), call.error);
@@ -190,7 +190,14 @@ std::string Paint::severity(Severity severity, std::string_view text) const {
   return wrapped(kCodes[static_cast<int>(severity)], text);
 }
 
-int text_columns(const Report& report) { return std::clamp(report.columns, 60, 100); }
+size_t text_columns(const Report& report) { return std::max(report.columns, 60); }
+
+std::string fitted(const Report& report, std::string text, size_t columns) {
+  return report.shortens ? shorten(text, columns) : text;
+}
+std::string fitted_start(const Report& report, std::string text, size_t columns) {
+  return report.shortens ? cut(text, columns) : text;
+}
 
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent) {
   return FullFinding(report, finding, indent).lines();
@@ -202,6 +209,11 @@ std::string brief_finding(const Report& report, const Finding& finding, Indent i
   std::string where = place(report, finding.site.line);
   if (where.empty()) where = printable(finding.site.module);
   if (finding.count > 1) where += fmt::format(" ×{}", grouped(finding.count));
+  if (!report.shortens) {
+    return fmt::format("{}{}: {}  {}  {}", indent.spaces(),
+                       paint.severity(finding.severity, severity), printable(finding.message),
+                       where, paint.dim(fmt::format("[{}]", printable(finding.rule))));
+  }
   const size_t width = text_columns(report) - indent.spaces().size();
   where = shorten_path(where, width / 4, width * 2 / 5);
   const std::string rule = fmt::format("[{}]", shorten(printable(finding.rule), width / 4));

@@ -31,7 +31,12 @@ struct Indent {
   std::string spaces() const { return std::string(2 * std::min(depth, 8), ' '); }
 };
 
-int text_columns(const Report& report);  // the report's, held between 60 and 100
+size_t text_columns(const Report& report);  // the report's, at least 60
+
+// What is too wide for a terminal, shortened in the middle, or at its end. In a file or a pipe all
+// of it is kept.
+std::string fitted(const Report& report, std::string text, size_t columns);
+std::string fitted_start(const Report& report, std::string text, size_t columns);
 
 // All of it: what, where, the op with its operands and where they came from, why, the cure.
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent);

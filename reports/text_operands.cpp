@@ -125,22 +125,23 @@ Widths widths_of(const std::vector<Row>& rows, size_t columns) {
 }
 
 // As many notes on a line as fit; one that is too long alone is shortened.
-Lines pack(const Lines& notes, size_t room) {
+Lines pack(const Report& report, const Lines& notes, size_t room) {
   Lines lines;
   for (const std::string& note : notes) {
     const std::string separator = note.starts_with("<-") ? " " : ", ";
     if (!lines.empty() && display_width(lines.back() + separator + note) <= room) {
       lines.back() += separator + note;
     } else {
-      lines.push_back(shorten(note, room));
+      lines.push_back(fitted(report, note, room));
     }
   }
   return lines;
 }
 
-void add_row(const Row& row, const Widths& widths, size_t columns, const Paint& paint, Lines& out) {
-  const auto cell = [](const std::string& text, size_t width) {
-    return pad(shorten(text, width), width);
+void add_row(const Report& report, const Row& row, const Widths& widths, size_t columns,
+             Lines& out) {
+  const auto cell = [&](const std::string& text, size_t width) {
+    return pad(fitted(report, text, width), width);
   };
   std::string head =
       fmt::format("{}{}  {}  {}", row.odd ? "    > " : "      ", cell(row.name, widths.name),
@@ -148,10 +149,10 @@ void add_row(const Row& row, const Widths& widths, size_t columns, const Paint& 
   const size_t beside = display_width(head) + 2;
   const bool fits_beside = columns >= beside + kMinNoteColumns;
   const size_t notes_at = fits_beside ? beside : 10;
-  const Lines notes = pack(row.notes, columns - notes_at);
+  const Lines notes = pack(report, row.notes, columns - notes_at);
   const bool alone = notes.empty() || !fits_beside;
   if (alone) head.erase(head.find_last_not_of(' ') + 1);
-  if (row.odd) head = paint.odd(head);
+  if (row.odd) head = Paint(report.colour).odd(head);
   out.push_back(alone ? head : head + "  " + notes.front());
   for (size_t i = alone ? 0 : 1; i < notes.size(); ++i) {
     out.push_back(std::string(notes_at, ' ') + notes[i]);
@@ -169,8 +170,7 @@ std::vector<std::string> operand_lines(const Report& report, const Finding& find
   }
   Lines lines;
   const Widths widths = widths_of(rows, columns);
-  const Paint paint(report.colour);
-  for (const Row& row : rows) add_row(row, widths, columns, paint, lines);
+  for (const Row& row : rows) add_row(report, row, widths, columns, lines);
   const size_t hidden = defined_operands(call) - rows.size();
   if (hidden > 0) lines.push_back(fmt::format("      … {}", counted(hidden, "more operand")));
   return lines;

@@ -105,7 +105,6 @@ RunFolder RunFolder::create(const std::string& path, const std::vector<std::stri
 
 void RunFolder::note_end(const ChildEnd& end) { write_description(&end); }
 
-// Through a second file and a rename, so that a reader never sees half of it.
 void RunFolder::write_description(const ChildEnd* end) const {
   nlohmann::ordered_json json;
   json["tool"] = "dtypecheck";
@@ -117,18 +116,16 @@ void RunFolder::write_description(const ChildEnd* end) const {
   json["start"] = start_;
   json["end"] = end ? nlohmann::ordered_json(now_utc()) : nullptr;
   json["status"] = end && end->signal == 0 ? nlohmann::ordered_json(end->exit_status) : nullptr;
+  json["pid"] = end ? nlohmann::ordered_json(end->pid) : nullptr;
   json["signal"] = end && end->signal != 0 ? nlohmann::ordered_json(end->signal) : nullptr;
   const std::string path = fmt::format("{}/{}", path_, kDescription);
-  const std::string unfinished = path + ".new";
   try {
-    Output file = Output::to_file(unfinished);
     // Arguments may be any bytes; JSON is UTF-8.
-    file.stream() << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    file.finish();
+    const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    replace_file(path, {text, "\n"}, {.mode = 0600, .syncs = false});
   } catch (const OutputError& error) {
     fail_to_write(shown_path_, error.code);
   }
-  if (::rename(unfinished.c_str(), path.c_str()) != 0) fail_to_write(shown_path_, errno);
 }
 
 RunDescription read_run_description(const std::string& folder) {
@@ -142,6 +139,19 @@ RunDescription read_run_description(const std::string& folder) {
     throw InputError(fmt::format("{}: does not say what was run ({}); name the command behind --",
                                  path, error.what()));
   }
+}
+
+std::optional<KilledProcess> killed_process_of(const std::string& folder) {
+  const auto text = read_file_if_any(fmt::format("{}/{}", folder, kDescription));
+  const auto json = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
+  const auto number = [&](const char* name) {
+    return json.is_object() && json.contains(name) && json[name].is_number_integer()
+               ? json[name].get<int64_t>()
+               : 0;
+  };
+  const KilledProcess killed{number("pid"), static_cast<int>(number("signal"))};
+  if (killed.pid <= 0 || killed.signal <= 0) return std::nullopt;
+  return killed;
 }
 
 // Names sort by date and time; of the same second, the higher pid was started last (as a rule).

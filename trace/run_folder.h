@@ -8,6 +8,8 @@
 //     untraced.<pid>.txt                      why a process was not traced
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,13 @@ struct RunDescription {
 };
 // Of its run.json. Throws InputError when there is none, or it cannot be read.
 RunDescription read_run_description(const std::string& folder);
+
+// The process that was started, where a signal ended it; nothing where the folder does not say so.
+struct KilledProcess {
+  int64_t pid = 0;
+  int signal = 0;
+};
+std::optional<KilledProcess> killed_process_of(const std::string& folder);
 
 // The folder in ./dtypecheck-runs that was started last. Throws InputError when there is none.
 std::string newest_run_folder();

@@ -98,7 +98,9 @@ class Report(tool.ToolTest):
         result = self.run_tool("report", "mixed.trace", "--format", "json", "-o", "report.json")
         self.assertEqual((result.status, result.out, result.err), (1, "", ""))
         path = self.work / "report.json"
-        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        umask = os.umask(0)
+        os.umask(umask)
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o666 & ~umask)
         self.assertEqual(len(json.loads(path.read_text())["findings"]), 1)
         self.run_tool("report", "clean.trace", "--format", "json", "-o", "report.json")
         self.assertEqual(json.loads(path.read_text())["findings"], [])

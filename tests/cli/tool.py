@@ -89,7 +89,8 @@ class ToolTest(unittest.TestCase):
         self.work = self.folder / "work"
         self.work.mkdir()
         self.environment = {k: v for k, v in os.environ.items()
-                            if not k.startswith("DTYPECHECK") and k not in ("LD_PRELOAD", "NO_COLOR")}
+                            if not k.startswith("DTYPECHECK") and k not in (
+                                "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS")}
         self.environment["HOME"] = str(self.folder)
         self.environment["XDG_CACHE_HOME"] = str(self.folder / "cache")
         self.environment["PYTHONFAULTHANDLER"] = "1"

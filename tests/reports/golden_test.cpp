@@ -12,7 +12,7 @@
 namespace dtypecheck::reports {
 
 static std::string golden_path(const std::string& name, const std::string& format) {
-  const std::string extension = format == "text" ? "txt" : format;
+  const std::string extension = format == "text" ? "txt" : format == "junit" ? "xml" : format;
   return fmt::format("{}/tests/reports/golden/{}.{}", DTYPECHECK_SOURCE_DIR, name, extension);
 }
 
@@ -45,7 +45,7 @@ static std::string first_difference(const std::string& got, const std::string& w
 
 TEST_CASE("a report is as approved") {
   const std::string name = GENERATE(from_range(case_names()));
-  const std::string format = GENERATE("text", "json", "html");
+  const std::string format = GENERATE("text", "json", "lines", "github", "junit", "html");
   const Case made = load_case(name);
   const std::string output = compared(format, written(*made.report, format));
   const std::string path = golden_path(name, format);

@@ -70,7 +70,8 @@ class Ends(TracedTest):
         (process,) = traced.run.processes.values()
         self.assertEqual((process["end"], process["complete"]), ("running", True))
         self.assertIn("aten::_to_copy", [call["op"] for call in traced.run.calls()])
-        self.assertIn("no end was recorded of", traced.run.text())
+        self.assertIn(f"pid {process['pid']} was killed by signal 9 (Killed); what", traced.run.text())
+        self.assertNotIn("no end was recorded of", traced.run.text())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/program.h"
+#include "platform/progress.h"
 #include "platform/terminal.h"
 
 namespace fs = std::filesystem;
@@ -202,6 +203,7 @@ void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
   const BuildFolder build(output);
   const Words compiler = find_compiler(language_standard(libtorch.version), build);
   say(fmt::format("compiling the tracer for LibTorch {}, once …", libtorch.version.to_string()));
+  const Progress progress("the compiler is at work");
   Words objects;
   std::vector<Job> jobs = compile_jobs(compiler, libtorch, sources, build, objects);
   if (!run_side_by_side(jobs)) fail(libtorch, jobs, output);

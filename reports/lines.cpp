@@ -1,0 +1,34 @@
+// lines.cpp: a line a finding, "file:line: severity: message [rule]", which is what compilers write
+// and what editors and bots that comment on reviews read. A finding without a place, and what
+// limits the report, stand behind the name of the tool instead of one, as GCC's "cc1plus: error: …"
+// does.
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "platform/printable.h"
+#include "reports/formats.h"
+#include "reports/summary.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+static std::string where(const Report& report, const SourceLine& line) {
+  return line.known() ? place(report, line) : "dtypecheck";
+}
+
+void write_lines(const Report& report, std::ostream& out) {
+  for (const Finding& finding : report.findings) {
+    out << fmt::format("{}: {}: {} [{}]\n", where(report, finding.site.line),
+                       severity_name(finding.severity), printable(finding.message),
+                       printable(finding.rule));
+    for (const NotedPlace& noted : finding.places) {
+      out << fmt::format("{}: note: {}\n", where(report, noted.line), printable(noted.note));
+    }
+  }
+  for (const std::string& caveat : caveats(report)) {
+    out << fmt::format("dtypecheck: {}: {}\n", report.complete() ? "note" : "warning", caveat);
+  }
+}
+
+}  // namespace dtypecheck::reports
