@@ -18,8 +18,10 @@
 #include "cli/exit_status.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
+#include "platform/output.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
+#include "tracer/build/hook_cache.h"
 #include "tracer/build/hook_compiler.h"
 #include "tracer/build/libtorch_info.h"
 
@@ -30,6 +32,7 @@ namespace dtypecheck::cli {
 struct BuildHookCommand {
   std::string libtorch, output;
   bool force = false;
+  bool cache = false;
 };
 
 static constexpr std::chrono::seconds kLongestWait{120};
@@ -128,7 +131,17 @@ static void leave_note(const std::string& reason) {
   ::close(fd);
 }
 
+static int print_cache() {
+  std::string why_no_cache;
+  const std::string folder = hook_cache("", &why_no_cache);
+  if (!why_no_cache.empty()) throw InputError(why_no_cache);
+  return print_text(folder + "\n");
+}
+
 static int run(const BuildHookCommand& command) {
+  if (command.cache) return print_cache();
+  if (command.libtorch.empty() || command.output.empty())
+    throw InputError("give --libtorch and --output; see dtypecheck build-hook --help");
   try {
     return build(command);
   } catch (const InputError& error) {
@@ -140,12 +153,11 @@ static int run(const BuildHookCommand& command) {
 static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<BuildHookCommand>();
   options.add("--libtorch", command->libtorch, "the libtorch_cpu.so that programs load")
-      .type("FILE")
-      .required();
-  options.add("-o,--output", command->output, "where the tracer for it goes")
-      .type("FILE")
-      .required();
+      .type("FILE");
+  options.add("-o,--output", command->output, "where the tracer for it goes").type("FILE");
   options.add_flag("--force", command->force, "build it even when it is there, or failed lately");
+  options.add_flag("--cache", command->cache,
+                   "print the folder that tracers are kept in, and nothing else");
   return [command] { return run(*command); };
 }
 

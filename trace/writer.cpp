@@ -276,16 +276,47 @@ int TraceFile::reopen_in_child() {
   // Whoever held the locks is not in this process.
   lock_ = SpinLock();
   intern_lock_ = SpinLock();
-  memset(last_ids_, 0, sizeof(last_ids_));
-  if (string_places_ != 0) memset(strings_, 0, string_places_ * sizeof(InternedString));
-  string_count_ = 0;
-  is_finished_ = false;
-  last_error_ = 0;
+  forget_ids();
   if (const int error = create_file(getpid(), parent.rank)) return error;
   header_->flags = parent.flags;
   memcpy(header_->libtorch, parent.libtorch, sizeof(parent.libtorch));
   memcpy(header_->python, parent.python, sizeof(parent.python));
   return 0;
+}
+
+void TraceFile::forget_ids() {
+  memset(last_ids_, 0, sizeof(last_ids_));
+  if (string_places_ != 0) memset(strings_, 0, string_places_ * sizeof(InternedString));
+  string_count_ = 0;
+  is_finished_ = false;
+  last_error_ = 0;
+}
+
+int TraceFile::move_to(const char* folder) {
+  if (header_ == nullptr) return EBADF;
+  if (strlen(folder) >= kPathBytes) return ENAMETOOLONG;
+  const Guard strings(intern_lock_), records(lock_);
+  FileHeader* const before = header_;
+  const FileHeader last = *before;
+  const uint64_t last_mapped_bytes = mapped_bytes_;
+  strcpy(folder_, folder);
+  if (const int error = create_file(getpid(), last.rank)) return error;
+  header_->flags = last.flags;
+  memcpy(header_->libtorch, last.libtorch, sizeof(last.libtorch));
+  memcpy(header_->python, last.python, sizeof(last.python));
+  forget_ids();
+  leave_file(before, last.used_bytes, last_mapped_bytes);
+  return 0;
+}
+
+// What was handed out stays readable, as zeros that nobody reads; the rest of the address space
+// goes back, so that a program may do this for each of its thousand tests.
+void TraceFile::leave_file(FileHeader* file, uint64_t used_bytes, uint64_t mapped_bytes) {
+  const uint64_t kept_bytes = rounded_up(used_bytes, static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
+  mmap(file, kept_bytes, PROT_READ | PROT_WRITE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (mapped_bytes > kept_bytes)
+    munmap(reinterpret_cast<char*>(file) + kept_bytes, mapped_bytes - kept_bytes);
 }
 
 // Memory of our own takes the place of the mapping, so that pointers kept elsewhere stay harmless.

@@ -66,6 +66,12 @@ class TraceFile {
   // then lead to memory that nobody reads: harmless, but to be forgotten. 0 or an errno number.
   int reopen_in_child();
 
+  // After finish(): from now on a file of its own in `folder`, with the same versions and flags;
+  // ids start again. Pointers into the file before lead to memory that nobody reads. 0, or an errno
+  // number: then there is no room for anything, as before. Other threads may read and count
+  // meanwhile.
+  int move_to(const char* folder);
+
   // Notes how the process ends and gives back the room beyond the last record. Does nothing in a
   // vfork()ed child. Records that were reserved may still be filled in; there will be no new ones.
   void finish(uint32_t end_state);
@@ -91,6 +97,8 @@ class TraceFile {
                                     const char* text, uint32_t length_bytes);
   bool make_room_for_string();
   int leave_parents_file();
+  void forget_ids();
+  static void leave_file(FileHeader* file, uint64_t used_bytes, uint64_t mapped_bytes);
 
   static constexpr uint32_t kPathBytes = 4096;
   static constexpr int kKindCount = 10;

@@ -29,7 +29,8 @@ bool parent_failed(const Run& run, const Process& process) {
 // A cell that raised ends, and the notebook waits for the next one.
 bool is_in_notebook(const OpCall& call) {
   const std::string& file = call.site.line.file;
-  return file.find("/ipykernel_") != file.npos || file.starts_with("<ipython-input");
+  return file.starts_with("In [") || file.find("/ipykernel_") != file.npos ||
+         file.starts_with("<ipython-input");
 }
 
 }  // namespace

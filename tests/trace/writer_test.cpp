@@ -293,6 +293,45 @@ TEST_CASE("a forked child goes on in a file of its own") {
   }
 }
 
+TEST_CASE("a finished file is left for one in another folder") {
+  const TemporaryFolder first, second;
+  const auto file = new_file(first.path(), getpid());
+  std::strcpy(file->header()->libtorch, "2.11.0");
+  TraceBuilder build(*file);
+  build.signature({.op = "aten::first"});
+  auto* record = file->reserve<SignatureRecord>(Kind::kSignature);
+  record->count = 7;
+  TraceFile::commit(record->header);
+  file->finish(1);
+  REQUIRE(file->move_to(second.path().c_str()) == 0);
+  record->count = 99;  // a stale pointer: must reach nobody
+  CHECK(TraceBuilder(*file).signature({.op = "aten::second"}) == 1);
+  file->finish(1);
+  const auto ops_in = [](const TemporaryFolder& folder) {
+    std::vector<std::string> ops;
+    const Run run = read_traces({folder.path()});
+    REQUIRE(run.processes.size() == 1);
+    CHECK((run.processes[0].libtorch == "2.11.0" && run.processes[0].end == EndState::kExited));
+    for (const OpCall& call : run.calls) {
+      ops.push_back(call.op);
+      CHECK(call.count != 99);
+    }
+    return ops;
+  };
+  CHECK(ops_in(first).front() == "aten::first");
+  CHECK(ops_in(second) == std::vector<std::string>{"aten::second"});
+}
+
+TEST_CASE("where no file can be made the finished one stays as it is") {
+  const TemporaryFolder folder;
+  const auto file = new_file(folder.path(), getpid());
+  file->finish(1);
+  CHECK(file->move_to("/no/such/folder") == ENOENT);
+  CHECK(file->reserve(Kind::kFact, 16) == nullptr);
+  CHECK(file->last_error() == ESHUTDOWN);
+  CHECK(TraceFile().move_to("/tmp") == EBADF);
+}
+
 TEST_CASE("a child that shares the memory does not finish the parent's trace") {
   const TemporaryFolder folder;
   const auto file = new_file(folder.path());

@@ -15,6 +15,9 @@ class NotebookTest(traced.TracedTest):
         (call,) = self.done.run.calls(op="aten::mm")
         self.assertEqual((call["file"], call["line"], call["function"]), ("In [2]", 2, "forward"))
 
+    def test_what_a_cell_raised_is_no_note_though_the_kernel_ended_well(self):
+        self.assertEqual([finding["severity"] for finding in self.done.run.findings("mixed-operands")], ["error"])
+
     def test_the_report_quotes_what_stood_in_the_cells(self):
         text = self.done.run.text()
         for part in ("In [2]:2", "return batch @ weight", "In [1]:2", "weight = torch.ones(2, 2).half()"):

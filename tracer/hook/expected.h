@@ -37,6 +37,11 @@ class Expectations {
     return true;
   }
 
+  // From another thread too: a guess that was zeroed is one that is wrong.
+  void forget() {
+    if (table_) madvise(table_, kRoom * sizeof(Expected), MADV_DONTNEED);
+  }
+
   bool has_table() const { return table_; }
   Expected& guess() { return *guess_; }
   const OpInfo* next_op() const { return op_of(next_op_); }

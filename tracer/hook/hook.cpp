@@ -1,5 +1,6 @@
 // hook.cpp: stage 2's entry. Stage 1 loads this library in the middle of the process' first op,
 // which is then its first record.
+#include <errno.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -29,8 +30,8 @@ std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
 
 namespace {
 
-// Ids start anew in the child's own file; what was remembered by the parent's ids is forgotten.
-void forget_parents_file() {
+// Ids start anew in another file; what was remembered by the ids of the one before is forgotten.
+void forget_file() {
   tracer.signatures.clear();
   tracer.parameters.clear();
   tracer.origins.clear();
@@ -42,7 +43,7 @@ void forget_parents_file() {
   keep_going::forget();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     state->sequences = nullptr;
-    state->expectations = Expectations();
+    state->expectations.forget();
   }
 }
 
@@ -140,7 +141,7 @@ bool Tracer::begin_in_child() {
     stage1->complain((what + std::strerror(error) + "; it runs on untraced").c_str());
     return false;
   }
-  forget_parents_file();
+  forget_file();
   fill_header();
   file.header()->rank = rank_of_process();
   write_facts_at_start();
@@ -183,6 +184,58 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
   *stage1->on_exit = on_exit;
   tracer.on = true;
   return 0;
+}
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+bool other_threads_ran_ops() {
+  const ThreadState* first = first_thread_state();
+  return first && first->next;
+}
+
+// Recording was off since suspend(), and whoever was in the middle of an op then is done with our
+// tables after this long, as a rule. One that is not counts into memory that nobody reads.
+constexpr useconds_t kGraceUs = 2000;
+
+int resume() {
+  if (tracer.on.load() || tracer.forked.load()) return EBUSY;
+  if (other_threads_ran_ops()) usleep(kGraceUs);
+  forget_file();
+  python::forget_cells();
+  if (const int error = tracer.file.move_to(tracer.stage1->run_folder)) return error;
+  tracer.trained = tracer.forward_seen = false;
+  if (ThreadState* state = existing_thread_state()) state->depth = 0;
+  write_facts_at_start();
+  leave(false);
+  tracer.on = true;
+  return 0;
+}
+
+void suspend(const char* uncaught) {
+  if (!tracer.on.exchange(false)) return;
+  leave(true);
+  finish_last_step();
+  if (uncaught && *uncaught) write_fact("uncaught", uncaught);
+  write_fact("exit.status", uncaught && *uncaught ? "1" : "0");
+  flush_all_events();
+  tracer.file.finish(1);
+}
+
+}  // namespace
+}  // namespace tracer
+}  // namespace dtypecheck
+
+// Recording in turns, for a program that asks for it itself (python/dtypecheck): off, with the
+// exception that ended the turn or ""; and on again, into a file of its own in the folder that
+// stage 1 names now. The latter gives an errno number where there can be none.
+extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_suspend(
+    const char* uncaught) {
+  dtypecheck::tracer::suspend(uncaught);
+}
+extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_resume(void) {
+  return dtypecheck::tracer::resume();
 }
 
 // For benchmarks: looks away, or again.

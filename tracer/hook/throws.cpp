@@ -106,6 +106,7 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record) {
 }
 
 void write_throw(trace::SignatureRecord* record, const char* message, const char* type) {
+  if (record->id == 0) return;  // of a file that was left since
   const uint64_t key = mix(reinterpret_cast<uint64_t>(record), fnv1a(message)) | 1;
   if (tracer.messages.find(key) || !tracer.messages.has_room()) return;
   const uint32_t text = intern(message), type_text = intern(type);

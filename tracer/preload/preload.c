@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -163,8 +164,7 @@ static char** environment_without_preload(void) {
   return copy;
 }
 
-static void build_hook(const char* path) {
-  const char* exe = getenv("DTYPECHECK_EXE");
+static void build_hook(const char* exe, const char* path) {
   char** env = exe ? environment_without_preload() : NULL;
   if (!env) return;
   char* argv[] = {(char*)exe, "build-hook", "--libtorch", libtorch_path, "-o", (char*)path, NULL};
@@ -188,10 +188,10 @@ static void after_fork_in_child(void) {
   if (on_fork_child) on_fork_child();
 }
 
-static void load_stage2(void) {
-  const char* folder = getenv("DTYPECHECK_RUN");
-  const char* hooks = getenv("DTYPECHECK_HOOKS");
-  const char* options = getenv("DTYPECHECK_OPTIONS");
+static void* stage2;
+
+static void load_stage2(const char* folder, const char* hooks, const char* exe,
+                        const char* options) {
   if (!folder || !hooks || strlen(folder) >= sizeof run_folder)
     return; /* preloaded, but not by `dtypecheck trace` */
   strcpy(run_folder, folder);
@@ -199,7 +199,7 @@ static void load_stage2(void) {
   char key[17], path[PATH_MAX];
   if (!hook_key(key)) return complain_about(libtorch_path, "cannot be read");
   if (snprintf(path, sizeof path, "%s/%s.so", hooks, key) >= (int)sizeof path) return;
-  if (access(path, R_OK) != 0) build_hook(path);
+  if (access(path, R_OK) != 0) build_hook(exe, path);
   if (access(path, R_OK) != 0) return complain_about("no tracer for this LibTorch", libtorch_path);
   /* Stage 2 is not linked to LibTorch: its symbols come from the copy that is here, which the
    * callers made global. */
@@ -211,6 +211,13 @@ static void load_stage2(void) {
   traced_pid = getpid();
   pthread_atfork(NULL, NULL, after_fork_in_child);
   if (start(&stage1) != 0) traced_pid = 0;
+  else
+    stage2 = hook;
+}
+
+static void load_stage2_as_told(void) {
+  load_stage2(getenv("DTYPECHECK_RUN"), getenv("DTYPECHECK_HOOKS"), getenv("DTYPECHECK_EXE"),
+              getenv("DTYPECHECK_OPTIONS"));
 }
 
 static atomic_int begun;
@@ -230,7 +237,7 @@ __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
         is_asked = 1;
         char c10[PATH_MAX];
         if (find_object("libc10.so", c10, NULL)) dlopen(c10, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
-        load_stage2();
+        load_stage2_as_told();
       }
     }
     if (!real) { /* a caller without a LibTorch: nothing sensible is left to jump to */
@@ -248,27 +255,51 @@ __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
 
 /* ---- when the trampoline cannot work --------------------------------------------------------- */
 
-/* The GOT slot through which libtorch_cpu calls the function; NULL when it has none (linked
- * -Bsymbolic, or inlined). */
-static void** find_slot(const struct dl_phdr_info* info) {
+/* What the loader reads of an object: the slots of its calls (.rela.plt), its other slots, and
+ * their names. */
+struct tables {
+  const ElfW(Rela) * calls, *others;
+  size_t calls_bytes, others_bytes;
+  const ElfW(Sym) * symbols;
+  const char* strings;
+};
+
+#if defined(__x86_64__)
+enum { kJumpSlot = R_X86_64_JUMP_SLOT, kGlobalSlot = R_X86_64_GLOB_DAT };
+#else
+enum { kJumpSlot = R_AARCH64_JUMP_SLOT, kGlobalSlot = R_AARCH64_GLOB_DAT };
+#endif
+
+static struct tables tables_of(const struct dl_phdr_info* info) {
+  struct tables tables = {0};
   const ElfW(Dyn)* dyn = NULL;
   for (int i = 0; i < info->dlpi_phnum; ++i)
     if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
       dyn = (const void*)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-  const ElfW(Rela)* rela = NULL;
-  const ElfW(Sym)* symbols = NULL;
-  const char* strings = NULL;
-  size_t bytes = 0;
   for (; dyn && dyn->d_tag != DT_NULL; ++dyn) {
-    if (dyn->d_tag == DT_JMPREL) rela = (const void*)dyn->d_un.d_ptr;
-    if (dyn->d_tag == DT_PLTRELSZ) bytes = dyn->d_un.d_val;
-    if (dyn->d_tag == DT_SYMTAB) symbols = (const void*)dyn->d_un.d_ptr;
-    if (dyn->d_tag == DT_STRTAB) strings = (const void*)dyn->d_un.d_ptr;
+    /* The vdso's, and those of other libcs, are offsets yet. */
+    const ElfW(Addr) value = dyn->d_un.d_ptr;
+    const void* at = (const void*)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
+    if (dyn->d_tag == DT_JMPREL) tables.calls = at;
+    if (dyn->d_tag == DT_PLTRELSZ) tables.calls_bytes = dyn->d_un.d_val;
+    if (dyn->d_tag == DT_RELA) tables.others = at;
+    if (dyn->d_tag == DT_RELASZ) tables.others_bytes = dyn->d_un.d_val;
+    if (dyn->d_tag == DT_SYMTAB) tables.symbols = at;
+    if (dyn->d_tag == DT_STRTAB) tables.strings = at;
   }
-  if (!rela || !symbols || !strings) return NULL;
-  for (size_t i = 0; i < bytes / sizeof *rela; ++i)
-    if (strcmp(strings + symbols[ELF64_R_SYM(rela[i].r_info)].st_name, STEP_CALLBACKS) == 0)
-      return (void**)(info->dlpi_addr + rela[i].r_offset);
+  return tables;
+}
+
+/* The GOT slot through which libtorch_cpu calls the function; NULL when it has none (linked
+ * -Bsymbolic, or inlined). */
+static void** find_slot(const struct dl_phdr_info* info) {
+  const struct tables tables = tables_of(info);
+  if (!tables.calls || !tables.symbols || !tables.strings) return NULL;
+  for (size_t i = 0; i < tables.calls_bytes / sizeof *tables.calls; ++i) {
+    const size_t symbol = ELF64_R_SYM(tables.calls[i].r_info);
+    if (strcmp(tables.strings + tables.symbols[symbol].st_name, STEP_CALLBACKS) == 0)
+      return (void**)(info->dlpi_addr + tables.calls[i].r_offset);
+  }
   return NULL;
 }
 
@@ -305,7 +336,7 @@ static void check_binding(void) {
   if (!is_bound_elsewhere(&info, path) || atomic_exchange(&begun, 1)) return;
   strcpy(libtorch_path, path);
   dlopen(path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
-  load_stage2();
+  load_stage2_as_told();
   if (traced_pid)
     complain(
         "this LibTorch binds at::getStepCallbacksUnlessEmpty itself; tracing began at its import "
@@ -324,6 +355,138 @@ __attribute__((visibility("hidden"))) void dtypecheck_before_dlopen(void) {
   check_binding();
   in_dlopen_check = 0;
   errno = saved_errno;
+}
+
+/* ---- a program that asks for it itself ------------------------------------------------------- */
+
+/* dtypecheck.trace() of the Python package loads this library into a program that runs already, so
+ * nothing was preloaded: the calls that would come here by name are bound elsewhere. What the
+ * loader would have done is done for each object that is there now: its slots for our names lead
+ * here, and each function of ours goes on to the real one, which is still found by name. Objects
+ * that are loaded later are seen to when recording begins the next time. */
+static const char* const replaced_names[] = {
+    STEP_CALLBACKS,
+    "__cxa_throw",
+    "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE",
+    "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE",
+    "_ZN2at8autocast17increment_nestingEv",
+    "_ZN2at8autocast17decrement_nestingEv",
+};
+enum { kReplaced = sizeof replaced_names / sizeof replaced_names[0] };
+
+struct replacing {
+  void* ours[kReplaced];
+  ElfW(Addr) own_base;
+  unsigned long long now,
+      seen; /* of the loader's count of objects: no more were added since `seen` */
+};
+
+static void write_slot(const struct dl_phdr_info* info, void** slot, void* value) {
+  if (*slot == value) return;
+  const ElfW(Addr) page_bytes = (ElfW(Addr))sysconf(_SC_PAGESIZE);
+  void* page = (void*)((ElfW(Addr))slot & ~(page_bytes - 1));
+  int is_sealed = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Addr) begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO && (ElfW(Addr))slot >= begin &&
+        (ElfW(Addr))slot < begin + info->dlpi_phdr[i].p_memsz)
+      is_sealed = 1;
+  }
+  if (is_sealed && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) return;
+  __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+  if (is_sealed) mprotect(page, page_bytes, PROT_READ);
+}
+
+static void replace_in_table(const struct dl_phdr_info* info, const struct replacing* replacing,
+                             const ElfW(Rela) * rela, size_t bytes, const ElfW(Sym) * symbols,
+                             const char* strings) {
+  for (size_t i = 0; rela && i < bytes / sizeof *rela; ++i) {
+    const unsigned type = ELF64_R_TYPE(rela[i].r_info);
+    if (type != kJumpSlot && type != kGlobalSlot) continue;
+    const char* name = strings + symbols[ELF64_R_SYM(rela[i].r_info)].st_name;
+    for (int k = 0; k < kReplaced; ++k)
+      if (replacing->ours[k] && strcmp(name, replaced_names[k]) == 0)
+        write_slot(info, (void**)(info->dlpi_addr + rela[i].r_offset), replacing->ours[k]);
+  }
+}
+
+static int replace_in_object(struct dl_phdr_info* info, size_t size, void* data) {
+  struct replacing* replacing = data;
+  if (size >= offsetof(struct dl_phdr_info, dlpi_subs)) {
+    if (info->dlpi_adds == replacing->seen) return 1;
+    replacing->now = info->dlpi_adds;
+  }
+  if (info->dlpi_addr == replacing->own_base || !info->dlpi_name || !*info->dlpi_name ||
+      starts_with(base_name(info->dlpi_name), "libstdc++.so"))
+    return 0;
+  const struct tables tables = tables_of(info);
+  if (!tables.symbols || !tables.strings) return 0;
+  replace_in_table(info, replacing, tables.calls, tables.calls_bytes, tables.symbols,
+                   tables.strings);
+  replace_in_table(info, replacing, tables.others, tables.others_bytes, tables.symbols,
+                   tables.strings);
+  return 0;
+}
+
+static void replace_in_all_objects(void) {
+  static struct replacing replacing;
+  Dl_info own;
+  if (!dladdr((void*)dtypecheck_trampoline_first, &own)) return;
+  void* self = dlopen(own.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+  if (!self) return;
+  replacing.own_base = (ElfW(Addr))own.dli_fbase;
+  for (int k = 0; k < kReplaced; ++k) replacing.ours[k] = dlsym(self, replaced_names[k]);
+  if (!is_asked) replacing.ours[0] = NULL;
+  dl_iterate_phdr(replace_in_object, &replacing);
+  replacing.seen = replacing.now;
+}
+
+static void find_autocast(void);
+
+static int has_observers(void* libtorch) {
+  int (*has)(void);
+  *(void**)&has = dlsym(libtorch, "_ZN2at12hasCallbacksEv");
+  return !has || (has() & 1);
+}
+
+/* Recording begins; 0 when it does. 1: this process was preloaded, and is recorded already; 2: it
+ * has no LibTorch yet; 3: it cannot be recorded, and complain() has said why. */
+EXPORT int dtypecheck_begin(const char* folder, const char* hooks, const char* exe,
+                            const char* options) {
+  static void* libtorch;
+  int (*resume)(void) = NULL;
+  if (stage2 && libtorch) { /* not the first time */
+    if (strlen(folder) >= sizeof run_folder) return 3;
+    strcpy(run_folder, folder);
+    traced_pid = getpid();
+    replace_in_all_objects();
+    *(void**)&resume = dlsym(stage2, "dtypecheck_hook_resume");
+    const int error = resume ? resume() : ENOSYS;
+    if (error) complain_about("no trace file can be made", strerror(error));
+    return error ? 3 : 0;
+  }
+  struct dl_phdr_info info;
+  if (!find_object("libtorch_cpu.so", libtorch_path, &info)) return 2;
+  if (atomic_exchange(&begun, 1)) return libtorch ? 3 : 1;
+  libtorch = dlopen(libtorch_path, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+  void* real = libtorch ? dlsym(libtorch, STEP_CALLBACKS) : NULL;
+  if (!real) return 3;
+  char c10[PATH_MAX];
+  if (find_object("libc10.so", c10, NULL)) dlopen(c10, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+  __atomic_store_n(&dtypecheck_step_callbacks, real, __ATOMIC_RELEASE);
+  is_asked = find_slot(&info) != NULL;
+  was_observed = has_observers(libtorch);
+  find_autocast();
+  replace_in_all_objects();
+  load_stage2(folder, hooks, exe, options);
+  return traced_pid ? 0 : 3;
+}
+
+/* Recording ends, as the program does by the exception of this text; "" for none. */
+EXPORT void dtypecheck_end(const char* uncaught) {
+  void (*suspend)(const char*) = NULL;
+  if (stage2) *(void**)&suspend = dlsym(stage2, "dtypecheck_hook_suspend");
+  if (suspend && in_traced_process()) suspend(uncaught);
 }
 
 /* ---- other observers ------------------------------------------------------------------------- */

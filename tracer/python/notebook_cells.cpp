@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "tracer/python/python_api.h"
 #include "tracer/python/text.h"
 
 namespace dtypecheck {
@@ -39,6 +40,12 @@ std::string source_of(const std::string& file) {
 }
 
 }  // namespace
+
+void forget_cells() {
+  if (!active()) return;
+  const Interpreter interpreter;
+  if (interpreter) names->clear();
+}
 
 std::string cell_name(const std::string& code_file) {
   if (!may_be_cell(code_file)) return std::string();

@@ -128,6 +128,9 @@ std::vector<std::pair<std::string, std::string>> facts();
 // True in a worker process of a torch DataLoader. Takes the GIL.
 bool in_data_worker();
 
+// Cells are told again, for another trace file.
+void forget_cells();
+
 // After fork in the child: caches stay, the watcher stays. Before exec or at exit: take no GIL from
 // now on.
 void stop();

@@ -3,6 +3,7 @@ that name, and linecache its lines."""
 
 import linecache
 import sys
+import traceback
 import types
 
 CELLS = ["import torch\nweight = torch.ones(2, 2).half()\n",
@@ -25,7 +26,10 @@ def main():
         name = f"/tmp/ipykernel_71/{number * 1000}.py"
         shell.compile._filename_map[name] = number
         linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-        exec(compile(source, name, "exec"), space)
+        try:
+            exec(compile(source, name, "exec"), space)
+        except RuntimeError:  # a kernel shows it and waits for the next cell
+            traceback.print_exc()
 
 
 main()
