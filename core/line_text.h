@@ -6,7 +6,7 @@
 
 namespace dtypecheck {
 
-// The text of a source line, without the blanks around it; "" when it is not known.
+// The text of a source line, as it stands there; "" when it is not known.
 using LineText = std::function<std::string(const std::string& file, int line)>;
 
 }  // namespace dtypecheck

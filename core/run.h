@@ -25,6 +25,8 @@ struct Process {
   std::vector<std::string> devices;  // device types that its tensors were on
   EndState end = EndState::kRunning;
   int signal = 0;       // that ended it, where the run's folder says so
+  int64_t started_unix_ns = 0;  // 0: not known
+  int64_t ended_unix_ns = 0;    // 0: no end was recorded
   std::string damaged;  // why the trace is partial: "cut short at byte 4096", …; empty when whole
   uint64_t events = 0;  // dispatcher events seen, dropped ones included
   uint64_t steps = 0;

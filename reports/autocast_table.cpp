@@ -17,23 +17,6 @@ namespace {
 constexpr size_t kPlaces = 5;
 constexpr size_t kPlaceColumns = 28;  // less room behind a row: the place goes below it
 
-std::string bytes_text(double bytes) {
-  const char* unit = "bytes";
-  for (const char* larger : {"kB", "MB", "GB", "TB"}) {
-    if (bytes < 1000) break;
-    bytes /= 1000;
-    unit = larger;
-  }
-  const bool whole = std::string(unit) == "bytes" || bytes >= 100;
-  return whole ? fmt::format("{:.0f} {}", bytes, unit) : fmt::format("{:.1f} {}", bytes, unit);
-}
-
-// 0.5 where every other step casts; whole numbers are the rule.
-std::string number_text(double number) {
-  return number < 10 && number != static_cast<int>(number) ? fmt::format("{:.1f}", number)
-                                                           : fmt::format("{:.0f}", number);
-}
-
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // The innermost line tells the layers of a model apart; the user's own line is then one word. What

@@ -170,6 +170,7 @@ std::vector<Totals> totals_by_process(const Run& run) {
 }
 
 Json process_json(const Report& report, const Process& process, const Totals& totals) {
+  const std::optional<double> seconds = seconds_of(process);
   return {{"file", relative_path(report, process.file)},
           {"host", text_or_null(process.host)},
           {"pid", process.pid},
@@ -180,6 +181,8 @@ Json process_json(const Report& report, const Process& process, const Totals& to
           {"libtorch", text_or_null(process.libtorch)},
           {"python", text_or_null(process.python)},
           {"devices", process.devices},
+          {"started", text_or_null(time_text(process.started_unix_ns))},
+          {"seconds", seconds ? Json(*seconds) : Json()},
           {"end", end_state_name(process.end)},
           {"complete", process.complete()},
           {"damaged", text_or_null(process.damaged)},

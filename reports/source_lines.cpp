@@ -27,7 +27,7 @@ class SourceLines {
     if (found == files_.end()) found = files_.emplace(file, read(file)).first;
     const std::vector<std::string>& lines = found->second;
     if (number < 1 || static_cast<size_t>(number) > lines.size()) return "";
-    return std::string(trimmed(lines[number - 1]));
+    return lines[number - 1];
   }
 
  private:

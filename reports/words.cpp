@@ -1,8 +1,10 @@
 #include "reports/words.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 #include <utility>
 
@@ -21,6 +23,22 @@ std::string grouped(uint64_t number) {
 std::string counted(uint64_t number, const std::string& what) {
   const bool es = what.ends_with("ss");
   return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : es ? "es" : "s");
+}
+
+std::string bytes_text(double bytes) {
+  const char* unit = "bytes";
+  for (const char* larger : {"kB", "MB", "GB", "TB"}) {
+    if (bytes < 1000) break;
+    bytes /= 1000;
+    unit = larger;
+  }
+  const bool whole = std::string(unit) == "bytes" || bytes >= 100;
+  return whole ? fmt::format("{:.0f} {}", bytes, unit) : fmt::format("{:.1f} {}", bytes, unit);
+}
+
+std::string number_text(double number) {
+  return number < 10 && number != static_cast<int>(number) ? fmt::format("{:.1f}", number)
+                                                           : fmt::format("{:.0f}", number);
 }
 
 std::string joined(const std::vector<std::string>& parts, const std::string& between) {
@@ -65,9 +83,8 @@ Replacements replacements_in(const Report& report) {
     const std::string shown = without_folders_above(report, file);
     if (shown != file) all.emplace_back(file + ":", shown + ":");
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return a.first.size() > b.first.size();
-  });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   return all;
 }
 
@@ -104,6 +121,28 @@ std::string place(const Report& report, const SourceLine& line) {
       line, [&](const std::string& file) { return without_folders_above(report, file); }));
 }
 
+std::vector<ExcerptLine> excerpt_at(const Report& report, const SourceLine& line, int around) {
+  std::vector<ExcerptLine> lines;
+  if (!report.line_text || !line.known() || line.line <= 0) return lines;
+  for (int number = std::max(1, line.line - around); number <= line.line + around; ++number) {
+    std::string text = report.line_text(line.file, number);
+    text.erase(text.find_last_not_of(" \t\r\n") + 1);
+    lines.push_back({number, std::move(text), number == line.line});
+  }
+  const auto is_empty = [](const ExcerptLine& one) { return one.text.empty(); };
+  const auto here = std::find_if(lines.begin(), lines.end(), [](auto& one) { return one.is_here; });
+  if (is_empty(*here)) return {};
+  lines.erase(lines.begin(), std::find_if_not(lines.begin(), here, is_empty));
+  while (is_empty(lines.back())) lines.pop_back();
+  size_t indent = std::string::npos;
+  for (const ExcerptLine& one : lines) indent = std::min(indent, one.text.find_first_not_of(" \t"));
+  for (ExcerptLine& one : lines) {
+    if (indent <= one.text.size()) one.text.erase(0, indent);
+    one.text = printable(one.text);
+  }
+  return lines;
+}
+
 std::string code_at(const Report& report, const SourceLine& line) {
   if (!report.line_text || !line.known() || line.line <= 0) return "";
   return printable(trimmed(report.line_text(line.file, line.line)));
@@ -123,6 +162,21 @@ std::string when(const Report& report, const Finding& finding) {
   return joined(parts, ", ");
 }
 
+std::string time_text(int64_t unix_ns) {
+  if (unix_ns <= 0) return "";
+  const std::time_t seconds = unix_ns / 1'000'000'000;
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1000);
+  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<uint64_t>(seconds);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", grouped(whole / 3600), whole / 60 % 60);
+}
+
 std::string process_label(const Run& run, uint32_t index) {
   const Process* process = process_at(run, index);
   if (process == nullptr) return "unknown process";
@@ -134,6 +188,12 @@ std::string raised(const OpCall& call) {
   const std::string text = printable(call.op) + " raised";
   const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
   return plain ? text : fmt::format("{} {}", text, printable(call.error_type));
+}
+
+std::optional<double> seconds_of(const Process& process) {
+  const int64_t ns = process.ended_unix_ns - process.started_unix_ns;
+  if (process.started_unix_ns <= 0 || process.ended_unix_ns <= 0 || ns < 0) return std::nullopt;
+  return static_cast<double>(ns) / 1e9;
 }
 
 const Process* process_at(const Run& run, uint32_t process) {

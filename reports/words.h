@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace dtypecheck::reports {
 
 std::string grouped(uint64_t number);                           // 41,312
 std::string counted(uint64_t number, const std::string& what);  // "1 error", "2 errors"
+std::string bytes_text(double bytes);                           // "2.7 MB"
+std::string number_text(double number);  // "288"; "0.5" of what happens in every other step
 std::string joined(const std::vector<std::string>& parts, const std::string& between);
 
 // As recorded, or relative to the report's base folder when it lies below it.
@@ -27,10 +30,23 @@ std::string with_short_paths(const Report& report, std::string text);
 std::string place(const Report& report, const SourceLine& line);    // "train.py:1065"; "" not known
 std::string code_at(const Report& report, const SourceLine& line);  // the line's text, or ""
 
+// The line with those around it, as far as they are known, without the blanks that all begin with;
+// nothing where the line itself is not known.
+struct ExcerptLine {
+  int number = 0;
+  std::string text;
+  bool is_here = false;
+};
+std::vector<ExcerptLine> excerpt_at(const Report& report, const SourceLine& line, int around);
+
 std::string when(const Report& report, const Finding& finding);  // "forward, step 1, 3 times"
-std::string process_label(const Run& run, uint32_t process);     // "rank 1 (pid 4242)"
+std::string time_text(int64_t unix_ns);                       // "2026-11-22 10:10:07 UTC"; "" of 0
+std::string duration_text(double seconds);                    // "350 ms", "11 s", "2 h 5 min"
+std::string process_label(const Run& run, uint32_t process);  // "rank 1 (pid 4242)"
 std::string raised(const OpCall& call);  // "aten::addmm raised", "… raised ValueError"
 
+// Between its first op and its end; none where no end was recorded.
+std::optional<double> seconds_of(const Process& process);
 const Process* process_at(const Run& run, uint32_t process);  // nullptr when there is none
 
 // " (holds as far as the run got)" behind a cure, with the reason where there is one; "" where

@@ -96,6 +96,8 @@ Process process_of(const FileHeader& header, const std::string& name) {
   if (header.end_state <= static_cast<uint32_t>(kLastEndState)) {
     process.end = static_cast<EndState>(header.end_state);
   }
+  process.started_unix_ns = std::max<int64_t>(header.start_unix_ns, 0);
+  process.ended_unix_ns = std::max<int64_t>(header.end_unix_ns, 0);
   process.events = header.events;
   process.steps = header.steps;
   process.steps_traced = header.steps_traced;

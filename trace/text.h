@@ -4,9 +4,9 @@
 //   # a comment
 //   values-checked
 //   process [pid=1] [parent_pid=1] [rank=0] [host=…] [file=…] [command="…"] [executable=…]
-//           [libtorch=2.11.0] [python=3.11.7] [devices=cpu,cuda|none] [events=100] [steps=3]
-//           [steps_traced=3] [signatures_lost=0] [end=exited|running|replaced] [damaged="text"]
-//           [fact:NAME="value"]…
+//           [libtorch=2.11.0] [python=3.11.7] [devices=cpu,cuda|none] [started=NANOSECONDS]
+//           [ended=NANOSECONDS] [events=100] [steps=3] [steps_traced=3] [signatures_lost=0]
+//           [end=exited|running|replaced] [damaged="text"] [fact:NAME="value"]…
 //   op NAME[.OVERLOAD] [ARG=OPERANDS]… [ARG:=NUMBER|DTYPE]… [-> OPERANDS] [KEY VALUE]…
 //
 //   NAME      aten::addmm, python::GradScaler._unscale_grads_, compiled::forward; a python:: or

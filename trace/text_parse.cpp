@@ -61,6 +61,8 @@ const std::map<std::string_view, ProcessField>& process_fields() {
       {"executable", parse_text_field<&Process::executable>},
       {"libtorch", parse_text_field<&Process::libtorch>},
       {"python", parse_text_field<&Process::python>},
+      {"started", parse_number_field<&Process::started_unix_ns>},
+      {"ended", parse_number_field<&Process::ended_unix_ns>},
       {"events", parse_number_field<&Process::events>},
       {"steps", parse_number_field<&Process::steps>},
       {"signatures_lost", parse_number_field<&Process::signatures_lost>},

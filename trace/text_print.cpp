@@ -39,6 +39,8 @@ void print_process(const Process& process, const Run& run, uint32_t index, std::
   text("libtorch", process.libtorch);
   text("python", process.python);
   print_devices(process, run, index, out);
+  number("started", process.started_unix_ns, 0);
+  number("ended", process.ended_unix_ns, 0);
   number("events", process.events, 0);
   number("steps", process.steps, 0);
   number("steps_traced", process.steps_traced, process.steps);

@@ -35,7 +35,7 @@ fs::file_time_type now() { return fs::file_time_type::clock::now() + 1h; }
 TEST_CASE("a line of a file below the folder is quoted, by any spelling of its path") {
   const Folder folder;
   const LineText text = source_lines_below(folder.project(), now());
-  CHECK(text("train.py", 3) == "emb = emb.to(dtype)");
+  CHECK(text("train.py", 3) == "  emb = emb.to(dtype)  ");
   CHECK(text((folder.project() / "train.py").string(), 1) == "import torch");
 }
 

@@ -75,10 +75,16 @@ size_t record_of(const std::string& bytes, trace::Kind kind, int n = 0) {
 }
 
 TEST_CASE("what the writer writes, the reader reads") {
+  Run sample = read(sample_trace());
+  Process& process = sample.processes.front();
+  CHECK(process.started_unix_ns > 0);
+  CHECK(process.ended_unix_ns >= process.started_unix_ns);
+  process.started_unix_ns = 5;  // the clock's are never the same
+  process.ended_unix_ns = 7;
   CHECK(
-      to_text(read(sample_trace())) ==
+      to_text(sample) ==
       "process pid=4711 parent_pid=4710 rank=0 host=host file=x.dtrace command=\"train.py --fp16\" "
-      "libtorch=2.11.0 python=3.11.7 steps=3 fact:accelerate.mixed_precision=\"fp16\"\n"
+      "libtorch=2.11.0 python=3.11.7 started=5 ended=7 steps=3 fact:accelerate.mixed_precision=\"fp16\"\n"
       "op aten::_to_copy self=Float[2,4] alpha:=1 -> Half[2,4] at train.py:12 main inside \"\":0 "
       "trainer+0x634 in unet.linear (Linear) phase forward inexact 1365 1368 id #1\n"
       "op aten::linear alpha:=1 at train.py:12 main inside \"\":0 trainer+0x634 in unet.linear "
