@@ -3,14 +3,19 @@
 // table of op calls is made by it from a block of data.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
 
 #include "platform/printable.h"
 #include "reports/formats.h"
 #include "reports/html/page.h"
+#include "reports/html_autocast.h"
 #include "reports/html_findings.h"
+#include "reports/html_map.h"
 #include "reports/html_op_calls.h"
+#include "reports/html_steps.h"
 #include "reports/html_writer.h"
 #include "reports/summary.h"
 #include "reports/words.h"
@@ -26,19 +31,60 @@ const char* verdict_class(const Report& report, const Summary& summary) {
   return report.complete() && summary.op_calls > 0 ? "verdict clean" : "verdict partial";
 }
 
+void fact(const char* name, const std::string& value, HtmlWriter& html, const char* classes = "") {
+  if (value.empty()) return;
+  html.open("div", classes).element("dt", "", name).element("dd", "", value).close("div").line();
+}
+
+// One for all processes: they are begun by one command, as a rule, and end one after the other.
+std::string took(const Run& run) {
+  double longest = -1;
+  for (const Process& process : run.processes)
+    longest = std::max(longest, seconds_of(process).value_or(-1));
+  return longest < 0 ? "" : duration_text(longest);
+}
+
+std::string agreed_text(const Run& run, std::string Process::*field) {
+  std::set<std::string> values;
+  for (const Process& process : run.processes) {
+    if (!(process.*field).empty()) values.insert(process.*field);
+  }
+  return joined({values.begin(), values.end()}, ", ");
+}
+
+void write_facts(const Report& report, HtmlWriter& html) {
+  const Run& run = report.run;
+  html.open("dl", "facts").line();
+  if (!run.processes.empty()) {
+    const Process& first = run.processes.front();
+    fact("command", first.command, html, "wide");
+    fact("started", time_text(first.started_unix_ns), html);
+    fact("took", took(run), html);
+    fact("LibTorch", agreed_text(run, &Process::libtorch), html);
+    fact("Python", agreed_text(run, &Process::python), html);
+    fact("devices", joined(devices(run), ", "), html);
+    fact("host", agreed_text(run, &Process::host), html);
+  }
+  if (report.scan) fact("parsed against", report.scan->headers, html);
+  fact("dtypecheck", report.tool_version, html);
+  html.close("dl").line();
+}
+
+// "1 error, 0 warnings, 2 notes" stands large, and what it was found in below it.
 void write_verdict(const Report& report, HtmlWriter& html) {
-  html.open("header", verdict_class(report, summarize(report))).line();
-  html.element("p", "tool", "dtypecheck " + report.tool_version).line();
-  html.element("h1", "", verdict(report)).line();
-  const std::string libtorch = libtorch_text(report.run);
-  if (!libtorch.empty()) html.element("p", "runtime", libtorch).line();
+  const std::string said = verdict(report);
+  const size_t in = std::min(said.find(" in "), said.size());
+  html.open("header", verdict_class(report, summarize(report)), {{"id", "top"}}).line();
+  html.element("h1", "", said.substr(0, in)).line();
+  if (in < said.size()) html.element("p", "seen", said.substr(in + 1)).line();
+  write_facts(report, html);
   html.close("header").line();
 }
 
 void write_caveats(const Report& report, HtmlWriter& html) {
   const std::vector<std::string> lines = caveats(report);
   if (lines.empty()) return;
-  html.open("section", "caveats").element("h2", "", "What to know about this report").line();
+  html.open_section("caveats", "caveats", "What to know about this report");
   html.open("ul").line();
   for (const std::string& line : lines) html.element("li", "", line).line();
   html.close("ul").close("section").line();
@@ -69,9 +115,12 @@ std::string facts_text(const Process& process) {
 
 void write_process(const Report& report, uint32_t index, HtmlWriter& html) {
   const Process& process = report.run.processes[index];
-  html.open("tr").element("th", "", process_label(report.run, index));
+  const std::optional<double> seconds = seconds_of(process);
+  html.open("tr").element("th", "", process_label(report.run, index), {{"scope", "row"}});
   html.open("td").element("code", "", process.command).close("td");
   html.element("td", "", process.libtorch).element("td", "", process.python);
+  html.element("td", "", time_text(process.started_unix_ns));
+  html.element("td", "number", seconds ? duration_text(*seconds) : "");
   html.element("td", "number", grouped(process.events));
   html.element("td", "number", steps_text(process));
   html.element("td", "", end_text(process.end));
@@ -80,35 +129,47 @@ void write_process(const Report& report, uint32_t index, HtmlWriter& html) {
 
 void write_processes(const Report& report, HtmlWriter& html) {
   if (report.run.processes.empty()) return;
-  html.open("section").element("h2", "", "Processes").line();
-  html.open("div", "scroll").open("table").line().open("thead").open("tr");
-  for (const char* name :
-       {"process", "command", "LibTorch", "Python", "events", "steps", "end", "facts"}) {
-    html.element("th", "", name);
-  }
-  html.close("tr").close("thead").line().open("tbody").line();
+  html.open_section("processes", "processes", "Processes");
+  html.open_table("", "The processes of the run",
+                  {"process", "command", "LibTorch", "Python", "started", "#took", "#events",
+                   "#steps", "end", "facts"});
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) write_process(report, i, html);
-  html.close("tbody").close("table").close("div").close("section").line();
+  html.close_table().close("section").line();
 }
 
 void write_op_calls(const Report& report, HtmlWriter& html) {
   if (report.run.calls.empty()) return;
-  html.open("section", "op-calls").element("h2", "", "Op calls").line();
-  html.element("p", "no-script quiet",
-               "This table needs JavaScript; dtypecheck dump lists the same.");
-  html.line().data_block("op-calls", op_calls_json(report)).line();
+  html.open_section("ops", "op-calls", "Op calls");
+  write_op_call_rows(report, html);
+  html.data_block("op-calls", op_calls_json(report)).line();
   html.close("section").line();
 }
 
-std::string content(const Report& report) {
-  HtmlWriter html;
+void write_content(const Report& report, HtmlWriter& html) {
   write_verdict(report, html);
   write_caveats(report, html);
+  write_causes(report, html);
+  write_map(report, module_map(report), html);
+  write_steps(report, html);
   write_findings(report, html);
+  write_autocast(report, html);
   write_op_calls(report, html);
   write_processes(report, html);
-  return html.html();
 }
+
+// The page's own sources, each with the hash by which its policy allows it.
+struct Source {
+  std::string_view text, hash;
+};
+constexpr Source kStyles[] = {{page::kStyle, page::kStyleHash},
+                              {page::kFindings, page::kFindingsHash},
+                              {page::kFigures, page::kFiguresHash},
+                              {page::kPrint, page::kPrintHash}};
+constexpr Source kScripts[] = {{page::kPage, page::kPageHash},
+                               {page::kMap, page::kMapHash},
+                               {page::kFilters, page::kFiltersHash},
+                               {page::kOpCalls, page::kOpCallsHash},
+                               {page::kLinks, page::kLinksHash}};
 
 // Fills {{name}} in one pass: what is filled in is never looked at again.
 std::string fill(std::string_view text, const std::map<std::string_view, std::string>& values) {
@@ -126,12 +187,21 @@ std::string fill(std::string_view text, const std::map<std::string_view, std::st
 }  // namespace
 
 void write_html(const Report& report, std::ostream& out) {
-  out << fill(page::kTemplate, {{"title", escape_html("dtypecheck: " + verdict(report))},
-                                {"style_hash", std::string(page::kStyleHash)},
-                                {"script_hash", std::string(page::kScriptHash)},
-                                {"style", std::string(page::kStyle)},
-                                {"script", std::string(page::kScript)},
-                                {"content", content(report)}});
+  HtmlWriter html;
+  write_content(report, html);
+  std::map<std::string_view, std::string> values = {
+      {"title", escape_html("dtypecheck: " + verdict(report))},
+      {"nav", html.links()},
+      {"content", html.html()}};
+  for (const Source& source : kStyles) {
+    values["style_hashes"] += fmt::format(" '{}'", source.hash);
+    values["styles"] += fmt::format("<style>{}</style>\n", source.text);
+  }
+  for (const Source& source : kScripts) {
+    values["script_hashes"] += fmt::format(" '{}'", source.hash);
+    values["scripts"] += fmt::format("<script>{}</script>\n", source.text);
+  }
+  out << fill(page::kTemplate, values);
 }
 
 }  // namespace dtypecheck::reports

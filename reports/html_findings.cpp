@@ -14,18 +14,48 @@ namespace {
 
 constexpr size_t kMaxFindings = 300;
 constexpr size_t kMaxOperands = 24;
+constexpr size_t kFirstCauses = 5;
+constexpr size_t kOpenConsequences = 2;  // more of them are folded away
+constexpr int kLinesAround = 2;
 
 const char* card_class(Severity severity) {
   static constexpr const char* kClasses[] = {"card note", "card warning", "card error"};
   return kClasses[static_cast<int>(severity)];
 }
 
-const char* dtype_class(DtypeSet dtypes) {
-  if (dtypes.within(kLowPrecision)) return "dtype half";
-  if (dtypes.within(kFloating)) {
-    return dtypes.contains(Dtype::kDouble) ? "dtype double" : "dtype float";
+const char* verdict_class(CureVerdict verdict) {
+  switch (verdict) {
+    case CureVerdict::kHolds:
+      return "badge good";
+    case CureVerdict::kHoldsSoFar:
+      return "badge fair";
+    case CureVerdict::kFails:
+      return "badge bad";
+    case CureVerdict::kUnchecked:
+      return "badge";
   }
-  return "dtype";
+  return "badge";
+}
+
+size_t size_of(const std::vector<Cause>& forest) {
+  size_t size = forest.size();
+  for (const Cause& cause : forest) size += size_of(cause.consequences);
+  return size;
+}
+
+std::string dtypes_text(const OpCall* call) {
+  DtypeSet all;
+  if (call != nullptr) {
+    for (const std::vector<Operand>* tensors : {&call->operands, &call->results}) {
+      for (const Operand& tensor : *tensors) all |= tensor.dtypes;
+    }
+  }
+  return all.to_string();
+}
+
+const Cure* best_cure(const Finding& finding) {
+  const bool is_fix = !finding.cures.empty() && finding.cures.front().text == finding.fix;
+  return is_fix ? &finding.cures.front() : nullptr;
 }
 
 class FindingCards {
@@ -42,14 +72,23 @@ class FindingCards {
   size_t written() const { return written_; }
 
  private:
+  // What the page's filters ask of a card stands in its attributes.
   void card(const Cause& cause) {
     const Finding& finding = *cause.finding;
+    const OpCall* call = report_.run.call(finding.call);
     ++written_;
-    html_.open("article", card_class(finding.severity)).line();
+    html_.open("article", card_class(finding.severity),
+               {{"id", finding_anchor(report_, finding)},
+                {"data-rule", finding.rule},
+                {"data-severity", severity_name(finding.severity)},
+                {"data-phase", phase_name(finding.site.phase)},
+                {"data-module", finding.site.module},
+                {"data-dtypes", dtypes_text(call)}});
+    html_.line();
     head(finding);
     where(finding);
-    if (const OpCall* call = report_.run.call(finding.call)) op(finding, *call);
-    explained("why", finding.why);
+    if (call != nullptr) op(finding, *call);
+    why(finding);
     cures(finding);
     related(finding);
     rule(finding);
@@ -61,35 +100,53 @@ class FindingCards {
     html_.open("h3");
     html_.element("span", "severity", severity_name(finding.severity)).text(" ");
     html_.element("span", "message", finding.message).text(" ");
-    html_.element("span", "rule", finding.rule).close("h3").line();
+    html_.element("span", "rule", finding.rule).text(" ");
+    html_.element(
+        "a", "anchor", "#",
+        {{"href", "#" + finding_anchor(report_, finding)}, {"aria-label", "link to this finding"}});
+    html_.close("h3").line();
   }
 
   void where(const Finding& finding) {
     html_.open("p", "where");
     part("place", place(report_, finding.site.line));
     if (finding.site.line.known()) part("function", finding.site.line.function);
-    part("module", finding.site.module);
-    part("", when(report_, finding));
+    module(finding.site.module);
+    part("when", when(report_, finding));
     html_.close("p").line();
-    code(finding.site.line);
+    excerpt(finding.site.line);
     if (!has_inner(finding.site)) return;
     html_.open("p", "where inner").text("inside ");
     part("place", place(report_, finding.site.inner));
     if (finding.site.inner.known()) part("function", finding.site.inner.function);
     html_.close("p").line();
+    excerpt(finding.site.inner);
   }
 
   void part(const char* classes, const std::string& text) {
     if (!text.empty()) html_.element("span", classes, text).text(" ");
   }
 
-  void code(const SourceLine& line) {
-    const std::string text = code_at(report_, line);
-    if (!text.empty()) html_.open("pre").element("code", "", text).close("pre").line();
+  void module(const std::string& path) {
+    if (path.empty()) return;
+    html_.element("a", "module", path, {{"href", module_link(path)}}).text(" ");
+  }
+
+  void excerpt(const SourceLine& line) {
+    const std::vector<ExcerptLine> lines = excerpt_at(report_, line, kLinesAround);
+    if (lines.empty()) return;
+    html_.open("pre", "excerpt");
+    for (const ExcerptLine& one : lines) {
+      html_.open("span", one.is_here ? "line here" : "line");
+      html_.element("span", "lineno", std::to_string(one.number)).text(one.text).close("span");
+      html_.line();
+    }
+    html_.close("pre").line();
   }
 
   void op(const Finding& finding, const OpCall& call) {
-    html_.open("p", "op").element("code", "", call.op);
+    html_.open("div", "call");
+    html_.open("p", "op").element("a", "name", call.op, {{"href", fmt::format("#op:{}", call.id)}});
     if (call.outcome == Outcome::kReturned) {
       html_.text(" returned ");
       for (const Operand& result : call.results) tensor(result);
@@ -97,10 +154,12 @@ class FindingCards {
       const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
       html_.text(plain ? " raised" : " raised " + call.error_type);
     }
+    html_.text(" ");
+    autocast(call);
     html_.close("p").line();
     error(call);
-    autocast(call);
     operands(finding, call);
+    html_.close("div").line();
   }
 
   void tensor(const Operand& tensor) {
@@ -132,18 +191,12 @@ class FindingCards {
       regions.push_back(fmt::format("{}: {}", region.device, dtype_name(region.dtype)));
     }
     const std::string state = regions.empty() ? "off" : "on for " + joined(regions, ", ");
-    html_.element("p", "quiet", "autocast was " + state).line();
+    html_.element("span", "state", "autocast was " + state);
   }
 
   void operands(const Finding& finding, const OpCall& call) {
     if (call.operands.empty()) return;
-    html_.open("div", "scroll").open("table", "operands").line();
-    html_.open("thead").open("tr");
-    for (const char* name :
-         {"operand", "dtype", "shape", "what it is", "where its dtype is from"}) {
-      html_.element("th", "", name);
-    }
-    html_.close("tr").close("thead").line().open("tbody").line();
+    html_.open("ul", "operands").line();
     size_t shown = 0;
     size_t hidden = 0;
     for (const Operand& operand : call.operands) {
@@ -152,27 +205,28 @@ class FindingCards {
         ++hidden;
         continue;
       }
-      operand_row(call, operand, odd);
+      operand_lane(call, operand, odd);
       shown += odd ? 0 : 1;
     }
-    html_.close("tbody").close("table").close("div").line();
+    html_.close("ul").line();
     if (hidden > 0) {
       html_.element("p", "quiet", "and " + counted(hidden, "more operand") + ", all in the JSON");
     }
   }
 
-  void operand_row(const OpCall& call, const Operand& operand, bool odd) {
-    html_.open("tr", odd ? "odd" : "");
-    html_.open("th").text(operand.name);
-    if (odd) html_.element("span", "mark", "odd one out");
-    html_.close("th");
-    html_.open("td").element("span", dtype_class(operand.dtypes), operand.dtypes.to_string());
-    html_.close("td").element("td", "shape", shape_text(operand));
-    html_.open("td").text(what_it_is(operand));
-    if (!operand.parameter.empty()) html_.text(" ").element("code", "", operand.parameter);
-    html_.close("td").open("td");
+  // The operand, and behind it the way that its dtype came.
+  void operand_lane(const OpCall& call, const Operand& operand, bool odd) {
+    html_.open("li", odd ? "lane odd" : "lane");
+    html_.open("div", "chip").element("b", "name", operand.name).text(" ");
+    html_.element("span", dtype_class(operand.dtypes), operand.dtypes.to_string()).text(" ");
+    html_.element("span", "shape", shape_text(operand)).text(" ");
+    html_.element("span", "quiet", what_it_is(operand));
+    if (odd) html_.text(" ").element("span", "mark", "odd one out");
+    if (!operand.parameter.empty())
+      html_.open("div").element("code", "", operand.parameter).close("div");
+    html_.close("div");
     origin(call, operand);
-    html_.close("td").close("tr").line();
+    html_.close("li").line();
   }
 
   static std::string what_it_is(const Operand& operand) {
@@ -191,11 +245,15 @@ class FindingCards {
     for (const auto& [step, left_out_before] : shown_steps(provenance)) {
       if (left_out_before > 0)
         html_.element("li", "quiet", counted(left_out_before, "op") + " between");
-      html_.open("li");
+      const bool made_it = step->giver == nullptr || step->kind != ProvenanceStep::Kind::kPassedOn;
+      html_.open("li", made_it ? "step made" : "step");
       if (step->is_in_worker && provenance.is_probable) html_.text("probably ");
       html_.element("code", "", step_name(*step)).text(" ");
-      part("place", place(report_, step->call->site.line));
-      part("source", code_at(report_, step->call->site.line));
+      if (made_it) part("kind", step_kind_name(step->kind));
+      const Site& site = step->call->site;
+      part("place", place(report_, site.line));
+      if (has_inner(site)) part("source", "inside " + place(report_, site.inner));
+      if (!(site.line == call.site.line)) part("source", code_at(report_, site.line));
       if (step->giver != nullptr && is_parameter(*step->giver))
         html_.text("from ").element("code", "", step->giver->parameter);
       html_.close("li");
@@ -203,24 +261,53 @@ class FindingCards {
     html_.close("ol");
   }
 
-  void explained(const char* label, const std::string& text) {
-    if (text.empty()) return;
-    html_.open("div", "explained").element("b", "", label).open("div");
+  void lines_of(const std::string& text) {
     for (const std::string& line : printable_lines(text)) html_.element("p", "", line);
+  }
+
+  void why(const Finding& finding) {
+    if (finding.why.empty()) return;
+    html_.open("div", "explained").element("h4", "", "why").open("div");
+    lines_of(finding.why);
     html_.close("div").close("div").line();
   }
 
   void cures(const Finding& finding) {
-    const bool is_cure =
-        !finding.cures.empty() && finding.cures.front().text == finding.fix;
-    explained("fix", finding.fix + (is_cure ? verdict_words(finding.cures.front()) : ""));
+    const Cure* best = best_cure(finding);
+    if (!finding.fix.empty()) {
+      html_.open("div", "explained fix").element("h4", "", "fix").open("div");
+      lines_of(finding.fix);
+      if (best != nullptr) {
+        code(*best);
+        verdict(*best);
+      }
+      html_.close("div").close("div").line();
+    }
     if (finding.cures.size() < 2) return;
-    html_.open("details").element("summary", "", "Other cures").open("ul");
-    for (size_t i = is_cure ? 1 : 0; i < finding.cures.size(); ++i) {
-      const Cure& cure = finding.cures[i];
-      html_.element("li", "", printable(cure.text + verdict_words(cure, true)));
+    html_.open("details", "others").element("summary", "", "Other cures").open("ul").line();
+    for (size_t i = best != nullptr ? 1 : 0; i < finding.cures.size(); ++i) {
+      html_.open("li");
+      lines_of(finding.cures[i].text);
+      verdict(finding.cures[i]);
+      html_.close("li").line();
     }
     html_.close("ul").close("details").line();
+  }
+
+  // The line before and after; the script puts a button to copy the latter beside it.
+  void code(const Cure& cure) {
+    if (cure.code.empty()) return;
+    html_.open("pre", "change");
+    if (!cure.replaces.empty()) html_.element("del", "", cure.replaces).line();
+    html_.element("ins", "copied", cure.code).close("pre").line();
+  }
+
+  void verdict(const Cure& cure) {
+    const std::string words = verdict_words(cure, true);
+    if (words.empty()) return;
+    html_.open("p").element("span", verdict_class(cure.verdict), cure_verdict_name(cure.verdict));
+    if (!cure.reason.empty()) html_.text(" " + cure.reason);
+    html_.close("p");
   }
 
   void related(const Finding& finding) {
@@ -235,15 +322,17 @@ class FindingCards {
     const size_t shown = std::min(calls.size(), kMaxOperands);
     for (size_t i = 0; i < shown; ++i) related_call(*calls[i]);
     if (shown < calls.size()) {
-      html_.element("li", "quiet", fmt::format("and {} more", calls.size() - shown));
+      html_.element("li", "quiet",
+                    fmt::format("and {} more; the JSON has all", grouped(calls.size() - shown)));
     }
     html_.close("ul").close("details").line();
   }
 
   void related_call(const OpCall& call) {
-    html_.open("li").element("code", "", call.op).text(" ");
+    html_.open("li");
+    html_.element("a", "name", call.op, {{"href", fmt::format("#op:{}", call.id)}}).text(" ");
     part("place", place(report_, call.site.line));
-    part("module", call.site.module);
+    module(call.site.module);
     html_.close("li");
   }
 
@@ -257,10 +346,17 @@ class FindingCards {
     html_.close("details").line();
   }
 
-  void nested(const std::vector<Cause>& cards) {
-    if (cards.empty()) return;
-    html_.element("p", "then", "and, as a consequence:").line();
-    write(cards);
+  void nested(const std::vector<Cause>& consequences) {
+    if (consequences.empty()) return;
+    const size_t size = size_of(consequences);
+    if (size <= kOpenConsequences) {
+      html_.open("details", "then", {{"open", ""}});
+    } else {
+      html_.open("details", "then");
+    }
+    html_.element("summary", "", "and " + counted(size, "consequence")).line();
+    write(consequences);
+    html_.close("details").line();
   }
 
   const Report& report_;
@@ -268,11 +364,42 @@ class FindingCards {
   size_t written_ = 0;
 };
 
+void write_cause(const Report& report, const Cause& cause, HtmlWriter& html) {
+  const Finding& finding = *cause.finding;
+  html.open("li", card_class(finding.severity));
+  html.element("span", "severity", severity_name(finding.severity)).text(" ");
+  html.element("a", "message", finding.message, {{"href", "#" + finding_anchor(report, finding)}});
+  html.open("p", "where").element("span", "place", place(report, finding.site.line)).text(" ");
+  html.element("span", "", finding.site.module).text(" ");
+  html.element("span", "", when(report, finding)).text(" ");
+  if (const size_t more = size_of(cause.consequences); more > 0)
+    html.element("span", "", "and " + counted(more, "consequence"));
+  html.close("p");
+  if (!finding.fix.empty()) {
+    html.open("p", "fix").element("b", "", "fix").text(" " + shorten(printable(finding.fix), 240));
+    html.close("p");
+  }
+  html.close("li").line();
+}
+
 }  // namespace
+
+void write_causes(const Report& report, HtmlWriter& html) {
+  const std::vector<Cause> forest = causes(report.findings);
+  if (forest.empty()) return;
+  html.open_section("causes", "causes", "What to mend first").open("ol").line();
+  const size_t shown = std::min(forest.size(), kFirstCauses);
+  for (size_t i = 0; i < shown; ++i) write_cause(report, forest[i], html);
+  html.close("ol").line();
+  if (shown < forest.size()) {
+    html.element("a", "", counted(forest.size() - shown, "more cause"), {{"href", "#findings"}});
+  }
+  html.close("section").line();
+}
 
 void write_findings(const Report& report, HtmlWriter& html) {
   if (report.findings.empty()) return;
-  html.open("section").element("h2", "", "Findings").line();
+  html.open_section("findings", "findings", "Findings");
   FindingCards cards(report, html);
   cards.write(causes(report.findings));
   if (cards.written() < report.findings.size()) {
@@ -281,6 +408,34 @@ void write_findings(const Report& report, HtmlWriter& html) {
                              grouped(cards.written()), grouped(report.findings.size())));
   }
   html.close("section").line();
+}
+
+// Ids are hashes as a rule; what is no plain word would not do as an id, or in a link.
+std::string finding_anchor(const Report& report, const Finding& finding) {
+  const bool is_plain =
+      !finding.id.empty() &&
+      finding.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  if (is_plain) return "f-" + finding.id;
+  return fmt::format("f-no-{}", &finding - report.findings.data() + 1);
+}
+
+std::string module_link(const std::string& module) {
+  std::string link = "#module:";
+  for (const char c : printable(module)) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_';
+    link += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return link;
+}
+
+const char* dtype_class(DtypeSet dtypes) {
+  if (dtypes.within(Dtype::kHalf)) return "dtype half";
+  if (dtypes.within(Dtype::kBFloat16)) return "dtype bfloat";
+  if (dtypes.within(kFloat8)) return "dtype eight";
+  if (dtypes.within(kFloating)) {
+    return dtypes.contains(Dtype::kDouble) ? "dtype double" : "dtype float";
+  }
+  return "dtype other";
 }
 
 }  // namespace dtypecheck::reports

@@ -10,10 +10,14 @@ import re
 import subprocess
 import sys
 
-TAGS = set("""html head meta title style body main header section article script p h1 h2 h3 ul ol li span
-    b code pre div table thead tbody tr th td details summary""".split())
+TAGS = set("""html head meta title style body nav main header section article script p h1 h2 h3 h4 ul ol li
+    dl dt dd span a b code pre del ins div table caption thead tbody tr th td details summary svg rect""".split())
 ATTRIBUTES = {"html": {"lang"}, "meta": {"charset", "http-equiv", "content", "name"},
-              "script": {"type", "id"}}
+              "script": {"type", "id"}, "nav": {"aria-label"}, "header": {"id"}, "section": {"id"},
+              "a": {"href", "aria-label"}, "details": {"open"}, "th": {"scope"},
+              "div": {"tabindex", "role", "aria-label"}, "svg": {"width", "height", "aria-hidden"},
+              "rect": {"width", "height", "rx"},
+              "article": {"id", "data-rule", "data-severity", "data-phase", "data-module", "data-dtypes"}}
 OPEN_ENDED = {"meta"}
 
 
@@ -21,16 +25,25 @@ class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__(convert_charrefs=True)
         self.faults, self.stack, self.scripts, self.styles = [], [], [], []
-        self.policy, self.text = "", ""
+        self.policy, self.text, self.ids = "", "", set()
 
     def handle_starttag(self, tag, attrs):
+        self.ids.discard(None)
         if tag not in TAGS:
             self.faults.append(f"element <{tag}>")
         for name, value in attrs:
             if name != "class" and name not in ATTRIBUTES.get(tag, set()):
                 self.faults.append(f"attribute {name} of <{tag}>")
+            if name == "id" and not re.fullmatch(r"[a-z0-9-]+", value or ""):
+                self.faults.append(f"id {value!r} of <{tag}>")
             if name == "class" and not re.fullmatch(r"[a-z -]+", value or ""):
                 self.faults.append(f"class {value!r} of <{tag}>")
+        if not dict(attrs).get("href", "#").startswith("#"):
+            self.faults.append(f"a link out of the page: {dict(attrs)['href']!r}")
+        name = dict(attrs).get("id")
+        if name in self.ids:
+            self.faults.append(f"the id {name!r} twice")
+        self.ids.add(name)
         if dict(attrs).get("http-equiv") == "Content-Security-Policy":
             self.policy = dict(attrs)["content"]
         if tag == "script":
@@ -68,12 +81,14 @@ def faults_of(written):
     faults = page.faults + [f"<{tag}> is never closed" for tag in page.stack]
     code = [script for kind, script in page.scripts if kind == ""]
     data = [script for kind, script in page.scripts if kind == "application/json"]
-    if len(code) != 1 or len(page.styles) != 1 or len(data) > 1:
+    if not code or not page.styles or len(data) > 2:
         faults.append(f"{len(code)} scripts, {len(page.styles)} styles, {len(data)} data blocks")
-    for part in [f"script-src {policy_hash(code[0])};", f"style-src {policy_hash(page.styles[0])};",
-                 "default-src 'none';"]:
-        if part not in page.policy:
-            faults.append(f"the policy lacks {part}")
+    for source, texts in ("script-src", code), ("style-src", page.styles):
+        wanted = " ".join([source, *map(policy_hash, texts)]) + ";"
+        if wanted not in page.policy:
+            faults.append(f"the policy lacks {wanted}")
+    if "default-src 'none';" not in page.policy:
+        faults.append("the policy allows more than the page's own")
     for block in data:
         json.loads(block)
     hidden = re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f]", text)

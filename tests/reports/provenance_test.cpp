@@ -71,10 +71,10 @@ std::string last_note(const std::string& text) {
   return arrow == row.npos ? row : row.substr(arrow);
 }
 
-// The last item of the list of links in the odd operand's row of the page.
+// The last item of the list of links in the odd operand's lane of the page.
 std::string last_item(const std::string& html) {
-  const size_t row = html.find("<tr class=\"odd\">");
-  const size_t end = html.find("</tr>", row);
+  const size_t row = html.find("<li class=\"lane odd\">") + 1;  // an item, too
+  const size_t end = html.find("</ol>", row);
   const size_t item = html.rfind("<li", end);
   return item == html.npos || item < row ? "" : html.substr(item, end - item);
 }

@@ -1,0 +1,272 @@
+#include "reports/module_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "ops/ops.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+namespace {
+
+// A part is an island where so little of its model is in its dtype.
+constexpr double kIslandShare = 0.25;
+
+Shares& shares(std::array<Shares, 3>& views, MapView view) {
+  return views[static_cast<size_t>(view)];
+}
+
+// Where no size is known a tensor counts as one element.
+double elements(const Operand& tensor) {
+  double count = 1;
+  for (const int64_t size : tensor.shape) count *= static_cast<double>(size);
+  return count > 0 && std::isfinite(count) ? count : 1;
+}
+
+std::pair<std::string, std::string> split_at_last_dot(const std::string& path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos) return {"", path};
+  return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+bool is_cast(const OpCall& call) { return (ops::facts_of(call.op) & ops::kCast) != 0; }
+
+const Operand* first_floating(const std::vector<Operand>& tensors) {
+  for (const Operand& tensor : tensors) {
+    if (tensor.kind != TensorKind::kUndefined && tensor.is_floating()) return &tensor;
+  }
+  return nullptr;
+}
+
+class MapBuilder {
+ public:
+  explicit MapBuilder(const Report& report) : report_(report) { nodes_.push_back({}); }
+
+  ModuleNode build() {
+    for (const OpCall& call : report_.run.calls) add(call);
+    for (size_t i = 0; i < report_.findings.size(); ++i) add(report_.findings[i], i);
+    return grown(0);
+  }
+
+ private:
+  struct Flat {
+    ModuleNode node;
+    std::vector<size_t> children;
+  };
+
+  // Of "unet.conv_in"; its ancestors are made with it.
+  size_t at(const std::string& path) {
+    if (path.empty()) return 0;
+    const auto [found, is_new] = index_.emplace(path, 0);
+    if (!is_new) return found->second;
+    const auto [above, name] = split_at_last_dot(path);
+    const size_t parent = at(above);
+    const size_t index = nodes_.size();
+    index_[path] = index;
+    nodes_.push_back({});
+    nodes_.back().node.names = {name};
+    nodes_.back().node.path = path;
+    nodes_[parent].children.push_back(index);
+    return index;
+  }
+
+  void add(const OpCall& call) {
+    for (const Operand& operand : call.operands) add_parameter(call, operand);
+    if (call.site.module.empty()) return;
+    ModuleNode& node = nodes_[at(call.site.module)].node;
+    ++node.signatures;
+    if (!call.site.module_class.empty()) node.module_class = call.site.module_class;
+    if (is_cast(call)) return add_cast(call, node);
+    if (call.autocast.is_wrapper) return;
+    const Operand* result = first_floating(call.results);
+    if (result == nullptr) return;
+    const bool is_gradient = call.site.phase == Phase::kBackward;
+    if (is_gradient || call.site.phase == Phase::kForward) {
+      const MapView view = is_gradient ? MapView::kGradients : MapView::kActivations;
+      add_share(node, view, *result, static_cast<double>(call.count));
+    }
+    const Operand* input = first_floating(call.operands);
+    node.has_low_norm =
+        node.has_low_norm || ((ops::facts_of(call.op) & ops::kNorm) != 0 && input != nullptr &&
+                              input->dtypes.within(kLowPrecision));
+  }
+
+  static void add_share(ModuleNode& node, MapView view, const Operand& tensor, double amount) {
+    if (const auto dtype = tensor.dtypes.single()) shares(node.own, view)[*dtype] += amount;
+  }
+
+  void add_cast(const OpCall& call, ModuleNode& node) const {
+    const Operand* from = first_floating(call.operands);
+    const Operand* to = first_floating(call.results);
+    if (from == nullptr || to == nullptr || from->dtypes == to->dtypes) return;
+    const double steps = static_cast<double>(call.last_step) - call.first_step + 1;
+    node.casts_per_step += static_cast<double>(call.count) / std::max(steps, 1.0);
+  }
+
+  void add_parameter(const OpCall& call, const Operand& operand) {
+    if (!is_parameter(operand) || operand.kind == TensorKind::kUndefined) return;
+    if (!parameters_.insert(operand.parameter + '\n' + operand.dtypes.to_string()).second) return;
+    const auto [module, name] = split_at_last_dot(operand.parameter);
+    if (module.empty()) return;
+    ModuleNode& node = nodes_[at(module)].node;
+    add_share(node, MapView::kWeights, operand, elements(operand));
+    node.parameters.push_back(
+        {name, operand.dtypes, shape_text(operand), from_text(call, operand)});
+  }
+
+  std::string from_text(const OpCall& call, const Operand& operand) const {
+    const Provenance provenance = report_.provenance.of(call, operand);
+    if (provenance.steps.empty()) return "";
+    const ProvenanceStep& step = provenance.steps.back();
+    const std::string line = place(report_, step.call->site.line);
+    return line.empty() ? step_name(step) : fmt::format("{} at {}", step_name(step), line);
+  }
+
+  void add(const Finding& finding, size_t index) {
+    if (finding.site.module.empty()) return;
+    nodes_[at(finding.site.module)].node.findings.push_back(index);
+  }
+
+  // The node with its children below it; the paths are as deep as modules are nested, but a trace
+  // may say anything, so not deeper than this.
+  ModuleNode grown(size_t index, int depth = 0) {
+    constexpr int kMaxDepth = 64;
+    ModuleNode node = std::move(nodes_[index].node);
+    node.all = node.own;
+    if (depth == kMaxDepth) return node;
+    for (const size_t child : nodes_[index].children) {
+      node.children.push_back(grown(child, depth + 1));
+      for (size_t view = 0; view < kMapViews.size(); ++view) {
+        for (const auto& [dtype, amount] : node.children.back().all[view])
+          node.all[view][dtype] += amount;
+      }
+    }
+    return node;
+  }
+
+  const Report& report_;
+  std::vector<Flat> nodes_;
+  std::unordered_map<std::string, size_t> index_;  // by path
+  std::set<std::string> parameters_;               // name and dtype: those that were counted
+};
+
+bool is_island_in(const Shares& own, const Shares& model) {
+  const Dtype dtype = main_dtype(own);
+  if (dtype == Dtype::kUndefined) return false;
+  double all = 0;
+  for (const auto& [other, amount] : model) all += amount;
+  return model.at(dtype) < kIslandShare * all;
+}
+
+// Gradients are in the dtypes of weights and activations, and say nothing more.
+void mark_islands(ModuleNode& node, const ModuleNode& model) {
+  for (const MapView view : {MapView::kWeights, MapView::kActivations}) {
+    const auto at = static_cast<size_t>(view);
+    const bool is_part = node.children.empty();
+    node.is_island = node.is_island || (is_part && is_island_in(node.own[at], model.all[at]));
+  }
+  for (ModuleNode& child : node.children) mark_islands(child, model);
+}
+
+// What two parts must have alike to be shown as one.
+std::string kind_of(const Report& report, const ModuleNode& node) {
+  std::string kind = fmt::format("{}|{}{}{}|", node.module_class, node.has_low_norm,
+                                 node.casts_per_step > 0, node.is_island);
+  for (const Shares& view : node.own) {
+    for (const auto& [dtype, amount] : view) kind += dtype_name(dtype) + ' ';
+    kind += '|';
+  }
+  std::set<std::string> rules;
+  for (const size_t index : node.findings) rules.insert(report.findings[index].rule);
+  for (const std::string& rule : rules) kind += rule + ' ';
+  for (const ModuleNode& child : node.children) {
+    kind += fmt::format("({}:{})", fmt::join(child.names, ","), kind_of(report, child));
+  }
+  return kind;
+}
+
+void merge(ModuleNode& into, ModuleNode&& other) {
+  into.names.insert(into.names.end(), other.names.begin(), other.names.end());
+  into.findings.insert(into.findings.end(), other.findings.begin(), other.findings.end());
+  into.signatures += other.signatures;
+  into.casts_per_step += other.casts_per_step;
+  for (size_t view = 0; view < kMapViews.size(); ++view) {
+    for (const auto& [dtype, amount] : other.own[view]) into.own[view][dtype] += amount;
+    for (const auto& [dtype, amount] : other.all[view]) into.all[view][dtype] += amount;
+  }
+  for (size_t i = 0; i < into.children.size() && i < other.children.size(); ++i) {
+    ModuleNode& child = into.children[i];
+    const std::vector<std::string> names = child.names;  // those of one of them stand for all
+    merge(child, std::move(other.children[i]));
+    child.names = names;
+  }
+}
+
+// Children first, so that blocks are compared folded.
+void fold(const Report& report, ModuleNode& node, bool is_root = true) {
+  for (ModuleNode& child : node.children) fold(report, child, false);
+  if (is_root) return;  // models stay apart
+  std::vector<ModuleNode> kept;
+  std::unordered_map<std::string, size_t> by_kind;
+  for (ModuleNode& child : node.children) {
+    const auto [found, is_new] = by_kind.emplace(kind_of(report, child), kept.size());
+    if (is_new) {
+      kept.push_back(std::move(child));
+    } else {
+      merge(kept[found->second], std::move(child));
+    }
+  }
+  node.children = std::move(kept);
+}
+
+bool has_findings(const ModuleNode& node) {
+  return !node.findings.empty() ||
+         std::any_of(node.children.begin(), node.children.end(), has_findings);
+}
+
+uint64_t signatures(const ModuleNode& node) {
+  uint64_t all = node.signatures;
+  for (const ModuleNode& child : node.children) all += signatures(child);
+  return all;
+}
+
+bool is_number(const std::string& name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+}  // namespace
+
+Dtype main_dtype(const Shares& shares) {
+  const auto most =
+      std::max_element(shares.begin(), shares.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == shares.end() ? Dtype::kUndefined : most->first;
+}
+
+std::string shown_name(const ModuleNode& node) {
+  constexpr size_t kFewNames = 4;
+  if (node.names.size() <= 1) return node.names.empty() ? "" : node.names.front();
+  if (std::all_of(node.names.begin(), node.names.end(), is_number)) return "*";
+  if (node.names.size() <= kFewNames) return joined(node.names, ", ");
+  return fmt::format("{}, … {}", node.names.front(), node.names.back());
+}
+
+ModuleNode module_map(const Report& report) {
+  ModuleNode root = MapBuilder(report).build();
+  for (ModuleNode& model : root.children) mark_islands(model, model);
+  fold(report, root);
+  // What has findings first, and then what does most.
+  const auto rank = [](const ModuleNode& model) {
+    return std::pair(!has_findings(model), -static_cast<double>(signatures(model)));
+  };
+  std::stable_sort(root.children.begin(), root.children.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return root;
+}
+
+}  // namespace dtypecheck::reports
