@@ -8,12 +8,12 @@ namespace dtypecheck::analyzer {
 
 static constexpr std::string_view kPrefix = "dtypecheck-";
 
-Allowances::Allowances(std::string_view source) {
+Allowances::Allowances(std::string_view source, Reads reads) {
   int line = 0;
   while (!source.empty()) {
     const std::string_view text = next_piece(source, '\n');
     ++line;
-    if (text.find("NOLINT") != text.npos) read_nolint(text, line);
+    if (reads == Reads::kAll && text.find("NOLINT") != text.npos) read_nolint(text, line);
     if (text.find("dtypecheck: allow(") != text.npos) read_allow(text, line);
   }
 }
@@ -51,7 +51,8 @@ void Allowances::read_nolint(std::string_view text, int line) {
 void Allowances::read_allow(std::string_view text, int line) {
   constexpr std::string_view kAllow = "dtypecheck: allow(";
   const size_t at = text.find(kAllow);
-  const bool stands_alone = trimmed(text.substr(0, at)) == "//";
+  const std::string_view before = trimmed(text.substr(0, at));
+  const bool stands_alone = before == "//" || before == "#";
   text.remove_prefix(at + kAllow.size());
   const size_t end = text.find(')');
   if (end == text.npos) return;
@@ -63,7 +64,9 @@ void Allowances::read_allow(std::string_view text, int line) {
   std::string list;
   std::string_view rules = text.substr(0, end);
   while (!rules.empty()) {  // these ids have no prefix
-    list += std::string(kPrefix) + std::string(trimmed(next_piece(rules, ','))) + ",";
+    const std::string id(trimmed(next_piece(rules, ',')));
+    named_.emplace_back(line, id);
+    list += std::string(kPrefix) + id + ",";
   }
   add(list, line, stands_alone ? line + 1 : line);
 }

@@ -286,6 +286,7 @@ extern const Command cure_command = {
         "  dtypecheck cure dtypecheck-runs/20261122-101530-4711 -- python train.py --steps 3\n"
         "  dtypecheck cure --apply 2 dtypecheck-runs/20261122-101530-4711\n",
     .set_up = set_up,
+    .is_configured = true,
 };
 
 }  // namespace dtypecheck::cli

@@ -188,6 +188,7 @@ extern const Command lint_command = {
         "  dtypecheck lint --fix csrc/ops.cu\n"
         "  dtypecheck lint --format sarif -o lint.sarif csrc\n",
     .set_up = set_up,
+    .is_configured = true,
 };
 
 }  // namespace dtypecheck::cli

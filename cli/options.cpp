@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "judging/config.h"
 #include "platform/error.h"
 #include "platform/nearest.h"
 #include "platform/terminal.h"
@@ -57,11 +58,15 @@ Option& Option::excludes(const Option& other) {
 }
 
 Options::Options(const Command& command)
-    : app_(std::make_unique<CLI::App>(command.summary, command.name)) {
+    : command_(command), app_(std::make_unique<CLI::App>(command.summary, command.name)) {
   app_->set_help_flag("-h,--help", "show this help");
   app_->footer(fmt::format("examples:\n{}", command.examples));
   app_->formatter(std::make_shared<HelpFormatter>(command));
   app_->allow_extras();
+  if (command.is_configured) {
+    app_->add_flag("--no-config", no_config_,
+                   "leave out what pyproject.toml or dtypecheck.toml say");
+  }
 }
 
 Options::~Options() = default;
@@ -134,6 +139,79 @@ void Options::reject_unknown() const {
   }
 }
 
+namespace {
+
+std::vector<std::string> option_keys(const Command& command) {
+  std::vector<std::string> keys;
+  for (const OptionInfo& option : options_of(command)) {
+    const std::string& name = option.names.back();
+    if (name.starts_with("--") && name != "--help" && name != "--no-config")
+      keys.push_back(name.substr(2));
+  }
+  return keys;
+}
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// A key is an option of the command that it is for, or of any where it is for all.
+void check_setting(const judging::Config& config, const judging::Setting& setting) {
+  std::vector<std::string> commands, keys;
+  for (const Command* command : all_commands()) {
+    if (!command->is_configured) continue;
+    commands.push_back(command->name);
+    if (!setting.command.empty() && setting.command != command->name) continue;
+    const std::vector<std::string> more = option_keys(*command);
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  const std::string where = fmt::format("{}:{}", config.path, setting.line);
+  if (!setting.command.empty() && !contains(commands, setting.command)) {
+    throw InputError(
+        fmt::format("{}: unknown table {}{}", where, setting.command,
+                    suggestion(setting.command, commands,
+                               fmt::format("there are accept, {}", fmt::join(commands, ", ")))));
+  }
+  if (!contains(keys, setting.key)) {
+    const std::string otherwise = setting.command.empty()
+                                      ? "it is no option of any command that reports"
+                                      : fmt::format("see dtypecheck {} --help", setting.command);
+    throw InputError(fmt::format("{}: unknown key {}{}", where, setting.key,
+                                 suggestion(setting.key, keys, otherwise)));
+  }
+}
+
+std::string below(const std::string& folder, const std::string& path) {
+  const bool is_relative = !folder.empty() && path != "-" && !path.starts_with('/');
+  return is_relative ? fmt::format("{}/{}", folder, path) : path;
+}
+
+}  // namespace
+
+// What the command line says goes before what the project says, and so does what it excludes.
+void Options::take_config() {
+  if (no_config_) judging::ignore_project_config();
+  const judging::Config* config = command_.is_configured ? judging::project_config() : nullptr;
+  if (config == nullptr) return;
+  for (const judging::Setting& setting : config->settings) {
+    check_setting(*config, setting);
+    if (!setting.command.empty() && setting.command != command_.name) continue;
+    CLI::Option* option = app_->get_option_no_throw("--" + setting.key);
+    if (option == nullptr || option->count() > 0) continue;
+    const auto excluded = option->get_excludes();
+    if (std::any_of(excluded.begin(), excluded.end(), [](auto* one) { return one->count() > 0; }))
+      continue;
+    const std::string type = option->get_type_name();
+    const bool names_a_file = type == "FILE" || type == "DIR";
+    try {
+      option->add_result(names_a_file ? below(config->folder, setting.value) : setting.value);
+      option->run_callback();
+    } catch (const CLI::ParseError& error) {
+      throw InputError(fmt::format("{}:{}: {}", config->path, setting.line, error.what()));
+    }
+  }
+}
+
 std::optional<std::string> Options::parse(std::vector<std::string> arguments) {
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
@@ -145,6 +223,7 @@ std::optional<std::string> Options::parse(std::vector<std::string> arguments) {
     throw InputError(fmt::format("{}; see dtypecheck {} --help", error.what(), app_->get_name()));
   }
   reject_unknown();
+  take_config();
   std::vector<std::string> rest = app_->remaining();
   if (rest_ != nullptr) {
     if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());

@@ -64,6 +64,10 @@ class Options {
 
  private:
   void reject_unknown() const;
+  void take_config();
+
+  const Command& command_;
+  bool no_config_ = false;
 
   std::unique_ptr<CLI::App> app_;
   std::vector<std::string>* rest_ = nullptr;

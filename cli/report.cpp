@@ -54,6 +54,7 @@ extern const Command report_command = {
         "  dtypecheck report run.trace --fail-on error\n"
         "  dtypecheck report --target cuda:2.11\n",
     .set_up = set_up,
+    .is_configured = true,
 };
 
 }  // namespace dtypecheck::cli

@@ -200,6 +200,7 @@ extern const Command trace_command = {
         "bf16\n"
         "  dtypecheck trace --check-values --fail-on error -- ./libtorch_trainer\n",
     .set_up = set_up,
+    .is_configured = true,
     .runs_a_program = true,
 };
 

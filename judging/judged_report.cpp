@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analyzer/check.h"
+#include "judging/accepted.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/terminal.h"
@@ -67,19 +68,11 @@ static std::string target_remark(const contracts::Contracts& contracts,
 }
 
 static void drop_accepted(reports::Report& report, const ReportOptions& options) {
+  if (options.all) return;
+  drop_allowed_on_lines(report);
+  drop_accepted_by_config(report);
   const std::string path = suppression_file(options);
-  if (path.empty() || options.all) return;
-  std::vector<rules::Suppression> unused;
-  const size_t dropped = rules::suppress(report.findings, rules::read_suppressions(path), &unused);
-  if (dropped > 0) {
-    report.remarks.push_back(fmt::format("{} finding{} accepted by {}; --all shows {}", dropped,
-                                         dropped == 1 ? "" : "s", path,
-                                         dropped == 1 ? "it" : "them"));
-  }
-  for (const rules::Suppression& suppression : unused) {
-    report.remarks.push_back(fmt::format("{}:{}: nothing matches {} any more; remove the line",
-                                         path, suppression.text_line, suppression.rule));
-  }
+  if (!path.empty()) drop_accepted_by_file(report, path);
 }
 
 // The lines that were kept when the run was recorded; others are quoted only from files that have

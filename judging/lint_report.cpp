@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyzer/check.h"
+#include "judging/accepted.h"
 #include "platform/hash.h"
 
 namespace fs = std::filesystem;
@@ -67,11 +68,8 @@ void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool 
     const SourceLine& line = finding.site.line;
     return sources.allowances(line.file).allows(finding.rule, line.line);
   });
-  if (dropped > 0) {
-    report.remarks.push_back(
-        fmt::format("{} finding{} accepted by comments in the source; --all shows {}", dropped,
-                    dropped == 1 ? "" : "s", dropped == 1 ? "it" : "them"));
-  }
+  say_accepted(report, dropped, "comments in the source");
+  drop_accepted_by_config(report);
 }
 
 void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFacts>& all,

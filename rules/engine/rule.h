@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -153,6 +154,9 @@ struct Suppression {
 std::vector<Suppression> read_suppressions(const std::string& path);
 // The same from text; `name` stands for the path in messages.
 std::vector<Suppression> parse_suppressions(std::string_view text, const std::string& name);
+// Drops them, and the names of those that others followed; returns how many.
+size_t drop_findings(std::vector<Finding>& findings,
+                     const std::function<bool(const Finding&)>& is_accepted);
 // Drops what a suppression accepts; returns how many. `unused` gets those that matched nothing.
 size_t suppress(std::vector<Finding>& findings, const std::vector<Suppression>& suppressions,
                 std::vector<Suppression>* unused = nullptr);

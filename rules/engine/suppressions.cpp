@@ -99,6 +99,18 @@ std::vector<Suppression> read_suppressions(const std::string& path) {
   return parse_suppressions(read_given_file(path, "give a file of suppressions"), path);
 }
 
+// A cause that is no longer shown is no longer named.
+size_t drop_findings(std::vector<Finding>& findings,
+                     const std::function<bool(const Finding&)>& is_accepted) {
+  const size_t dropped = std::erase_if(findings, is_accepted);
+  std::unordered_set<std::string> shown;
+  for (const Finding& finding : findings) shown.insert(finding.id);
+  for (Finding& finding : findings) {
+    if (!shown.contains(finding.follows)) finding.follows.clear();
+  }
+  return dropped;
+}
+
 size_t suppress(std::vector<Finding>& findings, const std::vector<Suppression>& suppressions,
                 std::vector<Suppression>* unused) {
   std::vector<bool> used(suppressions.size(), false);
@@ -110,12 +122,7 @@ size_t suppress(std::vector<Finding>& findings, const std::vector<Suppression>& 
     }
     return accepted;
   };
-  const size_t dropped = std::erase_if(findings, is_accepted);
-  std::unordered_set<std::string> shown;
-  for (const Finding& finding : findings) shown.insert(finding.id);
-  for (Finding& finding : findings) {  // a cause that is no longer shown is no longer named
-    if (!shown.contains(finding.follows)) finding.follows.clear();
-  }
+  const size_t dropped = drop_findings(findings, is_accepted);
   for (size_t i = 0; unused != nullptr && i < suppressions.size(); ++i) {
     if (!used[i]) unused->push_back(suppressions[i]);
   }

@@ -1,0 +1,88 @@
+#include "judging/accepted.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "judging/config.h"
+#include "judging/known_ids.h"
+#include "platform/nearest.h"
+#include "reports/words.h"
+#include "rules/engine/rule.h"
+
+namespace dtypecheck::judging {
+
+void say_accepted(reports::Report& report, size_t dropped, const std::string& by) {
+  if (dropped == 0) return;
+  report.remarks.push_back(fmt::format("{} accepted by {}; --all shows {}",
+                                       reports::counted(dropped, "finding"), by,
+                                       dropped == 1 ? "it" : "them"));
+}
+
+void drop_accepted_by_file(reports::Report& report, const std::string& path) {
+  std::vector<rules::Suppression> unused;
+  say_accepted(report, rules::suppress(report.findings, rules::read_suppressions(path), &unused),
+               path);
+  for (const rules::Suppression& suppression : unused) {
+    report.remarks.push_back(fmt::format("{}:{}: nothing matches {} any more; remove the line",
+                                         path, suppression.text_line, suppression.rule));
+  }
+}
+
+// It serves every program of the project, so what this one does not need is not told.
+void drop_accepted_by_config(reports::Report& report) {
+  const Config* config = project_config();
+  if (config == nullptr) return;
+  say_accepted(report, rules::suppress(report.findings, config->accepted),
+               reports::relative_path(report, config->path));
+}
+
+namespace {
+
+// What the comments on two lines allow: the finding's, and the one above it.
+class LineComments {
+ public:
+  explicit LineComments(reports::Report& report) : report_(report) {}
+
+  bool allow(const std::string& rule, const SourceLine& line) {
+    if (!line.known() || line.line <= 0) return false;
+    const std::string above = line.line > 1 ? report_.line_text(line.file, line.line - 1) : "";
+    const std::string text = above + "\n" + report_.line_text(line.file, line.line) + "\n";
+    if (text.find("dtypecheck") == text.npos) return false;
+    const analyzer::Allowances comments(text, analyzer::Allowances::Reads::kOwnComments);
+    for (const int at : comments.without_reason())
+      remark(line, at, "allow() without a reason allows nothing; write it behind a colon");
+    for (const auto& [at, id] : comments.named()) {
+      if (is_known_id(id)) continue;
+      remark(line, at,
+             fmt::format("allow({}): there is no such rule{}", id,
+                         suggestion(id, known_ids(), "; dtypecheck rules lists them")));
+    }
+    return comments.allows(rule, 2);
+  }
+
+ private:
+  void remark(const SourceLine& line, int at, const std::string& text) {
+    const SourceLine place{line.file, line.line - 2 + at, ""};
+    const std::string said = fmt::format("{}: {}", reports::place(report_, place), text);
+    if (said_.insert(said).second) report_.remarks.push_back(said);
+  }
+
+  reports::Report& report_;
+  std::set<std::string> said_;
+};
+
+}  // namespace
+
+void drop_allowed_on_lines(reports::Report& report) {
+  if (!report.line_text) return;
+  LineComments comments(report);
+  const size_t dropped = rules::drop_findings(report.findings, [&](const Finding& finding) {
+    return comments.allow(finding.rule, finding.site.line) ||
+           comments.allow(finding.rule, finding.site.inner);
+  });
+  say_accepted(report, dropped, "comments in the source");
+}
+
+}  // namespace dtypecheck::judging

@@ -1,0 +1,23 @@
+// accepted.h: findings that are not told, for somebody wrote down why they are fine: in a file of
+// suppressions, in the project's configuration, or in a comment on the line. What was left out is
+// said in the report's remarks.
+#pragma once
+
+#include <string>
+
+#include "analyzer/allowed.h"
+#include "reports/report.h"
+
+namespace dtypecheck::judging {
+
+// "2 findings accepted by train.py; --all shows them"; nothing for none.
+void say_accepted(reports::Report& report, size_t dropped, const std::string& by);
+
+void drop_accepted_by_file(reports::Report& report, const std::string& path);
+void drop_accepted_by_config(reports::Report& report);
+
+// Of a recorded run: "# dtypecheck: allow(rule): reason" on the finding's line, or on one of its
+// own above it, as the report quotes them.
+void drop_allowed_on_lines(reports::Report& report);
+
+}  // namespace dtypecheck::judging

@@ -1,0 +1,173 @@
+#include "judging/config.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "judging/known_ids.h"
+#include "platform/error.h"
+#include "platform/files.h"
+#include "platform/nearest.h"
+#include "platform/printable.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::judging {
+
+namespace {
+
+constexpr size_t kMaxBytes = 4 << 20;
+
+std::string place(const std::string& path, const toml::source_position& at) {
+  return fmt::format("{}:{}", path, at.line);
+}
+
+class Reader {
+ public:
+  explicit Reader(Config& config) : config_(config) {}
+
+  void read(const toml::table& table) {
+    for (const auto& [key, value] : table) {
+      if (key == "accept") {
+        read_accepted(value);
+      } else if (const toml::table* of_command = value.as_table()) {
+        for (const auto& [name, setting] : *of_command) add(std::string(key), name, setting);
+      } else {
+        add("", key, value);
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const toml::node& node, const std::string& what) const {
+    throw InputError(fmt::format("{}: {}", place(config_.path, node.source().begin), what));
+  }
+
+  void add(const std::string& command, const toml::key& key, const toml::node& value) {
+    Setting& setting = config_.settings.emplace_back();
+    setting.command = command;
+    setting.key = key.str();
+    setting.line = static_cast<int>(key.source().begin.line);
+    if (const auto text = value.value_exact<std::string>()) {
+      setting.value = *text;
+    } else if (const auto flag = value.value_exact<bool>()) {
+      setting.value = *flag ? "true" : "false";
+    } else if (const auto number = value.value_exact<int64_t>()) {
+      setting.value = std::to_string(*number);
+    } else {
+      fail(value,
+           fmt::format("{}: expected a text, a number, true or false", printable(key.str())));
+    }
+  }
+
+  void read_accepted(const toml::node& node) {
+    const toml::array* all = node.as_array();
+    if (all == nullptr) fail(node, "accept: expected a list of tables: [[tool.dtypecheck.accept]]");
+    for (const toml::node& one : *all) {
+      const toml::table* table = one.as_table();
+      if (table == nullptr) fail(one, "accept: expected tables with rule and reason");
+      config_.accepted.push_back(accepted_in(*table));
+    }
+  }
+
+  rules::Suppression accepted_in(const toml::table& table) const {
+    rules::Suppression accepted;
+    accepted.text_line = static_cast<int>(table.source().begin.line);
+    for (const auto& [key, value] : table) {
+      if (key == "line") {
+        const auto line = value.value_exact<int64_t>();
+        if (!line || *line < 1 || *line > INT32_MAX) fail(value, "line: expected a number from 1");
+        accepted.line = static_cast<int>(*line);
+        continue;
+      }
+      std::string* text = key == "rule"     ? &accepted.rule
+                          : key == "file"   ? &accepted.file
+                          : key == "module" ? &accepted.module_glob
+                          : key == "reason" ? &accepted.reason
+                                            : nullptr;
+      if (text == nullptr) {
+        fail(value,
+             fmt::format("accept: unknown key {}; there are rule, file, line, module and reason",
+                         printable(key.str())));
+      }
+      const auto said = value.value_exact<std::string>();
+      if (!said || said->empty())
+        fail(value, fmt::format("{}: expected a text", std::string(key.str())));
+      *text = *said;
+    }
+    check(table, accepted);
+    return accepted;
+  }
+
+  void check(const toml::table& table, const rules::Suppression& accepted) const {
+    if (accepted.rule.empty() || accepted.reason.empty())
+      fail(table, "accept: give rule and reason; why is it accepted?");
+    if (!is_known_id(accepted.rule)) {
+      fail(table, fmt::format("accept: unknown rule {}{}", printable(accepted.rule),
+                              suggestion(accepted.rule, known_ids(),
+                                         "dtypecheck rules and dtypecheck lint --list-checks have "
+                                         "them all")));
+    }
+    if (accepted.line > 0 && accepted.file.empty()) fail(table, "accept: a line needs its file");
+    if (!accepted.file.empty() && !accepted.module_glob.empty())
+      fail(table, "accept: give file or module, not both");
+  }
+
+  Config& config_;
+};
+
+}  // namespace
+
+std::optional<Config> parse_config(std::string_view text, const std::string& path,
+                                   bool is_project) {
+  const toml::parse_result parsed = toml::parse(text, path);
+  if (!parsed) {
+    const toml::parse_error& error = parsed.error();
+    throw InputError(
+        fmt::format("{}: {}", place(path, error.source().begin), printable(error.description())));
+  }
+  const toml::table* table = &parsed.table();
+  if (is_project) table = parsed.table()["tool"]["dtypecheck"].as_table();
+  if (table == nullptr) return std::nullopt;
+  Config config{.path = path, .folder = fs::path(path).parent_path().string()};
+  Reader(config).read(*table);
+  return config;
+}
+
+static std::optional<Config> config_in(const fs::path& folder) {
+  for (const bool is_project : {false, true}) {
+    const fs::path path = folder / (is_project ? "pyproject.toml" : "dtypecheck.toml");
+    std::error_code none;
+    if (!fs::exists(path, none)) continue;
+    auto config = parse_config(read_file(path.string(), kMaxBytes), path.string(), is_project);
+    if (config) return config;
+  }
+  return std::nullopt;
+}
+
+static bool ignores_project = false;
+
+void ignore_project_config() { ignores_project = true; }
+
+const Config* project_config() {
+  if (ignores_project) return nullptr;
+  std::error_code none;
+  static const std::optional<Config> config = find_config(fs::current_path(none).string());
+  return config ? &*config : nullptr;
+}
+
+std::optional<Config> find_config(const std::string& folder) {
+  for (fs::path at = folder; !at.empty(); at = at.parent_path()) {
+    if (auto config = config_in(at)) return config;
+    std::error_code none;
+    if (fs::exists(at / ".git", none) || at == at.parent_path()) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dtypecheck::judging
