@@ -129,16 +129,34 @@ class Session {
                     description.folder));
   }
 
+  // What came of trying it: 2 proven, or as good as that, 1 cured with a warning behind it.
+  static int rank_of(const Candidate& candidate) {
+    switch (candidate.trial.proof) {
+      case curing::Proof::kProven:
+      case curing::Proof::kOtherFindings:
+        return 2;
+      case curing::Proof::kMoreBehind:
+        return 1;
+      default:
+        return 0;
+    }
+  }
+  // Of a cause; the first of the best, nullptr where none cures it.
+  const Candidate* best_of(const Finding* cause) const {
+    const Candidate* best = nullptr;
+    for (const Candidate& candidate : candidates_) {
+      const int rank = candidate.cause == cause ? rank_of(candidate) : 0;
+      if (rank > (best == nullptr ? 0 : rank_of(*best))) best = &candidate;
+    }
+    return best;
+  }
   bool is_proven(const Finding* cause) const {
-    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
-      const curing::Proof proof = candidate.trial.proof;
-      return candidate.cause == cause &&
-             (proof == curing::Proof::kProven || proof == curing::Proof::kOtherFindings);
-    });
+    const Candidate* best = best_of(cause);
+    return best != nullptr && rank_of(*best) == 2;
   }
   bool is_cured() const {
     return std::all_of(causes_.begin(), causes_.end(),
-                       [&](const Finding* cause) { return is_proven(cause); });
+                       [&](const Finding* cause) { return best_of(cause) != nullptr; });
   }
 
   // One after the other: two at a time would take each other's memory and GPU.
@@ -158,8 +176,8 @@ class Session {
                      candidates_.size(), what);
         };
       }
-      candidate.trial =
-          curing::try_patch(candidate.patch, program, report_.findings, *candidate.cause, options);
+      candidate.trial = curing::try_patch(candidate.patch, program, report_.findings, recorded_.run,
+                                          *candidate.cause, options);
       if (is_terminal) fmt::print(stderr, "\r\033[K");
     }
   }
@@ -187,16 +205,13 @@ class Session {
         fmt::format("{:<8}{}{}\n", severity_name(cause.severity), printable(cause.message),
                     where.empty() ? "" : " (" + where + ")");
     if (!cause.why.empty()) out += "why" + wrapped(printable(cause.why), 8).substr(3);
-    const Candidate* best = nullptr;
     bool any = false;
     for (const Candidate& candidate : candidates_) {
       if (candidate.cause != &cause) continue;
       any = true;
       out += candidate_text(candidate);
-      const bool is_better = candidate.trial.proof == curing::Proof::kProven ||
-                             candidate.trial.proof == curing::Proof::kOtherFindings;
-      if (best == nullptr && is_better) best = &candidate;
     }
+    const Candidate* best = best_of(&cause);
     if (!any) out += "no cure is known for it\n";
     if (best == nullptr) return out;
     return out + printable_lines(best->patch.diff) +

@@ -63,6 +63,10 @@ ProvenanceStep step_of(const OpCall& call, DtypeSet dtypes) {
   using Kind = ProvenanceStep::Kind;
   ProvenanceStep step{.call = &call};
   if (!makes_dtype(call, dtypes)) step.giver = giver_of(call, dtypes);
+  // What torch.tensor() begins with, where that was no frame of its own yet.
+  const bool is_fresh = step.giver != nullptr && step.giver->origin == kNoOpCall &&
+                        call.op == "aten::lift_fresh" && !is_parameter(*step.giver);
+  if (is_fresh) step.giver = nullptr;
   if (step.giver == nullptr) {
     step.kind = has(call, ops::kCast) ? Kind::kCast : Kind::kMade;
   } else if (is_promotion(call, *step.giver)) {
@@ -131,6 +135,21 @@ double elements(const Operand& tensor) {
   return count;
 }
 
+// What an op calls inside of it may get a copy in another shape, which is not recorded: it is the
+// operand of the op around it that has this dtype and as many elements, where there is one such.
+const Operand* reshaped(const OpCall* outer, const Operand& operand) {
+  const bool is_plain = operand.origin == kNoOpCall && !is_parameter(operand) && operand.has_shape;
+  if (outer == nullptr || !is_plain || operand.is_written) return nullptr;
+  const Operand* found = nullptr;
+  for (const Operand& whole : outer->operands) {
+    const bool fits = whole.dtypes == operand.dtypes && elements(whole) == elements(operand) &&
+                      !is_parameter(whole) && whole.has_shape;
+    if (fits && found != nullptr) return nullptr;
+    if (fits) found = &whole;
+  }
+  return found;
+}
+
 const SourceLine& best_line(const Site& site) { return site.line.known() ? site.line : site.inner; }
 
 // "torch.from_numpy": what is no op of the dispatcher has the name that the program calls it by.
@@ -181,6 +200,10 @@ Provenance ProvenanceIndex::of(const OpCall& reader, const Operand& operand) con
   bool in_worker = false;
   follow_links(&operand, [&](const Operand& tensor) -> const Operand* {
     const OpCall* call = run_.call(tensor.origin);
+    if (call == nullptr) {
+      const Operand* whole = reshaped(run_.call(at->parent), tensor);
+      if (whole != nullptr) call = run_.call(whole->origin);
+    }
     if (call == nullptr && !in_worker) {
       const Fit fit = handed_over_to(*at, tensor);
       call = fit.call;

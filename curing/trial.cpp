@@ -38,7 +38,7 @@ class Interruption {
   Interruption() {
     received_ = 0;
     for (size_t i = 0; i < kSignals.size(); ++i) {
-      struct sigaction note{};
+      struct sigaction note {};
       note.sa_handler = [](int signal) { received_ = signal; };
       ::sigaction(kSignals[i], &note, &before_[i]);
     }
@@ -159,20 +159,39 @@ std::string seen(const Run& run) {
   return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
 }
 
+// An op there was called before. Lines move when a source is changed.
+bool was_reached(const Run& before, const Run& run, const Finding& finding) {
+  const OpCall* call = run.call(finding.call);
+  if (call == nullptr) return true;
+  return std::any_of(before.calls.begin(), before.calls.end(), [&](const OpCall& other) {
+    return other.op == call->op && other.site.module == call->site.module &&
+           other.site.phase == call->site.phase && other.site.line.file == call->site.line.file &&
+           other.site.line.function == call->site.line.function;
+  });
+}
+
 // What is to be told first of what the attempt found; nothing where there is nothing.
 std::optional<Trial> fault_in(const std::vector<Finding>& now, const std::set<std::string>& before,
-                              const Finding& cured) {
+                              const Run& recorded, const Run& run, const Finding& cured) {
   const auto is_same = [&](const Finding& finding) { return name_of(finding) == name_of(cured); };
   if (const auto same = std::find_if(now.begin(), now.end(), is_same); same != now.end())
     return Trial{Proof::kStillThere, told(*same)};
+  const Finding* behind = nullptr;  // what the recorded run did not live to see
   for (const Finding& finding : now) {
     if (finding.severity < Severity::kWarning || before.contains(name_of(finding))) continue;
     const bool is_value = finding.rule == "first-non-finite";
+    if (!is_value && finding.severity == Severity::kWarning &&
+        !was_reached(recorded, run, finding)) {
+      if (behind == nullptr) behind = &finding;
+      continue;
+    }
     return Trial{is_value ? Proof::kNotFinite : Proof::kNewFinding, told(finding)};
   }
   for (const Finding& finding : now) {
     if (finding.severity == Severity::kError) return Trial{Proof::kOtherFindings, told(finding)};
   }
+  if (behind != nullptr)
+    return Trial{Proof::kMoreBehind, fmt::format("{}; behind it {}", seen(run), told(*behind))};
   return std::nullopt;
 }
 
@@ -185,6 +204,7 @@ const char* proof_name(Proof proof) {
     case Proof::kProven:
       return "proven";
     case Proof::kOtherFindings:
+    case Proof::kMoreBehind:
       return "cures this";
     case Proof::kStillThere:
       return "still there";
@@ -201,7 +221,7 @@ const char* proof_name(Proof proof) {
 }
 
 Trial try_patch(const Patch& patch, const Program& program, const std::vector<Finding>& before,
-                const Finding& cured, const TrialOptions& options) {
+                const Run& before_run, const Finding& cured, const TrialOptions& options) {
   if (!patch.is_placed()) return {Proof::kNotTried, patch.reason};
   try {
     const Interruption interruption;
@@ -228,17 +248,19 @@ Trial try_patch(const Patch& patch, const Program& program, const std::vector<Fi
 
     const judging::RecordedRun recorded = attempt.recorded();
     const std::vector<Finding> now = judging::judged_report(recorded, {}).findings;
-    if (const auto fault = fault_in(now, names_of(before), cured)) return *fault;
+    const auto fault = fault_in(now, names_of(before), before_run, recorded.run, cured);
+    const bool is_over = fault && fault->proof != Proof::kMoreBehind;
+    if (is_over) return *fault;
     const ChildEnd& end = attempt.how_it_ended();
     if (has_ended && !end.is_success()) return {Proof::kDied, attempt.last_words()};
+    if (fault) return *fault;
     if (recorded.run.calls.empty())
       return {Proof::kNotTried, "nothing was recorded: " + attempt.last_words()};
     if (!has_ended && !is_enough)
       return {Proof::kNoEnd, fmt::format("{} in {:.0f} s; allow more with --timeout",
                                          seen(recorded.run), options.timeout_s)};
-    return {Proof::kProven,
-            fmt::format("{}, {}", seen(recorded.run),
-                        now.empty() ? "no findings" : "no new findings")};
+    return {Proof::kProven, fmt::format("{}, {}", seen(recorded.run),
+                                        now.empty() ? "no findings" : "no new findings")};
   } catch (const InputError& error) {
     return {Proof::kNotTried, error.what()};
   } catch (const fs::filesystem_error& error) {

@@ -65,7 +65,7 @@ void report_refusal(const RunIndex& index, const Trained& trained, Findings& out
             "gradients have their parameter's dtype, and dividing a Half gradient by the scale "
             "would flush small values to 0; so the trainable parameters themselves must not be "
             "Half",
-        .cures = {CureWriter(index, out.options()).master_weights(*trained.refusal)},
+        .cures = CureWriter(index, out.options()).masters_of(*trained.refusal, parameter),
         .follows = {{&outside_autocast}}};
   });
 }
@@ -81,7 +81,7 @@ void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
             "{}Half has 11 bits: small steps round away, squared gradients below 6e-8 are 0, "
             "and with Adam's eps of 1e-8, which is 0 too, one step gives NaN",
             others == 0 ? "" : fmt::format("so are {} or more others; ", others)),
-        .cures = {CureWriter(index, out.options()).master_weights(*trained.step)},
+        .cures = CureWriter(index, out.options()).masters_of(*trained.step, trained.first),
         .follows = {{&outside_autocast}}};
   });
 }

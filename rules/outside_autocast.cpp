@@ -27,6 +27,7 @@ struct Training {
   const OpCall* refusal = nullptr;   // … that was refused because a layer meets another dtype
   Dtype low = Dtype::kUndefined;     // the lower one of the two
   std::set<std::string> refusing;    // modules
+  bool refuses_trained = false;      // a layer that is trained
   bool has_autocast = false;
 
   bool is_there() const { return step != nullptr || backward != nullptr; }
@@ -64,7 +65,8 @@ int forward_rank(const OpCall* call) {
 // itself.
 void note_refusal(const RunIndex& index, const OpCall& call, Training& training) {
   const bool is_first = was_refused(call) && call.follows == kNoOpCall;
-  if (!is_first || call.site.phase != Phase::kForward) return;
+  const bool is_layer = !ops::parse_op_name(call.op).in_place;
+  if (!is_first || !is_layer || call.site.phase != Phase::kForward) return;
   const auto mix = refused_mix(index, call);
   if (!mix || mix->odd.is_parameter() == mix->met.is_parameter()) return;
   const bool odd_is_low = kLowPrecision.contains(mix->odd.dtype);
@@ -74,6 +76,8 @@ void note_refusal(const RunIndex& index, const OpCall& call, Training& training)
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
   if (index.provenance().of(call, *mix->odd.operand).promotion != nullptr) return;
   if (training.refusal == nullptr) training.refusal = &call, training.low = low;
+  training.refuses_trained |=
+      (mix->odd.is_parameter() ? mix->odd : mix->met).operand->requires_grad;
   training.refusing.insert(call.site.module);
 }
 
@@ -217,7 +221,11 @@ void check_run(const RunIndex& index, Findings& out) {
     const auto id = static_cast<uint32_t>(i);
     const std::string precision = asked_for(process);
     if (!precision.empty()) {
-      if (!training.is_there() && training.refusal == nullptr) continue;
+      // A frozen encoder that refuses what it is given comes before the prepared model: whether
+      // that would open autocast is not known.
+      const bool is_known = training.is_there() || training.refuses_trained ||
+                            (training.refusal != nullptr && is_fp16_on_cpu(process, precision));
+      if (!is_known) continue;
       const std::string message = fmt::format(
           "accelerate was given mixed_precision=\"{}\", but autocast never opened", precision);
       out.add_for_run(id, message, [&] { return explain(index, process, precision, training); });

@@ -318,13 +318,19 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
   const bool names_both = names(refusal, mix->odd->dtypes) && names(refusal, mix->met->dtypes);
   if (!names_both && operand_named(refusal) != nullptr) return std::nullopt;
   const auto& [odd, met] = *mix;
-  const Dtype wanted = *met->dtypes.single();
+  // A mask of zeros and ones, as tokenizers make it, says which; as numbers it would be added.
+  const bool is_mask = odd->name.find("mask") != std::string::npos &&
+                       odd->dtypes.within(kIntegers) &&
+                       refusal.error.find("bool") != std::string::npos;
+  const Dtype wanted = is_mask ? Dtype::kBool : *met->dtypes.single();
   Words words{.message = fmt::format("{} {} meets a {} {}", dtype_word(*odd), noun(*odd),
                                      dtype_word(*met), noun(*met)),
               .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
               .odd = odd->name};
-  if (!odd->is_written &&
-      verdict_with(judged, refusal.call, *odd, wanted) == contracts::Verdict::kAccepts) {
+  const auto verdict = verdict_with(judged, refusal.call, *odd, wanted);
+  const bool is_taken = verdict == contracts::Verdict::kAccepts ||
+                        (is_mask && verdict == contracts::Verdict::kUnknown);
+  if (!odd->is_written && is_taken) {
     cast(judged, refusal.call, *odd, wanted, words);
   }
   return words;
@@ -385,20 +391,30 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
   return words;
 }
 
+std::string first_sentence(const std::string& text) {
+  return text.substr(0, std::min(text.find('\n'), text.find(". ")));
+}
+
 // The operands of a Python function are its variables: that they are what was refused is not known.
 Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(std::string_view("python::").size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
+  const CodeLine line = judged.write.line_of(refusal.call);
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",
                                                 dtype_name(refusal.named.front()), function)
-                                  : fmt::format("{} refuses the dtypes that it got", function),
+                                  : fmt::format("{} refuses a dtype: {}", function,
+                                                first_sentence(refusal.error)),
               .fix = is_narrow ? "cast the tensor to Float before: .float()" : ""};
-  const CodeLine line = judged.write.line_of(refusal.call);
   for (const char* method : {"numpy", "requires_grad_"}) {
     const auto tensor = called_on(line, method);
     if (!tensor) continue;
+    const bool is_numpy = method == std::string_view("numpy");
+    if (is_numpy && !refusal.named.empty()) {
+      words.message = fmt::format("NumPy has no {}", dtype_name(refusal.named.front()));
+      words.why = "a tensor becomes an array of the same dtype, and nothing casts on the way";
+    }
     words.add(judged.write.rewrite(refusal.call, Dtype::kFloat,
                                    with_suffix(line, *tensor, cast_suffix(line, Dtype::kFloat)),
                                    fmt::format("cast the tensor before {}()", method)));

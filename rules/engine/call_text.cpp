@@ -30,8 +30,9 @@ std::string_view last_part(std::string_view path) {
 }
 
 // What Python calls an op whose own name does not begin with it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kPythonNames = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kPythonNames = {
     {{"grid_sampler", "grid_sample"},
+     {"lift_fresh", "tensor"},
      {"upsample_", "interpolate"},
      {"nll_loss", "cross_entropy"},
      {"cross_entropy_loss", "cross_entropy"},
@@ -280,19 +281,45 @@ Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix
   return {whole, whole.substr(0, at) + new_text + whole.substr(at + old_text.size())};
 }
 
-std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand) {
-  const CodeLine::Call* found = nullptr;
+Patch with_suffix(const CodeLine& line, const std::vector<Span>& alike, std::string_view suffix) {
+  if (alike.size() == 1) return with_suffix(line, alike.front(), suffix);
+  const std::string one(line.text_of(alike.front()));
+  const std::string changed = (line.is_primary(alike.front()) ? one : "(" + one + ")");
+  Span whole{alike.front().begin, alike.back().end};
+  for (const CodeLine::Call& call : line.calls) {
+    const bool has_end =
+        call.whole.begin <= alike.back().begin && alike.back().end <= call.whole.end;
+    const bool has_begin =
+        call.whole.begin <= alike.front().begin && alike.front().end <= call.whole.end;
+    if (has_begin && !has_end) whole.begin = std::min(whole.begin, call.whole.begin);
+    if (has_end && !has_begin) whole.end = std::max(whole.end, call.whole.end);
+  }
+  std::string text(line.text_of(whole));
+  for (auto at = alike.rbegin(); at != alike.rend(); ++at)
+    text.replace(at->begin - whole.begin, one.size(), changed + std::string(suffix));
+  return {line.is_unique(whole) ? std::string(line.text_of(whole)) : "", text};
+}
+
+std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand) {
+  std::vector<Span> found;
+  bool is_called_here = false;
   for (const CodeLine::Call& candidate : line.calls) {
     const std::string_view callee = line.text_of(candidate.callee);
     // "self.linear(x)" may be a module: see module_input().
-    const bool may_be_module = callee.starts_with("self.") && !call.site.module.empty();
-    if (may_be_module || !is_called(call, callee)) continue;
-    if (found != nullptr) return std::nullopt;
-    found = &candidate;
+    const bool is_module = callee.starts_with("self.") && depth_in(callee, call.site) > 0;
+    if (is_module || !is_called(call, callee)) continue;
+    is_called_here = true;
+    const auto argument = argument_of(line, candidate, call, operand);
+    const bool is_alike =
+        argument && (found.empty() || line.text_of(found.front()) == line.text_of(*argument));
+    if (!is_alike) return {};
+    found.push_back(*argument);
   }
-  if (found != nullptr) return argument_of(line, *found, call, operand);
-  if (const auto side = side_of(line, call, operand)) return side;
-  return of_subscript(line, call, operand);
+  std::sort(found.begin(), found.end(), [](Span a, Span b) { return a.begin < b.begin; });
+  if (is_called_here) return found;
+  if (const auto side = side_of(line, call, operand)) return {*side};
+  if (const auto part = of_subscript(line, call, operand)) return {*part};
+  return {};
 }
 
 const Operand* same_tensor(const OpCall& call, const Operand& operand) {
@@ -329,7 +356,8 @@ std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call
 
 std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
   const CodeLine::Call* found = nullptr;
-  const bool is_cast = bare(maker.short_op()).starts_with("to");
+  const std::string op = maker.short_op();
+  const bool is_cast = bare(last_part(op)).starts_with("to") && !maker.op.starts_with("python::");
   for (const CodeLine::Call& call : line.calls) {
     const std::string_view callee = line.text_of(call.callee);
     constexpr std::array<std::string_view, 7> kCasts = {"to",     "half", "float", "bfloat16",

@@ -20,12 +20,14 @@ struct Patch {
 };
 
 // The expression with a suffix: "(a + b).to(torch.float16)", or, where the line has the expression
-// twice, with the call around it: "self.fc(x.to(torch.float16))".
+// twice, with the call around it: "self.fc(x.to(torch.float16))". Of several that have one text
+// each gets it: "f(x.half(), a) - f(x.half(), b)".
 Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix);
+Patch with_suffix(const CodeLine& line, const std::vector<Span>& alike, std::string_view suffix);
 
 // The operand of the call in this line: an argument, a side of an operator, what is assigned to a
-// subscript.
-std::optional<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand);
+// subscript. Several where the line has such a call several times, each with the same text there.
+std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand);
 
 // The operand of a call that is the same tensor as this one of another call.
 const Operand* same_tensor(const OpCall& call, const Operand& operand);

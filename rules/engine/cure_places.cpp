@@ -87,9 +87,10 @@ std::string_view layer_of(const OpCall& call) {
   return layer.find_first_not_of("0123456789") == layer.npos ? std::string_view() : layer;
 }
 
+// Float is as precise as training needs.
 bool is_narrower(Dtype dtype, DtypeSet than) {
   const auto old = than.single();
-  return old && dtype_size_bytes(dtype) < dtype_size_bytes(*old);
+  return old && dtype != Dtype::kFloat && dtype_size_bytes(dtype) < dtype_size_bytes(*old);
 }
 
 std::string already(const std::string& what, Dtype dtype) {
@@ -280,6 +281,12 @@ CureSeeds CurePlaces::cast_result(const Cure& cure, const OpCall& call) const {
     if (run_.call(id)->result_dtype() != dtype) continue;
     seeds.results.insert(id);
     ++seeds.touched;
+  }
+  // torch.tensor() copies what it has made, in the dtype that it has.
+  for (const OpCallId id :
+       call.op == "aten::lift_fresh" ? index_.consumers(call) : std::span<const OpCallId>()) {
+    const OpCall& copy = *run_.call(id);
+    if (copy.site.line == call.site.line && copy.result_dtype() == dtype) seeds.results.insert(id);
   }
   cast_handed_over(call, seeds);
   return seeds;

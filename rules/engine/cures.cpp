@@ -48,9 +48,51 @@ void say(Cure& cure, const std::string& what, const std::string& whole, const Si
                                 : fmt::format("cast {}{}: {}", what, at(site), cure.code);
 }
 
+// "the target"; where LibTorch's name of an operand tells a user nothing, "x2" or "other", what the
+// line calls it, or of which op it is.
+std::string what_to_cast(const CodeLine& line, Span text, const std::string& noun,
+                         const std::string& whole) {
+  constexpr std::string_view kVague[] = {"self", "other", "end", "tensor", "real", "imag"};
+  const bool is_word = noun.size() > 2 && noun.find_first_of("0123456789[_") == noun.npos &&
+                       std::find(std::begin(kVague), std::end(kVague), noun) == std::end(kVague);
+  if (is_word) return "the " + noun;
+  constexpr size_t kShort = 24;
+  const std::string name(line.text_of(text));
+  return name.size() <= kShort && name.find('(') == name.npos ? name : whole;
+}
+
 void take(Cure& cure, Patch patch) {
   cure.replaces = std::move(patch.old_text);
   cure.code = std::move(patch.new_text);
+}
+
+// A module's parameters are made where its class is, in which the variable that holds it is not
+// known. A line that nobody has may be anything.
+bool has_variable(const CodeLine& line, const std::string& name) {
+  if (line.text.empty() || name.empty()) return true;
+  const auto is_part = [&](size_t at) {
+    return at < line.text.size() && (std::isalnum(static_cast<unsigned char>(line.text[at])) != 0 ||
+                                     line.text[at] == '_' || line.text[at] == '.');
+  };
+  for (size_t at = line.text.find(name); at != std::string::npos;
+       at = line.text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    const bool is_longer = end < line.text.size() && line.text[end] != '.' && is_part(end);
+    if ((at == 0 || !is_part(at - 1)) && !is_longer) return true;
+  }
+  return false;
+}
+
+// "nn.Linear(8, 16).to(torch.float32)" where the line makes the module: "self.gate = …" of
+// "net.gate".
+std::optional<Patch> made_in(const CodeLine& line, const std::string& module, Dtype dtype) {
+  const std::string wanted = "self." + module.substr(module.rfind('.') + 1);
+  for (const CodeLine::Operation& operation : line.operations) {
+    const bool is_it = operation.sign == "=" && line.text_of(operation.left) == wanted &&
+                       line.is_primary(operation.right);
+    if (is_it) return with_suffix(line, operation.right, cast_suffix(line, dtype));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -87,7 +129,8 @@ std::optional<CureWriter::Found> CureWriter::find(const CodeLine& line, const Op
       const Operand* same =
           outer == &call ? (name == &operand ? name : nullptr) : same_tensor(*outer, *name);
       if (same == nullptr) continue;
-      if (const auto text = operand_text(line, *outer, *same)) return Found{outer, same, *text};
+      if (auto text = operand_text(line, *outer, *same); !text.empty())
+        return Found{outer, same, std::move(text)};
       break;
     }
   }
@@ -119,11 +162,14 @@ std::optional<Cure> CureWriter::cast_module_input(const OpCall& call, const Oper
                                 : cure_of(CureKind::kCastModuleInput, call, module, dtype);
   const std::string suffix = cast_suffix(line, dtype);
   if (input) take(cure, with_suffix(line, input->argument, suffix));
+  // A line of the module's own, which calls it no more.
+  const bool is_inside = !input && call.site.line.function == call.site.module_class + ".forward";
+  if (is_inside && !line.text.empty()) cure.where = {};
   const std::string what =
       is_one_of_several && input
           ? fmt::format("the {} of {}", input->keyword.empty() ? noun : input->keyword, module)
           : fmt::format("what {} is called with", module);
-  say(cure, what, what, call.site, suffix);
+  say(cure, what, what, Site{.line = cure.where}, suffix);
   return cure;
 }
 
@@ -145,7 +191,9 @@ std::optional<Cure> CureWriter::cast_operand(const OpCall& call, const Operand& 
                     : cure_of(CureKind::kCastOperand, call, operand.name, dtype);
   const std::string suffix = cast_suffix(line, dtype);
   if (found) take(cure, with_suffix(line, found->text, suffix));
-  say(cure, "the " + noun, fmt::format("the {} of {}", noun, call.short_op()), call.site, suffix);
+  const std::string whole = fmt::format("the {} of {}", noun, call.short_op());
+  say(cure, found ? what_to_cast(line, found->text.front(), noun, whole) : "the " + noun, whole,
+      call.site, suffix);
   return cure;
 }
 
@@ -183,10 +231,17 @@ Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
   const bool is_told =
       maker != nullptr && maker->site.line.known() && !is_installed(maker->site.line);
   const CodeLine line = CodeLine::at(options_.line_text, is_told ? maker->site.line : SourceLine());
-  const bool is_cast = is_told && index_.has(*maker, ops::kCast);
-  const auto other = is_cast ? other_dtype(line, *operand.dtypes.single(), dtype) : std::nullopt;
+  auto other = is_told ? other_dtype(line, *operand.dtypes.single(), dtype) : std::nullopt;
+  if (!other && is_told) other = made_in(line, module, dtype);
   if (is_told) cure.where = maker->site.line;
-  const std::string since = is_told ? ", " + place(maker->site) : "";
+  const CodeLine use = line_of(call);
+  bool is_shown = is_told;
+  if (!other && !has_variable(is_told ? line : use, root_module(module))) {
+    is_shown =
+        is_users_own(call.site) && !use.text.empty() && has_variable(use, root_module(module));
+    cure.where = is_shown ? call.site.line : SourceLine();
+  }
+  const std::string since = is_shown ? at(Site{.line = cure.where}) : "";
   if (other) {
     take(cure, *other);
     cure.text = fmt::format("make {} {}{}: {}", module.empty() ? "the module" : module,
@@ -292,6 +347,19 @@ Cure CureWriter::master_weights(const OpCall& call) const {
         "p.data = p.data.to(torch.float32) for each trainable p before the optimizer is made";
   }
   return cure;
+}
+
+std::vector<Cure> CureWriter::masters_of(const OpCall& call, const Operand* parameter) const {
+  std::vector<Cure> cures;
+  const bool has_autocast = index_.autocast_elsewhere(call.process, call.device_type()) != nullptr;
+  if (has_autocast && parameter != nullptr && !parameter->parameter.empty()) {
+    Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);
+    cure.kind = CureKind::kMasterWeights;
+    cure.operand.clear();
+    if (!cure.replaces.empty()) cures.push_back(std::move(cure));
+  }
+  cures.push_back(master_weights(call));
+  return cures;
 }
 
 Cure CureWriter::rewrite(const OpCall& call, Dtype dtype, Patch patch,

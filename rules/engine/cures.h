@@ -36,6 +36,9 @@ class CureWriter {
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
   // Trainable parameters in Float, with the forward pass under autocast.
   Cure master_weights(const OpCall& call) const;
+  // The same, and before it, where a forward pass is under autocast already, the line that lowered
+  // the model of this parameter.
+  std::vector<Cure> masters_of(const OpCall& call, const Operand* parameter) const;
   // Another call than the line's, which no cast replaces; `what` says why.
   Cure rewrite(const OpCall& call, Dtype dtype, Patch patch, const std::string& what) const;
 
@@ -48,7 +51,7 @@ class CureWriter {
   struct Found {
     const OpCall* call;
     const Operand* operand;
-    Span text;
+    std::vector<Span> text;  // more than one where the line has it in like calls
   };
   std::optional<Found> find(const CodeLine& line, const OpCall& call, const Operand& operand) const;
   std::optional<Cure> cast_module_input(const OpCall& call, const Operand& operand, Dtype dtype,

@@ -50,11 +50,18 @@ Role role_in(const RunIndex& index, const OpCall& call, const Operand& operand) 
   return is_mask || index.has(call, ops::kLoss) ? Role::kInput : operand.role;
 }
 
+// What lerp_ is given of a model it moves a tensor towards: it is no layer's weight there.
+bool writes_in_place(const OpCall& call) {
+  const Operand* self = call.operand("self");
+  return self != nullptr && self->is_written && ops::parse_op_name(call.op).in_place;
+}
+
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
   Side side{&operand, role_in(index, call, operand), "", *operand.dtypes.single()};
   if (const Operand* parameter = parameter_behind(index, operand)) {
     side.parameter = parameter->parameter;
-    if (side.role == Role::kInput) side.role = role_of(side.parameter);
+    const bool is_plain = index.has(call, ops::kLoss) || writes_in_place(call);
+    if (side.role == Role::kInput && !is_plain) side.role = role_of(side.parameter);
   }
   const Operand* argument = linear_argument(index.run().call(call.parent), call, operand);
   if (argument != nullptr) {
@@ -120,6 +127,15 @@ bool is_left_behind(const RunIndex& index, const OpCall& call, const Side& param
   return is_alone && cast_beside(index, parameter) <= around[input];
 }
 
+// Made in a dtype that somebody asked for, where the model's other layers are made in the input's.
+bool is_born_apart(const RunIndex& index, const Side& parameter, Dtype input) {
+  const Operand* operand = parameter_behind(index, *parameter.operand);
+  const OpCall* maker = operand == nullptr ? nullptr : index.run().call(operand->origin);
+  if (maker == nullptr || !index.has(*maker, ops::kUninitialized)) return false;
+  const uint64_t others = index.made_beside(*maker, input);
+  return others > 0 && others >= index.made_beside(*maker, parameter.dtype);
+}
+
 // The input's dtype comes down from another parameter of the same model: its embedding's table.
 bool is_models_own_dtype(const Side& parameter, const Provenance& input) {
   return input.parameter != nullptr && !parameter.parameter.empty() &&
@@ -140,9 +156,25 @@ bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& si
                          source.maker->site.phase == Phase::kForward;
   if (is_raised && index.has(call, ops::kNorm) && input.dtype == Dtype::kFloat) return true;
   if (is_left_behind(index, call, parameter, input.dtype)) return true;
+  if (is_born_apart(index, parameter, input.dtype)) return true;
   const auto parameters = std::count_if(sides.begin(), sides.end(),
                                         [](const Side& side) { return side.is_parameter(); });
   return parameters == 1 && is_models_own_dtype(parameter, source);
+}
+
+// An op in place keeps the dtype of what it writes: what it reads has to change. Not where a
+// parameter is stepped, nor statistics.
+std::optional<Mix> read_against_written(const OpCall& call, const Sides& sides) {
+  if (!writes_in_place(call)) return std::nullopt;
+  const Side* written = first_of(sides, [](const Side& side) {
+    return side.operand->is_written && !is_trained_leaf(*side.operand) &&
+           side.operand->role != Role::kState;
+  });
+  if (written == nullptr) return std::nullopt;
+  const Side* read = first_of(sides, [&](const Side& side) {
+    return !side.operand->is_written && side.dtype != written->dtype;
+  });
+  return read == nullptr ? std::nullopt : std::optional(Mix{*read, *written});
 }
 
 std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall& call,
@@ -272,6 +304,7 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
     const auto differs = [&](const Side& side) { return side.dtype != changed->dtype; };
     if (const Side* met = first_of(sides, differs)) return Mix{*changed, *met};
   }
+  if (const auto mix = read_against_written(call, sides)) return mix;
   if (const auto mix = input_against_parameters(index, call, sides)) return mix;
   return minority(index, call, sides);
 }

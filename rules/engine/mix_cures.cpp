@@ -32,7 +32,9 @@ class MixCures {
     if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
     if (source_.promotion != nullptr) at_promotion();
-    if (mix_.odd.is_parameter()) {
+    if (is_written(mix_.met)) {
+      of_written();
+    } else if (mix_.odd.is_parameter()) {
       of_odd_parameter();
     } else if (is_low_in_float_layer()) {
       of_low_input();
@@ -88,6 +90,26 @@ class MixCures {
     add(write_.cast_operand(call_, operand, dtype, side.noun()));
   }
 
+  static bool is_written(const Side& side) {
+    return side.operand->is_written && side.operand->role != Role::kOut;
+  }
+
+  // What is read is cast. A buffer that a line makes without saying in which dtype was not meant to
+  // be Float beside a model that is not: what reads it next would refuse it.
+  void of_written() {
+    const OpCall* maker = index_.provenance().of(call_, *mix_.met.operand).maker;
+    const bool is_made = maker != nullptr && index_.has(*maker, ops::kFactory) &&
+                         maker->result_dtype() == mix_.met.dtype;
+    const auto made = is_made ? write_.cast_result(*maker, mix_.odd.dtype) : std::nullopt;
+    const bool is_by_default = made && mix_.met.dtype == Dtype::kFloat &&
+                               maker->scalar("dtype") == nullptr && maker->operands.empty() &&
+                               kLowPrecision.contains(mix_.odd.dtype) &&
+                               call_.autocast.region_for(call_.device_type()) == nullptr;
+    if (is_by_default) add(*made);
+    cast_side(mix_.odd, mix_.met.dtype);
+    if (made) add(*made);
+  }
+
   // An inner op of a recurrent layer gets the two hidden states apart, the layer as a pair.
   void cast_hidden(Dtype dtype) {
     const OpCall* layer = index_.run().call(call_.parent);
@@ -114,7 +136,8 @@ class MixCures {
       }
     }
     if (before != nullptr && before == source_.maker) at_maker();
-    add(write_.cast_operand(promotion, *source_.promoted_by, wanted, source_.promoted_by->name));
+    add(write_.cast_operand(promotion, *source_.promoted_by, wanted,
+                            noun_of(*source_.promoted_by)));
   }
 
   const ProvenanceStep* step_of(const Operand& giver) const {
@@ -125,8 +148,8 @@ class MixCures {
 
   // Also where a DataLoader's worker makes the batch.
   void at_maker() {
-    const bool is_tensor_made = source_.maker != nullptr && source_.parameter == nullptr &&
-                                !mix_.odd.is_parameter();
+    const bool is_tensor_made =
+        source_.maker != nullptr && source_.parameter == nullptr && !mix_.odd.is_parameter();
     if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
   }
 

@@ -54,6 +54,16 @@ std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& 
   return made.empty() ? "" : fmt::format("the {} {}", mix.odd.noun(), made);
 }
 
+// "the weight was cast to BFloat16 by aten::_to_copy at train.py:13": also what was met did not
+// have its dtype by default.
+std::string met_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
+  if (!mix.met.is_parameter()) return "";
+  const Provenance way = index.provenance().of(call, *mix.met.operand);
+  const bool is_default = way.maker == nullptr || way.parameter != nullptr ||
+                          (mix.met.dtype == Dtype::kFloat && !index.has(*way.maker, ops::kCast));
+  return is_default ? "" : fmt::format("; the {} was {}", mix.met.noun(), made_text(way));
+}
+
 std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
   const std::string device = device_of(mix);
   if (index.has(call, ops::kBackward)) {
@@ -81,9 +91,10 @@ std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix
 
 std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
                     const Provenance& source) {
-  const std::string origin = origin_reason(index, call, mix, source);
+  const std::string origin = origin_reason(index, call, mix, source) + met_reason(index, call, mix);
   const std::string autocast = autocast_reason(index, call, mix);
-  return origin.empty() ? autocast : origin + "; " + autocast;
+  if (origin.empty()) return autocast;
+  return (origin.starts_with("; ") ? origin.substr(2) : origin) + "; " + autocast;
 }
 
 }  // namespace dtypecheck::rules

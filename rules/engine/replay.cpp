@@ -92,9 +92,10 @@ void Replay::judge(std::vector<Finding>& findings) {
     const size_t left = cure.verdict == CureVerdict::kFails ? 0 : consequences_left(finding, cure);
     // Of a run that died there the rule knows better what was meant than what little follows.
     if (cure.verdict == CureVerdict::kHoldsSoFar)
-      return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, left, 0, 0, size_t{0});
+      return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, is_vague(cure), left, 0, 0,
+                        size_t{0});
     const auto size = static_cast<double>(std::max<size_t>(seeds.touched, 1));
-    return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, left,
+    return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, is_vague(cure), left,
                       static_cast<int>(std::log2(size) / 2), rank_of(cure.dtype), seeds.touched);
   };
   for (Finding& finding : findings) {
@@ -245,6 +246,12 @@ bool Replay::may_be_cast_inside(const Cure& cure, const OpCall& changed) const {
                                 !places_.is_from_outside(operand, cure.operand);
     return is_made_inside && operand.is_floating() && operand.dtypes != DtypeSet(cure.dtype);
   });
+}
+
+// The line is known, and what to write there is not: it has two things that may be meant.
+bool Replay::is_vague(const Cure& cure) const {
+  return cure.code.empty() && cure.where.known() && line_text_ &&
+         !line_text_(cure.where.file, cure.where.line).empty();
 }
 
 // The line casts something, and a cast that changed nothing when it was recorded is not in the run.

@@ -47,6 +47,7 @@ class Replay {
   std::set<OpCallId> healed(const ChangedCalls& changed) const;
   std::string undone_by_autocast(const ChangedCalls& changed, const CureSeeds& seeds) const;
   bool may_be_cast_inside(const Cure& cure, const OpCall& changed) const;
+  bool is_vague(const Cure& cure) const;
   bool may_cast(const OpCall& call) const;
   std::string refusal_words(const OpCall& changed) const;
 

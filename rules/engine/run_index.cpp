@@ -204,6 +204,20 @@ uint64_t RunIndex::casts_beside(const OpCall& cast) const {
   return there == casts_->end() ? 0 : there->second;
 }
 
+uint64_t RunIndex::made_beside(const OpCall& maker, Dtype dtype) const {
+  const auto key = [](const OpCall& call, std::optional<Dtype> its) {
+    return MakingFunction{call.process, call.site.line.file, call.site.line.function, its};
+  };
+  if (!made_) {
+    made_.emplace();
+    for (const OpCall& call : run_.calls) {
+      if (has(call, ops::kUninitialized)) (*made_)[key(call, call.result_dtype())] += call.count;
+    }
+  }
+  const auto there = made_->find(key(maker, dtype));
+  return there == made_->end() ? 0 : there->second;
+}
+
 const RunIndex::ParameterDtypes& RunIndex::parameters() const {
   if (parameters_) return *parameters_;
   ParameterDtypes& all = parameters_.emplace();

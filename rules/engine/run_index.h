@@ -71,6 +71,10 @@ class RunIndex {
   // How often a cast's line cast to the same dtype.
   uint64_t casts_beside(const OpCall& cast) const;
 
+  // How many tensors without a value, as layers get for their parameters, the function that made
+  // this one made in a dtype.
+  uint64_t made_beside(const OpCall& maker, Dtype dtype) const;
+
   // How many other parameters of the same root module ("unet"), trained or frozen like this one,
   // were seen in each dtype. Others say nothing of what this one should be: a VAE is Float beside a
   // Half UNet on purpose, and so is the LoRA inside it. A lone layer ("kernel.weight") is in no
@@ -112,6 +116,9 @@ class RunIndex {
   using CastLine = std::tuple<uint32_t, std::string_view, int, std::optional<Dtype>>;
   static CastLine cast_line_of(const OpCall& cast);
   mutable std::optional<std::map<CastLine, uint64_t>> casts_;
+  using MakingFunction =
+      std::tuple<uint32_t, std::string_view, std::string_view, std::optional<Dtype>>;
+  mutable std::optional<std::map<MakingFunction, uint64_t>> made_;
 };
 
 }  // namespace dtypecheck::rules

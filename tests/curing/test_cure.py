@@ -32,6 +32,19 @@ while True:
     net(batch).sum().backward()
     optimizer.step()
 """
+# Behind the crash an optimizer steps BFloat16 parameters, which the recorded run did not live to do.
+WARNS_BEHIND = """\
+import torch
+
+net = torch.nn.Linear(4, 4, dtype=torch.bfloat16)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+batch = torch.ones(2, 4, dtype=torch.bfloat16)
+target = torch.ones(2, 4)
+for _ in range(2):
+    loss = torch.baddbmm(target[None], net(batch)[None], torch.ones(1, 4, 4, dtype=torch.bfloat16)).mean()
+    loss.backward()
+    optimizer.step()
+"""
 CLEAN = "import torch\nprint(torch.ones(2) + 1)\n"
 
 
@@ -107,6 +120,13 @@ class CureTest(unittest.TestCase):
         (proven,) = [cure for cure in cause["cures"] if cure["verdict"] == "proven"]
         self.assertIn("step", proven["reason"])
         self.assert_nothing_runs()
+
+    def test_a_warning_behind_the_crash_is_none_of_the_cures(self):
+        self.record("behind", WARNS_BEHIND)
+        (cause,) = json.loads(self.cure("--json", "behind/run", status=0).stdout)["causes"]
+        cured = [cure for cure in cause["cures"] if cure["verdict"] == "cures this"]
+        self.assertTrue(cured, cause)
+        self.assertIn("behind it BFloat16 parameters are stepped in place", cured[0]["reason"])
 
     def test_interrupted(self):
         run = self.copy("interrupted")

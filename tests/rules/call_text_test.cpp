@@ -23,14 +23,14 @@ OpCall call_of(const std::string& op, const std::vector<std::string>& operands) 
 std::string operand_in(const std::string& text, const OpCall& call, const std::string& operand,
                        bool is_cpp = false) {
   const CodeLine line(text, is_cpp);
-  const auto span = operand_text(line, call, *call.operand(operand));
-  return span ? std::string(line.text_of(*span)) : "";
+  const auto spans = operand_text(line, call, *call.operand(operand));
+  return spans.empty() ? "" : std::string(line.text_of(spans.front()));
 }
 
 std::string suffixed(const std::string& text, const OpCall& call, const std::string& operand) {
   const CodeLine line(text, false);
-  const auto span = operand_text(line, call, *call.operand(operand));
-  return span ? with_suffix(line, *span, ".half()").new_text : "";
+  const auto spans = operand_text(line, call, *call.operand(operand));
+  return spans.empty() ? "" : with_suffix(line, spans, ".half()").new_text;
 }
 
 std::string input_in(const std::string& text, const std::string& module,
@@ -56,6 +56,7 @@ TEST_CASE("call_text finds an argument by place or name") {
   CHECK(operand_in("auto l = torch::mse_loss(net->forward(x), y);", kLoss, "self", true) ==
         "net->forward(x)");
   const OpCall put = call_of("index_add_", {"self", "index", "source"});
+  CHECK(operand_in("self.sums.index_add_(0, rows, self.k(x))", put, "source") == "self.k(x)");
   CHECK(operand_in("sums.index_add_(0, rows, values * 2)", put, "source") == "values * 2");
   CHECK(operand_in("sums.index_add_(dim, rows, values)", put, "self") == "sums");
   const OpCall cat = call_of("cat", {"tensors[0]", "tensors[1]"});
@@ -68,6 +69,14 @@ TEST_CASE("call_text finds the sides of an operator and what is assigned") {
   CHECK(operand_in("if (a - b).sum() > 0:", call_of("sub", {"self", "other"}), "self") == "a");
   const OpCall put = call_of("index_put_", {"self", "indices[0]", "values"});
   CHECK(operand_in("cache[rows] = fresh", put, "values") == "fresh");
+}
+
+TEST_CASE("call_text casts what like calls of a line are all given") {
+  const OpCall quantile = call_of("quantile", {"self"});
+  CHECK(suffixed("s = torch.quantile(x, 0.9) - torch.quantile(x, 0.1)", quantile, "self") ==
+        "torch.quantile(x.half(), 0.9) - torch.quantile(x.half(), 0.1)");
+  CHECK(suffixed("s = x.quantile(0.9) - x.quantile(0.1)", quantile, "self") ==
+        "x.half().quantile(0.9) - x.half().quantile(0.1)");
 }
 
 TEST_CASE("call_text names no operand that may be another") {
