@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "platform/printable.h"
 #include "reports/causes.h"
@@ -92,7 +93,7 @@ class FindingCards {
     cures(finding);
     related(finding);
     rule(finding);
-    nested(cause.consequences);
+    nested(cause);
     html_.close("article").line();
   }
 
@@ -114,7 +115,7 @@ class FindingCards {
     module(finding.site.module);
     part("when", when(report_, finding));
     html_.close("p").line();
-    excerpt(finding.site.line);
+    if (!(finding.site.line == above_)) excerpt(finding.site.line);
     if (!has_inner(finding.site)) return;
     html_.open("p", "where inner").text("inside ");
     part("place", place(report_, finding.site.inner));
@@ -346,22 +347,25 @@ class FindingCards {
     html_.close("details").line();
   }
 
-  void nested(const std::vector<Cause>& consequences) {
-    if (consequences.empty()) return;
-    const size_t size = size_of(consequences);
+  void nested(const Cause& cause) {
+    if (cause.consequences.empty()) return;
+    const size_t size = size_of(cause.consequences);
     if (size <= kOpenConsequences) {
       html_.open("details", "then", {{"open", ""}});
     } else {
       html_.open("details", "then");
     }
     html_.element("summary", "", "and " + counted(size, "consequence")).line();
-    write(consequences);
+    const SourceLine outer = std::exchange(above_, cause.finding->site.line);
+    write(cause.consequences);
+    above_ = outer;
     html_.close("details").line();
   }
 
   const Report& report_;
   HtmlWriter& html_;
   size_t written_ = 0;
+  SourceLine above_;  // of the card that this one stands in: it is quoted there
 };
 
 void write_cause(const Report& report, const Cause& cause, HtmlWriter& html) {

@@ -47,7 +47,7 @@ class Strip {
   bool has_failure() const { return has_failure_; }
   uint32_t first_failure() const { return first_failure_; }
   uint32_t last_new() const { return last_new_; }
-  uint32_t last() const { return last_; }
+  uint32_t last_step() const { return is_after(last_) ? last_ - 1 : last_; }
   bool is_after(uint32_t step) const {
     const bool failed = has_failure_ && first_failure_ >= step;
     return steps_ > 0 && step > steps_ && !failed;
@@ -79,7 +79,7 @@ class Strip {
     if (call.outcome != Outcome::kReturned) ++first.failed;
     const size_t behind = column_of(std::max(call.last_step, call.first_step)) + 1;
     if (behind < row.size()) --row[behind].active;
-    last_new_ = std::max(last_new_, call.first_step);
+    if (!is_after(call.first_step)) last_new_ = std::max(last_new_, call.first_step);
   }
 
   std::array<std::vector<Cell>, static_cast<size_t>(kLastPhase) + 1> rows_;
@@ -93,9 +93,9 @@ std::string told(const Strip& strip) {
   std::string text;
   if (strip.has_failure())
     text = fmt::format("It failed {}. ", strip.step_name(strip.first_failure()));
-  if (strip.last_new() == strip.last()) {
-    return text +
-           fmt::format("New op calls appeared until the end, {}.", strip.step_name(strip.last()));
+  if (strip.last_new() == strip.last_step()) {
+    return text + fmt::format("New op calls appeared until the end, {}.",
+                              strip.step_name(strip.last_new()));
   }
   return text +
          fmt::format("Nothing new appeared after what ran {}.", strip.step_name(strip.last_new()));

@@ -16,6 +16,8 @@ namespace {
 
 // A part is an island where so little of its model is in its dtype.
 constexpr double kIslandShare = 0.25;
+// Modules are not nested deeper, but a trace may say anything: such a path is taken as one name.
+constexpr std::ptrdiff_t kMaxDepth = 64;
 
 Shares& shares(std::array<Shares, 3>& views, MapView view) {
   return views[static_cast<size_t>(view)];
@@ -64,7 +66,8 @@ class MapBuilder {
     if (path.empty()) return 0;
     const auto [found, is_new] = index_.emplace(path, 0);
     if (!is_new) return found->second;
-    const auto [above, name] = split_at_last_dot(path);
+    const bool is_path = std::count(path.begin(), path.end(), '.') < kMaxDepth;
+    const auto [above, name] = is_path ? split_at_last_dot(path) : std::pair(std::string(), path);
     const size_t parent = at(above);
     const size_t index = nodes_.size();
     index_[path] = index;
@@ -132,15 +135,11 @@ class MapBuilder {
     nodes_[at(finding.site.module)].node.findings.push_back(index);
   }
 
-  // The node with its children below it; the paths are as deep as modules are nested, but a trace
-  // may say anything, so not deeper than this.
-  ModuleNode grown(size_t index, int depth = 0) {
-    constexpr int kMaxDepth = 64;
+  ModuleNode grown(size_t index) {
     ModuleNode node = std::move(nodes_[index].node);
     node.all = node.own;
-    if (depth == kMaxDepth) return node;
     for (const size_t child : nodes_[index].children) {
-      node.children.push_back(grown(child, depth + 1));
+      node.children.push_back(grown(child));
       for (size_t view = 0; view < kMapViews.size(); ++view) {
         for (const auto& [dtype, amount] : node.children.back().all[view])
           node.all[view][dtype] += amount;

@@ -9,7 +9,8 @@
   const kLeast = 9;       // and where there is little
   const kMaxHeight = 640;
   const kMaxLevels = 8;
-  const kLetter = 6.7;    // of the labels' font, on average
+  const kColumn = 80;     // a level's width at least
+  const kLetter = 7.3;    // of the labels' font
 
   // --- the tree ------------------------------------------------------------------------------
   const classOf = (dtype) => ((data.classes || {})[dtype] || 'dtype other').split(' ').pop();
@@ -71,9 +72,10 @@
     if (levels === 0 || !node.children.length) return 1;
     return node.children.reduce((sum, child) => sum + rows(child, levels - 1), 0);
   }
-  function levelsThatFit(node) {
+  function levelsThatFit(node, width) {
+    const most = Math.min(kMaxLevels, node.below.levels, Math.max(2, Math.floor(width / kColumn)));
     let levels = Math.min(1, node.below.levels);
-    while (levels < Math.min(kMaxLevels, node.below.levels) && rows(node, levels + 1) * kLeast <= kMaxHeight) ++levels;
+    while (levels < most && rows(node, levels + 1) * kLeast <= kMaxHeight) ++levels;
     return levels;
   }
 
@@ -84,8 +86,8 @@
   aside.setAttribute('aria-live', 'polite');
   aside.setAttribute('aria-label', 'The chosen module');
 
-  const cut = (text, width) => {
-    const letters = Math.floor(width / kLetter);
+  const cut = (text, width, letter = kLetter) => {
+    const letters = Math.floor(width / letter);
     return text.length <= letters ? text : letters < 3 ? '' : text.slice(0, letters - 1) + '…';
   };
 
@@ -137,11 +139,13 @@
       const more = isLast && node.children.length ? ' ▸' : '';
       const told = isLast && width > 200 && sorted(shares).length ? sorted(shares).map(([dtype]) => dtype).join(' + ') : '';
       let room = width - (left - x) - 4 - marks.length * 15;
-      const name = cut(label(node) + more, room);
-      const size = height < 13 ? 'name small' : 'name';
+      const isSmall = height < 13;
+      const letter = isSmall ? kLetter * 0.8 : kLetter;
+      const name = cut(label(node) + more, room, letter);
+      const size = isSmall ? 'name small' : 'name';
       const middle = isInner ? y + Math.min(height / 2, 300) : y + height / 2;
       made.push(svg('text', {class: size, x: left, y: middle, text: name}));
-      room -= name.length * kLetter + 12;
+      room -= name.length * letter + 12;
       if (told && told.length * kLetter < room) {
         made.push(svg('text', {class: `${size} told`, x: x + width - 6 - marks.length * 15, y: middle, text: told}));
       }
@@ -166,10 +170,10 @@
     picture.replaceChildren();
     drawn = new Map();
     const top = state.zoom;
-    const levels = levelsThatFit(top);
+    const width = Math.max(320, section.clientWidth - (section.clientWidth > 900 ? 356 : 14));
+    const levels = levelsThatFit(top, width);
     const count = rows(top, levels);
     const height = Math.max(60, Math.min(kMaxHeight, count * kRow));
-    const width = Math.max(360, section.clientWidth - (section.clientWidth > 900 ? 356 : 34));
     const row = height / count;
     picture.setAttribute('viewBox', `0 0 ${width} ${height}`);
     picture.setAttribute('width', width);
