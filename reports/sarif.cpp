@@ -1,11 +1,13 @@
 // sarif.cpp: SARIF 2.1.0, as GitHub's code scanning takes it: a document for each rule, four
-// numbers for each region, and a fingerprint that stays when lines above are added.
+// numbers for each region, and a fingerprint that stays when lines above are added. The first
+// sentence of a message is its title there, so why and cure follow it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "reports/causes.h"
 #include "reports/formats.h"
@@ -18,12 +20,29 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMaxText = 1'024;  // GitHub cuts descriptions there
-constexpr size_t kMaxPlaces = 100;  // that it shows
+constexpr size_t kMaxText = 1'024;     // GitHub cuts descriptions there
+constexpr size_t kMaxPlaces = 100;     // that it shows
+constexpr size_t kMaxResults = 5'000;  // that it shows; it refuses a file of 25,000
 
 std::string shortened(const std::string& text) {
   return text.size() <= kMaxText ? text : text.substr(0, kMaxText - 3) + "...";
 }
+
+// Columns of SARIF count in units of UTF-16, from 1: one for a character of up to three bytes, and
+// two for one of four.
+int column_at(std::string_view line, size_t byte) {
+  int column = 1;
+  for (const char c : line.substr(0, byte)) {
+    const auto unit = static_cast<unsigned char>(c);
+    column += (unit & 0xC0) != 0x80;
+    column += unit >= 0xF0;
+  }
+  return column;
+}
+
+struct Columns {
+  int begin = 1, end = 2;
+};
 
 // A path as the reference of a URI.
 std::string uri_of(const std::string& path) {
@@ -44,7 +63,12 @@ class SarifLog {
 
   Json json() {
     Json results = Json::array();
-    for (const Cause& cause : causes(report_.findings)) results.push_back(result(cause));
+    const std::vector<Cause> forest = causes(report_.findings);  // the worst first
+    for (const Cause& cause : forest) {
+      if (results.size() == kMaxResults) break;
+      results.push_back(result(cause));
+    }
+    left_out_ = forest.size() - results.size();
     return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
             {"version", "2.1.0"},
             {"runs", Json::array({run(std::move(results))})}};
@@ -60,6 +84,11 @@ class SarifLog {
     invocation["toolExecutionNotifications"] = Json::array();
     for (const std::string& what : report_.left_out) notify(invocation, "warning", what);
     for (const std::string& what : report_.remarks) notify(invocation, "note", what);
+    if (left_out_ > 0) {
+      notify(invocation, "warning",
+             fmt::format("{} less severe results are left out: code scanning shows {}",
+                         grouped(left_out_), grouped(kMaxResults)));
+    }
     return {{"tool", {{"driver", std::move(driver)}}},
             {"invocations", Json::array({std::move(invocation)})},
             {"columnKind", "utf16CodeUnits"},
@@ -73,8 +102,7 @@ class SarifLog {
 
   static Json rule(const Doc& doc) {
     const std::string help = fmt::format("{}\n\nFix: {}", doc.why, doc.fix);
-    const std::string markdown =
-        fmt::format("{}\n\n**Fix:** {}\n\n```\n{}\n```", doc.why, doc.fix, doc.example);
+    const std::string markdown = fmt::format("{}\n\n**Fix:** {}", doc.why, doc.fix);
     Json tags = Json::array({"dtype"});
     if (doc.alias != nullptr) tags.push_back(doc.alias);
     return {{"id", doc.id},
@@ -90,7 +118,7 @@ class SarifLog {
     const Finding& finding = *cause.finding;
     Json json = {{"ruleId", finding.rule},
                  {"level", level_of(finding.severity)},
-                 {"message", {{"text", finding.message}}},
+                 {"message", {{"text", message(finding)}}},
                  {"locations", Json::array()}};
     for (size_t i = 0; i < report_.rules.size(); ++i) {
       if (report_.rules[i].id == finding.rule) json["ruleIndex"] = i;
@@ -102,14 +130,108 @@ class SarifLog {
     if (Json flow = dtype_flow(finding); !flow.empty())
       json["codeFlows"] = Json::array({std::move(flow)});
     Json places = related(finding);
+    add_makers(finding, places);
     add_consequences(cause, places);
     if (!places.empty()) json["relatedLocations"] = std::move(places);
-    if (!finding.edits.empty()) json["fixes"] = Json::array({fix(finding)});
+    if (Json all = fixes(finding); !all.empty()) json["fixes"] = std::move(all);
     json["partialFingerprints"] = fingerprints(finding);
-    json["properties"]["fix"] = finding.fix;
-    if (!finding.cures.empty())
-      json["properties"]["verdict"] = cure_verdict_name(finding.cures.front().verdict);
+    json["properties"] = properties(finding);
     return json;
+  }
+
+  static std::string message(const Finding& finding) {
+    std::string text = finding.message;
+    if (!text.ends_with('.')) text += '.';
+    if (!finding.why.empty()) text += fmt::format("\n\nWhy: {}", finding.why);
+    if (finding.fix.empty()) return text;
+    const bool is_cure = !finding.cures.empty() && finding.cures.front().text == finding.fix;
+    return text + fmt::format("\n\nFix: {}{}", finding.fix,
+                              is_cure ? verdict_words(finding.cures.front()) : "");
+  }
+
+  Json properties(const Finding& finding) const {
+    Json json = {{"fix", finding.fix}, {"count", finding.count}};
+    if (!finding.cures.empty()) json["verdict"] = cure_verdict_name(finding.cures.front().verdict);
+    if (!finding.site.module.empty()) json["module"] = finding.site.module;
+    const OpCall* call = report_.run.call(finding.call);
+    if (call == nullptr) return json;
+    json["phase"] = phase_name(finding.site.phase);
+    json["step"] = finding.first_step;
+    json["op"] = call->op;
+    if (!call->error.empty()) json["error"] = shortened(call->error);
+    json["operands"] = Json::array();
+    for (const Operand& operand : call->operands) {
+      Json one = {{"name", operand.name}, {"dtype", operand.dtypes.to_string()}};
+      if (operand.has_shape) one["shape"] = operand.shape;
+      if (!operand.parameter.empty()) one["parameter"] = operand.parameter;
+      if (operand.name == finding.odd_operand) one["odd"] = true;
+      json["operands"].push_back(std::move(one));
+    }
+    return json;
+  }
+
+  // Where each operand that the finding is about got its dtype: the odd one, or all floating ones.
+  void add_makers(const Finding& finding, Json& places) {
+    const OpCall* call = report_.run.call(finding.call);
+    if (call == nullptr) return;
+    std::set<std::pair<std::string, int>> told;
+    for (const Operand& operand : call->operands) {
+      const Provenance provenance = report_.provenance.of(*call, operand);
+      if (provenance.steps.empty() || !operand.is_floating()) continue;
+      const ProvenanceStep& step = provenance.steps.back();
+      const SourceLine& line = step.call->site.line;
+      const bool is_told = line == finding.site.line || !told.insert({line.file, line.line}).second;
+      if (is_told || !line.known() || line.line <= 0 || places.size() == kMaxPlaces) continue;
+      Json json = location(line, 0, 0);
+      json["id"] = places.size();
+      json["message"] = {{"text", fmt::format("{} is {} from here: {}", operand.name,
+                                              operand.dtypes.to_string(), step_name(step))}};
+      places.push_back(std::move(json));
+    }
+  }
+
+  Json fixes(const Finding& finding) {
+    if (!finding.edits.empty()) return Json::array({fix(finding)});
+    Json all = Json::array();
+    for (const Cure& cure : finding.cures) {
+      if (Json one = fix(cure); !one.empty()) all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+  // A cure that held and says what it takes the place of is a patch, where that stands once.
+  Json fix(const Cure& cure) const {
+    const bool holds =
+        cure.verdict == CureVerdict::kHolds || cure.verdict == CureVerdict::kHoldsSoFar;
+    if (!holds || cure.code.empty() || cure.replaces.empty() || !report_.line_text) return {};
+    const std::string line = report_.line_text(cure.where.file, cure.where.line);
+    const size_t at = line.find(cure.replaces);
+    if (at == line.npos || line.find(cure.replaces, at + 1) != line.npos) return {};
+    const Columns columns = {column_at(line, at), column_at(line, at + cure.replaces.size())};
+    Json replacement = {{"deletedRegion", region(cure.where.line, columns)},
+                        {"insertedContent", {{"text", cure.code}}}};
+    Json change = {{"artifactLocation", {{"uri", uri_of(relative_path(report_, cure.where.file))}}},
+                   {"replacements", Json::array({std::move(replacement)})}};
+    return {{"description", {{"text", cure.text}}},
+            {"artifactChanges", Json::array({std::move(change)})}};
+  }
+
+  static Json region(int line, Columns columns) {
+    return {{"startLine", line},
+            {"startColumn", columns.begin},
+            {"endLine", line},
+            {"endColumn", columns.end}};
+  }
+
+  // What was analysed has columns. Of a run only the line is known: from its first letter to its
+  // last, where its text is.
+  Columns columns_of(const SourceLine& line, int column, int end_column) const {
+    if (column > 0) return {column, std::max(column + 1, end_column)};
+    const std::string text =
+        report_.line_text ? report_.line_text(line.file, line.line) : std::string();
+    const size_t first = text.find_first_not_of(" \t");
+    if (first == text.npos) return {};
+    return {column_at(text, first), column_at(text, text.find_last_not_of(" \t\r\n") + 1)};
   }
 
   // The way of the odd operand's dtype, from the op that made it to the line of the finding.
@@ -139,11 +261,7 @@ class SarifLog {
     for (const SourceEdit& edit : finding.edits) {
       const int end = edit.column + static_cast<int>(edit.old_text.size());
       Json& of_file = replacements.try_emplace(edit.file, Json::array()).first->second;
-      of_file.push_back({{"deletedRegion",
-                          {{"startLine", edit.line},
-                           {"startColumn", edit.column},
-                           {"endLine", edit.line},
-                           {"endColumn", end}}},
+      of_file.push_back({{"deletedRegion", region(edit.line, {edit.column, end})},
                          {"insertedContent", {{"text", edit.new_text}}}});
     }
     Json changes = Json::array();
@@ -182,14 +300,9 @@ class SarifLog {
   }
 
   Json location(const SourceLine& line, int column, int end_column) {
-    const int first = std::max(1, column);
     Json json = {{"physicalLocation",
                   {{"artifactLocation", {{"uri", uri_of(relative_path(report_, line.file))}}},
-                   {"region",
-                    {{"startLine", line.line},
-                     {"startColumn", first},
-                     {"endLine", line.line},
-                     {"endColumn", std::max(first + 1, end_column)}}}}}};
+                   {"region", region(line.line, columns_of(line, column, end_column))}}}};
     if (!line.function.empty()) {
       json["logicalLocations"] = Json::array({{{"name", line.function}, {"kind", "function"}}});
     }
@@ -213,6 +326,7 @@ class SarifLog {
   }
 
   const Report& report_;
+  size_t left_out_ = 0;  // results
   std::map<std::string, std::vector<std::string>> hashes_;
 };
 
