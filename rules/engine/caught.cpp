@@ -38,6 +38,8 @@ bool is_in_notebook(const OpCall& call) {
 bool was_caught(const Run& run, const OpCall& call) {
   if (call.outcome != Outcome::kThrew || is_in_notebook(call)) return false;
   const Process& process = run.process_of(call);
+  // A cell may have called a module of the user's own, of which the notebook showed the exception.
+  if (!process.cells.empty() && is_users_own(call.site)) return false;
   const std::string_view status = fact(process, "exit.status");
   const std::string_view uncaught = fact(process, "uncaught");
   if (uncaught.empty()) return status == "0" && !parent_failed(run, process);

@@ -150,7 +150,18 @@ std::optional<Cure> CureWriter::cast_module_input(const OpCall& call, const Oper
                                                   Dtype dtype, const std::string& noun,
                                                   const CodeLine& line) const {
   if (call.site.module.empty()) return std::nullopt;
-  const auto input = module_input(line, call, operand);
+  // What an op inside of a recurrent layer has for its input may be the layer's hidden state.
+  const OpCall* layer = &call;
+  const Operand* its = &operand;
+  follow_links(index_.run().call(call.parent), [&](const OpCall& around) -> const OpCall* {
+    const bool is_one = around.site.module == call.site.module;
+    const Operand* same = is_one ? same_tensor(around, *its) : nullptr;
+    if (same == nullptr) return nullptr;
+    layer = &around;
+    its = same;
+    return index_.run().call(around.parent);
+  });
+  const auto input = module_input(line, *layer, *its);
   std::string module = input ? input->module : call.site.module;
   // The line calls the whole model; what a library casts in it, it casts to what it is called with.
   if (!input && !is_in_forward(call.site.line)) module = root_module(module);

@@ -59,6 +59,13 @@ class Phases(TracedTest):
             self.assertEqual((call["step"], call["last_step"]), (1, 3))
         self.assertEqual((self.process["steps"], self.process["steps_traced"]), (3, 3))
 
+    def test_what_is_done_to_gradients_before_a_step(self):
+        self.trace("clipped")
+        self.assertEqual(self.phases("scaled loss", op="aten::mul"), {"forward", "backward"})
+        for name in "unscaled", "clipped", "scale updated":
+            self.assertEqual(self.phases(name), {"optimizer"}, name)
+        self.assertEqual(self.process["steps"], 3)
+
     def test_functions_of_the_programs_own(self):
         self.trace("own")
         self.assertEqual(self.phases("own forward"), {"forward"})

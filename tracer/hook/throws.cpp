@@ -108,7 +108,11 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record) {
 void write_throw(trace::SignatureRecord* record, const char* message, const char* type) {
   if (record->id == 0) return;  // of a file that was left since
   const uint64_t key = mix(reinterpret_cast<uint64_t>(record), fnv1a(message)) | 1;
-  if (tracer.messages.find(key) || !tracer.messages.has_room()) return;
+  if (tracer.messages.find(key)) return;
+  // A full table cannot tell what was written already. Each signature still gets its first message,
+  // without which its refusal would be none; so there are no more than signatures.
+  const bool is_first = __atomic_load_n(&record->throws, __ATOMIC_RELAXED) <= 1;
+  if (!is_first && !tracer.messages.has_room()) return;
   const uint32_t text = intern(message), type_text = intern(type);
   auto* written = tracer.file.reserve<trace::ThrowRecord>(trace::Kind::kThrow);
   if (!written) return;

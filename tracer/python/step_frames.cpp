@@ -69,12 +69,28 @@ bool is_in_closure_of(const Frames& frames, size_t method) {
   return false;
 }
 
+// What torch itself does to gradients between a backward pass and a step: clipping, and the work of
+// a GradScaler but scale(), which is the last of a forward pass.
+bool is_on_gradients(const Frame& frame) {
+  if (frame.kind() != CodeKind::kTorch) return false;
+  const std::string file = text_of(code_filename(frame.code));
+  const auto is_in = [&file](const std::string& name) {
+    return file.size() > name.size() &&
+           file.compare(file.size() - name.size(), name.size(), name) == 0;
+  };
+  if (is_in("/nn/utils/clip_grad.py")) return true;
+  const std::string name = text_of(code_name(frame.code));
+  return is_in("/amp/grad_scaler.py") &&
+         (name == "unscale_" || name == "step" || name == "update" || name == "_unscale_grads_");
+}
+
 }  // namespace
 
 Work work_of(const Frames& frames) {
   Object* optimizer_type = imported_item("torch.optim.optimizer", "Optimizer");
   for (size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].kind() == CodeKind::kModuleCall) return Work::kOther;
+    if (is_on_gradients(frames[i])) return Work::kOptimizer;
     if (!is_method_of(frames[i], optimizer_type)) continue;
     return is_in_closure_of(frames, i) ? Work::kClosure : Work::kOptimizer;
   }

@@ -35,6 +35,19 @@ class Closure:
         return loss
 
 
+def clipped():
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        optimizer.zero_grad()
+        scaler.scale(net(torch.ones(2, 4)).sum()).backward()  # <- scaled loss
+        scaler.unscale_(optimizer)  # <- unscaled
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)  # <- clipped
+        scaler.step(optimizer)
+        scaler.update()  # <- scale updated
+
+
 def wrap_closure(closure):
     return closure()
 
@@ -175,4 +188,4 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     {"closures": closures, "method": lambda: fused(step_by_method),
      "hook": lambda: fused(step_in_place), "each": each_its_own, "two": accumulated_by_two,
-     "own": own_functions}[sys.argv[1]]()
+     "own": own_functions, "clipped": clipped}[sys.argv[1]]()
