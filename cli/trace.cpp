@@ -31,6 +31,7 @@ struct TraceCommand {
   std::string out;
   bool steady = false;
   bool check_values = false;
+  bool gpu = false;
   bool keep_going = false;
   bool no_report = false;
   judging::ReportOptions report;
@@ -54,6 +55,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   set_variable(environment, "DTYPECHECK_HOOKS", hooks);
   set_variable(environment, "DTYPECHECK_EXE", own_executable());
   set_variable(environment, "DTYPECHECK_OPTIONS", fmt::format("{}", fmt::join(options, ",")));
+  if (command.gpu) set_variable(environment, "DTYPECHECK_GPU", gpu_library());
   return environment;
 }
 
@@ -177,6 +179,8 @@ static std::function<int()> set_up(Options& options) {
       .excludes(steady);
   options.add_flag("--check-values", command->check_values,
                    "look for the first inf or NaN in the results");
+  options.add_flag("--gpu", command->gpu,
+                   "record the kernels that a CUDA device runs, through CUPTI, by op");
   add_report_options(options, command->report,
                      "file for the findings; default: standard error for text, a file in the run's "
                      "folder for the others",

@@ -64,6 +64,10 @@ enum class Dtype : uint8_t {
 constexpr uint64_t dtype_bit(Dtype dtype) { return uint64_t{1} << static_cast<unsigned>(dtype); }
 inline constexpr uint64_t kLowPrecisionBits = dtype_bit(Dtype::kHalf) | dtype_bit(Dtype::kBFloat16);
 
+// What a GPU did for an op.
+enum class GpuWorkKind : uint8_t { kKernel = 1, kCopy = 2, kFill = 3 };
+constexpr GpuWorkKind kLastGpuWorkKind = GpuWorkKind::kFill;
+
 enum class Phase : uint8_t {
   kUnknown = 0,
   kLoad = 1,

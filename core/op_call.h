@@ -102,6 +102,18 @@ struct InexactValue {
   bool operator==(const InexactValue&) const = default;
 };
 
+// What a GPU did for an op call, by kernel; equal work is added up over all calls of the signature.
+struct GpuWork {
+  GpuWorkKind kind = GpuWorkKind::kKernel;
+  std::string name;  // of a kernel, mangled; "" of copies and fills
+  int device = 0;    // as CUDA counts them
+  uint64_t count = 0;
+  uint64_t time_ns = 0;  // of the GPU, in all
+  uint64_t bytes = 0;    // that copies and fills wrote, in all; 0 of kernels
+
+  bool operator==(const GpuWork&) const = default;
+};
+
 struct OpCall {
   OpCallId id = kNoOpCall;
   // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called
@@ -131,6 +143,7 @@ struct OpCall {
   bool result_nan = false;            // … and this one NaN
   bool operands_were_finite = false;  // … while no operand had
   std::optional<InexactValue> inexact;
+  std::vector<GpuWork> gpu;  // where CUPTI was recorded; the kernels of inner calls are theirs
   bool in_compiled_region = false;  // op is "compiled::<name>": a torch.compile region as one call
 
   DtypeSet floating_dtypes() const;  // of the floating operands that take part in promotion

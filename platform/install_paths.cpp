@@ -35,6 +35,7 @@ static std::string library(const char* name) {
 }
 
 std::string preload_library() { return library("libdtypecheck_preload.so"); }
+std::string gpu_library() { return library("libdtypecheck_gpu_recorder.so"); }
 std::string replace_library() { return library("libdtypecheck_replace.so"); }
 
 std::string preloadable(const std::string& library, const std::string& link_folder) {

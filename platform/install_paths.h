@@ -6,6 +6,7 @@
 //   bin/dtypecheck
 //   lib/libdtypecheck_preload.so       stage 1
 //   lib/libdtypecheck_replace.so       for cure
+//   lib/libdtypecheck_gpu_recorder.so  stage 3, for trace --gpu
 //   lib/hooks/hooks.txt                stage 2 libraries that were built ahead, one a line:
 //                                      "<libtorch version> <abi 0|1> <file>"
 //   share/dtypecheck/src/              stage 2's sources; a build folder uses the source tree itself
@@ -25,6 +26,8 @@ std::string source_tree();
 
 // Stage 1. Throws InputError when it is not there.
 std::string preload_library();
+// Stage 3, which knows CUPTI. The same.
+std::string gpu_library();
 // What shows a program other texts of its sources (tracer/replace/replace.c). The same.
 std::string replace_library();
 // The path to preload it by: LD_PRELOAD is split at spaces and colons, with no way to escape them,

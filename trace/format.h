@@ -34,7 +34,8 @@ namespace trace {
 //  1: the first.
 //  2: FileHeader::autocast_sites, where there were reserved zeros.
 //  3: SignatureRecord::follows, where there was a reserved 0.
-constexpr uint32_t kTraceVersion = 3;
+//  4: GpuWorkRecord.
+constexpr uint32_t kTraceVersion = 4;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -90,7 +91,9 @@ enum class Kind : uint16_t {
   kMapping = 7,
   kInexact = 8,
   kNonFinite = 9,
+  kGpuWork = 10,
 };
+constexpr Kind kLastKind = Kind::kGpuWork;
 
 constexpr uint16_t kReserved = 0;   // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;
@@ -268,6 +271,21 @@ struct NonFiniteRecord {
 };
 static_assert(sizeof(NonFiniteRecord) == 24, "");
 constexpr uint32_t kNonFiniteIsNan = 1, kNonFiniteOperandsWereFinite = 2;
+
+// What a GPU did for an op: one for each (signature, kind, kernel, device).
+struct GpuWorkRecord {
+  RecordHeader header;
+  uint32_t signature;  // 0: launched outside of every op
+  uint32_t name;       // string: of the kernel, mangled; 0 of copies and fills
+  uint8_t kind;        // GpuWorkKind
+  uint8_t device;      // as CUDA counts them
+  uint16_t reserved16;
+  uint32_t reserved32;
+  uint64_t count;    // changes
+  uint64_t time_ns;  // changes: of the GPU
+  uint64_t bytes;    // changes: copied or filled
+};
+static_assert(sizeof(GpuWorkRecord) == 48, "");
 
 }  // namespace trace
 }  // namespace dtypecheck

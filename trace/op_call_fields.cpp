@@ -417,6 +417,62 @@ void inexact_json(const OpCall& call, Json& json) {
   value["to"] = number_json(call.inexact->to);
 }
 
+constexpr const char* kGpuWorkNames[] = {"", "kernel", "copy", "fill"};
+
+bool print_gpu(const OpCall& call, std::string& out) {
+  for (const GpuWork& work : call.gpu) {
+    out += fmt::format("{}{} {} {} {} {}", &work == call.gpu.data() ? "" : " , ",
+                       kGpuWorkNames[static_cast<size_t>(work.kind)], work.device, work.count,
+                       work.time_ns, work.bytes);
+    if (!work.name.empty()) out += " " + dtypecheck::quoted(work.name);
+  }
+  return !call.gpu.empty();
+}
+
+GpuWorkKind parse_gpu_kind(TextCursor& cursor) {
+  const std::string_view word = cursor.next_word();
+  for (uint8_t kind = 1; kind <= static_cast<uint8_t>(kLastGpuWorkKind); ++kind)
+    if (word == kGpuWorkNames[kind] && cursor.take(word)) return static_cast<GpuWorkKind>(kind);
+  cursor.fail("kernel, copy or fill");
+}
+
+// Whether `text` comes next, after spaces: then it is behind the cursor, or at it.
+bool takes_next(TextCursor& cursor, std::string_view text, bool and_keeps = false) {
+  TextCursor ahead = cursor;
+  ahead.skip_spaces();
+  if (!ahead.rest().starts_with(text)) return false;
+  cursor = ahead;
+  return and_keeps || cursor.take(text);
+}
+
+void parse_gpu(TextCursor& cursor, OpCall& call) {
+  do {
+    cursor.skip_spaces();
+    GpuWork& work = call.gpu.emplace_back();
+    work.kind = parse_gpu_kind(cursor);
+    cursor.skip_spaces();
+    work.device = cursor.number<int>("the number of a GPU");
+    for (uint64_t* number : {&work.count, &work.time_ns, &work.bytes}) {
+      cursor.skip_spaces();
+      *number = cursor.number<uint64_t>("a count, nanoseconds and bytes, as in kernel 0 3 1200 0");
+    }
+    if (takes_next(cursor, "\"", /*and_keeps=*/true)) work.name = cursor.quoted_text();
+  } while (takes_next(cursor, ","));
+}
+
+void gpu_json(const OpCall& call, Json& json) {
+  Json& all = json["gpu"] = nullptr;
+  for (const GpuWork& work : call.gpu) {
+    Json& one = all.emplace_back();
+    one["kind"] = kGpuWorkNames[static_cast<size_t>(work.kind)];
+    one["device"] = work.device;
+    one["count"] = work.count;
+    one["time_ns"] = work.time_ns;
+    one["bytes"] = work.bytes;
+    if (!work.name.empty()) one["name"] = work.name;
+  }
+}
+
 bool print_compiled(const OpCall& call, std::string&) { return call.in_compiled_region; }
 void parse_compiled(TextCursor&, OpCall& call) { call.in_compiled_region = true; }
 void compiled_json(const OpCall& call, Json& json) { json["compiled"] = call.in_compiled_region; }
@@ -461,6 +517,7 @@ constexpr Field kFields[] = {
     {"",           kValue, nullptr,          nullptr,          kReport, scalars_json},
     {"non-finite", kValue, print_non_finite, parse_non_finite, kReport, non_finite_json},
     {"inexact",    kValue, print_inexact,    parse_inexact,    kReport, inexact_json},
+    {"gpu",        kValue, print_gpu,        parse_gpu,        kLines,  gpu_json},
     {"compiled",   kFlag,  print_compiled,   parse_compiled,   kLines,  compiled_json},
     {"parent",     kValue, print_id<&OpCall::parent>,  parse_id_of<&OpCall::parent>,  kLines, parent_json},
     {"follows",    kValue, print_id<&OpCall::follows>, parse_id_of<&OpCall::follows>, kLines, follows_json},

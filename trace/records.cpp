@@ -11,7 +11,7 @@ size_t rounded_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 bool is_known(uint16_t kind) {
   return kind >= static_cast<uint16_t>(Kind::kString) &&
-         kind <= static_cast<uint16_t>(Kind::kNonFinite);
+         kind <= static_cast<uint16_t>(kLastKind);
 }
 
 // By kind, of those that are known.
@@ -24,7 +24,8 @@ constexpr size_t kFixedBytes[] = {0,
                                   sizeof(FactRecord),
                                   sizeof(MappingRecord),
                                   sizeof(InexactRecord),
-                                  sizeof(NonFiniteRecord)};
+                                  sizeof(NonFiniteRecord),
+                                  sizeof(GpuWorkRecord)};
 size_t fixed_bytes(Kind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts };

@@ -51,7 +51,7 @@ class TraceBytes {
 
 // Offsets of the committed records, kind by kind, in the order of the file.
 struct TraceRecords {
-  std::vector<size_t> of_kind[static_cast<int>(Kind::kNonFinite) + 1];
+  std::vector<size_t> of_kind[static_cast<int>(kLastKind) + 1];
 
   const std::vector<size_t>& of(Kind kind) const { return of_kind[static_cast<int>(kind)]; }
 };

@@ -103,6 +103,7 @@ std::vector<OpCall> SignatureReader::read(OpCallId first_id, uint32_t process) {
   for (size_t offset : records_.of(Kind::kSignature)) read_signature(offset);
   read_throws();
   read_inexact_values();
+  read_gpu_work();
   read_non_finite_results();
   OpCallId next_id = first_id;
   for (Signature& signature : signatures_) {
@@ -235,6 +236,28 @@ void SignatureReader::read_inexact_values() {
   }
 }
 
+void SignatureReader::read_gpu_work() {
+  for (size_t offset : records_.of(Kind::kGpuWork)) {
+    const auto record = bytes_.load<GpuWorkRecord>(offset);
+    if (record.signature == 0) continue;  // launched outside of every op
+    Signature* signature = signature_of(record.signature, "work of a GPU", offset);
+    if (signature == nullptr) continue;
+    if (record.kind == 0 || record.kind > static_cast<uint8_t>(kLastGpuWorkKind)) {
+      damage_.leave_out(
+          fmt::format("work of a GPU of unknown kind {} at byte {}", record.kind, offset));
+      continue;
+    }
+    GpuWork work;
+    work.kind = static_cast<GpuWorkKind>(record.kind);
+    work.name = strings_.text(record.name, "a kernel's name");
+    work.device = record.device;
+    work.count = record.count;
+    work.time_ns = record.time_ns;
+    work.bytes = record.bytes;
+    if (take_room(sizeof work + work.name.size())) signature->call.gpu.push_back(std::move(work));
+  }
+}
+
 void SignatureReader::read_non_finite_results() {
   for (size_t offset : records_.of(Kind::kNonFinite)) {
     const auto record = bytes_.load<NonFiniteRecord>(offset);
@@ -337,6 +360,7 @@ void SignatureReader::add_threw_call(const Signature& signature, size_t index,
   call.outcome = Outcome::kThrew;
   call.results.clear();
   call.inexact.reset();
+  call.gpu.clear();
   call.result_non_finite = call.result_nan = call.operands_were_finite = false;
   call.count = index == 0 ? signature.record.throws - (signature.threw_calls - 1) : 1;
   call.throws = call.count;

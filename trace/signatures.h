@@ -51,6 +51,7 @@ class SignatureReader {
   void read_throws();
   void read_inexact_values();
   void read_non_finite_results();
+  void read_gpu_work();
   Signature* signature_of(uint32_t id, const char* what, size_t offset);
   void count_throws(Signature& signature) const;
   void number(Signature& signature, OpCallId& next_id) const;

@@ -35,6 +35,7 @@
 //     id #7  parent #6  follows #2    left out: the number of the op line, from 1; none; none
 //     non-finite nan|inf [clean]      "clean": no operand was non-finite
 //     inexact FROM TO                 repaired | compiled
+//     gpu KIND DEVICE COUNT NANOSECONDS BYTES ["name"] [, …]   kernel, copy or fill
 //
 // An op belongs to the last process line before it (one that exited is made up when there is none).
 // What a process line leaves out is empty or 0, but for end (exited), steps_traced (all steps) and

@@ -171,6 +171,15 @@ class RandomRun {
     c.result_nan = c.result_non_finite && coin();
     c.operands_were_finite = c.result_non_finite && coin();
     if (coin()) c.inexact = InexactValue{real(), real()};
+    for (size_t i = below(3); i > 0; --i) {
+      GpuWork& work = c.gpu.emplace_back();
+      work.kind = static_cast<GpuWorkKind>(1 + below(3));
+      if (coin()) work.name = text();
+      work.device = static_cast<int>(below(8));
+      work.count = number();
+      work.time_ns = number();
+      work.bytes = number();
+    }
     c.in_compiled_region = rarely();
     return c;
   }

@@ -264,8 +264,8 @@ TEST_CASE("what cannot be read at all is told with the way out") {
         "x.dtrace: recorded on a machine of the other byte order; read it with a dtypecheck on "
         "such a machine");
   bytes = whole;
-  put<uint32_t>(bytes, offsetof(FileHeader, version), 4);
-  CHECK(error_of(bytes) == "x.dtrace: version 4, this build reads 3; record it again");
+  put<uint32_t>(bytes, offsetof(FileHeader, version), trace::kTraceVersion + 1);
+  CHECK(error_of(bytes) == "x.dtrace: version 5, this build reads 4; record it again");
 }
 
 TEST_CASE("a trace cut at any byte gives what is left, and says so") {

@@ -5,6 +5,7 @@
 #include "tracer/hook/describe.cpp"
 #include "tracer/hook/factories.cpp"
 #include "tracer/hook/facts.cpp"
+#include "tracer/hook/gpu_work.cpp"
 #include "tracer/hook/hook.cpp"
 #include "tracer/hook/looking.cpp"
 #include "tracer/hook/op_table.cpp"

@@ -15,6 +15,7 @@
 #include "core/dtype_names.h"
 #include "ops/arguments.h"
 #include "tracer/hook/factories.h"
+#include "tracer/hook/gpu_work.h"
 #include "tracer/hook/regions.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/throws.h"
@@ -78,6 +79,7 @@ void measure(const c10::TensorImpl* impl, trace::OperandRecord& out) {
   out.dim_count = static_cast<uint8_t>(std::min<size_t>(sizes.size(), trace::kMaxDims));
   for (int i = 0; i < out.dim_count; ++i) out.shape[i] = narrow(sizes[i]);
   const c10::Device device = impl->device();
+  if (device.type() == c10::DeviceType::CUDA) saw_gpu();
   out.device = short_id(intern(c10::DeviceTypeName(device.type(), /*lower_case=*/true)));
   out.device_index = static_cast<int8_t>(device.index());
 }

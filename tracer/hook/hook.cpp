@@ -10,6 +10,7 @@
 
 #include "tracer/hook/autocast_regions.h"
 #include "tracer/hook/facts.h"
+#include "tracer/hook/gpu_work.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/hook/phases.h"
@@ -39,6 +40,7 @@ void forget_file() {
   forget_sites();
   forget_messages();
   forget_facts();
+  forget_gpu_work();
   forget_autocast_regions();
   keep_going::forget();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
@@ -127,6 +129,7 @@ void on_exit() {
   python::stop();
   if (exit_status >= 0) write_fact("exit.status", std::to_string(exit_status.load()));
   finish_last_step();
+  finish_gpu_work();
   flush_all_events();
   tracer.file.finish(1);
 }
@@ -247,4 +250,9 @@ extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause(int
 // For benchmarks: away altogether, or back.
 extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_leave(int out) {
   dtypecheck::tracer::leave(out != 0);
+}
+
+// For tests: as if a tensor on a GPU had been seen.
+extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_see_gpu() {
+  dtypecheck::tracer::saw_gpu();
 }

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "tracer/hook/describe.h"
+#include "tracer/hook/gpu_work.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/thread_state.h"
@@ -119,6 +120,7 @@ void start_looking() {
 
 void make_room_for_observer() {
   if (adding.load(std::memory_order_relaxed)) return;
+  leave_gpu_to_others();
   show_hidden_ops();
   if (!at_trampoline.exchange(false)) return;
   jump_to(real_function);
