@@ -105,6 +105,7 @@ struct KernelNames::Form {
   std::vector<Group> groups;
   std::array<std::optional<Number>, kPartCount> fixed;
   std::array<std::optional<Part>, kPartCount> like;
+  bool is_product = true;
   std::optional<bool> tensor_core;
   std::unique_ptr<RE2> tensor_core_where, cuda_core_where;
 
@@ -144,7 +145,8 @@ std::string expanded(const Field& field,
 
 KernelNames::Form KernelNames::read_form(const Block& block, const Tables& tables) {
   block.require({"name", "from"});
-  block.allow_once({"name", "from", "in", "out", "math", "sum", "tensor-core", "cuda-core"});
+  block.allow_once(
+      {"name", "from", "in", "out", "math", "sum", "tensor-core", "cuda-core", "product"});
   Form form;
   form.family = block.head.value;
   for (const Field& field : block.fields) {
@@ -165,6 +167,9 @@ KernelNames::Form KernelNames::read_form(const Block& block, const Tables& table
         form.tensor_core = field.value == "yes";
       else
         form.tensor_core_where = compiled(field, field.value);
+    } else if (field.key == "product") {
+      if (field.value != "no") field.fail("expected no");
+      form.is_product = false;
     } else if (field.key == "cuda-core") {
       form.cuda_core_where = compiled(field, field.value);
     } else if (part) {
@@ -174,7 +179,7 @@ KernelNames::Form KernelNames::read_form(const Block& block, const Tables& table
         form.fixed[*part] = number_named(field, field.value);
     } else if (field.key != "from") {
       field.fail_unknown_key(
-          {"name", "in", "out", "math", "sum", "tensor-core", "cuda-core", "from"});
+          {"name", "in", "out", "math", "sum", "tensor-core", "cuda-core", "product", "from"});
     }
   }
   return form;
@@ -199,6 +204,7 @@ std::optional<KernelArithmetic> KernelNames::Form::read(std::string_view text) c
 
   KernelArithmetic arithmetic;
   arithmetic.family = family;
+  arithmetic.is_product = is_product;
   arithmetic.tensor_core = tensor_core;
   const auto has = [&](const std::unique_ptr<RE2>& pattern) {
     return pattern && RE2::PartialMatch({text.data(), text.size()}, *pattern);

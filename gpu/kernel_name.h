@@ -20,7 +20,8 @@ struct KernelArithmetic {
   std::optional<Dtype> in, out;  // in memory: of the first operand, and of the result
   std::optional<Dtype> math;     // what products are made of
   std::optional<Dtype> sum;      // what they are added up in
-  bool is_tf32 = false;  // Float that is cut to ten bits of mantissa before it is multiplied
+  bool is_tf32 = false;    // Float that is cut to ten bits of mantissa before it is multiplied
+  bool is_product = true;  // of two matrices, or a convolution
   std::optional<bool> tensor_core;
 };
 

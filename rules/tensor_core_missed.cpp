@@ -7,7 +7,6 @@
 #include "core/dtype_set.h"
 #include "gpu/kernel_name.h"
 #include "rules/engine/rule.h"
-#include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -37,16 +36,12 @@ std::string misaligned(const OpCall& call) {
   return "";
 }
 
-void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  const bool is_convolution = call.op.find("conv") != std::string::npos;
-  if (call.gpu.empty() || !(is_convolution || index.has(call, ops::kProduct))) return;
+void check(const OpCall& call, const RunIndex&, Findings& out) {
   const std::optional<Dtype> dtype = low_dtype_of(call);
   if (!dtype) return;
   for (const GpuWork& work : call.gpu) {
     const auto kernel = gpu::read_kernel_name(work.name);
-    // A product with one column is read once, and tensor cores would gain nothing.
-    if (!kernel || kernel->tensor_core != false || kernel->family.find("gemv") != std::string::npos)
-      continue;
+    if (!kernel || !kernel->is_product || kernel->tensor_core != false) continue;
     out.add(call, fmt::format("{} of {} does without tensor cores", call.op, dtype_name(*dtype)),
             [&] {
               const std::string size = misaligned(call);

@@ -111,7 +111,7 @@ TEST_CASE("a grammar that cannot be right is refused with its line") {
   refused("form a\n  name x(\n  from me\n", "names.txt:2: no regular expression: missing ): x(");
   refused("form a\n  name x\n  colour red\n  from me\n",
           "names.txt:3: unknown key 'colour', expected one of name, in, out, math, sum, "
-          "tensor-core, cuda-core, from");
+          "tensor-core, cuda-core, product, from");
   refused("shape a\n",
           "names.txt:1: unknown key 'shape', expected one of type, letter, code, form");
 }
