@@ -21,6 +21,7 @@
 #include "judging/lint_report.h"
 #include "platform/error.h"
 #include "platform/output.h"
+#include "platform/progress.h"
 #include "platform/version.h"
 #include "reports/words.h"
 
@@ -101,7 +102,10 @@ int run(const LintCommand& command) {
   const analyzer::Toolkits toolkits = command.torch == "bundled"
                                           ? analyzer::bundled_toolkits()
                                           : analyzer::find_toolkits(command.torch, files.front());
+  auto progress = std::make_unique<Progress>(fmt::format(
+      "parsing {}", files.size() == 1 ? files.front() : fmt::format("{} files", files.size())));
   const auto all = parse(files, database, toolkits, command.parse);
+  progress.reset();
 
   analyzer::SourceTexts sources;
   Run ops;

@@ -20,19 +20,20 @@ def _parts(shell, cell):
     source = "\n" + shell.transform_cell(cell)
     name = shell.compile.cache(source, shell.displayhook.prompt_count, raw_code="\n" + cell)
     tree = shell.transform_ast(shell.compile.ast_parse(source, filename=name))
-    shown = [tree.body.pop()] if tree.body and isinstance(tree.body[-1], ast.Expr) else []
-    parts = [(tree, "exec"), (ast.Interactive(shown), "single")] if shown else [(tree, "exec")]
-    return [shell.compile(part, name, mode) for part, mode in parts]
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    shown = None if last is None else shell.compile(ast.Expression(last.value), name, "eval")
+    return shell.compile(tree, name, "exec"), shown
 
 
 def _magic(shell, line, cell):
     options = _options(line)
-    code = _parts(shell, cell)
+    statements, shown = _parts(shell, cell)
     run = trace(**options)
     try:
         with run:
-            for part in code:
-                exec(part, shell.user_global_ns, shell.user_ns)
+            exec(statements, shell.user_global_ns, shell.user_ns)
+            value = None if shown is None else eval(shown, shell.user_global_ns, shell.user_ns)
+        shell.displayhook(value)  # how a tensor is shown is not the cell's
     finally:  # the report of a cell that raised stands above its traceback
         try:
             print(run.report(), end="")

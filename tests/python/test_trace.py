@@ -167,6 +167,31 @@ class Trace(Program):
         for turn in said:
             self.assertEqual(turn, {"rules": ["mixed-operands"], "complete": True})
 
+    def test_what_other_threads_begin_as_a_turn_ends_is_no_loss(self):
+        (said,) = self.run_python("""
+            stop = threading.Event()
+            def train():
+                model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                while not stop.is_set():
+                    with torch.autocast("cpu", dtype=torch.bfloat16):
+                        loss = model(torch.randn(4, 8)).sum()
+                    loss.backward()
+                    optimizer.step()
+                    caught(mix)
+            workers = [threading.Thread(target=train) for _ in range(4)]
+            for worker in workers: worker.start()
+            incomplete = 0
+            for turn in range(300):
+                with dtypecheck.trace() as run:
+                    torch.ones(3) + 1
+                incomplete += turn % 50 == 49 and not run.to_json()["complete"]
+            stop.set()
+            for worker in workers: worker.join()
+            say(incomplete=incomplete)
+            """)
+        self.assertEqual(said, {"incomplete": 0})
+
     def test_fork(self):
         said = self.run_python("""
             with dtypecheck.trace() as run:

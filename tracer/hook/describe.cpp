@@ -287,6 +287,7 @@ bool has_room() {
 }
 
 trace::SignatureRecord* lost() {
+  if (!tracer.on.load(std::memory_order_relaxed)) return nullptr;  // recording ended meanwhile
   file_is_full.store(true, std::memory_order_relaxed);
   __atomic_fetch_add(&tracer.file.header()->signatures_lost, 1, __ATOMIC_RELAXED);
   return nullptr;
@@ -400,8 +401,10 @@ uint32_t intern(const char* text) {
 
 void free_describe() {
   new (&writing()) std::mutex;
-  file_is_full.store(false);
+  expect_room();
 }
+
+void expect_room() { file_is_full.store(false); }
 
 trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame,
                                  const Frame* parent, c10::ArrayRef<const c10::IValue> inputs,

@@ -123,6 +123,7 @@ trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refus
 
 // In a forked child: no thread is left that could hold its lock, and its file is another one.
 void free_describe();
+void expect_room();  // in another file, though the one before was full
 
 SequenceRing* make_sequence_ring(ThreadState* state);
 uint32_t intern(const std::string& text);

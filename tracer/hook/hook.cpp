@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tracer/hook/autocast_regions.h"
+#include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/looking.h"
@@ -208,6 +209,7 @@ int resume() {
   forget_file();
   python::forget_cells();
   if (const int error = tracer.file.move_to(tracer.stage1->run_folder)) return error;
+  expect_room();
   tracer.trained = tracer.forward_seen = false;
   if (ThreadState* state = existing_thread_state()) state->depth = 0;
   write_facts_at_start();
