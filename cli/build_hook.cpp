@@ -141,7 +141,7 @@ static int print_cache() {
 static int run(const BuildHookCommand& command) {
   if (command.cache) return print_cache();
   if (command.libtorch.empty() || command.output.empty())
-    throw InputError("give --libtorch and --output; see dtypecheck build-hook --help");
+    throw InputError("--libtorch and --output are required; see dtypecheck build-hook --help");
   try {
     return build(command);
   } catch (const InputError& error) {

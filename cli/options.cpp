@@ -181,8 +181,10 @@ void check_setting(const judging::Config& config, const judging::Setting& settin
   }
 }
 
+// A word that stands for something, such as --torch bundled, is no path.
 std::string below(const std::string& folder, const std::string& path) {
-  const bool is_relative = !folder.empty() && path != "-" && !path.starts_with('/');
+  const bool is_path = path.find_first_of("./") != path.npos;
+  const bool is_relative = !folder.empty() && is_path && !path.starts_with('/');
   return is_relative ? fmt::format("{}/{}", folder, path) : path;
 }
 

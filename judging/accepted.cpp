@@ -38,6 +38,22 @@ void drop_accepted_by_config(reports::Report& report) {
                reports::relative_path(report, config->path));
 }
 
+void say_faulty(reports::Report& report, const analyzer::Allowances& comments,
+                const std::function<std::string(int)>& place) {
+  const auto say = [&](int line, const std::string& what) {
+    const std::string remark = fmt::format("{}: {}", place(line), what);
+    const auto& said = report.remarks;
+    if (std::find(said.begin(), said.end(), remark) == said.end()) report.remarks.push_back(remark);
+  };
+  for (const int line : comments.without_reason())
+    say(line, "allow() without a reason allows nothing; write it behind a colon");
+  for (const auto& [line, id] : comments.named()) {
+    if (is_known_id(id)) continue;
+    say(line, fmt::format("allow({}): there is no such rule{}", id,
+                          suggestion(id, known_ids(), "dtypecheck rules lists them")));
+  }
+}
+
 namespace {
 
 // What the comments on two lines allow: the finding's, and the one above it.
@@ -51,26 +67,16 @@ class LineComments {
     const std::string text = above + "\n" + report_.line_text(line.file, line.line) + "\n";
     if (text.find("dtypecheck") == text.npos) return false;
     const analyzer::Allowances comments(text, analyzer::Allowances::Reads::kOwnComments);
-    for (const int at : comments.without_reason())
-      remark(line, at, "allow() without a reason allows nothing; write it behind a colon");
-    for (const auto& [at, id] : comments.named()) {
-      if (is_known_id(id)) continue;
-      remark(line, at,
-             fmt::format("allow({}): there is no such rule{}", id,
-                         suggestion(id, known_ids(), "; dtypecheck rules lists them")));
-    }
+    const auto place = [&](int at) {
+      return reports::place(report_, {line.file, line.line - 2 + at, ""});
+    };
+    if (seen_.insert(place(2)).second) say_faulty(report_, comments, place);
     return comments.allows(rule, 2);
   }
 
  private:
-  void remark(const SourceLine& line, int at, const std::string& text) {
-    const SourceLine place{line.file, line.line - 2 + at, ""};
-    const std::string said = fmt::format("{}: {}", reports::place(report_, place), text);
-    if (said_.insert(said).second) report_.remarks.push_back(said);
-  }
-
   reports::Report& report_;
-  std::set<std::string> said_;
+  std::set<std::string> seen_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // said in the report's remarks.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "analyzer/allowed.h"
@@ -15,6 +16,10 @@ void say_accepted(reports::Report& report, size_t dropped, const std::string& by
 
 void drop_accepted_by_file(reports::Report& report, const std::string& path);
 void drop_accepted_by_config(reports::Report& report);
+
+// What is wrong with allow() comments, which then allow nothing; `place` names one of their lines.
+void say_faulty(reports::Report& report, const analyzer::Allowances& comments,
+                const std::function<std::string(int)>& place);
 
 // Of a recorded run: "# dtypecheck: allow(rule): reason" on the finding's line, or on one of its
 // own above it, as the report quotes them.

@@ -58,10 +58,8 @@ void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool 
   std::set<std::string> files;
   for (const Finding& finding : report.findings) files.insert(finding.site.line.file);
   for (const std::string& file : files) {
-    for (const int line : sources.allowances(file).without_reason()) {
-      report.remarks.push_back(fmt::format(
-          "{}:{}: allow() without a reason allows nothing; write it behind a colon", file, line));
-    }
+    say_faulty(report, sources.allowances(file),
+               [&](int line) { return fmt::format("{}:{}", file, line); });
   }
   if (all) return;
   const size_t dropped = std::erase_if(report.findings, [&](const Finding& finding) {

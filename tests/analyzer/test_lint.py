@@ -109,6 +109,27 @@ class Lint(tool.ToolTest):
         self.write("bad.cpp", BAD.replace("  run", "  // dtypecheck: allow(unchecked-data-ptr): cast before\n  run"))
         self.assertEqual(self.lint("bad.cpp").status, 0)
 
+    def test_accepted_by_the_project(self):
+        self.write("bad.cpp", BAD)
+        self.write("dtypecheck.toml", '[[accept]]\nrule = "unchecked-data-ptr"\nfile = "bad.cpp"\nreason = "checked"\n')
+        result = self.lint("bad.cpp")
+        self.assertEqual(result.status, 0, result.out + result.err)
+        self.assertIn("1 finding accepted by dtypecheck.toml", result.out)
+        self.assertEqual(self.lint("--all", "bad.cpp").status, 1)
+        self.assertEqual(self.lint("--no-config", "bad.cpp").status, 1)
+
+    def test_an_unknown_rule_in_a_comment(self):
+        self.write("bad.cpp", BAD.replace("<float>());", "<float>());  // dtypecheck: allow(unchecked-dat-ptr): typo"))
+        result = self.lint("bad.cpp")
+        self.assertEqual(result.status, 1)
+        self.assertIn("there is no such rule; did you mean 'unchecked-data-ptr'?", " ".join(result.out.split()))
+
+    def test_lines_and_annotations(self):
+        self.write("bad.cpp", BAD)
+        self.assertRegex(self.lint("--format", "lines", "bad.cpp").out, r"(?m)^bad\.cpp:\d+: warning: .* \[unchecked-data-ptr\]$")
+        self.assertRegex(self.lint("--format", "github", "bad.cpp").out,
+                         r"(?m)^::warning file=bad\.cpp,line=\d+,col=\d+,endColumn=\d+,title=unchecked-data-ptr::")
+
     def test_not_accepted(self):
         for comment in ("// NOLINT(dtypecheck-raw-cast)", "// NOLINT(bugprone-*)", f"// NOLINT({'*' * 98}x)", "// dtypecheck: allow(raw-cast): why"):
             self.write("bad.cpp", BAD.replace("<float>());", "<float>());  " + comment))
