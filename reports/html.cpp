@@ -70,13 +70,17 @@ void write_facts(const Report& report, HtmlWriter& html) {
   html.close("dl").line();
 }
 
-// "1 error, 0 warnings, 2 notes" stands large, and what it was found in below it.
+// "1 error, 0 warnings, 2 notes" stands large, and what it was found in below it; "no findings in
+// what was recorded" stays whole, for it is no "no findings".
 void write_verdict(const Report& report, HtmlWriter& html) {
   const std::string said = verdict(report);
-  const size_t in = std::min(said.find(" in "), said.size());
+  const size_t colon = said.find(": ");
+  const size_t end = std::min(colon == said.npos ? said.find(" in ") : colon, said.size());
   html.open("header", verdict_class(report, summarize(report)), {{"id", "top"}}).line();
-  html.element("h1", "", said.substr(0, in)).line();
-  if (in < said.size()) html.element("p", "seen", said.substr(in + 1)).line();
+  html.element("h1", "", said.substr(0, end)).line();
+  if (end < said.size()) {
+    html.element("p", "seen", said.substr(end + (colon == said.npos ? 1 : 2))).line();
+  }
   write_facts(report, html);
   html.close("header").line();
 }
@@ -149,6 +153,7 @@ void write_content(const Report& report, HtmlWriter& html) {
   write_verdict(report, html);
   write_caveats(report, html);
   write_causes(report, html);
+  if (report.scan) return write_findings(report, html);  // what was not run has no steps
   write_map(report, module_map(report), html);
   write_steps(report, html);
   write_findings(report, html);

@@ -91,6 +91,7 @@ class FindingCards {
     if (call != nullptr) op(finding, *call);
     why(finding);
     cures(finding);
+    places(finding);
     related(finding);
     rule(finding);
     nested(cause);
@@ -147,7 +148,8 @@ class FindingCards {
 
   void op(const Finding& finding, const OpCall& call) {
     html_.open("div", "call");
-    html_.open("p", "op").element("a", "name", call.op, {{"href", fmt::format("#op:{}", call.id)}});
+    html_.open("p", "op");
+    op_name(call);
     if (call.outcome == Outcome::kReturned) {
       html_.text(" returned ");
       for (const Operand& result : call.results) tensor(result);
@@ -161,6 +163,15 @@ class FindingCards {
     error(call);
     operands(finding, call);
     html_.close("div").line();
+  }
+
+  // With a link to the table of op calls, which a page about source does not have.
+  void op_name(const OpCall& call) {
+    if (report_.scan) {
+      html_.element("b", "name", call.op);
+    } else {
+      html_.element("a", "name", call.op, {{"href", fmt::format("#op:{}", call.id)}});
+    }
   }
 
   void tensor(const Operand& tensor) {
@@ -299,7 +310,7 @@ class FindingCards {
   void code(const Cure& cure) {
     if (cure.code.empty()) return;
     html_.open("pre", "change");
-    if (!cure.replaces.empty()) html_.element("del", "", cure.replaces).line();
+    if (!cure.replaces.empty()) html_.element("del", "", cure.replaces);
     html_.element("ins", "copied", cure.code).close("pre").line();
   }
 
@@ -309,6 +320,16 @@ class FindingCards {
     html_.open("p").element("span", verdict_class(cure.verdict), cure_verdict_name(cure.verdict));
     if (!cure.reason.empty()) html_.text(" " + cure.reason);
     html_.close("p");
+  }
+
+  void places(const Finding& finding) {
+    if (finding.places.empty()) return;
+    html_.open("ul", "places").line();
+    for (const NotedPlace& noted : finding.places) {
+      html_.open("li").element("span", "place", place(report_, noted.line)).text(" ");
+      html_.text(noted.note).close("li").line();
+    }
+    html_.close("ul").line();
   }
 
   void related(const Finding& finding) {
@@ -331,7 +352,8 @@ class FindingCards {
 
   void related_call(const OpCall& call) {
     html_.open("li");
-    html_.element("a", "name", call.op, {{"href", fmt::format("#op:{}", call.id)}}).text(" ");
+    op_name(call);
+    html_.text(" ");
     part("place", place(report_, call.site.line));
     module(call.site.module);
     html_.close("li");

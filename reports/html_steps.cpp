@@ -13,6 +13,7 @@ namespace dtypecheck::reports {
 namespace {
 
 constexpr uint32_t kMaxColumns = 32;
+constexpr size_t kFewColumns = 10;  // more of them are drawn narrow
 // As they come in a step.
 constexpr Phase kOrder[] = {Phase::kLoad,     Phase::kData,      Phase::kForward,
                             Phase::kBackward, Phase::kOptimizer, Phase::kUnknown};
@@ -127,7 +128,8 @@ void write_steps(const Report& report, HtmlWriter& html) {
   const Strip strip(report.run);
   html.open_section("steps", "steps", "Steps").element("p", "", told(strip)).line();
   html.open("div", "scroll", {{"tabindex", "0"}, {"role", "group"}, {"aria-label", "Steps"}});
-  html.open("table").element("caption", "", "New op calls by phase and step").line();
+  html.open("table", strip.row(Phase::kForward).size() > kFewColumns ? "many" : "");
+  html.element("caption", "", "New op calls by phase and step").line();
   html.open("thead").open("tr").element("th", "", "phase", {{"scope", "col"}});
   for (size_t i = 0; i < strip.row(Phase::kForward).size(); ++i)
     html.element("th", "", strip.column_name(i), {{"scope", "col"}});

@@ -42,6 +42,17 @@ TEST_CASE("verdict and findings need no script") {
                        Contains("train.py:1042") && Contains("emb = emb.to(weight_dtype)"));
 }
 
+TEST_CASE("a page about source has no steps and no op calls, and notes further places") {
+  const Case made = load_case("half_float_addmm");
+  made.report->scan = SourceScan{.analysed = 1, .functions = 2};
+  made.report->findings[0].places = {{{"scale.cpp", 7, "scale"}, 3, 9, "x is read here"}};
+  const std::string page = written(*made.report, "html");
+  const size_t main = page.find("<main>");
+  const std::string shown = page.substr(main, page.find("</main>") - main);
+  CHECK_THAT(shown, !Contains("id=\"steps\"") && !Contains("id=\"ops\"") && !Contains("#op:"));
+  CHECK_THAT(shown, Contains("scale.cpp:7</span> x is read here"));
+}
+
 TEST_CASE("op calls are all in the data, each string once") {
   const Case made = large_case(20000);
   const std::string page = written(*made.report, "html");
