@@ -79,6 +79,31 @@ TEST_CASE("the odd operand is shown however far back it stands") {
   CHECK_THAT(text, Contains("> self[7]  Float  [4]  h") && Contains("… 12 more operands"));
 }
 
+TEST_CASE("autocast's table keeps the number of every line") {
+  const std::string file =
+      "/opt/venv/lib/python3.11/site-packages/a_package/models/of_a_kind/with_a_long_name.py";
+  const Run run = parse_trace_text(
+                      "process steps=3\n"
+                      "op aten::linear input=Float[2,4] -> BFloat16[2,4] at " +
+                          file +
+                          ":1234 step 1-3 count 3 entered train.py:5 autocast cpu:BFloat16 "
+                          "wrapper id #1\n"
+                          "op aten::_to_copy self=Float[2,4] -> BFloat16[2,4] at " +
+                          file + ":1234 step 1-3 count 3 parent #1\n",
+                      "test")
+                      .run;
+  Report report{.run = run};
+  report.columns = GENERATE(60, 80, 96, 200);
+  report.shortens = GENERATE(true, false);
+  const std::string text = written(report, "text");
+  INFO(text);
+  CHECK_THAT(text, Contains("autocast: 1 casts a step") && Contains(".py:1234\n"));
+  for (const std::string& line : lines_of(text)) {
+    CHECK((!report.shortens || display_width(line) <= static_cast<size_t>(report.columns)));
+  }
+  if (!report.shortens) CHECK_THAT(text, Contains("a_package/models"));
+}
+
 TEST_CASE("paths below the base folder are relative to it") {
   const Case made = load_case("clean");
   made.report->base_folder = "/home/me/project";
