@@ -8,7 +8,11 @@
 
 namespace dtypecheck::explain {
 
-std::string to_text(const Answer& answer);
+struct TextOptions {
+  bool all = false;  // every cause, op and version, not ten lines
+  size_t width = 100;
+};
+std::string to_text(const Answer& answer, const TextOptions& options);
 
 // One object; docs/explain.md has its fields.
 std::string to_json(const Answer& answer);

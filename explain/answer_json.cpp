@@ -16,10 +16,16 @@ static ordered_json json_of(const Explanation& error) {
   for (size_t i = 1; i < error.categories.size() && i <= kMostOthers; ++i)
     out["also"].push_back(category_name(error.categories[i]));
   out["confidence"] = error.confidence;
+  for (size_t i = 0; i < kCategoryCount; ++i) {
+    if (error.scores[i] > 0) out["scores"][std::string(kCategoryNames[i])] = error.scores[i];
+  }
   out["message"] = shown_message(error);
   out["line"] = error.line;
   out["count"] = error.count;
   out["dtypes"] = error.dtypes;
+  out["operands"] = ordered_json::array();
+  for (const OperandDtype& operand : error.operands)
+    out["operands"].push_back({{"operand", operand.operand}, {"dtype", operand.dtype}});
   out["meaning"] = error.meaning;
   out["ops"] = error.ops;
   out["versions"] = error.versions;
@@ -52,6 +58,7 @@ std::string to_json(const Answer& answer) {
     out = json_of(answer.errors.front());
   }
   if (!answer.torch_version.empty()) out["libtorch"] = answer.torch_version;
+  if (!answer.command.empty()) out["command"] = printable(answer.command);
   if (answer.errors.size() > 1) {
     out["errors"] = ordered_json::array();
     for (const Explanation& error : answer.errors) out["errors"].push_back(json_of(error));

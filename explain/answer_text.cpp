@@ -24,70 +24,133 @@ std::string shown_message(const Explanation& error) {
   return cut(printable(std::string_view(error.message).substr(begin)), kShownColumns);
 }
 
-static std::string list(std::string_view title, const std::vector<std::string>& items) {
-  std::string text = items.empty() ? "" : fmt::format("{}\n", title);
-  for (const std::string& item : items) {
-    std::string lines = wrapped(item, 6);
-    lines.replace(4, 1, "-");
-    text += lines;
+namespace {
+
+// Ten lines say what most people want to know; --all says the rest.
+class Writer {
+ public:
+  explicit Writer(const TextOptions& options) : all_(options.all), width_(options.width) {}
+
+  void add(const Explanation& error, const std::vector<Explanation>& earlier) {
+    if (!text_.empty()) text_ += "\n";
+    message_and_place(error);
+    say(fmt::format("means: {}", error.meaning), 0);
+    if (all_) list("raised by", error.ops);
+    if (all_ && !error.versions.empty()) say(fmt::format("versions: {}", error.versions), 0);
+    if (!all_ && error.is_missing_kernel) kernel(error);
+    say(fmt::format("most likely, {:.0f} %: {}", error.confidence * 100,
+                    category_line(error.categories.front())),
+        0);
+    if (const Explanation* same = told_already(error, earlier)) {
+      say(fmt::format("causes and cures as of line {}", same->line), 2);
+      return;
+    }
+    causes(error);
+    others(error);
+    if (all_) list("only hides it", error.hides);
   }
-  return text;
-}
 
-static std::string message_and_place(const Explanation& error) {
-  if (error.message.empty()) return "";
-  std::string text = fmt::format("{}\n  line {}", shown_message(error), error.line);
-  if (error.count > 1) text += fmt::format(", {} times", error.count);
-  if (const Frame* frame = own_frame(error)) {
-    text += ", raised below " +
-            printable(fmt::format("{}:{} {}", frame->file, frame->line, frame->function));
+  void end(const Answer& answer) {
+    if (all_ && !answer.torch_version.empty())
+      text_ += fmt::format("\nthe text names torch {}\n", answer.torch_version);
+    const std::string command = answer.command.empty() ? "COMMAND" : answer.command;
+    text_ += fmt::format("{}to find the line: dtypecheck trace -- {}\n",
+                         all_ ? "" : "--all says more; ", printable(command));
   }
-  return text + "\n";
-}
 
-static std::string causes_and_cures(const Explanation& error) {
-  std::string text;
-  int number = 0;
-  for (const Cause& cause : error.causes) {
-    std::string lines = wrapped(cause.cause, 5);
-    lines.replace(2, 2, fmt::format("{}.", ++number));
-    text += lines + wrapped(fmt::format("cure: {}", cause.cure), 5);
+  std::string take() { return std::move(text_); }
+
+ private:
+  // What goes on in further lines is indented by two more.
+  void say(std::string_view what, size_t indent) {
+    std::string lines = wrapped(what, indent + 2, width_);
+    text_ += lines.erase(0, 2);
   }
-  return text;
-}
 
-static std::string category_line(Category category) {
-  return fmt::format("{} [{}]", fault_of(category).meaning, category_name(category));
-}
+  void message_and_place(const Explanation& error) {
+    if (error.message.empty()) return;
+    text_ += shown_message(error) + "\n";
+    std::string place = fmt::format("line {}", error.line);
+    if (error.count > 1) place += fmt::format(", {} times", error.count);
+    if (const Frame* frame = own_frame(error)) {
+      place += fmt::format(", raised below {}:{} {}", printable(frame->file), frame->line,
+                           printable(frame->function));
+    }
+    std::string_view before = ": ";
+    for (const OperandDtype& operand : error.operands) {
+      place += fmt::format("{}{} is {}", before, operand.operand, operand.dtype);
+      before = ", ";
+    }
+    say(place, 2);
+  }
 
-static std::string text_of(const Explanation& error) {
-  std::string text = message_and_place(error);
-  text += fmt::format("means\n{}", wrapped(error.meaning, 2));
-  text += list("raised by", error.ops);
-  if (!error.versions.empty()) text += fmt::format("versions\n{}", wrapped(error.versions, 2));
-  text += fmt::format("most likely: {}, {:.0f} %\n", category_line(error.categories.front()),
-                      error.confidence * 100);
-  text += causes_and_cures(error);
-  if (error.categories.size() > 1) text += "or\n";
-  for (size_t i = 1; i < error.categories.size() && i <= kMostOthers; ++i)
-    text += fmt::format("  {}\n", category_line(error.categories[i]));
-  return text + list("only hides it", error.hides);
-}
+  // Which op it is, and since when it takes the dtype: what is asked first of a missing kernel.
+  void kernel(const Explanation& error) {
+    std::string text = error.ops.back();
+    if (!error.versions.empty()) text += "; " + error.versions;
+    say(text, 2);
+  }
 
-std::string to_text(const Answer& answer) {
+  void causes(const Explanation& error) {
+    int number = 0;
+    for (const Cause& cause : error.causes) {
+      say(all_ ? fmt::format("{}. {}", ++number, cause.cause) : cause.cause, 2);
+      say(fmt::format("cure: {}", cause.cure), all_ ? 5 : 2);
+      if (!all_) return;
+    }
+  }
+
+  void others(const Explanation& error) {
+    std::string names;
+    for (size_t i = 1; i < error.categories.size() && i <= kMostOthers; ++i) {
+      if (all_) say(fmt::format("or: {}", category_line(error.categories[i])), 0);
+      names += (names.empty() ? "" : ", ") + std::string(category_name(error.categories[i]));
+    }
+    if (!all_ && !names.empty()) say(fmt::format("or: {}", names), 0);
+  }
+
+  void list(std::string_view title, const std::vector<std::string>& items) {
+    if (!items.empty()) text_ += fmt::format("{}\n", title);
+    for (const std::string& item : items) say("- " + item, 4);
+  }
+
+  static std::string category_line(Category category) {
+    return fmt::format("{} [{}]", fault_of(category).meaning, category_name(category));
+  }
+
+  // An earlier error of the same fault whose causes are the same.
+  static const Explanation* told_already(const Explanation& error,
+                                         const std::vector<Explanation>& earlier) {
+    for (const Explanation& other : earlier) {
+      if (&other == &error) return nullptr;
+      const bool is_same = other.categories.front() == error.categories.front() &&
+                           std::equal(other.causes.begin(), other.causes.end(),
+                                      error.causes.begin(), error.causes.end(),
+                                      [](const Cause& a, const Cause& b) {
+                                        return a.cause == b.cause;
+                                      });
+      if (is_same && !other.message.empty()) return &other;
+    }
+    return nullptr;
+  }
+
+  bool all_;
+  size_t width_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string to_text(const Answer& answer, const TextOptions& options) {
   if (answer.errors.empty()) {
     if (answer.other_error.empty()) return "no dtype error in it\n";
     return fmt::format("no dtype error in it; it seems to be about something else: {}\n",
                        answer.other_error);
   }
-  std::string text;
-  for (const Explanation& error : answer.errors) {
-    if (!text.empty()) text += "\n";
-    text += text_of(error);
-  }
-  if (!answer.torch_version.empty())
-    text += fmt::format("\nthe text names torch {}\n", answer.torch_version);
-  return text;
+  Writer writer(options);
+  for (const Explanation& error : answer.errors) writer.add(error, answer.errors);
+  writer.end(answer);
+  return writer.take();
 }
 
 }  // namespace dtypecheck::explain

@@ -23,17 +23,26 @@ void read_field(const Field& field, Fault& fault) {
   } else if (field.key == "cause") {
     if (!fault.causes.empty() && fault.causes.back().cure.empty())
       field.fail("the cause above it has no cure");
-    fault.causes.push_back({field.value, "", {}});
+    fault.causes.push_back({.cause = field.value});
   } else if (field.key == "cure") {
     if (!cause_above(field, fault).cure.empty())
       field.fail("the cause above it has a cure already");
     fault.causes.back().cure = field.value;
   } else if (field.key == "signs") {
     cause_above(field, fault).signs = phrases_in(field);
+  } else if (field.key == "of") {
+    cause_above(field, fault).messages = field.parts();
+  } else if (field.key == "dtypes") {
+    for (const std::string& name : field.parts()) {
+      const auto dtype = parse_dtype(name);
+      if (!dtype) field.fail(fmt::format("'{}' is no dtype", name));
+      cause_above(field, fault).dtypes.push_back(*dtype);
+    }
   } else if (field.key == "hides") {
     fault.hides.push_back(field.value);
   } else {
-    field.fail_unknown_key({"means", "silent", "cause", "cure", "signs", "hides"});
+    field.fail_unknown_key({"means", "silent", "cause", "cure", "signs", "of", "dtypes",
+                             "hides"});
   }
 }
 
@@ -59,7 +68,7 @@ CauseTable read_cause_table(std::string_view text, std::string_view file) {
 }
 
 const Fault& fault_of(Category category) {
-  static const CauseTable table = read_cause_table(embedded::kCauses, "explain/data/causes.txt");
+  static const CauseTable table = read_cause_table(table_text("causes.txt", embedded::kCauses), "causes.txt");
   return table[static_cast<size_t>(category)];
 }
 

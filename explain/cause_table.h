@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/dtype_set.h"
 #include "explain/category.h"
 
 namespace dtypecheck::explain {
@@ -15,6 +16,10 @@ struct Cause {
   std::string cause;
   std::string cure;
   std::vector<std::string> signs;  // words of the surroundings that speak for this cause
+  // Where not empty, the messages that it belongs to alone, by id; "words" for a report in words.
+  std::vector<std::string> messages;
+  // Where not empty, a message that names dtypes names one of these.
+  std::vector<Dtype> dtypes;
 };
 
 struct Fault {

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "explain/normal_text.h"
+#include "platform/files.h"
 
 namespace dtypecheck::explain {
 
@@ -25,6 +27,19 @@ Category category_in(const Field& field, std::string_view name) {
   }
   field.fail(fmt::format("unknown category '{}', expected one of {}", name,
                          fmt::join(kCategoryNames, ", ")));
+}
+
+static std::string& table_folder() {
+  static std::string folder;
+  return folder;
+}
+
+void take_tables_from(const std::string& folder) { table_folder() = folder; }
+
+std::string_view table_text(const char* name, std::string_view embedded) {
+  if (table_folder().empty()) return embedded;
+  static std::map<std::string, std::string> texts;
+  return texts.emplace(name, read_file(table_folder() + "/" + name)).first->second;
 }
 
 }  // namespace dtypecheck::explain

@@ -16,4 +16,9 @@ namespace dtypecheck::explain {
 std::vector<std::string> phrases_in(const Field& field);
 Category category_in(const Field& field, std::string_view name);
 
+// The text of a table: the embedded one, or the file of that name in a folder that was set before
+// any table was read, for whoever tries a change. Throws InputError where the folder lacks the file.
+void take_tables_from(const std::string& folder);
+std::string_view table_text(const char* name, std::string_view embedded);
+
 }  // namespace dtypecheck::explain

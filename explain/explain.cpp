@@ -1,6 +1,10 @@
 #include "explain/explain.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "core/dtype_set.h"
 #include "explain/kernel_table.h"
@@ -9,6 +13,7 @@
 #include "explain/ranking.h"
 #include "explain/since.h"
 #include "platform/printable.h"
+#include "platform/text.h"
 
 namespace dtypecheck::explain {
 
@@ -40,6 +45,35 @@ static std::vector<std::string> dtypes_of(const Sighting& sighting) {
   return dtypes;
 }
 
+static std::vector<OperandDtype> operands_of(const Sighting& sighting) {
+  const auto& names = messages()[sighting.message].operands[sighting.spelling];
+  std::vector<OperandDtype> operands;
+  for (size_t i = 0; i < std::min(names.size(), sighting.holes.size()); ++i) {
+    const auto dtype = dtype_of(sighting.holes[i]);
+    if (dtype && !names[i].empty()) operands.push_back({names[i], dtype_name(*dtype)});
+  }
+  return operands;
+}
+
+// "torch.float16", "c10::Half", "BFloat16", "torch.cuda.HalfTensor" in words of no known message:
+// what nobody writes who does not mean the dtype. "float" and "fp16" are not among them.
+static std::vector<Dtype> certain_dtypes_in(std::string_view text) {
+  std::vector<Dtype> dtypes;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find_first_of(" \n\t\r,;()[]{}'\"`=!"), rest.size());
+    std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    while (word.ends_with('.') || word.ends_with(':')) word.remove_suffix(1);
+    const bool is_certain = word.starts_with("torch.") || word.starts_with("c10::") ||
+                            word.starts_with("at::") || word == "Half" || word == "BFloat16" ||
+                            word.starts_with("Float8_") || word.starts_with("CUDA");
+    const auto dtype = is_certain ? dtype_of(normal_text(word)) : std::nullopt;
+    if (dtype && std::find(dtypes.begin(), dtypes.end(), *dtype) == dtypes.end())
+      dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
 // What stands around a message: all of a short text; of a log the traceback above it, or the lines
 // beside it.
 static std::string surroundings(const Sighting& sighting, uint64_t size_bytes) {
@@ -51,8 +85,12 @@ static std::string surroundings(const Sighting& sighting, uint64_t size_bytes) {
                                                              : std::min(traceback, nearby));
     after = after.substr(0, kNearby);
   }
+  // The sentence itself has spoken already.
+  std::string line = sighting.text;
+  const size_t at = line.find(sighting.sentence);
+  if (at != std::string::npos) line.replace(at, sighting.sentence.size(), " ");
   return normal_text(
-      without_frames(std::string(before) + "\n" + sighting.text + "\n" + std::string(after)));
+      without_frames(std::string(before) + "\n" + line + "\n" + std::string(after)));
 }
 
 static std::string innermost(const std::vector<Frame>& frames) {
@@ -64,21 +102,43 @@ static std::string innermost(const std::vector<Frame>& frames) {
   return normal_text(text);
 }
 
-// The causes of the first category, those first whose signs stand in the text, in normal form.
-static void add_causes(std::string_view text, Explanation& out) {
-  const Fault& fault = fault_of(out.categories.front());
-  out.causes = fault.causes;
-  const auto signs = [&](const Cause& cause) {
-    return std::count_if(cause.signs.begin(), cause.signs.end(),
-                         [&](std::string_view sign) { return has_phrase(text, sign); });
+static bool fits(const Cause& cause, std::string_view message,
+                 const std::vector<std::string>& dtypes) {
+  const auto is_named = [&](Dtype dtype) {
+    return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
   };
-  std::stable_sort(out.causes.begin(), out.causes.end(),
-                   [&](const Cause& a, const Cause& b) { return signs(a) > signs(b); });
+  const bool is_of_message =
+      cause.messages.empty() ||
+      std::find(cause.messages.begin(), cause.messages.end(), message) != cause.messages.end();
+  return is_of_message && (cause.dtypes.empty() || dtypes.empty() ||
+                           std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named));
+}
+
+// The causes of the first category that fit the message ("words" for a report in words). `text` is
+// what stands around it, in normal form.
+static void add_causes(std::string_view message, std::string_view text, Explanation& out) {
+  const Fault& fault = fault_of(out.categories.front());
+  std::copy_if(fault.causes.begin(), fault.causes.end(), std::back_inserter(out.causes),
+               [&](const Cause& cause) { return fits(cause, message, out.dtypes); });
+  const auto rank_of = [&](const Cause& cause) {
+    const auto signs = std::count_if(cause.signs.begin(), cause.signs.end(),
+                                     [&](std::string_view sign) { return has_phrase(text, sign); });
+    return std::pair(!cause.messages.empty() && message != "words", signs);
+  };
+  std::stable_sort(out.causes.begin(), out.causes.end(), [&](const Cause& a, const Cause& b) {
+    return rank_of(a) > rank_of(b);
+  });
   for (Cause& cause : out.causes) {
     cause.cause = with_dates(cause.cause);
     cause.cure = with_dates(cause.cure);
   }
   for (const std::string& remedy : fault.hides) out.hides.push_back(with_dates(remedy));
+}
+
+static void take(const Ranking& ranking, Explanation& out) {
+  out.categories = ranking.categories;
+  out.confidence = ranking.confidence;
+  out.scores = ranking.scores;
 }
 
 static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
@@ -88,6 +148,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
                   .count = sighting.count,
                   .is_symptom = message.is_symptom,
                   .dtypes = dtypes_of(sighting),
+                  .operands = operands_of(sighting),
                   .meaning = with_dates(message.meaning),
                   .versions = with_dates(message.versions),
                   .frames = frames_of(sighting.before)};
@@ -97,13 +158,12 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
     kernel = judge_kernel(sighting.holes[0], sighting.holes[1], dtype_of(sighting.holes[1]));
     out.ops.push_back(printable(kernel->op) + ": " + out.dtypes.back());  // the log's own name
     out.versions = kernel->version;
+    out.is_missing_kernel = true;
   }
   const std::string around = surroundings(sighting, size_bytes);
   const std::string where = innermost(out.frames);
-  const Ranking ranking = rank(message, sighting, kernel, around, where);
-  out.categories = ranking.categories;
-  out.confidence = ranking.confidence;
-  add_causes(around + " " + where, out);
+  take(rank(message, sighting, kernel, around, where), out);
+  add_causes(message.id, around + " " + where, out);
   return out;
 }
 
@@ -113,6 +173,35 @@ static bool is_about_dtypes(const Sighting& sighting) {
   if (message.family == Family::kKernel)
     return sighting.holes.size() == 2 && dtype_of(sighting.holes[1]).has_value();
   return message.least_dtypes == 0 || dtypes_of(sighting).size() >= message.least_dtypes;
+}
+
+// "RuntimeError: …" in the text's lines, the last one; empty where there is none.
+static std::string_view last_error_line(std::string_view text) {
+  std::string_view found;
+  while (!text.empty()) {
+    const std::string_view line = next_piece(text, '\n');
+    if (line.find("Error") != std::string_view::npos ||
+        line.find("Exception") != std::string_view::npos)
+      found = line;
+  }
+  return found;
+}
+
+// An error that is in no table, in whose line dtypes are named.
+static std::optional<Explanation> explain_unknown(std::string_view text) {
+  const std::string_view line = last_error_line(text);
+  const std::vector<Dtype> dtypes = certain_dtypes_in(line);
+  if (dtypes.empty()) return std::nullopt;
+  Explanation out;
+  for (Dtype dtype : dtypes) out.dtypes.push_back(dtype_name(dtype));
+  out.message = line;
+  out.line = 1 + static_cast<uint64_t>(std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));
+  out.meaning = fmt::format("The message is not among those that are known. It names {}.",
+                            fmt::join(out.dtypes, " and "));
+  out.frames = frames_of(text);
+  take(rank_unknown(normal_text(text), dtypes.size()), out);
+  add_causes("words", normal_text(text), out);
+  return out;
 }
 
 static Answer explain_prose(const LogScanner& scanner) {
@@ -126,18 +215,20 @@ static Answer explain_prose(const LogScanner& scanner) {
     answer.other_error = other.what;
     break;
   }
-  const bool is_named = !answer.other_error.empty() && answer.other_error != "another error";
-  if (is_named && !is_silent_fault(text)) return answer;
-  if (scanner.size_bytes() > kReport) return answer;
-  const Ranking ranking = rank_prose(text);
-  if (ranking.categories.empty()) return answer;
-  Explanation out;
-  out.categories = ranking.categories;
-  out.confidence = ranking.confidence;
-  out.meaning = fault_of(out.categories.front()).meaning;
-  add_causes(text, out);
-  answer.errors.push_back(std::move(out));
-  answer.other_error.clear();
+  const bool is_another = answer.other_error == "another error";
+  if (!answer.other_error.empty() && !is_another && !is_silent_fault(text)) return answer;
+  std::optional<Explanation> unknown = explain_unknown(scanner.short_text());
+  const Ranking ranking =
+      scanner.size_bytes() > kReport ? Ranking{} : rank_prose(text);
+  if (unknown) {
+    answer.errors.push_back(std::move(*unknown));
+  } else if (!ranking.categories.empty()) {
+    Explanation& out = answer.errors.emplace_back();
+    take(ranking, out);
+    out.meaning = fault_of(out.categories.front()).meaning;
+    add_causes("words", text, out);
+  }
+  if (!answer.errors.empty()) answer.other_error.clear();
   return answer;
 }
 
@@ -165,6 +256,18 @@ static bool stands_alone(const Sighting& sighting, const std::vector<const Sight
          std::count_if(all.begin(), all.end(), on_its_line) == 1;
 }
 
+// What was run, by the traceback: the script whose module level is its outermost frame.
+static std::string command_of(const std::vector<Explanation>& errors) {
+  for (const Explanation& error : errors) {
+    if (error.frames.empty()) continue;
+    const Frame& outermost = error.frames.front();
+    if (outermost.function == "<module>" && !is_library(outermost) &&
+        outermost.file.find(' ') == std::string::npos)
+      return "python " + outermost.file;
+  }
+  return "";
+}
+
 Answer explain(const LogScanner& scanner) {
   Answer answer;
   const std::vector<const Sighting*> sightings = distinct(scanner.sightings());
@@ -177,6 +280,7 @@ Answer explain(const LogScanner& scanner) {
       answer.errors.begin(), answer.errors.end(),
       [](const Explanation& a, const Explanation& b) { return a.is_symptom < b.is_symptom; });
   answer.torch_version = scanner.torch_version();
+  answer.command = scanner.command().empty() ? command_of(answer.errors) : scanner.command();
   answer.size_bytes = scanner.size_bytes();
   return answer;
 }

@@ -11,6 +11,11 @@
 
 namespace dtypecheck::explain {
 
+// "mat1 has Half": whose dtype it is, where the message says so.
+struct OperandDtype {
+  std::string operand, dtype;
+};
+
 // One distinct error of the log. What is not ours in it, the message and the frames, is as it
 // stands in the log and not safe to show.
 struct Explanation {
@@ -19,12 +24,17 @@ struct Explanation {
   uint64_t line = 0, count = 1;
   bool is_symptom = false;
   std::vector<std::string> dtypes;  // as the message names them, in LibTorch's spelling
+  std::vector<OperandDtype> operands;
   std::string meaning;
   std::vector<std::string> ops;
   std::string versions;
+  bool is_missing_kernel = false;  // and `versions` says since when it is there
   std::vector<Category> categories;  // best first, never empty
   double confidence = 0;
-  std::vector<Cause> causes;  // of the first category, those whose signs are there first
+  Scores scores{};  // of all categories
+  // Of the first category those that fit the message and its dtypes: what belongs to the message
+  // first, then those whose signs are there.
+  std::vector<Cause> causes;
   std::vector<std::string> hides;
   std::vector<Frame> frames;  // of its traceback, innermost last
 };
@@ -33,6 +43,7 @@ struct Answer {
   std::vector<Explanation> errors;  // the one to look at first comes first; empty: no dtype error
   std::string other_error;          // what the text seems to be about then, or empty
   std::string torch_version;
+  std::string command;  // what was run, as the log or its traceback says; may be empty
   uint64_t size_bytes = 0;
 };
 

@@ -96,7 +96,7 @@ KernelTable read_kernel_table(std::string_view text, std::string_view file) {
 
 const KernelTable& kernel_table() {
   static const KernelTable table =
-      read_kernel_table(embedded::kKernels, "explain/data/kernels.txt");
+      read_kernel_table(table_text("kernels.txt", embedded::kKernels), "kernels.txt");
   return table;
 }
 

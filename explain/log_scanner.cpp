@@ -7,6 +7,7 @@
 
 #include "explain/message_table.h"
 #include "platform/error.h"
+#include "platform/text.h"
 
 namespace dtypecheck::explain {
 
@@ -20,6 +21,8 @@ static constexpr size_t kMaxAlike = 8;             // sightings of one message w
 static constexpr uint32_t kMaxSeenOfAnchor = 512;  // places that are looked at
 static constexpr size_t kShortText = 64 << 10;
 static constexpr size_t kPiece = 1 << 20;
+static constexpr size_t kLongestCommand = 400;
+static constexpr size_t kLongestPrompt = 80;
 
 void EscapeFilter::step(char c) {
   const bool is_final = c >= 0x40 && c <= 0x7e;
@@ -73,6 +76,10 @@ static void require_text(std::string_view start) {
   }
 }
 
+// What starts a training, as people type it and as logs repeat it.
+static constexpr std::string_view kLaunchers[] = {"python ",   "python3 ",   "torchrun ",
+                                                  "deepspeed ", "accelerate launch "};
+
 static std::map<std::string_view, std::vector<size_t>> anchors() {
   std::map<std::string_view, std::vector<size_t>> anchors;
   for (size_t i = 0; i < messages().size(); ++i) {
@@ -88,6 +95,7 @@ static std::vector<std::string_view> finder_phrases() {
   std::vector<std::string_view> phrases;
   for (const auto& [anchor, users] : anchors()) phrases.push_back(anchor);
   phrases.push_back("torch");
+  phrases.insert(phrases.end(), std::begin(kLaunchers), std::end(kLaunchers));
   return phrases;
 }
 
@@ -177,13 +185,14 @@ void LogScanner::look_at(const Hit& hit) {
   if (hit.anchor == messages_of_anchor_.size())
     return look_for_version(std::string_view(buffer_).substr(at, 32));
   const std::string_view line = line_around(buffer_, at - 1);
+  if (hit.anchor > messages_of_anchor_.size()) return look_for_command(line);
   // An anchor that ends in a blank may end in the line's own end, which counts as a blank but is no
   // part of the line.
   const size_t line_begin = static_cast<size_t>(line.data() - buffer_.data());
   const size_t at_in_line = std::min(at - line_begin, line.size());
   const uint64_t key = key_of(hit.anchor, line, at_in_line);
   if (const auto seen = seen_.find(key); seen != seen_.end()) {
-    for (uint32_t sighting : seen->second) ++sightings_[sighting].count;
+    for (uint32_t sighting : seen->second) sightings_[sighting].count_hit(hit.end);
     return;
   }
   if (++seen_of_anchor_[hit.anchor] > kMaxSeenOfAnchor) return;
@@ -202,6 +211,33 @@ void LogScanner::look_for_version(std::string_view text) {
   const bool is_version =
       number.size() > 2 && (number[0] == '1' || number[0] == '2') && number[1] == '.';
   if (is_version) torch_version_ = number.substr(0, end);
+}
+
+// "$ python train.py --bf16", "+ torchrun train.py", "(base) me@host:~$ accelerate launch x.py". What
+// a sentence says of python is none: a script or a module must follow.
+void LogScanner::look_for_command(std::string_view line) {
+  constexpr std::string_view kPrompts[] = {"$ ", "# ", "+ ", "> ", "% ", "Command: ", "!"};
+  size_t begin = 0;
+  for (std::string_view prompt : kPrompts) {
+    const size_t at = line.find(prompt);
+    if (at != std::string_view::npos && at < kLongestPrompt) begin = std::max(begin, at + prompt.size());
+  }
+  const std::string_view command = trimmed(line.substr(begin));
+  const bool is_started = std::any_of(std::begin(kLaunchers), std::end(kLaunchers),
+                                      [&](std::string_view word) { return command.starts_with(word); });
+  const bool is_plain = std::all_of(command.begin(), command.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view(" _-./=:,+@%").find(c) != std::string_view::npos;
+  });
+  const bool has_program = command.find(".py") != std::string_view::npos ||
+                           command.find(" -m ") != std::string_view::npos;
+  if (is_started && is_plain && has_program && command.size() <= kLongestCommand) command_ = command;
+}
+
+void Sighting::count_hit(uint64_t hit_end) {
+  if (hit_end < last_hit + (end - begin)) return;
+  last_hit = hit_end;
+  ++count;
 }
 
 // The quotation mark that a pattern leaves out, where the sentence has its counterpart.
@@ -228,10 +264,11 @@ void LogScanner::try_messages(const Hit& hit, std::string_view line, std::vector
       std::lower_bound(window.origins.begin(), window.origins.end(), hit_end - begin);
   const size_t at = static_cast<size_t>(place - window.origins.begin());
   for (size_t message : messages_of_anchor_[hit.anchor]) {
-    for (std::string_view pattern : messages()[message].texts) {
-      const auto match = find_template_around(window.text, normal_text(pattern), at);
+    const std::vector<std::string>& texts = messages()[message].texts;
+    for (size_t spelling = 0; spelling < texts.size(); ++spelling) {
+      const auto match = find_template_around(window.text, normal_text(texts[spelling]), at);
       if (!match) continue;
-      const size_t sighting = sighting_of(message, window, *match, line, begin);
+      const size_t sighting = sighting_of(message, spelling, window, *match, line, begin, hit.end);
       if (sighting < sightings_.size()) found.push_back(static_cast<uint32_t>(sighting));
       break;
     }
@@ -240,14 +277,15 @@ void LogScanner::try_messages(const Hit& hit, std::string_view line, std::vector
 
 // The index of the sighting with these words, which is made when there is none yet; the number of
 // sightings when there are too many.
-size_t LogScanner::sighting_of(size_t message, const PlacedText& window, const TemplateMatch& match,
-                               std::string_view line, size_t window_begin) {
+size_t LogScanner::sighting_of(size_t message, size_t spelling, const PlacedText& window,
+                               const TemplateMatch& match, std::string_view line,
+                               size_t window_begin, uint64_t hit_end) {
   std::string normal = window.text.substr(match.begin, match.end - match.begin);
   size_t alike = 0;
   for (size_t i = 0; i < sightings_.size(); ++i) {
     if (sightings_[i].message != message) continue;
     if (sightings_[i].normal == normal) {
-      ++sightings_[i].count;
+      sightings_[i].count_hit(hit_end);
       return i;
     }
     ++alike;
@@ -261,6 +299,7 @@ size_t LogScanner::sighting_of(size_t message, const PlacedText& window, const T
   take_in_quotes(text, begin, end);
   const auto newlines = std::count(text.begin(), text.begin() + line_begin, '\n');
   sightings_.push_back({.message = message,
+                        .spelling = spelling,
                         .text = std::string(line),
                         .sentence = std::string(text.substr(begin, end - begin)),
                         .normal = std::move(normal),
@@ -269,7 +308,8 @@ size_t LogScanner::sighting_of(size_t message, const PlacedText& window, const T
                         .after = std::string(text.substr(line_begin + line.size(), kAfter)),
                         .line = line_at_base_ + static_cast<uint64_t>(newlines),
                         .begin = base_ + begin,
-                        .end = base_ + end});
+                        .end = base_ + end,
+                        .last_hit = hit_end});
   return sightings_.size() - 1;
 }
 

@@ -19,6 +19,7 @@ namespace dtypecheck::explain {
 // One distinct message of the log.
 struct Sighting {
   size_t message = 0;    // index into messages()
+  size_t spelling = 0;   // and into its texts
   std::string text;      // the line as it stands there, without terminal colour
   std::string sentence;  // what of it matched
   std::string normal;    // the same in normal form
@@ -27,6 +28,11 @@ struct Sighting {
   uint64_t line = 0;            // from 1
   uint64_t begin = 0, end = 0;  // of the sentence, as offsets in the stream without escapes
   uint64_t count = 1;
+  uint64_t last_hit = 0;  // offset where the anchor ended that was counted last
+
+  // Counts a hit, but for one in the sentence that was counted last: a sentence may have several
+  // anchors.
+  void count_hit(uint64_t hit_end);
 };
 
 // Takes terminal colour and other escape sequences out of a stream.
@@ -53,6 +59,9 @@ class LogScanner {
   uint64_t size_bytes() const { return size_bytes_; }
   // The version of torch that the log names last ("2.0.1"), or empty.
   const std::string& torch_version() const { return torch_version_; }
+  // The command line that the log shows last ("torchrun train.py"), or empty. It is safe to give to
+  // a shell: one with anything but plain words is passed over.
+  const std::string& command() const { return command_; }
 
  private:
   struct Hit {
@@ -61,13 +70,17 @@ class LogScanner {
   };
   void look_at(const Hit& hit);
   void look_for_version(std::string_view text);
+  void look_for_command(std::string_view line);
   void try_messages(const Hit& hit, std::string_view line, std::vector<uint32_t>& found);
   void settle_hits(bool all);
   void forget_old();
-  size_t sighting_of(size_t message, const PlacedText& window, const TemplateMatch& match,
-                     std::string_view line, size_t window_begin);
+  size_t sighting_of(size_t message, size_t spelling, const PlacedText& window,
+                     const TemplateMatch& match, std::string_view line, size_t window_begin,
+                     uint64_t hit_end);
 
-  std::vector<std::vector<size_t>> messages_of_anchor_;  // the last anchor is that of the version
+  // The anchor behind those of the messages is that of the version, those that follow begin
+  // commands.
+  std::vector<std::vector<size_t>> messages_of_anchor_;
   PhraseFinder finder_;
   EscapeFilter escapes_;
   std::string buffer_;  // the stream's end
@@ -79,7 +92,7 @@ class LogScanner {
   std::vector<uint32_t> seen_of_anchor_;
   std::vector<Sighting> sightings_;
   std::string short_text_;
-  std::string torch_version_;
+  std::string torch_version_, command_;
   uint64_t size_bytes_ = 0;
 };
 

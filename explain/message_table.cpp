@@ -29,12 +29,30 @@ Spelling spelling_in(const Field& field) {
   return {category, weight, std::move(parts)};
 }
 
+// "got {mat1} and {mat2}" is the text "got {} and {}" and the operands mat1, mat2.
+void read_spelling(const Field& field, Message& message) {
+  std::string text;
+  std::vector<std::string> operands;
+  for (size_t at = 0; at < field.value.size(); ++at) {
+    const size_t end = field.value.find_first_of("{}", at + 1);
+    const bool is_hole = field.value[at] == '{' && end != std::string::npos &&
+                         field.value[end] == '}' && field.value.find('\'', at) > end;
+    text += field.value[at];
+    if (!is_hole) continue;
+    operands.push_back(field.value.substr(at + 1, end - at - 1));
+    at = end;
+    text += '}';
+  }
+  if (anchor_of(text).size() < kShortestAnchor)
+    field.fail(fmt::format("expected {} characters in a row, without {{}} and quotation marks",
+                           kShortestAnchor));
+  message.texts.push_back(std::move(text));
+  message.operands.push_back(std::move(operands));
+}
+
 void read_field(const Field& field, Message& message) {
   if (field.key == "says") {
-    if (anchor_of(field.value).size() < kShortestAnchor)
-      field.fail(fmt::format("expected {} characters in a row, without {{}} and quotation marks",
-                             kShortestAnchor));
-    message.texts.push_back(field.value);
+    read_spelling(field, message);
   } else if (field.key == "family") {
     const auto family = parse_family(field.value);
     if (!family) field.fail(fmt::format("unknown family '{}'", field.value));
@@ -84,7 +102,7 @@ OtherError other_in(const Block& block) {
 
 const MessageTable& table() {
   static const MessageTable table =
-      read_message_table(embedded::kMessages, "explain/data/messages.txt");
+      read_message_table(table_text("messages.txt", embedded::kMessages), "messages.txt");
   return table;
 }
 

@@ -33,6 +33,8 @@ struct Spelling {
 struct Message {
   std::string id;
   std::vector<std::string> texts;  // spellings; "{}" is where a dtype or a number stands
+  // For each spelling whose dtype each "{}" is; empty where it is nobody's.
+  std::vector<std::vector<std::string>> operands;
   Family family = Family::kOwn;
   std::vector<std::pair<Category, double>> leans;  // what the sentence alone suggests
   std::vector<Spelling> spelled;

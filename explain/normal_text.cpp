@@ -49,17 +49,38 @@ PlacedText placed_normal_text(std::string_view text) {
   return out;
 }
 
-bool has_phrase(std::string_view text, std::string_view phrase) {
+// Calls found(place) for each place of the phrase, until it answers false.
+template <typename Found>
+static void find_places(std::string_view text, std::string_view phrase, Found&& found) {
   const bool open = phrase.ends_with('*');
   if (open) phrase.remove_suffix(1);
   for (size_t at = text.find(phrase); at != std::string_view::npos;
        at = text.find(phrase, at + 1)) {
-    const size_t end = at + phrase.size();
+    size_t end = at + phrase.size();
     const bool begins = at == 0 || !is_word(text[at - 1]) || !is_word(phrase.front());
     const bool ends = open || end == text.size() || !is_word(text[end]) || !is_word(phrase.back());
-    if (begins && ends) return true;
+    if (!begins || !ends) continue;
+    while (open && end < text.size() && is_word(text[end])) ++end;
+    if (!found(Place{at, end})) return;
   }
-  return false;
+}
+
+std::vector<Place> places_of(std::string_view text, std::string_view phrase) {
+  std::vector<Place> places;
+  find_places(text, phrase, [&](Place place) {
+    places.push_back(place);
+    return true;
+  });
+  return places;
+}
+
+bool has_phrase(std::string_view text, std::string_view phrase) {
+  bool is_there = false;
+  find_places(text, phrase, [&](Place) {
+    is_there = true;
+    return false;
+  });
+  return is_there;
 }
 
 }  // namespace dtypecheck::explain

@@ -1,7 +1,9 @@
 #include "explain/ranking.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "explain/cause_table.h"
 #include "explain/normal_text.h"
@@ -12,9 +14,10 @@ namespace dtypecheck::explain {
 // The frames that threw say more than prose around them.
 static constexpr double kFrameWeight = 1.2;
 static constexpr double kFurtherWord = 0.35;    // of a signal, beside what the one before it added
-static constexpr double kProseThreshold = 1.5;  // below it words alone are no answer
+static constexpr double kProseThreshold = 0.9;  // below it words alone are no answer
 static constexpr double kNamed = 2.2;           // from here on a signal names the op that failed
 static constexpr double kCircumstance = 0.5;    // what is left of autocast where the op is named
+static constexpr double kAside = 0.4;  // of what stands around a sentence that says it all
 static constexpr size_t kLeastAnswers = 3;
 
 static bool has_any(std::string_view text, const std::vector<std::string>& phrases) {
@@ -22,18 +25,74 @@ static bool has_any(std::string_view text, const std::vector<std::string>& phras
                      [&](std::string_view phrase) { return has_phrase(text, phrase); });
 }
 
-static void add_signals(Scores& scores, Family family, std::string_view text, double factor) {
+namespace {
+
+// A phrase that stands in the text.
+struct Word {
+  const Signal* signal;
+  std::vector<Place> places;
+};
+
+bool holds(const Place& outer, const Place& inner) {
+  return outer.begin <= inner.begin && inner.end <= outer.end &&
+         outer.end - outer.begin > inner.end - inner.begin;
+}
+
+bool overlap(const Place& a, const Place& b) { return a.begin < b.end && b.begin < a.end; }
+
+std::vector<Word> words_in(std::string_view text, Family family) {
+  std::vector<Word> words;
   for (const Signal& signal : signal_table().signals) {
     if (!(signal.families & static_cast<unsigned>(family))) continue;
     if (!signal.near.empty() && !has_any(text, signal.near)) continue;
-    double worth = signal.weight * factor;
     for (std::string_view phrase : signal.words) {
-      if (!has_phrase(text, phrase)) continue;
-      scores[static_cast<size_t>(signal.category)] += worth;
-      worth *= kFurtherWord;
+      std::vector<Place> places = places_of(text, phrase);
+      if (!places.empty()) words.push_back({&signal, std::move(places)});
     }
   }
+  return words;
 }
+
+// "no half vae" is neither "no half" nor "vae".
+void drop_parts_of_longer(std::vector<Word>& words) {
+  const std::vector<Word> all = words;
+  for (Word& word : words) {
+    std::erase_if(word.places, [&](const Place& place) {
+      return std::any_of(all.begin(), all.end(), [&](const Word& other) {
+        return std::any_of(other.places.begin(), other.places.end(),
+                           [&](const Place& longer) { return holds(longer, place); });
+      });
+    });
+  }
+  std::erase_if(words, [](const Word& word) { return word.places.empty(); });
+}
+
+// For one category a place speaks once, for the signal that weighs most; each further word of a
+// signal adds less than the one before.
+void add_signals(Scores& scores, Family family, std::string_view text, double factor) {
+  std::vector<Word> words = words_in(text, family);
+  drop_parts_of_longer(words);
+  std::stable_sort(words.begin(), words.end(), [](const Word& a, const Word& b) {
+    return a.signal->weight > b.signal->weight;
+  });
+  std::array<std::vector<Place>, kCategoryCount> taken;
+  std::map<const Signal*, double> worth_of;
+  for (const Word& word : words) {
+    const auto category = static_cast<size_t>(word.signal->category);
+    std::vector<Place>& of_category = taken[category];
+    const bool is_counted = std::all_of(word.places.begin(), word.places.end(), [&](Place place) {
+      return std::any_of(of_category.begin(), of_category.end(),
+                         [&](Place other) { return overlap(place, other); });
+    });
+    if (is_counted) continue;
+    of_category.insert(of_category.end(), word.places.begin(), word.places.end());
+    double& worth = worth_of.emplace(word.signal, word.signal->weight * factor).first->second;
+    scores[category] += worth;
+    worth *= kFurtherWord;
+  }
+}
+
+}  // namespace
 
 // Autocast and a plain mismatch are what there is to say when nothing more is known: where the op
 // or its kind is named, they are the circumstances in which it failed.
@@ -48,20 +107,24 @@ static void defer_to_the_named(Scores& scores) {
     scores[static_cast<size_t>(category)] *= kCircumstance;
 }
 
-static Ranking ranked(const Scores& scores) {
+static Ranking ranked(const Scores& scores, const Calibration& calibration) {
   std::vector<size_t> order;
   for (size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] > 0) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-  Ranking ranking;
-  double sum = 0;
+  Ranking ranking{.scores = scores};
+  if (order.empty()) return ranking;
+  const auto beside_the_first = [&](double score) {
+    return std::exp((score - scores[order[0]]) / calibration.temperature);
+  };
+  double sum = beside_the_first(calibration.unlisted);
   for (size_t i : order) {
     ranking.categories.push_back(static_cast<Category>(i));
-    sum += std::exp(scores[i] - scores[order[0]]);
+    sum += beside_the_first(scores[i]);
   }
-  if (!order.empty()) ranking.confidence = std::round(100 / sum) / 100;
+  ranking.confidence = std::round(100 / sum) / 100;
   return ranking;
 }
 
@@ -116,11 +179,14 @@ Ranking rank(const Message& message, const Sighting& sighting,
   if (kernel) scores[static_cast<size_t>(kernel->category)] += kernel->weight;
   add_spellings(scores, message, sighting.sentence);
   Scores from_signals{};
-  add_signals(from_signals, message.family, surroundings, 1);
-  add_signals(from_signals, message.family, innermost, kFrameWeight);
+  const bool says_it_all = message.family == Family::kOwn;
+  const Family family = says_it_all ? Family::kMismatch : message.family;
+  const double factor = says_it_all ? kAside : 1;
+  add_signals(from_signals, family, surroundings, factor);
+  add_signals(from_signals, family, innermost, factor * kFrameWeight);
   defer_to_the_named(from_signals);
   for (size_t i = 0; i < scores.size(); ++i) scores[i] += from_signals[i];
-  return with_others(ranked(scores), message.family, false);
+  return with_others(ranked(scores, signal_table().of_messages), message.family, false);
 }
 
 bool is_silent_fault(std::string_view text) {
@@ -140,7 +206,23 @@ Ranking rank_prose(std::string_view text) {
   defer_to_the_named(scores);
   const bool is_known =
       is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
-  return is_known ? with_others(ranked(scores), Family::kProse, is_silent) : Ranking{};
+  if (!is_known) return {};
+  return with_others(ranked(scores, signal_table().of_words), Family::kProse, is_silent);
+}
+
+// Two dtypes are a mismatch of operands, one is a dtype that something does not take.
+Ranking rank_unknown(std::string_view text, size_t dtypes) {
+  using enum Category;
+  Scores scores{};
+  const auto lean = [&](Category category, double weight) {
+    scores[static_cast<size_t>(category)] += weight;
+  };
+  lean(kInputWeight, dtypes > 1 ? 1 : 0.3);
+  lean(kPromotion, dtypes > 1 ? 0.9 : 0.4);
+  lean(kLibraryLimits, dtypes > 1 ? 0.4 : 1);
+  add_signals(scores, Family::kProse, text, 1);
+  defer_to_the_named(scores);
+  return with_others(ranked(scores, signal_table().of_words), Family::kMismatch, false);
 }
 
 }  // namespace dtypecheck::explain

@@ -15,6 +15,7 @@ namespace dtypecheck::explain {
 struct Ranking {
   std::vector<Category> categories;  // best first; empty: nothing fits
   double confidence = 0;             // 0 to 1
+  Scores scores{};
 };
 
 // `kernel` is what the kernel's name says, of a message that names one. `surroundings` and
@@ -29,5 +30,8 @@ bool is_silent_fault(std::string_view text);
 // A report in words, in normal form, without any message that we know. Empty when it is no
 // complaint about dtypes.
 Ranking rank_prose(std::string_view text);
+
+// An error that is in no table and names dtypes, two of them or fewer.
+Ranking rank_unknown(std::string_view text, size_t dtypes);
 
 }  // namespace dtypecheck::explain

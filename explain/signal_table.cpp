@@ -55,6 +55,19 @@ void read_list(const Block& block, SignalTable& table) {
   block.allow_once({"words"});
 }
 
+// "messages 1.2 0.8"
+void read_calibration(const Block& block, SignalTable& table) {
+  std::string_view rest = block.head.value;
+  const std::string_view of = next_piece(rest, ' ');
+  Calibration* calibration = of == "messages" ? &table.of_messages
+                             : of == "words"  ? &table.of_words
+                                              : nullptr;
+  if (!calibration) block.head.fail("expected: calibration messages|words TEMPERATURE UNLISTED");
+  calibration->temperature = block.head.number(next_piece(rest, ' '));
+  calibration->unlisted = block.head.number(rest);
+  if (calibration->temperature <= 0) block.head.fail("a temperature is above 0");
+}
+
 }  // namespace
 
 SignalTable read_signal_table(std::string_view text, std::string_view file) {
@@ -64,8 +77,10 @@ SignalTable read_signal_table(std::string_view text, std::string_view file) {
       table.signals.push_back(signal_in(block));
     } else if (block.head.key == "list") {
       read_list(block, table);
+    } else if (block.head.key == "calibration") {
+      read_calibration(block, table);
     } else {
-      block.head.fail_unknown_key({"signal", "list"});
+      block.head.fail_unknown_key({"signal", "list", "calibration"});
     }
   }
   return table;
@@ -73,7 +88,7 @@ SignalTable read_signal_table(std::string_view text, std::string_view file) {
 
 const SignalTable& signal_table() {
   static const SignalTable table =
-      read_signal_table(embedded::kSignals, "explain/data/signals.txt");
+      read_signal_table(table_text("signals.txt", embedded::kSignals), "signals.txt");
   return table;
 }
 

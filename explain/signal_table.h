@@ -21,6 +21,12 @@ struct Signal {
   std::vector<std::string> near;   // where not empty: one of these must be there too
 };
 
+// From scores to how sure an answer is. Scores are divided by the temperature; `unlisted` is the
+// score of whatever is not in the tables, so that one weak word alone is never sure.
+struct Calibration {
+  double temperature = 0, unlisted = 0;
+};
+
 struct SignalTable {
   std::vector<Signal> signals;
   // What makes a report without a message a complaint, and what makes it one about dtypes.
@@ -29,6 +35,7 @@ struct SignalTable {
   std::vector<std::string> dtype_names;
   // Who says that nothing was raised: then the fault is one of those that raise nothing.
   std::vector<std::string> silence_words;
+  Calibration of_messages, of_words;
 };
 
 const SignalTable& signal_table();

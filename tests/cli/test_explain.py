@@ -53,7 +53,7 @@ class ExplainTest(tool.ToolTest):
 
 class Inputs(ExplainTest):
     def test_argument(self):
-        result = self.explain("mat1 and mat2 must have the same dtype, but got Half and Float")
+        result = self.explain("--all", "mat1 and mat2 must have the same dtype, but got Half and Float")
         self.assertEqual((result.status, result.err), (0, ""))
         for part in ("input-weight-mismatch", "addmm", "cure:", "only hides it"):
             self.assertIn(part, result.out)

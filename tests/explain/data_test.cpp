@@ -1,5 +1,6 @@
 // The tables of explain/data/ are read as strictly here as in the program, and a mistake in one is
 // an error that says where it is: none of them is silent.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "explain/cause_table.h"
@@ -131,6 +132,49 @@ TEST_CASE("mistakes in kernels.txt") {
   CHECK(error("kernel MM_ | mm | aten::mm self,mat2\n").find("upper case") != std::string::npos);
   CHECK(error(good + "kernel mm_impl | mm | aten::mm self,mat2\n")
             .find("table.txt:2: 'mm_impl' is never meant: 'mm_' above fits first") == 0);
+}
+
+TEST_CASE("mistakes in causes' messages, dtypes and in the calibration") {
+  const auto cause = [](const std::string& text) {
+    return error_of(read_cause_table, "fault cublas\n  means it\n  cause a\n  cure b\n" + text);
+  };
+  CHECK(cause("  dtypes Half | Hlaf\n") == "table.txt:5: 'Hlaf' is no dtype");
+  const auto signals = [](const std::string& text) { return error_of(read_signal_table, text); };
+  CHECK(signals("calibration messages 1.2 0.5\n").empty());
+  CHECK(signals("calibration message 1.2 0.5\n").find("expected: calibration") !=
+        std::string::npos);
+  CHECK(signals("calibration words 0 0.5\n").find("above 0") != std::string::npos);
+  CHECK(signals("calibration words 1 x\n").find("expected a number") != std::string::npos);
+}
+
+TEST_CASE("an operand's name in a sentence is no part of its text") {
+  const auto table = read_message_table(
+      "message one\n  says got {mat1} and {} of {'a': {}} in all\n  family own\n  means it\n", "t.txt");
+  CHECK(table.messages[0].texts[0] == "got {} and {} of {'a': {}} in all");
+  CHECK(table.messages[0].operands[0] == std::vector<std::string>{"mat1", "", ""});
+}
+
+TEST_CASE("each message that a cause belongs to exists, and each message has a cause") {
+  const auto messages = read_message_table(file_text("messages.txt"), "messages.txt").messages;
+  for (const Fault& fault : read_cause_table(file_text("causes.txt"), "causes.txt")) {
+    for (const Cause& cause : fault.causes) {
+      for (const std::string& id : cause.messages) {
+        INFO(id);
+        CHECK((id == "words" || std::any_of(messages.begin(), messages.end(),
+                                            [&](const Message& one) { return one.id == id; })));
+      }
+    }
+  }
+  for (const Message& message : messages) {
+    for (const auto& [category, weight] : message.leans) {
+      INFO(message.id << " " << category_name(category));
+      const auto& causes = fault_of(category).causes;
+      CHECK(std::any_of(causes.begin(), causes.end(), [&](const Cause& cause) {
+        return cause.messages.empty() || std::find(cause.messages.begin(), cause.messages.end(),
+                                                   message.id) != cause.messages.end();
+      }));
+    }
+  }
 }
 
 // Of causes and messages, not of the comments above them.

@@ -2,8 +2,12 @@
 // silent.
 #include "explain/explain.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
+
+#include "explain/answer.h"
+#include "explain/message_table.h"
 
 using namespace dtypecheck::explain;
 
@@ -221,4 +225,154 @@ TEST_CASE("an error leads before the signs that came earlier") {
   REQUIRE(answer.errors.size() == 2);
   CHECK(category_name(answer.errors[0].categories[0]) == "gradscaler-fp16-params");
   CHECK(answer.errors[1].is_symptom);
+}
+
+TEST_CASE("of phrases at one place the longest speaks") {
+  // "no half" is a card's limit, "no half vae" a flag against overflow.
+  CHECK(category_of("the pictures are wrong unless I pass no half vae") == "overflow-nan");
+  CHECK(category_of("this card has no half, the fp16 run fails") == "library-limits-dtype");
+}
+
+TEST_CASE("a place is counted once for a category") {
+  const Answer once = answer_to("RuntimeError: expected scalar type Half but found Float\nautocast");
+  const Answer often = answer_to(
+      "RuntimeError: expected scalar type Half but found Float\nautocast autocast autocast");
+  CHECK(once.errors[0].scores == often.errors[0].scores);
+}
+
+TEST_CASE("a line that several spellings of a message fit is counted once") {
+  const std::string said = "mat1 and mat2 must have the same dtype, but got Half and Float\n";
+  CHECK(answer_to(said).errors[0].count == 1);
+  CHECK(answer_to(said + said + said).errors[0].count == 3);
+  CHECK(answer_to(said + "step 2\n" + said).errors[0].count == 2);
+}
+
+static std::vector<std::string> causes_of(std::string_view text) {
+  std::vector<std::string> causes;
+  const Answer answer = answer_to(text);
+  for (const Cause& cause : answer.errors.at(0).causes) causes.push_back(cause.cause);
+  return causes;
+}
+
+static bool is_among(const std::vector<std::string>& causes, std::string_view word) {
+  return std::any_of(causes.begin(), causes.end(), [&](const std::string& cause) {
+    return cause.find(word) != std::string::npos;
+  });
+}
+
+TEST_CASE("causes belong to the message and its dtypes") {
+  const auto overflow = causes_of("value cannot be converted to type at::Half without overflow");
+  CHECK(overflow.at(0).find("constant") != std::string::npos);
+  CHECK_FALSE(is_among(overflow, "VAE"));
+  CHECK(causes_of("A tensor with all NaNs was produced in VAE").at(0).find("VAE") !=
+        std::string::npos);
+  const std::string operands = "mat1 and mat2 must have the same dtype, but got ";
+  CHECK_FALSE(is_among(causes_of(operands + "Half and Float"), "numpy"));
+  CHECK(is_among(causes_of(operands + "Double and Float"), "numpy"));
+  CHECK_FALSE(is_among(causes_of(operands + "Double and Float"), "half"));
+  CHECK(is_among(causes_of(operands + "Long and Float"), "integers"));
+}
+
+TEST_CASE("floating indices are no activation that meets a weight") {
+  const std::string said = "tensors used as indices must be long, byte or bool tensors";
+  CHECK(category_of("IndexError: " + said) == "promotion-cat-or-arith");
+  CHECK(causes_of(said).at(0).find("indices") == 0);
+}
+
+TEST_CASE("whose dtype it is, where the message says so") {
+  const auto operands =
+      answer_to("Input type (float) and bias type (c10::Half) should be the same").errors[0].operands;
+  REQUIRE(operands.size() == 2);
+  CHECK(operands[0].operand == "input");
+  CHECK(operands[0].dtype == "Float");
+  CHECK(operands[1].operand == "bias");
+  CHECK(operands[1].dtype == "Half");
+  CHECK(answer_to("self and mat2 must have the same dtype").errors[0].operands.empty());
+}
+
+TEST_CASE("the type of the exception does not matter") {
+  const std::string said = "mat1 and mat2 must have the same dtype, but got Half and Float";
+  for (const std::string type : {"RuntimeError: ", "AssertionError: ", "NotImplementedError: ",
+                                 "TypeError: ", "assert failed: ", "rejected: ", "problem: "}) {
+    INFO(type);
+    CHECK(category_of(type + said) == "input-weight-mismatch");
+    CHECK(category_of(type + "no kernel has BFloat16 on this card") == "library-limits-dtype");
+  }
+  CHECK(category_of("AssertionError: the list is empty").empty());
+}
+
+TEST_CASE("an unknown error that names dtypes is about them, and no answer is sure") {
+  const Answer two = answer_to("TypeError: foo() got torch.float16 and wants c10::BFloat16");
+  REQUIRE(two.errors.size() == 1);
+  CHECK(two.other_error.empty());
+  CHECK(two.errors[0].dtypes == std::vector<std::string>{"Half", "BFloat16"});
+  CHECK(two.errors[0].confidence < 0.5);
+  CHECK(answer_to("TypeError: foo() got a float and wants a half").other_error == "another error");
+  CHECK(answer_to("KeyError: 'torch.float16'").errors.size() == 1);
+}
+
+TEST_CASE("one weak word is never sure") {
+  const Answer answer = answer_to("the fp16 run fails in the forward");
+  if (!answer.errors.empty()) CHECK(answer.errors[0].confidence < 0.6);
+}
+
+TEST_CASE("a sentence that says it all still reads what stands around it") {
+  const std::string said = "Index put requires the source and destination dtypes match, got Half "
+                           "for the destination and Float for the source.";
+  const auto alone = answer_to(said).errors[0].scores;
+  const auto beside = answer_to(said + "\nunder torch.cuda.amp autocast").errors[0].scores;
+  const auto autocast = static_cast<size_t>(Category::kAutocast);
+  CHECK(beside[autocast] > alone[autocast]);
+  CHECK(category_of(said + "\nunder torch.cuda.amp autocast") == "index-put");
+}
+
+TEST_CASE("the command that was run") {
+  const std::string said = "RuntimeError: expected scalar type Half but found Float\n";
+  CHECK(answer_to("$ accelerate launch train.py --bf16\n" + said).command ==
+        "accelerate launch train.py --bf16");
+  CHECK(answer_to("(base) me@host:~/x$ python -m trainer.main --lr 1e-4\n" + said).command ==
+        "python -m trainer.main --lr 1e-4");
+  CHECK(answer_to("Traceback (most recent call last):\n  File \"/home/me/train.py\", line 9, in "
+                  "<module>\n    main()\n" + said).command == "python /home/me/train.py");
+  // What a sentence says of python is no command, and what a shell would do more with is none.
+  CHECK(answer_to("I use python 3.11 and train.py\n" + said).command.empty());
+  CHECK(answer_to("$ python train.py; rm -rf /\n" + said).command.empty());
+  CHECK(answer_to("$ python train.py $(reboot)\n" + said).command.empty());
+}
+
+static std::string text_of(std::string_view text, bool all = false) {
+  return to_text(answer_to(text), {.all = all});
+}
+
+static auto lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST_CASE("ten lines for a usual error, and the rest with --all") {
+  for (const Message& message : messages()) {
+    INFO(message.texts[0]);
+    CHECK(lines_of(text_of(message.texts[0])) <= 12);
+  }
+  const std::string usual = "mat1 and mat2 must have the same dtype, but got Half and Float";
+  CHECK(lines_of(text_of(usual)) <= 10);
+  CHECK(lines_of(text_of("expected scalar type Float but found Half")) <= 10);
+  CHECK(text_of(usual).find("addmm") == std::string::npos);
+  CHECK(text_of(usual, true).find("addmm") != std::string::npos);
+  CHECK(text_of(usual).find("mat1 is Half, mat2 is Float") != std::string::npos);
+}
+
+TEST_CASE("two errors of one fault share what is said of it") {
+  const std::string one = "self and mat2 must have the same dtype, but got BFloat16 and Float\n";
+  const std::string other = "mat1 and mat2 must have the same dtype, but got Half and Float\n";
+  const std::string both = text_of(one + other);
+  CHECK(both.find("causes and cures as of line 1") != std::string::npos);
+  CHECK(lines_of(both) < lines_of(text_of(one)) + lines_of(text_of(other)) - 2);
+  const std::string unlike = text_of(one + "Attempting to unscale FP16 gradients.\n");
+  CHECK(unlike.find("causes and cures as of") == std::string::npos);
+}
+
+TEST_CASE("the answer ends with the command that finds the line") {
+  const std::string said = "expected scalar type Float but found Half\n";
+  CHECK(text_of("+ torchrun train.py\n" + said).ends_with("dtypecheck trace -- torchrun train.py\n"));
+  CHECK(text_of(said).ends_with("dtypecheck trace -- COMMAND\n"));
 }
