@@ -57,6 +57,7 @@ enum class Dtype : uint8_t {
   kInt7 = 43,
   kFloat8_e8m0fnu = 44,
   kFloat4_e2m1fn_x2 = 45,
+  kBComplex32 = 46,
   kUndefined = 63,
 };
 

@@ -65,6 +65,7 @@ inline constexpr DtypeNames kDtypeNames[] = {
     {Dtype::kInt7, 1, "Int7", "int7", nullptr, nullptr},
     {Dtype::kFloat8_e8m0fnu, 1, "Float8_e8m0fnu", "float8_e8m0fnu", nullptr, nullptr},
     {Dtype::kFloat4_e2m1fn_x2, 1, "Float4_e2m1fn_x2", "float4_e2m1fn_x2", nullptr, nullptr},
+    {Dtype::kBComplex32, 4, "BComplex32", "bcomplex32", nullptr, "complex<BFloat16>"},
     {Dtype::kUndefined, 0, "Undefined", "undefined", nullptr, nullptr},
 };
 // clang-format on

@@ -17,7 +17,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 COMMON = ["typing_extensions", "sympy", "networkx", "jinja2", "filelock", "fsspec", "numpy<2",
           "expecttest", "pyyaml", "packaging", "setuptools<70"]
-SYSTEM = re.compile(r"lib(c|m|dl|rt|util|pthread|gcc_s|stdc\+\+)\.so|ld-linux")
+SYSTEM = re.compile(r"lib(c|m|dl|rt|util|pthread|gcc_s|stdc\+\+|z|quadmath)\.so|ld-linux")
 OF_CUDA = re.compile(r"(cu|nv|nccl|__cuda|__nv|_ZN?K?\d*(nv|cu))\w*$")
 # No device, so that torch does not look for one.
 ANSWERS = {"cudaGetDeviceCount": 100, "cuInit": 100}
