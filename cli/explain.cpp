@@ -61,7 +61,8 @@ static int run(const ExplainCommand& command) {
   constexpr int kNoTerminal = 100;
   const auto width = static_cast<size_t>(std::max(columns_of(STDOUT_FILENO, kNoTerminal), 40));
   Output output = open_output("");
-  output.stream() << (command.json ? explain::to_json(answer) : explain::to_text(answer, {command.all, width}));
+  output.stream() << (command.json ? explain::to_json(answer)
+                                   : explain::to_text(answer, {command.all, width}));
   output.finish();
   return kClean;
 }

@@ -123,12 +123,11 @@ class Writer {
                                          const std::vector<Explanation>& earlier) {
     for (const Explanation& other : earlier) {
       if (&other == &error) return nullptr;
-      const bool is_same = other.categories.front() == error.categories.front() &&
-                           std::equal(other.causes.begin(), other.causes.end(),
-                                      error.causes.begin(), error.causes.end(),
-                                      [](const Cause& a, const Cause& b) {
-                                        return a.cause == b.cause;
-                                      });
+      const bool is_same =
+          other.categories.front() == error.categories.front() &&
+          std::equal(other.causes.begin(), other.causes.end(), error.causes.begin(),
+                     error.causes.end(),
+                     [](const Cause& a, const Cause& b) { return a.cause == b.cause; });
       if (is_same && !other.message.empty()) return &other;
     }
     return nullptr;

@@ -41,8 +41,7 @@ void read_field(const Field& field, Fault& fault) {
   } else if (field.key == "hides") {
     fault.hides.push_back(field.value);
   } else {
-    field.fail_unknown_key({"means", "silent", "cause", "cure", "signs", "of", "dtypes",
-                             "hides"});
+    field.fail_unknown_key({"means", "silent", "cause", "cure", "signs", "of", "dtypes", "hides"});
   }
 }
 
@@ -68,7 +67,8 @@ CauseTable read_cause_table(std::string_view text, std::string_view file) {
 }
 
 const Fault& fault_of(Category category) {
-  static const CauseTable table = read_cause_table(table_text("causes.txt", embedded::kCauses), "causes.txt");
+  static const CauseTable table =
+      read_cause_table(table_text("causes.txt", embedded::kCauses), "causes.txt");
   return table[static_cast<size_t>(category)];
 }
 

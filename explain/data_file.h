@@ -11,13 +11,14 @@
 
 namespace dtypecheck::explain {
 
-// "a | b | c" in normal form, as phrases are compared. Throw InputError with file and line where one
-// of them stands there twice, and where no category is called so.
+// "a | b | c" in normal form, as phrases are compared. Throw InputError with file and line where
+// one of them stands there twice, and where no category is called so.
 std::vector<std::string> phrases_in(const Field& field);
 Category category_in(const Field& field, std::string_view name);
 
 // The text of a table: the embedded one, or the file of that name in a folder that was set before
-// any table was read, for whoever tries a change. Throws InputError where the folder lacks the file.
+// any table was read, for whoever tries a change. Throws InputError where the folder lacks the
+// file.
 void take_tables_from(const std::string& folder);
 std::string_view table_text(const char* name, std::string_view embedded);
 

@@ -24,7 +24,8 @@ static constexpr size_t kShownLine = 240;    // bytes; of a longer line the sent
 
 // "struct c10::Half", "torch.float16", "cudahalftype": the many spellings of one dtype.
 static std::optional<Dtype> dtype_of(std::string word) {
-  for (std::string_view part : {"struct ", "c10::", "at::", "torch.cuda.", "torch.", "<class "}) {
+  for (std::string_view part :
+       {"struct ", "c10::", "at::", "torch.cuda.", "torch.", "sparse.", "<class "}) {
     const size_t at = word.find(part);
     if (at != std::string::npos) word.erase(at, part.size());
   }
@@ -66,7 +67,9 @@ static std::vector<Dtype> certain_dtypes_in(std::string_view text) {
     while (word.ends_with('.') || word.ends_with(':')) word.remove_suffix(1);
     const bool is_certain = word.starts_with("torch.") || word.starts_with("c10::") ||
                             word.starts_with("at::") || word == "Half" || word == "BFloat16" ||
-                            word.starts_with("Float8_") || word.starts_with("CUDA");
+                            word.starts_with("Float8_") || word.starts_with("CUDA") ||
+                            word.starts_with("kFloat") || word.starts_with("kBFloat") ||
+                            word.starts_with("kHalf");
     const auto dtype = is_certain ? dtype_of(normal_text(word)) : std::nullopt;
     if (dtype && std::find(dtypes.begin(), dtypes.end(), *dtype) == dtypes.end())
       dtypes.push_back(*dtype);
@@ -89,8 +92,7 @@ static std::string surroundings(const Sighting& sighting, uint64_t size_bytes) {
   std::string line = sighting.text;
   const size_t at = line.find(sighting.sentence);
   if (at != std::string::npos) line.replace(at, sighting.sentence.size(), " ");
-  return normal_text(
-      without_frames(std::string(before) + "\n" + line + "\n" + std::string(after)));
+  return normal_text(without_frames(std::string(before) + "\n" + line + "\n" + std::string(after)));
 }
 
 static std::string innermost(const std::vector<Frame>& frames) {
@@ -125,9 +127,8 @@ static void add_causes(std::string_view message, std::string_view text, Explanat
                                      [&](std::string_view sign) { return has_phrase(text, sign); });
     return std::pair(!cause.messages.empty() && message != "words", signs);
   };
-  std::stable_sort(out.causes.begin(), out.causes.end(), [&](const Cause& a, const Cause& b) {
-    return rank_of(a) > rank_of(b);
-  });
+  std::stable_sort(out.causes.begin(), out.causes.end(),
+                   [&](const Cause& a, const Cause& b) { return rank_of(a) > rank_of(b); });
   for (Cause& cause : out.causes) {
     cause.cause = with_dates(cause.cause);
     cause.cure = with_dates(cause.cure);
@@ -195,7 +196,8 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
   Explanation out;
   for (Dtype dtype : dtypes) out.dtypes.push_back(dtype_name(dtype));
   out.message = line;
-  out.line = 1 + static_cast<uint64_t>(std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));
+  out.line = 1 + static_cast<uint64_t>(
+                     std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));
   out.meaning = fmt::format("The message is not among those that are known. It names {}.",
                             fmt::join(out.dtypes, " and "));
   out.frames = frames_of(text);
@@ -218,8 +220,7 @@ static Answer explain_prose(const LogScanner& scanner) {
   const bool is_another = answer.other_error == "another error";
   if (!answer.other_error.empty() && !is_another && !is_silent_fault(text)) return answer;
   std::optional<Explanation> unknown = explain_unknown(scanner.short_text());
-  const Ranking ranking =
-      scanner.size_bytes() > kReport ? Ranking{} : rank_prose(text);
+  const Ranking ranking = scanner.size_bytes() > kReport ? Ranking{} : rank_prose(text);
   if (unknown) {
     answer.errors.push_back(std::move(*unknown));
   } else if (!ranking.categories.empty()) {

@@ -28,7 +28,7 @@ struct Explanation {
   std::string meaning;
   std::vector<std::string> ops;
   std::string versions;
-  bool is_missing_kernel = false;  // and `versions` says since when it is there
+  bool is_missing_kernel = false;    // and `versions` says since when it is there
   std::vector<Category> categories;  // best first, never empty
   double confidence = 0;
   Scores scores{};  // of all categories

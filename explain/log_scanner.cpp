@@ -77,8 +77,8 @@ static void require_text(std::string_view start) {
 }
 
 // What starts a training, as people type it and as logs repeat it.
-static constexpr std::string_view kLaunchers[] = {"python ",   "python3 ",   "torchrun ",
-                                                  "deepspeed ", "accelerate launch "};
+static constexpr std::string_view kLaunchers[] = {"python ", "python3 ", "torchrun ", "deepspeed ",
+                                                  "accelerate launch "};
 
 static std::map<std::string_view, std::vector<size_t>> anchors() {
   std::map<std::string_view, std::vector<size_t>> anchors;
@@ -213,25 +213,28 @@ void LogScanner::look_for_version(std::string_view text) {
   if (is_version) torch_version_ = number.substr(0, end);
 }
 
-// "$ python train.py --bf16", "+ torchrun train.py", "(base) me@host:~$ accelerate launch x.py". What
-// a sentence says of python is none: a script or a module must follow.
+// "$ python train.py --bf16", "+ torchrun train.py", "(base) me@host:~$ accelerate launch x.py".
+// What a sentence says of python is none: a script or a module must follow.
 void LogScanner::look_for_command(std::string_view line) {
   constexpr std::string_view kPrompts[] = {"$ ", "# ", "+ ", "> ", "% ", "Command: ", "!"};
   size_t begin = 0;
   for (std::string_view prompt : kPrompts) {
     const size_t at = line.find(prompt);
-    if (at != std::string_view::npos && at < kLongestPrompt) begin = std::max(begin, at + prompt.size());
+    if (at != std::string_view::npos && at < kLongestPrompt)
+      begin = std::max(begin, at + prompt.size());
   }
   const std::string_view command = trimmed(line.substr(begin));
-  const bool is_started = std::any_of(std::begin(kLaunchers), std::end(kLaunchers),
-                                      [&](std::string_view word) { return command.starts_with(word); });
+  const bool is_started =
+      std::any_of(std::begin(kLaunchers), std::end(kLaunchers),
+                  [&](std::string_view word) { return command.starts_with(word); });
   const bool is_plain = std::all_of(command.begin(), command.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            std::string_view(" _-./=:,+@%").find(c) != std::string_view::npos;
   });
   const bool has_program = command.find(".py") != std::string_view::npos ||
                            command.find(" -m ") != std::string_view::npos;
-  if (is_started && is_plain && has_program && command.size() <= kLongestCommand) command_ = command;
+  if (is_started && is_plain && has_program && command.size() <= kLongestCommand)
+    command_ = command;
 }
 
 void Sighting::count_hit(uint64_t hit_end) {

@@ -17,7 +17,7 @@ static constexpr double kFurtherWord = 0.35;    // of a signal, beside what the 
 static constexpr double kProseThreshold = 0.9;  // below it words alone are no answer
 static constexpr double kNamed = 2.2;           // from here on a signal names the op that failed
 static constexpr double kCircumstance = 0.5;    // what is left of autocast where the op is named
-static constexpr double kAside = 0.4;  // of what stands around a sentence that says it all
+static constexpr double kAside = 0.4;           // of what stands around a sentence that says it all
 static constexpr size_t kLeastAnswers = 3;
 
 static bool has_any(std::string_view text, const std::vector<std::string>& phrases) {

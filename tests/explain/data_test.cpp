@@ -149,7 +149,8 @@ TEST_CASE("mistakes in causes' messages, dtypes and in the calibration") {
 
 TEST_CASE("an operand's name in a sentence is no part of its text") {
   const auto table = read_message_table(
-      "message one\n  says got {mat1} and {} of {'a': {}} in all\n  family own\n  means it\n", "t.txt");
+      "message one\n  says got {mat1} and {} of {'a': {}} in all\n  family own\n  means it\n",
+      "t.txt");
   CHECK(table.messages[0].texts[0] == "got {} and {} of {'a': {}} in all");
   CHECK(table.messages[0].operands[0] == std::vector<std::string>{"mat1", "", ""});
 }

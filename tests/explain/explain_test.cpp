@@ -234,7 +234,8 @@ TEST_CASE("of phrases at one place the longest speaks") {
 }
 
 TEST_CASE("a place is counted once for a category") {
-  const Answer once = answer_to("RuntimeError: expected scalar type Half but found Float\nautocast");
+  const Answer once =
+      answer_to("RuntimeError: expected scalar type Half but found Float\nautocast");
   const Answer often = answer_to(
       "RuntimeError: expected scalar type Half but found Float\nautocast autocast autocast");
   CHECK(once.errors[0].scores == often.errors[0].scores);
@@ -280,8 +281,9 @@ TEST_CASE("floating indices are no activation that meets a weight") {
 }
 
 TEST_CASE("whose dtype it is, where the message says so") {
-  const auto operands =
-      answer_to("Input type (float) and bias type (c10::Half) should be the same").errors[0].operands;
+  const auto operands = answer_to("Input type (float) and bias type (c10::Half) should be the same")
+                            .errors[0]
+                            .operands;
   REQUIRE(operands.size() == 2);
   CHECK(operands[0].operand == "input");
   CHECK(operands[0].dtype == "Float");
@@ -317,8 +319,9 @@ TEST_CASE("one weak word is never sure") {
 }
 
 TEST_CASE("a sentence that says it all still reads what stands around it") {
-  const std::string said = "Index put requires the source and destination dtypes match, got Half "
-                           "for the destination and Float for the source.";
+  const std::string said =
+      "Index put requires the source and destination dtypes match, got Half "
+      "for the destination and Float for the source.";
   const auto alone = answer_to(said).errors[0].scores;
   const auto beside = answer_to(said + "\nunder torch.cuda.amp autocast").errors[0].scores;
   const auto autocast = static_cast<size_t>(Category::kAutocast);
@@ -333,7 +336,9 @@ TEST_CASE("the command that was run") {
   CHECK(answer_to("(base) me@host:~/x$ python -m trainer.main --lr 1e-4\n" + said).command ==
         "python -m trainer.main --lr 1e-4");
   CHECK(answer_to("Traceback (most recent call last):\n  File \"/home/me/train.py\", line 9, in "
-                  "<module>\n    main()\n" + said).command == "python /home/me/train.py");
+                  "<module>\n    main()\n" +
+                  said)
+            .command == "python /home/me/train.py");
   // What a sentence says of python is no command, and what a shell would do more with is none.
   CHECK(answer_to("I use python 3.11 and train.py\n" + said).command.empty());
   CHECK(answer_to("$ python train.py; rm -rf /\n" + said).command.empty());
@@ -344,9 +349,7 @@ static std::string text_of(std::string_view text, bool all = false) {
   return to_text(answer_to(text), {.all = all});
 }
 
-static auto lines_of(const std::string& text) {
-  return std::count(text.begin(), text.end(), '\n');
-}
+static auto lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
 TEST_CASE("ten lines for a usual error, and the rest with --all") {
   for (const Message& message : messages()) {
@@ -373,6 +376,7 @@ TEST_CASE("two errors of one fault share what is said of it") {
 
 TEST_CASE("the answer ends with the command that finds the line") {
   const std::string said = "expected scalar type Float but found Half\n";
-  CHECK(text_of("+ torchrun train.py\n" + said).ends_with("dtypecheck trace -- torchrun train.py\n"));
+  CHECK(
+      text_of("+ torchrun train.py\n" + said).ends_with("dtypecheck trace -- torchrun train.py\n"));
   CHECK(text_of(said).ends_with("dtypecheck trace -- COMMAND\n"));
 }

@@ -10,9 +10,9 @@ using namespace dtypecheck::explain;
 
 // What LibTorch says of other things than dtypes.
 static bool is_about_something_else(const std::string& text) {
-  for (const char* part : {"INTERNAL ASSERT FAILED", "is not differentiable with respect to",
-                           "must be a matrix", "expected a tensor with 3 or 4 dimensions",
-                           "expected the frequency dimension"}) {
+  for (const char* part :
+       {"INTERNAL ASSERT FAILED", "is not differentiable with respect to", "must be a matrix",
+        "expected a tensor with 3 or 4 dimensions", "expected the frequency dimension"}) {
     if (text.find(part) != std::string::npos) return true;
   }
   return false;
