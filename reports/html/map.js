@@ -20,10 +20,22 @@
     for (const [dtype, amount] of Object.entries(shares || {})) into[dtype] = (into[dtype] || 0) + amount;
   }
 
+  // A module that only holds one part is drawn as one with it: "attentions.* × 10". `above` has its
+  // names, which a link may say.
+  function joined(node) {
+    node.children = (node.children || []).map(joined);
+    node.names = node.names || [node.path.slice(node.path.lastIndexOf('.') + 1)];
+    node.above = [];
+    const [only] = node.children;
+    const says = node.own || node.findings || node.signatures || node.parameters;
+    if (node === data.root || node.children.length !== 1 || says || node.names.length > 1) return node;
+    only.above.unshift(node.names);
+    only.name = `${node.name}.${only.name}`;
+    return only;
+  }
+
   function prepare(node, parent) {
     node.parent = parent;
-    node.children = node.children || [];
-    node.names = node.names || [node.path.slice(node.path.lastIndexOf('.') + 1)];
     node.own = node.own || {};
     node.shown = parent && parent.shown ? `${parent.shown}.${node.name}` : node.name;
     node.all = Object.fromEntries(data.views.map((view) => [view, {...node.own[view]}]));
@@ -41,9 +53,9 @@
     below.islands *= node.names.length;
     node.below = below;
   }
-  const root = data.root;
-  root.names = [''];
-  root.path = root.name = '';
+  data.root.names = [''];
+  data.root.path = data.root.name = '';
+  const root = joined(data.root);
   prepare(root, null);
 
   const sorted = (shares) => Object.entries(shares).sort((a, b) => b[1] - a[1]);
@@ -130,7 +142,7 @@
     } else {
       bands(shares, x, y, width, height, made);
     }
-    const isIsland = isLast ? node.below.islands : node.island;
+    const isIsland = total(shares) > 0 && (isLast ? node.below.islands : node.island);
     made.push(svg('rect', {class: isIsland ? 'edge island' : 'edge', x: x + 0.5, y: y + 0.5,
       width: Math.max(0, width - 1), height: Math.max(0, height - 1)}));
     if (height >= kLeast + 1) {
@@ -284,11 +296,15 @@
   }
 
   function find(path) {
+    const parts = path.split('.');
     let node = root;
-    for (const part of path.split('.')) {
-      const next = node.children.find((child) => child.names.includes(part));
+    for (let at = 0; at < parts.length;) {
+      const fits = (child) => [...child.above, child.names].every((names, i) =>
+          at + i >= parts.length || names.includes(parts[at + i]));
+      const next = node.children.find(fits);
       if (!next) return node;
       node = next;
+      at += next.above.length + 1;
     }
     return node;
   }

@@ -109,6 +109,9 @@ class Page(unittest.TestCase):
         panel = self.until(lambda: "Linear" in self.one(".module-panel").text and self.one(".module-panel").text)
         self.assertIn("load (aten::_to_copy) at train.py:702", panel)
         self.assertIn("Half input meets a Float weight", panel)
+        for part in ["unet", "unet.time_embedding"]:  # drawn as one
+            self.js("location.hash = arguments[0]", f"#module:{part}")
+            self.until(lambda: self.one(".module-panel h3").text == "unet.time_embedding")
         views = self.all(".segments button")
         views[1].click()
         self.assertEqual(views[1].get_attribute("aria-pressed"), "true")
@@ -198,9 +201,18 @@ class Page(unittest.TestCase):
         self.assertEqual(len(seen), 2)
 
     def test_copy(self):
-        self.open("half_float_addmm")
-        cures = len(self.all(".copied"))
-        self.assertEqual(len(self.all("button.copy")), cures)
+        lines = ["process pid=1 libtorch=2.11.0 steps=1",
+                 "op aten::addmm bias=Float[320]%net.b mat1=Half[2,320] mat2=Float[320,1280]%net.w raised "
+                 '"mat1 and mat2 must have the same dtype, but got Half and Float" at train.py:3 main in net phase forward']
+        self.browser.get(self.report_of("copy", lines).as_uri())
+        cure = self.one(".copied").text
+        self.assertTrue(cure)
+        button = self.one("button.copy")
+        button.click()
+        self.until(lambda: button.text == "copied")
+        self.type("#ops input[type=search]", "")
+        self.one("#ops input[type=search]").send_keys(Keys.CONTROL, "v")
+        self.assertEqual(self.one("#ops input[type=search]").get_attribute("value"), cure)
 
     # Without a script, on paper, on a telephone.
 
@@ -251,6 +263,14 @@ class Page(unittest.TestCase):
             self.assertFalse(self.complaints(), case)
             self.assertFalse(self.requests(), case)
 
+    def report_of(self, name, lines):
+        trace = pathlib.Path(self.folder.name) / f"{name}.trace"
+        trace.write_text("\n".join(lines) + "\n")
+        page = trace.with_suffix(".html")
+        dtypecheck = pathlib.Path(REPORT_CASE).parent / "dtypecheck"
+        subprocess.run([dtypecheck, "report", "--format", "html", "-o", page, trace], stderr=subprocess.DEVNULL)
+        return page
+
     def hostile_page(self):
         """Of a trace whose every name is hostile, as the program itself would report it."""
         megabyte = "x" * (1 << 20)
@@ -260,16 +280,10 @@ class Page(unittest.TestCase):
         for name in quoted:
             lines.append(f'op aten::addmm bias=Float[3]%"{name}.b" mat1=Half[2,3] mat2=Float[3,4]%"{name}.w" raised "{name}" '
                          f'c10::Error at "{name}":3 "{name}" in "{name}" phase forward step 1')
-        trace = pathlib.Path(self.folder.name) / "hostile.trace"
-        trace.write_text("\n".join(lines) + "\n")
-        page = trace.with_suffix(".html")
-        dtypecheck = pathlib.Path(REPORT_CASE).parent / "dtypecheck"
-        subprocess.run([dtypecheck, "report", "--format", "html", "-o", page, trace], stderr=subprocess.DEVNULL)
-        return page
+        return self.report_of("hostile", lines)
 
     def test_hostile_names_stay_text(self):
         page = self.hostile_page()
-        own = {script.get_attribute("textContent") for script in self.all("script")}
         self.browser.get(page.as_uri())
         self.assertNotEqual(self.browser.title, "owned")
         self.assertFalse(self.all("img, svg[onload], main script:not([type='application/json'])"))

@@ -197,6 +197,8 @@ class RandomRun {
     p.python = text();
     for (size_t i = below(3); i > 0; --i) p.devices.push_back(text());
     p.end = up_to(kLastEndState);
+    p.started_unix_ns = static_cast<int64_t>(number());
+    p.ended_unix_ns = static_cast<int64_t>(number());
     p.damaged = text();
     p.events = number();
     p.steps = number();
