@@ -45,7 +45,8 @@ void report_missing(const RunIndex& index, const OpCall& call, const Operand& in
                        "on the CPU keep {} in Float or BFloat16, {}.to(dtype=torch.float32), and "
                        "what it is called with; with a GPU at hand, move both there first",
                        model, model),
-                   .severity = Severity::kError};
+                   .severity = Severity::kError,
+                   .follows = {{&outside_autocast}}};
   });
 }
 
@@ -60,7 +61,8 @@ void report_cost(const OpCall& call, const Operand& input, Findings& out) {
                            "CPUs, in the layers around the norm still more than in it",
                            since),
         .fix = fmt::format("on the CPU use BFloat16, or Float, for {} and what it is called with",
-                           model_of(call))};
+                           model_of(call)),
+        .follows = {{&outside_autocast}}};
   });
 }
 

@@ -38,12 +38,21 @@ void link_to_forward_loss(const RunIndex& index, const OpCall& call, Details& de
   }
 }
 
-std::string message(const Mix& mix) {
-  const auto [odd, met] = std::pair(mix.odd.noun(), mix.met.noun());
-  const bool alike = odd == met;  // two inputs: their names tell them apart
-  return fmt::format("{} {} meets a {} {}", dtype_name(mix.odd.dtype),
-                     alike ? mix.odd.operand->name : odd, dtype_name(mix.met.dtype),
-                     alike ? mix.met.operand->name : met);
+// Two inputs are told apart by what the line calls them, or else by LibTorch's names.
+std::string message(const CureWriter& write, const Refusal& refusal) {
+  const Side &odd = refusal.mix.odd, &met = refusal.mix.met;
+  std::string name = odd.noun(), other = met.noun();
+  if (name == other) {
+    name = write.name_in_line(refusal.call, *odd.operand);
+    other = write.name_in_line(refusal.call, *met.operand);
+    if (!name.empty() && !other.empty() && name != other)
+      return fmt::format("{}, which is {}, meets {}, which is {}", name, dtype_name(odd.dtype),
+                         other, dtype_name(met.dtype));
+    name = odd.operand->name;
+    other = met.operand->name;
+  }
+  return fmt::format("{} {} meets a {} {}", dtype_name(odd.dtype), name, dtype_name(met.dtype),
+                     other);
 }
 
 // Promotions whose result nothing has read: it was on its way into something when the run ended.
@@ -112,11 +121,12 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
 // A checkpoint computes a module again from within the backward's line: told where it ran first.
 class FirstPlaces {
  public:
-  const SourceLine& of(const Refusal& refusal, const std::string& cause) {
+  const SourceLine& of(const Refusal& refusal, const std::string& message,
+                       const std::string& cause) {
     const OpCall& call = refusal.call;
     if (call.outcome != Outcome::kRepaired || call.site.module.empty()) return call.site.line;
-    const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}", call.process, call.op,
-                                        call.site.module, message(refusal.mix), cause);
+    const std::string key =
+        fmt::format("{}\n{}\n{}\n{}\n{}", call.process, call.op, call.site.module, message, cause);
     return lines_.try_emplace(key, call.site.line).first->second;
   }
 
@@ -128,10 +138,10 @@ void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpC
             FirstPlaces& places, Findings& out) {
   const std::string reason = cause(refusal, index);
   OpCall call = refusal.call;
-  call.site.line = places.of(refusal, reason);
+  const std::string words = message(CureWriter(index, out.options()), refusal);
+  call.site.line = places.of(refusal, words, reason);
   out.add(
-      call, message(refusal.mix), [&] { return explain(index, out.options(), refusal, unread); },
-      reason);
+      call, words, [&] { return explain(index, out.options(), refusal, unread); }, reason);
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.

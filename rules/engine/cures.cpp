@@ -48,6 +48,12 @@ void say(Cure& cure, const std::string& what, const std::string& whole, const Si
                                 : fmt::format("cast {}{}: {}", what, at(site), cure.code);
 }
 
+std::string short_name(const CodeLine& line, Span text) {
+  constexpr size_t kShort = 24;
+  const std::string name(line.text_of(text));
+  return name.size() <= kShort && name.find('(') == name.npos ? name : "";
+}
+
 // "the target"; where LibTorch's name of an operand tells a user nothing, "x2" or "other", what the
 // line calls it, or of which op it is.
 std::string what_to_cast(const CodeLine& line, Span text, const std::string& noun,
@@ -56,9 +62,8 @@ std::string what_to_cast(const CodeLine& line, Span text, const std::string& nou
   const bool is_word = noun.size() > 2 && noun.find_first_of("0123456789[_") == noun.npos &&
                        std::find(std::begin(kVague), std::end(kVague), noun) == std::end(kVague);
   if (is_word) return "the " + noun;
-  constexpr size_t kShort = 24;
-  const std::string name(line.text_of(text));
-  return name.size() <= kShort && name.find('(') == name.npos ? name : whole;
+  const std::string name = short_name(line, text);
+  return name.empty() ? whole : name;
 }
 
 void take(Cure& cure, Patch patch) {
@@ -106,6 +111,12 @@ std::string cast_suffix(const CodeLine& line, Dtype dtype) {
 
 CodeLine CureWriter::line_of(const OpCall& call) const {
   return CodeLine::at(options_.line_text, call.site.line);
+}
+
+std::string CureWriter::name_in_line(const OpCall& call, const Operand& operand) const {
+  const CodeLine line = line_of(call);
+  const auto found = find(line, call, operand);
+  return found ? short_name(line, found->text.front()) : "";
 }
 
 // An op that the line calls may compute with what another op inside of it made: cross_entropy's

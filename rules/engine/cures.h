@@ -43,6 +43,8 @@ class CureWriter {
   Cure rewrite(const OpCall& call, Dtype dtype, Patch patch, const std::string& what) const;
 
   CodeLine line_of(const OpCall& call) const;  // the statement that calls the op
+  // What that calls the operand, "self.mixing"; "" where it is long, or not sure.
+  std::string name_in_line(const OpCall& call, const Operand& operand) const;
   // A line of the framework's called an op of the process.
   bool has_framework(const OpCall& call, std::string_view name) const;
 
