@@ -14,6 +14,7 @@
 #include "analyzer/parser_process.h"
 #include "analyzer/precompiled_headers.h"
 #include "platform/error.h"
+#include "platform/install_paths.h"
 
 namespace dtypecheck::analyzer {
 
@@ -68,9 +69,7 @@ std::vector<SourceFacts> parse_all(const std::vector<ParseJob>& jobs, const Work
                                    const std::function<void(size_t)>& done) {
   if (access(options.program.c_str(), X_OK) != 0) {
     throw InputError(
-        fmt::format("{}: {}; this build has no analyzer: install libclang-19-dev, "
-                    "llvm-19-dev and clang-19 and build again",
-                    options.program, strerror(errno)));
+        fmt::format("{}: {}; {}", options.program, strerror(errno), analyzer_cure()));
   }
   if (options.headers != nullptr) options.headers->expect(jobs, options.jobs);
   std::vector<SourceFacts> all(jobs.size());

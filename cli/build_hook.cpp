@@ -71,17 +71,6 @@ static bool failed_lately(const std::string& output) {
   return !none && fs::file_time_type::clock::now() - written < kFailureStays;
 }
 
-// One build serves all patch releases of a minor version.
-static const PrebuiltHook* find_prebuilt(const std::vector<PrebuiltHook>& hooks,
-                                         const LibTorchInfo& libtorch) {
-  for (const PrebuiltHook& hook : hooks) {
-    const auto version = parse_version(hook.libtorch_version);
-    const bool fits = version && version->same_minor(libtorch.version);
-    if (fits && hook.cxx11_abi == libtorch.cxx11_abi) return &hook;
-  }
-  return nullptr;
-}
-
 static void link_prebuilt(const PrebuiltHook& hook, const std::string& output) {
   const std::string unfinished = fmt::format("{}.new.{}", output, ::getpid());
   std::error_code error;
@@ -104,7 +93,7 @@ static int build(const BuildHookCommand& command) {
   const BuildLock lock(command.output);
   if (!command.force && fs::exists(command.output)) return kClean;  // another process was faster
   const std::vector<PrebuiltHook> prebuilt = prebuilt_hooks();
-  if (const PrebuiltHook* hook = find_prebuilt(prebuilt, libtorch)) {
+  if (const PrebuiltHook* hook = find_prebuilt_hook(prebuilt, libtorch)) {
     link_prebuilt(*hook, command.output);
     return kClean;
   }
@@ -118,8 +107,7 @@ static int build(const BuildHookCommand& command) {
   return kClean;
 }
 
-// Called by stage 1, the reason belongs to the notes of the process that asks; it adds to them that
-// it runs untraced.
+// Called by stage 1, the reason belongs to the notes of the process that asks.
 static void leave_note(const std::string& reason) {
   const char* folder = std::getenv("DTYPECHECK_RUN");
   if (!folder) return;
@@ -138,6 +126,7 @@ static int print_cache() {
   return print_text(folder + "\n");
 }
 
+// Stage 1 says no more than this: a second line would be about the same.
 static int run(const BuildHookCommand& command) {
   if (command.cache) return print_cache();
   if (command.libtorch.empty() || command.output.empty())
@@ -145,8 +134,11 @@ static int run(const BuildHookCommand& command) {
   try {
     return build(command);
   } catch (const InputError& error) {
-    leave_note(error.what());
-    throw;
+    if (std::getenv("DTYPECHECK_RUN") == nullptr) throw;
+    const std::string reason =
+        fmt::format("{}; pid {} runs on untraced", error.what(), ::getppid());
+    leave_note(reason);
+    throw InputError(reason);
   }
 }
 

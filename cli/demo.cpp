@@ -1,4 +1,5 @@
-// dtypecheck demo: known failures of SDXL training, each broken, found and fixed on a tiny model.
+// dtypecheck demo: known failures of SDXL training, each broken, found and fixed on a tiny model; and
+// where there is no trainer for them, a first one in Python (first_demo.cpp).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +15,7 @@
 
 #include "cli/command.h"
 #include "cli/demo_failures.h"
+#include "cli/demo_run.h"
 #include "cli/exit_status.h"
 #include "judging/judged_report.h"
 #include "judging/recorded_run.h"
@@ -32,45 +34,16 @@ namespace dtypecheck::cli {
 namespace {
 
 struct DemoCommand {
-  std::string failure, out, program;
+  std::string failure, out, program, python = "python3";
   bool keep_broken = false;
 };
 
-// A folder of the user's naming stays; else one that goes with the demo.
-class DemoFolder {
- public:
-  explicit DemoFolder(const std::string& named) : is_ours_(named.empty()) {
-    std::string path = named;
-    std::error_code error;
-    if (is_ours_) {
-      path = (fs::temp_directory_path(error) / "dtypecheck-demo.XXXXXX").string();
-      if (!mkdtemp(path.data())) throw InputError(fmt::format("{}: cannot be made", path));
-    } else {
-      if (fs::exists(path, error) && !fs::is_empty(path, error)) {
-        throw InputError(fmt::format("{}: is not an empty folder; name a new one", path));
-      }
-      fs::create_directories(path, error);
-      if (error) throw InputError(fmt::format("{}: {}", path, error.message()));
-      fs::permissions(path, fs::perms::owner_all, error);
-    }
-    path_ = path;
-  }
-  ~DemoFolder() {
-    std::error_code ignored;
-    if (is_ours_) fs::remove_all(path_, ignored);
-  }
-  DemoFolder(const DemoFolder&) = delete;
-  DemoFolder& operator=(const DemoFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool is_ours_;
-};
+std::string trainer_beside_this() {
+  return (fs::path(own_executable()).parent_path() / "sdxl-train").string();
+}
 
 std::string trainer(const std::string& named) {
-  const fs::path path =
-      named.empty() ? fs::path(own_executable()).parent_path() / "sdxl-train" : fs::path(named);
+  const fs::path path = named.empty() ? trainer_beside_this() : named;
   if (access(path.c_str(), X_OK) == 0) return fs::absolute(path).string();
   throw InputError(fmt::format(
       "{}: is not there, and the demo trains with it; build dtypecheck with its reference runtime "
@@ -78,40 +51,13 @@ std::string trainer(const std::string& named) {
       path.string()));
 }
 
-struct Ended {
-  int status;
-  std::vector<std::string> lines;  // all that it wrote
-};
-
-// What the program writes goes to a file; a demo shows a line of it.
-Ended run_quietly(const std::vector<std::string>& program, const std::string& log) {
-  const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) throw InputError(fmt::format("{}: {}", log, strerror(errno)));
-  const ChildEnd end =
-      run_child(program[0], program, current_environment(), {.out = fd, .err = fd});
-  close(fd);
-  return {end.signal == 0 ? end.exit_status : kSignalBase + end.signal,
-          printable_lines(read_file(log))};
-}
-
-[[noreturn]] void fail(const std::string& what, const Ended& ended) {
-  throw InputError(
-      fmt::format("{}: ended with {}{}", what, ended.status,
-                  ended.lines.empty() ? "" : "; its last line: " + ended.lines.back()));
-}
-
 class Demo {
  public:
   explicit Demo(const DemoCommand& command)
       : keep_broken_(command.keep_broken),
         trainer_(trainer(command.program)),
-        folder_(command.out),
-        colour_(wants_colour(STDOUT_FILENO)) {
-    fs::current_path(folder_.path());
-  }
-  ~Demo() {
-    std::error_code ignored;
-    fs::current_path("/", ignored);
+        folder_(command.out) {
+    folder_.enter();
   }
 
   void make_models() {
@@ -146,15 +92,9 @@ class Demo {
   }
 
   // Runs it under the tracer into folder/name/run, and gives back what it wrote.
-  Ended trace(const DemoFailure& failure, const std::string& run,
-              const std::vector<std::string>& program) {
-    std::vector<std::string> command = {own_executable(),         "trace", "--no-report", "--out",
-                                        run_folder(failure, run), "--"};
-    command.insert(command.end(), program.begin(), program.end());
-    std::vector<std::string> shown = program;
-    shown.front() = "sdxl-train";
-    say_line(fmt::format("$ dtypecheck trace -- {}", fmt::join(shown, " ")));
-    return run_quietly(command, run_folder(failure, run) + ".log");
+  static Ended trace(const DemoFailure& failure, const std::string& run,
+                     const std::vector<std::string>& program) {
+    return trace_quietly(run_folder(failure, run), program, "sdxl-train");
   }
 
   static std::string run_folder(const DemoFailure& failure, const std::string& run) {
@@ -203,24 +143,8 @@ class Demo {
   }
 
   // Prints the findings; gives back their rules, each once, sorted.
-  std::vector<std::string> report(const DemoFailure& failure, const std::string& run) {
-    const judging::RecordedRun recorded = judging::read_run_folder(run_folder(failure, run));
-    if (recorded.run.calls.empty()) {
-      throw InputError(fmt::format("{}: nothing was recorded; see dtypecheck build-hook",
-                                   run_folder(failure, run)));
-    }
-    reports::Report report = judging::judged_report(recorded, {});
-    report.base_folder = source_tree();
-    reports::shorten_paths(report);
-    Output out = open_output("");
-    if (report.findings.empty()) out.stream() << "findings: none\n";
-    if (!report.findings.empty()) judging::write_report(report, {}, out, STDOUT_FILENO);
-    out.finish();
-    std::vector<std::string> rules;
-    for (const Finding& finding : report.findings) rules.push_back(finding.rule);
-    std::sort(rules.begin(), rules.end());
-    rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
-    return rules;
+  static std::vector<std::string> report(const DemoFailure& failure, const std::string& run) {
+    return print_report(run_folder(failure, run), source_tree());
   }
 
   // The last step or the error; what the tracer adds begins with its name.
@@ -240,20 +164,9 @@ class Demo {
                          failure.reported, wrapped(failure.story, 2)));
   }
 
-  std::string bold(const std::string& text) const {
-    return colour_ ? "\x1b[1m" + text + "\x1b[0m" : text;
-  }
-
-  static void say_line(const std::string& text) {
-    Output out = open_output("");
-    out.stream() << text << (text.ends_with('\n') ? "" : "\n");
-    out.finish();
-  }
-
   bool keep_broken_;
   std::string trainer_;
   DemoFolder folder_;
-  bool colour_;
 };
 
 std::vector<const DemoFailure*> chosen(const std::string& name) {
@@ -270,7 +183,14 @@ std::vector<const DemoFailure*> chosen(const std::string& name) {
       suggestion(name, names, fmt::format("expected one of {}", fmt::join(names, ", ")))));
 }
 
+// An installed wheel has no trainer: it shows what needs torch alone.
+bool wants_first_demo(const DemoCommand& command) {
+  return command.failure.empty() && command.program.empty() && !command.keep_broken &&
+         access(trainer_beside_this().c_str(), X_OK) != 0;
+}
+
 int run(const DemoCommand& command) {
+  if (wants_first_demo(command)) return first_demo(command.python, command.out);
   const std::vector<const DemoFailure*> failures = chosen(command.failure);
   Demo demo(command);
   demo.make_models();
@@ -290,6 +210,10 @@ std::function<int()> set_up(Options& options) {
       .type("DIR");
   options.add("--trainer", command->program, "another sdxl-train; default: the one beside this")
       .type("FILE");
+  options
+      .add("--python", command->python,
+           "where there is no sdxl-train: the Python whose torch trains; default: python3")
+      .type("EXE");
   return [command] { return run(*command); };
 }
 

@@ -51,6 +51,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
 
   Environment environment = current_environment();
   add_preload(environment, preload);
+  allow_preload_before_sanitizers(environment);
   set_variable(environment, "DTYPECHECK_RUN", folder.path());
   set_variable(environment, "DTYPECHECK_HOOKS", hooks);
   set_variable(environment, "DTYPECHECK_EXE", own_executable());
@@ -147,7 +148,8 @@ static int run(const TraceCommand& command) {
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
   RunFolder folder = RunFolder::create(command.out, command.program);
-  const Environment environment = tracer_environment(command, folder);
+  const Environment environment =
+      dies_of_preload(program) ? current_environment() : tracer_environment(command, folder);
   if (!obstacle.empty()) say(fmt::format("{}: {}; it runs untraced", program, obstacle));
 
   const auto started_at = fs::file_time_type::clock::now();

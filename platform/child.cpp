@@ -56,6 +56,13 @@ void add_preload(Environment& environment, const std::string& library) {
   set_variable(environment, "LD_PRELOAD", before && *before ? library + ":" + before : library);
 }
 
+void allow_preload_before_sanitizers(Environment& environment) {
+  const char* before = std::getenv("ASAN_OPTIONS");
+  const std::string option = "verify_asan_link_order=0";
+  set_variable(environment, "ASAN_OPTIONS",
+               before && *before ? fmt::format("{}:{}", before, option) : option);
+}
+
 // si_code > 0 is the kernel, which for these signals means the terminal: it signals the whole
 // foreground group, so the program has it already, and a second SIGINT would interrupt its way out.
 static void forward_signal(int signal, siginfo_t* info, void*) {

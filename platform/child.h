@@ -56,5 +56,8 @@ std::optional<ChildEnd> poll_child(pid_t child);      // nothing while it runs
 
 // Puts a library before those that LD_PRELOAD names.
 void add_preload(Environment& environment, const std::string& library);
+// The address sanitizer ends a program that loads another library before it; what is preloaded calls
+// on to it, so it may be second.
+void allow_preload_before_sanitizers(Environment& environment);
 
 }  // namespace dtypecheck

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "platform/error.h"
 #include "platform/text.h"
@@ -33,7 +32,7 @@ std::vector<std::string> Field::parts() const {
 double Field::number(std::string_view text) const {
   constexpr int kMostNumber = 100;
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = read_number(text.data(), text.data() + text.size(), number);
   const bool is_whole = error == std::errc() && end == text.data() + text.size();
   if (!is_whole || !(number >= 0 && number <= kMostNumber))
     fail(fmt::format("expected a number from 0 to {}, got '{}'", kMostNumber, text));

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace dtypecheck {
 
 ElfFile::ElfFile(Elf* elf) : elf_(elf, elf_end) {}
@@ -29,14 +31,17 @@ unsigned ElfFile::machine() const {
   return gelf_getehdr(elf_.get(), &header) == nullptr ? EM_NONE : header.e_machine;
 }
 
-bool ElfFile::has_interpreter() const {
-  size_t count = 0;
+std::string ElfFile::interpreter() const {
+  size_t count = 0, size = 0;
+  const char* bytes = elf_rawfile(elf_.get(), &size);
   elf_getphdrnum(elf_.get(), &count);
   GElf_Phdr header;
   for (size_t i = 0; i < count && gelf_getphdr(elf_.get(), static_cast<int>(i), &header); ++i) {
-    if (header.p_type == PT_INTERP) return true;
+    if (header.p_type != PT_INTERP || bytes == nullptr || header.p_offset >= size) continue;
+    const std::string_view rest(bytes + header.p_offset, size - header.p_offset);
+    return std::string(rest.substr(0, std::min<size_t>(header.p_filesz, rest.find('\0'))));
   }
-  return false;
+  return "";
 }
 
 std::string_view ElfFile::dynamic_names() const {

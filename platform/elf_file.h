@@ -20,9 +20,9 @@ class ElfFile {
 
   bool is_64_bit() const;
   unsigned machine() const;  // EM_X86_64, …
-  // Asks for a dynamic loader; a program without one is static, and nothing can be preloaded into
-  // it.
-  bool has_interpreter() const;
+  // The dynamic loader that it asks for; a program without one ("") is static, and nothing can be
+  // preloaded into it.
+  std::string interpreter() const;
   // The string table of the dynamic symbols, names separated by zeros; empty when there is none.
   std::string_view dynamic_names() const;
 

@@ -55,7 +55,7 @@ std::string preloadable(const std::string& library, const std::string& link_fold
 }
 
 std::vector<PrebuiltHook> prebuilt_hooks() {
-  const fs::path folder = prefix() / "lib/hooks";
+  const fs::path folder = prefix() / "libexec/dtypecheck";
   std::ifstream list(folder / "hooks.txt");
   std::vector<PrebuiltHook> hooks;
   for (std::string line; std::getline(list, line);) {
@@ -67,6 +67,14 @@ std::vector<PrebuiltHook> prebuilt_hooks() {
     if (fs::exists(hook.path)) hooks.push_back(hook);
   }
   return hooks;
+}
+
+std::string analyzer_cure() {
+  if (fs::exists(prefix() / "__init__.py")) {
+    return "what parses C++ comes in a wheel of its own: python -m pip install 'dtypecheck[lint]'";
+  }
+  return "this build has no analyzer: install libclang-19-dev, llvm-19-dev and clang-19 and build "
+         "again";
 }
 
 std::string probe_script() {

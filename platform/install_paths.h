@@ -7,7 +7,7 @@
 //   lib/libdtypecheck_preload.so       stage 1
 //   lib/libdtypecheck_replace.so       for cure
 //   lib/libdtypecheck_gpu_recorder.so  stage 3, for trace --gpu
-//   lib/hooks/hooks.txt                stage 2 libraries that were built ahead, one a line:
+//   libexec/dtypecheck/hooks.txt       stage 2 libraries that were built ahead, one a line:
 //                                      "<libtorch version> <abi 0|1> <file>"
 //   share/dtypecheck/src/              stage 2's sources; a build folder uses the source tree itself
 // clang-format on
@@ -41,6 +41,10 @@ struct PrebuiltHook {
   std::string path;
 };
 std::vector<PrebuiltHook> prebuilt_hooks();
+
+// What brings the parser of C++ that `lint` runs, where it is not there: a wheel of its own for the one
+// that pip installed, Clang and another build for others.
+std::string analyzer_cure();
 
 // The Python program that measures contracts: probe/measure.py. Throws InputError when it is not
 // there.

@@ -103,6 +103,10 @@ static bool raises_privileges(const std::string& path) {
   return ::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
+static bool is_musl(const std::string& loader) {
+  return fs::path(loader).filename().string().starts_with("ld-musl");
+}
+
 std::string why_not_traceable(const std::string& path) {
   if (raises_privileges(path)) {
     return "runs with raised privileges (set-user-id or capabilities), where the loader ignores "
@@ -111,8 +115,16 @@ std::string why_not_traceable(const std::string& path) {
   const auto elf = ElfFile::open(path);
   if (!elf) return "";
   if (!elf->is_64_bit()) return "is a 32-bit program, and the tracer is built for 64-bit ones";
-  if (!elf->has_interpreter()) return "is statically linked, and nothing can be preloaded into it";
+  const std::string loader = elf->interpreter();
+  if (loader.empty()) return "is statically linked, and nothing can be preloaded into it";
+  if (is_musl(loader)) return "is linked to musl, and the tracer is built for glibc";
   return "";
+}
+
+// Other loaders ignore what they cannot preload; the program's children may be able to.
+bool dies_of_preload(const std::string& path) {
+  const auto elf = ElfFile::open(path);
+  return elf && is_musl(elf->interpreter());
 }
 
 }  // namespace dtypecheck

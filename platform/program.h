@@ -12,8 +12,11 @@ namespace dtypecheck {
 // processor.
 std::string find_program(const std::string& name);
 
-// Why LD_PRELOAD will not work in it: static, set-user-id, 32-bit. Empty when nothing speaks
+// Why LD_PRELOAD will not work in it: static, set-user-id, 32-bit, musl. Empty when nothing speaks
 // against it; a script is judged by nothing, since its interpreter is the program.
 std::string why_not_traceable(const std::string& path);
+// True where a library that does not fit ends the program before it begins: it has to be started
+// without.
+bool dies_of_preload(const std::string& path);
 
 }  // namespace dtypecheck

@@ -1,6 +1,9 @@
 #include "platform/text.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
 
 namespace dtypecheck {
 
@@ -15,6 +18,24 @@ std::string_view next_piece(std::string_view& rest, char separator) {
   const std::string_view piece = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(piece.size() + 1, rest.size()));
   return piece;
+}
+
+// strtod takes a zero at the end, blanks, a plus and 0x too. Nobody here sets a locale.
+std::from_chars_result read_number(const char* begin, const char* end, double& number) {
+  const auto is_part = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'w') || (c >= 'A' && c <= 'W') || c == '.' ||
+           c == '-' || c == '+';
+  };
+  if (begin != end && *begin == '+') return {begin, std::errc::invalid_argument};
+  const std::string text(begin, std::find_if_not(begin, end, is_part));
+  char* last = nullptr;
+  errno = 0;
+  const double read = std::strtod(text.c_str(), &last);
+  const char* const after = begin + (last - text.c_str());
+  if (after == begin) return {begin, std::errc::invalid_argument};
+  if (errno == ERANGE) return {after, std::errc::result_out_of_range};
+  number = read;
+  return {after, std::errc()};
 }
 
 bool matches_glob(std::string_view text, std::string_view glob) {

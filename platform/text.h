@@ -1,6 +1,7 @@
 // text.h: cutting and matching of text, for all readers of it.
 #pragma once
 
+#include <charconv>
 #include <string_view>
 
 namespace dtypecheck {
@@ -11,6 +12,14 @@ std::string_view trimmed(std::string_view text);
 // Takes off `rest` what stands before the first separator, and the separator; all of it where there
 // is none.
 std::string_view next_piece(std::string_view& rest, char separator);
+
+// The number that the text begins with, as std::from_chars has it. Not all that we are built with has
+// that for double: libstdc++ since GCC 11.
+std::from_chars_result read_number(const char* begin, const char* end, double& number);
+template <typename Integer>
+std::from_chars_result read_number(const char* begin, const char* end, Integer& number) {
+  return std::from_chars(begin, end, number);
+}
 
 // '*' stands for any text, '?' for one character. At most text times glob steps, whatever the glob.
 bool matches_glob(std::string_view text, std::string_view glob);

@@ -71,15 +71,26 @@ static void check_usable(const fs::path& folder) {
   }
 }
 
-static void make_private_folders(const fs::path& path) {
+// The run's own folder is private, for what is in it; those around it are as the user makes them.
+static void make_folders(const fs::path& path) {
   fs::path made;
   for (const fs::path& part : path) {
     made /= part;
-    const int error = ::mkdir(made.c_str(), 0700) == 0 ? 0 : errno;
+    const int error = ::mkdir(made.c_str(), made == path ? 0700 : 0777) == 0 ? 0 : errno;
     if (error != 0 && error != EEXIST && !fs::is_directory(made)) {
       fail_to_write(made.string(), error);
     }
   }
+}
+
+// Runs hold command lines and source, and megabytes: none is committed by accident. It is left out
+// where it cannot be written, and what the user made of it stays.
+static void keep_out_of_git(const fs::path& runs) {
+  const fs::path file = runs / ".gitignore";
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(fd, "*\n", 2);
+  ::close(fd);
 }
 
 RunFolder RunFolder::create(const std::string& path, const std::vector<std::string>& command) {
@@ -94,7 +105,8 @@ RunFolder RunFolder::create(const std::string& path, const std::vector<std::stri
       ::chmod(folder.path_.c_str(),
               0700);  // fails when another user owns it; writing below then tells
     } else {
-      make_private_folders(folder.path_);
+      make_folders(folder.path_);
+      if (path.empty()) keep_out_of_git(kRunsFolder);
     }
   } catch (const fs::filesystem_error& error) {
     fail_to_write(folder.shown_path_, error.code().value());

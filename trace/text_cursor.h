@@ -2,10 +2,11 @@
 // there.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "platform/text.h"
 
 namespace dtypecheck {
 
@@ -45,7 +46,7 @@ class TextCursor {
   Number number(std::string_view what) {
     Number value{};
     const char* begin = line_.data() + position_;
-    const auto [end, error] = std::from_chars(begin, line_.data() + line_.size(), value);
+    const auto [end, error] = read_number(begin, line_.data() + line_.size(), value);
     if (error != std::errc()) fail(what);
     position_ += static_cast<size_t>(end - begin);
     return value;

@@ -13,11 +13,13 @@
 #include <llvm/Support/xxhash.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
 
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/hidden_headers.h"
+#include "platform/install_paths.h"
 
 namespace dtypecheck::analyzer {
 namespace {
@@ -222,6 +224,13 @@ class PchAction : public GeneratePCHAction {
   const std::string& pch_;
 };
 
+// Clang's own headers: of the wheel that this came in, or of the Clang that it was built with.
+std::string clang_resources() {
+  const auto prefix = std::filesystem::path(own_executable()).parent_path().parent_path();
+  const auto beside = prefix / "lib/clang/19";
+  return std::filesystem::exists(beside) ? beside.string() : DTYPECHECK_CLANG_RESOURCES;
+}
+
 // False when Clang gave the file up.
 bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts,
          const std::vector<std::string>& arguments) {
@@ -229,7 +238,7 @@ bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts,
   // differs with what a precompiled header has loaded.
   std::vector<std::string> command = {
       "clang++",       "-fsyntax-only",           "-w", "-ferror-limit=0", "-fno-spell-checking",
-      "-resource-dir", DTYPECHECK_CLANG_RESOURCES};
+      "-resource-dir", clang_resources()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back(facts.file);
   Problems problems(facts);

@@ -69,7 +69,7 @@ class HookTest(tool.ToolTest):
         return library
 
     def add_prebuilt(self, *lines):
-        hooks = self.prefix / "lib/hooks"
+        hooks = self.prefix / "libexec/dtypecheck"
         hooks.mkdir(parents=True)
         (hooks / "hooks.txt").write_text("\n".join(lines) + "\n")
         for line in lines:
@@ -128,6 +128,16 @@ class BuildHook(HookTest):
         self.assert_built(self.build(self.make_libtorch((2, 11, 1))))
         self.assertEqual(self.output.read_text(), "2.11.0 1 right.so")
 
+    def test_built_ahead_is_not_for_what_lies_between_releases(self):
+        """Its headers may differ from those of the release that it has the number of."""
+        self.add_prebuilt("2.11.0 1 right.so")
+        for number, version in enumerate(["2.11.0a0+gitdeadbee", "2.11.0a0+ecf3bae40a.nv26.01", "2.11.0rc2", "2.11.0.dev20260101"]):
+            library = self.make_libtorch((2, 11, 0), wheel_version=version, name=f"between{number}")
+            self.assert_built(self.build(library, "--force"), "compiling the tracer for LibTorch 2.11.0")
+        for number, version in enumerate(["2.11.0", "2.11.1+cu130", "2.11.0.post2"]):
+            self.output.unlink()
+            self.assert_built(self.build(self.make_libtorch((2, 11, 0), wheel_version=version, name=f"release{number}")))
+
     def test_built_ahead_for_another_abi_is_not_taken(self):
         self.add_prebuilt("1.13.1 1 wrong.so")
         self.assert_built(self.build(self.make_libtorch(symbol=OLD_ABI)), "compiling")
@@ -136,7 +146,7 @@ class BuildHook(HookTest):
         self.add_prebuilt("1.13.1 1 gone.so")
         library = self.make_libtorch()
         self.assert_built(self.build(library))
-        (self.prefix / "lib/hooks/gone.so").unlink()
+        (self.prefix / "libexec/dtypecheck/gone.so").unlink()
         self.assertFalse(self.output.exists())
         self.assert_built(self.build(library), "compiling")
 

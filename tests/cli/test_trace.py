@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import stat
+import subprocess
 import unittest
 
 import tool
@@ -68,6 +69,18 @@ class Programs(tool.ToolTest):
         self.assertEqual(result.status, 128 + 9)
         self.assertIn("sh was killed by signal 9 (Killed)", result.err)
         self.assertEqual(json.loads((self.only_run() / "run.json").read_text())["signal"], 9)
+
+    def test_address_sanitizer(self):
+        """It ends a program whose first library it is not."""
+        try:
+            program = tool.compile_c("int main(void) { return 4; }", self.work / "sanitized", "-fsanitize=address")
+        except subprocess.CalledProcessError:
+            self.skipTest("this compiler has no address sanitizer")
+        del self.environment["ASAN_OPTIONS"]
+        self.assertEqual(self.run_tool("trace", program).status, 4)
+        self.environment["ASAN_OPTIONS"] = "exitcode=9"
+        result = self.run_tool("trace", "env")
+        self.assertIn("ASAN_OPTIONS=exitcode=9:verify_asan_link_order=0\n", result.out)
 
     def test_script_without_a_first_line(self):
         self.write("script", "echo script $1\n", 0o755)
@@ -145,6 +158,20 @@ class ProgramsThatCannotBeTraced(tool.ToolTest):
         program = tool.compile_c(self.MAIN, self.work / "static", "-static")
         self.assert_runs_untraced(program, "statically linked")
 
+    def test_musl(self):
+        """Its loader ends a program whose LD_PRELOAD it cannot relocate: nothing is preloaded. The loader here is named like it."""
+        loader = self.work / "ld-musl-x86_64.so.1"
+        loader.symlink_to("/lib64/ld-linux-x86-64.so.2")
+        if not loader.exists():
+            self.skipTest("the loader of this system is another one")
+        program = tool.compile_c("""
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { puts(getenv("LD_PRELOAD") ? "preloaded" : "alone"); return 6; }
+""", self.work / "musl", f"-Wl,--dynamic-linker={loader}")
+        self.assert_runs_untraced(program, "linked to musl")
+        self.assertEqual(self.run_tool("trace", program).out, "alone\n")
+
     def test_set_user_id(self):
         if os.getuid() != 0:
             self.skipTest("only root can make a file another user's")
@@ -175,6 +202,22 @@ class RunFolders(tool.ToolTest):
         self.assertEqual((description["status"], description["signal"]), (3, None))
         self.assertRegex(description["end"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertLessEqual(description["start"], description["end"])
+
+    def test_runs_are_kept_out_of_git(self):
+        self.run_tool("trace", "true")
+        ignored = self.work / "dtypecheck-runs/.gitignore"
+        self.assertEqual(ignored.read_text(), "*\n")
+        ignored.write_text("mine\n")
+        self.run_tool("trace", "true")
+        self.assertEqual(ignored.read_text(), "mine\n")
+        self.run_tool("trace", "--out", "named/run", "true")
+        self.assertFalse((self.work / "named/.gitignore").exists())
+
+    def test_folders_around_it_have_the_users_mode(self):
+        self.addCleanup(os.umask, os.umask(0o027))
+        self.run_tool("trace", "--out", "around/run", "true")
+        self.assertEqual(stat.S_IMODE((self.work / "around").stat().st_mode), 0o750)
+        self.assertEqual(stat.S_IMODE((self.work / "around/run").stat().st_mode), 0o700)
 
     def test_description_is_there_while_it_runs(self):
         result = self.run_tool("trace", "--", "sh", "-c", "cat dtypecheck-runs/*/run.json")

@@ -116,7 +116,7 @@ class ToolTest(unittest.TestCase):
         return path
 
     def only_run(self):
-        (run,) = (self.work / "dtypecheck-runs").iterdir()
+        (run,) = (self.work / "dtypecheck-runs").glob("*/")
         return run
 
     def assert_one_line(self, result, *parts, status=2):

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace dtypecheck {
@@ -19,6 +20,29 @@ TEST_CASE("pieces are taken one by one") {
   CHECK(pieces == std::vector<std::string_view>{"a", "", "b"});
   std::string_view none;
   CHECK(next_piece(none, ',').empty());
+}
+
+TEST_CASE("numbers with a point are read as from_chars reads them") {
+  const auto read = [](const std::string& text) {
+    double number = -7;
+    const auto [end, error] = read_number(text.data(), text.data() + text.size(), number);
+    return std::tuple(number, end - text.data(), error);
+  };
+  const auto good = std::errc();
+  CHECK(read("1.5e-3, 2") == std::tuple(1.5e-3, 6, good));
+  CHECK(read("-0.25]") == std::tuple(-0.25, 5, good));
+  CHECK(read("12") == std::tuple(12.0, 2, good));
+  CHECK(read("0x10") == std::tuple(0.0, 1, good));
+  CHECK(read("3-4") == std::tuple(3.0, 1, good));
+  CHECK(std::get<0>(read("inf")) > 1e308);
+  CHECK(read("1e999") == std::tuple(-7.0, 5, std::errc::result_out_of_range));
+  for (const char* text : {"", " 1", "+1", ".", "e5", "-"}) {
+    CHECK(read(text) == std::tuple(-7.0, 0, std::errc::invalid_argument));
+  }
+  const std::string all = "123456";
+  double number = 0;
+  CHECK(read_number(all.data(), all.data() + 2, number).ptr == all.data() + 2);
+  CHECK(number == 12);
 }
 
 TEST_CASE("globs") {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "platform/files.h"
 #include "platform/program.h"
 #include "platform/progress.h"
+#include "platform/temporary_folder.h"
 #include "platform/terminal.h"
 
 namespace fs = std::filesystem;
@@ -140,6 +142,16 @@ static Words find_compiler(const std::string& standard, const BuildFolder& build
 
 static std::string language_standard(const Version& libtorch) {
   return libtorch < Version{2, 14, 0} ? "c++17" : "c++20";
+}
+
+std::string usable_compiler(const Version& libtorch) {
+  const TemporaryFolder folder("compiler");
+  try {
+    const BuildFolder build(folder.path() + "/probe");
+    return fmt::format("{}", fmt::join(find_compiler(language_standard(libtorch), build), " "));
+  } catch (const InputError&) {
+    return "";
+  }
 }
 
 // NDEBUG is part of the ABI: RecordFunction has a member more without it.

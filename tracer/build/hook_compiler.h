@@ -13,4 +13,7 @@ namespace dtypecheck {
 void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
                   const std::string& output);
 
+// The compiler that it would take, with its options; empty when there is none.
+std::string usable_compiler(const Version& libtorch);
+
 }  // namespace dtypecheck

@@ -22,17 +22,22 @@ static Version version_in(const std::string& text, const std::string& where) {
       fmt::format("{}: no version such as 2.11.0 in it, but '{}'", where, text.substr(0, 40)));
 }
 
+struct StatedVersion {
+  std::string text;
+  Version version;
+};
+
 // version.py of a wheel, build-version of an archive: both stand above lib/.
-static std::optional<Version> version_beside(const fs::path& lib_folder) {
+static std::optional<StatedVersion> version_beside(const fs::path& lib_folder) {
   const fs::path root = lib_folder.parent_path();
   if (const auto text = read_file_if_any(root / "version.py")) {
     std::smatch match;
     if (std::regex_search(*text, match, std::regex("__version__ = '([^']*)'"))) {
-      return version_in(match[1], (root / "version.py").string());
+      return StatedVersion{match[1], version_in(match[1], (root / "version.py").string())};
     }
   }
   if (const auto text = read_file_if_any(root / "build-version")) {
-    return version_in(*text, (root / "build-version").string());
+    return StatedVersion{*text, version_in(*text, (root / "build-version").string())};
   }
   return std::nullopt;
 }
@@ -71,6 +76,11 @@ static int find_abi(const std::string& library) {
   return 0;
 }
 
+bool is_release(const LibTorchInfo& libtorch) {
+  static const std::regex release(R"(\s*\d+\.\d+\.\d+(\.post\d+)?(\+\S*)?\s*)");
+  return std::regex_match(libtorch.full_version, release);
+}
+
 LibTorchInfo inspect_libtorch(const std::string& library) {
   std::error_code error;
   const fs::path path = fs::canonical(library, error);
@@ -89,9 +99,21 @@ LibTorchInfo inspect_libtorch(const std::string& library) {
         library));
   }
   // Headers of another LibTorch that happens to lie near would compile, and crash.
-  if (stated && of_headers && !stated->same_minor(*of_headers)) info.include_folders.clear();
-  info.version = stated ? *stated : *of_headers;
+  if (stated && of_headers && !stated->version.same_minor(*of_headers)) info.include_folders.clear();
+  info.version = stated ? stated->version : *of_headers;
+  info.full_version = stated ? stated->text : of_headers->to_string();
   return info;
+}
+
+const PrebuiltHook* find_prebuilt_hook(const std::vector<PrebuiltHook>& hooks,
+                                       const LibTorchInfo& libtorch) {
+  if (!is_release(libtorch)) return nullptr;
+  for (const PrebuiltHook& hook : hooks) {
+    const auto version = parse_version(hook.libtorch_version);
+    const bool fits = version && version->same_minor(libtorch.version);
+    if (fits && hook.cxx11_abi == libtorch.cxx11_abi) return &hook;
+  }
+  return nullptr;
 }
 
 }  // namespace dtypecheck

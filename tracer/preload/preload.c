@@ -164,9 +164,11 @@ static char** environment_without_preload(void) {
   return copy;
 }
 
-static void build_hook(const char* exe, const char* path) {
+/* 1 when it could not and has said why. */
+static int build_hook(const char* exe, const char* path) {
   char** env = exe ? environment_without_preload() : NULL;
-  if (!env) return;
+  if (!env) return 0;
+  int status = 0; /* of no use where a program ignores SIGCHLD: whether the file is there decides */
   char* argv[] = {(char*)exe, "build-hook", "--libtorch", libtorch_path, "-o", (char*)path, NULL};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -174,12 +176,13 @@ static void build_hook(const char* exe, const char* path) {
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child;
   if (posix_spawn(&child, exe, &actions, NULL, argv, env) == 0) {
-    int status; /* of no use where a program ignores SIGCHLD: whether the file is there decides */
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
   }
   posix_spawn_file_actions_destroy(&actions);
   free(env);
+  /* It leaves its note where the environment names the run. */
+  return getenv("DTYPECHECK_RUN") && WIFEXITED(status) && WEXITSTATUS(status) == 2;
 }
 
 static void after_fork_in_child(void) {
@@ -199,8 +202,11 @@ static void load_stage2(const char* folder, const char* hooks, const char* exe,
   char key[17], path[PATH_MAX];
   if (!hook_key(key)) return complain_about(libtorch_path, "cannot be read");
   if (snprintf(path, sizeof path, "%s/%s.so", hooks, key) >= (int)sizeof path) return;
-  if (access(path, R_OK) != 0) build_hook(exe, path);
-  if (access(path, R_OK) != 0) return complain_about("no tracer for this LibTorch", libtorch_path);
+  const int has_said_why = access(path, R_OK) != 0 && build_hook(exe, path);
+  if (access(path, R_OK) != 0) {
+    if (!has_said_why) complain_about("no tracer for this LibTorch", libtorch_path);
+    return;
+  }
   /* Stage 2 is not linked to LibTorch: its symbols come from the copy that is here, which the
    * callers made global. */
   void* hook = dlopen(path, RTLD_NOW | RTLD_LOCAL);
