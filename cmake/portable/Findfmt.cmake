@@ -1,0 +1,10 @@
+# fmt::fmt, by its headers alone.
+find_path(FMT_INCLUDE_DIR fmt/format-inl.h)
+mark_as_advanced(FMT_INCLUDE_DIR)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(fmt REQUIRED_VARS FMT_INCLUDE_DIR)
+if(fmt_FOUND AND NOT TARGET fmt::fmt)
+  add_library(fmt::fmt INTERFACE IMPORTED)
+  target_include_directories(fmt::fmt SYSTEM INTERFACE ${FMT_INCLUDE_DIR})
+  target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY)
+endif()
