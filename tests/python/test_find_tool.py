@@ -51,6 +51,13 @@ class FindTool(unittest.TestCase):
         result = self.run_module("trace", "--", "a b")
         self.assertEqual((result.returncode, result.stdout), (5, "installed trace -- a b\n"), result.stderr)
 
+    def test_python_of_the_package_is_examined(self):
+        self.program(self.installed() / "bin" / "dtypecheck", "ran")
+        self.assertEqual(self.run_module("doctor").stdout, f"ran doctor --python {sys.executable}\n")
+        self.assertEqual(self.run_module("demo", "--out", "x").stdout, f"ran demo --python {sys.executable} --out x\n")
+        self.assertEqual(self.run_module("doctor", "--python=other").stdout, "ran doctor --python=other\n")
+        self.assertEqual(self.run_module("report", "demo").stdout, "ran report demo\n")
+
     def test_named_program_comes_first(self):
         self.program(self.installed() / "bin" / "dtypecheck", "installed")
         named = self.program(self.folder / "other", "named")
