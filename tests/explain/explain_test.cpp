@@ -167,6 +167,9 @@ TEST_CASE("what is no dtype error stays silent, and is named where it can be") {
   CHECK(answer_to("the build is green").errors.empty());
   CHECK(answer_to("KeyError: 'conv_in.weight' while loading the fp16 checkpoint").errors.empty());
   CHECK(answer_to("AttributeError: 'float' object has no attribute 'half'").errors.empty());
+  CHECK(answer_to("    F.scaled_dot_product_attention(x.half(), y)\nAttributeError: module "
+                  "'torch.nn.functional' has no attribute 'scaled_dot_product_attention'")
+            .errors.empty());
   CHECK(answer_to("ValueError: --mixed_precision must be one of no, fp16, bf16").errors.empty());
 }
 
