@@ -28,9 +28,9 @@
   const told = element('span', {class: 'quiet'});
   told.setAttribute('aria-live', 'polite');
 
-  const isAsked = () => severity.value || rule.value || phase.value || dtype.value || search.value.trim();
-  const fits = (card) =>
-      (!severity.value || card.dataset.severity === severity.value) &&
+  const isAsked = () =>
+      severity.value || rule.value || phase.value || dtype.value || search.value.trim();
+  const fits = (card) => (!severity.value || card.dataset.severity === severity.value) &&
       (!rule.value || card.dataset.rule === rule.value) &&
       (!phase.value || card.dataset.phase === phase.value) &&
       (!dtype.value || card.dataset.dtypes.split('|').includes(dtype.value)) &&

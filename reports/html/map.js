@@ -5,19 +5,20 @@
   if (!data) return;
   const {element, svg, number, counted} = page;
   const section = document.getElementById('map');
-  const kRow = 19;        // a part's height where there is room
-  const kLeast = 9;       // and where there is little
+  const kRow = 19;   // a part's height where there is room
+  const kLeast = 9;  // and where there is little
   const kMaxHeight = 640;
   const kMaxLevels = 8;
-  const kColumn = 80;     // a level's width at least
-  const kLetter = 7.3;    // of the labels' font
+  const kColumn = 80;   // a level's width at least
+  const kLetter = 7.3;  // of the labels' font
 
   // --- the tree ------------------------------------------------------------------------------
   const classOf = (dtype) => ((data.classes || {})[dtype] || 'dtype other').split(' ').pop();
   const severities = ['error', 'warning', 'note'];
 
   function addShares(into, shares) {
-    for (const [dtype, amount] of Object.entries(shares || {})) into[dtype] = (into[dtype] || 0) + amount;
+    for (const [dtype, amount] of Object.entries(shares || {}))
+      into[dtype] = (into[dtype] || 0) + amount;
   }
 
   // A module that only holds one part is drawn as one with it: "attentions.* × 10". `above` has its
@@ -28,7 +29,8 @@
     node.above = [];
     const [only] = node.children;
     const says = node.own || node.findings || node.signatures || node.parameters;
-    if (node === data.root || node.children.length !== 1 || says || node.names.length > 1) return node;
+    if (node === data.root || node.children.length !== 1 || says || node.names.length > 1)
+      return node;
     only.above.unshift(node.names);
     only.name = `${node.name}.${only.name}`;
     return only;
@@ -40,12 +42,19 @@
     node.shown = parent && parent.shown ? `${parent.shown}.${node.name}` : node.name;
     node.all = Object.fromEntries(data.views.map((view) => [view, {...node.own[view]}]));
     // Amounts are those of all that are alike together; norms and islands are those of one of them.
-    const below = {findings: [...(node.findings || [])], casts: node.casts || 0, norms: node.norm ? 1 : 0,
-      islands: node.island ? 1 : 0, signatures: node.signatures || 0, levels: 0};
+    const below = {
+      findings: [...(node.findings || [])],
+      casts: node.casts || 0,
+      norms: node.norm ? 1 : 0,
+      islands: node.island ? 1 : 0,
+      signatures: node.signatures || 0,
+      levels: 0
+    };
     for (const child of node.children) {
       prepare(child, node);
       for (const view of data.views) addShares(node.all[view], child.all[view]);
-      for (const what of ['casts', 'norms', 'islands', 'signatures']) below[what] += child.below[what];
+      for (const what of ['casts', 'norms', 'islands', 'signatures'])
+        below[what] += child.below[what];
       below.findings.push(...child.below.findings);
       below.levels = Math.max(below.levels, child.below.levels + 1);
     }
@@ -65,13 +74,15 @@
     if (!parts.length) return 'none';
     if (parts.length === 1) return parts[0][0];
     const all = total(shares);
-    return parts.map(([dtype, amount]) => {
-      const percent = 100 * amount / all;
-      return `${dtype} ${percent < 1 ? '< 1' : Math.round(percent)} %`;
-    }).join(', ');
+    return parts
+        .map(([dtype, amount]) => {
+          const percent = 100 * amount / all;
+          return `${dtype} ${percent < 1 ? '< 1' : Math.round(percent)} %`;
+        })
+        .join(', ');
   }
-  const worst = (findings) => severities.find((severity) =>
-      findings.some((index) => data.findings[index].severity === severity));
+  const worst = (findings) => severities.find(
+      (severity) => findings.some((index) => data.findings[index].severity === severity));
   const label = (node) => (node === root ? 'all models' : node.name) +
       (node.names.length > 1 ? ` × ${node.names.length}` : '');
 
@@ -92,7 +103,8 @@
   }
 
   // --- the picture ---------------------------------------------------------------------------
-  const picture = svg('svg', {class: 'icicle', role: 'tree', 'aria-label': 'Modules, coloured by dtype'});
+  const picture =
+      svg('svg', {class: 'icicle', role: 'tree', 'aria-label': 'Modules, coloured by dtype'});
   const crumbs = element('p', {class: 'crumbs'});
   const aside = element('aside', {class: 'module-panel'});
   aside.setAttribute('aria-live', 'polite');
@@ -121,7 +133,8 @@
       const isLast = at === parts.length - 1;
       const rest = x + width - left - 8 * (parts.length - 1 - at);
       const wide = isLast ? x + width - left : Math.min(rest, Math.max(8, width * amount / all));
-      made.push(svg('rect', {class: `fill ${classOf(dtype)}`, x: left, y, width: Math.max(0, wide), height}));
+      made.push(svg(
+          'rect', {class: `fill ${classOf(dtype)}`, x: left, y, width: Math.max(0, wide), height}));
       left += wide;
     }
     if (!parts.length) made.push(svg('rect', {class: 'fill none', x, y, width, height}));
@@ -136,20 +149,28 @@
       let top = y;
       for (const [dtype, amount] of sorted(shares)) {
         const high = height * amount / total(shares);
-        made.push(svg('rect', {class: `fill ${classOf(dtype)}`, x, y: top, width: 6, height: high}));
+        made.push(
+            svg('rect', {class: `fill ${classOf(dtype)}`, x, y: top, width: 6, height: high}));
         top += high;
       }
     } else {
       bands(shares, x, y, width, height, made);
     }
     const isIsland = total(shares) > 0 && (isLast ? node.below.islands : node.island);
-    made.push(svg('rect', {class: isIsland ? 'edge island' : 'edge', x: x + 0.5, y: y + 0.5,
-      width: Math.max(0, width - 1), height: Math.max(0, height - 1)}));
+    made.push(svg('rect', {
+      class: isIsland ? 'edge island' : 'edge',
+      x: x + 0.5,
+      y: y + 0.5,
+      width: Math.max(0, width - 1),
+      height: Math.max(0, height - 1)
+    }));
     if (height >= kLeast + 1) {
       const marks = marksOf(node, isLast);
       const left = x + (isInner ? 11 : 6);
       const more = isLast && node.children.length ? ' ▸' : '';
-      const told = isLast && width > 200 && sorted(shares).length ? sorted(shares).map(([dtype]) => dtype).join(' + ') : '';
+      const told = isLast && width > 200 && sorted(shares).length ?
+          sorted(shares).map(([dtype]) => dtype).join(' + ') :
+          '';
       let room = width - (left - x) - 4 - marks.length * 15;
       const isSmall = height < 13;
       const letter = isSmall ? kLetter * 0.8 : kLetter;
@@ -159,19 +180,33 @@
       made.push(svg('text', {class: size, x: left, y: middle, text: name}));
       room -= name.length * letter + 12;
       if (told && told.length * kLetter < room) {
-        made.push(svg('text', {class: `${size} told`, x: x + width - 6 - marks.length * 15, y: middle, text: told}));
+        made.push(svg(
+            'text',
+            {class: `${size} told`, x: x + width - 6 - marks.length * 15, y: middle, text: told}));
       }
-      marks.forEach((mark, at) => made.push(svg('text', {class: `mark ${mark.kind}`,
-        x: x + width - 10 - 15 * (marks.length - 1 - at), y: middle, text: mark.sign})));
+      marks.forEach((mark, at) => made.push(svg('text', {
+        class: `mark ${mark.kind}`,
+        x: x + width - 10 - 15 * (marks.length - 1 - at),
+        y: middle,
+        text: mark.sign
+      })));
     }
-    const words = [node.shown + (node.names.length > 1 ? `, ${node.names.length} alike` : ''),
-      `${state.view} ${sharesText(shares)}`];
+    const words = [
+      node.shown + (node.names.length > 1 ? `, ${node.names.length} alike` : ''),
+      `${state.view} ${sharesText(shares)}`
+    ];
     if (node.below.findings.length) words.push(counted(node.below.findings.length, 'finding'));
     if (node.below.norms) words.push('norm in low precision');
     if (node.below.islands) words.push('island');
-    const group = svg('g', {class: node === state.selected ? 'node selected' : 'node', role: 'treeitem',
-      tabindex: node === state.selected ? 0 : -1, 'aria-label': words.join('; '),
-      'aria-selected': node === state.selected}, [svg('title', {text: words.join('\n')}), ...made]);
+    const group =
+        svg('g', {
+          class: node === state.selected ? 'node selected' : 'node',
+          role: 'treeitem',
+          tabindex: node === state.selected ? 0 : -1,
+          'aria-label': words.join('; '),
+          'aria-selected': node === state.selected
+        },
+            [svg('title', {text: words.join('\n')}), ...made]);
     group.addEventListener('click', () => choose(node));
     drawn.set(node, group);
     picture.append(group);
@@ -190,7 +225,8 @@
     picture.setAttribute('viewBox', `0 0 ${width} ${height}`);
     picture.setAttribute('width', width);
     picture.setAttribute('height', height);
-    const first = top === root ? 0 : Math.min(120, width / (levels + 1));  // the root itself has no column
+    const first =
+        top === root ? 0 : Math.min(120, width / (levels + 1));  // the root itself has no column
     const column = levels ? (width - first) / levels : width;
     const place = (node, level, y) => {
       const isLast = level === levels || !node.children.length;
@@ -225,7 +261,8 @@
   }
 
   // --- what is told of a module --------------------------------------------------------------
-  const chip = (dtype, text) => element('span', {class: `dtype ${classOf(dtype)}`, text: text || dtype});
+  const chip = (dtype, text) =>
+      element('span', {class: `dtype ${classOf(dtype)}`, text: text || dtype});
 
   function shareRows(node) {
     return element('dl', {class: 'shares'}, data.views.flatMap((view) => {
@@ -235,20 +272,37 @@
       bands(shares, 0, 0, 260, 8, made);
       bar.append(...made);
       const all = total(shares);
-      const chips = sorted(shares).map(([dtype, amount]) =>
-          chip(dtype, Object.keys(shares).length > 1 ? `${dtype} ${Math.round(100 * amount / all)} %` : dtype));
-      return [element('dt', {text: view}),
-        element('dd', {}, chips.length ? [bar, ...chips.flatMap((one) => [one, ' '])] : [element('span', {class: 'quiet', text: 'none seen'})])];
+      const chips = sorted(shares).map(
+          ([dtype, amount]) => chip(
+              dtype,
+              Object.keys(shares).length > 1 ? `${dtype} ${Math.round(100 * amount / all)} %` :
+                                               dtype));
+      return [
+        element('dt', {text: view}),
+        element(
+            'dd', {},
+            chips.length ? [bar, ...chips.flatMap((one) => [one, ' '])] :
+                           [element('span', {class: 'quiet', text: 'none seen'})])
+      ];
     }));
   }
 
   function parameterRows(node) {
     const kMost = 40;
-    const rowsOf = (node.parameters || []).slice(0, kMost).map(([name, dtype, shape, from]) => element('li', {}, [
-      element('code', {text: name}), ' ', chip(dtype), ' ', element('span', {class: 'shape', text: shape}),
-      ...(from ? [element('div', {class: 'quiet', text: `from ${from}`})] : []),
-    ]));
-    if ((node.parameters || []).length > kMost) rowsOf.push(element('li', {class: 'quiet', text: `and ${node.parameters.length - kMost} more`}));
+    const rowsOf =
+        (node.parameters || [])
+            .slice(0, kMost)
+            .map(([name, dtype, shape, from]) => element('li', {}, [
+                   element('code', {text: name}),
+                   ' ',
+                   chip(dtype),
+                   ' ',
+                   element('span', {class: 'shape', text: shape}),
+                   ...(from ? [element('div', {class: 'quiet', text: `from ${from}`})] : []),
+                 ]));
+    if ((node.parameters || []).length > kMost)
+      rowsOf.push(
+          element('li', {class: 'quiet', text: `and ${node.parameters.length - kMost} more`}));
     return element('ul', {class: 'parameters'}, rowsOf);
   }
 
@@ -258,31 +312,45 @@
     parts.push(element('h3', {text: node === root ? 'All models' : node.shown}));
     const about = [];
     if (node.class) about.push(node.class);
-    if (node.names.length > 1) about.push(`${node.names.length} alike: ${node.names.length > 12 ? `${node.names.slice(0, 12).join(', ')} …` : node.names.join(', ')}`);
+    if (node.names.length > 1)
+      about.push(`${node.names.length} alike: ${
+          node.names.length > 12 ? `${node.names.slice(0, 12).join(', ')} …` :
+                                   node.names.join(', ')}`);
     if (about.length) parts.push(element('p', {class: 'quiet', text: about.join(' · ')}));
     parts.push(shareRows(node));
     const list = [];
     const {below} = node;
-    if (below.islands) list.push(`◌ ${counted(below.islands, 'part')} in another dtype than most of the model`);
+    if (below.islands)
+      list.push(`◌ ${counted(below.islands, 'part')} in another dtype than most of the model`);
     if (below.norms) list.push(`◆ ${counted(below.norms, 'norm')} ran in low precision`);
     if (below.casts) list.push(`⇄ ${number(Math.round(below.casts * 10) / 10)} casts a step`);
-    if (list.length) parts.push(element('ul', {class: 'marks'}, list.map((text) => element('li', {text}))));
+    if (list.length)
+      parts.push(element('ul', {class: 'marks'}, list.map((text) => element('li', {text}))));
     if (below.findings.length) {
       const kMost = 8;
       parts.push(element('h4', {text: counted(below.findings.length, 'finding')}));
       parts.push(element('ul', {class: 'found'}, below.findings.slice(0, kMost).map((index) => {
         const finding = data.findings[index];
-        return element('li', {class: finding.severity}, [element('a', {href: `#${finding.anchor}`, text: finding.message})]);
+        return element(
+            'li', {class: finding.severity},
+            [element('a', {href: `#${finding.anchor}`, text: finding.message})]);
       })));
-      if (below.findings.length > kMost) parts.push(element('p', {class: 'quiet', text: `and ${below.findings.length - kMost} more`}));
+      if (below.findings.length > kMost)
+        parts.push(
+            element('p', {class: 'quiet', text: `and ${below.findings.length - kMost} more`}));
     }
     if (node.parameters) {
-      parts.push(element('h4', {text: node.names.length > 1 ? `Parameters of ${node.names[0]}` : 'Parameters'}), parameterRows(node));
+      parts.push(
+          element(
+              'h4',
+              {text: node.names.length > 1 ? `Parameters of ${node.names[0]}` : 'Parameters'}),
+          parameterRows(node));
     }
     if (below.signatures && node !== root) {
       const of = node.names.length > 1 ? ` of ${node.names[0]}` : '';
-      parts.push(element('p', {}, [element('a', {href: `#ops:${encodeURIComponent(node.path)}`,
-        text: `Its op calls${of}`})]));
+      parts.push(element('p', {}, [
+        element('a', {href: `#ops:${encodeURIComponent(node.path)}`, text: `Its op calls${of}`})
+      ]));
     }
     aside.replaceChildren(...parts);
   }
@@ -299,8 +367,8 @@
     const parts = path.split('.');
     let node = root;
     for (let at = 0; at < parts.length;) {
-      const fits = (child) => [...child.above, child.names].every((names, i) =>
-          at + i >= parts.length || names.includes(parts[at + i]));
+      const fits = (child) => [...child.above, child.names].every(
+          (names, i) => at + i >= parts.length || names.includes(parts[at + i]));
       const next = node.children.find(fits);
       if (!next) return node;
       node = next;
@@ -312,7 +380,8 @@
   const towards = {
     ArrowRight: (node) => node.children[0],
     ArrowLeft: (node) => node.parent,
-    ArrowDown: (node) => node.parent && node.parent.children[node.parent.children.indexOf(node) + 1],
+    ArrowDown: (node) =>
+        node.parent && node.parent.children[node.parent.children.indexOf(node) + 1],
     ArrowUp: (node) => node.parent && node.parent.children[node.parent.children.indexOf(node) - 1],
   };
   picture.addEventListener('keydown', (event) => {
@@ -343,11 +412,12 @@
     return button;
   }));
   views.setAttribute('aria-label', 'Coloured by the dtype of');
-  const press = () => [...views.children].forEach((button, at) =>
-      button.setAttribute('aria-pressed', String(data.views[at] === state.view)));
+  const press = () => [...views.children].forEach(
+      (button, at) => button.setAttribute('aria-pressed', String(data.views[at] === state.view)));
   press();
 
-  const dtypes = new Set(data.views.flatMap((view) => sorted(root.all[view]).map(([dtype]) => dtype)));
+  const dtypes =
+      new Set(data.views.flatMap((view) => sorted(root.all[view]).map(([dtype]) => dtype)));
   const legend = element('p', {class: 'legend'}, [
     ...[...dtypes].map((dtype) => element('span', {}, [
       svg('svg', {width: 12, height: 12, 'aria-hidden': 'true'}, [svg('rect', {class: `fill ${classOf(dtype)}`, width: 12, height: 12})]), ` ${dtype}`])),
@@ -357,9 +427,12 @@
     element('span', {text: '● finding'}),
   ]);
 
-  section.querySelector('.map-table').before(
-      element('div', {class: 'map-head'}, [views, legend]), crumbs,
-      element('div', {class: 'map-body'}, [element('div', {class: 'icicle-box'}, [picture]), aside]));
+  section.querySelector('.map-table')
+      .before(
+          element('div', {class: 'map-head'}, [views, legend]), crumbs,
+          element(
+              'div', {class: 'map-body'},
+              [element('div', {class: 'icicle-box'}, [picture]), aside]));
   const lone = root.children.length === 1 ? root.children[0] : root;
   state.zoom = state.selected = lone;
   draw();

@@ -8,8 +8,11 @@
   const {element, number, counted} = page;
   const kRowsAtOnce = 300;
   const size = data.size;
-  const columns = Object.fromEntries(Object.entries(data.columns).map(([name, values]) =>
-      [name, Array.isArray(values) ? Uint32Array.from(values) : {fill: values}]));
+  const columns = Object.fromEntries(
+      Object.entries(data.columns)
+          .map(([
+                 name, values
+               ]) => [name, Array.isArray(values) ? Uint32Array.from(values) : {fill: values}]));
   const valueOf = (name, row) => {
     const column = columns[name];
     return column.fill === undefined || column.BYTES_PER_ELEMENT ? column[row] : column.fill;
@@ -19,15 +22,27 @@
   const texts = Object.keys(columns).filter((name) => name !== 'count');
 
   // --- what is shown -------------------------------------------------------------------------
-  const state = {words: [], phase: '', outcome: '', dtype: '', module: '', only: -1, grouped: true,
-    sort: '', descending: false, limit: kRowsAtOnce};
+  const state = {
+    words: [],
+    phase: '',
+    outcome: '',
+    dtype: '',
+    module: '',
+    only: -1,
+    grouped: true,
+    sort: '',
+    descending: false,
+    limit: kRowsAtOnce
+  };
 
   // The strings that fit are found once; then rows are only compared by index: a search over
   // 600,000 rows costs some 50 milliseconds.
   const lowered = [];
   function flags(fits) {
     const found = new Uint8Array(data.strings.length);
-    data.strings.forEach((text, at) => { if (fits(text, at)) found[at] = 1; });
+    data.strings.forEach((text, at) => {
+      if (fits(text, at)) found[at] = 1;
+    });
     return found;
   }
   const holding = (word) => flags((text, at) => {
@@ -44,10 +59,12 @@
     }
     if (state.phase) one('phase', flags((text) => text === state.phase));
     if (state.outcome) one('outcome', flags((text) => text === state.outcome));
-    if (state.module) one('module', flags((text) => text === state.module || text.startsWith(`${state.module}.`)));
+    if (state.module)
+      one('module', flags((text) => text === state.module || text.startsWith(`${state.module}.`)));
     if (state.dtype) {
       const found = flags((text) => dtypesIn(text).includes(state.dtype));
-      made.push((row) => found[valueOf('operands', row)] === 1 || found[valueOf('results', row)] === 1);
+      made.push(
+          (row) => found[valueOf('operands', row)] === 1 || found[valueOf('results', row)] === 1);
     }
     return made;
   }
@@ -67,7 +84,8 @@
   function sorted(found) {
     if (!state.sort) return found;
     const sign = state.descending ? -1 : 1;
-    if (state.sort === 'count') return found.sort((a, b) => sign * (countOf(a) - countOf(b)) || a - b);
+    if (state.sort === 'count')
+      return found.sort((a, b) => sign * (countOf(a) - countOf(b)) || a - b);
     // Strings are put in order once, and rows compared by their places in it.
     const used = [...new Set(found.map((row) => valueOf(state.sort, row)))];
     used.sort((a, b) => collator.compare(data.strings[a], data.strings[b]));
@@ -82,8 +100,10 @@
     for (const row of found) {
       const module = valueOf('module', row);
       const members = byModule.get(module);
-      if (members) members.push(row);
-      else byModule.set(module, [row]);
+      if (members)
+        members.push(row);
+      else
+        byModule.set(module, [row]);
     }
     return byModule;
   }
@@ -101,7 +121,9 @@
   ];
   const valuesOf = (name) => {
     const column = columns[name];
-    return new Set((column.BYTES_PER_ELEMENT ? [...new Set(column)] : [column.fill]).map((index) => data.strings[index]));
+    return new Set((column.BYTES_PER_ELEMENT ? [...new Set(column)] : [
+                     column.fill
+                   ]).map((index) => data.strings[index]));
   };
   if (valuesOf('process').size > 1) {
     kShown.splice(6, 0, {name: 'process', label: 'process', narrow: true});
@@ -112,13 +134,18 @@
   const dtypesIn = (text) => text.split(dtypePattern).filter((part) => data.classes[part]);
 
   // "input Half, weight Float" with the dtypes in the colours that they have in the findings.
-  const dtypeParts = (text) => text.split(dtypePattern).map((part) =>
-      data.classes[part] ? element('span', {class: data.classes[part], text: part}) : part);
+  const dtypeParts = (text) =>
+      text.split(dtypePattern)
+          .map(
+              (part) => data.classes[part] ?
+                  element('span', {class: data.classes[part], text: part}) :
+                  part);
 
   function cell(row, shown) {
     if (shown.name === 'count') return element('td', {class: 'number', text: number(countOf(row))});
     const text = textOf(shown.name, row);
-    const made = element('td', {class: shown.narrow ? 'narrow' : ''}, shown.dtypes ? dtypeParts(text) : [text]);
+    const made = element(
+        'td', {class: shown.narrow ? 'narrow' : ''}, shown.dtypes ? dtypeParts(text) : [text]);
     const detail = shown.detail ? textOf(shown.detail, row) : '';
     if (detail) made.append(element('div', {class: 'detail', text: shown.prefix + detail}));
     if (shown.name === 'op') {
@@ -133,7 +160,8 @@
     const outcome = textOf('outcome', row);
     const mark = outcome === 'threw' || outcome === 'repaired' ? outcome : '';
     const made = element('tr', {class: mark}, kShown.map((shown) => cell(row, shown)));
-    if (!state.grouped) made.firstChild.append(element('div', {class: 'detail', text: textOf('module', row)}));
+    if (!state.grouped)
+      made.firstChild.append(element('div', {class: 'detail', text: textOf('module', row)}));
     return made;
   }
 
@@ -141,10 +169,12 @@
     const name = data.strings[module];
     const calls = members.reduce((sum, row) => sum + countOf(row), 0);
     const told = `${counted(members.length, 'signature')}, ${counted(calls, 'call')}`;
-    return element('tr', {class: 'group'}, [element('th', {colSpan: kShown.length, scope: 'colgroup'}, [
-      name ? element('a', {href: `#module:${encodeURIComponent(name)}`, text: name}) : '(outside of every module)',
-      element('span', {class: 'quiet', text: told}),
-    ])]);
+    return element(
+        'tr', {class: 'group'}, [element('th', {colSpan: kShown.length, scope: 'colgroup'}, [
+          name ? element('a', {href: `#module:${encodeURIComponent(name)}`, text: name}) :
+                 '(outside of every module)',
+          element('span', {class: 'quiet', text: told}),
+        ])]);
   }
 
   function bodyRows(found) {
@@ -174,7 +204,9 @@
     told.textContent = `${number(shown)} of ${counted(found.length, 'signature')}${of}`;
     more.hidden = shown === found.length;
     more.textContent = `Show ${number(Math.min(kRowsAtOnce, found.length - shown))} more`;
-    const what = state.only >= 0 ? `Op call ${state.only + 1} alone.` : state.module ? `In ${state.module} alone.` : '';
+    const what = state.only >= 0 ? `Op call ${state.only + 1} alone.` :
+        state.module ? `In ${state.module} alone.` :
+                       '';
     const all = element('button', {type: 'button', text: 'show all'});
     all.addEventListener('click', () => changed({only: -1, module: ''}));
     scope.replaceChildren(...(what ? [what, ' ', all] : []));
@@ -191,20 +223,24 @@
     const descending = again ? !state.descending : name === 'count';
     changed({sort: name, descending});
     for (const head of heads) {
-      if (head.dataset.name === name) head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
-      else head.removeAttribute('aria-sort');
+      if (head.dataset.name === name)
+        head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
+      else
+        head.removeAttribute('aria-sort');
     }
   }
 
   const heads = kShown.map((shown) => {
     const button = element('button', {type: 'button', text: shown.label});
     button.addEventListener('click', () => sortBy(shown.name));
-    const head = element('th', {scope: 'col', class: shown.name === 'count' ? 'number' : ''}, [button]);
+    const head =
+        element('th', {scope: 'col', class: shown.name === 'count' ? 'number' : ''}, [button]);
     head.dataset.name = shown.name;
     return head;
   });
 
-  const search = element('input', {type: 'search', placeholder: 'Op, module, dtype, file … all words must match'});
+  const search = element(
+      'input', {type: 'search', placeholder: 'Op, module, dtype, file … all words must match'});
   search.setAttribute('aria-label', 'Search the op calls');
   let waiting = 0;
   search.addEventListener('input', () => {
@@ -230,12 +266,16 @@
   });
 
   const table = element('table', {}, [
-    element('caption', {text: 'Op calls'}), element('thead', {}, [element('tr', {}, heads)]), body]);
+    element('caption', {text: 'Op calls'}), element('thead', {}, [element('tr', {}, heads)]), body
+  ]);
   const box = element('div', {class: 'scroll', tabIndex: 0}, [table]);
   box.setAttribute('role', 'group');
   box.setAttribute('aria-label', 'Op calls');
   const controls = element('div', {class: 'controls'}, [
-    search, choice('phase', valuesOf('phase')), choice('outcome', valuesOf('outcome')), choice('dtype', kDtypes),
+    search,
+    choice('phase', valuesOf('phase')),
+    choice('outcome', valuesOf('outcome')),
+    choice('dtype', kDtypes),
     element('label', {}, [grouping, element('span', {text: 'by module'})]),
   ]);
   const section = document.getElementById('ops');

@@ -4,11 +4,16 @@
 const page = (() => {
   function fill(made, properties, children) {
     for (const [name, value] of Object.entries(properties)) {
-      if (name === 'text') made.textContent = value;
-      else if (name === 'class') made.setAttribute('class', value);
-      else if (name === 'on') for (const [event, what] of Object.entries(value)) made.addEventListener(event, what);
-      else if (name in made && !made.ownerSVGElement && name !== 'width') made[name] = value;
-      else made.setAttribute(name, value);
+      if (name === 'text')
+        made.textContent = value;
+      else if (name === 'class')
+        made.setAttribute('class', value);
+      else if (name === 'on')
+        for (const [event, what] of Object.entries(value)) made.addEventListener(event, what);
+      else if (name in made && !made.ownerSVGElement && name !== 'width')
+        made[name] = value;
+      else
+        made.setAttribute(name, value);
     }
     made.append(...children);
     return made;
@@ -18,8 +23,10 @@ const page = (() => {
   const svg = (tag, attributes = {}, children = []) => {
     const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
     for (const [name, value] of Object.entries(attributes)) {
-      if (name === 'text') made.textContent = value;
-      else made.setAttribute(name, value);
+      if (name === 'text')
+        made.textContent = value;
+      else
+        made.setAttribute(name, value);
     }
     made.append(...children);
     return made;
@@ -46,8 +53,10 @@ const page = (() => {
   let theme = remembered();
   const toggle = element('button', {type: 'button', class: 'theme'});
   function show() {
-    if (theme) document.documentElement.dataset.theme = theme;
-    else delete document.documentElement.dataset.theme;
+    if (theme)
+      document.documentElement.dataset.theme = theme;
+    else
+      delete document.documentElement.dataset.theme;
     toggle.textContent = {'': '◐ auto', light: '○ light', dark: '● dark'}[theme] || '◐ auto';
     toggle.setAttribute('aria-label', `Colours: ${theme || 'as the system has them'}; change`);
   }
@@ -79,7 +88,9 @@ const page = (() => {
     button.addEventListener('click', async () => {
       const done = await copy(code.textContent);
       button.textContent = done ? 'copied' : 'select it by hand';
-      setTimeout(() => { button.textContent = 'copy'; }, 2000);
+      setTimeout(() => {
+        button.textContent = 'copy';
+      }, 2000);
     });
     code.parentElement.before(button);
   }
