@@ -5,9 +5,13 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import clean_environment  # noqa: E402
 
 DTYPECHECK = os.environ["DTYPECHECK"]
 PATIENCE_S = 1200  # on a busy machine, for what takes a minute on a quiet one
@@ -88,9 +92,7 @@ class ToolTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.work = self.folder / "work"
         self.work.mkdir()
-        self.environment = {k: v for k, v in os.environ.items()
-                            if not k.startswith("DTYPECHECK") and k not in (
-                                "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS")}
+        self.environment = clean_environment("NO_COLOR", "CLICOLOR_FORCE", "COLUMNS")
         self.environment["HOME"] = str(self.folder)
         self.environment["XDG_CACHE_HOME"] = str(self.folder / "cache")
         self.environment["PYTHONFAULTHANDLER"] = "1"

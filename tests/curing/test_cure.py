@@ -11,6 +11,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import clean_environment  # noqa: E402
+
 DTYPECHECK = os.environ["DTYPECHECK"]
 
 CRASH = """\
@@ -55,8 +58,7 @@ class CureTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.temporary = cls.folder / "tmp"
         cls.temporary.mkdir()
-        environment = {k: v for k, v in os.environ.items()
-                       if not k.startswith("DTYPECHECK") and k not in ("LD_PRELOAD", "PYTHONDONTWRITEBYTECODE")}
+        environment = clean_environment("PYTHONDONTWRITEBYTECODE")
         cls.environment = environment | {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1",
                                          "TMPDIR": str(cls.temporary)}
         cls.record("crash", CRASH)

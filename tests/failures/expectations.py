@@ -11,8 +11,12 @@
 """
 
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common import marked_line  # noqa: E402
 
 KEYS = {"rule", "severity", "op", "odd", "line", "file", "module"}
 
@@ -41,14 +45,6 @@ class Script:
 
 def words(text: str) -> dict[str, str]:
     return dict(word.split("=", 1) for word in text.split())
-
-
-def marked_line(path: Path, name: str) -> int:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = [i for i, line in enumerate(lines, 1) if re.search(rf"(#|//) <- {re.escape(name)}$", line)]
-    if len(found) != 1:
-        raise ValueError(f"{path.name}: {len(found)} lines are marked '<- {name}', expected one")
-    return found[0]
 
 
 def read_expectation(script: Path, text: str) -> Expectation:

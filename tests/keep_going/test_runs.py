@@ -17,10 +17,7 @@ NOT_VALID = "the results of this run are not valid"
 
 
 def line_of(name, program="mismatches.py"):
-    lines = (PROGRAMS / program).read_text().splitlines()
-    (found,) = [n for n, line in enumerate(lines, 1)
-                if re.search(rf"# <- {re.escape(name)}$", line)]
-    return found
+    return traced.marked_line(PROGRAMS / program, name)
 
 
 class Runs(TracedTest):

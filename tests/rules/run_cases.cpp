@@ -10,13 +10,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/text.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -126,14 +125,6 @@ int compare(const TraceText& text, const std::string& source, const std::string&
   return failures;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw InputError(path + ": cannot be read; give a .trace file");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 int run(const std::string& kind, const std::string& subject) {
   if (kind == "example") {
     const Rule* rule = find_rule(subject);
@@ -142,7 +133,7 @@ int run(const std::string& kind, const std::string& subject) {
     if (text.expectations.empty()) throw InputError(subject + ": expected an example that fires");
     return compare(text, rule->doc.example, subject);
   }
-  const std::string source = read_file(subject);
+  const std::string source = read_given_file(subject, "give a .trace file");
   const TraceText text = parse_trace_text(source, subject);
   if (text.expectations.empty() && !source.starts_with("# ")) {
     throw InputError(subject + ": expected a first line that says why the rules are silent here");

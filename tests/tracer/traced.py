@@ -7,7 +7,6 @@ of it. A line of a program that a test asks for ends in "# <- name".
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -17,16 +16,14 @@ import unittest
 DTYPECHECK = os.environ["DTYPECHECK"]
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "cli")]
+from common import clean_environment, marked_line  # noqa: E402
 from tool import finish  # noqa: E402
 
 
 def line_of(program, name):
-    """The number of the line of programs/<program> that ends in "# <- name"."""
-    lines = (PROGRAMS / program).read_text().splitlines()
-    (found,) = [n for n, line in enumerate(lines, 1)
-                if re.search(rf"# <- {re.escape(name)}$", line)]
-    return found
+    return marked_line(PROGRAMS / program, name)
 
 
 class Done:
@@ -102,9 +99,7 @@ class TracedTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-tracer-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK")
-                           and k != "LD_PRELOAD"}
-        cls.environment |= {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1",
+        cls.environment = clean_environment() | {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1",
                             "PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "1"}
         cls.runs = 0
 

@@ -4,7 +4,6 @@ many_threads_test.py DTYPECHECK PROGRAM; in the TSAN build the program and the t
 """
 
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -15,6 +14,9 @@ import unittest
 
 THREADS, STEPS = 4, 30
 DTYPECHECK, PROGRAM = sys.argv[1:3]
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import clean_environment  # noqa: E402
 
 
 def races_of_ours(log):
@@ -35,8 +37,7 @@ class ManyThreads(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("DTYPECHECK")
-                       and k != "LD_PRELOAD"}
+        environment = clean_environment()
         environment["TSAN_OPTIONS"] = f"exitcode=0:report_thread_leaks=0:log_path={cls.folder / 'tsan'}"
         report = cls.folder / "report.json"
         command = [DTYPECHECK, "trace", "--out", cls.folder / "run", "--format", "json", "-o",

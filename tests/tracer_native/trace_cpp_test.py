@@ -6,8 +6,8 @@ The lines are those of trainer.cpp that hold the given code, so that the test su
 
 import argparse
 import json
-import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,21 +19,19 @@ TRAINER = HERE.parents[1] / "examples" / "cpp_trainer" / "trainer.cpp"
 DEBUG_BUILD = HERE / "debug_build.cpp"
 options = argparse.Namespace()
 
+sys.path.insert(0, str(HERE.parent))
+from common import clean_environment, only_line  # noqa: E402
+
 
 def line_of(code, source=TRAINER):
-    lines = [number for number, line in enumerate(source.read_text().splitlines(), 1)
-             if code in line]
-    if len(lines) != 1:
-        raise AssertionError(f"{source}: {code!r} stands on the lines {lines}, expected one")
-    return lines[0]
+    return only_line(source, re.escape(code))
 
 
 class TraceCpp(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.environment = {k: v for k, v in os.environ.items()
-                            if not k.startswith("DTYPECHECK") and k != "LD_PRELOAD"}
+        self.environment = clean_environment()
 
     def trace(self, program, *arguments):
         report = self.folder / "report.json"
