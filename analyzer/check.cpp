@@ -21,13 +21,6 @@ const std::vector<const Check*>& all_checks() {
   return checks;
 }
 
-const Check* find_check(std::string_view id) {
-  for (const Check* check : all_checks()) {
-    if (check->doc.id == id) return check;
-  }
-  return nullptr;
-}
-
 Finding& CheckFindings::add(const Check& check, Severity severity, const Place& place,
                             const std::string& function, std::string message) {
   Finding finding;

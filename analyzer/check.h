@@ -35,7 +35,6 @@ struct Check {
 #undef CHECK
 
 const std::vector<const Check*>& all_checks();  // in the order of check_list.inc
-const Check* find_check(std::string_view id);
 
 std::vector<Finding> judge(const SourceFacts& facts);
 

@@ -39,8 +39,7 @@ std::vector<fs::path> include_folders(const ParseJob& job) {
 bool is_still_missing(const SourceFacts& facts, const ParseJob& job) {
   for (const fs::path& folder : include_folders(job)) {
     for (const std::string& header : facts.missing_headers) {
-      std::error_code unknown;
-      if (fs::exists(folder / header, unknown)) return false;
+      if (is_there(folder / header)) return false;
     }
   }
   return true;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "platform/files.h"
 #include "platform/text.h"
 
 namespace fs = std::filesystem;
@@ -131,11 +132,10 @@ class Reader {
 
   // The project's own header of that name; "" where it has none.
   fs::path find(const std::string& name, const fs::path& from, bool is_quoted) const {
-    std::error_code unknown;
-    if (is_quoted && fs::is_regular_file(from.parent_path() / name, unknown))
+    if (is_quoted && is_file(from.parent_path() / name))
       return (from.parent_path() / name).lexically_normal();
     for (const std::string& folder : folders_) {
-      if (fs::is_regular_file(fs::path(folder) / name, unknown))
+      if (is_file(fs::path(folder) / name))
         return (fs::path(folder) / name).lexically_normal();
     }
     return {};

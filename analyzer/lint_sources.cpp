@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "analyzer/project.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/text.h"
@@ -25,29 +26,20 @@ bool is_source(const fs::path& path) {
   return endings.contains(path.extension().string());
 }
 
+// A folder that is only called "build" may hold sources, and whoever names a folder wants its own.
 bool is_skipped(const fs::path& folder) {
-  std::error_code unknown;
-  const std::string name = folder.filename().string();
-  return (name.size() > 1 && name.starts_with(".")) || name == "node_modules" ||
-         name == "site-packages" || fs::exists(folder / "CMakeCache.txt", unknown);
+  return is_there(folder / "CMakeCache.txt") ||
+         (is_skipped_folder(folder) && folder.filename() != "build");
 }
 
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {
-  std::error_code error;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
   std::vector<std::string> found;
-  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
-    std::error_code unknown;
-    if (at->is_directory(unknown)) {
-      if (is_skipped(at->path())) at.disable_recursion_pending();
-    } else if (is_source(at->path()) && at->is_regular_file(unknown)) {
-      found.push_back(at->path().lexically_normal().string());
-    }
-    if (found.size() > kMaxFiles) {
-      throw InputError(fmt::format("{}: more than {} sources; name the folders that matter",
-                                   folder.string(), kMaxFiles));
-    }
-  }
+  for_each_file(folder, kAllEntries, is_skipped, [&](const fs::path& file) {
+    if (is_source(file) && is_file(file)) found.push_back(file.lexically_normal().string());
+    if (found.size() <= kMaxFiles) return true;
+    throw InputError(fmt::format("{}: more than {} sources; name the folders that matter",
+                                 folder.string(), kMaxFiles));
+  });
   std::sort(found.begin(), found.end());
   files.insert(files.end(), found.begin(), found.end());
 }

@@ -9,6 +9,7 @@
 
 #include "analyzer/compile_command.h"
 #include "analyzer/project.h"
+#include "platform/files.h"
 
 namespace fs = std::filesystem;
 
@@ -19,11 +20,6 @@ namespace {
 constexpr size_t kMaxEntries = 50'000;  // of a project's tree
 constexpr size_t kMaxHeaders = 400;     // that are looked at for what they include
 constexpr size_t kMaxLineLength = 1'000;
-
-bool is_there(const fs::path& path) {
-  std::error_code unknown;
-  return fs::exists(path, unknown);
-}
 
 bool is_header(const fs::path& path) {
   static const std::set<std::string> endings = {".h",   ".hpp", ".cuh", ".hh", ".hxx",
@@ -36,18 +32,10 @@ using Headers = std::multimap<std::string, fs::path>;
 
 Headers headers_below(const fs::path& root) {
   Headers headers;
-  std::error_code error;
-  size_t seen = 0;
-  fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error);
-  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
-    if (++seen > kMaxEntries) break;
-    std::error_code unknown;
-    if (at->is_directory(unknown)) {
-      if (is_skipped_folder(at->path())) at.disable_recursion_pending();
-    } else if (is_header(at->path())) {
-      headers.emplace(at->path().filename().string(), at->path());
-    }
-  }
+  for_each_file(root, kMaxEntries, is_skipped_folder, [&](const fs::path& file) {
+    if (is_header(file)) headers.emplace(file.filename().string(), file);
+    return true;
+  });
   return headers;
 }
 

@@ -181,8 +181,7 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::find(const Group& gr
     }
     has_files = true;
   }
-  std::error_code unknown;
-  if (!has_files || !fs::is_regular_file(kept.pch, unknown)) return std::nullopt;
+  if (!has_files || !is_file(kept.pch)) return std::nullopt;
   for (const fs::path& used : {kept.pch, path_of(group, ".cpp"), path_of(group, ".headers")}) {
     touch(used);
   }
@@ -195,7 +194,7 @@ bool PrecompiledHeaders::pays(const Group& group) const {
   if (fs::space(folder_, unknown).available < kRoom || unknown) return false;
   const auto failed = fs::last_write_time(path_of(group, ".failed"), unknown);
   if (!unknown && fs::file_time_type::clock::now() - failed < kFailedFor) return false;
-  return group.files > workers_ || fs::exists(path_of(group, ".cpp"), unknown);
+  return group.files > workers_ || is_there(path_of(group, ".cpp"));
 }
 
 std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& group) const {

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "platform/files.h"
+
 namespace fs = std::filesystem;
 
 namespace dtypecheck::analyzer {
@@ -17,11 +19,6 @@ namespace {
 constexpr size_t kMaxEntries = 20'000;
 constexpr uintmax_t kMaxBytes = 64 << 20;  // of a project that are read
 constexpr uintmax_t kMaxFile = 2 << 20;
-
-bool is_there(const fs::path& path) {
-  std::error_code unknown;
-  return fs::exists(path, unknown);
-}
 
 bool is_marked(const fs::path& folder) {
   for (const char* mark : {".git", "setup.py", "pyproject.toml", "setup.cfg"}) {
@@ -62,24 +59,21 @@ bool file_names_bfloat16(const fs::path& file) {
 
 bool tree_names_bfloat16(const fs::path& root) {
   const bool is_project = is_marked(root);  // else whose the folders below are is not known
-  std::error_code error;
-  size_t entries = 0;
+  const auto skips = [&](const fs::path& folder) {
+    return !is_project || is_skipped_folder(folder) || is_of_others(folder);
+  };
   uintmax_t bytes = 0;
-  fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error);
-  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
-    if (++entries > kMaxEntries || bytes > kMaxBytes) return false;
+  bool is_named = false;
+  for_each_file(root, kMaxEntries, skips, [&](const fs::path& file) {
     std::error_code unknown;
-    if (at->is_directory(unknown)) {
-      const bool skips = is_skipped_folder(at->path()) || is_of_others(at->path());
-      if (!is_project || skips) at.disable_recursion_pending();
-    } else if (is_code(at->path()) && at->is_regular_file(unknown)) {
-      const uintmax_t size = at->file_size(unknown);
-      if (unknown || size > kMaxFile) continue;
-      bytes += size;
-      if (file_names_bfloat16(at->path())) return true;
-    }
-  }
-  return false;
+    if (!is_code(file) || !is_file(file)) return true;
+    const uintmax_t size = fs::file_size(file, unknown);
+    if (unknown || size > kMaxFile) return true;
+    bytes += size;
+    is_named = file_names_bfloat16(file);
+    return !is_named && bytes <= kMaxBytes;
+  });
+  return is_named;
 }
 
 bool project_names_bfloat16(const fs::path& file) {
@@ -105,9 +99,25 @@ fs::path project_root(const fs::path& file) {
   }
 }
 
+void for_each_file(const fs::path& root, size_t most_entries,
+                   const std::function<bool(const fs::path&)>& skips,
+                   const std::function<bool(const fs::path&)>& each) {
+  std::error_code error;
+  fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    if (most_entries-- == 0) return;
+    std::error_code unknown;
+    if (!at->is_directory(unknown)) {
+      if (!each(at->path())) return;
+    } else if (skips(at->path())) {
+      at.disable_recursion_pending();
+    }
+  }
+}
+
 bool is_skipped_folder(const fs::path& folder) {
   const std::string name = folder.filename().string();
-  return name.starts_with(".") || name == "build" || name == "node_modules" ||
+  return (name.size() > 1 && name.starts_with(".")) || name == "build" || name == "node_modules" ||
          name == "site-packages";
 }
 

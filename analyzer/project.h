@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "analyzer/facts.h"
 
@@ -12,6 +13,12 @@ std::filesystem::path project_root(const std::filesystem::path& file);
 
 // Folders of a tree that hold no code of the project's own: hidden ones, builds, packages.
 bool is_skipped_folder(const std::filesystem::path& folder);
+
+// Each file of a tree, in no order, until `each` says false or so many entries were seen.
+constexpr size_t kAllEntries = static_cast<size_t>(-1);
+void for_each_file(const std::filesystem::path& root, size_t most_entries,
+                   const std::function<bool(const std::filesystem::path& folder)>& skips,
+                   const std::function<bool(const std::filesystem::path& file)>& each);
 
 // Completes the facts of a file with what the code around it says, read where a check asks for it.
 void look_around(SourceFacts& facts);

@@ -6,17 +6,13 @@
 
 #include "analyzer/compile_command.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/libtorch_version.h"
 #include "platform/program.h"
 
 namespace fs = std::filesystem;
 
 namespace dtypecheck::analyzer {
-
-static bool is_there(const fs::path& path) {
-  std::error_code unknown;
-  return fs::exists(path, unknown);
-}
 
 // The headers below a LibTorch, a site-packages/torch or an include folder itself.
 static std::optional<fs::path> torch_include(const fs::path& root) {

@@ -30,13 +30,6 @@ DtypeSet castable_dtypes(const OpCall& call) {
   return dtypes;
 }
 
-std::string device_of(const OpCall& call) {
-  for (const Operand& operand : call.operands) {
-    if (takes_part(operand)) return operand.device.type;
-  }
-  return {};
-}
-
 bool is_cast(const OpCall& call) {
   return (ops::facts_of(call.op) & ops::kCast) != 0 && call.operands.size() == 1;
 }
@@ -62,9 +55,8 @@ class Summarizer {
     for (const OpCall& call : run.calls) {
       if (run.call(call.parent)) children_[call.parent].push_back(call.id);
       if (!call.autocast.is_wrapper) continue;
-      const std::string device = device_of(call);
       if (decide(call) == AutocastDecision::kLowerPrecision)
-        lowered_.insert({call.process, device, call.op});
+        lowered_.insert({call.process, call.device_type(), call.op});
     }
   }
 
@@ -103,7 +95,7 @@ class Summarizer {
   }
 
   AutocastDecision decide(const OpCall& call) const {
-    const AutocastState::Region* region = call.autocast.region_for(device_of(call));
+    const AutocastState::Region* region = call.autocast.region_for(call.device_type());
     const OpCall* inner = inner_of(call);
     DtypeSet ran = inner ? castable_dtypes(*inner) : DtypeSet();
     if (ran.empty() && call.result_dtype()) ran = DtypeSet(*call.result_dtype());
@@ -123,9 +115,8 @@ class Summarizer {
   }
 
   std::optional<AutocastRecord> handled(const OpCall& call) {
-    const std::string device = device_of(call);
-    if (device.empty()) return std::nullopt;
-    AutocastRecord record = begin(call, device);
+    if (castable_dtypes(call).empty()) return std::nullopt;
+    AutocastRecord record = begin(call, call.device_type());
     record.decision = decide(call);
     uint64_t casts = 0;
     for (const OpCallId id : children_[call.id]) {
@@ -181,7 +172,7 @@ class Summarizer {
   std::optional<AutocastRecord> untouched(const OpCall& call) const {
     const DtypeSet dtypes = castable_dtypes(call);
     if (dtypes.empty() || is_cast(call) || is_inside_handled(call)) return std::nullopt;
-    const std::string device = device_of(call);
+    const std::string device = call.device_type();
     AutocastRecord record = begin(call, device);
     if (record.region_dtype) {
       record.why =

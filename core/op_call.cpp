@@ -74,7 +74,7 @@ const ScalarArgument* OpCall::scalar(const std::string& name) const {
 
 std::string OpCall::device_type() const {
   const auto defined = std::find_if(operands.begin(), operands.end(), [](const Operand& operand) {
-    return operand.kind != TensorKind::kUndefined;
+    return operand.kind != TensorKind::kUndefined && !operand.device.type.empty();
   });
   return defined == operands.end() ? "cpu" : defined->device.type;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "platform/error.h"
+#include "platform/libtorch_version.h"
 #include "platform/text.h"
 #include "rules/contracts/contracts.h"
 
@@ -50,8 +51,9 @@ OpPattern parse_op_pattern(std::string_view text) {
   return pattern;
 }
 
-static std::string minor_of(const std::string& version) {
-  return version.substr(0, version.find('.', version.find('.') + 1));
+static std::string minor_of(const Runtime& runtime) {
+  const auto minor = parse_minor(runtime.version);
+  return minor ? minor->minor_name() : runtime.version;
 }
 
 static std::string_view how_known(const Runtime& runtime) {
@@ -71,13 +73,13 @@ std::string since_when(const OpPattern& pattern, Dtype dtype) {
   if (contracts.ask(*newest, call).verdict != contracts::Verdict::kRejects) return "";
   const Runtime& runtime = contracts.runtimes()[*newest];
   return fmt::format("{} still missing on the CPU in {} ({})", dtype_name(dtype),
-                     minor_of(runtime.version), how_known(runtime));
+                     minor_of(runtime), how_known(runtime));
 }
 
 static std::string first_autocast(std::string_view device, Dtype dtype) {
   for (const Runtime& runtime : Contracts::shipped().runtimes()) {
     if (runtime.device == device && runtime.has_mode("autocast:" + dtype_name(dtype)))
-      return minor_of(runtime.version);
+      return minor_of(runtime);
   }
   return "";
 }

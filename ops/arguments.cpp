@@ -66,7 +66,7 @@ bool fits(std::string_view pattern, std::string_view name) {
 }
 
 const Argument* find(std::string_view name) {
-  name = name.substr(0, name.find('['));
+  name = list_name(name);
   const auto found =
       std::find_if(std::begin(kArguments), std::end(kArguments),
                    [&](const Argument& argument) { return fits(argument.name, name); });

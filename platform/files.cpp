@@ -143,9 +143,14 @@ class Draft {
 
 }  // namespace
 
-bool is_file(const std::string& path) {
+bool is_file(const fs::path& path) {
   std::error_code unknown;
   return fs::is_regular_file(path, unknown);
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown);
 }
 
 std::string read_file(const std::string& path, size_t limit_bytes) {

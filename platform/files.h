@@ -15,7 +15,8 @@ namespace dtypecheck {
 
 inline constexpr size_t kUsualLimitBytes = 64 << 20;
 
-bool is_file(const std::string& path);  // a regular one
+bool is_file(const std::filesystem::path& path);   // a regular one
+bool is_there(const std::filesystem::path& path);  // whatever it is
 
 // All of a regular file. Throws InputError: "PATH: No such file or directory".
 std::string read_file(const std::string& path, size_t limit_bytes = kUsualLimitBytes);

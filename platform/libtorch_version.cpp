@@ -12,6 +12,8 @@ static constexpr size_t kHeaderLimitBytes = 1 << 20;
 
 std::string Version::to_string() const { return fmt::format("{}.{}.{}", major, minor, patch); }
 
+std::string Version::minor_name() const { return fmt::format("{}.{}", major, minor); }
+
 // Takes the number off the front of the text.
 static bool take_number(std::string_view& text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -25,13 +27,20 @@ static bool take_dot(std::string_view& text) {
   return true;
 }
 
-std::optional<Version> parse_version(std::string_view text) {
+static std::optional<Version> take_minor(std::string_view& text) {
   Version version;
-  const bool is_whole = take_number(text, version.major) && take_dot(text) &&
-                        take_number(text, version.minor) && take_dot(text) &&
-                        take_number(text, version.patch);
-  return is_whole ? std::optional(version) : std::nullopt;
+  const bool is_there =
+      take_number(text, version.major) && take_dot(text) && take_number(text, version.minor);
+  return is_there ? std::optional(version) : std::nullopt;
 }
+
+std::optional<Version> parse_version(std::string_view text) {
+  auto version = take_minor(text);
+  const bool is_whole = version && take_dot(text) && take_number(text, version->patch);
+  return is_whole ? version : std::nullopt;
+}
+
+std::optional<Version> parse_minor(std::string_view text) { return take_minor(text); }
 
 // `#define NAME 11`.
 static bool read_define(std::string_view header, std::string_view name, int& number) {

@@ -12,7 +12,8 @@ namespace dtypecheck {
 struct Version {
   int major = 0, minor = 0, patch = 0;
 
-  std::string to_string() const;  // "2.11.0"
+  std::string to_string() const;   // "2.11.0"
+  std::string minor_name() const;  // "2.11"
   bool same_minor(const Version& other) const {
     return major == other.major && minor == other.minor;
   }
@@ -21,6 +22,9 @@ struct Version {
 
 // The leading numbers of "2.11.0", "2.11.0+cu130", "1.13.1a0"; nothing without all three.
 std::optional<Version> parse_version(std::string_view text);
+
+// The first two of them, with patch 0: what ends the name of a minor version, and its order.
+std::optional<Version> parse_minor(std::string_view text);
 
 // What torch/version.h below a folder of headers says.
 std::optional<Version> version_of_headers(const std::filesystem::path& include_folder);

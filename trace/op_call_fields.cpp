@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ops/arguments.h"
 #include "trace/operand_fields.h"
 #include "trace/words.h"
 
@@ -118,11 +119,6 @@ void scalars_json(const OpCall& call, Json& json) {
 
 constexpr size_t kMaxCellBytes = 400;
 
-// "tensors" of "tensors[2]".
-std::string list_name(const std::string& name) {
-  return name.ends_with(']') ? name.substr(0, name.rfind('[')) : name;
-}
-
 // "input Half, weight Float"; the elements of a list that have the same dtype as one: "tensors
 // Half ×320".
 std::string tensors_cell(const std::vector<Operand>& tensors) {
@@ -131,12 +127,12 @@ std::string tensors_cell(const std::vector<Operand>& tensors) {
     const Operand& first = tensors[i];
     size_t end = i + 1;
     while (end < tensors.size() && tensors[end].dtypes == first.dtypes &&
-           list_name(tensors[end].name) == list_name(first.name)) {
+           ops::list_name(tensors[end].name) == ops::list_name(first.name)) {
       ++end;
     }
     if (first.kind != TensorKind::kUndefined) {
       out += out.empty() ? "" : ", ";
-      if (!first.name.empty()) out += list_name(first.name) + " ";
+      if (!first.name.empty()) out += fmt::format("{} ", ops::list_name(first.name));
       out += first.dtypes.to_string();
       if (end - i > 1) out += fmt::format(" ×{}", end - i);
     }

@@ -9,15 +9,12 @@
 #include "ops/arguments.h"
 #include "ops/ops.h"
 #include "platform/error.h"
+#include "platform/libtorch_version.h"
+#include "platform/text.h"
 #include "rules/contracts/table.h"
 
 namespace dtypecheck::contracts {
 namespace {
-
-// "tensors[2]" to "tensors".
-std::string_view list_of(std::string_view name) {
-  return name.ends_with(']') ? name.substr(0, name.find('[')) : name;
-}
 
 // One argument: a tensor, or the elements of a list.
 struct Argument {
@@ -35,7 +32,7 @@ std::optional<std::vector<Argument>> arguments_of(const OpCall& call) {
     const std::optional<Dtype> dtype = operand.dtypes.single();
     if (operand.kind != TensorKind::kDense || !dtype) return std::nullopt;
     const char letter = operand_letter(*dtype);
-    const std::string_view list = list_of(operand.name);
+    const std::string_view list = ops::list_name(operand.name);
     const bool is_list = list.size() != operand.name.size();
     const std::string name =
         std::string(ops::schema_argument(call.op, list)) + (is_list ? "[]" : "");
@@ -303,32 +300,13 @@ Answer answer_of(const Table& table, const Candidate& asked, size_t column, bool
   return answer_of_fixed(table, asked, column, answer);
 }
 
-// "2.11" of "2.11.0+cu130".
-std::string_view minor_of(std::string_view version) {
-  const size_t dot = version.find('.');
-  if (dot == version.npos) return version;
-  return version.substr(0,
-                        std::min(version.find_first_not_of("0123456789", dot + 1), version.size()));
-}
-
-std::pair<int, int> number_of(std::string_view version) {
-  int parts[2] = {0, 0};
-  const char* const end = version.data() + version.size();
-  const auto first = std::from_chars(version.data(), end, parts[0]);
-  if (first.ptr < end) std::from_chars(first.ptr + 1, end, parts[1]);
-  return {parts[0], parts[1]};
-}
-
 }  // namespace
 
 std::string Runtime::to_string() const { return device + ":" + version; }
 
 bool Runtime::has_mode(std::string_view mode) const {
-  std::string_view rest = modes;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(','), rest.size());
-    if (rest.substr(0, end) == mode) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  for (std::string_view rest = modes; !rest.empty();) {
+    if (next_piece(rest, ',') == mode) return true;
   }
   return false;
 }
@@ -356,9 +334,10 @@ void Contracts::add(std::string text, const std::string& name) {
 }
 
 std::optional<size_t> Contracts::find(std::string_view device, std::string_view version) const {
-  for (size_t i = runtimes_.size(); i-- > 0;) {
+  const auto minor = parse_minor(version);
+  for (size_t i = runtimes_.size(); i-- > 0 && minor;) {
     const Runtime& runtime = runtimes_[i];
-    if (runtime.device == device && minor_of(runtime.version) == minor_of(version)) return i;
+    if (runtime.device == device && parse_minor(runtime.version) == minor) return i;
   }
   return std::nullopt;
 }
@@ -412,7 +391,7 @@ std::optional<size_t> Contracts::newest(std::string_view device) const {
   std::optional<size_t> newest;
   for (size_t i = 0; i < runtimes_.size(); ++i) {
     if (runtimes_[i].device != device) continue;
-    if (!newest || number_of(runtimes_[i].version) >= number_of(runtimes_[*newest].version))
+    if (!newest || parse_minor(runtimes_[i].version) >= parse_minor(runtimes_[*newest].version))
       newest = i;
   }
   return newest;
@@ -420,36 +399,14 @@ std::optional<size_t> Contracts::newest(std::string_view device) const {
 
 std::string Contracts::first_accepting(std::string_view device, std::string_view version,
                                        const OpCall& call) const {
-  std::map<std::pair<int, int>, std::string> found;
+  const auto from = parse_minor(version);
+  std::optional<Version> first;
   for (size_t i = 0; i < runtimes_.size(); ++i) {
-    const Runtime& runtime = runtimes_[i];
-    if (runtime.device != device || number_of(runtime.version) < number_of(version)) continue;
-    if (ask(i, call).verdict == Verdict::kAccepts)
-      found.emplace(number_of(runtime.version), minor_of(runtime.version));
+    const auto minor = parse_minor(runtimes_[i].version);
+    if (runtimes_[i].device != device || minor < from || (first && minor >= first)) continue;
+    if (ask(i, call).verdict == Verdict::kAccepts) first = minor;
   }
-  return found.empty() ? "" : found.begin()->second;
-}
-
-std::vector<MissingKernel> Contracts::missing_kernel(std::string_view device,
-                                                     std::string_view kernel, Dtype dtype) const {
-  std::map<std::string, std::map<std::pair<int, int>, bool>> refused;  // by op and version
-  const auto newest = this->newest(device);
-  for (size_t i = 0; i < runtimes_.size(); ++i) {
-    if (runtimes_[i].device != device) continue;
-    const auto [table, column] = places_[i];
-    for (const auto& [op, refuses] : calls_of_kernel(*tables_[table], column, kernel, dtype))
-      refused[op][number_of(runtimes_[i].version)] = refuses;
-  }
-  std::vector<MissingKernel> missing;
-  for (const auto& [op, versions] : refused) {
-    if (!versions.contains(number_of(runtimes_[*newest].version))) continue;  // it is gone
-    auto first = versions.end();  // of the newest versions, those that take the op
-    while (first != versions.begin() && !std::prev(first)->second) --first;
-    missing.push_back({op, first == versions.end()
-                               ? ""
-                               : fmt::format("{}.{}", first->first.first, first->first.second)});
-  }
-  return missing;
+  return first ? first->minor_name() : "";
 }
 
 }  // namespace dtypecheck::contracts

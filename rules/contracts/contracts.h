@@ -52,12 +52,6 @@ struct Behaviour {
   std::optional<Dtype> always;
 };
 
-// An op that some version refused in a dtype for want of a kernel.
-struct MissingKernel {
-  std::string op;             // "aten::layer_norm"
-  std::string first_version;  // "2.3", from which on each that was measured takes it; "": none does
-};
-
 // What a user names: "cuda:2.11", "cpu:1.13.1".
 struct Target {
   std::string device;
@@ -102,11 +96,6 @@ class Contracts {
   const Behaviour& behaviour(std::string_view op) const;
   bool promotes(std::string_view op) const { return behaviour(op).promotes; }
   bool passes_dtype_on(std::string_view op) const { return behaviour(op).passes_dtype_on; }
-
-  // The ops that said `"kernel" not implemented for 'Half'` in some version, and since when each
-  // goes through, its backward pass too where that is what said it. `kernel` in any case.
-  std::vector<MissingKernel> missing_kernel(std::string_view device, std::string_view kernel,
-                                            Dtype dtype) const;
 
  private:
   struct Place {

@@ -58,9 +58,4 @@ std::string fixed_letters(const Op& op);
 // What the runtime of the column does with the op's operands in general.
 const Behaviour& behaviour_of(const Table& table, size_t column, std::string_view op);
 
-// The ops, without overload, that a runtime of the table refused for want of the kernel, and
-// whether the runtime of this column does.
-std::map<std::string, bool> calls_of_kernel(const Table& table, size_t column,
-                                            std::string_view kernel, Dtype dtype);
-
 }  // namespace dtypecheck::contracts

@@ -10,13 +10,8 @@
 namespace dtypecheck::rules {
 namespace {
 
-std::string device_of(const Mix& mix) {
-  const std::string& type = mix.odd.operand->device.type;
-  return type.empty() ? "cpu" : type;
-}
-
-bool is_cpu_norm(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  return index.has(call, ops::kNorm) && device_of(mix) == "cpu";
+bool is_cpu_norm(const RunIndex& index, const OpCall& call) {
+  return index.has(call, ops::kNorm) && call.device_type() == "cpu";
 }
 
 // "the parameter unet.conv_in.weight was cast to Half by aten::_to_copy at load.py:5, while 12
@@ -64,13 +59,13 @@ std::string met_reason(const RunIndex& index, const OpCall& call, const Mix& mix
   return is_default ? "" : fmt::format("; the {} was {}", mix.met.noun(), made_text(way));
 }
 
-std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  const std::string device = device_of(mix);
+std::string autocast_reason(const RunIndex& index, const OpCall& call) {
+  const std::string device = call.device_type();
   if (index.has(call, ops::kBackward)) {
     return "the forward op accepted the mix, its backward does not";
   }
   if (const AutocastState::Region* region = call.autocast.region_for(device)) {
-    if (is_cpu_norm(index, call, mix)) {
+    if (is_cpu_norm(index, call)) {
       return fmt::format(
           "autocast is on for cpu, but CPU autocast has no rule for {}, so nothing "
           "casts its operands",
@@ -92,7 +87,7 @@ std::string autocast_reason(const RunIndex& index, const OpCall& call, const Mix
 std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
                     const Provenance& source) {
   const std::string origin = origin_reason(index, call, mix, source) + met_reason(index, call, mix);
-  const std::string autocast = autocast_reason(index, call, mix);
+  const std::string autocast = autocast_reason(index, call);
   if (origin.empty()) return autocast;
   return (origin.starts_with("; ") ? origin.substr(2) : origin) + "; " + autocast;
 }

@@ -22,10 +22,6 @@ std::string to_dtype(const OpCall& call, Dtype dtype) {
 
 std::string dtype_word(const Operand& operand) { return operand.dtypes.to_string(); }
 
-std::string_view list_name(std::string_view operand_name) {
-  return operand_name.substr(0, operand_name.find('['));
-}
-
 std::string root_module(std::string_view path) {
   return std::string(path.substr(0, path.find('.')));
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/run.h"
+#include "ops/arguments.h"
 
 namespace dtypecheck::rules {
 
@@ -13,8 +14,7 @@ bool is_in_cpp(const OpCall& call);              // called by a line of C++
 // ".to(torch.float16)", in C++ ".to(torch::kHalf)".
 std::string to_dtype(const OpCall& call, Dtype dtype);
 
-// "tensors[2]" to "tensors"; other names unchanged.
-std::string_view list_name(std::string_view operand_name);
+using ops::list_name;
 
 // "unet" of "unet.conv_in"; the module part "unet.conv_in" of the parameter "unet.conv_in.weight".
 std::string root_module(std::string_view path);

@@ -33,13 +33,6 @@ Behaviour behaviour_of(const std::string& rows, std::string_view op = "aten::op"
 
 const std::string kPromoted = "plain * f=ff,fh,fb,hf,hb,bf,bh d=* h=hh b=bb\n";
 
-std::string first_version_of(const std::vector<MissingKernel>& missing, const std::string& op) {
-  for (const MissingKernel& one : missing) {
-    if (one.op == op) return one.first_version;
-  }
-  return "not among them";
-}
-
 }  // namespace
 
 TEST_CASE("it promotes where every mix is answered in the promoted dtype") {
@@ -136,21 +129,4 @@ TEST_CASE("the shipped tables know results that have a dtype of their own") {
   CHECK(shipped().behaviour("aten::sort").always == std::nullopt);
   CHECK(shipped().passes_dtype_on("aten::exp"));
   CHECK_FALSE(shipped().passes_dtype_on("aten::float_power"));
-}
-
-TEST_CASE("since when a kernel is there, by the name that its refusal quotes") {
-  const auto norm = shipped().missing_kernel("cpu", "LayerNormKernelImpl", Dtype::kHalf);
-  CHECK(first_version_of(norm, "aten::layer_norm") == "2.3");
-  CHECK(first_version_of(norm, "aten::native_layer_norm") == "2.3");
-  const auto loss = shipped().missing_kernel("cpu", "nll_loss_out_frame", Dtype::kHalf);
-  CHECK(first_version_of(loss, "aten::cross_entropy_loss") == "2.4");
-  const auto product = shipped().missing_kernel("cpu", "addmm_impl_cpu_", Dtype::kHalf);
-  CHECK(first_version_of(product, "aten::linear") == "2.2");
-  // Lower case, as where a log was searched; and what the newest does not have either.
-  const auto distance = shipped().missing_kernel("cpu", "CDIST", Dtype::kHalf);
-  CHECK(first_version_of(distance, "aten::cdist") == "");
-  CHECK(shipped().missing_kernel("cpu", "addmm_impl_cpu_", Dtype::kDouble).empty());
-  CHECK(shipped().missing_kernel("cpu", "addmm_impl", Dtype::kHalf).empty());
-  CHECK(shipped().missing_kernel("cpu", "", Dtype::kHalf).empty());
-  CHECK(shipped().missing_kernel("xpu", "addmm_impl_cpu_", Dtype::kHalf).empty());
 }

@@ -9,6 +9,7 @@
 #include "explain/explain.h"
 #include "explain/kernel_table.h"
 #include "explain/normal_text.h"
+#include "platform/libtorch_version.h"
 #include "rules/contracts/table.h"
 
 using namespace dtypecheck;
@@ -73,8 +74,7 @@ static std::map<std::string, size_t> measured_kernels() {
 }
 
 static std::string minor_of(size_t column) {
-  const std::string& version = cpu_table().runtimes[column].version;
-  return version.substr(0, version.find('.', version.find('.') + 1));
+  return parse_minor(cpu_table().runtimes[column].version)->minor_name();
 }
 
 static std::string versions_of(const std::string& kernel) {

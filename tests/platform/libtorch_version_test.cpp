@@ -14,6 +14,13 @@ TEST_CASE("versions as wheels and archives write them") {
   CHECK(Version{2, 11, 3}.to_string() == "2.11.3");
 }
 
+TEST_CASE("a minor version is in the order of its numbers, whatever stands behind them") {
+  CHECK(parse_minor("2.11.0+cu130") == Version{2, 11, 0});
+  CHECK(parse_minor("1.13")->minor_name() == "1.13");
+  CHECK(parse_minor("2.9.1") < parse_minor("2.11.0"));
+  for (const char* text : {"", "2", "0", "2.", "x.1"}) CHECK_FALSE(parse_minor(text).has_value());
+}
+
 TEST_CASE("what is no version") {
   for (const char* text : {"", "main", "2", "2.", "2.11", "2.11.", "2.-1.0", "v2.11.0", " 2.11.0",
                            "99999999999.1.0", "2..0"}) {
