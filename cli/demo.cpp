@@ -122,10 +122,10 @@ class Demo {
   // Which LibTorch it is, the demo does not ask.
   static void require_said(const DemoFailure& failure, const Ended& ended) {
     const std::string last = last_words(ended);
-    const auto is_in = [&](const char* text) {
-      return text[0] != 0 && last.find(text) != std::string::npos;
+    const auto is_in = [&](const std::string& text) {
+      return !text.empty() && last.find(text) != std::string::npos;
     };
-    const bool as_expected = ended.status == 0 ? failure.says[0] == 0
+    const bool as_expected = ended.status == 0 ? failure.says.empty()
                                                : is_in(failure.says) || is_in(failure.said_in_1_13);
     if (!as_expected) fail(fmt::format("{}, broken", failure.name), ended);
   }
@@ -133,7 +133,7 @@ class Demo {
   void show_fixed(const DemoFailure& failure) {
     say_line(fmt::format("\n{}  {}", bold("fixed"), failure.cure));
     const Ended ended = trace(failure, "fixed", program_of(failure, failure.fixed));
-    if (ended.status != 0) fail(std::string(failure.name) + ", fixed", ended);
+    if (ended.status != 0) fail(failure.name + ", fixed", ended);
     say_line(last_words(ended));
     const std::vector<std::string> found = report(failure, "fixed");
     if (!found.empty()) {
@@ -169,15 +169,20 @@ class Demo {
   DemoFolder folder_;
 };
 
+std::vector<std::string> names_of_failures() {
+  std::vector<std::string> names;
+  for (const DemoFailure& failure : demo_failures()) names.push_back(failure.name);
+  return names;
+}
+
+// Those of the name, or all of them.
 std::vector<const DemoFailure*> chosen(const std::string& name) {
   std::vector<const DemoFailure*> all;
-  std::vector<std::string> names;
   for (const DemoFailure& failure : demo_failures()) {
-    all.push_back(&failure);
-    names.push_back(failure.name);
+    if (name.empty() || failure.name == name) all.push_back(&failure);
   }
-  if (name.empty()) return all;
-  if (const DemoFailure* failure = find_demo_failure(name)) return {failure};
+  if (!all.empty()) return all;
+  const std::vector<std::string> names = names_of_failures();
   throw InputError(fmt::format(
       "unknown failure {}{}", printable(name),
       suggestion(name, names, fmt::format("expected one of {}", fmt::join(names, ", ")))));
@@ -202,8 +207,7 @@ std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<DemoCommand>();
   options
       .add("--failure", command->failure,
-           "only this one: cpu-half-norm, t5-fused-rmsnorm, text-encoder-half, "
-           "float16-weights or unscale-fp16-grads")
+           fmt::format("only this one of {}", fmt::join(names_of_failures(), ", ")))
       .type("NAME");
   options.add_flag("--keep-broken", command->keep_broken, "stop at the broken run and its report");
   options.add("--out", command->out, "folder that keeps the models, policies and traces")
