@@ -63,7 +63,8 @@ bool assume_kind(Dtypes& dtypes, const Expr* expr, bool truth) {
   if (name == "is_complex" || name == "isComplexType") kind = kComplex;
   if (symbol < 0 || kind.empty()) return false;
   const DtypeSet known = dtypes.state.dtypes(symbol);
-  // In the Float case of a dispatch, the way on which x is integral is none that control takes.
+  // Control cannot come here where no dtype is left, as in the Float case of a dispatch where x is
+  // integral.
   if ((truth ? known & kind : known - kind).empty()) dtypes.state.dead = true;
   truth ? dtypes.state.narrow(symbol, kind) : dtypes.state.exclude(symbol, kind);
   return true;
@@ -79,16 +80,16 @@ void assume_either(Dtypes& dtypes, const BinaryOperator* op, bool truth) {
   assume(dtypes, op->getLHS(), !truth);
   assume(dtypes, op->getRHS(), truth);
   dtypes.state = State::join(by_left, dtypes.state);
-  // Of x.numel() == 0 || x.dtype() == kFloat the join keeps nothing about x, though somebody did
-  // look at its dtype.
+  // The join knows nothing of x after x.numel() == 0 || x.dtype() == kFloat, since the left side may
+  // have decided. That its dtype was looked at is kept all the same.
   look_at_mentioned(dtypes, op);
 }
 
 }  // namespace
 
 void look_at_mentioned(Dtypes& dtypes, const Expr* expr) {
-  // "Somebody looked" makes checks silent. Where the condition left few dtypes, they are known and
-  // checks can go by them.
+  // Checks are silent about a tensor that was looked at. So it is marked only where many dtypes are
+  // still possible: of few, checks can say which of them are wrong.
   const auto look_at = [&](int symbol) {
     if (dtypes.state.dtypes(symbol).size() > kFewDtypes) dtypes.state.look_at(symbol);
   };

@@ -54,8 +54,8 @@ bool leave_to_outer(const Call& call) {
 
 bool holds(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
 
-// Operands that disagree may be the reason whatever the message says; whether they were, the cast
-// call tells. With one dtype alone the message has to speak of it.
+// Operands that disagree may be the reason, whatever the message says: the call with cast operands
+// then shows whether they were. Where all have one dtype, the message has to name it.
 bool may_be_dtypes(const Call& call, const char* message) {
   if (holds(message, "out of memory") || holds(message, "can't allocate memory")) return false;
   if (call.mix.is_mixed()) return true;
@@ -127,7 +127,9 @@ bool try_or_repair(Call& call, bool may_take_over) {
   bool was_repaired = false;
   try {
     was_repaired = repair(call);
-  } catch (...) {  // no refusal: a checkpoint that has all it needs, in the middle of the cast call
+  } catch (...) {
+    // Not a refusal: activation checkpointing ends its second forward pass by an exception as soon
+    // as it has all tensors it needs, and that may be in the middle of the call with cast operands.
     tell(call, thrown);
     throw;
   }
@@ -136,7 +138,9 @@ bool try_or_repair(Call& call, bool may_take_over) {
     taint_repaired(call);
     return true;
   }
-  if (was_left_to_us) {  // then where it failed
+  if (was_left_to_us) {
+    // An op inside failed and left the repair to this call, which could not. So the call is made
+    // once more, and the op inside repairs itself.
     call.put_back(call.arguments);
     return try_or_repair(call, /*may_take_over=*/false);
   }
