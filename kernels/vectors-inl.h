@@ -237,6 +237,15 @@ HWY_INLINE void with_type_of(Dtype dtype, WithType with_type) {
   if (dtype == Dtype::kBFloat16) with_type(BFloat16());
 }
 
+// Calls run(x, y) with pointers to the numbers, which have one dtype.
+template <class Run>
+HWY_INLINE void with_numbers(const Input& x, const Output& y, Run run) {
+  with_type_of(x.dtype, [&](auto number) HWY_ATTR {
+    using T = decltype(number);
+    run(static_cast<const T*>(x.data), static_cast<T*>(y.data));
+  });
+}
+
 }  // namespace dtypecheck::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -23,6 +23,24 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
+// y, and room for the mean and 1 / deviation of each row or group.
+Three room_forward(const at::Tensor& x, int64_t count) {
+  return {at::empty_like(x), at::empty({count}, at::kFloat), at::empty({count}, at::kFloat)};
+}
+
+// dx, and room for dweight and dbias of each part, to be added up; none where they are not wanted.
+Three room_backward(const at::Tensor& x, bool of_weights, int64_t parts, int64_t channels) {
+  const auto sums = [&] {
+    return of_weights ? at::empty({parts, channels}, at::kFloat) : at::Tensor();
+  };
+  return {at::empty_like(x), sums(), sums()};
+}
+
+Three added_up(const Three& made) {
+  const auto& [dx, dweight, dbias] = made;
+  return dweight.defined() ? Three{dx, dweight.sum(0), dbias.sum(0)} : made;
+}
+
 // ---- layer norm: pieces of rows
 
 int64_t rows_a_piece(int64_t cols) { return std::max<int64_t>(1, kNumbersAThread / cols); }
@@ -31,8 +49,8 @@ int64_t rows_a_piece(int64_t cols) { return std::max<int64_t>(1, kNumbersAThread
 Three layer_norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          double eps) {
   const int64_t cols = x.size(-1), rows = x.numel() / cols;
-  const at::Tensor y = at::empty_like(x);
-  const at::Tensor mean = at::empty({rows}, at::kFloat), rstd = at::empty({rows}, at::kFloat);
+  const Three made = room_forward(x, rows);
+  const auto& [y, mean, rstd] = made;
   at::parallel_for(0, rows, rows_a_piece(cols), [&](int64_t begin, int64_t end) {
     kernels::layer_norm({.rows = end - begin,
                          .cols = cols,
@@ -44,7 +62,7 @@ Three layer_norm_forward(const at::Tensor& x, const at::Tensor& weight, const at
                          .mean = mean.data_ptr<float>() + begin,
                          .rstd = rstd.data_ptr<float>() + begin});
   });
-  return {y, mean, rstd};
+  return made;
 }
 
 // Of x, and of weight and bias where `of_weights`: sums over pieces of rows, which are added up
@@ -53,12 +71,8 @@ Three layer_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::T
                           const at::Tensor& mean, const at::Tensor& rstd, bool of_weights) {
   const int64_t cols = x.size(-1), rows = x.numel() / cols;
   const int64_t piece = rows_a_piece(cols), pieces = (rows + piece - 1) / piece;
-  const at::Tensor dx = at::empty_like(x);
-  at::Tensor dweight, dbias;
-  if (of_weights) {
-    dweight = at::empty({pieces, cols}, at::kFloat);
-    dbias = at::empty({pieces, cols}, at::kFloat);
-  }
+  const Three made = room_backward(x, of_weights, pieces, cols);
+  const auto& [dx, dweight, dbias] = made;
   at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i * piece;
@@ -74,7 +88,7 @@ Three layer_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::T
                                     .dbeta = output(dbias, i * cols)});
     }
   });
-  return of_weights ? Three{dx, dweight.sum(0), dbias.sum(0)} : Three{dx, {}, {}};
+  return added_up(made);
 }
 
 // ---- group norm: each group of each sample for itself
@@ -93,8 +107,8 @@ struct Groups {
 Three group_norm_forward(const at::Tensor& x, int64_t groups, const at::Tensor& weight,
                          const at::Tensor& bias, double eps) {
   const Groups g(x, groups);
-  const at::Tensor y = at::empty_like(x);
-  const at::Tensor mean = at::empty({g.count}, at::kFloat), rstd = at::empty({g.count}, at::kFloat);
+  const Three made = room_forward(x, g.count);
+  const auto& [y, mean, rstd] = made;
   at::parallel_for(0, g.count, g.a_piece(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       kernels::group_norm({.samples = 1,
@@ -110,19 +124,15 @@ Three group_norm_forward(const at::Tensor& x, int64_t groups, const at::Tensor& 
                            .rstd = rstd.data_ptr<float>() + i});
     }
   });
-  return {y, mean, rstd};
+  return made;
 }
 
 Three group_norm_backward(const at::Tensor& dy, const at::Tensor& x, int64_t groups,
                           const at::Tensor& weight, const at::Tensor& mean, const at::Tensor& rstd,
                           bool of_weights) {
   const Groups g(x, groups);
-  const at::Tensor dx = at::empty_like(x);
-  at::Tensor dweight, dbias;  // of each sample, to be added up
-  if (of_weights) {
-    dweight = at::empty({x.size(0), x.size(1)}, at::kFloat);
-    dbias = at::empty({x.size(0), x.size(1)}, at::kFloat);
-  }
+  const Three made = room_backward(x, of_weights, x.size(0), x.size(1));
+  const auto& [dx, dweight, dbias] = made;
   at::parallel_for(0, g.count, g.a_piece(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       kernels::group_norm_backward({.samples = 1,
@@ -139,7 +149,7 @@ Three group_norm_backward(const at::Tensor& dy, const at::Tensor& x, int64_t gro
                                     .dbeta = output(dbias, i * g.channels)});
     }
   });
-  return of_weights ? Three{dx, dweight.sum(0), dbias.sum(0)} : Three{dx, {}, {}};
+  return added_up(made);
 }
 
 // ---- as ops

@@ -4,6 +4,9 @@
 
 namespace dtypecheck::kernels {
 
+// The variants, each in a file of its name.
+void adamw_vectors(const AdamW&);
+
 static constexpr Variant<AdamW> kVariants[] = {
     {"vectors", vectors, adamw_vectors},
     {"ref", always, adamw_ref},

@@ -44,7 +44,6 @@ void adamw(const AdamW& arguments);  // throws InputError for arguments that are
 std::span<const Variant<AdamW>> adamw_variants();
 
 void adamw_ref(const AdamW& arguments);
-void adamw_vectors(const AdamW& arguments);
 
 // What is the same for all numbers of a step.
 struct AdamWFactors {

@@ -4,6 +4,10 @@
 
 namespace dtypecheck::kernels {
 
+// The variants, each in a file of its name.
+void group_norm_vectors(const GroupNorm&);
+void group_norm_backward_vectors(const GroupNormBackward&);
+
 static constexpr Variant<GroupNorm> kVariants[] = {
     {"vectors", vectors, group_norm_vectors},
     {"ref", always, group_norm_ref},

@@ -44,7 +44,5 @@ std::span<const Variant<GroupNormBackward>> group_norm_backward_variants();
 
 void group_norm_ref(const GroupNorm& arguments);
 void group_norm_backward_ref(const GroupNormBackward& arguments);
-void group_norm_vectors(const GroupNorm& arguments);
-void group_norm_backward_vectors(const GroupNormBackward& arguments);
 
 }  // namespace dtypecheck::kernels

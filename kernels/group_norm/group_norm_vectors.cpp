@@ -87,17 +87,12 @@ void group_norm_backward_as(const GroupNormBackward& a, const T* dy, const T* x,
 }
 
 void run_group_norm(const GroupNorm& a) {
-  with_type_of(a.x.dtype, [&](auto number) HWY_ATTR {
-    using T = decltype(number);
-    group_norm_as(a, static_cast<const T*>(a.x.data), static_cast<T*>(a.y.data));
-  });
+  with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR { group_norm_as(a, x, y); });
 }
 
 void run_group_norm_backward(const GroupNormBackward& a) {
-  with_type_of(a.x.dtype, [&](auto number) HWY_ATTR {
-    using T = decltype(number);
-    group_norm_backward_as(a, static_cast<const T*>(a.dy.data), static_cast<const T*>(a.x.data),
-                           static_cast<T*>(a.dx.data));
+  with_numbers(a.x, a.dx, [&](const auto* x, auto* dx) HWY_ATTR {
+    group_norm_backward_as(a, static_cast<decltype(x)>(a.dy.data), x, dx);
   });
 }
 

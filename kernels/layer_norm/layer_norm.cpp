@@ -4,6 +4,10 @@
 
 namespace dtypecheck::kernels {
 
+// The variants, each in a file of its name.
+void layer_norm_vectors(const LayerNorm&);
+void layer_norm_backward_vectors(const LayerNormBackward&);
+
 static constexpr Variant<LayerNorm> kVariants[] = {
     {"vectors", vectors, layer_norm_vectors},
     {"ref", always, layer_norm_ref},

@@ -43,7 +43,5 @@ std::span<const Variant<LayerNormBackward>> layer_norm_backward_variants();
 
 void layer_norm_ref(const LayerNorm& arguments);
 void layer_norm_backward_ref(const LayerNormBackward& arguments);
-void layer_norm_vectors(const LayerNorm& arguments);
-void layer_norm_backward_vectors(const LayerNormBackward& arguments);
 
 }  // namespace dtypecheck::kernels

@@ -65,17 +65,12 @@ void layer_norm_backward_as(const LayerNormBackward& a, const T* dy, const T* x,
 }
 
 void run_layer_norm(const LayerNorm& a) {
-  with_type_of(a.x.dtype, [&](auto number) HWY_ATTR {
-    using T = decltype(number);
-    layer_norm_as(a, static_cast<const T*>(a.x.data), static_cast<T*>(a.y.data));
-  });
+  with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR { layer_norm_as(a, x, y); });
 }
 
 void run_layer_norm_backward(const LayerNormBackward& a) {
-  with_type_of(a.x.dtype, [&](auto number) HWY_ATTR {
-    using T = decltype(number);
-    layer_norm_backward_as(a, static_cast<const T*>(a.dy.data), static_cast<const T*>(a.x.data),
-                           static_cast<T*>(a.dx.data));
+  with_numbers(a.x, a.dx, [&](const auto* x, auto* dx) HWY_ATTR {
+    layer_norm_backward_as(a, static_cast<decltype(x)>(a.dy.data), x, dx);
   });
 }
 

@@ -4,6 +4,10 @@
 
 namespace dtypecheck::kernels {
 
+// The variants, each in a file of its name.
+void rms_norm_vectors(const RmsNorm&);
+void rms_norm_backward_vectors(const RmsNormBackward&);
+
 static constexpr Variant<RmsNorm> kVariants[] = {
     {"vectors", vectors, rms_norm_vectors},
     {"ref", always, rms_norm_ref},

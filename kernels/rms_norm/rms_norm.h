@@ -39,7 +39,5 @@ std::span<const Variant<RmsNormBackward>> rms_norm_backward_variants();
 
 void rms_norm_ref(const RmsNorm& arguments);
 void rms_norm_backward_ref(const RmsNormBackward& arguments);
-void rms_norm_vectors(const RmsNorm& arguments);
-void rms_norm_backward_vectors(const RmsNormBackward& arguments);
 
 }  // namespace dtypecheck::kernels

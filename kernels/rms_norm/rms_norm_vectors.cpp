@@ -58,17 +58,12 @@ void rms_norm_backward_as(const RmsNormBackward& a, const T* dy, const T* x, T* 
 }
 
 void run_rms_norm(const RmsNorm& a) {
-  with_type_of(a.x.dtype, [&](auto number) HWY_ATTR {
-    using T = decltype(number);
-    rms_norm_as(a, static_cast<const T*>(a.x.data), static_cast<T*>(a.y.data));
-  });
+  with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR { rms_norm_as(a, x, y); });
 }
 
 void run_rms_norm_backward(const RmsNormBackward& a) {
-  with_type_of(a.x.dtype, [&](auto number) HWY_ATTR {
-    using T = decltype(number);
-    rms_norm_backward_as(a, static_cast<const T*>(a.dy.data), static_cast<const T*>(a.x.data),
-                         static_cast<T*>(a.dx.data));
+  with_numbers(a.x, a.dx, [&](const auto* x, auto* dx) HWY_ATTR {
+    rms_norm_backward_as(a, static_cast<decltype(x)>(a.dy.data), x, dx);
   });
 }
 

@@ -2,6 +2,9 @@
 
 namespace dtypecheck::kernels {
 
+// The variants, each in a file of its name.
+void unscale_vectors(const Unscale&);
+
 static constexpr Variant<Unscale> kVariants[] = {
     {"vectors", vectors, unscale_vectors},
     {"ref", always, unscale_ref},

@@ -26,6 +26,5 @@ void unscale(const Unscale& arguments);  // throws InputError for arguments that
 std::span<const Variant<Unscale>> unscale_variants();
 
 void unscale_ref(const Unscale& arguments);
-void unscale_vectors(const Unscale& arguments);
 
 }  // namespace dtypecheck::kernels
