@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "platform/printable.h"
-#include "reports/formats.h"
+#include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/words.h"
 

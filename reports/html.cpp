@@ -9,7 +9,7 @@
 #include <set>
 
 #include "platform/printable.h"
-#include "reports/formats.h"
+#include "reports/report.h"
 #include "reports/html/page.h"
 #include "reports/html_autocast.h"
 #include "reports/html_findings.h"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/autocast_record.h"
-#include "reports/formats.h"
+#include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/words.h"
 #include "trace/op_call_fields.h"

@@ -7,7 +7,7 @@
 #include <ostream>
 
 #include "platform/printable.h"
-#include "reports/formats.h"
+#include "reports/report.h"
 #include "reports/html_writer.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"

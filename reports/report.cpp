@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "reports/formats.h"
-
 namespace dtypecheck::reports {
 
 bool Report::complete() const {
@@ -17,14 +15,11 @@ bool Report::results_valid() const {
 }
 
 const std::vector<Format>& all_formats() {
+  constexpr bool kLines = true, kDocument = false;
   static const std::vector<Format> formats = {
-      {"text", "for people in a terminal", write_text, true},
-      {"lines", "file:line: severity: message [rule], for editors", write_lines, true},
-      {"github", "annotations of a GitHub workflow", write_github, true},
-      {"json", "for programs; docs/report-schema.json describes it", write_json},
-      {"sarif", "SARIF 2.1.0, for code scanning and editors", write_sarif},
-      {"junit", "XML that CI servers show as tests", write_junit},
-      {"html", "one page with the findings and all op calls, for a browser", write_html},
+#define FORMAT(name, summary, form) {#name, summary, write_##name, form},
+#include "reports/format_list.inc"
+#undef FORMAT
   };
   return formats;
 }

@@ -59,8 +59,12 @@ struct Format {
   const char* name;  // as --format takes it
   const char* summary;
   void (*write)(const Report& report, std::ostream& out);
-  bool is_lines = false;  // to be read beside other output; otherwise it is one document
+  bool is_lines;  // to be read beside other output; otherwise it is one document
 };
+
+#define FORMAT(name, summary, form) void write_##name(const Report& report, std::ostream& out);
+#include "reports/format_list.inc"
+#undef FORMAT
 
 const std::vector<Format>& all_formats();
 const Format* find_format(const std::string& name);

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "reports/causes.h"
-#include "reports/formats.h"
+#include "reports/report.h"
 #include "reports/line_hashes.h"
 #include "reports/words.h"
 

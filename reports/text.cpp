@@ -8,7 +8,7 @@
 #include "platform/printable.h"
 #include "reports/autocast_table.h"
 #include "reports/causes.h"
-#include "reports/formats.h"
+#include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
 #include "reports/words.h"
