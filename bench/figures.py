@@ -1,8 +1,10 @@
-"""From timed rounds (overhead_worker.py) to what an observer adds. All times in ns of thread CPU time for one step.
+"""From timed rounds (overhead_worker.py) to what an observer adds. All times in ns of thread CPU
+time for one step.
 
-A machine that does other things makes a step slower, never faster: the minimum is the step itself, the median what one
-gets. Whatever is added is told from the plain steps of the same process, between which the watched ones were run; ours and
-the plain ones are pairs of neighbours, which tell small differences best.
+A machine that does other things makes a step slower, never faster: the minimum is the step itself,
+the median what one gets. Whatever is added is told from the plain steps of the same process,
+between which the watched ones were run; ours and the plain ones are pairs of neighbours, which tell
+small differences best.
 """
 
 from statistics import median
@@ -48,7 +50,9 @@ def over_processes(processes: list[dict], name: str, paired: bool = False) -> di
 
 
 def of_workload(traced: list[dict], peers: list[dict]) -> dict:
-    """Figures of every observer of one workload, per step and per event; `cheaper`: how many times cheaper ours is."""
+    """Figures of every observer of one workload, per step and per event; `cheaper`: how many times
+    cheaper ours is.
+    """
     events = peers[0]["events"]
     observers = {"dtypecheck": over_processes(traced, "dtypecheck", paired=True)}
     for name in peers[0]:

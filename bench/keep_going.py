@@ -4,8 +4,9 @@
     .venv/bin/python bench/keep_going.py                    about two minutes
     .venv/bin/python bench/keep_going.py --workloads tiny-sdxl-bf16 --rounds 30
 
-Rounds take turns: plain, traced, traced and kept going. Time is thread CPU time on one thread, the minimum over all steps; an
-event is what torch.profiler counts as one. The budget is 0.3 us an event.
+Rounds take turns: plain, traced, traced and kept going. Time is thread CPU time on one thread, the
+minimum over all steps; an event is what torch.profiler counts as one. The budget is 0.3 us an
+event.
 """
 
 import argparse

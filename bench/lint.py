@@ -4,9 +4,9 @@
     .venv/bin/python bench/lint.py                      five minutes
     .venv/bin/python bench/lint.py --rounds 1 FILE…     on files of your own
 
-Each program takes its turn on each file; times are user and system CPU seconds of the process and its children, the least of
-all rounds; memory is the largest of one process. LibTorch is that of .venv. bench_dtype_flow has what the following of dtypes
-costs alone.
+Each program takes its turn on each file; times are user and system CPU seconds of the process and
+its children, the least of all rounds; memory is the largest of one process. LibTorch is that of
+.venv. bench_dtype_flow has what the following of dtypes costs alone.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""What can watch a step: our tracer, and what comes with PyTorch. Each is a context: entered before the steps, left after.
+"""What can watch a step: our tracer, and what comes with PyTorch. Each is a context: entered before
+the steps, left after.
 
 Leaving includes the work that an observer puts off until it is stopped.
 """
@@ -20,7 +21,9 @@ warnings.filterwarnings("ignore", message=".*Profiler clears events")
 
 
 class Tracer:
-    """The hook of the dtypecheck that traces this process. It begins looking away; entered it looks."""
+    """The hook of the dtypecheck that traces this process. It begins looking away; entered it
+    looks.
+    """
 
     def __init__(self):
         self.hook = self._find()
@@ -61,7 +64,9 @@ class Tracer:
 
 
 class DtypeMode(TorchDispatchMode):
-    """What people write for themselves: the name and the result's dtype of every op that reaches the dispatch mode."""
+    """What people write for themselves: the name and the result's dtype of every op that reaches
+    the dispatch mode.
+    """
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -98,7 +103,8 @@ PEERS = {
 
 
 def events_of(step) -> int:
-    """How many events the dispatcher, the autograd engine and the optimizer announce in one step."""
+    """How many events the dispatcher, the autograd engine and the optimizer announce in one step.
+    """
     with profiler() as p:
         step()
     names = [event.name() for event in p.profiler.kineto_results.events()]

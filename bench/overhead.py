@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What dtypecheck trace costs, beside what PyTorch's own observers cost, measured in one run on one machine.
+"""What dtypecheck trace costs, beside what PyTorch's own observers cost, measured in one run on one
+machine.
 
     .venv/bin/python bench/overhead.py                  the small steps, --steady, and whole runs: about 15 minutes
     .venv/bin/python bench/overhead.py --mid            also a UNet of 280 M parameters: 10 minutes more

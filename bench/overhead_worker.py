@@ -1,11 +1,13 @@
-"""Times one workload in this process, plain and watched in turns; started by overhead.py, which says how.
+"""Times one workload in this process, plain and watched in turns; started by overhead.py, which
+says how.
 
     traced   run under dtypecheck trace, which leaves LibTorch for the plain steps
     steady   the same; the watched steps are those in which --steady looks away, and now and then one is traced
     peers    run without dtypecheck: PyTorch's own observers
 
-Written to OUT as JSON: for each observer its rounds, each with the thread CPU time in ns of every step, and of starting and
-stopping. One thread, so that this is all the time there is (the autograd engine runs CPU nodes in the calling thread).
+Written to OUT as JSON: for each observer its rounds, each with the thread CPU time in ns of every
+step, and of starting and stopping. One thread, so that this is all the time there is (the autograd
+engine runs CPU nodes in the calling thread).
 """
 
 import argparse
@@ -25,7 +27,9 @@ PLAIN = "plain"
 
 
 def timed_round(step: Step, observer, steps: int) -> dict:
-    """Both the collector's pauses and an observer's memory would hit whoever comes next: collect first, then hold it off."""
+    """Both the collector's pauses and an observer's memory would hit whoever comes next: collect
+    first, then hold it off.
+    """
     gc.collect()
     gc.disable()
     marks = [thread_time_ns()]
@@ -60,7 +64,9 @@ def timed(step: Step) -> int:
 
 
 def in_pairs(step: Step, enter: dict, rounds: int, steps: int) -> dict[str, list[dict]]:
-    """For what is started and stopped at no cost: the states change with each step, and which comes first with each pair."""
+    """For what is started and stopped at no cost: the states change with each step, and which comes
+    first with each pair.
+    """
     results = {name: [] for name in enter}
     for _ in range(rounds):
         times = {name: [] for name in enter}

@@ -25,7 +25,9 @@ def trace_size(run_folder: Path) -> int:
 
 
 def long_run(tools: Tools, folder: Path, steps: int) -> dict:
-    """One training of `steps` and one of a tenth of them: the trace is to grow with what is new, not with steps."""
+    """One training of `steps` and one of a tenth of them: the trace is to grow with what is new,
+    not with steps.
+    """
     sizes = {}
     for count in (steps // 10, steps):
         run_folder = folder / f"run-{count}"
@@ -64,7 +66,8 @@ def memory(tools: Tools, folder: Path, steps: int, count: int) -> dict:
 
 
 def start_up(tools: Tools, folder: Path, count: int) -> dict:
-    """The median wall time in ms. "a child": each of the small programs that a traced shell starts."""
+    """The median wall time in ms. "a child": each of the small programs that a traced shell starts.
+    """
     many = 200
     programs = {
         "one op in Python": [tools.python, "-c", "import torch; torch.ones(1)"],

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a training step of sdxl-train costs beside diffusers: step time, peak memory, start-up; in one run, in turns. On the
-CPU times are CPU time of one thread: what else the machine does makes both wait, and threads that wait for each other wait
-longest. Where there is a GPU both train on it and times are wall time; memory is the host's.
+"""What a training step of sdxl-train costs beside diffusers: step time, peak memory, start-up; in
+one run, in turns. On the CPU times are CPU time of one thread: what else the machine does makes
+both wait, and threads that wait for each other wait longest. Where there is a GPU both train on it
+and times are wall time; memory is the host's.
 
     runtime.py                    the tiny and the mid-size model, each policy, a LoRA and the whole UNet
     runtime.py --quick            everything once, to see that it runs
@@ -183,7 +184,9 @@ def read_all(files: list[Path]) -> None:
 
 
 def load(setting: Setting, _: argparse.Namespace) -> dict:
-    """SDXL in its full size, of random numbers: mapped and checked, every number read, and the bytes read and dropped."""
+    """SDXL in its full size, of random numbers: mapped and checked, every number read, and the
+    bytes read and dropped.
+    """
     model = setting.models / "full"
     if not model.exists():
         subprocess.run([setting.python, ROOT / "tests" / "runtime" / "full_size.py", model,

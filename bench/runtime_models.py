@@ -1,4 +1,6 @@
-"""The models that runtime.py trains: the tiny SDXL of the examples, and one whose UNet has 330 M parameters."""
+"""The models that runtime.py trains: the tiny SDXL of the examples, and one whose UNet has 330 M
+parameters.
+"""
 
 import sys
 from pathlib import Path

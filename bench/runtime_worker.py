@@ -1,7 +1,8 @@
-"""One training with diffusers, as its scripts do it: the peer of sdxl-train in runtime.py, which starts it.
+"""One training with diffusers, as its scripts do it: the peer of sdxl-train in runtime.py, which
+starts it.
 
-Images and captions are encoded once, and their models dropped, as the scripts' --cache_latents does; a step is noise, UNet,
-loss, backward, clipping, AdamW. Prints "step N/M  loss X" after each.
+Images and captions are encoded once, and their models dropped, as the scripts' --cache_latents
+does; a step is noise, UNet, loss, backward, clipping, AdamW. Prints "step N/M  loss X" after each.
 """
 
 import argparse
@@ -81,7 +82,9 @@ def encode(args: argparse.Namespace, text_dtype: torch.dtype,
 
 
 class Masters:
-    """Float copies that the optimizer steps where the weights are BFloat16; else the weights themselves."""
+    """Float copies that the optimizer steps where the weights are BFloat16; else the weights
+    themselves.
+    """
 
     def __init__(self, weights: list[torch.nn.Parameter]):
         self.weights = weights

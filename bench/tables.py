@@ -1,4 +1,6 @@
-"""The figures of overhead.py for people: what was measured side by side, and whether it keeps the budgets."""
+"""The figures of overhead.py for people: what was measured side by side, and whether it keeps the
+budgets.
+"""
 
 STACKS = "torch.profiler, shapes and stacks"
 

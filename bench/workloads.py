@@ -1,6 +1,8 @@
-"""Training steps to be watched: small ones, which are nearly all dispatch, and one with real work in its ops.
+"""Training steps to be watched: small ones, which are nearly all dispatch, and one with real work
+in its ops.
 
-Each function returns a step: a callable that does one whole optimizer step on the CPU and returns nothing.
+Each function returns a step: a callable that does one whole optimizer step on the CPU and returns
+nothing.
 """
 
 import os
@@ -36,7 +38,9 @@ def transformer() -> Step:
 
 
 def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_width: int) -> Step:
-    """Trains a Float LoRA on a frozen UNet, in 16 bits under autocast, as examples/sdxl_lora/train.py does."""
+    """Trains a Float LoRA on a frozen UNet, in 16 bits under autocast, as
+    examples/sdxl_lora/train.py does.
+    """
     from diffusers.training_utils import cast_training_params
     from peft import LoraConfig
 
@@ -68,7 +72,9 @@ def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_wid
 
 
 def tiny_sdxl(dtype: torch.dtype = torch.float32) -> Step:
-    """The UNet of the tiny SDXL of the examples, 2 M parameters, 8 x 8 latents: dispatch again, but of the real classes."""
+    """The UNet of the tiny SDXL of the examples, 2 M parameters, 8 x 8 latents: dispatch again, but
+    of the real classes.
+    """
     sys.path.insert(0, str(EXAMPLE))
     import make_tiny_sdxl
 
