@@ -37,6 +37,21 @@ Finding& CheckFindings::add(const Check& check, Severity severity, const Place& 
   return findings_.back();
 }
 
+Finding& CheckFindings::add(const Check& check, Severity severity, const ReadGroup& group,
+                            std::string message) {
+  const Read& first = *group.first;
+  Finding& finding = add(check, severity, first.place, first.function, std::move(message));
+  for (const Read* read : group.all) {
+    if (read == group.first) continue;
+    const Place& place = read->place;
+    finding.places.push_back({{place.file, place.line, read->function},
+                              place.column,
+                              place.end_column,
+                              fmt::format("{} as {}", read->tensor.name, read->type)});
+  }
+  return finding;
+}
+
 std::vector<Finding> CheckFindings::take() {
   std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.site.line.file, a.site.line.line, a.column) <
@@ -92,17 +107,6 @@ std::string names_of(const ReadGroup& group) {
 
 const char* is_or_are(const ReadGroup& group) {
   return distinct_names(group).size() == 1 ? "is" : "are";
-}
-
-void add_places(Finding& finding, const ReadGroup& group) {
-  for (const Read* read : group.all) {
-    if (read == group.first) continue;
-    const Place& place = read->place;
-    finding.places.push_back({{place.file, place.line, read->function},
-                              place.column,
-                              place.end_column,
-                              fmt::format("{} as {}", read->tensor.name, read->type)});
-  }
 }
 
 void add_replacement(Finding& finding, const Place& place, const std::string& old_text,

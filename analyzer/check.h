@@ -14,11 +14,15 @@ namespace dtypecheck::analyzer {
 
 struct Check;
 
+struct ReadGroup;
+
 // Collects findings about one file.
 class CheckFindings {
  public:
   Finding& add(const Check& check, Severity severity, const Place& place,
                const std::string& function, std::string message);
+  // About the first read of the group, with the others as further places.
+  Finding& add(const Check& check, Severity severity, const ReadGroup& group, std::string message);
   std::vector<Finding> take();  // in the order of their lines
 
  private:
@@ -45,7 +49,6 @@ struct ReadGroup {
   std::vector<const Read*> all;
 };
 std::vector<ReadGroup> by_function(const std::vector<const Read*>& reads);
-void add_places(Finding& finding, const ReadGroup& group);
 // "points, mask and 3 more", each name once.
 std::string names_of(const ReadGroup& group);
 // "is" for one name, "are" for several.

@@ -20,21 +20,6 @@ namespace dtypecheck {
 
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  operator int() const { return fd_; }
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
 struct Contents {
   std::string text;
   std::string problem;  // empty: the text is all of it
@@ -63,18 +48,35 @@ Contents read_all(int fd, size_t expected_bytes, size_t limit_bytes) {
   return contents;
 }
 
-Contents read_any(const std::string& path, size_t limit_bytes, bool takes_pipes) {
-  const Descriptor file(
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (takes_pipes ? 0 : O_NONBLOCK)));
+struct Opened {
+  OpenFile file;
+  std::string problem;  // empty: it can be read
+};
+
+Opened open_any(const std::string& path, bool takes_pipes) {
+  Opened opened{
+      {Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (takes_pipes ? 0 : O_NONBLOCK)))}};
   struct stat status {};
-  if (file < 0 || ::fstat(file, &status) != 0) return failed(errno);
-  if (S_ISDIR(status.st_mode)) return {{}, "is not a file but a folder"};
-  if (!S_ISREG(status.st_mode) && !takes_pipes) return {{}, "is not a file"};
-  const auto size_bytes = static_cast<size_t>(S_ISREG(status.st_mode) ? status.st_size : 0);
+  if (opened.file.fd < 0 || ::fstat(opened.file.fd, &status) != 0) {
+    opened.problem = std::strerror(errno);
+  } else if (S_ISREG(status.st_mode)) {
+    opened.file.size_bytes = static_cast<size_t>(status.st_size);
+  } else if (S_ISDIR(status.st_mode)) {
+    opened.problem = "is not a file but a folder";
+  } else if (!takes_pipes) {
+    opened.problem = "is not a file";
+  }
+  return opened;
+}
+
+Contents read_any(const std::string& path, size_t limit_bytes, bool takes_pipes) {
+  const Opened opened = open_any(path, takes_pipes);
+  const auto& [fd, size_bytes] = opened.file;
+  if (!opened.problem.empty()) return {{}, opened.problem};
   if (size_bytes > limit_bytes) {
     return {{}, fmt::format("has {} bytes, expected at most {}", size_bytes, limit_bytes)};
   }
-  return read_all(file, size_bytes, limit_bytes);
+  return read_all(fd, size_bytes, limit_bytes);
 }
 
 // A file beside another, removed again unless it is moved in its place.
@@ -151,6 +153,15 @@ bool is_file(const fs::path& path) {
 bool is_there(const fs::path& path) {
   std::error_code unknown;
   return fs::exists(path, unknown);
+}
+
+Descriptor::~Descriptor() { close(); }
+bool Descriptor::close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
+
+OpenFile open_file(const std::string& path) {
+  Opened opened = open_any(path, /*takes_pipes=*/false);
+  if (opened.problem.empty()) return std::move(opened.file);
+  throw InputError(fmt::format("{}: {}", path, opened.problem));
 }
 
 std::string read_file(const std::string& path, size_t limit_bytes) {

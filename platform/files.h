@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dtypecheck {
@@ -17,6 +18,27 @@ inline constexpr size_t kUsualLimitBytes = 64 << 20;
 
 bool is_file(const std::filesystem::path& path);   // a regular one
 bool is_there(const std::filesystem::path& path);  // whatever it is
+
+// An open file, closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  operator int() const { return fd_; }
+  bool close();
+
+ private:
+  int fd_;
+};
+
+// A regular file for who reads or maps it himself. Throws InputError as read_file() does.
+struct OpenFile {
+  Descriptor fd;
+  size_t size_bytes = 0;
+};
+OpenFile open_file(const std::string& path);
 
 // All of a regular file. Throws InputError: "PATH: No such file or directory".
 std::string read_file(const std::string& path, size_t limit_bytes = kUsualLimitBytes);

@@ -1,9 +1,7 @@
 #include "runtime/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -164,22 +162,14 @@ void require_no_gaps(std::vector<StoredTensor> tensors, std::span<const std::byt
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw InputError(fmt::format("{}: {}", path, std::strerror(errno)));
-  struct stat status;
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(file);
-    throw InputError(fmt::format("{}: is not a file", path));
-  }
-  size_bytes_ = static_cast<size_t>(status.st_size);
+  const OpenFile file = open_file(path);
+  size_bytes_ = file.size_bytes;
   if (size_bytes_ < kLengthBytes) {
-    close(file);
     throw InputError(
         fmt::format("{}: has {} bytes, too few for a safetensors file", path, size_bytes_));
   }
   void* mapping =
-      mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
-  close(file);
+      mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
   if (mapping == MAP_FAILED) {
     throw InputError(fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno)));
   }

@@ -33,10 +33,9 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     const Read& read = *group.first;
     const bool is_bound = read.callers == Callers::kBound;
     Finding& finding = out.add(
-        raw_cast, is_bound ? Severity::kError : Severity::kWarning, read.place, read.function,
+        raw_cast, is_bound ? Severity::kError : Severity::kWarning, group,
         fmt::format("{} {} cast to {} from an untyped pointer, and nothing compares the dtype",
                     names_of(group), is_or_are(group), read.type));
-    add_places(finding, group);
     add_dtype_checks(finding, group);
   }
 }

@@ -31,11 +31,10 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     const Read& read = *group.first;
     const bool warns = read.callers == Callers::kBound && reads_floats(group);
     Finding& finding = out.add(
-        unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, read.place, read.function,
+        unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, group,
         fmt::format("{} {} read as {}, and nothing says that {} of that dtype", names_of(group),
                     is_or_are(group), group.all.size() == 1 ? read.type : "fixed types",
                     std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
-    add_places(finding, group);
     add_dtype_checks(finding, group);
   }
 }
