@@ -11,7 +11,9 @@ namespace dtypecheck {
 namespace ops {
 
 // "tensors" of "tensors[2]", and any other name as it is.
-inline std::string_view list_name(std::string_view name) { return name.substr(0, name.find('[')); }
+inline std::string_view list_name(std::string_view name) {
+  return !name.empty() && name.back() == ']' ? name.substr(0, name.rfind('[')) : name;
+}
 
 // Never kOut: whether an op writes an argument and reads nothing of it, its schema says better.
 Role role_of_argument(std::string_view name);

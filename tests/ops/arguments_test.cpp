@@ -6,6 +6,11 @@
 using namespace dtypecheck;
 using namespace dtypecheck::ops;
 
+TEST_CASE("an element of a list is called after its list") {
+  CHECK(list_name("tensors[12]") == "tensors");
+  for (const char* name : {"self", "", "odd[3", "[", "]"}) CHECK(list_name(name) == name);
+}
+
 TEST_CASE("the role of an argument") {
   CHECK(role_of_argument("weight") == Role::kWeight);
   CHECK(role_of_argument("w_ih") == Role::kWeight);
