@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -33,7 +34,9 @@ std::from_chars_result read_number(const char* begin, const char* end, double& n
   const double read = std::strtod(text.c_str(), &last);
   const char* const after = begin + (last - text.c_str());
   if (after == begin) return {begin, std::errc::invalid_argument};
-  if (errno == ERANGE) return {after, std::errc::result_out_of_range};
+  // ERANGE is said of the smallest numbers too, which are there.
+  if (errno == ERANGE && (read == 0 || std::isinf(read)))
+    return {after, std::errc::result_out_of_range};
   number = read;
   return {after, std::errc()};
 }

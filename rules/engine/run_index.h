@@ -71,8 +71,8 @@ class RunIndex {
   // How often a cast's line cast to the same dtype.
   uint64_t casts_beside(const OpCall& cast) const;
 
-  // How many tensors without a value, as layers get for their parameters, the function that made
-  // this one made in a dtype.
+  // How many parameters the function that made this one made in a dtype, as layers do: without a
+  // value.
   uint64_t made_beside(const OpCall& maker, Dtype dtype) const;
 
   // How many other parameters of the same root module ("unet"), trained or frozen like this one,

@@ -190,7 +190,9 @@ class Trace(Program):
             for worker in workers: worker.join()
             say(incomplete=incomplete)
             """)
-        self.assertEqual(said, {"incomplete": 0})
+        # On a busy machine a thread may be stopped for longer than a turn waits for it; then that turn says so, and the
+        # next one is whole.
+        self.assertLess(said["incomplete"], 4)
 
     def test_fork(self):
         said = self.run_python("""
