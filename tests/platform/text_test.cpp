@@ -35,6 +35,7 @@ TEST_CASE("numbers with a point are read as from_chars reads them") {
   CHECK(read("0x10") == std::tuple(0.0, 1, good));
   CHECK(read("3-4") == std::tuple(3.0, 1, good));
   CHECK(std::get<0>(read("inf")) > 1e308);
+  CHECK(read("5e-324") == std::tuple(5e-324, 6, good));
   CHECK(read("1e999") == std::tuple(-7.0, 5, std::errc::result_out_of_range));
   for (const char* text : {"", " 1", "+1", ".", "e5", "-"}) {
     CHECK(read(text) == std::tuple(-7.0, 0, std::errc::invalid_argument));
