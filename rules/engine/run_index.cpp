@@ -206,19 +206,13 @@ uint64_t RunIndex::casts_beside(const OpCall& cast) const {
 
 uint64_t RunIndex::made_beside(const OpCall& maker, Dtype dtype) const {
   const auto key = [](const OpCall& call, std::optional<Dtype> its) {
-    return MakingFunction{call.process, call.site.line.file, call.site.line.function, its};
+    return MakingFunction{call.process, call.site.line.file, call.site.line.function,
+                          call.site.phase, its};
   };
   if (!made_) {
     made_.emplace();
-    // What a batch from another process is rebuilt in is without a value, too.
-    std::set<OpCallId> makers;
-    for (const OpCall& call : run_.calls)
-      for (const Operand& operand : call.operands)
-        if (is_parameter(operand)) makers.insert(operand.origin);
-    for (const OpCallId id : makers) {
-      const OpCall* call = run_.call(id);
-      if (call != nullptr && has(*call, ops::kUninitialized))
-        (*made_)[key(*call, call->result_dtype())] += call->count;
+    for (const OpCall& call : run_.calls) {
+      if (has(call, ops::kUninitialized)) (*made_)[key(call, call.result_dtype())] += call.count;
     }
   }
   const auto there = made_->find(key(maker, dtype));

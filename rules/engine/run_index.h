@@ -71,8 +71,8 @@ class RunIndex {
   // How often a cast's line cast to the same dtype.
   uint64_t casts_beside(const OpCall& cast) const;
 
-  // How many parameters the function that made this one made in a dtype, as layers do: without a
-  // value.
+  // How many tensors without a value, as layers get for their parameters, the function that made
+  // this one made in a dtype, in the same phase: batches are rebuilt in such tensors, too.
   uint64_t made_beside(const OpCall& maker, Dtype dtype) const;
 
   // How many other parameters of the same root module ("unet"), trained or frozen like this one,
@@ -117,7 +117,7 @@ class RunIndex {
   static CastLine cast_line_of(const OpCall& cast);
   mutable std::optional<std::map<CastLine, uint64_t>> casts_;
   using MakingFunction =
-      std::tuple<uint32_t, std::string_view, std::string_view, std::optional<Dtype>>;
+      std::tuple<uint32_t, std::string_view, std::string_view, Phase, std::optional<Dtype>>;
   mutable std::optional<std::map<MakingFunction, uint64_t>> made_;
 };
 
