@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #define TOML_HEADER_ONLY 1
@@ -25,6 +26,37 @@ constexpr size_t kMaxBytes = 4 << 20;
 
 std::string place(const std::string& path, const toml::source_position& at) {
   return fmt::format("{}:{}", path, at.line);
+}
+
+// Behind what begins at `begin`: a comment, or a text in quotes. An unfinished text ends with its
+// line, or with the file.
+size_t end_of_quoted(std::string_view text, size_t begin) {
+  const char quote = text[begin];
+  if (quote == '#') return std::min(text.find('\n', begin), text.size());
+  const std::string three(3, quote);
+  const bool is_long = text.substr(begin).starts_with(three);
+  const std::string_view end =
+      is_long ? std::string_view(three) : std::string_view(three).substr(2);
+  for (size_t i = begin + end.size(); i < text.size(); ++i) {
+    if (text.substr(i).starts_with(end)) return i + end.size();
+    if (!is_long && text[i] == '\n') return i;
+    if (quote == '"' && text[i] == '\\') ++i;
+  }
+  return text.size();
+}
+
+// toml++ 3.3 runs into undefined behaviour at a letter beyond ASCII where it looks for a blank,
+// which TOML allows in quotes and comments only.
+void refuse_bare_letters(std::string_view text, const std::string& path) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  for (size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; i < text.size();) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) >= 0x80)
+      throw InputError(
+          fmt::format("{}:{}: a character beyond ASCII outside of quotes", path,
+                      1 + std::count(text.begin(), text.begin() + ptrdiff_t(i), '\n')));
+    i = c == '#' || c == '"' || c == '\'' ? end_of_quoted(text, i) : i + 1;
+  }
 }
 
 class Reader {
@@ -125,6 +157,7 @@ class Reader {
 
 std::optional<Config> parse_config(std::string_view text, const std::string& path,
                                    bool is_project) {
+  refuse_bare_letters(text, path);
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
