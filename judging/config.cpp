@@ -28,35 +28,53 @@ std::string place(const std::string& path, const toml::source_position& at) {
   return fmt::format("{}:{}", path, at.line);
 }
 
-// Behind what begins at `begin`: a comment, or a text in quotes. An unfinished text ends with its
-// line, or with the file.
-size_t end_of_quoted(std::string_view text, size_t begin) {
-  const char quote = text[begin];
-  if (quote == '#') return std::min(text.find('\n', begin), text.size());
-  const std::string three(3, quote);
-  const bool is_long = text.substr(begin).starts_with(three);
-  const std::string_view end =
-      is_long ? std::string_view(three) : std::string_view(three).substr(2);
-  for (size_t i = begin + end.size(); i < text.size(); ++i) {
-    if (text.substr(i).starts_with(end)) return i + end.size();
-    if (!is_long && text[i] == '\n') return i;
-    if (quote == '"' && text[i] == '\\') ++i;
-  }
-  return text.size();
+bool is_beyond_ascii(std::string_view text, size_t at) {
+  return at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80;
 }
 
-// toml++ 3.3 runs into undefined behaviour at a letter beyond ASCII where it looks for a blank,
-// which TOML allows in quotes and comments only.
-void refuse_bare_letters(std::string_view text, const std::string& path) {
+// The first character beyond ASCII that stands neither in a comment nor in a text in quotes, or
+// there behind a backslash and blanks; npos for none. An unfinished text ends with its line, or
+// with the file.
+size_t find_bare_letter(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  for (size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; i < text.size();) {
+  size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  std::string_view end;  // of the text in quotes that i is in
+  while (i < text.size()) {
     const char c = text[i];
-    if (static_cast<unsigned char>(c) >= 0x80)
-      throw InputError(
-          fmt::format("{}:{}: a character beyond ASCII outside of quotes", path,
-                      1 + std::count(text.begin(), text.begin() + ptrdiff_t(i), '\n')));
-    i = c == '#' || c == '"' || c == '\'' ? end_of_quoted(text, i) : i + 1;
+    if (!end.empty()) {
+      const bool is_over = text.substr(i).starts_with(end) || (end.size() == 1 && c == '\n');
+      if (c == '\\' && end.front() == '"') {
+        const size_t next = std::min(text.find_first_not_of(" \t\r\n", i + 1), text.size());
+        if (is_beyond_ascii(text, next)) return next;
+        ++i;  // what is behind a backslash ends nothing
+      }
+      i += is_over ? end.size() : 1;
+      if (is_over) end = {};
+      continue;
+    }
+    if (is_beyond_ascii(text, i)) return i;
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '"' || c == '\'') {
+      const std::string_view one = text.substr(i, 1);
+      const std::string_view three = text.substr(i, 3);
+      end = three == std::string(3, c) ? three : one;
+      i += end.size();
+    } else {
+      ++i;
+    }
   }
+  return text.npos;
+}
+
+// toml++ 3.3 runs into undefined behaviour at such a letter, where it looks for a blank. TOML
+// has no use for one there either, but at the begin of a line that a backslash joins to the last.
+void refuse_bare_letters(std::string_view text, const std::string& path) {
+  const size_t at = find_bare_letter(text);
+  if (at == text.npos) return;
+  throw InputError(
+      fmt::format("{}:{}: a character beyond ASCII outside of quotes, or behind a backslash", path,
+                  1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n')));
 }
 
 class Reader {
