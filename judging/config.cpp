@@ -28,53 +28,33 @@ std::string place(const std::string& path, const toml::source_position& at) {
   return fmt::format("{}:{}", path, at.line);
 }
 
-bool is_beyond_ascii(std::string_view text, size_t at) {
-  return at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80;
-}
-
-// The first character beyond ASCII that stands neither in a comment nor in a text in quotes, or
-// there behind a backslash and blanks; npos for none. An unfinished text ends with its line, or
-// with the file.
-size_t find_bare_letter(std::string_view text) {
+// toml++ 3.3 runs into undefined behaviour at letters beyond ASCII where it looks for a blank, so
+// it is not shown any: a byte of them is "<~c3~>", which TOML takes in quotes and comments alone.
+std::string without_letters(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-  std::string_view end;  // of the text in quotes that i is in
-  while (i < text.size()) {
-    const char c = text[i];
-    if (!end.empty()) {
-      const bool is_over = text.substr(i).starts_with(end) || (end.size() == 1 && c == '\n');
-      if (c == '\\' && end.front() == '"') {
-        const size_t next = std::min(text.find_first_not_of(" \t\r\n", i + 1), text.size());
-        if (is_beyond_ascii(text, next)) return next;
-        ++i;  // what is behind a backslash ends nothing
-      }
-      i += is_over ? end.size() : 1;
-      if (is_over) end = {};
-      continue;
-    }
-    if (is_beyond_ascii(text, i)) return i;
-    if (c == '#') {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (c == '"' || c == '\'') {
-      const std::string_view one = text.substr(i, 1);
-      const std::string_view three = text.substr(i, 3);
-      end = three == std::string(3, c) ? three : one;
-      i += end.size();
-    } else {
-      ++i;
-    }
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  std::string ascii;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    byte < 0x80 ? ascii += c : ascii += fmt::format("<~{:02x}~>", byte);
   }
-  return text.npos;
+  return ascii;
 }
 
-// toml++ 3.3 runs into undefined behaviour at such a letter, where it looks for a blank. TOML
-// has no use for one there either, but at the begin of a line that a backslash joins to the last.
-void refuse_bare_letters(std::string_view text, const std::string& path) {
-  const size_t at = find_bare_letter(text);
-  if (at == text.npos) return;
-  throw InputError(
-      fmt::format("{}:{}: a character beyond ASCII outside of quotes, or behind a backslash", path,
-                  1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n')));
+std::string with_letters(std::string_view ascii) {
+  constexpr size_t kMarkBytes = 6;
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  const auto value = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string text;
+  for (size_t i = 0; i < ascii.size();) {
+    const std::string_view mark = ascii.substr(i, kMarkBytes);
+    const bool is_mark = mark.size() == kMarkBytes && mark.starts_with("<~") &&
+                         mark.ends_with("~>") && mark[2] >= '8' && is_hex(mark[2]) &&
+                         is_hex(mark[3]);
+    text += is_mark ? static_cast<char>(value(mark[2]) * 16 + value(mark[3])) : ascii[i];
+    i += is_mark ? kMarkBytes : 1;
+  }
+  return text;
 }
 
 class Reader {
@@ -101,17 +81,17 @@ class Reader {
   void add(const std::string& command, const toml::key& key, const toml::node& value) {
     Setting& setting = config_.settings.emplace_back();
     setting.command = command;
-    setting.key = key.str();
+    setting.key = with_letters(key.str());
     setting.line = static_cast<int>(key.source().begin.line);
     if (const auto text = value.value_exact<std::string>()) {
-      setting.value = *text;
+      setting.value = with_letters(*text);
     } else if (const auto flag = value.value_exact<bool>()) {
       setting.value = *flag ? "true" : "false";
     } else if (const auto number = value.value_exact<int64_t>()) {
       setting.value = std::to_string(*number);
     } else {
-      fail(value,
-           fmt::format("{}: expected a text, a number, true or false", printable(key.str())));
+      fail(value, fmt::format("{}: expected a text, a number, true or false",
+                              printable(with_letters(key.str()))));
     }
   }
 
@@ -143,12 +123,12 @@ class Reader {
       if (text == nullptr) {
         fail(value,
              fmt::format("accept: unknown key {}; there are rule, file, line, module and reason",
-                         printable(key.str())));
+                         printable(with_letters(key.str()))));
       }
       const auto said = value.value_exact<std::string>();
       if (!said || said->empty())
-        fail(value, fmt::format("{}: expected a text", std::string(key.str())));
-      *text = *said;
+        fail(value, fmt::format("{}: expected a text", printable(with_letters(key.str()))));
+      *text = with_letters(*said);
     }
     check(table, accepted);
     return accepted;
@@ -175,12 +155,11 @@ class Reader {
 
 std::optional<Config> parse_config(std::string_view text, const std::string& path,
                                    bool is_project) {
-  refuse_bare_letters(text, path);
-  const toml::parse_result parsed = toml::parse(text, path);
+  const toml::parse_result parsed = toml::parse(without_letters(text), path);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    throw InputError(
-        fmt::format("{}: {}", place(path, error.source().begin), printable(error.description())));
+    throw InputError(fmt::format("{}: {}", place(path, error.source().begin),
+                                 printable(with_letters(error.description()))));
   }
   const toml::table* table = &parsed.table();
   if (is_project) table = parsed.table()["tool"]["dtypecheck"].as_table();
