@@ -57,6 +57,11 @@ class Config(tool.ToolTest):
         self.write("pyproject.toml", ACCEPT.replace("91", "92"))
         self.assertEqual(self.report().status, 1)
 
+    def test_letters_beyond_ascii(self):
+        self.write("pyproject.toml", '# \u00e9\n[project]\nauthors = ["\u017borka", \'\u4e2d\']\n' +
+                   ACCEPT.replace("the mask", "die \u00c4nderung"))
+        self.assertEqual(self.report().status, 0)
+
     def test_a_parent_repository_is_not_asked(self):
         self.write("pyproject.toml", '[tool.dtypecheck]\nfail-on = "error"\n')
         (self.work / "sub/.git").mkdir()
@@ -75,6 +80,8 @@ class Config(tool.ToolTest):
                 ('[[accept]]\nrule = "silent-promotion"\n', "give rule and reason"),
                 ('[[accept]]\nrule = "silent-promotion"\nreason = "x"\npath = "y"\n', "dtypecheck.toml:4", "unknown key path"),
                 ('[[accept]]\nrule = "silent-promotion"\nreason = "x"\nline = 3\n', "a line needs its file"),
+                ('fail-on = \u00e9\n', "dtypecheck.toml:1"),
+                ('"fa\u00efl-on" = "error"\n', "unknown key fa\u00efl-on"),
                 ('target = "tpu:3"\n', "tpu")):
             with self.subTest(text):
                 self.write("dtypecheck.toml", text)
