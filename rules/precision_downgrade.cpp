@@ -6,35 +6,23 @@
 
 #include "core/dtype_set.h"
 #include "gpu/kernel_name.h"
+#include "rules/engine/gpu_words.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
 namespace {
 
-// In which dtype people think that the op computes: that of all its floating operands.
-std::optional<Dtype> dtype_of(const OpCall& call) {
-  DtypeSet all;
-  for (const Operand& operand : call.operands)
-    if (operand.is_floating()) all |= operand.dtypes;
-  return all.single();
-}
-
 std::string switches_of(const OpCall& call, Dtype dtype) {
-  const bool is_cudnn = call.op.find("conv") != std::string::npos;
   if (dtype == Dtype::kFloat)
-    return is_cudnn ? "torch.backends.cudnn.allow_tf32 = False, which is True from the start"
-                    : "torch.set_float32_matmul_precision(\"highest\")";
+    return is_convolution(call)
+               ? "torch.backends.cudnn.allow_tf32 = False, which is True from the start"
+               : "torch.set_float32_matmul_precision(\"highest\")";
   return fmt::format("torch.backends.cuda.matmul.allow_{}_reduced_precision_reduction = False{}",
                      dtype == Dtype::kHalf ? "fp16" : "bf16",
                      dtype == Dtype::kHalf
                          ? ", and torch.backends.cuda.matmul.allow_fp16_accumulation = False"
                          : "");
-}
-
-std::string time_of(const GpuWork& work) {
-  return fmt::format("{} took {:.3f} ms of the GPU in {} launch{}", work.name, work.time_ns / 1e6,
-                     work.count, work.count == 1 ? "" : "es");
 }
 
 void tell(const OpCall& call, Dtype dtype, const GpuWork& work, const std::string& what,
@@ -65,7 +53,7 @@ void check_kernel(const OpCall& call, Dtype dtype, const GpuWork& work, Findings
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.gpu.empty() || index.has(call, ops::kCast)) return;
-  const std::optional<Dtype> dtype = dtype_of(call);
+  const std::optional<Dtype> dtype = floating_dtype_of(call);
   if (!dtype) return;
   for (const GpuWork& work : call.gpu) check_kernel(call, *dtype, work, out);
 }

@@ -6,6 +6,7 @@
 
 #include "core/dtype_set.h"
 #include "gpu/kernel_name.h"
+#include "rules/engine/gpu_words.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::rules {
@@ -13,21 +14,12 @@ namespace {
 
 constexpr int64_t kAligned = 8;  // elements of two bytes that are 16 bytes
 
-std::optional<Dtype> low_dtype_of(const OpCall& call) {
-  DtypeSet all;
-  for (const Operand& operand : call.operands)
-    if (operand.is_floating()) all |= operand.dtypes;
-  const std::optional<Dtype> dtype = all.single();
-  return dtype && kLowPrecision.contains(*dtype) ? dtype : std::nullopt;
-}
-
 // "weight [320, 4] has a size of 4, no multiple of 8"; "" where all are aligned.
 std::string misaligned(const OpCall& call) {
-  const bool is_convolution = call.op.find("conv") != std::string::npos;
   for (const Operand& operand : call.operands) {
     if (!operand.is_floating() || operand.shape.size() < 2) continue;
     // Of a convolution the channels count, of a product the last two sizes.
-    const size_t begin = is_convolution ? 0 : operand.shape.size() - 2;
+    const size_t begin = is_convolution(call) ? 0 : operand.shape.size() - 2;
     for (size_t i = begin; i < begin + 2; ++i)
       if (operand.shape[i] % kAligned != 0)
         return fmt::format("{} {} has a size of {}, no multiple of {}", operand.name,
@@ -37,19 +29,16 @@ std::string misaligned(const OpCall& call) {
 }
 
 void check(const OpCall& call, const RunIndex&, Findings& out) {
-  const std::optional<Dtype> dtype = low_dtype_of(call);
-  if (!dtype) return;
+  const std::optional<Dtype> dtype = floating_dtype_of(call);
+  if (!dtype || !kLowPrecision.contains(*dtype)) return;
   for (const GpuWork& work : call.gpu) {
     const auto kernel = gpu::read_kernel_name(work.name);
     if (!kernel || !kernel->is_product || kernel->tensor_core != false) continue;
     out.add(call, fmt::format("{} of {} does without tensor cores", call.op, dtype_name(*dtype)),
             [&] {
               const std::string size = misaligned(call);
-              return Details{
-                  .why = fmt::format("{}{} took {:.3f} ms of the GPU in {} launch{}",
-                                     size.empty() ? "" : size + "; ", work.name, work.time_ns / 1e6,
-                                     work.count, work.count == 1 ? "" : "es"),
-                  .fix = size.empty() ? "" : "pad that size to a multiple of 8"};
+              return Details{.why = (size.empty() ? "" : size + "; ") + time_of(work),
+                             .fix = size.empty() ? "" : "pad that size to a multiple of 8"};
             });
   }
 }

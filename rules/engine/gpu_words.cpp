@@ -1,0 +1,21 @@
+#include "rules/engine/gpu_words.h"
+
+#include <fmt/format.h>
+
+namespace dtypecheck::rules {
+
+std::optional<Dtype> floating_dtype_of(const OpCall& call) {
+  DtypeSet all;
+  for (const Operand& operand : call.operands)
+    if (operand.is_floating()) all |= operand.dtypes;
+  return all.single();
+}
+
+bool is_convolution(const OpCall& call) { return call.op.find("conv") != std::string::npos; }
+
+std::string time_of(const GpuWork& work) {
+  return fmt::format("{} took {:.3f} ms of the GPU in {} launch{}", work.name, work.time_ns / 1e6,
+                     work.count, work.count == 1 ? "" : "es");
+}
+
+}  // namespace dtypecheck::rules
