@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,7 +113,9 @@ void with_each_variant(std::span<const Variant<Arguments>> variants, const Argum
                        const std::function<void(void (*)(const Arguments&))>& use) {
   for (const Variant<Arguments>& variant : variants.first(variants.size() - 1)) {
     if (!variant.can_run(arguments)) {
-      WARN("left out on this machine: " << variant.name);
+      static std::set<std::string> said;
+      if (said.insert(variant.name).second)
+        WARN("left out here, or for some arguments: " << variant.name);
       continue;
     }
     on_each_instruction_set([&] {

@@ -1,0 +1,96 @@
+// blocks.h: a product of two matrices as most libraries do it (Goto and van de Geijn 2008): a block
+// of a's rows and one of b's columns, so small that caches hold them, are copied in the order in
+// which they are read ("packed"), and a tile of the result, as many numbers as registers hold, is
+// summed at a time. The conversion of Half and BFloat16 is part of the copying, which is a
+// hundredth of the work. What is fast on a processor is its Tile; the order of the blocks is here.
+#pragma once
+
+#include "kernels/matmul/matmul.h"
+
+namespace dtypecheck::kernels {
+
+// Part of a factor: numbers of an outer dimension (a's rows, b's columns) by the inner one.
+struct View {
+  Input numbers;
+  int64_t outer_stride = 0, inner_stride = 0;
+};
+
+// A factor. It may have to gather what is asked for, in `room` for outer_count x inner_count
+// Floats, or it points into itself.
+class Factor {
+ public:
+  virtual ~Factor() = default;
+  virtual View view(int64_t outer, int64_t outer_count, int64_t inner, int64_t inner_count,
+                    float* room) const = 0;
+};
+
+class MatrixFactor : public Factor {
+ public:
+  MatrixFactor(Input numbers, int64_t outer_stride, int64_t inner_stride)
+      : all_{numbers, outer_stride, inner_stride} {}
+  View view(int64_t outer, int64_t, int64_t inner, int64_t, float*) const override;
+
+ private:
+  View all_;
+};
+
+// Sums of a tile, on their way to y.
+struct TileSums {
+  const float* sums = nullptr;
+  int64_t sums_stride = 0;  // Tile::cols
+  int64_t rows = 0, cols = 0;
+  float* before = nullptr;  // what the blocks before have summed; null: nothing
+  float* after = nullptr;   // where the sums go, which may be `before`; null: to y, as the last
+  int64_t stride = 0;       // of before and after
+  Input bias;               // of this tile, added with the last
+  bool bias_of_rows = false;
+  Output y;
+  int64_t y_stride = 0;
+};
+
+// What a processor does with packed blocks. A word is four bytes: one Float, or two BFloat16 that
+// follow each other in the inner dimension.
+struct Tile {
+  int64_t rows = 0, cols = 0;  // of the result
+  int64_t numbers_in_word = 1;
+  // `count` of the outer dimension by `depth` of the inner one, as words [inner][width]; zeros
+  // where count < width and after an odd depth. Writes at most kSlack words past the last.
+  void (*pack)(const View& from, int64_t count, int64_t depth, int64_t width, float* to) = nullptr;
+  // sums[rows][cols], of which the first `count` rows are wanted.
+  void (*multiply)(int64_t words, int64_t count, const float* a, const float* b,
+                   float* sums) = nullptr;
+  void (*finish)(const TileSums&) = nullptr;
+};
+inline constexpr int64_t kSlack = 16;
+
+Tile vectors_tile();   // where has_vectors()
+Tile bfloat16_tile();  // where has_bfloat16_tile(): AVX512-BF16
+bool has_bfloat16_tile();
+inline bool multiplies_bfloat16(Compute compute, Dtype a, Dtype b) {
+  return compute == Compute::kBFloat16 || (a == Dtype::kBFloat16 && b == Dtype::kBFloat16);
+}
+
+struct Product {
+  int64_t rows = 0, cols = 0, inner = 0;
+  const Factor* a = nullptr;  // outer: rows
+  const Factor* b = nullptr;  // outer: cols
+  Input bias;
+  bool bias_of_rows = false;  // or of columns
+  Output y;
+  int64_t y_stride = 0;
+};
+void multiply_in_blocks(const Product& product, const Tile& tile);
+void matmul_in_blocks(const Matmul& arguments, const Tile& tile);
+
+// The numbers from the i-th on.
+inline Input from(Input numbers, int64_t i) {
+  const int64_t size = numbers.dtype == Dtype::kFloat ? 4 : 2;
+  return {numbers.data ? static_cast<const char*>(numbers.data) + i * size : nullptr,
+          numbers.dtype};
+}
+inline Output from(Output numbers, int64_t i) {
+  const int64_t size = numbers.dtype == Dtype::kFloat ? 4 : 2;
+  return {numbers.data ? static_cast<char*>(numbers.data) + i * size : nullptr, numbers.dtype};
+}
+
+}  // namespace dtypecheck::kernels
