@@ -37,27 +37,11 @@ struct LintCommand {
   std::string torch;
   analyzer::ParseOptions parse;
   bool fix = false;
-  std::string baseline;
   std::string write_baseline;
   bool list = false;
   std::string explain;
   judging::ReportOptions report{.fail_on = "warning"};
 };
-
-void drop_known(reports::Report& report, const judging::Baseline& baseline,
-                const std::string& path) {
-  const size_t dropped = baseline.drop_known(report.findings);
-  report.remarks.push_back(
-      fmt::format("{} finding{} of {} left out", dropped, dropped == 1 ? "" : "s", path));
-}
-
-void write_baseline(const reports::Report& report, const std::string& path) {
-  Output output = open_output(path);
-  output.stream() << judging::baseline_text(report.findings, report.base_folder);
-  output.finish();
-  fmt::print(stderr, "dtypecheck: {} finding{} in {}; --baseline {} leaves them out\n",
-             report.findings.size(), report.findings.size() == 1 ? "" : "s", path, path);
-}
 
 // The cures of what is at the fail level or above: a note may well be so on purpose.
 void fix(reports::Report& report, const std::string& fail_on) {
@@ -96,8 +80,7 @@ int run(const LintCommand& command) {
     return show_checks(command.list ? "" : command.explain);
   analyzer::Database database;
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
-  std::optional<judging::Baseline> baseline;
-  if (!command.baseline.empty()) baseline = judging::Baseline::read(command.baseline);
+  judging::check_report_inputs(command.report);
   const std::vector<std::string> files = analyzer::sources_of(command.paths, database);
   const analyzer::Toolkits toolkits = command.torch == "bundled"
                                           ? analyzer::bundled_toolkits()
@@ -124,11 +107,13 @@ int run(const LintCommand& command) {
   }
   judging::give_ids(report, sources);
   judging::drop_allowed(report, sources, command.report.all);
-  if (!command.write_baseline.empty()) {
-    write_baseline(report, command.write_baseline);
+  const judging::ReportOptions& options = command.report;
+  if (!command.write_baseline.empty() || options.update_baseline) {
+    judging::update_baseline(
+        report, options.update_baseline ? options.baseline : command.write_baseline);
     return kClean;
   }
-  if (baseline) drop_known(report, *baseline, command.baseline);
+  if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
   if (command.fix) fix(report, command.report.fail_on);
   sort_by_severity(report.findings);
   reports::shorten_paths(report);
@@ -164,11 +149,8 @@ std::function<int()> set_up(Options& options) {
   options.add_flag(
       "--fix", command->fix,
       "apply the cures that are mechanical, of findings at the --fail-on level or above");
-  options.add("--baseline", command->baseline, "file of findings that are not told again")
-      .type("FILE");
-  options
-      .add("--write-baseline", command->write_baseline,
-           "write what is found now into such a file, and nothing else")
+  add_baseline_options(options, command->report);
+  options.add("--write-baseline", command->write_baseline, "as --update-baseline --baseline FILE")
       .type("FILE");
   options.add_flag("--no-cache", command->parse.no_cache,
                    "parse every file anew; else what is known of unchanged files is kept in "

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "judging/baseline.h"
 #include "judging/judged_report.h"
 #include "judging/recorded_run.h"
 #include "platform/progress.h"
@@ -19,15 +20,21 @@ struct ReportCommand {
 };
 
 static int run(const ReportCommand& command) {
+  judging::check_report_inputs(command.report);
   const auto inputs = command.inputs.empty() ? std::vector{newest_run_folder()} : command.inputs;
   auto progress = std::make_unique<Progress>("reading the traces");
   const judging::RecordedRun recorded = judging::read_recorded_run(inputs);
   progress->now("judging what was recorded");
   reports::Report report = judging::judged_report(recorded, command.report);
+  if (command.report.update_baseline) {
+    progress.reset();
+    judging::update_baseline(report, command.report.baseline);
+    return kClean;
+  }
   Output output = open_output(command.report.output);
   progress.reset();
   judging::write_report(report, command.report, output, STDOUT_FILENO);
-  return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
+  return status_of(report, command.report);
 }
 
 static std::function<int()> set_up(Options& options) {
@@ -38,8 +45,10 @@ static std::function<int()> set_up(Options& options) {
            "./dtypecheck-runs")
       .type("");
   add_report_options(options, command->report, "file for the findings; default: standard output",
-                     "exit with 1 on findings of this severity or above; default: warning");
+                     "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
+                     "part of the run is missing; default: warning");
   add_suppression_options(options, command->report);
+  add_baseline_options(options, command->report);
   add_target_options(options, command->report);
   return [command] { return run(*command); };
 }
@@ -52,7 +61,8 @@ extern const Command report_command = {
         "  dtypecheck report\n"
         "  dtypecheck report dtypecheck-runs/* --format html -o report.html\n"
         "  dtypecheck report run.trace --fail-on error\n"
-        "  dtypecheck report --target cuda:2.11\n",
+        "  dtypecheck report --target cuda:2.11\n"
+        "  dtypecheck report --baseline dtype.baseline --update-baseline\n",
     .set_up = set_up,
     .is_configured = true,
 };

@@ -4,7 +4,32 @@
 
 #include <vector>
 
+#include "cli/exit_status.h"
+#include "platform/terminal.h"
+#include "reports/summary.h"
+
 namespace dtypecheck::cli {
+
+static int say_missing(const std::string& what, const std::vector<std::string>& missing) {
+  if (missing.empty()) return kClean;
+  const size_t more = missing.size() - 1;
+  say(fmt::format("{}: {}{}", what, missing.front(),
+                  more == 0 ? "" : fmt::format(" (and {} more)", more)));
+  return kCouldNotDo;
+}
+
+int status_of(const reports::Report& report, const judging::ReportOptions& options) {
+  if (judging::any_at_least(report.findings, options.fail_on)) return kFound;
+  if (!parse_severity(options.fail_on)) return kClean;
+  return say_missing("no findings, but not all of the run is there",
+                     reports::what_is_missing(report));
+}
+
+int status_of_whole(const judging::RecordedRun& recorded, const std::string& what) {
+  const reports::Report report{.run = recorded.run, .left_out = recorded.left_out};
+  return say_missing(fmt::format("{} is not of a whole run", what),
+                     reports::what_is_missing(report));
+}
 
 void add_report_options(Options& options, judging::ReportOptions& report,
                         const std::string& output_help, const std::string& fail_on_help) {
@@ -27,6 +52,13 @@ void add_suppression_options(Options& options, judging::ReportOptions& report) {
                judging::kDefaultSuppressions))
       .type("FILE");
   options.add_flag("--all", report.all, "show every finding in full, and accepted ones too");
+}
+
+void add_baseline_options(Options& options, judging::ReportOptions& report) {
+  options.add("--baseline", report.baseline, "file of findings that are not told again")
+      .type("FILE");
+  options.add_flag("--update-baseline", report.update_baseline,
+                   "write what is found now into that file, and nothing else");
 }
 
 void add_target_options(Options& options, judging::ReportOptions& report) {

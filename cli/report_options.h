@@ -8,11 +8,21 @@
 
 namespace dtypecheck::cli {
 
+// kFound with a finding at the fail level or above. Where there is none, but a part of the run is
+// missing, nobody can say that it is clean: kCouldNotDo, with the reason on standard error.
+int status_of(const reports::Report& report, const judging::ReportOptions& options);
+
+// The same of what is made from a run without judging it; `what` is not whole then.
+int status_of_whole(const judging::RecordedRun& recorded, const std::string& what);
+
 // --format, --color, -o and --fail-on; the help texts say what happens without the latter two.
 void add_report_options(Options& options, judging::ReportOptions& report,
                         const std::string& output_help, const std::string& fail_on_help);
 // --suppress and --all.
 void add_suppression_options(Options& options, judging::ReportOptions& report);
+
+// --baseline and --update-baseline.
+void add_baseline_options(Options& options, judging::ReportOptions& report);
 
 // --target and --contracts.
 void add_target_options(Options& options, judging::ReportOptions& report);

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "judging/baseline.h"
 #include "judging/judged_report.h"
 #include "judging/recorded_run.h"
 #include "platform/child.h"
@@ -130,14 +131,18 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   reports::Report report = judging::judged_report(recorded, command.report);
   progress.reset();
   report.end_is_told = end.signal != 0;  // by say_if_killed()
+  if (command.report.update_baseline) {
+    judging::update_baseline(report, command.report.baseline);
+    return status_of(end);
+  }
   const bool empty = recorded.run.processes.empty();
   if (!empty && !command.no_report) write_trace_report(report, command, folder);
   if (!report.results_valid())
     say("the results of this run are not valid: --keep-going cast operands so that it could go on");
   say_what_was_recorded(recorded, folder);
   if (has_fail_level(command) && empty) return kCouldNotDo;
-  if (judging::any_at_least(report.findings, command.report.fail_on)) return kFound;
-  return status_of(end);
+  const int own = has_fail_level(command) ? status_of(report, command.report) : kClean;
+  return own == kClean || (own == kCouldNotDo && status_of(end) != 0) ? status_of(end) : own;
 }
 
 static int run(const TraceCommand& command) {
@@ -186,12 +191,13 @@ static std::function<int()> set_up(Options& options) {
   add_report_options(options, command->report,
                      "file for the findings; default: standard error for text, a file in the run's "
                      "folder for the others",
-                     "exit with 1 on findings of this severity or above, with 2 when nothing could "
-                     "be traced; default and otherwise: the "
-                     "program's own status");
+                     "exit with 1 on findings of this severity or above, with 2 when there is none but "
+                     "a part of the run is missing; default and otherwise: the program's own "
+                     "status");
   options.add_flag("--no-report", command->no_report,
                    "only record; dtypecheck report judges it later");
   add_suppression_options(options, command->report);
+  add_baseline_options(options, command->report);
   add_target_options(options, command->report);
   return [command] { return run(*command); };
 }

@@ -1,7 +1,7 @@
 // baseline.h: findings that were there when a file of them was written, and that are not told
-// again.
-//   dtypecheck lint --write-baseline lint.baseline csrc     once
-//   dtypecheck lint --baseline lint.baseline csrc           from then on
+// again; of source and of runs.
+//   dtypecheck report --baseline dtype.baseline --update-baseline     once
+//   dtypecheck report --baseline dtype.baseline                       from then on
 // A line each: the finding's id, which stays when lines above it are added, then its rule and place
 // for people.
 #pragma once
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/finding.h"
+#include "reports/report.h"
 
 namespace dtypecheck::judging {
 
@@ -21,6 +22,9 @@ class Baseline {
 
   // Drops what it knows; returns how many.
   size_t drop_known(std::vector<Finding>& findings) const;
+  // How many of its findings are not among these.
+  size_t gone_from(const std::vector<Finding>& findings) const;
+  size_t size() const { return ids_.size(); }
 
  private:
   std::set<std::string> ids_;
@@ -28,5 +32,10 @@ class Baseline {
 
 // Paths are shown relative to the folder.
 std::string baseline_text(const std::vector<Finding>& findings, const std::string& base_folder);
+
+// Leaves out what the file knows, and says so in the remarks, with what of it did not come again.
+void drop_baseline(reports::Report& report, const std::string& path);
+// Writes what the report has now, and says on standard error what changed.
+void update_baseline(const reports::Report& report, const std::string& path);
 
 }  // namespace dtypecheck::judging

@@ -8,6 +8,7 @@
 
 #include "analyzer/check.h"
 #include "judging/accepted.h"
+#include "judging/baseline.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/terminal.h"
@@ -47,6 +48,10 @@ void check_report_inputs(const ReportOptions& options) {
   const std::string path = suppression_file(options);
   if (!path.empty()) rules::read_suppressions(path);
   target_of(options, contracts_of(options));
+  if (options.update_baseline && options.baseline.empty())
+    throw InputError("--update-baseline writes a file; name it with --baseline FILE");
+  if (!options.baseline.empty() && (!options.update_baseline || is_there(options.baseline)))
+    Baseline::read(options.baseline);
 }
 
 constexpr size_t kMaxUnknownOps = 8;  // named in the remark; the count goes on
@@ -111,6 +116,8 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
                          .line_text = line_text};
   reports::shorten_paths(report);
   drop_accepted(report, options);
+  if (!options.baseline.empty() && !options.update_baseline)
+    drop_baseline(report, options.baseline);
   if (target) report.remarks.push_back(target_remark(contracts, *target));
   report.rules = docs_of(report.findings);
   return report;

@@ -24,13 +24,16 @@ struct ReportOptions {
   bool all = false;       // suppressed findings too
   std::string target;     // "cuda:2.11"; empty: none
   std::string contracts;  // a contract file beside the shipped ones; empty: none
+  std::string baseline;   // of findings that are not told again; empty: none
+  bool update_baseline = false;  // write it instead
 };
 
 // Throws InputError when the suppression file or the contracts cannot be used, or the target is not
 // known: to be known before a long run, not after it.
 void check_report_inputs(const ReportOptions& options);
 
-// Judges the run, drops what a suppression accepts, and says in remarks what was dropped.
+// Judges the run, drops what a suppression accepts or the baseline knows, and says in remarks what
+// was dropped.
 reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& options);
 
 // `fd` is where the output goes where it is no file.

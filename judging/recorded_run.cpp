@@ -116,12 +116,15 @@ static void add_sources(const std::string& folder, RecordedRun& recorded) {
   }
 }
 
-static void add_signal(const std::string& folder, Run& run) {
-  const auto killed = killed_process_of(folder);
+// One that os._exit ended left no end in its trace, but all that it had recorded.
+static void add_end(const std::string& folder, Run& run) {
+  const auto ended = ended_process_of(folder);
   for (Process& process : run.processes) {
     const bool is_of_folder = fs::path(process.file).parent_path() == fs::path(folder);
-    if (killed && is_of_folder && process.pid == killed->pid && process.end == EndState::kRunning)
-      process.signal = killed->signal;
+    if (!ended || !is_of_folder || process.pid != ended->pid || process.end != EndState::kRunning)
+      continue;
+    process.signal = ended->signal;
+    if (ended->signal == 0) process.end = EndState::kExited;
   }
 }
 
@@ -150,7 +153,7 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
   for (const std::string& folder : sorted.folders) {
     add_all(recorded.left_out, untraced_notes(folder));
     add_sources(folder, recorded);
-    add_signal(folder, recorded.run);
+    add_end(folder, recorded.run);
   }
   recorded.sources.add(Sources::of_cells(recorded.run));
   if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.left_out, "; ")));

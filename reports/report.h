@@ -51,9 +51,12 @@ struct Report {
   std::optional<SourceScan> scan;
   ProvenanceIndex provenance{run};
 
-  bool complete() const;       // every process whole and none left out
+  bool complete() const;       // every process whole, with its end, and none left out
   bool results_valid() const;  // no op call was repaired: the program computed what it says
 };
+
+// It was killed, left by os._exit, or still runs: nobody knows what it would have done.
+bool has_no_end(const Run& run, const Process& process);
 
 struct Format {
   const char* name;  // as --format takes it

@@ -69,15 +69,6 @@ void say_damaged(const Report& report, Lines& out) {
   }
 }
 
-// A worker that a process forks ends by os._exit as a rule (Python's multiprocessing does it), so
-// that it leaves no end behind is not worth a line when its parent went through its own.
-bool is_worker_of_an_ended(const Run& run, const Process& process) {
-  return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
-    return other.end != EndState::kRunning && other.host == process.host &&
-           other.pid == process.parent_pid;
-  });
-}
-
 void say_killed(const Report& report, Lines& out) {
   for (uint32_t i = 0; i < report.run.processes.size() && !report.end_is_told; ++i) {
     const int signal = report.run.processes[i].signal;
@@ -92,9 +83,7 @@ void say_without_end(const Report& report, Lines& out) {
   Lines labels;
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const Process& process = report.run.processes[i];
-    if (process.end != EndState::kRunning || process.signal != 0 ||
-        is_worker_of_an_ended(report.run, process))
-      continue;
+    if (process.signal != 0 || !has_no_end(report.run, process)) continue;
     labels.push_back(process_label(report.run, i));
   }
   if (labels.empty()) return;
@@ -173,6 +162,16 @@ std::string libtorch_text(const Run& run) {
   Lines parts(versions.begin(), versions.end());
   for (const std::string& device : devices(run)) parts.push_back(device);
   return printable(joined(parts, ", "));
+}
+
+std::vector<std::string> what_is_missing(const Report& report) {
+  Lines out;
+  say_damaged(report, out);
+  say_killed(report, out);
+  say_without_end(report, out);
+  say_left_out(report, out);
+  if (!report.scan && report.run.calls.empty()) out.push_back(verdict(report));
+  return out;
 }
 
 std::vector<std::string> caveats(const Report& report) {

@@ -28,6 +28,10 @@ std::string verdict(const Report& report);
 std::string libtorch_text(const Run& run);         // "LibTorch 2.11.0, cpu"; "" not known
 std::vector<std::string> devices(const Run& run);  // of all processes, sorted
 
+// What of the run is not there, one line each: damaged, lost, left out, without an end, or all of
+// it. With any of it "no findings" does not mean that the run is clean.
+std::vector<std::string> what_is_missing(const Report& report);
+
 // What limits the report: results that are not valid, partial traces, missing processes, sampled
 // steps, features that were off, remarks. One line each, the gravest first.
 std::vector<std::string> caveats(const Report& report);

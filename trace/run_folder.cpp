@@ -153,17 +153,17 @@ RunDescription read_run_description(const std::string& folder) {
   }
 }
 
-std::optional<KilledProcess> killed_process_of(const std::string& folder) {
+std::optional<EndedProcess> ended_process_of(const std::string& folder) {
   const auto text = read_file_if_any(fmt::format("{}/{}", folder, kDescription));
   const auto json = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   const auto number = [&](const char* name) {
     return json.is_object() && json.contains(name) && json[name].is_number_integer()
                ? json[name].get<int64_t>()
-               : 0;
+               : -1;
   };
-  const KilledProcess killed{number("pid"), static_cast<int>(number("signal"))};
-  if (killed.pid <= 0 || killed.signal <= 0) return std::nullopt;
-  return killed;
+  const int64_t signal = std::max<int64_t>(number("signal"), 0);
+  if (number("pid") <= 0 || (signal == 0 && number("status") < 0)) return std::nullopt;
+  return EndedProcess{number("pid"), static_cast<int>(signal)};
 }
 
 // Names sort by date and time; of the same second, the higher pid was started last (as a rule).

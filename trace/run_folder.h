@@ -42,12 +42,12 @@ struct RunDescription {
 // Of its run.json. Throws InputError when there is none, or it cannot be read.
 RunDescription read_run_description(const std::string& folder);
 
-// The process that was started, where a signal ended it; nothing where the folder does not say so.
-struct KilledProcess {
+// How the process that was started ended; nothing where the folder does not say so.
+struct EndedProcess {
   int64_t pid = 0;
-  int signal = 0;
+  int signal = 0;  // 0: it ended by itself
 };
-std::optional<KilledProcess> killed_process_of(const std::string& folder);
+std::optional<EndedProcess> ended_process_of(const std::string& folder);
 
 // The folder in ./dtypecheck-runs that was started last. Throws InputError when there is none.
 std::string newest_run_folder();

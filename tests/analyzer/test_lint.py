@@ -371,7 +371,7 @@ class Lint(tool.ToolTest):
 
     def test_bad_baselines(self):
         self.write("bad.cpp", BAD)
-        self.assert_one_line(self.lint("--baseline", "absent", "bad.cpp"), "absent", "--write-baseline")
+        self.assert_one_line(self.lint("--baseline", "absent", "bad.cpp"), "absent", "--update-baseline")
         self.write("known", "# a comment\nnot an id\n")
         self.assert_one_line(self.lint("--baseline", "known", "bad.cpp"), "known:2", "16 hexadecimal digits")
 

@@ -111,6 +111,102 @@ class Report(tool.ToolTest):
         self.assert_one_line(self.run_tool("report", "mixed.trace", "-o", "."), "Is a directory")
 
 
+class Baseline(tool.ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("mixed.trace", tool.MIXED)
+        self.write("promoted.trace", tool.PROMOTED)
+
+    def test_only_what_is_new(self):
+        written = self.run_tool("report", "mixed.trace", "--baseline", "known", "--update-baseline")
+        self.assertEqual((written.status, written.out), (0, ""))
+        self.assertIn("1 finding in known;", written.err)
+        known = self.run_tool("report", "mixed.trace", "--baseline", "known")
+        self.assertEqual((known.status, known.err), (0, ""), known.out)
+        self.assertIn("1 finding of known left out", known.out)
+        self.write("moved.trace", tool.MIXED.replace("train.py:1065", "train.py:1070"))
+        self.assertEqual(self.run_tool("report", "moved.trace", "--baseline", "known").status, 0)
+        both = self.run_tool("report", "mixed.trace", "promoted.trace", "--baseline", "known")
+        self.assertEqual(both.status, 1)
+        self.assertIn("[silent-promotion]", both.out)
+        self.assertNotIn("[mixed-operands]", both.out)
+
+    def test_two_alike_have_their_own_lines(self):
+        line = tool.MIXED.splitlines()[1]
+        other = line.replace("mat1=Half", "mat1=BFloat16").replace("Half and Float", "BFloat16 and Float")
+        self.write("two.trace", tool.MIXED + other.replace(":1065", ":1066") + "\n")
+        self.run_tool("report", "two.trace", "--baseline", "known", "--update-baseline")
+        self.assertEqual(self.run_tool("report", "two.trace", "--baseline", "known").status, 0)
+
+    def test_what_did_not_come_again(self):
+        self.run_tool("report", "mixed.trace", "--baseline", "known", "--update-baseline")
+        result = self.run_tool("report", "promoted.trace", "--baseline", "known")
+        self.assertIn("1 finding of known did not come again", result.out)
+        again = self.run_tool("report", "promoted.trace", "--baseline", "known", "--update-baseline")
+        self.assertIn("1 new, 1 gone", again.err)
+        self.assertEqual(self.run_tool("report", "promoted.trace", "--baseline", "known").status, 0)
+
+    def test_bad_baselines(self):
+        def refused(*arguments):
+            return self.run_tool("report", "mixed.trace", *arguments)
+        self.assert_one_line(refused("--baseline", "absent"), "absent", "--update-baseline")
+        self.assert_one_line(refused("--update-baseline"), "--baseline FILE")
+        self.write("later", "# dtypecheck baseline 2: findings\n")
+        self.assert_one_line(refused("--baseline", "later"), "version 2", "this build reads 1")
+        self.write("earlier", "# dtypecheck lint: findings that are accepted as they are; id, rule, place\n")
+        self.assertEqual(refused("--baseline", "earlier").status, 1)
+        self.write("text", "hello\n")
+        self.assert_one_line(refused("--baseline", "text"), "text:1", "16 hexadecimal digits")
+        self.assert_one_line(refused("--baseline", "none/known", "--update-baseline"), "none/known")
+
+
+class NotWhole(tool.ToolTest):
+    """A run of which a part is missing is never called clean."""
+
+    def status(self, head, *arguments, calls=tool.CLEAN):
+        self.write("run.trace", calls.replace("process pid=1", f"process pid=1 {head}"))
+        return self.run_tool("report", "run.trace", *arguments)
+
+    def test_what_is_missing(self):
+        for head, reason in (('damaged="cut short at byte 4096"', "cut short at byte 4096"),
+                             ("signatures_lost=3", "3 signatures found no room"),
+                             ("end=running", "no end was recorded of pid 1")):
+            result = self.status(head)
+            self.assertEqual(result.status, 2, head)
+            self.assertEqual(result.err.count("\n"), 1, result.err)
+            self.assertIn(reason, result.err)
+            self.assertIn("no findings in what was recorded", result.out)
+            self.assertEqual(self.status(head, "--fail-on", "never").status, 0, head)
+            self.assertEqual(self.status(head, calls=tool.MIXED).status, 1, head)
+            json_report = json.loads(self.status(head, "--format", "json").out)
+            self.assertFalse(json_report["complete"], head)
+
+    def test_nothing_was_recorded(self):
+        self.write("empty.trace", "process pid=1 libtorch=2.11.0\n")
+        result = self.run_tool("report", "empty.trace")
+        self.assertEqual(result.status, 2)
+        self.assertIn("no op call was recorded", result.err)
+
+    def test_one_of_several_files_cannot_be_read(self):
+        self.write("clean.trace", tool.CLEAN)
+        result = self.run_tool("report", "clean.trace", "none.trace")
+        self.assertEqual(result.status, 2)
+        self.assertIn("none.trace", result.err)
+
+    def test_a_worker_of_a_process_that_ended_is_no_loss(self):
+        self.write("run.trace", tool.CLEAN + tool.CLEAN.replace("pid=1", "pid=2 parent_pid=1 end=running"))
+        self.assertEqual(self.run_tool("report", "run.trace").status, 0)
+
+    def test_a_program_that_left_by_os_exit_is_whole(self):
+        self.write("run/1.trace", tool.CLEAN.replace("pid=1", "pid=1 file=run/1.trace end=running"))
+        self.write("run/run.json", '{"pid": 1, "status": 0, "signal": null}')
+        self.assertEqual(self.run_tool("report", "run").status, 0)
+        self.write("run/run.json", '{"pid": 1, "status": null, "signal": 9}')
+        result = self.run_tool("report", "run")
+        self.assertEqual(result.status, 2)
+        self.assertIn("killed by signal 9", result.err)
+
+
 class Suppressions(tool.ToolTest):
     def setUp(self):
         super().setUp()

@@ -1,0 +1,81 @@
+// dtypecheck diff: what changed dtype between two runs, or between a lockfile and a run.
+#include <filesystem>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/report_options.h"
+#include "judging/lock_diff.h"
+#include "judging/recorded_run.h"
+#include "platform/files.h"
+#include "platform/output.h"
+
+namespace dtypecheck::cli {
+
+struct DiffCommand {
+  std::string before, after;
+  std::string output;
+};
+
+struct Side {
+  judging::Lock lock;
+  judging::RecordedRun recorded;
+  bool is_run = false;
+};
+
+static bool names_a_run(const std::filesystem::path& path) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(path, unknown) || path.extension() == ".dtrace" ||
+         path.extension() == ".trace";
+}
+
+static Side read_side(const std::string& path) {
+  Side side;
+  if (names_a_run(path)) {
+    side.recorded = judging::read_recorded_run({path});
+    side.lock = judging::lock_of(side.recorded.run);
+    side.is_run = true;
+  } else {
+    side.lock = judging::parse_lock(
+        read_given_file(path, "name a lockfile, a run's folder or a trace"), path);
+  }
+  return side;
+}
+
+// What differs is a finding; where nothing does, a run of which a part is missing proves nothing.
+static int run(const DiffCommand& command) {
+  Side before = read_side(command.before), after = read_side(command.after);
+  const judging::LockDiff diff = judging::diff_locks(
+      std::move(before.lock), std::move(after.lock), command.before, command.after);
+  Output output = open_output(command.output);
+  output.stream() << judging::to_text(diff, command.before, command.after);
+  output.finish();
+  int whole = kClean;
+  for (const auto& [side, name] : {std::pair(&before, command.before), {&after, command.after}}) {
+    if (side->is_run && status_of_whole(side->recorded, name) != kClean) whole = kCouldNotDo;
+  }
+  return diff.empty() ? whole : kFound;
+}
+
+static std::function<int()> set_up(Options& options) {
+  auto command = std::make_shared<DiffCommand>();
+  options.add("OLD", command->before, "a lockfile, a run's folder, a *.dtrace or *.trace file")
+      .type("")
+      .required();
+  options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
+  options.add("-o,--output", command->output, "file for what differs; default: standard output")
+      .type("FILE");
+  return [command] { return run(*command); };
+}
+
+extern const Command diff_command = {
+    .name = "diff",
+    .summary = "say what changed dtype between two runs, or a lockfile and a run",
+    .arguments = "[OPTIONS] OLD NEW",
+    .examples =
+        "  dtypecheck diff dtype.lock run.trace\n"
+        "  dtypecheck diff run.trace run.trace\n",
+    .set_up = set_up,
+};
+
+}  // namespace dtypecheck::cli

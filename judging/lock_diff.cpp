@@ -1,0 +1,248 @@
+#include "judging/lock_diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "judging/folded_names.h"
+#include "platform/error.h"
+#include "platform/printable.h"
+#include "reports/words.h"
+
+namespace dtypecheck::judging {
+
+namespace {
+
+using Ops = std::set<LockedOp>;
+
+std::set<std::string> devices_of(const Lock& lock) {
+  std::set<std::string> devices;
+  for (const auto& [place, ops] : lock.places) {
+    for (const LockedOp& op : ops) {
+      if (!op.device.empty()) devices.insert(op.device);
+    }
+  }
+  return devices;
+}
+
+void forget_devices(Lock& lock) {
+  for (auto& [place, ops] : lock.places) {
+    Ops without;
+    for (LockedOp op : ops) {
+      op.device.clear();
+      without.insert(std::move(op));
+    }
+    ops = std::move(without);
+  }
+}
+
+std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
+
+std::string arrow(const std::string& from, const std::string& to) {
+  return fmt::format("{} → {}", or_none(from), or_none(to));
+}
+
+bool same_names(const LockedOp& a, const LockedOp& b) {
+  return std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(),
+                    [](const auto& x, const auto& y) { return x.name == y.name; });
+}
+
+// How much differs between two calls that may be one and its later form; none where they are not.
+std::optional<size_t> distance(const LockedOp& a, const LockedOp& b) {
+  if (a.phase != b.phase || a.op != b.op || !same_names(a, b)) return std::nullopt;
+  size_t differing = (a.result != b.result) + (a.autocast != b.autocast) + (a.outcome != b.outcome);
+  for (size_t i = 0; i < a.operands.size(); ++i)
+    differing += a.operands[i].dtypes != b.operands[i].dtypes;
+  return differing;
+}
+
+// What changed in one module.
+class ModuleChanges {
+ public:
+  ModuleChanges(const Ops& before, const Ops& after) {
+    std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                        std::back_inserter(gone_));
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                        std::back_inserter(new_));
+  }
+
+  std::vector<std::string> lines() {
+    compare_parameters();
+    for (size_t most = 0; most < kMostDifferences; ++most) pair_up_to(most);
+    for (const LockedOp& op : gone_) add("gone: " + to_text(op));
+    for (const LockedOp& op : new_) add("new: " + to_text(op));
+    return std::move(lines_);
+  }
+
+ private:
+  static constexpr size_t kMostDifferences = 16;
+
+  void add(const std::string& line) {
+    if (std::find(lines_.begin(), lines_.end(), line) == lines_.end()) lines_.push_back(line);
+  }
+
+  static std::optional<LockedOp> take_parameters(std::vector<LockedOp>& ops) {
+    const auto found = std::find_if(ops.begin(), ops.end(),
+                                    [](const LockedOp& op) { return op.phase == kParameters; });
+    if (found == ops.end()) return std::nullopt;
+    LockedOp op = *found;
+    ops.erase(found);
+    return op;
+  }
+
+  static const std::string* dtypes_of(const std::optional<LockedOp>& op, const std::string& name) {
+    if (!op) return nullptr;
+    for (const LockedTensor& operand : op->operands) {
+      if (operand.name == name) return &operand.dtypes;
+    }
+    return nullptr;
+  }
+
+  void compare_parameters() {
+    const auto before = take_parameters(gone_), after = take_parameters(new_);
+    std::set<std::string> names;
+    for (const auto* side : {&before, &after}) {
+      if (*side) {
+        for (const LockedTensor& operand : (*side)->operands) names.insert(operand.name);
+      }
+    }
+    for (const std::string& name : names) {
+      const std::string* from = dtypes_of(before, name);
+      const std::string* to = dtypes_of(after, name);
+      if (from == nullptr) {
+        add(fmt::format("{}: new, {}", name, *to));
+      } else if (to == nullptr) {
+        add(fmt::format("{}: gone, was {}", name, *from));
+      } else if (*from != *to) {
+        add(fmt::format("{}: {}", name, arrow(*from, *to)));
+      }
+    }
+  }
+
+  // The likest first.
+  void pair_up_to(size_t most) {
+    for (auto a = gone_.begin(); a != gone_.end();) {
+      const auto b = std::find_if(new_.begin(), new_.end(), [&](const LockedOp& op) {
+        const auto differing = distance(*a, op);
+        return differing && *differing <= most;
+      });
+      if (b == new_.end()) {
+        ++a;
+        continue;
+      }
+      say(*a, *b);
+      a = gone_.erase(a);
+      new_.erase(b);
+    }
+  }
+
+  void say(const LockedOp& a, const LockedOp& b) {
+    const std::string who = fmt::format("{} {}", a.phase, a.op);
+    for (size_t i = 0; i < a.operands.size(); ++i) {
+      const LockedTensor &x = a.operands[i], &y = b.operands[i];
+      if (x.dtypes == y.dtypes) continue;
+      // Said already where it is the parameter itself that changed.
+      const std::string parameter = fmt::format("{}: {}", x.name, arrow(x.dtypes, y.dtypes));
+      if (std::find(lines_.begin(), lines_.end(), parameter) != lines_.end()) continue;
+      add(fmt::format("{} {}: {}", who, x.name, arrow(x.dtypes, y.dtypes)));
+    }
+    if (a.result != b.result) add(fmt::format("{} result: {}", who, arrow(a.result, b.result)));
+    if (a.autocast != b.autocast) add(fmt::format("autocast: {}", arrow(a.autocast, b.autocast)));
+    if (a.outcome != b.outcome) {
+      const std::string none = outcome_name(Outcome::kReturned);
+      add(fmt::format("{}: {} → {}", who, a.outcome.empty() ? none : a.outcome,
+                      b.outcome.empty() ? none : b.outcome));
+    }
+  }
+
+  std::vector<LockedOp> gone_, new_;
+  std::vector<std::string> lines_;
+};
+
+std::set<std::string> names_of(const Lock& lock) {
+  std::set<std::string> names;
+  for (const auto& [place, ops] : lock.places) names.insert(place);
+  return names;
+}
+
+std::set<std::string> without(const std::set<std::string>& a, const std::set<std::string>& b) {
+  std::set<std::string> out;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(out, out.end()));
+  return out;
+}
+
+void compare_devices(Lock& before, Lock& after, LockDiff& diff) {
+  const std::set<std::string> from = devices_of(before), to = devices_of(after);
+  if (from == to) return;
+  diff.devices = fmt::format("{} → {}", fmt::join(from, ", "), fmt::join(to, ", "));
+  forget_devices(before);
+  forget_devices(after);
+}
+
+}  // namespace
+
+LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
+                    const std::string& after_name) {
+  LockDiff diff;
+  if (before.runtime != after.runtime && !before.runtime.empty() && !after.runtime.empty())
+    diff.runtime = arrow(before.runtime, after.runtime);
+  compare_devices(before, after, diff);
+  const std::set<std::string> was = names_of(before), is = names_of(after);
+  std::set<std::string> all = was;
+  all.insert(is.begin(), is.end());
+  const std::set<std::string> gone = without(was, is), come = without(is, was);
+  if (gone.size() == was.size() && !all.empty()) {
+    throw InputError(fmt::format(
+        "{} and {} have no module in common, so they are not runs of one model", before_name,
+        after_name));
+  }
+  std::map<std::vector<std::string>, std::set<std::string>> by_lines;
+  for (const auto& [place, ops] : before.places) {
+    const auto now = after.places.find(place);
+    if (now == after.places.end()) continue;
+    if (now->second == ops) {
+      ++diff.same;
+      continue;
+    }
+    ++diff.changed;
+    by_lines[ModuleChanges(ops, now->second).lines()].insert(place);
+  }
+  for (const auto& [lines, places] : by_lines)
+    diff.changes.push_back({starred_names(places, all), lines});
+  std::sort(diff.changes.begin(), diff.changes.end(),
+            [](const LockChange& a, const LockChange& b) { return a.modules < b.modules; });
+  diff.only_before = starred_names(gone, all);
+  diff.only_after = starred_names(come, all);
+  diff.missing = gone.size();
+  diff.added = come.size();
+  return diff;
+}
+
+std::string to_text(const LockDiff& diff, const std::string& before_name,
+                    const std::string& after_name) {
+  std::string text;
+  for (const LockChange& change : diff.changes) {
+    for (const std::string& module : change.modules)
+      text += (module.empty() ? "outside of modules" : printable(module)) + '\n';
+    for (const std::string& line : change.lines) text += "  " + printable(line) + '\n';
+  }
+  for (const auto& [modules, name] : {std::pair(&diff.only_before, before_name),
+                                      std::pair(&diff.only_after, after_name)}) {
+    if (!modules->empty()) text += fmt::format("only in {}\n", name);
+    for (const std::string& module : *modules) text += "  " + printable(module) + '\n';
+  }
+  if (!text.empty()) text += '\n';
+  if (!diff.runtime.empty()) text += diff.runtime + '\n';
+  if (!diff.devices.empty())
+    text += fmt::format("compared without the device: {}\n", printable(diff.devices));
+  if (diff.empty()) {
+    return text + fmt::format("no dtype differs in {}\n", reports::counted(diff.same, "module"));
+  }
+  text += reports::counted(diff.changed, "module") + " changed";
+  if (diff.missing > 0) text += fmt::format(", {} only in {}", diff.missing, before_name);
+  if (diff.added > 0) text += fmt::format(", {} only in {}", diff.added, after_name);
+  return text + fmt::format(", {} the same\n", diff.same);
+}
+
+}  // namespace dtypecheck::judging

@@ -1,0 +1,138 @@
+"""dtypecheck lock and diff: what modules compute in, what of it changed, and what cannot be compared."""
+
+import unittest
+
+import tool
+
+
+def run_of(dtypes, device="cpu", libtorch="2.11.0", result=None, head="pid=1", names=("to_q", "to_k")):
+    """Two blocks of two projections, each in the dtype that `dtypes` says."""
+    suffix = "" if device == "cpu" else f"@{device}"
+    lines = [f"process {head} libtorch={libtorch} steps=1"]
+    for block, dtype in enumerate(dtypes):
+        for name in names:
+            module = f"unet.blocks.{block}.{name}"
+            lines.append(
+                f"op aten::linear input={dtype}[2,4]{suffix} weight={dtype}[4,4]{suffix}%{module}.weight"
+                f" -> {result or dtype}[2,4]{suffix} at train.py:9 main in {module} (Linear) phase forward step 1")
+    return "\n".join(lines) + "\n"
+
+
+class Lock(tool.ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("half.trace", run_of(["Half", "Half"]))
+        self.write("float.trace", run_of(["Half", "Float"]))
+
+    def lock(self, *arguments):
+        result = self.run_tool("lock", *arguments)
+        self.assertEqual((result.status, result.err), (0, ""))
+        return result.out
+
+    def diff(self, *arguments, status=1):
+        result = self.run_tool("diff", *arguments)
+        self.assertEqual((result.status, result.err), (status, ""), result.out)
+        return result.out
+
+    def test_modules_that_are_alike_stand_together(self):
+        self.assertEqual(self.lock("half.trace"), """\
+# dtypecheck lock 1
+# LibTorch 2.11.0, cpu
+unet.blocks.{0,1}.{to_k,to_q}
+  forward aten::linear input=Half weight=Half -> Half @cpu
+  parameters weight=Half
+""")
+
+    def test_order_counts_and_steps_are_no_difference(self):
+        head, *calls = run_of(["Half", "Half"]).splitlines()
+        again = [head, *(call.replace("train.py:9", "train.py:30").replace("step 1", "step 1-9 count 70")
+                         for call in reversed(calls))]
+        self.write("again.trace", "\n".join(again) + "\n")
+        self.assertEqual(self.lock("again.trace"), self.lock("half.trace"))
+        self.assertEqual(self.diff("half.trace", "again.trace", status=0), "no dtype differs in 4 modules\n")
+
+    def test_what_changed(self):
+        self.lock("half.trace", "-o", "dtype.lock")
+        self.assertEqual(self.diff("dtype.lock", "float.trace"), """\
+unet.blocks.1.* (2 modules)
+  weight: Half → Float
+  forward aten::linear input: Half → Float
+  forward aten::linear result: Half → Float
+
+2 modules changed, 2 the same
+""")
+
+    def test_all_blocks_are_a_star(self):
+        self.write("all.trace", run_of(["Float", "Float"]))
+        self.assertIn("unet.blocks.*.* (4 modules)\n  weight: Half → Float\n", self.diff("half.trace", "all.trace"))
+
+    def test_two_lockfiles_and_the_way_back(self):
+        self.lock("half.trace", "-o", "a.lock")
+        self.lock("float.trace", "-o", "b.lock")
+        self.assertIn("weight: Half → Float", self.diff("a.lock", "b.lock"))
+        self.assertIn("weight: Float → Half", self.diff("b.lock", "a.lock"))
+        self.diff("a.lock", "a.lock", status=0)
+
+    def test_another_device_and_another_libtorch_are_told_once(self):
+        self.write("cuda.trace", run_of(["Half", "Half"], device="cuda:0", libtorch="2.6.0"))
+        self.assertEqual(self.diff("half.trace", "cuda.trace", status=0), """\
+LibTorch 2.11.0, cpu → LibTorch 2.6.0, cuda
+compared without the device: cpu → cuda
+no dtype differs in 4 modules
+""")
+
+    def test_modules_of_one_side(self):
+        self.write("less.trace", run_of(["Half", "Half"], names=["to_q"]))
+        text = self.diff("half.trace", "less.trace")
+        self.assertIn("only in half.trace\n  unet.blocks.*.to_k (2 modules)\n", text)
+
+    def test_calls_outside_of_modules_and_odd_names(self):
+        text = self.lock(self.write("odd.trace", """\
+process pid=1 libtorch=2.11.0 steps=1
+op aten::cat tensors=Half[1],Float[1] -> Float[2] at /home/me/train.py:91 main phase forward
+op aten::mm self=Half[1,1] mat2=Half[1,1] -> Half[1,1] in "a {0} name" phase forward
+op aten::linear input=Float[1,1] weight=Half[1,1] -> Float[1,1] in net phase forward autocast cpu:BFloat16 wrapper
+op aten::linear input=BFloat16[1,1] weight=BFloat16[1,1] -> BFloat16[1,1] in net phase forward autocast cpu:BFloat16 inner parent #3
+op aten::addmm mat1=BFloat16[1,1] mat2=BFloat16[1,1] -> BFloat16[1,1] in net phase forward parent #4
+op aten::normal_ self=Float[1] -> Float[1] at train.py:1 main phase load
+"""))
+        self.assertIn("train.py:main\n  forward aten::cat tensors=Half|Float -> Float @cpu\n", text)
+        self.assertIn('"a {0} name"\n  forward aten::mm', text)
+        self.assertIn("net\n  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cpu autocast BFloat16\n",
+                      text)
+        self.assertEqual(text.count("net\n"), 1)
+        self.assertNotIn("addmm", text)
+        self.assertNotIn("normal_", text)
+        self.write("odd.lock", text)
+        self.diff("odd.lock", "odd.trace", status=0)
+
+    def test_a_run_that_is_not_whole(self):
+        self.write("cut.trace", run_of(["Half", "Half"], head='pid=1 damaged="cut short at byte 4096"'))
+        result = self.run_tool("lock", "cut.trace", "-o", "dtype.lock")
+        self.assertEqual(result.status, 2)
+        self.assertEqual(result.err.count("\n"), 1)
+        self.assertIn("cut short at byte 4096", result.err)
+        self.assertTrue((self.work / "dtype.lock").exists())
+        same = self.run_tool("diff", "half.trace", "cut.trace")
+        self.assertEqual(same.status, 2)
+        self.assertIn("cut.trace is not of a whole run", same.err)
+        self.assertEqual(self.run_tool("diff", "float.trace", "cut.trace").status, 1)
+
+    def test_bad_input(self):
+        self.write("other.trace", tool.CLEAN)
+        self.assert_one_line(self.run_tool("diff", "half.trace", "other.trace"), "no module in common")
+        self.write("text.lock", "hello\n")
+        self.assert_one_line(self.run_tool("diff", "text.lock", "half.trace"), "text.lock", "not a lockfile")
+        self.write("new.lock", "# dtypecheck lock 2\n")
+        self.assert_one_line(self.run_tool("diff", "new.lock", "half.trace"), "version 2", "this build reads 1")
+        self.write("broken.lock", "# dtypecheck lock 1\nnet\n  forward\n")
+        self.assert_one_line(self.run_tool("diff", "broken.lock", "half.trace"), "broken.lock:3", "an op")
+        self.write("many.lock", "# dtypecheck lock 1\nnet.{0-9999999}\n")
+        self.assert_one_line(self.run_tool("diff", "many.lock", "half.trace"), "many.lock:2")
+        self.assert_one_line(self.run_tool("diff", "none.lock", "half.trace"), "none.lock")
+        self.assert_one_line(self.run_tool("diff", "half.trace"), "NEW")
+        self.assert_one_line(self.run_tool("lock", "half.trace", "-o", "none/dtype.lock"), "none/dtype.lock")
+
+
+if __name__ == "__main__":
+    unittest.main()
