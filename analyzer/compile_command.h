@@ -40,6 +40,7 @@ struct Toolkits {
   std::string torch_root;                   // what it was found in, for people
   std::string torch_version;                // "2.11.0"; empty: not known
   std::string cuda_root;                    // empty: the bundled minimal CUDA is used
+  std::vector<std::string> vendor_includes;  // cuDNN's, NCCL's: packages beside LibTorch's
 };
 
 // `torch` is a folder of a LibTorch, of a Python package or of its headers; empty: the active
@@ -53,5 +54,10 @@ Toolkits bundled_toolkits();
 std::vector<std::string> parse_arguments(const std::filesystem::path& file,
                                          const CompileCommand* command, const Toolkits& toolkits,
                                          const std::filesystem::path& stubs);
+
+// The same with each macro of the project's build files that the file asks about the other way: on
+// where it was off, off where it was on. Empty: it asks about none.
+std::vector<std::string> with_other_switches(const std::filesystem::path& file,
+                                             const std::vector<std::string>& arguments);
 
 }  // namespace dtypecheck::analyzer

@@ -10,11 +10,12 @@
 #include <thread>
 
 #include "analyzer/facts_cache.h"
+#include "analyzer/merge_facts.h"
 #include "analyzer/precompiled_headers.h"
 #include "analyzer/project.h"
 #include "analyzer/worker.h"
-#include "platform/install_paths.h"
 #include "platform/cache_folder.h"
+#include "platform/install_paths.h"
 #include "platform/version.h"
 
 namespace fs = std::filesystem;
@@ -33,17 +34,33 @@ fs::path stubs_folder() {
   return fs::exists(installed) ? installed : fs::path(source_tree()) / "analyzer/stubs";
 }
 
-std::vector<ParseJob> jobs_of(const std::vector<std::string>& files,
-                                        const Database& database,
-                                        const Toolkits& toolkits) {
+// One for each file, and a second one where it asks about macros that a build may set either way.
+std::vector<ParseJob> jobs_of(const std::vector<std::string>& files, const Database& database,
+                              const Toolkits& toolkits) {
   const fs::path stubs = stubs_folder();
   std::vector<ParseJob> jobs;
   for (const std::string& file : files) {
     const std::string full = fs::absolute(file).lexically_normal().string();
     const CompileCommand* known = database ? database->find(full) : nullptr;
     jobs.push_back({full, parse_arguments(full, known, toolkits, stubs)});
+    if (known != nullptr) continue;
+    auto others = with_other_switches(full, jobs.back().arguments);
+    if (!others.empty()) jobs.push_back({full, std::move(others)});
   }
   return jobs;
+}
+
+// The facts of a file's jobs in one.
+std::vector<SourceFacts> by_file(std::vector<SourceFacts> all) {
+  std::vector<SourceFacts> merged;
+  for (SourceFacts& facts : all) {
+    if (!merged.empty() && merged.back().file == facts.file) {
+      add_facts_of_other_switches(merged.back(), std::move(facts));
+    } else {
+      merged.push_back(std::move(facts));
+    }
+  }
+  return merged;
 }
 
 // Empty where there is none that may be used.
@@ -63,10 +80,8 @@ std::string version_of(const fs::path& program) {
 
 }  // namespace
 
-std::vector<SourceFacts> parse(const std::vector<std::string>& files,
-                                         const Database& database,
-                                         const Toolkits& toolkits,
-                                         const ParseOptions& options) {
+std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Database& database,
+                               const Toolkits& toolkits, const ParseOptions& options) {
   const std::vector<ParseJob> jobs = jobs_of(files, database, toolkits);
   const fs::path program = analyzer_program();
   const fs::path folder = options.no_cache ? fs::path() : cache_folder();
@@ -74,20 +89,21 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files,
   std::unique_ptr<PrecompiledHeaders> headers;
   if (!folder.empty()) {
     cache = std::make_unique<FactsCache>(folder, version_of(program));
-    headers = std::make_unique<PrecompiledHeaders>(folder / "pch", program.string(),
-                                                             version_of(program));
+    headers =
+        std::make_unique<PrecompiledHeaders>(folder / "pch", program.string(), version_of(program));
   }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const WorkerOptions worker = {.program = program.string(),
-                                          .jobs = options.jobs > 0 ? options.jobs : cores,
-                                          .timeout_s = options.timeout_s,
-                                          .cache = cache.get(),
-                                          .headers = headers.get()};
+                                .jobs = options.jobs > 0 ? options.jobs : cores,
+                                .timeout_s = options.timeout_s,
+                                .cache = cache.get(),
+                                .headers = headers.get()};
   const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
   auto all = parse_all(jobs, worker, [&](size_t done) {
     if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
   });
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+  all = by_file(std::move(all));
   for (SourceFacts& facts : all) look_around(facts);
   return all;
 }

@@ -4,9 +4,11 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <regex>
 #include <set>
 
+#include "analyzer/build_files.h"
 #include "analyzer/compile_command.h"
 #include "analyzer/project.h"
 #include "platform/files.h"
@@ -27,17 +29,22 @@ bool is_header(const fs::path& path) {
   return endings.contains(path.extension().string());
 }
 
+// A source may be included as well as a header.
+bool may_be_included(const fs::path& path) {
+  static const std::set<std::string> endings = {".cu", ".cpp", ".cc", ".cxx", ".def"};
+  return is_header(path) || endings.contains(path.extension().string());
+}
+
 // Every header of a project, by its file name.
 using Headers = std::multimap<std::string, fs::path>;
 
-Headers headers_below(const fs::path& root) {
+// What a tree says of how it is built, read once.
+struct Project {
+  fs::path root;
   Headers headers;
-  for_each_file(root, kMaxEntries, is_skipped_folder, [&](const fs::path& file) {
-    if (is_header(file)) headers.emplace(file.filename().string(), file);
-    return true;
-  });
-  return headers;
-}
+  BuildMacros macros;
+  std::string standard;
+};
 
 struct Include {
   std::string name;
@@ -87,8 +94,8 @@ bool is_system_header(const std::string& name) {
          name.starts_with("torch/") || name.starts_with("c10/");
 }
 
-std::vector<std::string> inferred_includes(const fs::path& file) {
-  const Headers headers = headers_below(project_root(file));
+std::vector<std::string> inferred_includes(const fs::path& file, const Project& project) {
+  const Headers& headers = project.headers;
   std::vector<std::string> arguments;
   std::set<std::string> added;
   std::vector<fs::path> open = {file};
@@ -104,7 +111,9 @@ std::vector<std::string> inferred_includes(const fs::path& file) {
       const std::string name = fs::path(include.name).lexically_normal().string();
       if (!full.ends_with("/" + name)) continue;  // ../x.h, found beside
       const std::string folder = full.substr(0, full.size() - name.size() - 1);
-      const char* how = include.is_quoted ? "-iquote" : "-I";
+      const char* how = is_in_folder_of_others(header, project.root) ? "-isystem"
+                        : include.is_quoted                          ? "-iquote"
+                                                                     : "-I";
       if (added.insert(how + folder).second) {
         arguments.insert(arguments.end(), {how, folder});
       }
@@ -130,6 +139,64 @@ std::string inferred_standard(const fs::path& root) {
   return "-std=c++" + standard;
 }
 
+Project read_project(const fs::path& root) {
+  Project project = {root, {}, {}, inferred_standard(root)};
+  for_each_file(root, kMaxEntries, is_skipped_folder, [&](const fs::path& file) {
+    if (may_be_included(file)) project.headers.emplace(file.filename().string(), file);
+    if (is_build_file(file) && !is_in_folder_of_others(file, root)) {
+      read_build_file(file, project.macros);
+    }
+    return true;
+  });
+  return project;
+}
+
+const Project& project_of(const fs::path& file) {
+  static std::mutex lock;
+  static std::map<fs::path, Project> known;
+  const fs::path root = project_root(file);
+  const std::scoped_lock held(lock);
+  const auto at = known.find(root);
+  return at != known.end() ? at->second : known.emplace(root, read_project(root)).first->second;
+}
+
+std::string definition(const std::string& name, const BuildMacro& macro) {
+  return "-D" + name + (macro.value.empty() ? "" : "=" + macro.value);
+}
+
+void add_macros(std::vector<std::string>& arguments, const BuildMacros& macros) {
+  for (const auto& [name, macro] : macros.defined) {
+    if (!macro.is_switch) arguments.push_back(definition(name, macro));
+  }
+  for (const auto& [name, macro] : macros.undefined) arguments.push_back("-U" + name);
+}
+
+// The macros of the project's build that a file asks about.
+std::vector<std::string> macros_asked_for(const fs::path& file, const BuildMacros& macros) {
+  static const std::regex kCondition("^\\s*#\\s*(?:if|ifdef|ifndef|elif)\\b(.*)");
+  static const std::regex kName("[A-Za-z_]\\w*");
+  std::vector<std::string> asked;
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    std::smatch match;
+    if (line.size() > kMaxLineLength || !std::regex_match(line, match, kCondition)) continue;
+    const std::string condition = match[1];
+    for (std::sregex_iterator at(condition.begin(), condition.end(), kName), end; at != end; ++at) {
+      const std::string name = at->str();
+      const bool is_known = macros.defined.contains(name);
+      if (is_known && std::find(asked.begin(), asked.end(), name) == asked.end()) {
+        asked.push_back(name);
+      }
+    }
+  }
+  return asked;
+}
+
+// CUDA 13 moved thrust and cub; nvcc adds the folder by itself, Clang does not.
+void add_toolkit(std::vector<std::string>& arguments, const Toolkits& toolkits) {
+  arguments.insert(arguments.end(), {"-isystem", toolkits.cuda_root + "/include/cccl"});
+}
+
 void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits,
               const fs::path& stubs) {
   arguments.insert(arguments.end(),
@@ -140,9 +207,9 @@ void add_cuda(std::vector<std::string>& arguments, const Toolkits& toolkits,
   }
   if (!toolkits.cuda_root.empty()) {
     arguments.push_back("--cuda-path=" + toolkits.cuda_root);
-    arguments.insert(arguments.end(), {"-isystem", (stubs / "cuda13").string()});
-    // CUDA 13 moved these; nvcc adds the folder by itself, clang does not.
-    arguments.insert(arguments.end(), {"-isystem", toolkits.cuda_root + "/include/cccl"});
+    arguments.insert(arguments.end(), {"-isystem", (stubs / "nvcc").string()});
+    arguments.insert(arguments.end(), {"-include", "dtypecheck_nvcc.h"});
+    add_toolkit(arguments, toolkits);
     return;
   }
   // The stubs' folder as a toolkit that is none: what Clang finds by itself would change them.
@@ -182,6 +249,7 @@ void add_known(std::vector<std::string>& arguments, const CompileCommand& comman
 
 std::vector<std::string> parse_arguments(const fs::path& file, const CompileCommand* command,
                                          const Toolkits& toolkits, const fs::path& stubs) {
+  const Project& project = project_of(file);
   std::vector<std::string> arguments;
   if (is_cuda(file))
     add_cuda(arguments, toolkits, stubs);
@@ -194,10 +262,12 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
       return argument.starts_with("-std=");
     });
   } else {
-    const std::vector<std::string> inferred = inferred_includes(file);
+    const std::vector<std::string> inferred = inferred_includes(file, project);
     arguments.insert(arguments.end(), inferred.begin(), inferred.end());
+    add_macros(arguments, project.macros);
+    arguments.push_back("-DTORCH_EXTENSION_NAME=extension");  // as the builder of extensions does
   }
-  if (!has_standard) arguments.push_back(inferred_standard(project_root(file)));
+  if (!has_standard) arguments.push_back(project.standard);
   for (const std::string& include : toolkits.torch_includes) {
     arguments.insert(arguments.end(), {"-isystem", include});
   }
@@ -205,10 +275,32 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
     arguments.insert(arguments.end(), {"-isystem", (stubs / "torch").string()});
   }
   if (!is_cuda(file)) {  // for .cpp that names CUDA's runtime or half types: one set or the other
-    const char* how = toolkits.torch_includes.empty() ? "-isystem" : "-idirafter";
-    arguments.insert(arguments.end(), {how, (stubs / "cuda").string()});
+    if (!toolkits.cuda_root.empty()) {
+      arguments.insert(arguments.end(), {"-isystem", toolkits.cuda_root + "/include"});
+      add_toolkit(arguments, toolkits);
+    } else {
+      const char* how = toolkits.torch_includes.empty() ? "-isystem" : "-idirafter";
+      arguments.insert(arguments.end(), {how, (stubs / "cuda").string()});
+    }
   }
+  for (const std::string& include : toolkits.vendor_includes) {
+    arguments.insert(arguments.end(), {"-idirafter", include});
+  }
+  arguments.insert(arguments.end(), {"-idirafter", (stubs / "common").string()});
   return arguments;
+}
+
+std::vector<std::string> with_other_switches(const fs::path& file,
+                                             const std::vector<std::string>& arguments) {
+  const BuildMacros& macros = project_of(file).macros;
+  const std::vector<std::string> asked = macros_asked_for(file, macros);
+  if (asked.empty()) return {};
+  std::vector<std::string> others = arguments;
+  for (const std::string& name : asked) {
+    const std::string define = definition(name, macros.defined.at(name));
+    if (std::erase(others, define) == 0) others.push_back(define);
+  }
+  return others;
 }
 
 }  // namespace dtypecheck::analyzer

@@ -36,8 +36,8 @@ bool is_code(const fs::path& path) {
 
 bool is_of_others(const fs::path& folder) {
   static const std::set<std::string> names = {
-      "third_party", "third-party", "thirdparty", "3rdparty",   "extern",
-      "external",    "vendor",      "vendored",   "submodules", "deps"};
+      "third_party", "third-party", "thirdparty", "3rdparty", "3rd_party",  "extern",
+      "external",    "vendor",      "vendored",   "deps",     "submodules", "cutlass"};
   return names.contains(folder.filename().string());
 }
 
@@ -97,6 +97,11 @@ fs::path project_root(const fs::path& file) {
     if (is_marked(folder)) return folder;
     if (folder == folder.parent_path()) return file.parent_path();
   }
+}
+
+bool is_in_folder_of_others(const fs::path& file, const fs::path& root) {
+  const fs::path below = file.lexically_relative(root).parent_path();
+  return std::any_of(below.begin(), below.end(), is_of_others);
 }
 
 void for_each_file(const fs::path& root, size_t most_entries,

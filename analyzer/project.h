@@ -14,6 +14,9 @@ std::filesystem::path project_root(const std::filesystem::path& file);
 // Folders of a tree that hold no code of the project's own: hidden ones, builds, packages.
 bool is_skipped_folder(const std::filesystem::path& folder);
 
+// Below a folder of the project that holds the code of others: third_party, vendor.
+bool is_in_folder_of_others(const std::filesystem::path& file, const std::filesystem::path& root);
+
 // Each file of a tree, in no order, until `each` says false or so many entries were seen.
 constexpr size_t kAllEntries = static_cast<size_t>(-1);
 void for_each_file(const std::filesystem::path& root, size_t most_entries,

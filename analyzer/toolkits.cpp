@@ -1,6 +1,7 @@
 // toolkits.cpp: finds the headers of LibTorch, Python and CUDA without running anything.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
@@ -89,6 +90,18 @@ static std::string find_cuda() {
   return whole ? usual.string() : "";
 }
 
+// site-packages/nvidia/*/include beside site-packages/torch/include: cuDNN, NCCL, cuBLAS.
+static std::vector<std::string> vendor_includes(const fs::path& torch_include) {
+  std::vector<std::string> found;
+  std::error_code none;
+  const fs::path packages = torch_include.parent_path().parent_path() / "nvidia";
+  for (const auto& entry : fs::directory_iterator(packages, none)) {
+    if (is_there(entry.path() / "include")) found.push_back((entry.path() / "include").string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 Toolkits bundled_toolkits() { return {}; }
 
 Toolkits find_toolkits(const std::string& torch, const fs::path& from) {
@@ -111,6 +124,7 @@ Toolkits find_toolkits(const std::string& torch, const fs::path& from) {
   found.torch_includes.push_back((*include / "torch/csrc/api/include").string());
   add_python(found.torch_includes);
   found.cuda_root = find_cuda();
+  if (!found.cuda_root.empty()) found.vendor_includes = vendor_includes(*include);
   return found;
 }
 

@@ -83,7 +83,8 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
     }
     ++scan.analysed;
     scan.functions += facts.functions;
-    if (facts.error_count > 0 || !facts.missing_headers.empty()) ++scan.partly;
+    // A header that is missing costs what needs it, and that is an error; else nothing does.
+    if (facts.error_count > 0) ++scan.partly;
     for (const std::string& header : facts.missing_headers) ++missing[header];
     if (facts.error_count > 0 && !facts.problems.empty()) {
       report.remarks.push_back(fmt::format(

@@ -22,7 +22,7 @@ using FileText = std::function<std::string(const std::string& file)>;
 // What was analysed, in a report about source: such a report has no op calls.
 struct SourceScan {
   uint64_t analysed = 0;      // files
-  uint64_t partly = 0;        // of these: with errors or without headers that they include
+  uint64_t partly = 0;        // of these: with errors in code of the project
   uint64_t not_analysed = 0;  // files
   uint64_t functions = 0;
   std::string headers;  // what they were parsed against: "LibTorch 2.11.0"

@@ -35,6 +35,7 @@ class Problems : public DiagnosticConsumer {
   void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) override {
     DiagnosticConsumer::HandleDiagnostic(level, info);
     if (level < DiagnosticsEngine::Error) return;
+    if (level == DiagnosticsEngine::Error && is_of_others(info)) return;
     ++facts_.error_count;
     if (facts_.problems.size() >= kMaxProblems) return;
     llvm::SmallString<256> text;
@@ -51,6 +52,13 @@ class Problems : public DiagnosticConsumer {
   }
 
  private:
+  // Headers of others are not what the file is judged by; what it uses of them fails in its turn.
+  static bool is_of_others(const Diagnostic& info) {
+    if (!info.hasSourceManager() || info.getLocation().isInvalid()) return false;
+    const SourceManager& sources = info.getSourceManager();
+    return sources.isInSystemHeader(sources.getFileLoc(info.getLocation()));
+  }
+
   SourceFacts& facts_;
 };
 

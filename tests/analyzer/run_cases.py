@@ -1,8 +1,9 @@
 """Lints a case and compares what is found with the // EXPECT lines under the lines it is about.
 
-usage: run_cases.py FILE… | --example ID… | --real-torch | --system-torch
+usage: run_cases.py FILE… | --example ID… | --real-torch | --real-parsing | --system-torch
 
---real-torch takes the examples to the LibTorch of .venv, --system-torch some of them to that of the system (1.13).
+--real-torch takes the examples to the LibTorch of .venv, --real-parsing the cases of parsing/ (those of CUDA where a toolkit is),
+--system-torch some of them to that of the system (1.13).
 
     // EXPECT warning: message [rule]
 
@@ -19,6 +20,7 @@ import tempfile
 DTYPECHECK = os.environ["DTYPECHECK"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ON_SYSTEM = ["constant-dtype-output", "dispatch-missing-half", "dispatch-other-tensor-unchecked", "half-accumulation", "scalar-item"]
+HAS_CUDA = pathlib.Path("/usr/local/cuda/include/crt").exists()
 EXPECT = re.compile(r"//\s*EXPECT\s+(error|warning|note): (.*) \[([a-z0-9-]+)\]\s*$")
 
 
@@ -80,11 +82,14 @@ def main(arguments):
     with tempfile.TemporaryDirectory(prefix="dtypecheck-test-") as folder:
         if arguments[0] == "--example":
             return all([check_example(rule, folder, "bundled") for rule in arguments[1:]])
-        if arguments[0] == "--real-torch":
+        if arguments[0] in ("--real-torch", "--real-parsing"):
             found = sorted(ROOT.glob(".venv/lib/python3*/site-packages/torch"))
             if not found:
                 print("skipped: no torch in .venv; scripts/setup puts it there")
                 sys.exit(77)
+            if arguments[0] == "--real-parsing":
+                cases = [case for case in sorted(ROOT.glob("tests/analyzer/parsing/*.c*")) if case.suffix == ".cpp" or HAS_CUDA]
+                return all([compare(case, case, str(found[0])) for case in cases])
             return all([check_example(rule, folder, str(found[0])) for rule in all_ids()])
         if arguments[0] == "--system-torch":
             if not pathlib.Path("/usr/include/ATen/core/Tensor.h").exists():

@@ -78,6 +78,52 @@ class Lint(tool.ToolTest):
         self.write("setup.py", "extra_compile_args=['-O3', '-std=c++20']")
         self.assertNotIn("in part", self.lint("bad.cpp").out)
 
+    def test_macros_of_the_build(self):
+        """What setup.py and CMakeLists.txt define is defined; a macro that nobody names is not."""
+        self.write("csrc/bad.cpp", "#ifdef WITH_SCALE\n" + BAD + "#endif\n")
+        for name, text, is_seen in (
+                ("setup.py", "define_macros = [('WITH_SCALE', None)]", True),
+                ("setup.py", "extra_compile_args=['-O3', '-DWITH_SCALE=1']", True),
+                ("setup.py", "if sys.platform == 'win32':\n    flags += ['-DWITH_SCALE']", True),  # tried either way
+                ("setup.py", "# '-DWITH_SCALE'", False),
+                ("setup.py", "flags = ['-DWITH_OTHER']", False),
+                ("CMakeLists.txt", "target_compile_definitions(ops PRIVATE WITH_SCALE=1)", True),
+                ("CMakeLists.txt", "if(WITH_OPS)\n  add_definitions(-DWITH_SCALE)\nendif()", True),
+                ("CMakeLists.txt", "# add_definitions(-DWITH_SCALE)", False)):
+            self.write("setup.py", "")
+            self.write("CMakeLists.txt", "")
+            self.write(name, text + "\n")
+            self.assertEqual(self.lint("csrc/bad.cpp").status, 1 if is_seen else 0, text)
+
+    def test_both_values_of_a_switch(self):
+        self.write("setup.py", "if use_fast:\n    flags += ['-DFAST']\n")
+        self.write("two.cpp", BAD.replace("void scale(", "#ifdef FAST\nvoid fast(at::Tensor y) {\n  run(y.data_ptr<float>());\n}\n"
+                                          "#endif\nvoid scale("))
+        findings = json.loads(self.lint("--all", "--format", "json", "two.cpp").out)["findings"]
+        self.assertEqual(sorted(f["location"]["line"] for f in findings), [5, 9])
+        # An SDK that is not here: with it on, less is understood, and nothing of that parse is taken.
+        self.write("two.cpp", "#ifdef FAST\n#include <vendor_sdk.h>\nvendor_t handle;\n#endif\n" + BAD)
+        report = json.loads(self.lint("--format", "json", "two.cpp").out)
+        self.assertEqual((len(report["findings"]), report["source"]["analysed"], report["source"]["partly"]), (1, 1, 0))
+
+    def test_operators_of_half_under_their_macros(self):
+        text = ("#include <torch/extension.h>\n#include <cuda_fp16.h>\n"
+                "__global__ void add(__half* x) { x[0] = x[0] + x[1]; x[0] *= x[1]; }\n")
+        self.write("add.cu", text)
+        self.assertEqual(json.loads(self.lint("--format", "json", "add.cu").out)["source"]["partly"], 1)
+        self.write("setup.py", "nvcc_flags = ['-U__CUDA_NO_HALF_OPERATORS__']\n")
+        self.assertEqual(json.loads(self.lint("--format", "json", "add.cu").out)["source"]["partly"], 0)
+
+    def test_headers_of_others(self):
+        """What a vendored header has wrong is not the file's; what the file has wrong is."""
+        self.write("setup.py", "")
+        self.write("third_party/json/json.h", "#pragma once\nvendor_type broken();\n")
+        self.write("ok.cpp", '#include "json/json.h"\n#include <nowhere/sdk.h>\n' + BAD)
+        report = json.loads(self.lint("--format", "json", "ok.cpp").out)
+        self.assertEqual((report["source"]["partly"], len(report["findings"])), (0, 1))
+        self.write("ok.cpp", BAD + "vendor_type broken();\n")
+        self.assertEqual(json.loads(self.lint("--format", "json", "ok.cpp").out)["source"]["partly"], 1)
+
     def test_compile_database(self):
         self.write("bad.cpp", "#ifdef IN_DATABASE\n" + BAD + "#endif\n")
         self.assertEqual(self.lint("bad.cpp").status, 0)

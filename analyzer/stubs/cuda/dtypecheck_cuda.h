@@ -24,6 +24,11 @@
 #endif
 #include <stdlib.h>
 #include <algorithm>
+#include <cassert>
+#include <cfloat>
+#include <climits>
+#include <cstring>
+#include <functional>
 #include <tuple>
 #include <utility>
 #ifdef __CUDA__
@@ -64,6 +69,11 @@ DTYPECHECK_VECTOR(double, double)
   __host__ __device__ name##4 make_##name##4(type x, type y, type z, type w);
 DTYPECHECK_MAKE(int, int)
 DTYPECHECK_MAKE(unsigned, uint)
+DTYPECHECK_MAKE(char, char)
+DTYPECHECK_MAKE(unsigned char, uchar)
+DTYPECHECK_MAKE(short, short)
+DTYPECHECK_MAKE(unsigned short, ushort)
+DTYPECHECK_MAKE(long, long)
 DTYPECHECK_MAKE(float, float)
 DTYPECHECK_MAKE(double, double)
 DTYPECHECK_MAKE(long long, longlong)
@@ -91,6 +101,88 @@ struct cudaDeviceProp {
   size_t sharedMemPerBlock, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, totalGlobalMem;
   int warpSize, maxGridSize[3], maxThreadsPerMultiProcessor;
 };
+enum cudaDeviceAttr {
+  cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMultiProcessorCount,
+  cudaDevAttrMaxSharedMemoryPerBlock, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor, cudaDevAttrComputeCapabilityMajor,
+  cudaDevAttrComputeCapabilityMinor, cudaDevAttrWarpSize, cudaDevAttrCooperativeLaunch,
+  cudaDevAttrMaxThreadsPerMultiProcessor, cudaDevAttrL2CacheSize, cudaDevAttrClockRate
+};
+struct cudaIpcMemHandle_t { char reserved[64]; };
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes, localSizeBytes;
+  int maxThreadsPerBlock, numRegs;
+};
+enum { cudaHostAllocDefault, cudaHostAllocPortable, cudaHostAllocMapped };
+enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming };
+enum { cudaStreamDefault, cudaStreamNonBlocking };
+enum { cudaIpcMemLazyEnablePeerAccess = 1 };
+typedef enum cudaDataType_t {
+  CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_8I, CUDA_R_32I, CUDA_R_16BF, CUDA_R_8F_E4M3,
+  CUDA_R_8F_E5M2, CUDA_C_32F, CUDA_C_64F
+} cudaDataType;
+struct cudaLaunchAttributeValue {
+  struct { unsigned x, y, z; } clusterDim;
+  int cooperative, programmaticStreamSerializationAllowed;
+};
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6
+};
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+#define __CUDA_ARCH_LIST__ 800, 900
+// What only asks or orders: its arguments do not matter here.
+#define DTYPECHECK_CALL(name)      \
+  template <typename... Arguments> \
+  cudaError_t name(Arguments&&... arguments);
+DTYPECHECK_CALL(cudaDeviceGetAttribute)
+DTYPECHECK_CALL(cudaDeviceReset)
+DTYPECHECK_CALL(cudaDeviceSetLimit)
+DTYPECHECK_CALL(cudaDeviceCanAccessPeer)
+DTYPECHECK_CALL(cudaEventCreate)
+DTYPECHECK_CALL(cudaEventCreateWithFlags)
+DTYPECHECK_CALL(cudaEventDestroy)
+DTYPECHECK_CALL(cudaEventElapsedTime)
+DTYPECHECK_CALL(cudaEventRecord)
+DTYPECHECK_CALL(cudaEventSynchronize)
+DTYPECHECK_CALL(cudaFreeHost)
+DTYPECHECK_CALL(cudaFuncGetAttributes)
+DTYPECHECK_CALL(cudaGetDeviceCount)
+DTYPECHECK_CALL(cudaHostAlloc)
+DTYPECHECK_CALL(cudaHostGetDevicePointer)
+DTYPECHECK_CALL(cudaIpcCloseMemHandle)
+DTYPECHECK_CALL(cudaIpcGetMemHandle)
+DTYPECHECK_CALL(cudaIpcOpenMemHandle)
+DTYPECHECK_CALL(cudaLaunchCooperativeKernel)
+DTYPECHECK_CALL(cudaGetSymbolAddress)
+DTYPECHECK_CALL(cudaLaunchKernelEx)
+DTYPECHECK_CALL(cudaLaunchKernelExC)
+DTYPECHECK_CALL(cudaOccupancyMaxActiveClusters)
+DTYPECHECK_CALL(cudaOccupancyMaxPotentialClusterSize)
+DTYPECHECK_CALL(cudaMallocAsync)
+DTYPECHECK_CALL(cudaFreeAsync)
+DTYPECHECK_CALL(cudaMallocHost)
+DTYPECHECK_CALL(cudaMallocManaged)
+DTYPECHECK_CALL(cudaMemGetInfo)
+DTYPECHECK_CALL(cudaMemcpy2DAsync)
+DTYPECHECK_CALL(cudaMemcpyToSymbolAsync)
+DTYPECHECK_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor)
+DTYPECHECK_CALL(cudaStreamCreate)
+DTYPECHECK_CALL(cudaStreamCreateWithFlags)
+DTYPECHECK_CALL(cudaStreamDestroy)
+DTYPECHECK_CALL(cudaStreamWaitEvent)
+#undef DTYPECHECK_CALL
+const char* cudaGetErrorName(cudaError_t error);
 extern "C" {
 int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = 0);
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void* stream = 0);
@@ -122,11 +214,102 @@ extern const __device__ uint3 threadIdx, blockIdx;
 extern const __device__ dim3 blockDim, gridDim;
 extern const __device__ int warpSize;
 
+// clang-format off
+__device__ float __int2float_rn(int value);
+__device__ int __float2int_rn(float value);
+__device__ long long __double2int_rn(double value);
+__device__ float __int2float_rz(int value);
+__device__ int __float2int_rz(float value);
+__device__ long long __double2int_rz(double value);
+__device__ float __int2float_ru(int value);
+__device__ int __float2int_ru(float value);
+__device__ long long __double2int_ru(double value);
+__device__ float __int2float_rd(int value);
+__device__ int __float2int_rd(float value);
+__device__ long long __double2int_rd(double value);
+__device__ double __int2double_rn(int value);
+__device__ float __uint2float_rn(unsigned value);
+__device__ int __float2uint_rn(float value);
+__device__ long long __double2uint_rn(double value);
+__device__ float __uint2float_rz(unsigned value);
+__device__ int __float2uint_rz(float value);
+__device__ long long __double2uint_rz(double value);
+__device__ float __uint2float_ru(unsigned value);
+__device__ int __float2uint_ru(float value);
+__device__ long long __double2uint_ru(double value);
+__device__ float __uint2float_rd(unsigned value);
+__device__ int __float2uint_rd(float value);
+__device__ long long __double2uint_rd(double value);
+__device__ double __uint2double_rn(unsigned value);
+__device__ float __ll2float_rn(long long value);
+__device__ int __float2ll_rn(float value);
+__device__ long long __double2ll_rn(double value);
+__device__ float __ll2float_rz(long long value);
+__device__ int __float2ll_rz(float value);
+__device__ long long __double2ll_rz(double value);
+__device__ float __ll2float_ru(long long value);
+__device__ int __float2ll_ru(float value);
+__device__ long long __double2ll_ru(double value);
+__device__ float __ll2float_rd(long long value);
+__device__ int __float2ll_rd(float value);
+__device__ long long __double2ll_rd(double value);
+__device__ double __ll2double_rn(long long value);
+__device__ float __ull2float_rn(unsigned long long value);
+__device__ int __float2ull_rn(float value);
+__device__ long long __double2ull_rn(double value);
+__device__ float __ull2float_rz(unsigned long long value);
+__device__ int __float2ull_rz(float value);
+__device__ long long __double2ull_rz(double value);
+__device__ float __ull2float_ru(unsigned long long value);
+__device__ int __float2ull_ru(float value);
+__device__ long long __double2ull_ru(double value);
+__device__ float __ull2float_rd(unsigned long long value);
+__device__ int __float2ull_rd(float value);
+__device__ long long __double2ull_rd(double value);
+__device__ double __ull2double_rn(unsigned long long value);
+__device__ float __double2float_rn(double value);
+__device__ float __double2float_rz(double value);
+__device__ float __double2float_ru(double value);
+__device__ float __double2float_rd(double value);
+__device__ double __longlong_as_double(long long value);
+__device__ long long __double_as_longlong(double value);
+__device__ float __expf(float value);
+__device__ float __logf(float value);
+__device__ float __powf(float a, float b);
+__device__ float __fsqrt_rn(float value);
+__device__ float __saturatef(float value);
+__device__ float __fmaf_rn(float a, float b, float c);
+__device__ float __fmul_rn(float a, float b);
+__device__ float __fadd_rn(float a, float b);
+__device__ float __fdiv_rn(float a, float b);
+__device__ void __threadfence_block();
+__device__ void __threadfence_system();
+__device__ void __trap();
+__device__ void __nanosleep(unsigned ns);
+__device__ int __syncthreads_or(int predicate);
+__device__ int __syncthreads_and(int predicate);
+__device__ int __syncthreads_count(int predicate);
+__device__ long long clock();
+__device__ unsigned __byte_perm(unsigned a, unsigned b, unsigned s);
+__device__ size_t __cvta_generic_to_shared(const void* pointer);
+__device__ unsigned __match_any_sync(unsigned mask, unsigned value);
+__device__ int __popcll(unsigned long long value);
+__device__ int __ffsll(long long value);
+__device__ int __clzll(long long value);
+__device__ unsigned __brev(unsigned value);
+__device__ int __dp4a(int a, int b, int c);
+__device__ float exp10f(float value);
+__device__ float normcdff(float value);
+__device__ double rsqrt(double value);
+__device__ float __sinf(float value);
+__device__ float __cosf(float value);
+__device__ float __tanhf(float value);
+// clang-format on
 extern "C" __device__ void __syncthreads();
 extern "C" __device__ void __syncwarp(unsigned mask = 0xffffffffu);
 extern "C" __device__ void __threadfence();
-template <typename T>
-__device__ T atomicAdd(T* to, T value);
+template <typename T, typename Value>
+__device__ T atomicAdd(T* to, Value value);
 template <typename T>
 __device__ T atomicMax(T* to, T value);
 template <typename T>

@@ -12,8 +12,73 @@ struct arg {
 struct module_ {
   template <typename F, typename... Extra>
   module_& def(const char* name, F&& function, const Extra&... extra);
+  const char*& doc();
+  template <typename T>
+  void attr_of(const char* name, T value);
 };
 using module = module_;
+struct handle {
+  explicit operator bool() const;
+  template <typename T>
+  T cast() const;
+  handle attr(const char* name) const;
+  template <typename... Arguments>
+  handle operator()(Arguments&&... arguments) const;
+  void* ptr() const;
+};
+struct object : handle {};
+struct none : object {};
+struct function : object {};
+struct bytes : object {};
+struct str : object {
+  str(const char* text);
+};
+#define DTYPECHECK_SEQUENCE(name)                 \
+  struct name : object {                          \
+    name();                                       \
+    explicit name(size_t size);                   \
+    size_t size() const;                          \
+    object operator[](size_t i) const;            \
+    template <typename Key>                       \
+    object operator[](const Key& key) const;      \
+    template <typename T>                         \
+    void append(T&& value);                       \
+    const object* begin() const;                  \
+    const object* end() const;                    \
+  };
+DTYPECHECK_SEQUENCE(list)
+DTYPECHECK_SEQUENCE(dict)
+DTYPECHECK_SEQUENCE(tuple)
+#undef DTYPECHECK_SEQUENCE
+template <typename... T>
+tuple make_tuple(T&&... values);
+struct buffer_info {
+  void* ptr;
+  ssize_t itemsize, size, ndim;
+  std::vector<ssize_t> shape, strides;
+};
+template <typename T, int flags = 0>
+struct array_t : object {
+  buffer_info request() const;
+  T* mutable_data(...);
+  const T* data(...) const;
+  ssize_t size() const;
+};
+namespace literals {
+arg operator""_a(const char* name, size_t size);
+}
+namespace detail {
+template <typename T>
+struct type_caster;
+}
+template <typename... Types>
+struct overload_cast_to {
+  template <typename F>
+  F* operator()(F* function) const;
+};
+template <typename... Types>
+constexpr overload_cast_to<Types...> overload_cast{};
+enum class return_value_policy { automatic, copy, move, reference, take_ownership };
 struct gil_scoped_release {};
 struct gil_scoped_acquire {};
 template <typename... T>
@@ -22,11 +87,27 @@ template <typename... T>
 struct init {};
 template <typename T, typename... Bases>
 struct class_ {
-  class_(module_& module, const char* name);
+  template <typename... Extra>
+  class_(module_& module, const char* name, const Extra&... extra);
   template <typename F, typename... Extra>
   class_& def(const char* name, F&& function, const Extra&... extra);
   template <typename... Types, typename... Extra>
   class_& def(init<Types...> constructor, const Extra&... extra);
+  template <typename... Arguments>
+  class_& def_readwrite(const char* name, const Arguments&... arguments);
+  template <typename... Arguments>
+  class_& def_readonly(const char* name, const Arguments&... arguments);
+  template <typename... Arguments>
+  class_& def_property_readonly(const char* name, const Arguments&... arguments);
+  template <typename... Arguments>
+  class_& def_static(const char* name, const Arguments&... arguments);
+};
+template <typename T>
+struct enum_ {
+  template <typename... Extra>
+  enum_(module_& module, const char* name, const Extra&... extra);
+  enum_& value(const char* name, T value);
+  enum_& export_values();
 };
 }  // namespace pybind11
 namespace py = pybind11;

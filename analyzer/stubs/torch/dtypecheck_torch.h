@@ -3,17 +3,28 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cfloat>
+#include <climits>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <iostream>
 #include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <unordered_map>
@@ -79,7 +90,11 @@ enum class ScalarType : int8_t {
   QInt8, QUInt8, QInt32, BFloat16, QUInt4x2, QUInt2x4, Bits1x8, Bits2x4, Bits4x2, Bits8, Bits16,
   Float8_e5m2, Float8_e4m3fn, Float8_e5m2fnuz, Float8_e4m3fnuz, UInt16, UInt32, UInt64, Undefined
 };
-enum class DeviceType : int8_t { CPU, CUDA };
+enum class DeviceType : int8_t {
+  CPU, CUDA, HIP, XLA, MPS, XPU, Meta, PrivateUse1, MLU, COMPILE_TIME_MAX_DEVICE_TYPES
+};
+std::string DeviceTypeName(DeviceType type, bool lower_case = false);
+using DeviceIndex = int8_t;
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 enum class Layout : int8_t { Strided, Sparse };
 
@@ -89,7 +104,9 @@ constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char, kShort 
                      kBool = ScalarType::Bool, kBFloat16 = ScalarType::BFloat16,
                      kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
                      kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
-constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA;
+constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kXPU = DeviceType::XPU,
+                     kMPS = DeviceType::MPS, kMeta = DeviceType::Meta,
+                     kPrivateUse1 = DeviceType::PrivateUse1;
 constexpr Layout kStrided = Layout::Strided, kSparse = Layout::Sparse;
 
 bool isFloatingType(ScalarType type);
@@ -102,15 +119,16 @@ struct Device {
   Device(DeviceType type, int index = -1);
   bool is_cuda() const;
   bool is_cpu() const;
+  bool has_index() const;
   int index() const;
   DeviceType type() const;
+  std::string str() const;
 };
 bool operator==(const Device& a, const Device& b);
 bool operator!=(const Device& a, const Device& b);
 
-template <typename T>
-using optional = std::optional<T>;
 using std::nullopt;
+using std::optional;
 
 template <typename T>
 class ArrayRef {
@@ -125,8 +143,26 @@ class ArrayRef {
   const T* end() const;
   const T* data() const;
   std::vector<T> vec() const;
+  bool empty() const;
+  bool equals(ArrayRef other) const;
+  ArrayRef slice(size_t from) const;
+  ArrayRef slice(size_t from, size_t size) const;
+  const T& front() const;
+  const T& back() const;
+  ArrayRef(const T* data, size_t size);
+  template <size_t N>
+  ArrayRef(const std::array<T, N>& all);
 };
+template <typename T>
+bool operator==(ArrayRef<T> a, ArrayRef<T> b);
+template <typename T>
+bool operator!=(ArrayRef<T> a, ArrayRef<T> b);
+template <typename T>
+std::ostream& operator<<(std::ostream& out, ArrayRef<T> all);
 using IntArrayRef = ArrayRef<int64_t>;
+template <typename T>
+using intrusive_ptr = std::shared_ptr<T>;
+std::ostream& operator<<(std::ostream& out, ScalarType type);
 
 class Error {};
 struct Scalar {
@@ -163,6 +199,8 @@ struct TensorOptions {
   TensorOptions(TypeMeta type);
   TensorOptions(DeviceType device);
   TensorOptions(Device device);
+  TensorOptions(MemoryFormat format);
+  TensorOptions(Layout layout);
   TensorOptions dtype(ScalarType type) const;
   TensorOptions dtype(TypeMeta type) const;
   TensorOptions device(DeviceType device) const;
@@ -230,6 +268,7 @@ DTYPECHECK_LIMITS(c10::BFloat16)
 }  // namespace std
 
 struct CUstream_st;
+struct cublasContext;
 
 namespace at {
 using namespace c10;
@@ -268,6 +307,7 @@ struct DeprecatedTypeProperties {
   ScalarType scalarType() const;
   bool is_cuda() const;
   operator ScalarType() const;
+  operator TensorOptions() const;
   TensorOptions options() const;
 };
 
@@ -291,6 +331,15 @@ class Tensor {
   IntArrayRef strides() const;
   bool is_cuda() const;
   bool is_cpu() const;
+  bool is_pinned() const;
+  bool is_sparse() const;
+  bool is_non_overlapping_and_dense() const;
+  Layout layout() const;
+  MemoryFormat suggest_memory_format() const;
+  bool is_same(const Tensor& other) const;
+  int64_t storage_offset() const;
+  bool has_names() const;
+  Tensor pin_memory() const;
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   bool is_floating_point() const;
   bool is_complex() const;
@@ -736,12 +785,26 @@ struct CUDAStream {
   operator struct CUstream_st*() const;
   struct CUstream_st* stream() const;
   void synchronize() const;
+  Device device() const;
+  int device_index() const;
+  int64_t id() const;
 };
 CUDAStream getCurrentCUDAStream(int device = -1);
 CUDAStream getStreamFromPool(bool high_priority = false, int device = -1);
 void set_device(int device);
+struct PhiloxCudaState {
+  uint64_t seed_, offset_;
+};
+namespace philox {
+C10_HOST_DEVICE std::tuple<uint64_t, uint64_t> unpack(PhiloxCudaState state);
+}
+::cublasContext* getCurrentCUDABlasHandle();
+bool is_available();
+int device_count();
+int warp_size();
 struct OptionalCUDAGuard {
   OptionalCUDAGuard();
+  OptionalCUDAGuard(std::optional<Device> device);
   explicit OptionalCUDAGuard(Device device);
 };
 struct CUDAGuard {
@@ -758,12 +821,26 @@ using at::cuda::getCurrentCUDAStream;
 using at::cuda::getStreamFromPool;
 using at::cuda::set_device;
 using at::cuda::OptionalCUDAGuard;
+using OptionalDeviceGuard = at::cuda::OptionalCUDAGuard;
 }  // namespace c10::cuda
 
 namespace torch {
 using namespace at;
 using at::Tensor;
 struct NoGradGuard {};
+using Dtype = at::ScalarType;
+namespace indexing {
+struct Slice {
+  template <typename... Bounds>
+  Slice(Bounds... bounds);
+};
+enum class Index { None, Ellipsis };
+constexpr Index None = Index::None, Ellipsis = Index::Ellipsis;
+struct TensorIndex {
+  template <typename Value>
+  TensorIndex(const Value& value);
+};
+}  // namespace indexing
 struct Library {
   template <typename F>
   Library& def(const char* name, F&& function);
@@ -874,14 +951,14 @@ DTYPECHECK_OPTIMIZER(SGD)
 }  // namespace optim
 }  // namespace torch
 
-#define TORCH_CHECK(condition, ...)                                  \
-  do {                                                               \
-    if (__builtin_expect(static_cast<bool>(!(condition)), 0)) {      \
-      ::c10::detail::torchCheckFail(::c10::str(__VA_ARGS__));        \
-    }                                                                \
-  } while (false)
+#define TORCH_CHECK(condition, ...)                              \
+  if (__builtin_expect(static_cast<bool>(!(condition)), 0)) {    \
+    ::c10::detail::torchCheckFail(::c10::str(__VA_ARGS__));      \
+  }
 #define TORCH_CHECK_TYPE TORCH_CHECK
 #define TORCH_CHECK_VALUE TORCH_CHECK
+#define TORCH_CHECK_INDEX TORCH_CHECK
+#define TORCH_CHECK_WITH(type, ...) TORCH_CHECK(__VA_ARGS__)
 #define TORCH_CHECK_NOT_IMPLEMENTED TORCH_CHECK
 #define TORCH_INTERNAL_ASSERT TORCH_CHECK
 #define TORCH_CHECK_EQ(a, b) TORCH_CHECK((a) == (b))
@@ -900,6 +977,20 @@ DTYPECHECK_OPTIMIZER(SGD)
 #define AT_CUDA_CHECK(expression) ((void)(expression))
 #define C10_CUDA_KERNEL_LAUNCH_CHECK() ((void)0)
 #define TORCH_FN(function) &function
+#define TORCH_CUDABLAS_CHECK(expression) ((void)(expression))
+#define TORCH_SELECTIVE_SCHEMA(schema) schema
+#define TORCH_SELECTIVE_NAME(name) name
+#define WARP_SHFL(value, lane) (value)
+#define WARP_SHFL_XOR(value, lanes, ...) (value)
+#define WARP_SHFL_DOWN(value, lanes, ...) (value)
+#define WARP_SHFL_UP(value, lanes, ...) (value)
+#define WARP_BALLOT(predicate, ...) ((unsigned)(predicate))
+#define C10_UNUSED [[maybe_unused]]
+#define C10_UNLIKELY(condition) (condition)
+#define C10_LIKELY(condition) (condition)
+#define C10_EXPORT
+#define TORCH_API
+#define TORCH_WARN_ONCE(...) ((void)0)
 
 #define DTYPECHECK_JOIN_(a, b) a##b
 #define DTYPECHECK_JOIN(a, b) DTYPECHECK_JOIN_(a, b)

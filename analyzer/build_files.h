@@ -1,0 +1,27 @@
+// build_files.h: the macros that a project's own build files give its sources, where no compile
+// database says so: setup.py and the Python beside it, CMakeLists.txt.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace dtypecheck::analyzer {
+
+struct BuildMacro {
+  std::string value;       // "" for a macro that is only defined
+  bool is_switch = false;  // under a condition, or with several values: it may be on or off
+};
+
+struct BuildMacros {
+  std::map<std::string, BuildMacro> defined;
+  std::map<std::string, BuildMacro> undefined;  // -U, which takes back what a default defines
+};
+
+bool is_build_file(const std::filesystem::path& file);
+
+// Adds what a build file says. A condition that asks for CUDA counts as true, for kernels are
+// parsed; any other makes a switch of what stands under it.
+void read_build_file(const std::filesystem::path& file, BuildMacros& macros);
+
+}  // namespace dtypecheck::analyzer

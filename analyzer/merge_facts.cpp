@@ -1,0 +1,34 @@
+#include "analyzer/merge_facts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace dtypecheck::analyzer {
+
+template <typename Fact>
+static void add_new(std::vector<Fact>& facts, std::vector<Fact>& others) {
+  std::set<Place> known;
+  for (const Fact& fact : facts) known.insert(fact.place);
+  for (Fact& fact : others) {
+    if (!known.contains(fact.place)) facts.push_back(std::move(fact));
+  }
+}
+
+void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {
+  const bool knows_less = !other.parsed || other.error_count > facts.error_count ||
+                          other.missing_headers.size() > facts.missing_headers.size();
+  if (knows_less && facts.parsed) return;
+  add_new(facts.reads, other.reads);
+  add_new(facts.long_elements, other.long_elements);
+  add_new(facts.dispatches, other.dispatches);
+  add_new(facts.sums, other.sums);
+  add_new(facts.large_numbers, other.large_numbers);
+  add_new(facts.ops, other.ops);
+  add_new(facts.bit_casts, other.bit_casts);
+  add_new(facts.integer_divisions, other.integer_divisions);
+  add_new(facts.conversions, other.conversions);
+  facts.functions = std::max(facts.functions, other.functions);
+  facts.sees_tensors = facts.sees_tensors || other.sees_tensors;
+}
+
+}  // namespace dtypecheck::analyzer

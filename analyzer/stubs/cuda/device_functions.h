@@ -1,0 +1,3 @@
+#pragma once
+#include <dtypecheck_cuda.h>
+

@@ -1,0 +1,2 @@
+#pragma once
+#include <dtypecheck_torch.h>
