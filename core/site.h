@@ -10,14 +10,28 @@ namespace dtypecheck {
 
 const char* phase_name(Phase phase);  // "load", "forward", …; "unknown"
 
+// From where to where a call reaches that begins on a line. Columns are bytes of UTF-8 and count
+// from 1; `end_column` is that of the byte behind. CPython tells it from 3.11 on.
+struct Extent {
+  int column = 0;
+  int end_line = 0;
+  int end_column = 0;
+
+  bool known() const { return column > 0; }
+  bool operator==(const Extent&) const = default;
+};
+
 // One source line. Empty file: not known (then function may still hold "libfoo.so+0x1a2b").
 struct SourceLine {
   std::string file;
   int line = 0;
   std::string function;
+  Extent extent;  // of the call there; two calls of one line are at the same line all the same
 
   bool known() const { return !file.empty(); }
-  bool operator==(const SourceLine&) const = default;
+  bool operator==(const SourceLine& other) const {
+    return line == other.line && file == other.file && function == other.function;
+  }
 };
 
 // A line is the user's own where there is one (outside site-packages and LibTorch): the line that

@@ -70,12 +70,14 @@ Patch make_patch(const Cure& cure, const Run& run, const Sources& sources) {
   const OpCall* call = run.call(cure.call);
   std::error_code unknown;
   const fs::path near = fs::path(patch.file).lexically_proximate(fs::current_path(unknown));
+  const Extent& extent = cure.where.extent;
   const bool is_below = !near.empty() && *near.begin() != "..";
   try {
     const Json answer =
         ask(python_of(run, call), {{"path", patch.file},
                                    {"shown", is_below ? near.string() : patch.file},
                                    {"line", cure.where.line},
+                                   {"extent", {extent.column, extent.end_line, extent.end_column}},
                                    {"kind", cure_kind_name(cure.kind)},
                                    {"dtype", name_in_torch(cure.dtype)},
                                    {"replaces", cure.replaces},

@@ -2,8 +2,9 @@
 
     patch.py QUESTION ANSWER, both files of JSON
 
-QUESTION: {"path", "line", "kind", "dtype", "replaces", "code", "op"}, as core/cure.h has them; "op" is the name of the op
-        without its namespace
+QUESTION: {"path", "line", "extent", "kind", "dtype", "replaces", "code", "op"}, as core/cure.h has them; "extent" is
+        [column, end line, end column] of the call, zeros where it is not known; "op" is the name of the op without its
+        namespace
 ANSWER:   {"text", "diff"}, the whole source with the change and a unified diff; or {"reason"}: why it could not be placed
         surely
 
@@ -93,6 +94,24 @@ def statement_at(source, line):
     return found
 
 
+def call_at(statement, cure):
+    """The expression that ran, where the interpreter told its extent; else None. A call over several lines is told to
+    begin at the name of its method, so the end decides."""
+    column, end_line, end_column = cure.get("extent") or (0, 0, 0)
+    if column <= 0:
+        return None
+    begin, end = (cure["line"], column - 1), (end_line, end_column - 1)
+    found = [n for n in head_nodes(statement) if isinstance(n, ast.expr)
+             and (n.end_lineno, n.end_col_offset) == end and (n.lineno, n.col_offset) <= begin]
+    return max(found, key=lambda n: (n.lineno, n.col_offset), default=None)
+
+
+def is_inside(place, node):
+    """A place is (line, column, end line, end column), lines from 0."""
+    return ((node.lineno - 1, node.col_offset) <= place[:2] and
+            place[2:] <= (node.end_lineno - 1, node.end_col_offset))
+
+
 def is_compound(statement):
     return hasattr(statement, "body")
 
@@ -175,7 +194,10 @@ def cast_expression(source, statement, cure):
     wanted = ast.dump(without_cast(code))
     places = [n for n in head_nodes(statement)
               if isinstance(n, ast.expr) and is_loaded(n) and ast.dump(n) == wanted]
-    in_call = [n for n in places if is_argument_of(statement, n, cure.get("op", ""))]
+    call = call_at(statement, cure)
+    in_call = [n for n in ast.walk(call) if n in places] if call is not None else []
+    if len(in_call) != 1:
+        in_call = [n for n in places if is_argument_of(statement, n, cure.get("op", ""))]
     place = only(in_call or places, f"`{source.segment(places[0]) if places else code}`")
     source.replace(place, with_torch(source, code))
 
@@ -187,7 +209,9 @@ def replace_text(source, statement, cure):
     last = statement.body[0].lineno - 1 if is_compound(statement) else statement.end_lineno
     found = [(line, match.start(), line, match.end()) for line in range(statement.lineno - 1, last)
              for match in re.finditer(begin + re.escape(old) + end, source.lines[line])]
-    place = only(found, f"`{cure['replaces']}`")
+    call = call_at(statement, cure)
+    here = [place for place in found if call is not None and is_inside(place, call)]
+    place = only(here if len(here) == 1 else found, f"`{cure['replaces']}`")
     source.edits.append((*place, with_torch(source, cure["code"]).encode()))
 
 

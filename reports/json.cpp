@@ -65,8 +65,15 @@ void add_call(const Report& report, const Finding& finding, const OpCall& call, 
   }
 }
 
-// Fields that only a finding about source has.
-void add_source(const Report& report, const Finding& finding, Json& json) {
+// Where on the line: of source always, of a run where the interpreter tells it; and the places that
+// only a finding about source has.
+void add_columns(const Report& report, const Finding& finding, Json& json) {
+  const Extent& extent = finding.site.line.extent;
+  if (finding.column == 0 && extent.known()) {
+    json["location"]["column"] = extent.column;
+    json["location"]["end_line"] = extent.end_line;
+    json["location"]["end_column"] = extent.end_column;
+  }
   if (finding.column == 0) return;
   json["location"]["column"] = finding.column;
   json["location"]["end_column"] = finding.end_column;
@@ -134,7 +141,7 @@ Json finding_json(const Report& report, const Finding& finding) {
   const OpCall* call = report.run.call(finding.call);
   call == nullptr ? trace::add_no_call_json(json) : add_call(report, finding, *call, json);
   json["related"] = related_json(report, finding);
-  add_source(report, finding, json);
+  add_columns(report, finding, json);
   return json;
 }
 

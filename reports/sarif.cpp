@@ -42,6 +42,7 @@ int column_at(std::string_view line, size_t byte) {
 
 struct Columns {
   int begin = 1, end = 2;
+  int more_lines = 0;
 };
 
 // A path as the reference of a URI.
@@ -219,16 +220,27 @@ class SarifLog {
   static Json region(int line, Columns columns) {
     return {{"startLine", line},
             {"startColumn", columns.begin},
-            {"endLine", line},
+            {"endLine", line + columns.more_lines},
             {"endColumn", columns.end}};
   }
 
-  // What was analysed has columns. Of a run only the line is known: from its first letter to its
-  // last, where its text is.
+  // What was analysed has columns, and a call of a run where the interpreter tells them; else the
+  // region goes from the first letter of the line to its last, where its text is.
   Columns columns_of(const SourceLine& line, int column, int end_column) const {
     if (column > 0) return {column, std::max(column + 1, end_column)};
-    const std::string text =
-        report_.line_text ? report_.line_text(line.file, line.line) : std::string();
+    const auto text_of = [&](int number) {
+      return report_.line_text ? report_.line_text(line.file, number) : std::string();
+    };
+    const std::string text = text_of(line.line);
+    if (const Extent& extent = line.extent; extent.known()) {
+      const int more_lines = extent.end_line - line.line;
+      const std::string last = more_lines == 0 ? text : text_of(extent.end_line);
+      const auto has = [](const std::string& of, int column) { return of.size() + 1 >= size_t(column); };
+      if (has(text, extent.column) && has(last, extent.end_column)) {
+        return {column_at(text, extent.column - 1), column_at(last, extent.end_column - 1),
+                more_lines};
+      }
+    }
     const size_t first = text.find_first_not_of(" \t");
     if (first == text.npos) return {};
     return {column_at(text, first), column_at(text, text.find_last_not_of(" \t\r\n") + 1)};

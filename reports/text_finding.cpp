@@ -86,6 +86,7 @@ class FullFinding {
   void say_source() {
     const std::string code = code_at(report_, finding_.site.line);
     if (!code.empty()) add("    " + fitted_start(report_, code, columns_ - 4));
+    if (const std::string mark = underline(); !mark.empty()) add("    " + paint_.dim(mark));
     const size_t shown = std::min(finding_.places.size(), kMaxPlaces);
     for (size_t i = 0; i < shown; ++i) {
       const NotedPlace& noted = finding_.places[i];
@@ -97,6 +98,25 @@ class FullFinding {
       const size_t more = finding_.places.size() - shown;
       add("    " + paint_.dim(fmt::format("… and {}", counted(more, "more place"))));
     }
+  }
+
+  // "      ^^^^^" below the call, where that is not all of the line.
+  std::string underline() const {
+    const SourceLine& line = finding_.site.line;
+    const Extent& extent = line.extent;
+    if (!extent.known() || !report_.line_text) return "";
+    const std::string text = report_.line_text(line.file, line.line);
+    const size_t first = text.find_first_not_of(" \t\f");
+    const size_t last = text.find_last_not_of(" \t\f\r\n") + 1;
+    const size_t begin = static_cast<size_t>(extent.column - 1);
+    const size_t end = extent.end_line == line.line ? extent.end_column - 1 : last;
+    if (first == text.npos || begin < first || begin >= end || end > last) return "";
+    if (begin == first && end == last) return "";
+    const auto width = [&](size_t from, size_t to) {
+      return display_width(printable(std::string_view(text).substr(from, to - from)));
+    };
+    const std::string mark = std::string(width(first, begin), ' ') + std::string(width(begin, end), '^');
+    return mark.size() > columns_ - 4 && report_.shortens ? "" : mark;
   }
 
   void say_inner(const Site& site) {

@@ -35,7 +35,8 @@ namespace trace {
 //  2: FileHeader::autocast_sites, where there were reserved zeros.
 //  3: SignatureRecord::follows, where there was a reserved 0.
 //  4: GpuWorkRecord.
-constexpr uint32_t kTraceVersion = 4;
+//  5: LineRecord::address of a Python line, where there was a 0.
+constexpr uint32_t kTraceVersion = 5;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -129,9 +130,20 @@ struct LineRecord {
   uint32_t function;    // string; 0 when not known
   // 0 when not known; with an address, the id of the LineRecord of the caller's, a smaller id.
   int32_t line;
-  uint64_t address;     // return address in the traced process; 0 for Python
+  // Return address in the traced process. Of a Python line: pack_extent() of the call there.
+  uint64_t address;
 };
 static_assert(sizeof(LineRecord) == 32, "");
+
+// 16 bits each, from the lowest: column, column of the end, lines between them; 0 when not known, or
+// when one is out of range. Columns as in core/site.h.
+constexpr uint64_t pack_extent(int column, int end_column, int more_lines) {
+  return column > 0 && column <= 0xffff && end_column > 0 && end_column <= 0xffff &&
+                 more_lines >= 0 && more_lines <= 0xffff
+             ? static_cast<uint64_t>(column) | static_cast<uint64_t>(end_column) << 16 |
+                   static_cast<uint64_t>(more_lines) << 32
+             : 0;
+}
 
 struct SiteRecord {
   RecordHeader header;

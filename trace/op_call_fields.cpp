@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -201,6 +202,12 @@ std::string outcome_cell(const OpCall& call, const PathText&) { return outcome_n
 
 bool print_place(const SourceLine& line, std::string& out) {
   out += fmt::format("{}:{}", bare_or_quoted(line.file, kFreeWordCharacters), line.line);
+  const Extent& extent = line.extent;
+  if (extent.known()) {
+    const int more_lines = extent.end_line - line.line;
+    out += fmt::format("[{}-{}", extent.column, extent.end_column);
+    out += more_lines == 0 ? "]" : fmt::format("+{}]", more_lines);
+  }
   if (!line.function.empty()) out += ' ' + free_word(line.function);
   return line != SourceLine{};
 }
@@ -608,6 +615,20 @@ std::string place_text(const SourceLine& line, const PathText& path) {
   return line.line > 0 ? fmt::format("{}:{}", path(line.file), line.line) : path(line.file);
 }
 
+// "[17-45]", and "[17-9+2]" where the call ends two lines below.
+static void parse_extent(TextCursor& cursor, SourceLine& line) {
+  line.extent.column = cursor.number<int>("a column");
+  cursor.expect("-");
+  line.extent.end_column = cursor.number<int>("the column behind the call");
+  line.extent.end_line = line.line;
+  if (cursor.take("+")) {
+    const int more = cursor.number<int>("how many lines below the call ends");
+    if (more < 0 || line.line > INT_MAX - more) cursor.fail("fewer lines");
+    line.extent.end_line += more;
+  }
+  cursor.expect("]");
+}
+
 void parse_place(TextCursor& cursor, SourceLine& line) {
   if (cursor.peek() == '"') {
     line.file = cursor.quoted_text();
@@ -620,6 +641,7 @@ void parse_place(TextCursor& cursor, SourceLine& line) {
   }
   cursor.expect(":");
   line.line = cursor.number<int>("a line number");
+  if (cursor.take("[")) parse_extent(cursor, line);
   line.function = optional_word(cursor);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 
 namespace dtypecheck::trace {
 namespace {
@@ -96,13 +97,21 @@ const SourceLine& SiteTable::line(uint32_t id) {
   return place->second;
 }
 
+// What pack_extent() made. A column that no extent has makes it unknown.
+static Extent unpack_extent(uint64_t packed, int line) {
+  const auto part = [&](int shift) { return static_cast<int>(packed >> shift & 0xffff); };
+  if (part(0) == 0 || part(16) == 0) return {};
+  return {part(0), line > INT_MAX - part(32) ? line : line + part(32), part(16)};
+}
+
 SourceLine SiteTable::read_line(size_t offset) {
   const auto record = bytes_.load<LineRecord>(offset);
-  if (record.address != 0) return read_address(record);
+  if (record.file == 0 && record.address != 0) return read_address(record);
   SourceLine line;
   line.file = strings_.text(record.file, "a source file");
   line.function = strings_.text(record.function, "a function");
   line.line = std::max(record.line, 0);
+  line.extent = unpack_extent(record.address, line.line);
   return line;
 }
 

@@ -300,7 +300,17 @@ Patch with_suffix(const CodeLine& line, const std::vector<Span>& alike, std::str
   return {line.is_unique(whole) ? std::string(line.text_of(whole)) : "", text};
 }
 
-std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand) {
+// Asks of the call that the interpreter names first, and of the whole line where that has no answer.
+template <typename Find>
+static auto in_focus(const CodeLine& line, Find find) {
+  if (const auto focused = line.focused()) {
+    if (auto found = find(*focused)) return found;
+  }
+  return find(line);
+}
+
+static std::vector<Span> operand_in(const CodeLine& line, const OpCall& call,
+                                    const Operand& operand) {
   std::vector<Span> found;
   bool is_called_here = false;
   for (const CodeLine::Call& candidate : line.calls) {
@@ -322,6 +332,17 @@ std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const O
   return {};
 }
 
+// Of several calls that are given the same text each has the same fault, so they stay together.
+std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand) {
+  std::vector<Span> all = operand_in(line, call, operand);
+  const auto focused = line.focused();
+  const std::vector<Span> one =
+      focused ? operand_in(*focused, call, operand) : std::vector<Span>();
+  const bool is_among =
+      one.empty() || std::find(all.begin(), all.end(), one.front()) != all.end();
+  return is_among ? all : one;
+}
+
 const Operand* same_tensor(const OpCall& call, const Operand& operand) {
   const Operand* found = nullptr;
   for (const Operand& other : call.operands) {
@@ -335,8 +356,8 @@ const Operand* same_tensor(const OpCall& call, const Operand& operand) {
   return found;
 }
 
-std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
-                                        const Operand& operand) {
+static std::optional<ModuleInput> module_input_in(const CodeLine& line, const OpCall& call,
+                                                  const Operand& operand) {
   const CodeLine::Call* found = nullptr;
   size_t depth = 0;
   bool is_one = true;
@@ -354,7 +375,12 @@ std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call
                      found->arguments.size() == 1};
 }
 
-std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
+std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
+                                        const Operand& operand) {
+  return in_focus(line, [&](const CodeLine& part) { return module_input_in(part, call, operand); });
+}
+
+static std::optional<Span> made_in(const CodeLine& line, const OpCall& maker) {
   const CodeLine::Call* found = nullptr;
   const std::string op = maker.short_op();
   const bool is_cast = bare(last_part(op)).starts_with("to") && !maker.op.starts_with("python::");
@@ -371,6 +397,10 @@ std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
     found = &call;
   }
   return found == nullptr ? std::nullopt : std::optional(found->whole);
+}
+
+std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
+  return in_focus(line, [&](const CodeLine& part) { return made_in(part, maker); });
 }
 
 std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instead) {
@@ -404,7 +434,7 @@ std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instea
   return std::nullopt;
 }
 
-std::optional<Span> called_on(const CodeLine& line, std::string_view method) {
+static std::optional<Span> called_on_in(const CodeLine& line, std::string_view method) {
   const CodeLine::Call* found = nullptr;
   for (const CodeLine::Call& call : line.calls) {
     const std::string_view callee = line.text_of(call.callee);
@@ -415,7 +445,11 @@ std::optional<Span> called_on(const CodeLine& line, std::string_view method) {
   return found == nullptr ? std::nullopt : std::optional(receiver(line, *found));
 }
 
-std::optional<Span> number_text(const CodeLine& line, double value) {
+std::optional<Span> called_on(const CodeLine& line, std::string_view method) {
+  return in_focus(line, [&](const CodeLine& part) { return called_on_in(part, method); });
+}
+
+static std::optional<Span> number_in(const CodeLine& line, double value) {
   std::optional<Span> found;
   for (const CodeLine::Call& call : line.calls) {
     for (const CodeLine::Argument& argument : call.arguments) {
@@ -429,8 +463,12 @@ std::optional<Span> number_text(const CodeLine& line, double value) {
   return found;
 }
 
+std::optional<Span> number_text(const CodeLine& line, double value) {
+  return in_focus(line, [&](const CodeLine& part) { return number_in(part, value); });
+}
+
 // The only operation of this kind, written anew around its two sides.
-static std::optional<Patch> rewritten(const CodeLine& line, std::string_view sign,
+static std::optional<Patch> rewritten_in(const CodeLine& line, std::string_view sign,
                                       std::string_view before, std::string_view instead) {
   const CodeLine::Operation* found = nullptr;
   for (const CodeLine::Operation& operation : line.operations) {
@@ -445,6 +483,13 @@ static std::optional<Patch> rewritten(const CodeLine& line, std::string_view sig
   return Patch{line.is_unique(whole) ? std::string(line.text_of(whole)) : "",
                fmt::format("{}{} {} {}", before.empty() ? "" : fmt::format("{} = ", left), left,
                            instead, is_one ? std::string(right) : fmt::format("({})", right))};
+}
+
+static std::optional<Patch> rewritten(const CodeLine& line, std::string_view sign,
+                                      std::string_view before, std::string_view instead) {
+  return in_focus(line, [&](const CodeLine& part) {
+    return rewritten_in(part, sign, before, instead);
+  });
 }
 
 std::optional<Patch> not_in_place(const CodeLine& line, const OpCall& call) {

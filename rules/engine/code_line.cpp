@@ -323,6 +323,33 @@ CodeLine::CodeLine(std::string line, bool cpp) : text(std::move(line)), is_cpp(c
   Reader(*this).read();
 }
 
+// The extent of a call in a text that begins with its line.
+static Span span_of(const Extent& extent, int first_line, std::string_view text) {
+  size_t last = 0;
+  for (int i = first_line; i < extent.end_line && last != text.npos; ++i)
+    last = text.find('\n', last) == text.npos ? text.npos : text.find('\n', last) + 1;
+  if (!extent.known() || last == text.npos) return {};
+  const Span span{static_cast<size_t>(extent.column - 1), last + extent.end_column - 1};
+  return span.begin < span.end && span.end <= text.size() ? span : Span{};
+}
+
+std::optional<CodeLine> CodeLine::focused() const {
+  if (focus == Span{}) return std::nullopt;
+  CodeLine line = *this;
+  // CPython lets a call that goes over lines begin at the name of its method.
+  std::erase_if(line.calls, [&](const Call& call) {
+    return call.whole.end != focus.end || call.whole.begin > focus.begin;
+  });
+  std::erase_if(line.operations, [&](const Operation& operation) {
+    const bool is_stored_to = operation.sign == "=" && operation.left == focus;
+    return !is_stored_to && Span{operation.left.begin, operation.right.end} != focus;
+  });
+  std::erase_if(line.subscripts,
+                [&](const Subscript& subscript) { return subscript.whole != focus; });
+  const bool is_empty = line.calls.empty() && line.operations.empty() && line.subscripts.empty();
+  return is_empty ? std::nullopt : std::optional(std::move(line));
+}
+
 CodeLine CodeLine::at(const LineText& line_text, const SourceLine& line) {
   const bool is_cpp = is_cpp_file(line.file);
   std::string text;
@@ -330,7 +357,9 @@ CodeLine CodeLine::at(const LineText& line_text, const SourceLine& line) {
     text += (i == 0 ? "" : "\n") + line_text(line.file, line.line + i);
     if (open_brackets(text, is_cpp) <= 0) break;
   }
-  return CodeLine(text.size() < kMaxBytes ? text : "", is_cpp);
+  CodeLine code(text.size() < kMaxBytes ? text : "", is_cpp);
+  code.focus = span_of(line.extent, line.line, code.text);
+  return code;
 }
 
 std::vector<Span> CodeLine::elements(Span span) const {

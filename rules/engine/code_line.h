@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,10 +43,16 @@ struct CodeLine {
   std::vector<Call> calls;
   std::vector<Operation> operations;
   std::vector<Subscript> subscripts;
+  // Where the interpreter says that the op was called; empty where it does not.
+  Span focus;
 
   CodeLine(std::string text, bool is_cpp);
   // The line, and those after it up to where its brackets close.
   static CodeLine at(const LineText& line_text, const SourceLine& line);
+
+  // The same text with nothing in it but the call, operation or subscript of the focus; nullopt where
+  // the focus is none of these.
+  std::optional<CodeLine> focused() const;
 
   std::string_view text_of(Span span) const {
     return std::string_view(text).substr(span.begin, span.end - span.begin);

@@ -16,10 +16,10 @@ class PatchTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = pathlib.Path(folder.name) / "train.py"
 
-    def patched(self, text, line, kind, code, dtype="float32", op="", replaces=""):
+    def patched(self, text, line, kind, code, dtype="float32", op="", replaces="", extent=(0, 0, 0)):
         self.path.write_bytes(text if isinstance(text, bytes) else text.encode())
         answer = patch.patch({"path": str(self.path), "line": line, "kind": kind, "code": code, "dtype": dtype, "op": op,
-                              "replaces": replaces})
+                              "replaces": replaces, "extent": extent})
         ast.parse(answer["text"])
         return answer["text"]
 
@@ -51,6 +51,18 @@ class PatchTest(unittest.TestCase):
     def test_the_argument_of_the_op_where_the_name_stands_twice(self):
         self.check("import torch\ny = torch.mm(x, w) + g(x)\n", 2, "cast operand", "x.half()",
                    "import torch\ny = torch.mm(x.half(), w) + g(x)\n", op="mm")
+
+    def test_the_call_that_ran_of_two(self):
+        text = "import torch\ny = f(x, a) + f(x, b)\n"
+        self.check(text, 2, "cast operand", "x.half()", "import torch\ny = f(x, a) + f(x.half(), b)\n", extent=(15, 2, 22))
+        self.check(text, 2, "cast operand", "x.half()", "import torch\ny = f(x.half(), a) + f(x, b)\n", replaces="x",
+                   extent=(5, 2, 12))
+        self.refuse("`x` is 2 times", text, 2, "cast operand", "x.half()", extent=(5, 2, 22))
+        self.refuse("`x` is 2 times", text, 2, "cast operand", "x.half()", extent=(90, 2, 99))
+
+    def test_a_chain_over_several_lines_is_told_from_the_name_of_its_method(self):
+        self.check("import torch\ny = (x\n     .mm(w)) + w\n", 3, "cast operand", "w.half()",
+                   "import torch\ny = (x\n     .mm(w.half())) + w\n", replaces="w", extent=(7, 3, 12))
 
     def test_no_place(self):
         self.refuse("`x` is 2 times", "y = f(x, x)\n", 1, "cast operand", "x.half()")

@@ -115,3 +115,42 @@ TEST_CASE("call_text rewrites what no cast replaces") {
   CHECK(not_in_place(divided, call_of("div_", {"self"}))->new_text == "total = total / (n + 1)");
   CHECK(python_path("net.2.attn.0") == "net[2].attn[0]");
 }
+
+TEST_CASE("the call that the interpreter names is meant, of several on the line") {
+  // What `call` gets as `operand` in the statement, of which `focus` ran.
+  const auto in_focus = [](const std::string& text, const std::string& focus, const OpCall& call,
+                           const std::string& operand) {
+    CodeLine line(text, false);
+    const size_t at = text.find(focus);
+    REQUIRE(at != text.npos);
+    line.focus = {at, at + focus.size()};
+    const auto spans = operand_text(line, call, *call.operand(operand));
+    std::string all;
+    for (const Span span : spans) all += std::string(line.text_of(span)) + ";";
+    return all;
+  };
+  const std::string sum = "y = F.mse_loss(a, b) + F.mse_loss(c, d)";
+  CHECK(in_focus(sum, "F.mse_loss(a, b)", kLoss, "target") == "b;");
+  CHECK(in_focus(sum, "F.mse_loss(c, d)", kLoss, "target") == "d;");
+  CHECK(in_focus("y = a @ b + c @ d", "c @ d", kProduct, "other") == "d;");
+  CHECK(in_focus("y = f(x) @ torch.matmul(c, d)", "f(x) @ torch.matmul(c, d)", kProduct,
+                 "other") == "torch.matmul(c, d);");
+  // The same text in both has the same fault, and stays together.
+  CHECK(in_focus("y = F.mse_loss(a, b) + F.mse_loss(c, b)", "F.mse_loss(c, b)", kLoss,
+                 "target") == "b;b;");
+  // A focus that is no call, operation or subscript tells nothing.
+  CHECK(in_focus(sum, "a, b", kLoss, "target") == "");
+}
+
+TEST_CASE("a statement over several lines has the focus of the interpreter") {
+  const auto text = [](const std::string&, int line) -> std::string {
+    return line == 3 ? "    y = (F.mse_loss(a, b) +" : "         F.mse_loss(c, d))";
+  };
+  SourceLine line{"train.py", 3, ""};
+  line.extent = {10, 3, 26};
+  CHECK(CodeLine::at(text, line).focused()->calls.size() == 1);
+  line.extent = {10, 4, 26};
+  CHECK(CodeLine::at(text, line).focused()->operations.size() == 1);
+  line.extent = {10, 9, 400};
+  CHECK_FALSE(CodeLine::at(text, line).focused());
+}

@@ -65,6 +65,15 @@ TEST_CASE("an op line with everything in it") {
   CHECK(call.inexact == InexactValue{1365, 1368});
 }
 
+TEST_CASE("a line has the extent of the call on it") {
+  const OpCall one = parse_one("op aten::mm self=Half[] at train.py:7[12-30] main");
+  CHECK(one.site.line.extent == Extent{12, 7, 30});
+  CHECK(one.site.line.function == "main");
+  const OpCall two = parse_one("op aten::mm self=Half[] at \"a b.py\":7[12-3+2]");
+  CHECK(two.site.line.extent == Extent{12, 9, 3});
+  CHECK(one.site.line == SourceLine{"train.py", 7, "main"});
+}
+
 TEST_CASE("what an op line leaves out") {
   const OpCall call = parse_one("op aten::add self=Half other=Float[]");
   CHECK_FALSE(call.operands[0].has_shape);

@@ -42,7 +42,10 @@ std::string address(const void* pointer) {
 
 std::string json_of(const python::Line& line) {
   return "{" + text("file", line.file) + "," + text("function", line.function) + "," +
-         field("line", std::to_string(line.line)) + "}";
+         field("line", std::to_string(line.line)) + "," +
+         field("column", std::to_string(line.column)) + "," +
+         field("end_column", std::to_string(line.end_column)) + "," +
+         field("more_lines", std::to_string(line.more_lines)) + "}";
 }
 
 std::string json_of(const python::Site& site) {

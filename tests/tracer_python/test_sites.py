@@ -109,6 +109,17 @@ class StartTest(unittest.TestCase):
 
 
 class LineTest(unittest.TestCase):
+    @unittest.skipIf(sys.version_info < (3, 11), "CPython tells columns from 3.11 on")
+    def test_columns(self):
+        sites = [torch.op(), ("é", torch.op(
+            ))[1]]
+        places = [(s["line"]["column"], s["line"]["end_column"], s["line"]["more_lines"]) for s in sites]
+        self.assertEqual(places, [(18, 28, 0), (37, 14, 1)])
+
+    @unittest.skipIf(sys.version_info >= (3, 11), "CPython tells columns from 3.11 on")
+    def test_no_columns(self):
+        self.assertEqual(torch.op()["line"]["column"], 0)
+
     def test_user_line(self):
         site, line = torch.op(), here()
         self.assertEqual(site["line"]["line"], line)
@@ -220,7 +231,8 @@ class LineTest(unittest.TestCase):
         space = {"torch": torch}
         exec("def f():\n\n  return torch.op()", space)
         site = space["f"]()
-        self.assertEqual(site["line"], {"file": "<string>", "function": "f", "line": 3})
+        line = site["line"]
+        self.assertEqual((line["file"], line["function"], line["line"]), ("<string>", "f", 3))
         exec(compile("site = torch.op()", "/tmp/ipykernel_77/1.py", "exec"), space)
         self.assertEqual(space["site"]["line"]["file"], "/tmp/ipykernel_77/1.py")
         self.assertEqual(space["site"]["line"]["function"], "<module>")

@@ -14,14 +14,16 @@ namespace {
 // Many modules are called from one line, so lines are shared.
 uint32_t write_line(const python::Line& line) {
   const uint32_t file = intern(line.file), function = intern(line.function);
-  const uint64_t key = mix(mix(file + 1, function), static_cast<uint32_t>(line.line)) | 1;
+  const uint64_t extent = trace::pack_extent(line.column, line.end_column, line.more_lines);
+  const uint64_t place = mix(mix(file + 1, function), static_cast<uint32_t>(line.line));
+  const uint64_t key = mix(place, extent) | 1;
   if (const uint32_t known = tracer.lines.find(key)) return known;
   auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
   if (!record) return 0;
   record->file = file;
   record->function = function;
   record->line = line.line;
-  record->address = 0;
+  record->address = extent;
   tracer.file.commit(record->header);
   tracer.lines.insert(key, record->id);
   return record->id;

@@ -137,13 +137,25 @@ Line line_of(Object* code, const void* instr) {
   const std::string cell = cell_name(file);
   line.file = cell.empty() ? absolute_file(file) : cell;
   line.function = bare_name(code);
-  line.line = api.PyCode_Addr2Line(code, instruction_offset(code, instr));
+  const int offset = instruction_offset(code, instr);
+  line.line = api.PyCode_Addr2Line(code, offset);
+  int first = 0, column = 0, last = 0, end_column = 0;
+  const bool is_told = api.code_location != nullptr &&
+                       api.code_location(code, offset, &first, &column, &last, &end_column) != 0;
+  if (is_told && first == line.line && last >= first && column >= 0 && end_column >= 0) {
+    line.column = column + 1;
+    line.end_column = end_column + 1;
+    line.more_lines = last - first;
+  }
   return line;
 }
 
 Line line_of(const Frame& frame) {
   Line line = line_of(frame.code, frame.instr);
-  if (frame.line > 0) line.line = frame.line;
+  if (frame.line > 0 && frame.line != line.line) {
+    line.line = frame.line;
+    line.column = 0;
+  }
   if (layout.minor < 11) {
     const std::string name = name_through_self(frame);
     if (!name.empty()) line.function = name;

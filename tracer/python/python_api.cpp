@@ -84,6 +84,7 @@ bool load_api(std::string* missing) {
     return *missing = "Py_IsFinalizing", false;
   }
   find("PyGC_Disable", &found.gc_disable);
+  find("PyCode_Addr2Location", &found.code_location);
   find("PyGC_Enable", &found.gc_enable);
   find("_PyRuntime", &found.runtime);
   api = found;

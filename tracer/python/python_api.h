@@ -89,6 +89,7 @@ struct Api {
   int (*is_finalizing)(void) = nullptr;  // Py_IsFinalizing, before 3.13 _Py_IsFinalizing
   int (*gc_disable)(void) = nullptr;     // from 3.10; else null
   int (*gc_enable)(void) = nullptr;
+  int (*code_location)(Object*, int, int*, int*, int*, int*) = nullptr;  // from 3.11; else null
   const void* runtime = nullptr;  // _PyRuntime, which from 3.13 begins with its debug offsets
 };
 extern Api api;

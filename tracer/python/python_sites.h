@@ -61,6 +61,11 @@ struct Line {
   std::string file;
   std::string function;
   int line = 0;
+  // Of the call, from CPython 3.11 on, in bytes from 1; 0 when not known. It ends before
+  // `end_column`, so many lines below.
+  int column = 0;
+  int end_column = 0;
+  int more_lines = 0;
 };
 // Whose work a call chain does: an optimizer's own; or that of the closure which an optimizer was
 // given to call, the forward pass mostly.
