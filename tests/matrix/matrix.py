@@ -52,7 +52,8 @@ class Root:
         environment = {k: v for k, v in os.environ.items() if k.startswith(NETWORK)}
         environment.update(HOME="/root", LANG="C.UTF-8", OMP_NUM_THREADS="1",
                            PATH="/venv/bin:/usr/local/bin:/usr/bin:/bin")
-        return subprocess.run(["chroot", self.folder, "sh", "-c", 'cd /work && exec "$@"', "sh", *command], env=environment,
+        # The PATH is that of the clean root: chroot itself is looked for in ours.
+        return subprocess.run([shutil.which("chroot"), self.folder, "sh", "-c", 'cd /work && exec "$@"', "sh", *command], env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
     def must(self, *command, status=0):
