@@ -265,7 +265,9 @@ TEST_CASE("what cannot be read at all is told with the way out") {
         "such a machine");
   bytes = whole;
   put<uint32_t>(bytes, offsetof(FileHeader, version), trace::kTraceVersion + 1);
-  CHECK(error_of(bytes) == "x.dtrace: version 5, this build reads 4; record it again");
+  CHECK(error_of(bytes) == "x.dtrace: version " + std::to_string(trace::kTraceVersion + 1) +
+                               ", this build reads " + std::to_string(trace::kTraceVersion) +
+                               "; record it again");
 }
 
 TEST_CASE("a trace cut at any byte gives what is left, and says so") {

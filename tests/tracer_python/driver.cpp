@@ -42,14 +42,16 @@ std::string address(const void* pointer) {
 
 std::string json_of(const python::Line& line) {
   return "{" + text("file", line.file) + "," + text("function", line.function) + "," +
-         field("line", std::to_string(line.line)) + "," +
-         field("column", std::to_string(line.column)) + "," +
-         field("end_column", std::to_string(line.end_column)) + "," +
-         field("more_lines", std::to_string(line.more_lines)) + "}";
+         field("line", std::to_string(line.line)) + "}";
+}
+
+std::string extent_of(const python::Line& line) {
+  return "[" + std::to_string(line.column) + "," + std::to_string(line.end_column) + "," +
+         std::to_string(line.more_lines) + "]";
 }
 
 std::string json_of(const python::Site& site) {
-  return field("line", json_of(site.line)) + "," + field("inner", json_of(site.inner)) + "," +
+  return field("extent", extent_of(site.line)) + "," + field("line", json_of(site.line)) + "," + field("inner", json_of(site.inner)) + "," +
          text("module", site.module) + "," + text("class", site.module_class);
 }
 

@@ -154,7 +154,7 @@ Line line_of(const Frame& frame) {
   Line line = line_of(frame.code, frame.instr);
   if (frame.line > 0 && frame.line != line.line) {
     line.line = frame.line;
-    line.column = 0;
+    line.column = line.end_column = line.more_lines = 0;
   }
   if (layout.minor < 11) {
     const std::string name = name_through_self(frame);
