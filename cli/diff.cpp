@@ -45,8 +45,8 @@ static Side read_side(const std::string& path) {
 // What differs is a finding; where nothing does, a run of which a part is missing proves nothing.
 static int run(const DiffCommand& command) {
   Side before = read_side(command.before), after = read_side(command.after);
-  const judging::LockDiff diff = judging::diff_locks(
-      std::move(before.lock), std::move(after.lock), command.before, command.after);
+  const judging::LockDiff diff = judging::diff_locks(std::move(before.lock), std::move(after.lock),
+                                                     command.before, command.after);
   Output output = open_output(command.output);
   output.stream() << judging::to_text(diff, command.before, command.after);
   output.finish();

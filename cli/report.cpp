@@ -44,9 +44,10 @@ static std::function<int()> set_up(Options& options) {
            "run folders, *.dtrace files or *.trace text; default: the newest run in "
            "./dtypecheck-runs")
       .type("");
-  add_report_options(options, command->report, "file for the findings; default: standard output",
-                     "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
-                     "part of the run is missing; default: warning");
+  add_report_options(
+      options, command->report, "file for the findings; default: standard output",
+      "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
+      "part of the run is missing; default: warning");
   add_suppression_options(options, command->report);
   add_baseline_options(options, command->report);
   add_target_options(options, command->report);

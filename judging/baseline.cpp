@@ -80,8 +80,8 @@ std::string baseline_text(const std::vector<Finding>& findings, const std::strin
         fmt::format("{} {} {}:{}\n", finding.id, finding.rule, shown.string(), line.line));
   }
   std::sort(lines.begin(), lines.end());
-  std::string text = fmt::format(
-      "{}{}: findings that are accepted as they are; id, rule, place\n", kFirstLine, kVersion);
+  std::string text = fmt::format("{}{}: findings that are accepted as they are; id, rule, place\n",
+                                 kFirstLine, kVersion);
   for (const std::string& line : lines) text += line;
   return text;
 }

@@ -25,8 +25,8 @@ bool is_number(std::string_view part) {
 
 bool folds(const std::string& name) {
   return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '.';
   });
 }
 
@@ -167,8 +167,7 @@ std::vector<std::string> unfold_name(std::string_view folded) {
     std::vector<std::string> longer;
     longer.reserve(names.size() * values.size());
     for (const std::string& name : names) {
-      for (const std::string& value : values)
-        longer.push_back(name + "." + value);
+      for (const std::string& value : values) longer.push_back(name + "." + value);
     }
     names = std::move(longer);
   }
@@ -186,9 +185,10 @@ std::vector<std::string> starred_names(const std::set<std::string>& names,
       continue;
     }
     const Parts parts = split(star, '.');
-    const auto there = static_cast<size_t>(
-        std::count_if(all.begin(), all.end(),
-                      [&](const std::string& name) { return matches(split(name, '.'), parts); }));
+    const auto there =
+        static_cast<size_t>(std::count_if(all.begin(), all.end(), [&](const std::string& name) {
+          return matches(split(name, '.'), parts);
+        }));
     const size_t meant = unfold_name(folded).size();
     out.push_back(fmt::format("{} ({} modules)", there == meant ? star : folded, meant));
   }

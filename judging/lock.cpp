@@ -83,8 +83,8 @@ class Parameters {
     const bool loads = call.site.phase == Phase::kLoad;
     for (const Operand& operand : call.operands) {
       if (!is_parameter(operand) || operand.kind == TensorKind::kUndefined) continue;
-      auto& [dtypes, from_load] = known_.try_emplace(operand.parameter, DtypeSet(), true)
-                                      .first->second;
+      auto& [dtypes, from_load] =
+          known_.try_emplace(operand.parameter, DtypeSet(), true).first->second;
       if (loads && !from_load) continue;
       if (from_load && !loads) dtypes = DtypeSet();
       from_load = loads;
@@ -166,7 +166,8 @@ std::vector<std::string> parse_places(TextCursor& cursor) {
 // A name that would be read as a folded one stands in quotes.
 std::string shown_place(const std::string& folded, bool is_name) {
   const bool has_braces = folded.find_first_of("{}") != folded.npos;
-  return is_name && has_braces ? dtypecheck::quoted(folded) : bare_or_quoted(folded, kNameCharacters);
+  return is_name && has_braces ? dtypecheck::quoted(folded)
+                               : bare_or_quoted(folded, kNameCharacters);
 }
 
 }  // namespace
@@ -228,9 +229,10 @@ Lock parse_lock(std::string_view text, const std::string& name) {
   std::string_view rest = text;
   const std::string_view first = next_piece(rest, '\n');
   if (!is_lock(first)) {
-    throw InputError(fmt::format("{}: not a lockfile: it does not begin with \"{}{}\"; dtypecheck "
-                                 "lock writes one",
-                                 name, kFirstLine, kVersion));
+    throw InputError(
+        fmt::format("{}: not a lockfile: it does not begin with \"{}{}\"; dtypecheck "
+                    "lock writes one",
+                    name, kFirstLine, kVersion));
   }
   const std::string_view version = trimmed(first.substr(kFirstLine.size()));
   if (version != kVersion) {

@@ -193,9 +193,9 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
   all.insert(is.begin(), is.end());
   const std::set<std::string> gone = without(was, is), come = without(is, was);
   if (gone.size() == was.size() && !all.empty()) {
-    throw InputError(fmt::format(
-        "{} and {} have no module in common, so they are not runs of one model", before_name,
-        after_name));
+    throw InputError(
+        fmt::format("{} and {} have no module in common, so they are not runs of one model",
+                    before_name, after_name));
   }
   std::map<std::vector<std::string>, std::set<std::string>> by_lines;
   for (const auto& [place, ops] : before.places) {
@@ -227,8 +227,8 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
       text += (module.empty() ? "outside of modules" : printable(module)) + '\n';
     for (const std::string& line : change.lines) text += "  " + printable(line) + '\n';
   }
-  for (const auto& [modules, name] : {std::pair(&diff.only_before, before_name),
-                                      std::pair(&diff.only_after, after_name)}) {
+  for (const auto& [modules, name] :
+       {std::pair(&diff.only_before, before_name), std::pair(&diff.only_after, after_name)}) {
     if (!modules->empty()) text += fmt::format("only in {}\n", name);
     for (const std::string& module : *modules) text += "  " + printable(module) + '\n';
   }
