@@ -114,6 +114,17 @@ struct GpuWork {
   bool operator==(const GpuWork&) const = default;
 };
 
+// Processes of a merged run, from one to another, that made an op call, each at least and at most
+// so often.
+struct ProcessRange {
+  uint32_t first = 0;  // index into Run::processes
+  uint32_t last = 0;
+  uint64_t least = 1;
+  uint64_t most = 1;
+
+  bool operator==(const ProcessRange&) const = default;
+};
+
 struct OpCall {
   OpCallId id = kNoOpCall;
   // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called
@@ -138,7 +149,9 @@ struct OpCall {
   uint64_t throws = 0;      // how many of them threw
   uint32_t first_step = 0;  // 0: before the first optimizer step, 1: in the first step, …
   uint32_t last_step = 0;
-  uint32_t process = 0;               // index into Run::processes
+  uint32_t process = 0;               // index into Run::processes; of several the first
+  // In a merged run all that made it, in their order; `count` is the sum. Empty: `process` alone.
+  std::vector<ProcessRange> made_by;
   bool result_non_finite = false;     // with value checks: a result had inf or NaN …
   bool result_nan = false;            // … and this one NaN
   bool operands_were_finite = false;  // … while no operand had

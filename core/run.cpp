@@ -27,4 +27,32 @@ std::vector<std::string> Run::device_types_of(uint32_t process) const {
   return {types.begin(), types.end()};
 }
 
+std::string ranks_text(const Run& run, const std::vector<ProcessRange>& processes) {
+  std::set<int> ranks;
+  size_t without = 0;
+  for (const ProcessRange& range : processes) {
+    for (size_t i = range.first; i <= range.last && i < run.processes.size(); ++i) {
+      if (run.processes[i].rank < 0) {
+        ++without;
+      } else {
+        ranks.insert(run.processes[i].rank);
+      }
+    }
+  }
+  std::string text;
+  for (auto first = ranks.begin(); first != ranks.end();) {
+    auto last = first;
+    while (std::next(last) != ranks.end() && *std::next(last) == *last + 1) ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(*first);
+    if (*last != *first) text += (*last == *first + 1 ? ", " : "-") + std::to_string(*last);
+    first = std::next(last);
+  }
+  if (!text.empty()) text = (ranks.size() == 1 ? "rank " : "ranks ") + text;
+  if (without > 0) {
+    text += (text.empty() ? "" : " and ") + std::to_string(without) +
+            (without == 1 ? " process" : " processes");
+  }
+  return text;
+}
+
 }  // namespace dtypecheck

@@ -57,4 +57,7 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
+// "rank 1", "ranks 0, 2-7"; processes without a rank are counted: "3 processes".
+std::string ranks_text(const Run& run, const std::vector<ProcessRange>& processes);
+
 }  // namespace dtypecheck

@@ -35,6 +35,10 @@ static std::vector<std::string> files_in(const std::string& folder, const char* 
   return files;
 }
 
+std::vector<std::string> traces_of_folder(const std::string& folder) {
+  return files_in(folder, ".dtrace");
+}
+
 static std::string without_prefix(const std::string& line) {
   const std::string_view prefix = "dtypecheck: ";
   return line.starts_with(prefix) ? line.substr(prefix.size()) : line;
@@ -65,6 +69,10 @@ void append_run(Run& into, Run&& more) {
     call.parent = moved(call.parent);
     call.follows = moved(call.follows);
     call.process += processes;
+    for (ProcessRange& range : call.made_by) {
+      range.first += processes;
+      range.last += processes;
+    }
     for (auto* operands : {&call.operands, &call.results}) {
       for (Operand& operand : *operands) operand.origin = moved(operand.origin);
     }

@@ -16,6 +16,9 @@ struct RecordedRun {
   std::vector<std::string> left_out;  // unreadable files, processes that were not traced
 };
 
+// The *.dtrace files of a folder, sorted by name.
+std::vector<std::string> traces_of_folder(const std::string& folder);
+
 // Folders, *.dtrace files and *.trace text files. With something unreadable beside something
 // readable the rest is read. Throws InputError when nothing could be.
 RecordedRun read_recorded_run(const std::vector<std::string>& inputs);

@@ -158,7 +158,14 @@ std::string when(const Report& report, const Finding& finding) {
   if (finding.site.phase != Phase::kUnknown) parts.push_back(phase_name(finding.site.phase));
   if (finding.call != kNoOpCall) parts.push_back(step_text(finding.first_step));
   if (finding.count > 1) parts.push_back(grouped(finding.count) + " times");
-  if (report.run.processes.size() > 1) parts.push_back(process_label(report.run, finding.process));
+  const OpCall* call = report.run.call(finding.call);
+  const bool is_shared = call != nullptr && call->made_by.size() > 0 &&
+                         call->made_by.back().last > call->made_by.front().first;
+  if (is_shared) {
+    parts.push_back(ranks_text(report.run, call->made_by));
+  } else if (report.run.processes.size() > 1) {
+    parts.push_back(process_label(report.run, finding.process));
+  }
   return joined(parts, ", ");
 }
 

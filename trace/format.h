@@ -36,7 +36,8 @@ namespace trace {
 //  3: SignatureRecord::follows, where there was a reserved 0.
 //  4: GpuWorkRecord.
 //  5: LineRecord::address of a Python line, where there was a 0.
-constexpr uint32_t kTraceVersion = 5;
+//  6: kFlagMerged; ProcessRecord, ProcessFactRecord and MadeByRecord.
+constexpr uint32_t kTraceVersion = 6;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -81,6 +82,9 @@ constexpr uint32_t kMaxAutocastSites = 12;
 
 constexpr uint32_t kFlagValuesChecked = 1u << 0;  // --check-values was on
 constexpr uint32_t kFlagKeepGoing = 1u << 1;      // results of this run are not valid
+// dtypecheck merge made it of the traces of many processes, equal op calls stored once. What the
+// header says of a process means nothing then.
+constexpr uint32_t kFlagMerged = 1u << 2;
 
 enum class Kind : uint16_t {
   kString = 1,
@@ -93,8 +97,11 @@ enum class Kind : uint16_t {
   kInexact = 8,
   kNonFinite = 9,
   kGpuWork = 10,
+  kProcess = 11,
+  kProcessFact = 12,
+  kMadeBy = 13,
 };
-constexpr Kind kLastKind = Kind::kGpuWork;
+constexpr Kind kLastKind = Kind::kMadeBy;
 
 constexpr uint16_t kReserved = 0;   // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;
@@ -298,6 +305,40 @@ struct GpuWorkRecord {
   uint64_t bytes;    // changes: copied or filled
 };
 static_assert(sizeof(GpuWorkRecord) == 48, "");
+
+// In a merged trace: one of its processes. They are counted from 0, in the order of the file.
+struct ProcessRecord {
+  RecordHeader header;
+  uint32_t file;     // string: the trace that it wrote
+  uint32_t damaged;  // string: why that was partial; 0 where it was whole
+  uint32_t devices;  // string: "cpu,cuda"
+  uint32_t reserved;
+  unsigned char file_header[kHeaderBytes];  // the FileHeader of that trace
+};
+static_assert(sizeof(ProcessRecord) == 24 + kHeaderBytes, "");
+
+// In a merged trace: a fact, as in FactRecord, of one process.
+struct ProcessFactRecord {
+  RecordHeader header;
+  uint32_t process;
+  uint32_t key;    // string
+  uint32_t value;  // string
+  uint32_t reserved;
+};
+static_assert(sizeof(ProcessFactRecord) == 24, "");
+
+// In a merged trace: processes that made an op call, and how often each of them did: at least
+// `least` and at most `most` times. Those of a signature are in the order of the processes.
+struct MadeByRecord {
+  RecordHeader header;
+  uint32_t signature;
+  uint32_t first;  // process
+  uint32_t last;   // process
+  uint32_t reserved;
+  uint64_t least;
+  uint64_t most;
+};
+static_assert(sizeof(MadeByRecord) == 40, "");
 
 }  // namespace trace
 }  // namespace dtypecheck

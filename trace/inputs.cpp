@@ -1,9 +1,12 @@
 // trace_inputs.cpp: trace files and folders of them, for trace_reader.h.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <set>
+#include <tuple>
 #include <system_error>
 
 #include "platform/error.h"
@@ -37,6 +40,14 @@ std::vector<std::string> traces_in(const std::string& folder) {
   return paths;
 }
 
+bool is_merged_trace(const std::string& path) {
+  try {
+    return read_trace_header(path).flags & trace::kFlagMerged;
+  } catch (const InputError&) {
+    return false;  // reading all of it says why
+  }
+}
+
 // Collects what can be read, and why the rest cannot.
 class Inputs {
  public:
@@ -49,6 +60,24 @@ class Inputs {
       for (const std::string& path : traces_in(input)) read_file(path);
     } catch (const InputError& error) {
       unreadable_.push_back(error.what());
+    }
+  }
+
+  // A merged trace may lie beside those that it was made of: a process is read once.
+  void read_merged() {
+    for (const std::string& path : merged_) {
+      note_instead_of_throwing([&] {
+        Run more;
+        read_trace_file(path, more, symbolizer_);
+        const size_t known = known_of(more);
+        if (known == more.processes.size()) return;
+        if (known > 0) {
+          refuse(path, fmt::format("{} of its {} processes are in another trace that is read; name "
+                                   "it, or the others, alone",
+                                   known, more.processes.size()));
+        }
+        read_trace_file(path, run_, symbolizer_);
+      });
     }
   }
 
@@ -68,16 +97,34 @@ class Inputs {
   void read_file(const std::string& path) {
     std::error_code ignored;
     if (!seen_.insert(fs::weakly_canonical(path, ignored).string()).second) return;
+    if (is_merged_trace(path)) return merged_.push_back(path);
+    note_instead_of_throwing([&] { read_trace_file(path, run_, symbolizer_); });
+  }
+
+  template <typename Read>
+  void note_instead_of_throwing(const Read& read) {
     try {
-      read_trace_file(path, run_, symbolizer_);
+      read();
     } catch (const InputError& error) {
       unreadable_.push_back(error.what());
     }
   }
 
+  size_t known_of(const Run& more) const {
+    const auto identity = [](const Process& process) {
+      return std::tuple(std::string_view(process.host), process.pid, process.started_unix_ns);
+    };
+    return static_cast<size_t>(
+        std::count_if(more.processes.begin(), more.processes.end(), [&](const Process& process) {
+          return std::any_of(
+              run_.processes.begin(), run_.processes.end(),
+              [&](const Process& other) { return identity(other) == identity(process); });
+        }));
+  }
+
   Symbolizer* symbolizer_;
   Run run_;
-  std::vector<std::string> unreadable_;
+  std::vector<std::string> unreadable_, merged_;
   std::set<std::string>
       seen_;  // a file that is named, and lies in a folder that is named, is read once
 };
@@ -95,10 +142,20 @@ void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer) 
   read_trace_bytes(bytes.data(), bytes.size(), path, run, symbolizer);
 }
 
+trace::FileHeader read_trace_header(const std::string& path) {
+  trace::FileHeader header{};
+  const OpenFile file = open_file(path);
+  const ssize_t got = ::pread(file.fd, &header, sizeof header, 0);
+  const bool is_trace =
+      got == sizeof header && std::memcmp(header.magic, trace::kMagic, sizeof trace::kMagic) == 0;
+  return is_trace ? header : trace::FileHeader{};
+}
+
 Run read_traces(const std::vector<std::string>& inputs, std::vector<std::string>* unreadable,
                 Symbolizer* symbolizer) {
   Inputs all(symbolizer);
   for (const std::string& input : inputs) all.read(input);
+  all.read_merged();
   all.require_some();
   if (unreadable != nullptr) *unreadable = all.unreadable();
   return all.take_run();

@@ -480,6 +480,42 @@ bool print_compiled(const OpCall& call, std::string&) { return call.in_compiled_
 void parse_compiled(TextCursor&, OpCall& call) { call.in_compiled_region = true; }
 void compiled_json(const OpCall& call, Json& json) { json["compiled"] = call.in_compiled_region; }
 
+// In a merged run, which of its processes made it: FIRST[-LAST]xLEAST[-MOST],…
+
+bool print_made_by(const OpCall& call, std::string& out) {
+  for (const ProcessRange& range : call.made_by) {
+    out += fmt::format("{}{}", &range == call.made_by.data() ? "" : ",", range.first);
+    if (range.last != range.first) out += fmt::format("-{}", range.last);
+    out += fmt::format("x{}", range.least);
+    if (range.most != range.least) out += fmt::format("-{}", range.most);
+  }
+  return !call.made_by.empty();
+}
+
+void parse_made_by(TextCursor& cursor, OpCall& call) {
+  constexpr const char* kWhat = "processes and how often each called, as in 0-7x3,8x1-2";
+  do {
+    ProcessRange& range = call.made_by.emplace_back();
+    range.first = range.last = cursor.number<uint32_t>(kWhat);
+    if (cursor.take("-")) range.last = cursor.number<uint32_t>(kWhat);
+    if (!cursor.take("x")) cursor.fail(kWhat);
+    range.least = range.most = cursor.number<uint64_t>(kWhat);
+    if (cursor.take("-")) range.most = cursor.number<uint64_t>(kWhat);
+    const bool in_order = call.made_by.size() == 1 || (&range)[-1].last < range.first;
+    if (!in_order || range.last < range.first || range.most < range.least) cursor.fail(kWhat);
+  } while (cursor.take(","));
+}
+
+void made_by_json(const OpCall& call, Json& json) {
+  Json& all = json["made_by"] = nullptr;
+  for (const ProcessRange& range : call.made_by) {
+    all.push_back({{"first", range.first},
+                   {"last", range.last},
+                   {"least", range.least},
+                   {"most", range.most}});
+  }
+}
+
 // Its id and those of other calls.
 void parent_json(const OpCall& call, Json& json) { json["parent_id"] = id_or_null(call.parent); }
 void follows_json(const OpCall& call, Json& json) { json["follows_id"] = id_or_null(call.follows); }
@@ -511,6 +547,7 @@ constexpr Field kFields[] = {
     {"phase",      kValue, print_phase,      parse_phase,      kText,   nullptr,          "phase",    phase_cell},
     {"step",       kValue, print_steps,      parse_steps,      kLines,  last_step_json,   "steps",    steps_cell},
     {"count",      kValue, print_count,      parse_count,      kLines,  count_json},
+    {"by",         kValue, print_made_by,    parse_made_by,    kLines,  made_by_json},
     {"throws",     kValue, print_throws,     parse_throws,     kLines,  throws_json},
     {"entered",    kValue, print_entered,    parse_entered,    kLines,  entered_json},
     {"autocast",   kValue, print_autocast,   parse_autocast,   kReport, autocast_json,    "autocast", autocast_cell},

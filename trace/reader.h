@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/run.h"
+#include "trace/format.h"
 
 namespace dtypecheck {
 
@@ -35,6 +36,9 @@ void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer =
 // The same from memory, for tests and the fuzz target; `name` stands for the path in messages.
 void read_trace_bytes(const void* data, size_t size_bytes, const std::string& name, Run& run,
                       Symbolizer* symbolizer = nullptr);
+
+// As it stands there; zeros for what is no trace. Throws InputError where the file cannot be opened.
+trace::FileHeader read_trace_header(const std::string& path);
 
 // Files and folders (every *.dtrace in them, sorted by name) to one run. A file that cannot be read
 // is left out and noted in `unreadable` ("path: reason"); throws InputError when none can be.

@@ -25,7 +25,10 @@ constexpr size_t kFixedBytes[] = {0,
                                   sizeof(MappingRecord),
                                   sizeof(InexactRecord),
                                   sizeof(NonFiniteRecord),
-                                  sizeof(GpuWorkRecord)};
+                                  sizeof(GpuWorkRecord),
+                                  sizeof(ProcessRecord),
+                                  sizeof(ProcessFactRecord),
+                                  sizeof(MadeByRecord)};
 size_t fixed_bytes(Kind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts };

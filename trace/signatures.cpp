@@ -99,12 +99,13 @@ SignatureReader::SignatureReader(const TraceBytes& bytes, const TraceRecords& re
       damage_(damage),
       room_bytes_(kRoomBytes + kRoomPerFileByte * bytes.size_bytes()) {}
 
-std::vector<OpCall> SignatureReader::read(OpCallId first_id, uint32_t process) {
+std::vector<OpCall> SignatureReader::read(OpCallId first_id, uint32_t process, size_t merged) {
   for (size_t offset : records_.of(Kind::kSignature)) read_signature(offset);
   read_throws();
   read_inexact_values();
   read_gpu_work();
   read_non_finite_results();
+  if (merged > 0) read_made_by(process, merged);
   OpCallId next_id = first_id;
   for (Signature& signature : signatures_) {
     count_throws(signature);
@@ -113,9 +114,12 @@ std::vector<OpCall> SignatureReader::read(OpCallId first_id, uint32_t process) {
   std::vector<OpCall> calls;
   calls.reserve(next_id - first_id);
   for (Signature& signature : signatures_) add_calls(signature, calls);
+  uint32_t last = process;
   for (OpCall& call : calls) {
     call.id = first_id++;
-    call.process = process;
+    const uint32_t first = call.made_by.empty() ? last : call.made_by.front().first;
+    if (first < last) damage_.note("op calls out of the order of their processes");
+    call.process = last = std::max(last, first);
   }
   return calls;
 }
@@ -255,6 +259,25 @@ void SignatureReader::read_gpu_work() {
     work.time_ns = record.time_ns;
     work.bytes = record.bytes;
     if (take_room(sizeof work + work.name.size())) signature->call.gpu.push_back(std::move(work));
+  }
+}
+
+// Op calls stand in the order of the processes that made them first.
+void SignatureReader::read_made_by(uint32_t process, size_t merged) {
+  for (size_t offset : records_.of(Kind::kMadeBy)) {
+    const auto record = bytes_.load<MadeByRecord>(offset);
+    Signature* signature = signature_of(record.signature, "the makers", offset);
+    if (signature == nullptr) continue;
+    auto& made_by = signature->call.made_by;
+    const bool in_order = made_by.empty() || record.first + process > made_by.back().last;
+    if (!in_order || record.last < record.first || record.last >= merged ||
+        record.least > record.most) {
+      damage_.leave_out(fmt::format("makers {} to {} of an op call, of {} processes, at byte {}",
+                                    record.first, record.last, merged, offset));
+    } else if (take_room(sizeof(ProcessRange))) {
+      made_by.push_back(
+          {process + record.first, process + record.last, record.least, record.most});
+    }
   }
 }
 

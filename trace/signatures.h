@@ -24,8 +24,9 @@ class SignatureReader {
   SignatureReader(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
                   SiteTable& sites, const FileHeader& header, EndState end, Damage& damage);
 
-  // Ids begin after `first_id`.
-  std::vector<OpCall> read(OpCallId first_id, uint32_t process);
+  // Ids begin after `first_id`. `merged` processes, from `process` on, made them together; 0: that
+  // one alone.
+  std::vector<OpCall> read(OpCallId first_id, uint32_t process, size_t merged = 0);
 
  private:
   struct Signature {
@@ -52,6 +53,7 @@ class SignatureReader {
   void read_inexact_values();
   void read_non_finite_results();
   void read_gpu_work();
+  void read_made_by(uint32_t process, size_t merged);
   Signature* signature_of(uint32_t id, const char* what, size_t offset);
   void count_throws(Signature& signature) const;
   void number(Signature& signature, OpCallId& next_id) const;

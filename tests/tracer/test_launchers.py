@@ -1,20 +1,23 @@
 """Launchers start processes of their own: each rank has its file, and a report is about all of them."""
 
+import json
 import sys
 import unittest
 
-from traced import PROGRAMS, TracedTest, line_of
+from traced import PROGRAMS, TracedTest, line_of, tool
+
+
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+            "--master-addr", "127.0.0.1",
+            "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+            "127.0.0.1:0"]
 
 
 class Torchrun(TracedTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
-                    "--master-addr", "127.0.0.1",
-                    "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
-                    "127.0.0.1:0"]
-        cls.done = cls.traced_command([*launcher, PROGRAMS / "rank.py"])
+        cls.done = cls.traced_command([*TORCHRUN, PROGRAMS / "rank.py"])
         cls.pids = {rank: int(cls.done.printed()[f"rank{rank}"][0]) for rank in (0, 1)}
 
     def test_program_ran(self):
@@ -38,6 +41,30 @@ class Torchrun(TracedTest):
                                                                                    {self.pids[1]})
         self.assertTrue(self.done.run.report["complete"])
 
+    def test_merged_it_says_the_same(self):
+        """One file for both ranks, beside which theirs count no second time."""
+        merged = self.done.run.folder / "all.dtrace"
+        for _ in range(2):  # the second time the file lies in the folder that is merged
+            done = tool("merge", self.done.run.folder, "-o", merged, statuses=[0])
+            self.assertIn(b"2 processes", done.stderr)
+        alone, beside = (json.loads(tool("report", path, "--format", "json").stdout)
+                         for path in (merged, self.done.run.folder))
+        before = self.done.run.report
+        for report in (alone, beside):
+            self.assertEqual(report["summary"]["op_calls"], before["summary"]["op_calls"])
+            self.assertEqual(report["summary"]["processes"], 2)
+            self.assertEqual(report["complete"], True)
+        self.assertLess(alone["summary"]["signatures"], before["summary"]["signatures"])
+        self.assertEqual({finding["id"] for finding in alone["findings"]},
+                         {finding["id"] for finding in before["findings"]})
+        calls = [json.loads(line) for line in
+                 tool("dump", merged, "--format", "jsonl").stdout.splitlines()]
+        linear = [call for call in calls if call["op"] == "aten::linear"]
+        self.assertEqual({(makers["first"], makers["last"]) for call in linear
+                          for makers in call["made_by"]}, {(0, 1)})
+        tool("diff", merged, self.done.run.folder, statuses=[0])
+        merged.unlink()
+
     def test_collectives(self):
         calls = self.done.run.calls(line=line_of("rank.py", "all_reduce"), op="c10d::allreduce_")
         self.assertEqual({call["pid"] for call in calls}, set(self.pids.values()))
@@ -47,6 +74,37 @@ class Torchrun(TracedTest):
         modules = {call.get("module") for call in self.done.run.calls(pid=process,
                                                                       op="aten::linear")}
         self.assertEqual(modules, {"model"})
+
+
+class RanksDisagree(TracedTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.done = cls.traced_command([*TORCHRUN, PROGRAMS / "ranks_disagree.py"])
+
+    def test_the_collective_and_the_module(self):
+        self.assertEqual(self.done.status, 0, self.done.err)
+        found = {finding["severity"]: finding for finding in self.done.run.report["findings"]
+                 if finding["rule"] == "rank-disagreement"}
+        self.assertEqual(set(found), {"error", "warning"}, self.done.run.report["findings"])
+        self.assertEqual(found["error"]["location"]["line"], line_of("ranks_disagree.py", "all_reduce"))
+        self.assertIn("BFloat16 on rank 1, Float on rank 0", found["error"]["message"])
+        self.assertEqual(found["warning"]["location"]["line"], line_of("ranks_disagree.py", "model"))
+
+
+class OtherLaunchers(TracedTest):
+    """What SLURM and MPI say of a process is its rank, where torchrun says nothing."""
+
+    def test_ranks(self):
+        for variables, rank in (({"SLURM_PROCID": "5", "SLURM_JOB_ID": "77"}, 5),
+                                ({"OMPI_COMM_WORLD_RANK": "3"}, 3), ({"PMI_RANK": "2"}, 2),
+                                ({"RANK": "1", "SLURM_PROCID": "0"}, 1)):
+            done = self.traced_command([sys.executable, "-c", "import torch; torch.ones(2).half()"],
+                                       env=self.environment | variables)
+            (process,) = done.run.processes.values()
+            self.assertEqual(process["rank"], rank, variables)
+            for name, value in variables.items():
+                self.assertEqual(process["facts"][f"env.{name}"], value)
 
 
 class Accelerate(TracedTest):

@@ -61,8 +61,11 @@ void write_facts_at_start() {
   write_fact("executable", link_target("/proc/self/exe"));
   write_fact("folder", link_target("/proc/self/cwd"));
   write_fact("libtorch.path", tracer.stage1->libtorch_path);
-  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "ACCELERATE_MIXED_PRECISION"})
+  const auto write_variable = [](const char* name) {
     if (const char* value = std::getenv(name)) write_fact(std::string("env.") + name, value);
+  };
+  for (const char* name : kRankVariables) write_variable(name);
+  for (const char* name : kLaunchVariables) write_variable(name);
 }
 
 void note_facts() {

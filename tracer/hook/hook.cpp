@@ -55,9 +55,14 @@ bool has_option(const char* options, const char* name) {
   return all.find(std::string(",") + name + ",") != std::string::npos;
 }
 
+// torchrun and accelerate say RANK, also where SLURM or MPI start them on each node, so it goes
+// first.
 int rank_of_process() {
-  const char* rank = std::getenv("RANK");
-  return rank && *rank ? std::atoi(rank) : -1;
+  for (const char* name : kRankVariables) {
+    const char* rank = std::getenv(name);
+    if (rank && *rank) return std::atoi(rank);
+  }
+  return -1;
 }
 
 void fill_header() {

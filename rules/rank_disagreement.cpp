@@ -1,0 +1,256 @@
+// Finds: a collective that ranks bring different dtypes to, and modules that compute in other
+// dtypes on one rank than on another.
+// Misses: what only some calls of a rank disagree in, since ranks may see different data: each rank
+// has to differ in all its calls of a place. Silent on what is sent from one rank to another, where
+// each pair has its own dtype.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "ops/arguments.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+bool is_collective(std::string_view op) {
+  if (!op.starts_with("c10d::") && !op.starts_with("_c10d_functional::")) return false;
+  return op.find("::send") == op.npos && op.find("::recv") == op.npos;
+}
+
+std::vector<ProcessRange> makers_of(const OpCall& call) {
+  if (!call.made_by.empty()) return call.made_by;
+  return {{.first = call.process, .last = call.process}};
+}
+
+// The calls of one place that have the same dtypes.
+struct Variant {
+  const OpCall* call = nullptr;  // the first of them
+  std::vector<ProcessRange> makers;
+
+  size_t size() const {
+    size_t processes = 0;
+    for (const ProcessRange& range : makers) processes += range.last - range.first + 1;
+    return processes;
+  }
+};
+
+using Place = std::tuple<std::string_view, std::string_view, std::string_view, int,
+                         std::string_view, int, std::string_view, Phase>;
+using Dtypes = std::vector<std::pair<std::string_view, uint64_t>>;  // by operand, lists as one
+using Variants = std::map<Dtypes, Variant>;
+
+Place place_of(const OpCall& call) {
+  const Site& site = call.site;
+  return {call.op,         call.overload,   site.line.file, site.line.line,
+          site.inner.file, site.inner.line, site.module,    site.phase};
+}
+
+Dtypes dtypes_of(const OpCall& call) {
+  Dtypes dtypes;
+  for (const Operand& operand : call.operands) {
+    if (operand.kind == TensorKind::kUndefined || operand.is_wrapped_number) continue;
+    if (!operand.is_floating()) continue;
+    const std::string_view name = ops::list_name(operand.name);
+    if (dtypes.empty() || dtypes.back().first != name) dtypes.emplace_back(name, 0);
+    dtypes.back().second |= operand.dtypes.bits();
+  }
+  return dtypes;
+}
+
+bool overlap(const std::vector<ProcessRange>& a, const std::vector<ProcessRange>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const ProcessRange& x) {
+    return std::any_of(b.begin(), b.end(), [&](const ProcessRange& y) {
+      return x.first <= y.last && y.first <= x.last;
+    });
+  });
+}
+
+// No process has two of them.
+bool are_apart(const Variants& variants) {
+  for (auto a = variants.begin(); a != variants.end(); ++a) {
+    for (auto b = std::next(a); b != variants.end(); ++b) {
+      if (overlap(a->second.makers, b->second.makers)) return false;
+    }
+  }
+  return true;
+}
+
+// The operand in which two calls differ; nothing where one of them has operands of its own, as the
+// root of a gather has.
+struct Difference {
+  std::string name;
+  DtypeSet odd, usual;
+};
+
+std::optional<Difference> difference(const Dtypes& odd, const Dtypes& usual) {
+  for (const auto& [name, dtypes] : odd) {
+    for (const auto& [other, usual_dtypes] : usual) {
+      if (name == other && dtypes != usual_dtypes) {
+        return Difference{std::string(name), DtypeSet::from_bits(dtypes),
+                          DtypeSet::from_bits(usual_dtypes)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// What the fewest ranks do beside what the most do; of two alike the higher rank is the odd one.
+struct Disagreement {
+  const Variant* odd;
+  const Variant* usual;
+  Difference what;
+};
+
+std::optional<Disagreement> disagreement(const Variants& variants) {
+  if (variants.size() < 2 || !are_apart(variants)) return std::nullopt;
+  const auto order = [](const auto& a, const auto& b) {
+    return std::pair(a.second.size(), b.second.makers.front().first) <
+           std::pair(b.second.size(), a.second.makers.front().first);
+  };
+  const auto odd = std::min_element(variants.begin(), variants.end(), order);
+  const auto usual = std::max_element(variants.begin(), variants.end(), order);
+  const auto what = difference(odd->first, usual->first);
+  if (!what) return std::nullopt;
+  return Disagreement{&odd->second, &usual->second, *what};
+}
+
+class Ranks {
+ public:
+  explicit Ranks(const RunIndex& index) : run_(index.run()) {
+    std::set<int> ranks;
+    for (const Process& process : run_.processes) {
+      if (process.rank >= 0) ranks.insert(process.rank);
+    }
+    if (ranks.size() < 2) return;
+    for (const OpCall& call : index.judged_calls()) {
+      const bool counts = is_collective(call.op) || !call.site.module.empty();
+      if (!counts || call.process >= run_.processes.size() || run_.process_of(call).rank < 0)
+        continue;
+      const Dtypes dtypes = dtypes_of(call);
+      if (dtypes.empty()) continue;
+      Variant& variant = places_[place_of(call)][dtypes];
+      if (variant.call == nullptr) variant.call = &call;
+      for (const ProcessRange& makers : makers_of(call)) add(variant.makers, makers);
+    }
+  }
+
+  // In the order in which the usual ranks came to them.
+  std::vector<Disagreement> disagreements() const {
+    std::vector<Disagreement> all;
+    for (const auto& [place, variants] : places_) {
+      if (const auto found = disagreement(variants)) all.push_back(*found);
+    }
+    std::sort(all.begin(), all.end(), [](const Disagreement& a, const Disagreement& b) {
+      return a.usual->call->id < b.usual->call->id;
+    });
+    return all;
+  }
+
+ private:
+  static void add(std::vector<ProcessRange>& all, const ProcessRange& more) {
+    if (!all.empty() && more.first <= all.back().last + 1 && more.first >= all.back().first) {
+      all.back().last = std::max(all.back().last, more.last);
+    } else {
+      all.push_back(more);
+    }
+  }
+
+  const Run& run_;
+  std::map<Place, Variants> places_;
+};
+
+std::string sides(const Run& run, const Disagreement& found) {
+  return fmt::format("{} on {}, {} on {}", found.what.odd.to_string(),
+                     ranks_text(run, found.odd->makers), found.what.usual.to_string(),
+                     ranks_text(run, found.usual->makers));
+}
+
+std::string odd_operand(const Disagreement& found) {
+  for (const Operand& operand : found.odd->call->operands) {
+    if (ops::list_name(operand.name) == found.what.name) return operand.name;
+  }
+  return "";
+}
+
+void tell_collective(const Run& run, const Disagreement& found, Findings& out) {
+  const OpCall& call = *found.odd->call;
+  out.add(call,
+          fmt::format("ranks bring different dtypes to {}: {}", call.short_op(), sides(run, found)),
+          [&] {
+            return Details{
+                .odd = odd_operand(found),
+                .why =
+                    "a collective takes the bytes of every rank for the same dtype: NCCL hangs "
+                    "or fails, and where the sizes agree the sum is made of wrong numbers",
+                .fix = fmt::format("bring {} on every rank", found.what.usual.to_string())};
+          });
+}
+
+void tell_module(const Run& run, const Disagreement& found, size_t others, Findings& out) {
+  const OpCall& call = *found.odd->call;
+  out.add(call,
+          fmt::format("{} of {} differs by rank: {}", found.what.name, call.site.module,
+                      sides(run, found)),
+          [&] {
+            return Details{
+                .odd = odd_operand(found),
+                .why = fmt::format(
+                    "every rank runs the same model, so one of them was loaded, cast "
+                    "or configured in another way{}",
+                    others == 0 ? "" : fmt::format("; {} more op calls differ after it", others)),
+                .fix = "set the dtype on every rank, before the model is wrapped",
+                .severity = Severity::kWarning};
+          });
+}
+
+void check_run(const RunIndex& index, Findings& out) {
+  const Ranks ranks(index);
+  const std::vector<Disagreement> all = ranks.disagreements();
+  std::vector<Disagreement> modules;
+  for (const Disagreement& found : all) {
+    if (is_collective(found.odd->call->op)) {
+      tell_collective(index.run(), found, out);
+    } else {
+      modules.push_back(found);
+    }
+  }
+  if (modules.empty()) return;
+  // What comes after the first is made of what it gave.
+  tell_module(index.run(), modules.front(), modules.size() - 1, out);
+  for (size_t i = 1; i < modules.size(); ++i)
+    out.relate(modules.front().odd->call->id, *modules[i].odd->call);
+}
+
+}  // namespace
+
+const Rule rank_disagreement = {
+    .doc = {.id = "rank-disagreement",
+            .severity = Severity::kError,
+            .summary = "ranks of one run bring different dtypes to a collective, or run a module "
+                       "in different dtypes",
+            .why = "A collective takes the bytes of every rank for the same dtype: NCCL hangs or "
+                   "fails, and where the sizes agree the sum is made of wrong numbers.",
+            .fix = "Give every rank the same dtype, before the model is wrapped.",
+            .example = R"(
+process pid=1 rank=0
+op c10d::allreduce_ tensors=Float[4], -> Float[4] at train.py:20
+process pid=2 rank=1
+op c10d::allreduce_ tensors=BFloat16[8], -> BFloat16[8] at train.py:20
+# EXPECT train.py:20: error: ranks bring different dtypes to allreduce_: BFloat16 on rank 1, Float on rank 0 [rank-disagreement]
+# Ranks that reduce one tensor after the other in two dtypes agree.
+process pid=1 rank=0
+op c10d::allreduce_ tensors=Float[4], -> Float[4] at train.py:30
+op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30
+process pid=2 rank=1
+op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30
+)"},
+    .check_run = check_run,
+};
+
+}  // namespace dtypecheck::rules
