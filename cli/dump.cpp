@@ -1,11 +1,15 @@
-// dtypecheck dump: traces as text that tests and people read, or as one JSON object an op call.
+// dtypecheck dump: a trace in the formats of other tools.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/dump_sqlite.h"
 #include "cli/exit_status.h"
 #include "judging/recorded_run.h"
+#include "platform/error.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
 #include "trace/op_call_fields.h"
@@ -16,21 +20,39 @@ namespace dtypecheck::cli {
 struct DumpCommand {
   std::vector<std::string> inputs;
   std::string format = "text";
+  std::string output;
 };
 
 static void write_json_lines(const Run& run, std::ostream& out) {
   for (const OpCall& call : run.calls) out << trace::op_call_json_line(call, run) << '\n';
 }
 
+static void write_text(const Run& run, std::ostream& out) { out << to_text(run); }
+
+struct DumpFormat {
+  const char* name;
+  const char* about;
+  void (*write)(const Run& run, std::ostream& out);
+  bool is_binary = false;
+};
+constexpr DumpFormat kFormats[] = {
+    {"text", "that tests and people read", write_text},
+    {"jsonl", "one op call a line", write_json_lines},
+    {"sqlite", "a database", write_sqlite, true},
+};
+
 static int run(const DumpCommand& command) {
+  const auto format =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const DumpFormat& one) { return command.format == one.name; });
+  if (format->is_binary && command.output.empty() && is_terminal(STDOUT_FILENO)) {
+    throw InputError(
+        fmt::format("{} is no text for a terminal; name a file with -o", format->name));
+  }
   const judging::RecordedRun recorded = judging::read_recorded_run(command.inputs);
   for (const std::string& left_out : recorded.left_out) say(left_out);
-  Output output = open_output("");
-  if (command.format == "jsonl") {
-    write_json_lines(recorded.run, output.stream());
-  } else {
-    output.stream() << to_text(recorded.run);
-  }
+  Output output = open_output(command.output);
+  format->write(recorded.run, output.stream());
   output.finish();
   return kClean;
 }
@@ -40,18 +62,26 @@ static std::function<int()> set_up(Options& options) {
   options.add("INPUT", command->inputs, "*.dtrace files, run folders or *.trace text")
       .type("")
       .required();
-  options.add_choice("--format", command->format, {"text", "jsonl"},
-                     "jsonl has one op call a line; default: text");
+  std::vector<std::string> names;
+  std::string about;
+  for (const DumpFormat& format : kFormats) {
+    names.emplace_back(format.name);
+    about += fmt::format("{}{}: {}", about.empty() ? "" : "; ", format.name, format.about);
+  }
+  options.add_choice("--format", command->format, names, about + "; default: text");
+  options.add("-o,--output", command->output, "file to write; default: standard output")
+      .type("FILE");
   return [command] { return run(*command); };
 }
 
 extern const Command dump_command = {
     .name = "dump",
-    .summary = "write a trace as text or as JSON lines",
+    .summary = "write a trace as text, as JSON lines or as a database",
     .arguments = "[OPTIONS] INPUT...",
     .examples =
         "  dtypecheck dump run.trace\n"
-        "  dtypecheck dump dtypecheck-runs/* --format jsonl\n",
+        "  dtypecheck dump dtypecheck-runs/* --format jsonl\n"
+        "  dtypecheck dump run.trace --format sqlite -o run.db\n",
     .set_up = set_up,
 };
 

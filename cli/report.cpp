@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
+#include "cli/follow.h"
 #include "cli/report_options.h"
 #include "judging/baseline.h"
 #include "judging/judged_report.h"
@@ -16,12 +17,14 @@ namespace dtypecheck::cli {
 
 struct ReportCommand {
   std::vector<std::string> inputs;
+  bool follow = false;
   judging::ReportOptions report{.fail_on = "warning"};
 };
 
 static int run(const ReportCommand& command) {
   judging::check_report_inputs(command.report);
   const auto inputs = command.inputs.empty() ? std::vector{newest_run_folder()} : command.inputs;
+  if (command.follow) return follow(inputs, command.report);
   auto progress = std::make_unique<Progress>("reading the traces");
   const judging::RecordedRun recorded = judging::read_recorded_run(inputs);
   progress->now("judging what was recorded");
@@ -44,6 +47,9 @@ static std::function<int()> set_up(Options& options) {
            "run folders, *.dtrace files or *.trace text; default: the newest run in "
            "./dtypecheck-runs")
       .type("");
+  options.add_flag(
+      "--follow", command->follow,
+      "while the run goes on: each new finding as a line, until all its processes have ended");
   add_report_options(
       options, command->report, "file for the findings; default: standard output",
       "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
@@ -62,6 +68,7 @@ extern const Command report_command = {
         "  dtypecheck report\n"
         "  dtypecheck report dtypecheck-runs/* --format html -o report.html\n"
         "  dtypecheck report run.trace --fail-on error\n"
+        "  dtypecheck report --follow run.trace\n"
         "  dtypecheck report --target cuda:2.11\n"
         "  dtypecheck report --baseline dtype.baseline --update-baseline\n",
     .set_up = set_up,

@@ -2,6 +2,8 @@
 // and what editors and bots that comment on reviews read. A finding without a place, and what
 // limits the report, stand behind the name of the tool instead of one, as GCC's "cc1plus: error: …"
 // does.
+#include "reports/lines.h"
+
 #include <fmt/format.h>
 
 #include <ostream>
@@ -17,11 +19,15 @@ static std::string where(const Report& report, const SourceLine& line) {
   return line.known() ? place(report, line) : "dtypecheck";
 }
 
+std::string line_of(const Report& report, const Finding& finding) {
+  return fmt::format("{}: {}: {} [{}]", where(report, finding.site.line),
+                     severity_name(finding.severity), printable(finding.message),
+                     printable(finding.rule));
+}
+
 void write_lines(const Report& report, std::ostream& out) {
   for (const Finding& finding : report.findings) {
-    out << fmt::format("{}: {}: {} [{}]\n", where(report, finding.site.line),
-                       severity_name(finding.severity), printable(finding.message),
-                       printable(finding.rule));
+    out << line_of(report, finding) << '\n';
     for (const NotedPlace& noted : finding.places) {
       out << fmt::format("{}: note: {}\n", where(report, noted.line), printable(noted.note));
     }

@@ -111,7 +111,7 @@ class Names {
     for (const auto& [id, key] : by_id(lines_)) {
       LineRecord record{};
       record.id = id;
-      std::tie(record.file, record.function, record.line) = key;
+      std::tie(record.file, record.function, record.line, record.address) = key;
       write(record, Kind::kLine);
     }
   }
@@ -127,12 +127,17 @@ class Names {
   }
 
  private:
-  using LineKey = std::tuple<uint32_t, uint32_t, int32_t>;             // file, function, line
+  using LineKey = std::tuple<uint32_t, uint32_t, int32_t, uint64_t>;   // as in LineRecord
   using SiteKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;  // as in SiteRecord
 
   uint32_t line(const SourceLine& line) {
     if (line == SourceLine{}) return 0;
-    const LineKey key{string(line.file), string(line.function), line.line};
+    const Extent& extent = line.extent;
+    const uint64_t packed =
+        line.known() && extent.known()
+            ? pack_extent(extent.column, extent.end_column, extent.end_line - line.line)
+            : 0;
+    const LineKey key{string(line.file), string(line.function), line.line, packed};
     return lines_.emplace(key, static_cast<uint32_t>(lines_.size() + 1)).first->second;
   }
 

@@ -5,7 +5,7 @@ list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 # What is linked in goes with its licence. elfutils (libdw, libelf) is under LGPL-3+ or GPL-2+: dtypecheck's own source, from
 # which it can be linked anew with another elfutils, is what that asks for.
 set(licences share/doc/dtypecheck/licences)
-foreach(package libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libutf8proc-dev libre2-dev libstdc++-10-dev libfmt-dev
+foreach(package libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libutf8proc-dev libre2-dev libsqlite3-dev libstdc++-10-dev libfmt-dev
                 nlohmann-json3-dev libcli11-dev libtomlplusplus-dev)
   install(FILES ${CMAKE_SYSROOT}/usr/share/doc/${package}/copyright DESTINATION ${licences} RENAME ${package}.txt)
 endforeach()

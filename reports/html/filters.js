@@ -48,8 +48,29 @@
     for (const card of cards) card.classList.toggle('filtered', !kept.has(card));
     told.textContent = isAsked() ? `${number(found.length)} of ${number(cards.length)}` : '';
   }
-  for (const control of [severity, rule, phase, dtype]) control.addEventListener('change', apply);
-  search.addEventListener('input', apply);
+
+  // What is asked for stands in the address, so that a link shows the same. A page of a file may
+  // change nothing of its address but what is behind the #.
+  const controls = {severity, rule, phase, dtype, search};
+  function keep() {
+    const asked = Object.entries(controls).filter(([, control]) => control.value);
+    const text = new URLSearchParams(asked.map(([name, control]) => [name, control.value]));
+    history.replaceState(null, '', asked.length > 0 ? `#filter:${text}` : '#');
+  }
+  function changed() {
+    apply();
+    keep();
+  }
+  for (const control of [severity, rule, phase, dtype]) control.addEventListener('change', changed);
+  search.addEventListener('input', changed);
+  page.filters = {
+    show(text) {
+      const asked = new URLSearchParams(text);
+      for (const [name, control] of Object.entries(controls)) control.value = asked.get(name) || '';
+      apply();
+      section.scrollIntoView();
+    },
+  };
   if (cards.length > 1) {
     section.querySelector('h2').after(
         element('div', {class: 'controls'}, [search, severity, rule, phase, dtype, told]));

@@ -1,8 +1,10 @@
-// Where a link leads: #f-… a finding, #module:PATH in the map, #op:NUMBER in the table of op calls.
+// Where a link leads: #f-… a finding, #module:PATH in the map, #op:NUMBER in the table of op calls,
+// #filter:rule=…&dtype=… findings that are asked for.
 'use strict';
 (() => {
   function go() {
     let name = location.hash.slice(1);
+    if (name.startsWith('filter:') && page.filters) return page.filters.show(name.slice(7));
     try {
       name = decodeURIComponent(name);
     } catch {

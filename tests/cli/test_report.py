@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 import unittest
 
 import tool
@@ -205,6 +206,41 @@ class NotWhole(tool.ToolTest):
         result = self.run_tool("report", "run")
         self.assertEqual(result.status, 2)
         self.assertIn("killed by signal 9", result.err)
+
+
+class Follow(tool.ToolTest):
+    """A run that goes on: what is new comes as a line, and the end of the run is the end."""
+
+    def append(self, name, text):
+        with open(self.work / name, "a", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_new_findings_come_as_lines(self):
+        self.write("run/run.json", '{"pid": null, "status": null, "signal": null}')
+        process = self.start("report", "--follow", "run")
+        try:
+            time.sleep(1.5)  # nothing is recorded yet
+            self.write("run/1.part", tool.MIXED.replace("pid=1", "pid=1 end=running"))
+            (self.work / "run/1.part").rename(self.work / "run/1.trace")
+            self.assertIn(b"[mixed-operands]", process.stdout.readline())
+            self.append("run/1.trace", tool.PROMOTED.splitlines()[1] + "\n")
+            self.assertIn(b"[silent-promotion]", process.stdout.readline())
+            self.assertIsNone(process.poll())
+            self.write("run/run.json", '{"pid": 1, "status": 0, "signal": null}')
+            out, err = tool.finish(process)
+            self.assertEqual((process.returncode, out), (1, b""))
+            self.assertIn(b"1 error, 1 warning", err)
+        finally:
+            process.kill()
+
+    def test_a_run_that_is_over(self):
+        self.write("clean.trace", tool.CLEAN)
+        result = self.run_tool("report", "--follow", "clean.trace")
+        self.assertEqual((result.status, result.out), (0, ""))
+        self.assertIn("no findings in 1 op call", result.err)
+
+    def test_what_is_no_run(self):
+        self.assert_one_line(self.run_tool("report", "--follow", "none"), "none")
 
 
 class Suppressions(tool.ToolTest):

@@ -140,6 +140,20 @@ class Page(unittest.TestCase):
         self.open("many")
         self.assertEqual(len(self.shown("article")), everything)
 
+    def test_filters_stand_in_the_address(self):
+        self.open("many")
+        Select(self.one("select[aria-label='Findings of which rule']")).select_by_value("silent-promotion")
+        place = self.shown("article > .where:not(.inner) > .place")[3].text
+        self.type("#findings input[type=search]", place)
+        link = self.browser.current_url
+        self.assertIn("#filter:rule=silent-promotion&search=", link)
+        self.browser.get("about:blank")
+        self.browser.get(link)
+        self.assertEqual([one.text for one in self.shown("article > .where:not(.inner) > .place")], [place])
+        self.type("#findings input[type=search]", "")
+        Select(self.one("select[aria-label='Findings of which rule']")).select_by_value("")
+        self.assertNotIn("filter", self.browser.current_url)
+
     def test_a_consequence_keeps_its_cause(self):
         self.open("concat_promotion")
         Select(self.one("select[aria-label='Findings of which rule']")).select_by_value("mixed-operands")

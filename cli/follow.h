@@ -1,0 +1,16 @@
+// follow.h: `report --follow`: what is found in a run while it goes on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "judging/judged_report.h"
+
+namespace dtypecheck::cli {
+
+// Reads the traces every few seconds, which the traced program does not notice, and writes each new
+// finding as a line. A terminal at standard error has a line that says how far the run is. Comes
+// back with the exit status once every process has ended.
+int follow(const std::vector<std::string>& inputs, const judging::ReportOptions& options);
+
+}  // namespace dtypecheck::cli
