@@ -17,7 +17,7 @@ op aten::_to_copy self=Float[2,4] dtype:=Half -> Half[2,4] at train.py:3 main ph
 op aten::linear input=Half[2,4]<#1 weight=Float[4,4]%net.weight raised "expected \\xff dtype" c10::Error at train.py:9 main in net (Linear) phase forward step 1
 op aten::linear input=BFloat16[2,4] weight=BFloat16[4,4] -> BFloat16[2,4] at train.py:9 main in net (Linear) phase forward step 2 autocast cpu:BFloat16 inner
 op aten::layer_norm input=Float[2,4] -> Float[2,4] at train.py:9 main in net.norm (LayerNorm) phase forward step 1
-op aten::add_ self=Float[4,4]%"net.weight"! other=Float[4,4] -> Float[4,4] at train.py:12 main phase optimizer step 1-3 count 3
+op aten::add_ self=Float[4,4]%net.weight!out other=Float[4,4] -> Float[4,4] at train.py:12 main phase optimizer step 1-3 count 3
 process pid=8 rank=1 host=b libtorch=2.11.0 steps=3
 """
 
