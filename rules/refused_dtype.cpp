@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <utility>
 #include <optional>
 #include <vector>
 
@@ -145,7 +146,8 @@ struct Mismatch {
   const Operand* met;
 };
 
-// The fewest are odd. On a tie an integer beside floating data is, since training computes in
+// What is real beside complex data is odd: a cast of the other loses its imaginary part. Then the
+// fewest are. On a tie an integer beside floating data is, since training computes in
 // floating dtypes; then what is no parameter; then the later one, as LibTorch goes by the first.
 std::optional<Mismatch> mismatch(const Refusal& refusal) {
   const std::vector<const Operand*> sides = sides_of(refusal);
@@ -153,7 +155,7 @@ std::optional<Mismatch> mismatch(const Refusal& refusal) {
   for (const Operand* side : sides) ++votes[side->dtypes.bits()];
   if (votes.size() < 2) return std::nullopt;
   const auto rank = [&](const Operand* side) {
-    return std::tuple(votes[side->dtypes.bits()], !side->dtypes.within(kIntegers),
+    return std::tuple(side->dtypes.within(kComplex), votes[side->dtypes.bits()], !side->dtypes.within(kIntegers),
                       !side->parameter.empty(), -(side - refusal.call.operands.data()));
   };
   const Operand* odd = *std::min_element(
@@ -173,11 +175,15 @@ struct Words {
   }
 };
 
-// Here, or where it is made.
+// Here, or where it is made: that first where it is read again, and the run had died by then.
 void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
-  words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;
-  if (maker != nullptr) words.add(judged.write.cast_result(*maker, dtype));
+  auto made = maker == nullptr ? std::nullopt : judged.write.cast_result(*maker, dtype);
+  const bool is_made_for_more = made && maker->site.line.file == call.site.line.file &&
+                                judged.write.is_read_again(call, odd);
+  if (is_made_for_more) words.add(std::exchange(made, std::nullopt));
+  words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
+  words.add(std::move(made));
 }
 
 // "Use the `^` or `logical_xor()` operator instead.": LibTorch knows best.
@@ -296,6 +302,31 @@ const Operand* operand_named(const Refusal& refusal) {
   }
   const bool is_meant = found != nullptr && (is_index(*found) || names(refusal, found->dtypes));
   return is_meant ? found : nullptr;
+}
+
+// "input_lengths must be integral", "Expected dtype int32/int64 for index": the message wants
+// integers and says of what, and that one is floating.
+std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
+  const std::string& error = refusal.error;
+  const bool wants_integers =
+      is_word(error, "integral") || error.find("dtype int32/int64") != error.npos ||
+      error.find("dtype int64") != error.npos || error.find("of type Long") != error.npos;
+  if (!wants_integers) return std::nullopt;
+  const Operand* odd = nullptr;
+  for (const Operand& operand : refusal.call.operands) {
+    const bool is_meant = is_tensor(operand) && operand.dtypes.within(kFloating) &&
+                          is_word(error, list_name(operand.name));
+    if (is_meant && odd != nullptr) return std::nullopt;
+    if (is_meant) odd = &operand;
+  }
+  if (odd == nullptr) return std::nullopt;
+  Words words{.message = fmt::format("{} is {}, and {} needs {}", odd->name, dtype_word(*odd),
+                                     refusal.call.op, dtype_name(Dtype::kLong)),
+              .why = "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
+                     "tensor to that",
+              .odd = odd->name};
+  cast(judged, refusal.call, *odd, Dtype::kLong, words);
+  return words;
 }
 
 // The argument `dtype` itself, where no operand has the dtype that the message names.
@@ -427,6 +458,7 @@ Words words_of(const Refusal& refusal, const Judged& judged) {
   if (auto words = of_written(refusal, judged)) return *words;
   if (auto words = of_overflow(refusal, judged)) return *words;
   if (auto words = of_argument(refusal)) return *words;
+  if (auto words = of_integers(refusal, judged)) return *words;
   if (auto words = of_mismatch(refusal, judged)) return *words;
   return of_dtype(refusal, judged);
 }

@@ -147,6 +147,14 @@ std::optional<Span> argument_of(const CodeLine& line, const CodeLine::Call& call
   if (op.short_op() == "embedding") index = wanted == "indices" ? 0 : positions.size();
   const bool is_sure = !is_only_first_sure(op.op) || index == 0;
   if (!is_sure || index >= positions.size()) return std::nullopt;
+  // "einsum(equation, a, b)": a list given one by one.
+  const size_t bracket = operand.name.find('[');
+  const bool is_spread = bracket != std::string::npos && index + 1 == names.size() &&
+                         positions.size() > names.size();
+  if (is_spread) {
+    index += static_cast<size_t>(std::atoi(operand.name.c_str() + bracket + 1));
+    return index < positions.size() ? std::optional(positions[index]) : std::nullopt;
+  }
   return element_of(line, positions[index], operand.name);
 }
 
@@ -200,6 +208,36 @@ std::optional<Span> of_subscript(const CodeLine& line, const OpCall& op, const O
   if (is_value) return assignment ? std::optional(assignment->right) : std::nullopt;
   if (!operand.name.starts_with("indices") || line.subscripts.size() != 1) return std::nullopt;
   return element_of(line, line.subscripts.front().index, "indices");
+}
+
+// Places of a variable or attribute, not as a part of a longer one.
+std::vector<Span> occurrences(const CodeLine& line, std::string_view name) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+  };
+  std::vector<Span> found;
+  const std::string& text = line.text;
+  for (size_t at = text.find(name); !name.empty() && at != text.npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    const bool is_whole = (at == 0 || !is_part(text[at - 1])) &&
+                          (end == text.size() || (!is_part(text[end]) && text[end] != '('));
+    if (is_whole) found.push_back({at, end});
+  }
+  return found;
+}
+
+// What refuses in Python has its variables for operands: the one place of the line that reads this.
+std::optional<Span> variable_read(const CodeLine& line, const OpCall& op, const Operand& operand) {
+  if (!op.op.starts_with("python::") || operand.name.find('.') == operand.name.npos)
+    return std::nullopt;
+  std::vector<Span> found = occurrences(line, operand.name);
+  for (const CodeLine::Operation& operation : line.operations) {
+    if (operation.sign != "=") continue;
+    std::erase_if(found, [&](Span span) {
+      return operation.left.begin <= span.begin && span.end <= operation.left.end;
+    });
+  }
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
 // How many parts of the module's path the callee is the last of: 2 of "unet.conv_in.0" for
@@ -329,6 +367,7 @@ static std::vector<Span> operand_in(const CodeLine& line, const OpCall& call,
   if (is_called_here) return found;
   if (const auto side = side_of(line, call, operand)) return {*side};
   if (const auto part = of_subscript(line, call, operand)) return {*part};
+  if (const auto variable = variable_read(line, call, operand)) return {*variable};
   return {};
 }
 
@@ -341,6 +380,11 @@ std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const O
   const bool is_among =
       one.empty() || std::find(all.begin(), all.end(), one.front()) != all.end();
   return is_among ? all : one;
+}
+
+bool stands_again(const CodeLine& line, const std::vector<Span>& spans) {
+  if (spans.empty() || !line.is_primary(spans.front())) return false;
+  return occurrences(line, line.text_of(spans.front())).size() > spans.size();
 }
 
 const Operand* same_tensor(const OpCall& call, const Operand& operand) {

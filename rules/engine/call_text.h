@@ -29,6 +29,9 @@ Patch with_suffix(const CodeLine& line, const std::vector<Span>& alike, std::str
 // subscript. Several where the line has such a call several times, each with the same text there.
 std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand);
 
+// The line has what stands there somewhere else, too, where another call may get it.
+bool stands_again(const CodeLine& line, const std::vector<Span>& spans);
+
 // The operand of a call that is the same tensor as this one of another call.
 const Operand* same_tensor(const OpCall& call, const Operand& operand);
 

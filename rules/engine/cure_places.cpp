@@ -81,6 +81,12 @@ uint64_t hash_of_place(const OpCall& call) {
 
 // Of "unet.blocks.3.fc" "fc": blocks run one line with other layers; two layers that one line calls
 // differ in it.
+// Of two calls at one place: the interpreter tells them apart.
+bool is_another_on_line(const OpCall& a, const OpCall& b) {
+  const Extent &here = a.site.inner.extent, &there = b.site.inner.extent;
+  return here.known() && there.known() && here != there;
+}
+
 std::string_view layer_of(const OpCall& call) {
   const std::string_view module = call.site.module;
   const std::string_view layer = module.substr(module.rfind('.') + 1);
@@ -217,6 +223,8 @@ CureSeeds CurePlaces::cast_operand(const Cure& cure, const OpCall& call) const {
       const OpCall& beside = *run_.call(id);
       const Operand* its = beside.operand(outer_operand->name);
       if (its == nullptr || its->dtypes != operand.dtypes) continue;
+      // "a.sqrt() * x + b.sqrt() * y": what is cast in one call is not cast in the other.
+      if (is_another_on_line(beside, *outer) && !is_same_tensor(*its, *outer_operand)) continue;
       cast_in(beside, *its, seeds);
       cast_for_backward(beside, *its, seeds);
       ++seeds.touched;
@@ -279,6 +287,7 @@ CureSeeds CurePlaces::cast_result(const Cure& cure, const OpCall& call) const {
   check_integers(outer, *dtype, seeds);
   for (const OpCallId id : calls_beside(*outer)) {
     if (run_.call(id)->result_dtype() != dtype) continue;
+    if (is_another_on_line(*run_.call(id), *outer)) continue;
     seeds.results.insert(id);
     ++seeds.touched;
   }

@@ -119,6 +119,45 @@ std::string CureWriter::name_in_line(const OpCall& call, const Operand& operand)
   return found ? short_name(line, found->text.front()) : "";
 }
 
+// Of the smallest call that has the span for an argument.
+static std::string callee_of(const CodeLine& line, Span argument) {
+  const CodeLine::Call* found = nullptr;
+  for (const CodeLine::Call& call : line.calls) {
+    const bool is_it = std::any_of(call.arguments.begin(), call.arguments.end(),
+                                   [&](const auto& given) { return given.value == argument; });
+    if (is_it) found = &call;
+  }
+  return found == nullptr ? "" : std::string(line.text_of(found->callee));
+}
+
+// Behind a line that died: what the next ones of the block call alike would die there.
+constexpr int kLinesBelow = 10;
+
+bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const {
+  const CodeLine line = line_of(call);
+  const auto found = find(line, call, operand);
+  if (!found) return false;
+  if (stands_again(line, found->text)) return true;
+  const std::string callee = callee_of(line, found->text.front());
+  const std::string name(line.text_of(found->text.front()));
+  SourceLine below = call.site.line;
+  below.extent = {};
+  const size_t indent = line.text.find_first_not_of(" \t");
+  for (int i = 0; i < kLinesBelow && !callee.empty(); ++i) {
+    ++below.line;
+    const CodeLine next = CodeLine::at(options_.line_text, below);
+    const size_t begin = next.text.find_first_not_of(" \t");
+    if (begin == next.text.npos) continue;
+    if (begin < indent) break;
+    for (const CodeLine::Call& other : next.calls) {
+      const auto is_it = [&](const CodeLine::Argument& a) { return next.text_of(a.value) == name; };
+      const bool reads = std::any_of(other.arguments.begin(), other.arguments.end(), is_it);
+      if (reads && next.text_of(other.callee) == callee) return true;
+    }
+  }
+  return false;
+}
+
 // An op that the line calls may compute with what another op inside of it made: cross_entropy's
 // nll_loss gets what its log_softmax gave. Then it is what that was given.
 std::optional<CureWriter::Found> CureWriter::find(const CodeLine& line, const OpCall& call,

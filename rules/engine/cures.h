@@ -45,6 +45,9 @@ class CureWriter {
   CodeLine line_of(const OpCall& call) const;  // the statement that calls the op
   // What that calls the operand, "self.mixing"; "" where it is long, or not sure.
   std::string name_in_line(const OpCall& call, const Operand& operand) const;
+  // The line reads the operand in another place, too, or one of the next gives it to the same
+  // function: a cast at the call would not be met there.
+  bool is_read_again(const OpCall& call, const Operand& operand) const;
   // A line of the framework's called an op of the process.
   bool has_framework(const OpCall& call, std::string_view name) const;
 

@@ -136,6 +136,17 @@ bool is_born_apart(const RunIndex& index, const Side& parameter, Dtype input) {
   return others > 0 && others >= index.made_beside(*maker, parameter.dtype);
 }
 
+// Hardly a layer is meant to be Double: one that is, in a model where all others are not.
+bool is_lone_double(const RunIndex& index, const OpCall& call, const Side& parameter,
+                    Dtype input) {
+  if (parameter.dtype != Dtype::kDouble || parameter.parameter.empty()) return false;
+  const auto others = index.parameter_dtypes(call.process, parameter.parameter);
+  const auto own = others.find(Dtype::kDouble);
+  const auto wanted = others.find(input);
+  const size_t in_double = own == others.end() ? 0 : own->second;
+  return wanted != others.end() && wanted->second > in_double;
+}
+
 // The input's dtype comes down from another parameter of the same model: its embedding's table.
 bool is_models_own_dtype(const Side& parameter, const Provenance& input) {
   return input.parameter != nullptr && !parameter.parameter.empty() &&
@@ -157,6 +168,7 @@ bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& si
   if (is_raised && index.has(call, ops::kNorm) && input.dtype == Dtype::kFloat) return true;
   if (is_left_behind(index, call, parameter, input.dtype)) return true;
   if (is_born_apart(index, parameter, input.dtype)) return true;
+  if (is_lone_double(index, call, parameter, input.dtype)) return true;
   const auto parameters = std::count_if(sides.begin(), sides.end(),
                                         [](const Side& side) { return side.is_parameter(); });
   return parameters == 1 && is_models_own_dtype(parameter, source);
@@ -280,6 +292,32 @@ bool is_about_linear(const OpCall& call, const std::string& message) {
   return are_its_own && call.operand("input") != nullptr && call.operand("weight") != nullptr;
 }
 
+// "m.grad = p.grad": torch refuses the assignment before any op, and says which dtype the tensor has.
+// Among the variables of the function the gradient is the one that is called so.
+bool assigns_gradient(const OpCall& call) {
+  return call.error.find("assign a gradient with dtype") != call.error.npos;
+}
+
+std::optional<Mix> assigned_gradient(const OpCall& call) {
+  const auto find = [&](auto is_it) -> const Operand* {
+    const auto found = std::find_if(call.operands.begin(), call.operands.end(), [&](const auto& o) {
+      return o.dtypes.single() && is_it(o);
+    });
+    return found == call.operands.end() ? nullptr : &*found;
+  };
+  const Operand* gradient = find([](const Operand& o) { return o.name.ends_with(".grad"); });
+  if (gradient == nullptr) return std::nullopt;
+  const Operand* tensor = find([&](const Operand& o) {
+    return o.dtypes != gradient->dtypes && names_dtype(call.error, *o.dtypes.single()) &&
+           list_name(o.name) == o.name && !gradient->name.starts_with(o.name + ".");
+  });
+  if (tensor == nullptr) return std::nullopt;
+  const auto side = [](const Operand& operand) {
+    return Side{&operand, Role::kInput, operand.parameter, *operand.dtypes.single()};
+  };
+  return Mix{side(*gradient), side(*tensor)};
+}
+
 }  // namespace
 
 std::string noun_of(const Operand& operand) {
@@ -297,6 +335,7 @@ std::string Side::noun() const {
 }
 
 std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with_scalars) {
+  if (assigns_gradient(call)) return assigned_gradient(call);
   const Sides all = sides_of(index, call, with_scalars);
   if (!disagree(all)) return std::nullopt;
   const Sides sides = without_state(all);

@@ -154,3 +154,29 @@ TEST_CASE("a statement over several lines has the focus of the interpreter") {
   line.extent = {10, 9, 400};
   CHECK_FALSE(CodeLine::at(text, line).focused());
 }
+
+TEST_CASE("a refusal in Python names the variable that the line reads") {
+  OpCall assigned = call_of("x", {"m", "p.grad"});
+  assigned.op = "python::step";
+  CHECK(operand_in("m.grad = p.grad", assigned, "p.grad") == "p.grad");
+  CHECK(operand_in("p.grad = m.grad", assigned, "p.grad") == "");
+  CHECK(operand_in("m.grad = p.grad + p.grad", assigned, "p.grad") == "");
+  CHECK(operand_in("m.grad = p.grad.data", assigned, "p.grad") == "");
+}
+
+TEST_CASE("a list may be given one by one") {
+  const OpCall sum = call_of("einsum", {"tensors[0]", "tensors[1]"});
+  CHECK(operand_in("y = torch.einsum(\"bi,ij->bj\", x, self.w)", sum, "tensors[1]") == "self.w");
+  CHECK(operand_in("y = torch.einsum(\"bi,ij->bj\", [x, w])", sum, "tensors[1]") == "w");
+  CHECK(operand_in("y = torch.einsum(\"bi,ij->bj\", *both)", sum, "tensors[1]") == "");
+}
+
+TEST_CASE("what a line reads once more") {
+  const auto again = [](const std::string& text, const std::string& operand) {
+    const CodeLine line(text, false);
+    return stands_again(line, operand_text(line, kProduct, *kProduct.operand(operand)));
+  };
+  CHECK(again("return torch.matmul(g, w), x.T + g", "self"));
+  CHECK_FALSE(again("return torch.matmul(g, w), x.T + g.T", "self"));
+  CHECK_FALSE(again("return torch.matmul(g, w), x.T + go", "other"));
+}

@@ -407,3 +407,23 @@ op aten::stack tensors=Double[4]<#2,Double[4]<#2 -> Double[8,4] at collate.py:3 
 )");
   CHECK(run.say(cure(kResult, Dtype::kFloat, 2)) == kSoFar);
 }
+
+TEST_CASE("a cast in one call of a line is not one in another call there") {
+  const std::string head =
+      "op aten::sqrt self=Double[4] -> Double[4] at train.py:1[5-9]\n"
+      "op aten::mul self=Double[4]<#1 other=Float[4] -> Double[4] at train.py:2[5-17]\n"
+      "op aten::sqrt self=Double[4] -> Double[4] at train.py:2[21-29]\n";
+  const std::string tail =
+      "op aten::add self=Double[4]<#2 other=Double[4]<#4 -> Double[4] at train.py:2[5-33]\n"
+      "op aten::addmm self=Float[4]%fc.bias mat1=Double[4,4]<#5 mat2=Float[4,4]%fc.weight raised "
+      "\"mat1 and mat2 must have the same dtype, but got Double and Float\" at train.py:3 in fc "
+      "(Linear)\n";
+  // The second product has a Double of its own …
+  Judged other(head + "op aten::mul self=Double[4]<#3 other=Float[4] -> Double[4] at "
+                      "train.py:2[21-33]\n" + tail);
+  CHECK_THAT(other.say(cure(kOperand, Dtype::kFloat, 2, "self", 2)), Catch::StartsWith("fails"));
+  // … or the same one, which the line reads twice.
+  Judged same(head + "op aten::mul self=Double[4]<#1 other=Float[4] -> Double[4] at "
+                     "train.py:2[21-33]\n" + tail);
+  CHECK(same.say(cure(kOperand, Dtype::kFloat, 2, "self", 2)) == "holds as far as the run got");
+}
