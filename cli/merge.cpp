@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <thread>
+#include <tuple>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
@@ -44,13 +46,47 @@ struct Input {
   std::string path;
   bool is_merged = false;
   int rank = -1;
+  std::string host;
+  int64_t pid = 0, started = 0;
+  uint64_t used_bytes = 0;
 
   auto key() const { return std::tie(is_merged, rank, path); }
+  // Who wrote it. A copy of a trace has the same, and may have been made before the end.
+  auto identity() const { return std::tie(host, pid, started); }
 };
 
 Input input_of(const std::string& path) {
   const trace::FileHeader header = read_trace_header(path);
-  return {.path = path, .is_merged = (header.flags & trace::kFlagMerged) != 0, .rank = header.rank};
+  std::error_code unknown;
+  const uint64_t there = fs::file_size(path, unknown);
+  return {.path = path,
+          .is_merged = (header.flags & trace::kFlagMerged) != 0,
+          .rank = header.rank,
+          .host = std::string(header.host, ::strnlen(header.host, sizeof header.host)),
+          .pid = header.pid,
+          .started = header.start_unix_ns,
+          .used_bytes = unknown ? 0 : std::min(header.used_bytes, there)};
+}
+
+// Of each process the trace that has the most.
+std::vector<std::string> drop_copies(std::vector<Input>& inputs) {
+  std::vector<Input> kept;
+  std::vector<std::string> dropped;
+  std::map<std::tuple<std::string, int64_t, int64_t>, size_t> known;
+  for (Input& input : inputs) {
+    const bool is_process = !input.is_merged && input.pid != 0;
+    const auto [found, is_new] =
+        is_process ? known.emplace(input.identity(), kept.size()) : std::pair(known.end(), true);
+    if (is_new) {
+      kept.push_back(std::move(input));
+      continue;
+    }
+    Input& other = kept[found->second];
+    if (other.used_bytes < input.used_bytes) std::swap(other, input);
+    dropped.push_back(input.path);
+  }
+  inputs = std::move(kept);
+  return dropped;
 }
 
 std::vector<Input> inputs_of(const MergeCommand& command, std::vector<Missing>& missing) {
@@ -147,7 +183,8 @@ void say_first(const std::vector<std::string>& lines, const char* what) {
 
 int run(const MergeCommand& command) {
   std::vector<Missing> missing;
-  const std::vector<Input> inputs = inputs_of(command, missing);
+  std::vector<Input> inputs = inputs_of(command, missing);
+  std::vector<std::string> copies = drop_copies(inputs);
   auto progress = std::make_unique<Progress>(
       fmt::format("merging {}", reports::counted(inputs.size(), "trace")));
   Share all;
@@ -160,13 +197,17 @@ int run(const MergeCommand& command) {
   const size_t processes = all.merger.process_count();
   std::vector<std::string> reasons;
   for (const Missing& one : missing) {
-    all.merger.add_missing(one.name, one.why);
+    const std::string prefix = one.name + ": ";
+    all.merger.add_missing(one.name,
+                           one.why.starts_with(prefix) ? one.why.substr(prefix.size()) : one.why);
     reasons.push_back(one.why);
   }
   const std::string bytes = all.merger.bytes();
   replace_file(command.output, {bytes}, {.mode = 0600});
   progress.reset();
-  say_first(all.merger.seen_twice(), ": its processes are there already, and count once");
+  const auto& twice = all.merger.seen_twice();
+  copies.insert(copies.end(), twice.begin(), twice.end());
+  say_first(copies, ": its processes are there already, and count once");
   say_first(reasons, "; what could be read is merged");
   say(fmt::format("{} of {} in {}", reports::counted(all.merger.op_call_count(), "op call"),
                   reports::counted(processes, "process"), command.output));

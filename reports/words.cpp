@@ -187,6 +187,7 @@ std::string duration_text(double seconds) {
 std::string process_label(const Run& run, uint32_t index) {
   const Process* process = process_at(run, index);
   if (process == nullptr) return "unknown process";
+  if (process->pid == 0 && !process->file.empty()) return printable(process->file);  // unreadable
   if (process->rank < 0) return fmt::format("pid {}", process->pid);
   return fmt::format("rank {} (pid {})", process->rank, process->pid);
 }

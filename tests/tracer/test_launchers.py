@@ -1,6 +1,7 @@
 """Launchers start processes of their own: each rank has its file, and a report is about all of them."""
 
 import json
+import shutil
 import sys
 import unittest
 
@@ -47,6 +48,18 @@ class Torchrun(TracedTest):
         for _ in range(2):  # the second time the file lies in the folder that is merged
             done = tool("merge", self.done.run.folder, "-o", merged, statuses=[0])
             self.assertIn(b"2 processes", done.stderr)
+        # The same run once more, under another name: no process counts twice.
+        copy = self.folder / "copy-of-run"
+        shutil.copytree(self.done.run.folder, copy)
+        for twice in ((self.done.run.folder, copy), (copy, merged), (self.done.run.files[0], copy)):
+            done = tool("merge", *twice, "-o", self.folder / "twice.dtrace", statuses=[0])
+            self.assertIn(b"2 processes", done.stderr)
+            self.assertIn(b"are there already, and count once", done.stderr)
+        (copy / "bad.dtrace").write_bytes(b"x")
+        done = tool("merge", copy, "-o", self.folder / "partial.dtrace", statuses=[2])
+        self.assertIn(b"not a dtypecheck trace", done.stderr)
+        text = tool("report", self.folder / "partial.dtrace", "--fail-on", "error").stdout.decode()
+        self.assertRegex(text, r"partial: \S*bad\.dtrace: not a dtypecheck trace")
         alone, beside = (json.loads(tool("report", path, "--format", "json").stdout)
                          for path in (merged, self.done.run.folder))
         before = self.done.run.report
