@@ -70,10 +70,28 @@ struct Read {
   bool in_dispatch = false;  // `type` is that of a dispatch on `dispatched`
   TensorFact dispatched;
   bool has_dispatched_dtype = false;  // the tensor is known to have the dispatched tensor's dtype
+  std::string entry;              // the function that the walk came from, as other files know it
+  int parameter = -1;             // of that function, whose dtype the tensor has; -1: of none
+  int dispatched_parameter = -1;  // the same of the dispatched tensor
 
   bool is_typed() const { return how == ReadAs::kPointer || how == ReadAs::kAccessor; }
   // As the dtype of the dispatched tensor, which it is not known to have.
   bool is_of_other_tensor() const { return is_typed() && in_dispatch && !has_dispatched_dtype; }
+};
+
+// A call of a function of the project whose body is in another file. Functions are known there by
+// their qualified names and how many parameters they have: "ops::scale/2".
+struct TensorArgument {
+  int position = 0;
+  TensorFact tensor;
+  int parameter = -1;  // of the caller, whose dtype it has; -1: of none
+  int same_as = -1;    // position of the first argument that is known to have its dtype
+};
+struct OutsideCall {
+  std::string function;
+  std::string entry;  // the function that the walk came from; "": no other file knows it
+  Callers callers = Callers::kUnseen;  // of that function
+  std::vector<TensorArgument> arguments;
 };
 
 // A type that names `long` for the elements of a tensor outside of a read:
@@ -156,6 +174,22 @@ struct LargeNumber {
   bool is_half = false;
 };
 
+// What a kernel computes in Half or BFloat16 without need, or in double by an oversight.
+enum class HalfFault : uint8_t {
+  kExponential,    // exp or log in Half: hexp()
+  kCastChain,      // rounded to Half and used as Float only
+  kDoubleLiteral,  // a double literal among floats of a kernel for Half
+  kUnevenTail,     // one loop computes in Float what another computes in Half
+};
+struct HalfArithmetic {
+  Place place;
+  std::string function;
+  HalfFault fault = HalfFault::kExponential;
+  std::string text;  // the call, value, literal or buffer, as the source writes it
+  DtypeSet dtypes;
+  Place other;  // of an uneven tail: what is computed in Float
+};
+
 struct SourceFacts {
   std::string file;
   bool parsed = false;  // false: nothing is known of it, and `problems` says why
@@ -173,6 +207,10 @@ struct SourceFacts {
   std::vector<BitCast> bit_casts;
   std::vector<IntegerDivision> integer_divisions;
   std::vector<TwoWayConversion> conversions;
+  std::vector<HalfArithmetic> half_arithmetic;
+  std::vector<OutsideCall> outside_calls;
+  std::vector<std::string> bound;   // functions of other files that are bound to Python here
+  std::vector<std::string> called;  // functions of headers that were walked through in a caller
   std::vector<std::string> files;         // that were read for it, the project's own and …
   std::vector<std::string> system_files;  // … those of others
   bool project_names_bfloat16 = false;    // look_around(), not kept: other code of its project does

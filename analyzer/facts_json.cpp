@@ -31,7 +31,10 @@ static void from_json(const Json& json, Place& place) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Read, place, function, callers, how, type, accepts,
                                    is_written_long, type_place, statement, tensor, is_of_class,
-                                   in_dispatch, dispatched, has_dispatched_dtype)
+                                   in_dispatch, dispatched, has_dispatched_dtype, entry, parameter,
+                                   dispatched_parameter)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorArgument, position, tensor, parameter, same_as)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutsideCall, function, entry, callers, arguments)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LongElement, place, type_place, function, type)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dispatch, place, function, callers, macro, tensor, cases)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LowPrecisionSum, place, function, name, dtypes, is_atomic)
@@ -40,11 +43,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceOp, place, function, op, operands, scal
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BitCast, place, function, name, from, to, is_other_size)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TwoWayConversion, place, function, from, to, is_cast)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IntegerDivision, place, function, tensor, is_of_dispatch)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HalfArithmetic, place, function, fault, text, dtypes, other)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargeNumber, place, function, name, text, is_half)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
                                    error_count, functions, sees_tensors, reads, long_elements,
                                    dispatches, sums, large_numbers, ops, bit_casts,
-                                   integer_divisions, conversions, files, system_files)
+                                   integer_divisions, conversions, half_arithmetic, outside_calls,
+                                   bound, called, files, system_files)
 
 std::string facts_to_json(const SourceFacts& facts) {
   return Json(facts).dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -13,6 +13,7 @@
 #include "analyzer/merge_facts.h"
 #include "analyzer/precompiled_headers.h"
 #include "analyzer/project.h"
+#include "analyzer/project_calls.h"
 #include "analyzer/worker.h"
 #include "platform/cache_folder.h"
 #include "platform/install_paths.h"
@@ -104,6 +105,7 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   });
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
   all = by_file(std::move(all));
+  join_calls(all);
   for (SourceFacts& facts : all) look_around(facts);
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace dtypecheck::analyzer {
 
@@ -27,6 +28,12 @@ void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {
   add_new(facts.bit_casts, other.bit_casts);
   add_new(facts.integer_divisions, other.integer_divisions);
   add_new(facts.conversions, other.conversions);
+  add_new(facts.half_arithmetic, other.half_arithmetic);
+  for (const auto& [to, from] :
+       {std::pair(&facts.bound, &other.bound), std::pair(&facts.called, &other.called)}) {
+    to->insert(to->end(), from->begin(), from->end());
+  }
+  for (OutsideCall& call : other.outside_calls) facts.outside_calls.push_back(std::move(call));
   facts.functions = std::max(facts.functions, other.functions);
   facts.sees_tensors = facts.sees_tensors || other.sees_tensors;
 }

@@ -267,6 +267,9 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
     add_macros(arguments, project.macros);
     arguments.push_back("-DTORCH_EXTENSION_NAME=extension");  // as the builder of extensions does
   }
+  for (const std::string& name : folders_of_others()) {
+    arguments.push_back("--system-header-prefix=" + name + "/");
+  }
   if (!has_standard) arguments.push_back(project.standard);
   for (const std::string& include : toolkits.torch_includes) {
     arguments.insert(arguments.end(), {"-isystem", include});

@@ -35,10 +35,7 @@ bool is_code(const fs::path& path) {
 }
 
 bool is_of_others(const fs::path& folder) {
-  static const std::set<std::string> names = {
-      "third_party", "third-party", "thirdparty", "3rdparty", "3rd_party",  "extern",
-      "external",    "vendor",      "vendored",   "deps",     "submodules", "cutlass"};
-  return names.contains(folder.filename().string());
+  return folders_of_others().contains(folder.filename().string());
 }
 
 // The name stands in code, not in a comment behind it.
@@ -97,6 +94,13 @@ fs::path project_root(const fs::path& file) {
     if (is_marked(folder)) return folder;
     if (folder == folder.parent_path()) return file.parent_path();
   }
+}
+
+const std::set<std::string>& folders_of_others() {
+  static const std::set<std::string> names = {
+      "third_party", "third-party", "thirdparty", "3rdparty", "3rd_party",  "extern",
+      "external",    "vendor",      "vendored",   "deps",     "submodules", "cutlass"};
+  return names;
 }
 
 bool is_in_folder_of_others(const fs::path& file, const fs::path& root) {

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
+#include <string>
 
 #include "analyzer/facts.h"
 
@@ -14,6 +16,8 @@ std::filesystem::path project_root(const std::filesystem::path& file);
 // Folders of a tree that hold no code of the project's own: hidden ones, builds, packages.
 bool is_skipped_folder(const std::filesystem::path& folder);
 
+// Folders of a project that hold the code of others, by name.
+const std::set<std::string>& folders_of_others();
 // Below a folder of the project that holds the code of others: third_party, vendor.
 bool is_in_folder_of_others(const std::filesystem::path& file, const std::filesystem::path& root);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analyzer/check.h"
 #include "judging/accepted.h"
@@ -26,13 +27,15 @@ std::string without_blanks(std::string text) {
 
 std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all) {
   std::vector<Finding> findings;
+  std::set<std::tuple<std::string, std::string, int, int, std::string>> known;
   for (const analyzer::SourceFacts& facts : all) {
     for (Finding& finding : analyzer::judge(facts)) {
-      const bool known = std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
-        return other.rule == finding.rule && other.site == finding.site &&
-               other.column == finding.column && other.message == finding.message;
-      });
-      if (!known) findings.push_back(std::move(finding));
+      // A header is judged once: other files may instantiate its templates for other dtypes.
+      const SourceLine& line = finding.site.line;
+      const std::string what = line.file == facts.file ? finding.message : "";
+      if (known.emplace(finding.rule, line.file, line.line, finding.column, what).second) {
+        findings.push_back(std::move(finding));
+      }
     }
   }
   return findings;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "analyzer/clang/exprs.h"
+#include "analyzer/clang/functions.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -134,11 +135,7 @@ struct Loop {
 
 class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
  public:
-  Arithmetic(ASTContext& context, SourceFacts& facts) : context_(context), facts_(facts) {
-    const SourceManager& sources = context.getSourceManager();
-    const OptionalFileEntryRef main = sources.getFileEntryRefForID(sources.getMainFileID());
-    if (main) folder_ = main->getDir().getName().str();
-  }
+  Arithmetic(ASTContext& context, SourceFacts& facts) : context_(context), facts_(facts) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
 
@@ -147,7 +144,7 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
         isa<LinkageSpecDecl>(decl)) {
       return RecursiveASTVisitor::TraverseDecl(decl);
     }
-    if (!is_near(decl->getLocation())) return true;
+    if (!is_of_project(context_, decl->getLocation())) return true;
     const auto* function = dyn_cast<FunctionDecl>(decl);
     if (function == nullptr) return RecursiveASTVisitor::TraverseDecl(decl);
     std::string outer = function->getNameAsString();
@@ -190,15 +187,6 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
   }
 
  private:
-  bool is_near(SourceLocation location) const {
-    const SourceManager& sources = context_.getSourceManager();
-    const SourceLocation at = sources.getFileLoc(location);
-    if (sources.isWrittenInMainFile(at)) return true;
-    if (at.isInvalid() || sources.isInSystemHeader(at)) return false;
-    const OptionalFileEntryRef file = sources.getFileEntryRefForID(sources.getFileID(at));
-    return file && !folder_.empty() && file->getDir().getName() == folder_;
-  }
-
   template <typename Traverse>
   bool in_loop(const Stmt* stmt, std::set<const Decl*> variables, bool counts, Traverse traverse) {
     if (counts) loops_.push_back({stmt, std::move(variables)});
@@ -423,7 +411,6 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
 
   ASTContext& context_;
   SourceFacts& facts_;
-  std::string folder_;
   std::string function_;
   std::vector<Loop> loops_;
   std::map<const FunctionDecl*, std::set<unsigned>> adds_to_;

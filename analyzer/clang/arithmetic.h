@@ -1,5 +1,5 @@
 // arithmetic.h: sums that are kept in Half or BFloat16, and numbers that Half cannot hold, in the
-// functions of the main file and of the headers beside it. Templates count by their instantiations:
+// functions of the main file and of the project's headers. Templates count by their instantiations:
 // what nothing makes of Half is not reported.
 #pragma once
 
@@ -10,5 +10,8 @@
 namespace dtypecheck::analyzer {
 
 void find_arithmetic(clang::ASTContext& context, SourceFacts& facts);
+
+// What kernels compute in Half or BFloat16, or in double, without need.
+void find_device_arithmetic(clang::ASTContext& context, SourceFacts& facts);
 
 }  // namespace dtypecheck::analyzer

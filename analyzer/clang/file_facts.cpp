@@ -26,8 +26,10 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
   Walk walk(context, facts);
   for (const EntryPoint& entry : entry_points(context))
     walk.function(entry.function, entry.callers);
+  facts.bound = bound_outside(context);
   facts.long_elements = long_elements(context);
   find_arithmetic(context, facts);
+  find_device_arithmetic(context, facts);
 }
 
 SourceFacts facts_of(ASTContext& context) {

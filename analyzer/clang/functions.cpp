@@ -12,12 +12,24 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-namespace {
-
 bool in_main_file(const ASTContext& context, SourceLocation location) {
   const SourceManager& sources = context.getSourceManager();
   return sources.isWrittenInMainFile(sources.getFileLoc(location));
 }
+
+bool is_of_project(const ASTContext& context, SourceLocation location) {
+  const SourceManager& sources = context.getSourceManager();
+  const SourceLocation at = sources.getFileLoc(location);
+  return at.isValid() && (sources.isWrittenInMainFile(at) || !sources.isInSystemHeader(at)) &&
+         !sources.isWrittenInBuiltinFile(at) && !sources.isWrittenInCommandLineFile(at);
+}
+
+std::string outside_name(const FunctionDecl* function) {
+  if (!function->isExternallyVisible() || function->isInAnonymousNamespace()) return "";
+  return function->getQualifiedNameAsString() + "/" + std::to_string(function->getNumParams());
+}
+
+namespace {
 
 // A template and each of its instantiations are one function here.
 const FunctionDecl* identity(const FunctionDecl* function) {
@@ -37,7 +49,7 @@ class Uses : public RecursiveASTVisitor<Uses> {
     if (decl == nullptr || is_root) return RecursiveASTVisitor::TraverseDecl(decl);
     // Namespaces may span files; everything else begins where it is written.
     if (!isa<NamespaceDecl>(decl) && !isa<LinkageSpecDecl>(decl) &&
-        !in_main_file(context_, decl->getLocation())) {
+        !is_of_project(context_, decl->getLocation())) {
       return true;
     }
     return RecursiveASTVisitor::TraverseDecl(decl);
@@ -86,7 +98,7 @@ class LongTypes : public RecursiveASTVisitor<LongTypes> {
 
   bool TraverseDecl(Decl* decl) {
     if (decl != nullptr && !isa<TranslationUnitDecl>(decl) && !isa<NamespaceDecl>(decl) &&
-        !in_main_file(context_, decl->getLocation())) {
+        !is_of_project(context_, decl->getLocation())) {
       return true;
     }
     const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
@@ -134,6 +146,18 @@ std::vector<EntryPoint> entry_points(ASTContext& context) {
     entries.push_back({function, is_bound ? Callers::kBound : Callers::kUnseen});
   }
   return entries;
+}
+
+std::vector<std::string> bound_outside(ASTContext& context) {
+  Uses uses(context);
+  uses.TraverseDecl(context.getTranslationUnitDecl());
+  std::vector<std::string> names;
+  for (const FunctionDecl* function : uses.bound) {
+    if (!function->hasBody() && is_of_project(context, function->getLocation())) {
+      names.push_back(outside_name(function));
+    }
+  }
+  return names;
 }
 
 std::vector<LongElement> long_elements(ASTContext& context) {

@@ -14,11 +14,21 @@ struct EntryPoint {
   Callers callers;
 };
 
-// The functions of the main file that nothing in it calls: those that are called are walked
-// through in their callers.
+// The functions of the main file and of the project's own headers that nothing in them calls: those
+// that are called are walked through in their callers.
 std::vector<EntryPoint> entry_points(clang::ASTContext& context);
 
-// PackedTensorAccessor32<long, 1> and its like, wherever the main file names them.
+// Functions of other files that are bound to Python or registered as an op here, by outside_name().
+std::vector<std::string> bound_outside(clang::ASTContext& context);
+
+// How other files know a function: "ops::scale/2"; "" where they cannot call it.
+std::string outside_name(const clang::FunctionDecl* function);
+
+bool in_main_file(const clang::ASTContext& context, clang::SourceLocation location);
+// The main file, or a header that is not a system's: of the project.
+bool is_of_project(const clang::ASTContext& context, clang::SourceLocation location);
+
+// PackedTensorAccessor32<long, 1> and its like, wherever the project's code names them.
 std::vector<LongElement> long_elements(clang::ASTContext& context);
 
 }  // namespace dtypecheck::analyzer

@@ -136,9 +136,12 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   read.accepts = element_dtypes(type);
   read.is_written_long = is_written_long(type);
   read.is_of_class = is_of_class(type, stack_.back());
+  read.entry = entry_;
+  read.parameter = parameter_of(symbol);
   if (const Switch* over = dispatch_of(type, read.accepts)) {
     read.in_dispatch = true;
     read.dispatched = over->fact;
+    read.dispatched_parameter = parameter_of(over->symbol);
     const bool known = dtypes_.state.knows(over->symbol);
     const DtypeSet dtypes = dtypes_.state.dtypes(symbol);
     read.has_dispatched_dtype = (known && dtypes_.state.same(symbol, over->symbol)) ||

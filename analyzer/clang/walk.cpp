@@ -5,6 +5,7 @@
 #include <clang/Lex/Lexer.h>
 
 #include "analyzer/clang/assume.h"
+#include "analyzer/clang/functions.h"
 
 namespace dtypecheck::analyzer {
 
@@ -54,9 +55,12 @@ void Walk::function(const FunctionDecl* function, Callers callers) {
   stack_ = {function};
   steps_ = 0;
   autocast_ = false;
+  entry_ = outside_name(function);
+  parameters_.clear();
   for (const ParmVarDecl* parameter : function->parameters()) {
-    dtypes_.bind(parameter,
-                 dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
+    parameters_.push_back(
+        dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
+    dtypes_.bind(parameter, parameters_.back());
   }
   run_body(function->getBody(), nullptr);
   ++facts_.functions;
@@ -426,6 +430,7 @@ bool Walk::walk_through(const CallExpr* call) {
   for (unsigned i = 0; i < body->getNumParams() && i + skip < call->getNumArgs(); ++i) {
     bind_parameter(body->getParamDecl(i), call->getArg(i + skip));
   }
+  if (!in_main_file(context_, body->getLocation())) facts_.called.push_back(outside_name(body));
   stack_.push_back(body);
   std::string outer = body->getNameAsString();
   std::swap(function_, outer);
@@ -477,7 +482,10 @@ void Walk::call(const CallExpr* call) {
     }
     return;
   }
-  if (!walk_through(call) && !check_of_tensor_args(call)) trust_opaque_check(call);
+  if (!walk_through(call) && !check_of_tensor_args(call)) {
+    call_outside(call);
+    trust_opaque_check(call);
+  }
   module_given(call);
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;

@@ -72,6 +72,8 @@ class Walk {
   void trust_opaque_check(const clang::CallExpr* call);
   bool declare_tensor_arg(const clang::VarDecl* variable);
   bool check_of_tensor_args(const clang::CallExpr* call);
+  void call_outside(const clang::CallExpr* call);
+  int parameter_of(int symbol) const;
 
   void read_of(const MemberCall& call);
   void cast_of(const clang::ExplicitCastExpr* cast);
@@ -101,6 +103,8 @@ class Walk {
   std::vector<Switch> switches_;  // innermost last; also one for each loop, for its breaks
   std::vector<Call> calls_;
   std::vector<const clang::FunctionDecl*> stack_;
+  std::string entry_;            // of stack_.front(), as other files know it
+  std::vector<int> parameters_;  // symbols of its parameters
   std::map<Key, Untyped> pointers_;
   std::map<const clang::Expr*, Untyped> seen_untyped_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors

@@ -63,13 +63,19 @@ def example(rule):
     return "\n".join(line[2:] for line in lines) + "\n"
 
 
-def check_example(rule, folder, torch, header="torch/extension.h"):
+def write_example(rule, folder, header="torch/extension.h"):
     text = example(rule).replace("torch/extension.h", header)
+    path = pathlib.Path(folder) / f"{rule}.{'cu' if '__global__' in text else 'cpp'}"
+    path.write_text(text)
+    return path
+
+
+def check_example(rule, folder, torch, header="torch/extension.h"):
+    path = write_example(rule, folder, header)
+    text = path.read_text()
     if not any(e[3] == rule for e in expected(text)):
         print(f"{rule}: its example has no EXPECT of it")
         return False
-    path = pathlib.Path(folder) / f"{rule}.cpp"
-    path.write_text(text)
     return compare(rule, path, torch)
 
 

@@ -13,7 +13,7 @@ import tempfile
 import run_cases
 
 STUBS = run_cases.ROOT / "analyzer/stubs"
-FLAGS = ["-std=c++17", "-isystem", STUBS / "torch"]
+FLAGS = ["-std=c++17", "-DTORCH_EXTENSION_NAME=extension", "-isystem", STUBS / "torch", "-idirafter", STUBS / "common"]
 CUDA_FLAGS = ["-x", "cuda", "--cuda-host-only", f"--cuda-path={STUBS / 'cuda'}", "-nocudainc", "-nocudalib", "-Xclang",
               "-fcuda-allow-variadic-functions", "-isystem", STUBS / "cuda",
               "-include", "dtypecheck_cuda.h"]
@@ -53,10 +53,9 @@ def main(clang_tidy, plugin):
     with tempfile.TemporaryDirectory(prefix="dtypecheck-test-") as folder:
         examples = []
         for rule in run_cases.all_ids():
-            examples.append(pathlib.Path(folder) / f"{rule}.cpp")
-            examples[-1].write_text(run_cases.example(rule))
-        host = [path for path in cases if path.suffix == ".cpp"] + examples
-        device = [path for path in cases if path.suffix == ".cu"]
+            examples.append(run_cases.write_example(rule, folder))
+        host = [path for path in cases + examples if path.suffix == ".cpp"]
+        device = [path for path in cases + examples if path.suffix == ".cu"]
         found = tidy(clang_tidy, plugin, host, [*FLAGS, "-isystem", STUBS / "cuda"])
         found.update(tidy(clang_tidy, plugin, device, [*CUDA_FLAGS, *FLAGS]))
         if not any(found.values()):

@@ -1,0 +1,42 @@
+// outside.cpp: the part of the walk that says what other files are to know of this one: which
+// tensors it gives to functions whose bodies lie there, and which of its own parameters these are.
+#include "analyzer/clang/functions.h"
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+// The parameter of the function that the walk came from whose dtype this is.
+int Walk::parameter_of(int symbol) const {
+  if (!dtypes_.state.knows(symbol)) return -1;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!dtypes_.state.knows(parameters_[i])) continue;
+    if (dtypes_.state.same(symbol, parameters_[i])) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void Walk::call_outside(const CallExpr* call) {
+  const FunctionDecl* callee = call->getDirectCallee();
+  if (callee == nullptr || callee->hasBody() || !is_ours(callee->getLocation())) return;
+  OutsideCall found = {outside_name(callee), entry_, callers_, {}};
+  if (found.function.empty()) return;
+  std::vector<int> symbols;
+  for (unsigned i = 0; i < call->getNumArgs(); ++i) {
+    const Expr* argument = call->getArg(i);
+    if (!is_tensor(stripped(argument)->getType())) continue;
+    const int symbol = dtypes_.tensor(argument);
+    TensorArgument tensor = {static_cast<int>(i), dtypes_.fact(argument), parameter_of(symbol), -1};
+    for (size_t before = 0; before < symbols.size() && tensor.same_as < 0; ++before) {
+      const TensorArgument& other = found.arguments[before];
+      if (dtypes_.state.same(symbols[before], symbol)) tensor.same_as = other.position;
+    }
+    if (tensor.same_as < 0) tensor.same_as = tensor.position;
+    symbols.push_back(symbol);
+    found.arguments.push_back(std::move(tensor));
+  }
+  if (!found.arguments.empty()) facts_.outside_calls.push_back(std::move(found));
+}
+
+}  // namespace dtypecheck::analyzer

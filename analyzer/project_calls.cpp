@@ -1,0 +1,128 @@
+#include "analyzer/project_calls.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+constexpr size_t kMaxDepth = 8;  // of wrappers that forward tensors
+
+// What all callers of a function say of one of its parameters.
+struct Given {
+  bool is_called = false;
+  bool is_bound = false;    // what Python gives comes here unchecked
+  bool is_checked = false;  // each call knows its dtype, or has looked at it
+  bool looked_at = false;
+  DtypeSet dtypes;
+};
+
+class Calls {
+ public:
+  explicit Calls(const std::vector<SourceFacts>& all) {
+    for (const SourceFacts& facts : all) {
+      for (const OutsideCall& call : facts.outside_calls) calls_[call.function].push_back(&call);
+      bound_.insert(facts.bound.begin(), facts.bound.end());
+      called_.insert(facts.called.begin(), facts.called.end());
+    }
+  }
+
+  bool is_bound(const std::string& function) const { return bound_.contains(function); }
+  // A function of a header that some file's own code calls is judged there.
+  bool is_judged_in_callers(const std::string& function) const {
+    return called_.contains(function);
+  }
+
+  Given given(const std::string& function, int parameter, size_t depth = 0) const {
+    const auto calls = calls_.find(function);
+    if (calls == calls_.end() || parameter < 0 || depth > kMaxDepth) return {};
+    Given all = {.is_called = true, .is_bound = is_bound(function), .is_checked = true};
+    for (const OutsideCall* call : calls->second) add(*call, parameter, depth, all);
+    all.is_checked = all.is_checked && !is_bound(function);
+    return all;
+  }
+
+  // Each call gives both tensors the same dtype.
+  bool are_same(const std::string& function, int one, int other, size_t depth = 0) const {
+    const auto calls = calls_.find(function);
+    if (calls == calls_.end() || one < 0 || other < 0 || is_bound(function) || depth > kMaxDepth)
+      return false;
+    return std::all_of(calls->second.begin(), calls->second.end(), [&](const OutsideCall* call) {
+      const TensorArgument* a = argument(*call, one);
+      const TensorArgument* b = argument(*call, other);
+      if (a == nullptr || b == nullptr) return false;
+      const bool is_same = a->same_as == b->same_as || (a->tensor.dtypes == b->tensor.dtypes &&
+                                                        a->tensor.dtypes.single().has_value());
+      return is_same || (call->callers == Callers::kUnseen &&
+                         are_same(call->entry, a->parameter, b->parameter, depth + 1));
+    });
+  }
+
+ private:
+  static const TensorArgument* argument(const OutsideCall& call, int position) {
+    for (const TensorArgument& one : call.arguments) {
+      if (one.position == position) return &one;
+    }
+    return nullptr;
+  }
+
+  void add(const OutsideCall& call, int parameter, size_t depth, Given& all) const {
+    const TensorArgument* one = argument(call, parameter);
+    if (one == nullptr) {
+      all.is_checked = false;
+      return;
+    }
+    if (!one->tensor.is_unchecked()) {
+      all.looked_at = all.looked_at || one->tensor.looked_at || !one->tensor.is_external();
+      all.dtypes |= one->tensor.dtypes;
+      return;
+    }
+    if (call.callers == Callers::kBound || is_bound(call.entry)) {
+      all.is_bound = true;
+      all.is_checked = false;
+      return;
+    }
+    const Given above = given(call.entry, one->parameter, depth + 1);
+    all.is_bound = all.is_bound || above.is_bound;
+    all.is_checked = all.is_checked && above.is_checked;
+    all.looked_at = all.looked_at || above.looked_at;
+    all.dtypes |= above.dtypes;
+  }
+
+  std::map<std::string, std::vector<const OutsideCall*>> calls_;
+  std::set<std::string> bound_, called_;
+};
+
+void join(Read& read, const Calls& calls) {
+  if (read.entry.empty() || read.callers == Callers::kBound) return;
+  const Given given = calls.given(read.entry, read.parameter);
+  if (calls.is_bound(read.entry) || given.is_bound) read.callers = Callers::kBound;
+  if (given.is_checked && given.is_called && read.tensor.is_unchecked()) {
+    read.tensor.dtypes = given.dtypes;
+    read.tensor.looked_at = given.looked_at;
+  }
+  if (read.is_of_other_tensor()) {
+    read.has_dispatched_dtype =
+        calls.are_same(read.entry, read.parameter, read.dispatched_parameter);
+  }
+}
+
+}  // namespace
+
+void join_calls(std::vector<SourceFacts>& all) {
+  const std::vector<SourceFacts> known = all;  // what is said of callers, before it is mended
+  const Calls calls(known);
+  for (SourceFacts& facts : all) {
+    std::erase_if(facts.reads, [&](const Read& read) {
+      return read.place.file != facts.file && read.callers == Callers::kUnseen &&
+             read.parameter >= 0 && calls.is_judged_in_callers(read.entry);
+    });
+    for (Read& read : facts.reads) join(read, calls);
+  }
+}
+
+}  // namespace dtypecheck::analyzer

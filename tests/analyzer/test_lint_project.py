@@ -1,0 +1,143 @@
+"""dtypecheck lint over the files of a project: checks in other files, headers in other folders.
+
+usage: test_lint_project.py [--real-torch], which takes the LibTorch of .venv instead of the bundled one
+"""
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import tool  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TORCH = "bundled"
+
+KERNEL = """\
+#include <torch/extension.h>
+#include "scale.h"
+void run(const float* x);
+void scale_impl(at::Tensor x) {
+  run(x.data_ptr<float>());
+}
+"""
+HEADER = "#pragma once\n#include <torch/extension.h>\nvoid scale_impl(at::Tensor x);\nvoid forward_on(at::Tensor x);\n"
+BINDING = """\
+#include "scale.h"
+void scale(at::Tensor x) {
+  scale_impl(x);
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale); }
+"""
+CHECKED = BINDING.replace("  scale_impl", "  TORCH_CHECK(x.scalar_type() == at::kFloat);\n  scale_impl")
+SUMS = """\
+#pragma once
+template <typename T>
+__device__ void total(const T* x, T* out, int n) {
+  T sum = 0;
+  for (int i = 0; i < n; ++i) sum += x[i];
+  *out = sum;
+}
+"""
+LAUNCH = """\
+#include <torch/extension.h>
+#include "sums.cuh"
+template <typename T>
+__global__ void NAME(const T* x, T* out, int n) { total(x, out, n); }
+void launch_NAME(at::Tensor x, at::Tensor out) {
+  TORCH_CHECK(x.scalar_type() == out.scalar_type());
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "NAME", [&] {
+    NAME<scalar_t><<<1, 1>>>(x.data_ptr<scalar_t>(), out.data_ptr<scalar_t>(), x.numel());
+  });
+}
+"""
+
+
+class AcrossFiles(tool.ToolTest):
+    def findings(self, *paths):
+        done = self.run_tool("lint", "--torch", TORCH, "--no-cache", "--format", "json", *(paths or ["."]))
+        self.assertIn(done.status, (0, 1), done.err)
+        return sorted((f["location"]["file"], f["location"]["line"], f["severity"], f["rule"])
+                      for f in json.loads(done.out)["findings"])
+
+    def project(self, **files):
+        self.write("setup.py", "")
+        self.write("csrc/scale.h", HEADER)
+        self.write("csrc/scale.cpp", KERNEL)
+        for name, text in files.items():
+            self.write(f"csrc/{name}.cpp", text)
+
+    def test_a_check_in_the_caller(self):
+        self.project(binding=CHECKED)
+        self.assertEqual(self.findings(), [])
+        self.assertEqual(self.findings("csrc/scale.cpp"), [("csrc/scale.cpp", 5, "note", "unchecked-data-ptr")])
+
+    def test_a_caller_that_does_not_check(self):
+        self.project(binding=BINDING)
+        self.assertEqual(self.findings(), [("csrc/scale.cpp", 5, "warning", "unchecked-data-ptr")])
+
+    def test_one_of_two_callers_checks(self):
+        self.project(binding=CHECKED, other=BINDING.replace("scale(at", "other(at").replace("&scale", "&other"))
+        self.assertEqual(self.findings(), [("csrc/scale.cpp", 5, "warning", "unchecked-data-ptr")])
+
+    def test_bound_in_another_file(self):
+        self.project(binding='#include "scale.h"\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_impl); }\n')
+        self.assertEqual(self.findings(), [("csrc/scale.cpp", 5, "warning", "unchecked-data-ptr")])
+
+    def test_a_wrapper_that_forwards(self):
+        wrapper = '#include "scale.h"\nvoid forward_on(at::Tensor y) { scale_impl(y.contiguous()); }\n'
+        self.project(wrapper=wrapper, binding=CHECKED.replace("  scale_impl", "  forward_on"))
+        self.assertEqual(self.findings(), [])
+        self.write("csrc/binding.cpp", BINDING.replace("  scale_impl", "  forward_on"))
+        self.assertEqual(self.findings(), [("csrc/scale.cpp", 5, "warning", "unchecked-data-ptr")])
+
+    def test_two_tensors_of_one_dtype(self):
+        header = "#pragma once\n#include <torch/extension.h>\nvoid add_impl(at::Tensor x, at::Tensor y);\n"
+        kernel = ('#include "add.h"\ntemplate <typename T>\nvoid run(T* x, T* y);\nvoid add_impl(at::Tensor x, at::Tensor y) {\n'
+                  '  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "add", [&] {\n'
+                  "    run(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>());\n  });\n}\n")
+        binding = ('#include "add.h"\nvoid add(at::Tensor a, at::Tensor b) {\n  CHECK\n  add_impl(a, b);\n}\n'
+                   'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add", &add); }\n')
+        self.write("setup.py", "")
+        self.write("add.h", header)
+        self.write("add.cpp", kernel)
+        self.write("binding.cpp", binding.replace("CHECK", "TORCH_CHECK(a.scalar_type() == b.scalar_type());"))
+        self.assertEqual(self.findings(), [])
+        self.write("binding.cpp", binding.replace("CHECK", "TORCH_CHECK(a.dim() == b.dim());"))
+        self.assertEqual(self.findings(), [("add.cpp", 6, "warning", "dispatch-other-tensor-unchecked")])
+
+    def test_headers_of_the_project_are_judged_once(self):
+        self.write("setup.py", "")
+        self.write("csrc/common/cuda/sums.cuh", SUMS)
+        for name in ("first", "second"):
+            self.write(f"csrc/ops/{name}.cu", LAUNCH.replace("NAME", name))
+        self.assertEqual(self.findings(), [("csrc/common/cuda/sums.cuh", 5, "warning", "half-accumulation")])
+
+    def test_headers_of_others_are_not(self):
+        self.write("setup.py", "")
+        self.write("third_party/cuda/sums.cuh", SUMS)
+        self.write("csrc/ops/first.cu", LAUNCH.replace("NAME", "first"))
+        self.assertEqual(self.findings("csrc"), [])
+
+    def test_a_function_of_a_header_is_judged_in_its_callers(self):
+        self.write("setup.py", "")
+        self.write("util/read.h", "#pragma once\n#include <torch/extension.h>\n"
+                                  "inline const float* floats(at::Tensor x) { return x.data_ptr<float>(); }\n")
+        self.write("a.cpp", '#include "util/read.h"\nvoid run(const float* x);\nvoid a(at::Tensor x) {\n'
+                            "  TORCH_CHECK(x.scalar_type() == at::kFloat);\n  run(floats(x));\n}\n")
+        self.write("b.cpp", '#include "util/read.h"\nint b() { return 1; }\n')
+        self.assertEqual(self.findings(), [])
+        self.write("a.cpp", '#include "util/read.h"\nint a() { return 1; }\n')
+        self.assertEqual(self.findings(), [("util/read.h", 3, "note", "unchecked-data-ptr")])
+
+
+if __name__ == "__main__":
+    if "--real-torch" in sys.argv:
+        sys.argv.remove("--real-torch")
+        found = sorted(ROOT.glob(".venv/lib/python3*/site-packages/torch"))
+        if not found:
+            print("skipped: no torch in .venv; scripts/setup puts it there")
+            sys.exit(77)
+        TORCH = str(found[0])
+    unittest.main()
