@@ -273,9 +273,6 @@ __device__ float __double2float_ru(double value);
 __device__ float __double2float_rd(double value);
 __device__ double __longlong_as_double(long long value);
 __device__ long long __double_as_longlong(double value);
-__device__ float __expf(float value);
-__device__ float __logf(float value);
-__device__ float __powf(float a, float b);
 __device__ float __fsqrt_rn(float value);
 __device__ float __saturatef(float value);
 __device__ float __fmaf_rn(float a, float b, float c);
@@ -289,7 +286,9 @@ __device__ void __nanosleep(unsigned ns);
 __device__ int __syncthreads_or(int predicate);
 __device__ int __syncthreads_and(int predicate);
 __device__ int __syncthreads_count(int predicate);
+#ifdef __CUDA__  // elsewhere it is the C library's
 __device__ long long clock();
+#endif
 __device__ unsigned __byte_perm(unsigned a, unsigned b, unsigned s);
 __device__ size_t __cvta_generic_to_shared(const void* pointer);
 __device__ unsigned __match_any_sync(unsigned mask, unsigned value);
@@ -298,12 +297,8 @@ __device__ int __ffsll(long long value);
 __device__ int __clzll(long long value);
 __device__ unsigned __brev(unsigned value);
 __device__ int __dp4a(int a, int b, int c);
-__device__ float exp10f(float value);
 __device__ float normcdff(float value);
 __device__ double rsqrt(double value);
-__device__ float __sinf(float value);
-__device__ float __cosf(float value);
-__device__ float __tanhf(float value);
 // clang-format on
 extern "C" __device__ void __syncthreads();
 extern "C" __device__ void __syncwarp(unsigned mask = 0xffffffffu);
