@@ -75,6 +75,19 @@ inline void store(Output y, int64_t i, float value) {
   }
 }
 
+// The numbers from the i-th on; null stays null.
+inline Input from(Input x, int64_t i) {
+  const int64_t size = x.dtype == Dtype::kFloat ? 4 : 2;
+  return {x.data ? static_cast<const char*>(x.data) + i * size : nullptr, x.dtype};
+}
+inline Output from(Output y, int64_t i) {
+  const int64_t size = y.dtype == Dtype::kFloat ? 4 : 2;
+  return {y.data ? static_cast<char*>(y.data) + i * size : nullptr, y.dtype};
+}
+
+// How images lie in memory.
+enum class Layout { kChannelsFirst /* NCHW */, kChannelsLast /* NHWC */ };
+
 // What the operations ask before they start: throw an InputError that names the operation and the
 // argument.
 void require(bool holds, std::string_view operation, std::string_view expected);

@@ -8,6 +8,9 @@
 
 namespace dtypecheck::kernels {
 
+// About so many numbers make a part worth a thread, where each takes a few cycles.
+inline constexpr int64_t kPartNumbers = 1 << 15;
+
 using Part = void (*)(void* context, int64_t index);
 
 // Calls part(context, i) for each i of 0 … parts - 1 in any order, and returns when all have

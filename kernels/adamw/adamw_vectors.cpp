@@ -52,11 +52,13 @@ void step_stochastically(const AdamW& a, const AdamWFactors& f, BFloat16* weight
     const uint64_t key = random_key(a.seed, a.step, index >> 32);
     const auto key1 = hn::Set(U(), static_cast<uint32_t>(key));
     const auto key2 = hn::Set(U(), static_cast<uint32_t>(key >> 32));
+    const auto lane = hn::Iota(U(), 0);  // made once: it goes through memory, number by number
     const int64_t to_next_key = (int64_t{1} << 32) - static_cast<uint32_t>(index);
     const int64_t size = std::min(a.n - start, to_next_key);
     for_each_vector(size, [&](int64_t i, size_t count) HWY_ATTR {
       const V after = step_numbers(a, f, weight, gradient, start + i, count);
-      const auto lower = hn::Iota(U(), static_cast<uint32_t>(index + static_cast<uint64_t>(i)));
+      const uint32_t first = static_cast<uint32_t>(index + static_cast<uint64_t>(i));
+      const auto lower = hn::Add(hn::Set(U(), first), lane);
       const auto random = mix(hn::Xor(mix(hn::Xor(lower, key1)), key2));
       const auto carried = hn::Add(hn::BitCast(U(), after), hn::ShiftRight<16>(random));
       BFloat16 rounded[HWY_MAX_BYTES / sizeof(float)];

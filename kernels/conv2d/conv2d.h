@@ -46,9 +46,6 @@ struct Images {
   Strides strides;
 };
 
-// Of what is written.
-enum class Layout { kChannelsFirst, kChannelsLast };
-
 struct Conv2d {
   ConvShape shape;
   Images x;       // samples x in_channels x height x width

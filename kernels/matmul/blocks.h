@@ -82,15 +82,4 @@ struct Product {
 void multiply_in_blocks(const Product& product, const Tile& tile);
 void matmul_in_blocks(const Matmul& arguments, const Tile& tile);
 
-// The numbers from the i-th on.
-inline Input from(Input numbers, int64_t i) {
-  const int64_t size = numbers.dtype == Dtype::kFloat ? 4 : 2;
-  return {numbers.data ? static_cast<const char*>(numbers.data) + i * size : nullptr,
-          numbers.dtype};
-}
-inline Output from(Output numbers, int64_t i) {
-  const int64_t size = numbers.dtype == Dtype::kFloat ? 4 : 2;
-  return {numbers.data ? static_cast<char*>(numbers.data) + i * size : nullptr, numbers.dtype};
-}
-
 }  // namespace dtypecheck::kernels
