@@ -55,9 +55,16 @@ HWY_INLINE V load_all(const BFloat16* p) {
 // The upper halves of the words.
 HWY_INLINE void store_upper(hn::Vec<U> words, BFloat16* p) {
   const hn::Rebind<uint16_t, F> bits;
+#if HWY_TARGET == HWY_AVX3  // one permutation
+  const hn::Repartition<uint16_t, F> halves;
+  const auto both = hn::BitCast(halves, words);
+  const auto upper = hn::LowerHalf(bits, hn::ConcatOdd(halves, both, both));
+  hn::StoreU(upper, bits, reinterpret_cast<uint16_t*>(p));
+#else
   const hn::RebindToSigned<U> narrowed_from;
   const auto upper = hn::BitCast(narrowed_from, hn::ShiftRight<16>(words));
   hn::StoreU(hn::DemoteTo(bits, upper), bits, reinterpret_cast<uint16_t*>(p));
+#endif
 }
 
 HWY_INLINE hn::Vec<U> keep_nan(V value, hn::Vec<U> rounded) {
@@ -157,29 +164,106 @@ struct Moments {
   double mean = 0, variance = 0;  // biased
 };
 
-// Chunk by chunk, each around its own mean, and the chunks put together as Chan et al. 1979 do: no
-// difference of large squares, and x is read from memory once.
+// Sums of x and of its square around `center`.
+template <class T>
+HWY_INLINE TwoSums sums_around(float mean, const T* x, int64_t n) {
+  const V center = hn::Set(F(), mean);
+  return two_sums(n, [=](int64_t i, size_t count, V& sum, V& squares) HWY_ATTR {
+    const V off = hn::Sub(load(x + i, count), center);
+    const V inside = count == lanes() ? off : hn::IfThenElseZero(hn::FirstN(F(), count), off);
+    sum = hn::Add(sum, inside);
+    squares = hn::MulAdd(inside, inside, squares);
+  });
+}
+
+// Of numbers with a NaN or an infinity among them, or with squares beyond Float.
+inline Moments moments_of_infinite(double mean) {
+  return {mean, std::isfinite(mean) ? INFINITY : NAN};
+}
+
+// Chunk by chunk: the first around its own mean, each other around the mean of those before, and
+// all put together as Chan et al. 1979 do. x is read once, but for the first chunk. No difference
+// of large squares: where a chunk lies far from those before, the variance of all is as large.
 template <class T>
 HWY_INLINE Moments moments(const T* x, int64_t n) {
+  constexpr int64_t kFirst = 1024;
   double mean = 0, squares = 0;
-  for (int64_t start = 0; start < n; start += kChunk) {
-    const T* const chunk = x + start;
-    const int64_t size = std::min(kChunk, n - start);
-    const double sum_here =
-        sum(size, [=](int64_t i, size_t count) HWY_ATTR { return load(chunk + i, count); });
-    const float mean_here = static_cast<float>(sum_here / static_cast<double>(size));
-    const V center = hn::Set(F(), mean_here);
-    const double squares_here = sum(size, [=](int64_t i, size_t count) HWY_ATTR {
-      const V off = hn::Sub(load(chunk + i, count), center);
-      const V inside = count == lanes() ? off : hn::IfThenElseZero(hn::FirstN(F(), count), off);
-      return hn::Mul(inside, inside);
-    });
+  for (int64_t start = 0, size = 0; start < n; start += size) {
+    size = std::min(start == 0 ? kFirst : kChunk, n - start);
     const double before = static_cast<double>(start), here = static_cast<double>(size);
-    const double apart = mean_here - mean;
-    mean += apart * here / (before + here);
-    squares += squares_here + apart * apart * before * here / (before + here);
+    if (start == 0) {
+      mean = sum(size, [=](int64_t i, size_t count) HWY_ATTR { return load(x + i, count); }) / here;
+    }
+    const float center = static_cast<float>(mean);
+    const TwoSums around = sums_around(center, x + start, size);
+    const double off = around.first / here, apart = center + off - mean;
+    squares += around.second - off * around.first;
+    if (start == 0) {
+      mean = center + off;
+    } else {
+      mean += apart * here / (before + here);
+      squares += apart * apart * before * here / (before + here);
+    }
   }
+  if (std::isfinite(squares)) return {mean, std::max(0., squares / static_cast<double>(n))};
+  const auto number = [=](int64_t i, size_t count) HWY_ATTR { return load(x + i, count); };
+  return moments_of_infinite(sum(n, number) / static_cast<double>(n));
+}
+
+// Of a row that is read again: its numbers are left in `row` as Floats, with room for a whole last
+// vector.
+template <class T>
+HWY_INLINE Moments moments(const T* x, int64_t n, float* row) {
+  const double total = sum(n, [=](int64_t i, size_t count) HWY_ATTR {
+    const V v = load(x + i, count);
+    store_all(v, row + i);
+    return v;
+  });
+  const double mean = total / static_cast<double>(n);
+  const V center = hn::Set(F(), static_cast<float>(mean));
+  const double squares = sum(n, [=](int64_t i, size_t count) HWY_ATTR {
+    const V off = hn::Sub(load_all(row + i), center);
+    const V inside = count == lanes() ? off : hn::IfThenElseZero(hn::FirstN(F(), count), off);
+    return hn::Mul(inside, inside);
+  });
   return {mean, squares / static_cast<double>(n)};
+}
+
+// e^x within two units of Float's last place (Cephes), for x of -87 … 88; beyond, as at the border.
+HWY_INLINE V exponential(V x) {
+  const F d;
+  const V inside = hn::Min(hn::Set(d, 88.f), hn::Max(hn::Set(d, -87.f), x));
+  const V twos = hn::Round(hn::Mul(inside, hn::Set(d, 1.44269504f)));
+  V r = hn::NegMulAdd(twos, hn::Set(d, 0.693359375f), inside);
+  r = hn::NegMulAdd(twos, hn::Set(d, -2.12194440e-4f), r);
+  V p = hn::MulAdd(hn::Set(d, 1.9875691500e-4f), r, hn::Set(d, 1.3981999507e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 8.3334519073e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.1665795894e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1f));
+  p = hn::MulAdd(p, hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.f)));
+  const hn::RebindToSigned<F> words;
+  return hn::BitCast(d,
+                     hn::Add(hn::BitCast(words, p), hn::ShiftLeft<23>(hn::ConvertTo(words, twos))));
+}
+
+// 1 / (1 + e^-x)
+HWY_INLINE V sigmoid(V x) {
+  const F d;
+  const V one = hn::Set(d, 1.f), below = hn::Add(one, exponential(hn::Neg(x)));
+#if HWY_TARGET == HWY_AVX3  // 14 bits, and a step of Newton: a third of a division
+  const V near = hn::ApproximateReciprocal(below);
+  return hn::MulAdd(near, hn::NegMulAdd(below, near, one), near);
+#else
+  return hn::Div(one, below);
+#endif
+}
+
+HWY_INLINE V silu(V x) { return hn::Mul(x, sigmoid(x)); }
+// dy times the derivative of silu at x.
+HWY_INLINE V silu_gradient(V dy, V x) {
+  const V s = sigmoid(x), one = hn::Set(F(), 1.f);
+  return hn::Mul(dy, hn::Mul(s, hn::MulAdd(x, hn::Sub(one, s), one)));
 }
 
 // n numbers as Float, `otherwise` where there are none, with room for a whole last vector.
@@ -196,38 +280,22 @@ inline std::vector<float> floats(Input x, int64_t n, float otherwise) {
   return result;
 }
 
-// Sums over rows, one a column: in Float over so many rows, and those in double. For no columns it
-// sums nothing.
-class ColumnSums {
- public:
-  explicit ColumnSums(int64_t cols)
-      : sums_(cols > 0 ? static_cast<size_t>(cols) + lanes() : 0),
-        totals_(static_cast<size_t>(cols)) {}
+// Adds n Floats to as many doubles, and clears them.
+HWY_INLINE void flush(int64_t n, float* HWY_RESTRICT sums, double* HWY_RESTRICT totals) {
+  for (int64_t i = 0; i < n; ++i) totals[i] += sums[i];
+  std::fill_n(sums, n, 0.f);
+}
 
-  // Where the next row is to be added, with room for a whole last vector; null for no columns.
-  float* next_row() {
-    if (totals_.empty()) return nullptr;
-    if (rows_++ % kRows == 0) flush();
-    return sums_.data();
+// The sums of parts, each after n numbers of them, in their order.
+inline void write_sums(Output to, const double* parts, int64_t count, int64_t n) {
+  if (!to.data) return;
+  std::vector<double> totals(static_cast<size_t>(n));
+  for (int64_t part = 0; part < count; ++part) {
+    for (int64_t i = 0; i < n; ++i) totals[static_cast<size_t>(i)] += parts[part * n + i];
   }
-  void write(Output sums) {
-    flush();
-    for (size_t c = 0; c < totals_.size(); ++c) {
-      kernels::store(sums, static_cast<int64_t>(c), static_cast<float>(totals_[c]));
-    }
-  }
-
- private:
-  static constexpr int64_t kRows = 64;
-  void flush() {
-    for (size_t c = 0; c < totals_.size(); ++c) totals_[c] += sums_[c];
-    std::fill(sums_.begin(), sums_.end(), 0.f);
-  }
-
-  std::vector<float> sums_;
-  std::vector<double> totals_;
-  int64_t rows_ = 0;
-};
+  for (int64_t i = 0; i < n; ++i)
+    kernels::store(to, i, static_cast<float>(totals[static_cast<size_t>(i)]));
+}
 
 // Calls with_type(T()) with the type of the dtype's numbers.
 template <class WithType>

@@ -43,6 +43,7 @@ void group_norm_backward(const GroupNormBackward& a) {
   require_norm_backward(a, name, a.samples == 0);
   require_numbers(Input{a.mean}, name, "mean", a.samples == 0);
   require_numbers(a.dbeta, name, "dbeta", /*optional=*/true);
+  require_numbers(a.beta, name, "beta", /*optional=*/true);
   run_first(group_norm_backward_variants(), a);
 }
 

@@ -6,10 +6,11 @@
 // and backward, with h = dy * gamma and z = (x - mean) * rstd:
 //   dx = rstd (h - sum(h) / n - z * sum(h z) / n)
 //   dgamma, dbeta = the sums over samples and places of dy * z and of dy
-// x, y, dx, dy: samples x channels x spatial (NCHW), of one dtype; gamma, beta and their gradients:
-// channels, each of any. mean and rstd are Float, and so is arithmetic, with what layer_norm.h says
-// of that. y may be x, and dx may be dy. One thread: samples are independent, and dgamma and dbeta
-// of parts can be added.
+// With `silu` what is written is y * sigmoid(y), and backward is of that.
+// x, y, dx, dy: samples x channels x spatial (kChannelsFirst) or samples x spatial x channels, of
+// one dtype; gamma, beta and their gradients: channels, each of any. mean and rstd are Float, and
+// so is arithmetic, with what layer_norm.h says of that. y may be x, and dx may be dy. Runs on the
+// threads of threads.h; the same bits on any number of them.
 #pragma once
 
 #include <span>
@@ -26,6 +27,8 @@ struct GroupNorm {
   double eps = 1e-5;
   Output y;
   float *mean = nullptr, *rstd = nullptr;  // samples x groups; null where backward is not wanted
+  Layout layout = Layout::kChannelsFirst;
+  bool silu = false;
 };
 
 struct GroupNormBackward {
@@ -35,6 +38,9 @@ struct GroupNormBackward {
   const float *mean = nullptr, *rstd = nullptr;  // of forward
   Output dx;
   Output dgamma, dbeta;  // null: not wanted
+  Layout layout = Layout::kChannelsFirst;
+  bool silu = false;
+  Input beta;  // of forward, for silu; null: 0
 };
 
 void group_norm(const GroupNorm& arguments);  // both throw InputError for arguments not as above

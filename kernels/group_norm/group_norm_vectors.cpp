@@ -1,4 +1,8 @@
+// Channels first, a group lies together, and is a part. Channels last, a vector holds numbers of
+// several groups: sums are kept for each channel, a part is a stretch of places, and what a group's
+// numbers are multiplied with stands in a table of the channels.
 #include "kernels/group_norm/group_norm.h"
+#include "kernels/threads.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/group_norm/group_norm_vectors.cpp"
@@ -10,89 +14,433 @@ HWY_BEFORE_NAMESPACE();
 namespace dtypecheck::kernels::HWY_NAMESPACE {
 #if DTYPECHECK_VECTORS
 
-template <class T>
-void group_norm_as(const GroupNorm& a, const T* x, T* y) {
-  const std::vector<float> gamma = floats(a.gamma, a.channels, 1),
-                           beta = floats(a.beta, a.channels, 0);
-  const int64_t channels = a.channels / a.groups;
-  for (int64_t g = 0; g < a.samples * a.groups; ++g) {
-    const Moments m = moments(x, channels * a.spatial);
-    const float mean = static_cast<float>(m.mean);
-    const float rstd = static_cast<float>(1 / std::sqrt(m.variance + a.eps));
-    const V center = hn::Set(F(), mean), factor = hn::Set(F(), rstd);
-    const size_t first = static_cast<size_t>(g % a.groups * channels);
-    for (int64_t c = 0; c < channels; ++c, x += a.spatial, y += a.spatial) {
-      const V weight = hn::Set(F(), gamma[first + static_cast<size_t>(c)]);
-      const V bias = hn::Set(F(), beta[first + static_cast<size_t>(c)]);
-      for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
-        const V z = hn::Mul(hn::Sub(load(x + i, count), center), factor);
-        store(hn::MulAdd(z, weight, bias), y + i, count);
-      });
-    }
-    if (a.mean) a.mean[g] = mean;
-    if (a.rstd) a.rstd[g] = rstd;
-  }
+inline float rstd_of(const Moments& m, double eps) {
+  return static_cast<float>(1 / std::sqrt(m.variance + eps));
 }
 
-// dx of one group, given the sums of h and of h z over it divided by its size.
-template <class T>
-void group_gradient(const GroupNormBackward& a, int64_t g, const float* gamma, double mean_h,
-                    double mean_dot, const T* dy, const T* x, T* dx) {
-  const V center = hn::Set(F(), a.mean[g]), rstd = hn::Set(F(), a.rstd[g]);
-  const V off = hn::Set(F(), static_cast<float>(mean_h)),
-          slope = hn::Set(F(), static_cast<float>(mean_dot));
-  for (int64_t c = 0; c < a.channels / a.groups;
-       ++c, dy += a.spatial, x += a.spatial, dx += a.spatial) {
-    const V weight = hn::Set(F(), gamma[c]);
+template <bool kSilu>
+HWY_INLINE V activated(V y) {
+  if constexpr (kSilu) return silu(y);
+  return y;
+}
+template <bool kSilu>
+HWY_INLINE V before_activation(V dy, V y) {
+  if constexpr (kSilu) return silu_gradient(dy, y);
+  return dy;
+}
+
+// The group's number of the tensor's, as the parts of channels-first are.
+template <class Body>
+HWY_INLINE void for_each_group(int64_t groups, int64_t numbers, const Body& body) {
+  const int64_t size = std::max<int64_t>(1, kPartNumbers / numbers);
+  for_each_part((groups + size - 1) / size, [&](int64_t part) {
+    for (int64_t g = part * size; g < std::min(groups, (part + 1) * size); ++g) body(g);
+  });
+}
+
+// ---- channels first
+
+template <bool kSilu, class T>
+HWY_NOINLINE void normalize_group(const GroupNorm& a, int64_t g, const float* gamma,
+                                  const float* beta, const T* x, T* y) {
+  const int64_t channels = a.channels / a.groups, first = g % a.groups * channels;
+  x += g * channels * a.spatial;
+  y += g * channels * a.spatial;
+  const Moments m = moments(x, channels * a.spatial);
+  const float mean = static_cast<float>(m.mean), rstd = rstd_of(m, a.eps);
+  const V center = hn::Set(F(), mean);
+  for (int64_t c = 0; c < channels; ++c, x += a.spatial, y += a.spatial) {
+    const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
     for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
-      const V z = hn::Mul(hn::Sub(load(x + i, count), center), rstd);
-      const V h = hn::MulSub(load(dy + i, count), weight, off);
-      store(hn::Mul(rstd, hn::NegMulAdd(z, slope, h)), dx + i, count);
+      const V off = hn::Sub(load(x + i, count), center);
+      store(activated<kSilu>(hn::MulAdd(off, factor, bias)), y + i, count);
+    });
+  }
+  if (a.mean) a.mean[g] = mean;
+  if (a.rstd) a.rstd[g] = rstd;
+}
+
+// What dx is made of, beside dy and x: dx = dy * factor - (x - mean) * slope - shift.
+struct GroupSlope {
+  float slope, shift;
+  GroupSlope(double sum_h, double sum_dot, double n, float rstd)
+      : slope(static_cast<float>(sum_dot / n * rstd) * rstd),
+        shift(static_cast<float>(sum_h / n) * rstd) {}
+};
+
+// The sums of the group's channels go to dgamma and dbeta, one number of each sample and channel.
+template <bool kSilu, class T>
+HWY_NOINLINE void group_backward(const GroupNormBackward& a, int64_t g, const float* gamma,
+                                 const float* beta, double* dgamma, double* dbeta, const T* dy,
+                                 const T* x, T* dx) {
+  const int64_t channels = a.channels / a.groups, first = g % a.groups * channels;
+  const int64_t start = g * channels * a.spatial;
+  dy += start;
+  x += start;
+  dx += start;
+  const float rstd = a.rstd[g];
+  const V center = hn::Set(F(), a.mean[g]), scale = hn::Set(F(), rstd);
+  double sum_h = 0, sum_dot = 0;
+  for (int64_t c = 0; c < channels; ++c) {
+    const T *const here_dy = dy + c * a.spatial, *const here_x = x + c * a.spatial;
+    const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
+    const TwoSums sums = two_sums(a.spatial, [=](int64_t i, size_t count, V& sum, V& dot) HWY_ATTR {
+      const V off = hn::Sub(load(here_x + i, count), center);
+      const V d = before_activation<kSilu>(load(here_dy + i, count), hn::MulAdd(off, factor, bias));
+      sum = hn::Add(sum, d);
+      dot = hn::MulAdd(d, hn::Mul(off, scale), dot);
+    });
+    sum_h += gamma[first + c] * sums.first;
+    sum_dot += gamma[first + c] * sums.second;
+    dbeta[g * channels + c] = sums.first;
+    dgamma[g * channels + c] = sums.second;
+  }
+  const GroupSlope of(sum_h, sum_dot, static_cast<double>(channels * a.spatial), rstd);
+  const V slope = hn::Set(F(), of.slope), shift = hn::Set(F(), of.shift);
+  for (int64_t c = 0; c < channels; ++c, dy += a.spatial, x += a.spatial, dx += a.spatial) {
+    const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
+    for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
+      const V off = hn::Sub(load(x + i, count), center);
+      const V d = before_activation<kSilu>(load(dy + i, count), hn::MulAdd(off, factor, bias));
+      store(hn::MulSub(d, factor, hn::MulAdd(off, slope, shift)), dx + i, count);
     });
   }
 }
 
+// ---- channels last
+
+// A stretch of a sample's places: at most 16 of them, which are added in order.
+struct Stretches {
+  Stretches(int64_t samples, int64_t spatial, int64_t channels)
+      : size(std::max({int64_t{1}, kPartNumbers / channels, (spatial + 15) / 16})),
+        of_sample((spatial + size - 1) / size),
+        count(samples * of_sample),
+        spatial_(spatial) {}
+  int64_t sample(int64_t i) const { return i / of_sample; }
+  int64_t begin(int64_t i) const { return i % of_sample * size; }
+  int64_t places(int64_t i) const { return std::min(size, spatial_ - begin(i)); }
+  int64_t size, of_sample, count;
+
+ private:
+  int64_t spatial_;
+};
+
+// So many vectors of channels at once, and so many places to a sum in Float.
+constexpr int kVectorsAtOnce = HWY_TARGET == HWY_AVX2 ? 2 : 4;
+constexpr int64_t kFloatPlaces = 64;
+
+// body(first channel, channels, std::integral_constant<int, vectors>): whole blocks of vectors,
+// then single ones.
+template <class Body>
+HWY_INLINE void for_blocks_of_channels(int64_t channels, const Body& body) {
+  const int64_t step = static_cast<int64_t>(lanes()), block = kVectorsAtOnce * step;
+  int64_t c = 0;
+  for (; c + block <= channels; c += block)
+    body(c, lanes(), std::integral_constant<int, kVectorsAtOnce>());
+  for (; c + step <= channels; c += step) body(c, lanes(), std::integral_constant<int, 1>());
+  if (c < channels) body(c, static_cast<size_t>(channels - c), std::integral_constant<int, 1>());
+}
+
+// For each channel: the mean of the stretch and the sum of squares around it. Squares are taken
+// around the mean of its first places, which is near.
 template <class T>
-void group_norm_backward_as(const GroupNormBackward& a, const T* dy, const T* x, T* dx) {
-  const std::vector<float> gamma = floats(a.gamma, a.channels, 1);
-  std::vector<double> dgamma(static_cast<size_t>(a.channels)), dbeta(dgamma);
-  const int64_t channels = a.channels / a.groups, size = channels * a.spatial;
-  for (int64_t g = 0; g < a.samples * a.groups; ++g, dy += size, x += size, dx += size) {
-    const V center = hn::Set(F(), a.mean[g]), rstd = hn::Set(F(), a.rstd[g]);
-    const size_t first = static_cast<size_t>(g % a.groups * channels);
-    double sum_h = 0, sum_dot = 0;
-    for (int64_t c = 0; c < channels; ++c) {
-      const T *const channel_dy = dy + c * a.spatial, *const channel_x = x + c * a.spatial;
-      const TwoSums sums =
-          two_sums(a.spatial, [=](int64_t i, size_t count, V& sum, V& dot) HWY_ATTR {
-            const V here = load(channel_dy + i, count);
-            const V z = hn::Mul(hn::Sub(load(channel_x + i, count), center), rstd);
-            sum = hn::Add(sum, here);
-            dot = hn::MulAdd(here, z, dot);
-          });
-      const size_t channel = first + static_cast<size_t>(c);
-      sum_h += gamma[channel] * sums.first;
-      sum_dot += gamma[channel] * sums.second;
-      dbeta[channel] += sums.first;
-      dgamma[channel] += sums.second;
+HWY_NOINLINE void moments_of_channels(const T* x, int64_t places, int64_t channels,
+                                      double* HWY_RESTRICT means, double* HWY_RESTRICT squares) {
+  const F d;
+  const size_t room = static_cast<size_t>(channels) + lanes();
+  std::vector<float> buffer(3 * room);
+  float *const centers = buffer.data(), *const sum = centers + room, *const square = sum + room;
+  const int64_t near = std::min<int64_t>(places, 16);
+  for_blocks_of_channels(channels, [&](int64_t c, size_t count, auto vectors) HWY_ATTR {
+    constexpr int kCount = decltype(vectors)::value;
+    for (int v = 0; v < kCount; ++v) {
+      const int64_t at = c + v * static_cast<int64_t>(lanes());
+      V total = hn::Zero(d);
+      for (int64_t p = 0; p < near; ++p) total = hn::Add(total, load(x + p * channels + at, count));
+      store_all(hn::Mul(total, hn::Set(d, 1.f / static_cast<float>(near))), centers + at);
     }
-    const double n = static_cast<double>(size);
-    group_gradient(a, g, gamma.data() + first, sum_h / n, sum_dot / n, dy, x, dx);
+  });
+  std::fill_n(means, channels, 0.);
+  std::fill_n(squares, channels, 0.);
+  for (int64_t start = 0; start < places; start += kFloatPlaces) {
+    const int64_t end = std::min(places, start + kFloatPlaces);
+    for_blocks_of_channels(channels, [&](int64_t c, size_t count, auto vectors) HWY_ATTR {
+      constexpr int kCount = decltype(vectors)::value;
+      const int64_t step = static_cast<int64_t>(lanes());
+      V sums[kCount], square_sums[kCount], center[kCount];
+#pragma GCC unroll 4
+      for (int v = 0; v < kCount; ++v) {
+        sums[v] = square_sums[v] = hn::Zero(d);
+        center[v] = load_all(centers + c + v * step);
+      }
+      const T* from = x + start * channels + c;
+      for (int64_t p = start; p < end; ++p, from += channels) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kCount; ++v) {
+          const V off = hn::Sub(load(from + v * step, count), center[v]);
+          sums[v] = hn::Add(sums[v], off);
+          square_sums[v] = hn::MulAdd(off, off, square_sums[v]);
+        }
+      }
+#pragma GCC unroll 4
+      for (int v = 0; v < kCount; ++v) {
+        store_all(sums[v], sum + c + v * step);
+        store_all(square_sums[v], square + c + v * step);
+      }
+    });
+    flush(channels, sum, means);
+    flush(channels, square, squares);
   }
-  for (int64_t c = 0; c < a.channels; ++c) {
-    const size_t channel = static_cast<size_t>(c);
-    if (a.dgamma.data) kernels::store(a.dgamma, c, static_cast<float>(dgamma[channel]));
-    if (a.dbeta.data) kernels::store(a.dbeta, c, static_cast<float>(dbeta[channel]));
+  const double n = static_cast<double>(places);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double off = means[c] / n;
+    squares[c] -= off * means[c];
+    means[c] = centers[c] + off;
   }
 }
 
+// A group's, of those of its channels in each stretch (Chan et al. 1979).
+inline Moments moments_of_group(const GroupNorm& a, const Stretches& stretches, int64_t sample,
+                                int64_t first, int64_t last, const double* means,
+                                const double* squares) {
+  double mean = 0, square = 0, n = 0;
+  for (int64_t s = 0; s < stretches.of_sample; ++s) {
+    const int64_t stretch = sample * stretches.of_sample + s;
+    const double places = static_cast<double>(stretches.places(stretch));
+    for (int64_t c = first; c < last; ++c) {
+      const double apart = means[stretch * a.channels + c] - mean;
+      mean += apart * places / (n + places);
+      square += squares[stretch * a.channels + c] + apart * apart * places * n / (n + places);
+      n += places;
+    }
+  }
+  if (std::isfinite(square)) return {mean, std::max(0., square / n)};
+  double sum = 0;
+  for (int64_t p = 0; p < a.spatial; ++p) {
+    for (int64_t c = first; c < last; ++c)
+      sum += kernels::load(a.x, (sample * a.spatial + p) * a.channels + c);
+  }
+  return moments_of_infinite(sum / n);
+}
+
+// What stands for each channel beside the others: y = (x - mean) * factor + bias, and for backward
+// the GroupSlope.
+struct ChannelTable {
+  explicit ChannelTable(int64_t channels)
+      : room_(static_cast<size_t>(channels) + lanes()), numbers_(5 * room_) {}
+  float* mean() { return numbers_.data(); }
+  float* factor() { return mean() + room_; }
+  float* bias() { return mean() + 2 * room_; }
+  float* slope() { return mean() + 3 * room_; }
+  float* shift() { return mean() + 4 * room_; }
+
+ private:
+  size_t room_;
+  std::vector<float> numbers_;
+};
+
+inline void fill_table(ChannelTable& t, int64_t first, int64_t last, float mean, float rstd,
+                       const float* gamma, const float* beta) {
+  for (int64_t c = first; c < last; ++c) {
+    t.mean()[c] = mean;
+    t.factor()[c] = rstd * gamma[c];
+    t.bias()[c] = beta[c];
+  }
+}
+
+template <bool kSilu, class T>
+HWY_NOINLINE void normalize_places(ChannelTable& t, int64_t places, int64_t channels, const T* x,
+                                   T* y) {
+  const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias();
+  for (int64_t p = 0; p < places; ++p, x += channels, y += channels) {
+    for_each_vector(channels, [=](int64_t c, size_t count) HWY_ATTR {
+      const V off = hn::Sub(load(x + c, count), load_all(mean + c));
+      store(activated<kSilu>(hn::MulAdd(off, load_all(factor + c), load_all(bias + c))), y + c,
+            count);
+    });
+  }
+}
+
+template <bool kSilu, class T>
+void normalize_channels_last(const GroupNorm& a, const float* gamma, const float* beta, const T* x,
+                             T* y) {
+  const Stretches stretches(a.samples, a.spatial, a.channels);
+  const auto start = [&](int64_t s) {
+    return (stretches.sample(s) * a.spatial + stretches.begin(s)) * a.channels;
+  };
+  std::vector<double> means(static_cast<size_t>(stretches.count * a.channels)), squares(means);
+  for_each_part(stretches.count, [&](int64_t s) {
+    moments_of_channels(x + start(s), stretches.places(s), a.channels, &means[0] + s * a.channels,
+                        &squares[0] + s * a.channels);
+  });
+  std::vector<ChannelTable> tables(static_cast<size_t>(a.samples), ChannelTable(a.channels));
+  const int64_t channels = a.channels / a.groups;
+  for (int64_t g = 0; g < a.samples * a.groups; ++g) {
+    const int64_t sample = g / a.groups, first = g % a.groups * channels;
+    const Moments m = moments_of_group(a, stretches, sample, first, first + channels, means.data(),
+                                       squares.data());
+    const float mean = static_cast<float>(m.mean), rstd = rstd_of(m, a.eps);
+    fill_table(tables[static_cast<size_t>(sample)], first, first + channels, mean, rstd, gamma,
+               beta);
+    if (a.mean) a.mean[g] = mean;
+    if (a.rstd) a.rstd[g] = rstd;
+  }
+  for_each_part(stretches.count, [&](int64_t s) {
+    normalize_places<kSilu>(tables[static_cast<size_t>(stretches.sample(s))], stretches.places(s),
+                            a.channels, x + start(s), y + start(s));
+  });
+}
+
+// For each channel, the sums over a stretch of dy and of dy * (x - mean).
+template <bool kSilu, class T>
+HWY_NOINLINE void sums_of_channels(ChannelTable& t, int64_t places, int64_t channels, const T* dy,
+                                   const T* x, double* HWY_RESTRICT sums,
+                                   double* HWY_RESTRICT dots) {
+  const F d;
+  const size_t room = static_cast<size_t>(channels) + lanes();
+  std::vector<float> buffer(2 * room);
+  float *const sum = buffer.data(), *const dot = sum + room;
+  const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias();
+  for (int64_t start = 0; start < places; start += kFloatPlaces) {
+    const int64_t end = std::min(places, start + kFloatPlaces);
+    for_blocks_of_channels(channels, [&](int64_t c, size_t count, auto vectors) HWY_ATTR {
+      constexpr int kCount = decltype(vectors)::value;
+      const int64_t step = static_cast<int64_t>(lanes());
+      V sum_here[kCount], dot_here[kCount], center[kCount];
+#pragma GCC unroll 4
+      for (int v = 0; v < kCount; ++v) {
+        sum_here[v] = dot_here[v] = hn::Zero(d);
+        center[v] = load_all(mean + c + v * step);
+      }
+      const T *from_dy = dy + start * channels + c, *from_x = x + start * channels + c;
+      for (int64_t p = start; p < end; ++p, from_dy += channels, from_x += channels) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kCount; ++v) {
+          const V off = hn::Sub(load(from_x + v * step, count), center[v]);
+          V here = load(from_dy + v * step, count);
+          if constexpr (kSilu) {
+            here = silu_gradient(here, hn::MulAdd(off, load_all(factor + c + v * step),
+                                                  load_all(bias + c + v * step)));
+          }
+          sum_here[v] = hn::Add(sum_here[v], here);
+          dot_here[v] = hn::MulAdd(here, off, dot_here[v]);
+        }
+      }
+#pragma GCC unroll 4
+      for (int v = 0; v < kCount; ++v) {
+        store_all(sum_here[v], sum + c + v * step);
+        store_all(dot_here[v], dot + c + v * step);
+      }
+    });
+    flush(channels, sum, sums);
+    flush(channels, dot, dots);
+  }
+}
+
+template <bool kSilu, class T>
+HWY_NOINLINE void places_backward(ChannelTable& t, int64_t places, int64_t channels, const T* dy,
+                                  const T* x, T* dx) {
+  const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias(),
+                     *const slope = t.slope(), *const shift = t.shift();
+  for (int64_t p = 0; p < places; ++p, dy += channels, x += channels, dx += channels) {
+    for_each_vector(channels, [=](int64_t c, size_t count) HWY_ATTR {
+      const V off = hn::Sub(load(x + c, count), load_all(mean + c)), by = load_all(factor + c);
+      V here = load(dy + c, count);
+      if constexpr (kSilu) here = silu_gradient(here, hn::MulAdd(off, by, load_all(bias + c)));
+      const V less = hn::MulAdd(off, load_all(slope + c), load_all(shift + c));
+      store(hn::MulSub(here, by, less), dx + c, count);
+    });
+  }
+}
+
+template <bool kSilu, class T>
+void channels_last_backward(const GroupNormBackward& a, const float* gamma, const float* beta,
+                            double* dgamma, double* dbeta, const T* dy, const T* x, T* dx) {
+  const Stretches stretches(a.samples, a.spatial, a.channels);
+  const auto start = [&](int64_t s) {
+    return (stretches.sample(s) * a.spatial + stretches.begin(s)) * a.channels;
+  };
+  const int64_t channels = a.channels / a.groups;
+  const double n = static_cast<double>(channels * a.spatial);
+  std::vector<ChannelTable> tables(static_cast<size_t>(a.samples), ChannelTable(a.channels));
+  for (int64_t g = 0; g < a.samples * a.groups; ++g) {
+    const int64_t first = g % a.groups * channels;
+    fill_table(tables[static_cast<size_t>(g / a.groups)], first, first + channels, a.mean[g],
+               a.rstd[g], gamma, beta);
+  }
+  std::vector<double> sums(static_cast<size_t>(stretches.count * a.channels)), dots(sums);
+  for_each_part(stretches.count, [&](int64_t s) {
+    sums_of_channels<kSilu>(tables[static_cast<size_t>(stretches.sample(s))], stretches.places(s),
+                            a.channels, dy + start(s), x + start(s), &sums[0] + s * a.channels,
+                            &dots[0] + s * a.channels);
+  });
+  for (int64_t s = 0; s < stretches.count; ++s) {
+    const int64_t to = stretches.sample(s) * a.channels;
+    for (int64_t c = 0; c < a.channels; ++c) {
+      dbeta[to + c] += sums[static_cast<size_t>(s * a.channels + c)];
+      dgamma[to + c] += dots[static_cast<size_t>(s * a.channels + c)];
+    }
+  }
+  for (int64_t g = 0; g < a.samples * a.groups; ++g) {
+    const int64_t first = g % a.groups * channels, to = g / a.groups * a.channels;
+    double sum_h = 0, sum_dot = 0;
+    for (int64_t c = first; c < first + channels; ++c) {
+      dgamma[to + c] *= a.rstd[g];
+      sum_h += gamma[c] * dbeta[to + c];
+      sum_dot += gamma[c] * dgamma[to + c];
+    }
+    const GroupSlope of(sum_h, sum_dot, n, a.rstd[g]);
+    ChannelTable& table = tables[static_cast<size_t>(g / a.groups)];
+    std::fill_n(table.slope() + first, channels, of.slope);
+    std::fill_n(table.shift() + first, channels, of.shift);
+  }
+  for_each_part(stretches.count, [&](int64_t s) {
+    places_backward<kSilu>(tables[static_cast<size_t>(stretches.sample(s))], stretches.places(s),
+                           a.channels, dy + start(s), x + start(s), dx + start(s));
+  });
+}
+
+// ---- either
+
+template <bool kSilu, class T>
+void group_norm_as(const GroupNorm& a, const T* x, T* y) {
+  const std::vector<float> gamma = floats(a.gamma, a.channels, 1),
+                           beta = floats(a.beta, a.channels, 0);
+  if (a.layout == Layout::kChannelsLast && a.spatial > 1)
+    return normalize_channels_last<kSilu>(a, gamma.data(), beta.data(), x, y);
+  for_each_group(a.samples * a.groups, a.channels / a.groups * a.spatial,
+                 [&](int64_t g) { normalize_group<kSilu>(a, g, gamma.data(), beta.data(), x, y); });
+}
+
+template <bool kSilu, class T>
+void group_norm_backward_as(const GroupNormBackward& a, const T* dy, const T* x, T* dx) {
+  const std::vector<float> gamma = floats(a.gamma, a.channels, 1),
+                           beta = floats(a.beta, a.channels, 0);
+  std::vector<double> dgamma(static_cast<size_t>(a.samples * a.channels)), dbeta(dgamma);
+  if (a.layout == Layout::kChannelsLast && a.spatial > 1) {
+    channels_last_backward<kSilu>(a, gamma.data(), beta.data(), dgamma.data(), dbeta.data(), dy, x,
+                                  dx);
+  } else {
+    for_each_group(a.samples * a.groups, a.channels / a.groups * a.spatial, [&](int64_t g) {
+      group_backward<kSilu>(a, g, gamma.data(), beta.data(), dgamma.data(), dbeta.data(), dy, x,
+                            dx);
+    });
+  }
+  write_sums(a.dgamma, dgamma.data(), a.samples, a.channels);
+  write_sums(a.dbeta, dbeta.data(), a.samples, a.channels);
+}
+
 void run_group_norm(const GroupNorm& a) {
-  with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR { group_norm_as(a, x, y); });
+  with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR {
+    a.silu ? group_norm_as<true>(a, x, y) : group_norm_as<false>(a, x, y);
+  });
 }
 
 void run_group_norm_backward(const GroupNormBackward& a) {
   with_numbers(a.x, a.dx, [&](const auto* x, auto* dx) HWY_ATTR {
-    group_norm_backward_as(a, static_cast<decltype(x)>(a.dy.data), x, dx);
+    const auto* dy = static_cast<decltype(x)>(a.dy.data);
+    a.silu ? group_norm_backward_as<true>(a, dy, x, dx)
+           : group_norm_backward_as<false>(a, dy, x, dx);
   });
 }
 

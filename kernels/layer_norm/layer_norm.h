@@ -7,8 +7,7 @@
 // x, y, dx, dy: rows x cols, row-major, of one dtype; gamma, beta and their gradients: cols, each
 // of any. mean and rstd are Float: where |mean| is large beside the spread, z is as exact as a
 // Float mean lets it be. Arithmetic is in Float, so a spread above 1e18 has no finite square. y may
-// be x, and dx may be dy. One thread: rows are independent, and dgamma and dbeta of parts can be
-// added.
+// be x, and dx may be dy. Runs on the threads of threads.h; the same bits on any number of them.
 #pragma once
 
 #include <span>

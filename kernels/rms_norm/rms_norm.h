@@ -4,7 +4,7 @@
 //   dx = rstd (h - z * sum(h z) / n)       dgamma = the sum over the rows of dy * z
 // x, y, dx, dy: rows x cols, row-major, of one dtype; gamma and dgamma: cols, of another or the
 // same. Arithmetic is in Float, so |x| above 1e18 has no finite square. y may be x, and dx may be
-// dy. One thread: rows are independent, and dgamma of parts can be added.
+// dy. Runs on the threads of threads.h; the same bits on any number of them.
 #pragma once
 
 #include <span>

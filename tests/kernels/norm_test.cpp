@@ -1,16 +1,23 @@
 // The three norms, which are one formula: a layer norm is a group norm of one group and one place,
-// an RMS norm is one without mean and beta. So one set of checks is for all.
-#include <numeric>
-
+// an RMS norm is one without mean and beta. So one set of checks is for all, and for group norms
+// with channels last and with SiLU.
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/rms_norm/rms_norm.h"
+#include "kernels/threads.h"
 #include "tests/kernels/numbers.h"
 
 namespace dtypecheck::kernels {
 
 struct Shape {
   int64_t samples, channels, spatial, groups;
+  // Of number i.
+  int64_t channel(int64_t i, bool channels_last) const {
+    return channels_last ? i % channels : i / spatial % channels;
+  }
+  int64_t group(int64_t i, bool channels_last) const {
+    return i / (channels * spatial) * groups + channel(i, channels_last) / (channels / groups);
+  }
   int64_t size() const { return samples * channels * spatial; }
   int64_t group_size() const { return channels / groups * spatial; }
 };
@@ -40,7 +47,7 @@ struct NormCase {
 };
 
 struct RmsKernel {
-  static constexpr bool kCentered = false, kGroups = false;
+  static constexpr bool kCentered = false, kGroups = false, kSilu = false, kChannelsLast = false;
   using Forward = RmsNorm;
   using Backward = RmsNormBackward;
   static Forward forward(NormCase& c) {
@@ -61,7 +68,7 @@ struct RmsKernel {
 };
 
 struct LayerKernel {
-  static constexpr bool kCentered = true, kGroups = false;
+  static constexpr bool kCentered = true, kGroups = false, kSilu = false, kChannelsLast = false;
   using Forward = LayerNorm;
   using Backward = LayerNormBackward;
   static Forward forward(NormCase& c) {
@@ -81,21 +88,23 @@ struct LayerKernel {
   static void leave_out_weights(Forward& f, Backward& b) { f.gamma = f.beta = b.gamma = {}; }
 };
 
-struct GroupKernel {
-  static constexpr bool kCentered = true, kGroups = true;
+template <Layout kLayout, bool kWithSilu>
+struct AnyGroupKernel {
+  static constexpr bool kCentered = true, kGroups = true, kSilu = kWithSilu;
+  static constexpr bool kChannelsLast = kLayout == Layout::kChannelsLast;
   using Forward = GroupNorm;
   using Backward = GroupNormBackward;
   static Forward forward(NormCase& c) {
     const Shape& s = c.shape;
-    return {s.samples,    s.channels,      s.spatial,      s.groups,
-            c.x.input(),  c.gamma.input(), c.beta.input(), c.eps,
-            c.y.output(), c.mean.floats(), c.rstd.floats()};
+    return {s.samples,       s.channels,     s.spatial, s.groups,     c.x.input(),
+            c.gamma.input(), c.beta.input(), c.eps,     c.y.output(), c.mean.floats(),
+            c.rstd.floats(), kLayout,        kSilu};
   }
   static Backward backward(NormCase& c) {
     const Shape& s = c.shape;
-    return {s.samples,       s.channels,    s.spatial,         s.groups,
-            c.dy.input(),    c.x.input(),   c.gamma.input(),   c.mean.floats(),
-            c.rstd.floats(), c.dx.output(), c.dgamma.output(), c.dbeta.output()};
+    return {s.samples,         s.channels,       s.spatial,       s.groups,        c.dy.input(),
+            c.x.input(),       c.gamma.input(),  c.mean.floats(), c.rstd.floats(), c.dx.output(),
+            c.dgamma.output(), c.dbeta.output(), kLayout,         kSilu,           c.beta.input()};
   }
   static auto forward_variants() { return group_norm_variants(); }
   static auto backward_variants() { return group_norm_backward_variants(); }
@@ -103,15 +112,26 @@ struct GroupKernel {
   static void checked(const Backward& a) { group_norm_backward(a); }
   static void reference(const Forward& a) { group_norm_ref(a); }
   static void reference(const Backward& a) { group_norm_backward_ref(a); }
-  static void leave_out_weights(Forward& f, Backward& b) { f.gamma = f.beta = b.gamma = {}; }
+  static void leave_out_weights(Forward& f, Backward& b) {
+    f.gamma = f.beta = b.gamma = b.beta = {};
+  }
 };
+using GroupKernel = AnyGroupKernel<Layout::kChannelsFirst, false>;
+using GroupSiluKernel = AnyGroupKernel<Layout::kChannelsFirst, true>;
+using GroupLastKernel = AnyGroupKernel<Layout::kChannelsLast, false>;
+using GroupLastSiluKernel = AnyGroupKernel<Layout::kChannelsLast, true>;
 
 template <class Kernel>
 static std::vector<Shape> shapes() {
   std::vector<Shape> result;
   if (Kernel::kGroups) {
     for (const int64_t spatial : kSizes) result.push_back({2, 4, spatial, 2});
-    for (const Shape& s : {Shape{1, 6, 1, 3}, {3, 32, 9, 32}, {2, 10, 5, 1}, {0, 4, 4, 2}})
+    for (const Shape& s : {Shape{1, 6, 1, 3},
+                           {3, 32, 9, 32},
+                           {2, 10, 5, 1},
+                           {0, 4, 4, 2},
+                           {2, 68, 130, 4},
+                           {1, 35, 33, 7}})
       result.push_back(s);
   } else {
     for (const int64_t cols : kSizes) result.push_back({3, cols, 1, 1});
@@ -168,7 +188,7 @@ static void check_variants(NormCase given, float mean, float spread) {
 }
 
 TEMPLATE_TEST_CASE("norms: variants give what the reference gives", "", RmsKernel, LayerKernel,
-                   GroupKernel) {
+                   GroupKernel, GroupSiluKernel, GroupLastKernel, GroupLastSiluKernel) {
   for (const Dtype x : kDtypes) {
     for (const Dtype weights : kDtypes) {
       for (const Shape& shape : shapes<TestType>()) {
@@ -180,7 +200,7 @@ TEMPLATE_TEST_CASE("norms: variants give what the reference gives", "", RmsKerne
 }
 
 TEMPLATE_TEST_CASE("norms: a large mean, huge and tiny numbers", "", RmsKernel, LayerKernel,
-                   GroupKernel) {
+                   GroupKernel, GroupSiluKernel, GroupLastKernel, GroupLastSiluKernel) {
   const Shape shape = TestType::kGroups ? Shape{2, 6, 17, 2} : Shape{5, 35, 1, 1};
   const Shape chunks = TestType::kGroups ? Shape{1, 4, 2500, 1} : Shape{2, 9001, 1, 1};
   for (const Shape& s : {shape, chunks}) {
@@ -197,7 +217,8 @@ TEMPLATE_TEST_CASE("norms: a large mean, huge and tiny numbers", "", RmsKernel, 
   }
 }
 
-TEMPLATE_TEST_CASE("norms: long sums keep their digits", "", RmsKernel, LayerKernel, GroupKernel) {
+TEMPLATE_TEST_CASE("norms: long sums keep their digits", "", RmsKernel, LayerKernel, GroupKernel,
+                   GroupSiluKernel, GroupLastKernel, GroupLastSiluKernel) {
   const Shape shape = TestType::kGroups ? Shape{1, 2, 100000, 1} : Shape{100000, 2, 1, 1};
   NormCase c(shape, Dtype::kFloat, Dtype::kFloat, 0.3f, 1);
   c.dy.fill([](int64_t) { return 1.1f; });
@@ -215,21 +236,22 @@ TEMPLATE_TEST_CASE("norms: long sums keep their digits", "", RmsKernel, LayerKer
 }
 
 TEMPLATE_TEST_CASE("norms: a NaN or inf spoils its group and no other", "", RmsKernel, LayerKernel,
-                   GroupKernel) {
+                   GroupKernel, GroupSiluKernel, GroupLastKernel, GroupLastSiluKernel) {
   const Shape shape = TestType::kGroups ? Shape{2, 4, 19, 2} : Shape{4, 19, 1, 1};
   for (const Dtype x : kDtypes) {
     for (const float bad : {NAN, INFINITY, -INFINITY}) {
       for (const int64_t at : {0, 15, 16, 18}) {  // in a whole vector, in the tail
         NormCase c(shape, x, Dtype::kFloat);
-        const int64_t group = shape.group_size();
-        c.x.set(group + at, bad);
+        const int64_t where = shape.group_size() + at;
+        const int64_t spoilt_group = shape.group(where, TestType::kChannelsLast);
+        c.x.set(where, bad);
         check_variants<TestType>(c, 0, 1);
         TestType::checked(TestType::forward(c));
         for (int64_t i = 0; i < shape.size(); ++i) {
-          const bool spoilt =
-              i / group == 1 && (TestType::kCentered || std::isnan(bad) || i == group + at);
+          const bool spoilt = shape.group(i, TestType::kChannelsLast) == spoilt_group &&
+                              (TestType::kCentered || std::isnan(bad) || i == where);
           if (std::isnan(c.y[i]) != spoilt)
-            FAIL("number " << i << ": " << c.y[i] << ", bad is " << group + at);
+            FAIL("number " << i << ": " << c.y[i] << ", bad is " << where);
         }
       }
     }
@@ -238,32 +260,37 @@ TEMPLATE_TEST_CASE("norms: a NaN or inf spoils its group and no other", "", RmsK
 
 // The formula in double, of numbers in double.
 struct InDouble {
-  InDouble(const NormCase& c, bool is_centered)
+  InDouble(const NormCase& c, bool is_centered, bool with_silu, bool is_channels_last)
       : s(c.shape),
         eps(c.eps),
         centered(is_centered),
+        silu(with_silu),
+        channels_last(is_channels_last),
         x(doubles(c.x)),
         gamma(doubles(c.gamma)),
         beta(is_centered ? doubles(c.beta) : std::vector<double>(gamma.size())) {}
 
   std::vector<double> y() const {
-    std::vector<double> result;
-    const int64_t n = s.group_size();
-    for (int64_t g = 0; g < s.samples * s.groups; ++g) {
-      const auto first = x.begin() + g * n, last = first + n;
-      const double mean = centered ? std::accumulate(first, last, 0.0) / static_cast<double>(n) : 0;
-      double variance = 0;
-      for (auto i = first; i != last; ++i)
-        variance += (*i - mean) * (*i - mean) / static_cast<double>(n);
-      for (auto i = first; i != last; ++i) {
-        const size_t channel = static_cast<size_t>((i - x.begin()) / s.spatial % s.channels);
-        result.push_back((*i - mean) / std::sqrt(variance + eps) * gamma[channel] + beta[channel]);
-      }
+    const size_t groups = static_cast<size_t>(s.samples * s.groups);
+    const double n = static_cast<double>(s.group_size());
+    std::vector<double> mean(groups), variance(groups), result;
+    const auto group = [&](size_t i) {
+      return static_cast<size_t>(s.group(static_cast<int64_t>(i), channels_last));
+    };
+    if (centered)
+      for (size_t i = 0; i < x.size(); ++i) mean[group(i)] += x[i] / n;
+    for (size_t i = 0; i < x.size(); ++i)
+      variance[group(i)] += (x[i] - mean[group(i)]) * (x[i] - mean[group(i)]) / n;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const size_t c = static_cast<size_t>(s.channel(static_cast<int64_t>(i), channels_last));
+      const double z = (x[i] - mean[group(i)]) / std::sqrt(variance[group(i)] + eps);
+      const double norm = z * gamma[c] + beta[c];
+      result.push_back(silu ? norm / (1 + std::exp(-norm)) : norm);
     }
     return result;
   }
   // Of sum(dy * y) by each of `of`, which is x, gamma or beta: by differences.
-  std::vector<double> gradient(const Numbers& dy, std::vector<double> InDouble::* of) const {
+  std::vector<double> gradient(const Numbers& dy, std::vector<double> InDouble::*of) const {
     const auto loss = [&](size_t i, double step) {
       InDouble moved = *this;
       (moved.*of)[i] += step;
@@ -281,12 +308,13 @@ struct InDouble {
 
   Shape s;
   double eps;
-  bool centered;
+  bool centered, silu, channels_last;
   std::vector<double> x, gamma, beta;
 };
 
 TEMPLATE_TEST_CASE("norms: the reference is the formula, and backward its derivative", "",
-                   RmsKernel, LayerKernel, GroupKernel) {
+                   RmsKernel, LayerKernel, GroupKernel, GroupSiluKernel, GroupLastKernel,
+                   GroupLastSiluKernel) {
   for (const Shape& s : TestType::kGroups
                             ? std::vector<Shape>{{2, 6, 3, 3}, {1, 4, 5, 1}, {2, 2, 1, 2}}
                             : std::vector<Shape>{{3, 7, 1, 1}, {1, 20, 1, 1}, {2, 1, 1, 1}}) {
@@ -294,7 +322,7 @@ TEMPLATE_TEST_CASE("norms: the reference is the formula, and backward its deriva
       for (const Dtype weights : kDtypes) {
         NormCase c(s, x, weights, 2, 3);
         c.eps = 0.1;  // so that a wrong one shows
-        const InDouble exact(c, TestType::kCentered);
+        const InDouble exact(c, TestType::kCentered, TestType::kSilu, TestType::kChannelsLast);
         TestType::reference(TestType::forward(c));
         check_near(c.y, exact.y(), 1e-6);
         TestType::reference(TestType::backward(c));
@@ -370,7 +398,8 @@ static std::string message_of(Spoil spoil) {
   return "none";
 }
 
-TEMPLATE_TEST_CASE("norms: arguments they cannot use", "", RmsKernel, LayerKernel, GroupKernel) {
+TEMPLATE_TEST_CASE("norms: arguments they cannot use", "", RmsKernel, LayerKernel, GroupKernel,
+                   GroupSiluKernel, GroupLastKernel, GroupLastSiluKernel) {
   using Catch::Matchers::Contains;
   const auto message = [](auto spoil) { return message_of<TestType>(spoil); };
   CHECK(message([](auto&, auto&) {}) == "none");
@@ -388,6 +417,31 @@ TEMPLATE_TEST_CASE("norms: arguments they cannot use", "", RmsKernel, LayerKerne
   CHECK_THAT(message([](auto&, auto& b) { b.rstd = nullptr; }), Contains("rstd is null"));
   CHECK_THAT(message([](auto&, auto& b) { b.dgamma.dtype = Dtype::kInt; }),
              Contains("dgamma is Int"));
+}
+
+static void backwards(int64_t parts, Part part, void* context) {
+  for (int64_t i = parts - 1; i >= 0; --i) part(context, i);
+}
+
+TEMPLATE_TEST_CASE("norms: the same bits on any threads", "", RmsKernel, LayerKernel, GroupKernel,
+                   GroupSiluKernel, GroupLastKernel, GroupLastSiluKernel) {
+  const Shape shape = TestType::kGroups ? Shape{2, 64, 1100, 4} : Shape{3000, 50, 1, 1};
+  NormCase one(shape, Dtype::kHalf, Dtype::kFloat);
+  const auto run = [](NormCase& c, ParallelFor threads) {
+    set_parallel_for(threads);
+    TestType::checked(TestType::forward(c));
+    TestType::checked(TestType::backward(c));
+    set_parallel_for(nullptr);
+  };
+  run(one, in_order);
+  for (const ParallelFor threads : {ParallelFor{nullptr}, ParallelFor{backwards}}) {
+    NormCase many = one;
+    run(many, threads);
+    check_same(many.y, one.y);
+    check_same(many.dx, one.dx);
+    check_same(many.dgamma, one.dgamma);
+    check_same(many.dbeta, one.dbeta);
+  }
 }
 
 TEST_CASE("norms: shapes they cannot use") {

@@ -1,0 +1,192 @@
+// rows-inl.h: layer norm, and RMS norm as one without mean and beta: rows that are normalised each
+// for itself. Included once for each instruction set, as vectors-inl.h is.
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/threads.h"
+#include "kernels/vectors-inl.h"
+
+#if defined(DTYPECHECK_KERNELS_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DTYPECHECK_KERNELS_ROWS_INL_H
+#undef DTYPECHECK_KERNELS_ROWS_INL_H
+#else
+#define DTYPECHECK_KERNELS_ROWS_INL_H
+#endif
+
+#if DTYPECHECK_VECTORS
+HWY_BEFORE_NAMESPACE();
+namespace dtypecheck::kernels::HWY_NAMESPACE {
+
+// Rows are cut into parts of so many, at most 32: each part of backward has sums of its own.
+inline int64_t rows_of_part(int64_t rows, int64_t cols) {
+  return std::max({int64_t{1}, kPartNumbers / cols, (rows + 31) / 32});
+}
+
+template <class Body>
+HWY_INLINE void for_parts_of_rows(int64_t rows, int64_t cols, const Body& body) {
+  const int64_t size = rows_of_part(rows, cols);
+  for_each_part((rows + size - 1) / size,
+                [&](int64_t part) { body(part, part * size, std::min(rows, (part + 1) * size)); });
+}
+
+// Rows are read once: as Floats they fit the nearest cache, and the two passes that remain are over
+// those.
+template <bool kCentered, class T>
+HWY_NOINLINE void normalize_rows(const LayerNorm& a, int64_t first, int64_t last,
+                                 const float* gamma, const float* beta, const T* x, T* y) {
+  std::vector<float> floats_of_row(static_cast<size_t>(a.cols) + lanes());
+  float* const row = floats_of_row.data();
+  x += first * a.cols;
+  y += first * a.cols;
+  for (int64_t r = first; r < last; ++r, x += a.cols, y += a.cols) {
+    Moments m;
+    if constexpr (kCentered) {
+      m = moments(x, a.cols, row);
+    } else {
+      const double squares = sum(a.cols, [=](int64_t i, size_t count) HWY_ATTR {
+        const V v = load(x + i, count);
+        store_all(v, row + i);
+        return hn::Mul(v, v);
+      });
+      m.variance = squares / static_cast<double>(a.cols);
+    }
+    const float mean = static_cast<float>(m.mean);
+    const float rstd = static_cast<float>(1 / std::sqrt(m.variance + a.eps));
+    const V center = hn::Set(F(), mean), factor = hn::Set(F(), rstd);
+    for_each_vector(a.cols, [=](int64_t i, size_t count) HWY_ATTR {
+      const V v = load_all(row + i), weight = load_all(gamma + i);
+      if constexpr (kCentered) {
+        const V z = hn::Mul(hn::Sub(v, center), factor);
+        store(hn::MulAdd(z, weight, load_all(beta + i)), y + i, count);
+      } else {
+        store(hn::Mul(hn::Mul(v, factor), weight), y + i, count);
+      }
+    });
+    if (a.mean) a.mean[r] = mean;
+    if (a.rstd) a.rstd[r] = rstd;
+  }
+}
+
+template <bool kCentered, class T>
+void normalize(const LayerNorm& a, const T* x, T* y) {
+  const std::vector<float> gamma = floats(a.gamma, a.cols, 1), beta = floats(a.beta, a.cols, 0);
+  for_parts_of_rows(a.rows, a.cols, [&](int64_t, int64_t first, int64_t last) {
+    normalize_rows<kCentered>(a, first, last, gamma.data(), beta.data(), x, y);
+  });
+}
+
+// ---- backward
+
+// Where a part of the rows adds up the gradients of gamma and beta: in Float over so many rows, and
+// those sums in double.
+struct ColumnSums {
+  float *gamma, *beta;
+};
+constexpr int64_t kFloatRows = 64;
+
+// So many rows at once, whose sums are in registers, as are those of gamma and beta over them.
+constexpr int kRowsAtOnce = HWY_TARGET == HWY_AVX2 ? 2 : 4;
+
+template <bool kCentered, int kRows, class T>
+HWY_INLINE void rows_backward(const LayerNormBackward& a, int64_t row, const float* gamma,
+                              const ColumnSums& sums, const T* all_dy, const T* all_x, T* all_dx) {
+  const F d;
+  const int64_t step = static_cast<int64_t>(lanes());
+  const T *const dy = all_dy + row * a.cols, *const x = all_x + row * a.cols;
+  T* const dx = all_dx + row * a.cols;
+  V center[kRows], rstd[kRows];
+  double sum_h[kRows] = {}, sum_dot[kRows] = {};
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    center[r] = hn::Set(d, kCentered ? a.mean[row + r] : 0.f);
+    rstd[r] = hn::Set(d, a.rstd[row + r]);
+  }
+  for (int64_t start = 0; start < a.cols; start += kChunk) {
+    const int64_t end = std::min(a.cols, start + kChunk);
+    V sum[kRows], dot[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) sum[r] = dot[r] = hn::Zero(d);
+    const auto add = [&](int64_t i, size_t count) HWY_ATTR {
+      const V weight = load_all(gamma + i);
+      V dgamma = load_all(sums.gamma + i), dbeta = dgamma;
+      if constexpr (kCentered) dbeta = load_all(sums.beta + i);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const V here = load(dy + r * a.cols + i, count), h = hn::Mul(here, weight);
+        V off = load(x + r * a.cols + i, count);
+        if constexpr (kCentered) off = hn::Sub(off, center[r]);
+        const V z = hn::Mul(off, rstd[r]);
+        dot[r] = hn::MulAdd(h, z, dot[r]);
+        dgamma = hn::MulAdd(here, z, dgamma);
+        if constexpr (kCentered) {
+          sum[r] = hn::Add(sum[r], h);
+          dbeta = hn::Add(dbeta, here);
+        }
+      }
+      store_all(dgamma, sums.gamma + i);
+      if constexpr (kCentered) store_all(dbeta, sums.beta + i);
+    };
+    int64_t i = start;
+    for (; i + step <= end; i += step) add(i, lanes());
+    if (i < end) add(i, static_cast<size_t>(end - i));
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      sum_h[r] += sum_of_lanes(sum[r]);
+      sum_dot[r] += sum_of_lanes(dot[r]);
+    }
+  }
+  const double n = static_cast<double>(a.cols);
+  for (int r = 0; r < kRows; ++r) {
+    const V mean_h = hn::Set(d, static_cast<float>(sum_h[r] / n));
+    const V mean_dot = hn::Set(d, static_cast<float>(sum_dot[r] / n));
+    const T *const row_dy = dy + r * a.cols, *const row_x = x + r * a.cols;
+    T* const row_dx = dx + r * a.cols;
+    const V c = center[r], s = rstd[r];
+    for_each_vector(a.cols, [=](int64_t i, size_t count) HWY_ATTR {
+      V off = load(row_x + i, count), h = load(row_dy + i, count);
+      const V weight = load_all(gamma + i);
+      if constexpr (kCentered) {
+        off = hn::Sub(off, c);
+        h = hn::MulSub(h, weight, mean_h);
+      } else {
+        h = hn::Mul(h, weight);
+      }
+      store(hn::Mul(s, hn::NegMulAdd(hn::Mul(off, s), mean_dot, h)), row_dx + i, count);
+    });
+  }
+}
+
+template <bool kCentered, class T>
+HWY_NOINLINE void rows_backward_part(const LayerNormBackward& a, int64_t first, int64_t last,
+                                     const float* gamma, double* dgamma, double* dbeta, const T* dy,
+                                     const T* x, T* dx) {
+  const size_t room = static_cast<size_t>(a.cols) + lanes();
+  std::vector<float> sums((kCentered ? 2 : 1) * room);
+  const ColumnSums to{sums.data(), kCentered ? sums.data() + room : nullptr};
+  for (int64_t start = first; start < last; start += kFloatRows) {
+    const int64_t end = std::min(last, start + kFloatRows);
+    int64_t r = start;
+    for (; r + kRowsAtOnce <= end; r += kRowsAtOnce)
+      rows_backward<kCentered, kRowsAtOnce>(a, r, gamma, to, dy, x, dx);
+    for (; r < end; ++r) rows_backward<kCentered, 1>(a, r, gamma, to, dy, x, dx);
+    flush(a.cols, to.gamma, dgamma);
+    if (kCentered) flush(a.cols, to.beta, dbeta);
+  }
+}
+
+template <bool kCentered, class T>
+void normalize_backward(const LayerNormBackward& a, const T* dy, const T* x, T* dx) {
+  const std::vector<float> gamma = floats(a.gamma, a.cols, 1);
+  const int64_t size = rows_of_part(a.rows, a.cols), parts = (a.rows + size - 1) / size;
+  std::vector<double> dgamma(static_cast<size_t>(parts * a.cols));
+  std::vector<double> dbeta(kCentered ? dgamma.size() : 0);
+  for_parts_of_rows(a.rows, a.cols, [&](int64_t part, int64_t first, int64_t last) {
+    rows_backward_part<kCentered>(a, first, last, gamma.data(), dgamma.data() + part * a.cols,
+                                  kCentered ? dbeta.data() + part * a.cols : nullptr, dy, x, dx);
+  });
+  write_sums(a.dgamma, dgamma.data(), parts, a.cols);
+  write_sums(a.dbeta, dbeta.data(), parts, a.cols);
+}
+
+}  // namespace dtypecheck::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
+#endif  // include guard
