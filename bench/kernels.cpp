@@ -1,49 +1,81 @@
-// What the kernels cost beside the cheapest way that LibTorch has to the same result, casts
-// included: in one process, on one thread, in turns, best of all rounds. bench/README.md says how
-// to run it.
+// What the kernels cost beside LibTorch: its op of one dtype, its ops with the casts that a user
+// would write, and the copying of as many bytes, than which nothing is faster. In one process, in
+// turns, best of all rounds. bench/README.md says how to run it.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <limits>
+#include <vector>
 
 #include "kernels/adamw/adamw.h"
+#include "kernels/cat/cat.h"
+#include "kernels/conv2d/conv2d.h"
+#include "kernels/global_norm/global_norm.h"
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/rms_norm/rms_norm.h"
+#include "kernels/threads.h"
 #include "kernels/unscale/unscale.h"
 
 namespace dtypecheck::kernels {
 
+using Work = std::function<void()>;
+
 // Of one call. Calls come in batches: a processor that goes from one vector width to another is
 // slow for tens of microseconds, which would be told of the shortest ones.
-static double seconds(const std::function<void()>& work, int calls) {
+static double seconds(const Work& work, int calls) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < calls; ++i) work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / calls;
 }
 
-static int calls_in_a_millisecond(const std::function<void()>& work) {
-  seconds(work, 1);
-  return 1 + static_cast<int>(1e-3 / seconds(work, 1));
+static int calls_in_a_millisecond(const Work& work) {
+  const double first = seconds(work, 1);
+  return first > 0.01 ? 1 : 1 + static_cast<int>(1e-3 / seconds(work, 1));
 }
 
-// bytes: those that must be read and written.
-static void compare(const std::string& name, double bytes, const std::function<void()>& ours,
-                    const std::function<void()>& theirs) {
-  const int our_calls = calls_in_a_millisecond(ours), their_calls = calls_in_a_millisecond(theirs);
-  double best_ours = std::numeric_limits<double>::infinity(), best_theirs = best_ours, spent = 0;
-  for (int round = 0; round < 5 || (spent < 1 && round < 300); ++round) {
-    const double a = seconds(ours, our_calls), b = seconds(theirs, their_calls);
-    best_ours = std::min(best_ours, a);
-    best_theirs = std::min(best_theirs, b);
-    spent += a * our_calls + b * their_calls;
+// The least time of each, in turns: for a second, or once where one takes longer.
+static std::vector<double> best_times(const std::vector<Work>& works) {
+  std::vector<int> calls;
+  for (const Work& work : works) calls.push_back(work ? calls_in_a_millisecond(work) : 0);
+  std::vector<double> best(works.size(), std::numeric_limits<double>::infinity());
+  double spent = 0;
+  for (int round = 0; round < 400 && (round == 0 || spent < 1.5); ++round) {
+    for (size_t i = 0; i < works.size(); ++i) {
+      if (!works[i]) continue;
+      const double time = seconds(works[i], calls[i]);
+      best[i] = std::min(best[i], time);
+      spent += time * calls[i];
+    }
   }
-  fmt::print("{:<44} {:>9.1f} {:>6.1f} {:>9.1f} {:>6.2f}\n", name, best_ours * 1e6,
-             bytes / best_ours / 1e9, best_theirs * 1e6, best_theirs / best_ours);
+  return best;
+}
+
+// bytes: those that must be read and written. Either of LibTorch's may be missing.
+static void compare(const std::string& name, double bytes, const Work& ours, const Work& same,
+                    const Work& with_casts) {
+  static std::vector<char> from(1 << 26), to(1 << 26);
+  const size_t half = std::min(from.size(), static_cast<size_t>(bytes / 2));
+  const Work copy = [&] {
+    std::memcpy(to.data(), from.data(), half);
+    asm volatile("" ::"r"(to.data()) : "memory");  // so that it is made
+  };
+  const std::vector<double> best = best_times({ours, same, with_casts, copy});
+  const auto column = [&](size_t i) {
+    return std::isfinite(best[i])
+               ? fmt::format("{:>9.1f} {:>6.2f}", best[i] * 1e6, best[i] / best[0])
+               : fmt::format("{:>9} {:>6}", "-", "");
+  };
+  const double copied = best[3] * bytes / 2 / static_cast<double>(half);
+  fmt::print("{:<44} {:>9.1f} {} {} {:>6.1f} {:>6.1f}\n", name, best[0] * 1e6, column(1), column(2),
+             bytes / best[0] / 1e9, bytes / copied / 1e9);
   std::fflush(stdout);
 }
 
@@ -57,12 +89,11 @@ static void compare_unscale(at::ScalarType dtype, int64_t n) {
   compare(
       fmt::format("unscale {} {}", at::toString(dtype), n),
       static_cast<double>(n * (x.element_size() + 4)),
-      [&] { unscale({n, in(x), 1 / 65536.f, y.data_ptr<float>(), &sum}); },
       [&] {
-        at::Tensor there =
-            dtype == at::kFloat ? x.mul(1 / 65536.f) : x.to(at::kFloat).mul_(1 / 65536.f);
-        sum = there.norm().item<double>();
-      });
+        unscale({n, in(x), 1 / 65536.f, y.data_ptr<float>(), &sum});
+      },
+      [&] { sum = x.mul(1 / 65536.f).norm().item<double>(); },
+      [&] { sum = x.to(at::kFloat).mul_(1 / 65536.f).norm().item<double>(); });
 }
 
 static void compare_adamw(at::ScalarType dtype, int64_t n) {
@@ -77,7 +108,7 @@ static void compare_adamw(at::ScalarType dtype, int64_t n) {
           square.data_ptr<float>()};
   compare(
       fmt::format("adamw, Float masters, {} {}", at::toString(dtype), n),
-      static_cast<double>(n * (24 + 2 * weight.element_size())), [&] { adamw(a); },
+      static_cast<double>(n * (24 + 2 * weight.element_size())), [&] { adamw(a); }, Work(),
       [&] {
         at::_fused_adamw_({master}, {gradient.to(at::kFloat)}, {mean}, {square}, {}, {step}, 1e-4,
                           0.9, 0.999, 1e-2, 1e-8, false, false);
@@ -93,7 +124,7 @@ static void compare_stochastic_adamw(int64_t n) {
   a.rounding = Rounding::kStochastic;
   compare(
       fmt::format("adamw, stochastic rounding, BFloat16 {}", n), static_cast<double>(n * 22),
-      [&] { adamw(a); },
+      [&] { adamw(a); }, Work(),
       [&] {
         const at::Tensor stepped = weight.to(at::kFloat);
         at::_fused_adamw_({stepped}, {gradient.to(at::kFloat)}, {mean}, {square}, {}, {step}, 1e-4,
@@ -103,21 +134,133 @@ static void compare_stochastic_adamw(int64_t n) {
       });
 }
 
+// A list of gradients as a model's, small and large.
+static void compare_global_norm(at::ScalarType dtype) {
+  std::vector<at::Tensor> x, y;
+  std::vector<Gradient> gradients;
+  int64_t numbers = 0;
+  for (int i = 0; i < 60; ++i) {
+    const int64_t n = i % 3 == 0 ? 640 * 640 : i % 3 == 1 ? 640 : 320 * 9;
+    x.push_back(at::randn({n}).to(dtype));
+    y.push_back(at::empty({n}));
+    gradients.push_back({n, in(x.back()), y.back().data_ptr<float>()});
+    numbers += n;
+  }
+  double norm = 0;
+  const auto norm_of = [&](bool casts) {
+    std::vector<at::Tensor> there;
+    for (const at::Tensor& t : x) there.push_back(casts ? t.to(at::kFloat) : t);
+    there = at::_foreach_mul(there, 1 / 65536.f);
+    norm = at::stack(at::_foreach_norm(there)).norm().item<double>();
+  };
+  compare(
+      fmt::format("global_norm of 60 {} {}", at::toString(dtype), numbers),
+      static_cast<double>(numbers) * (4 + static_cast<double>(at::elementSize(dtype))),
+      [&] {
+        global_norm({gradients, 1 / 65536.f, &norm});
+      },
+      [&] { norm_of(false); }, [&] { norm_of(true); });
+}
+
+static void compare_cat(int64_t rows, int64_t cols) {
+  const at::Tensor half = at::randn({rows, cols}).to(at::kHalf), whole = at::randn({rows, cols}),
+                   y = at::empty({rows, 2 * cols}, at::kHalf);
+  const std::array<CatPiece, 2> pieces = {{{in(half), cols, cols}, {in(whole), cols, cols}}};
+  compare(
+      fmt::format("cat of Half and Float to Half, {} x {}", rows, cols),
+      static_cast<double>(rows * cols * 10),
+      [&] {
+        cat({rows, pieces, out(y)});
+      },
+      [&] {
+        at::cat({half, half}, 1);
+      },
+      [&] {
+        at::cat({half, whole}, 1).to(at::kHalf);
+      });
+}
+
+static void compare_linear(at::ScalarType of_x, Compute compute, int64_t rows, int64_t cols,
+                           int64_t inner, bool with_same) {
+  const at::Tensor x = at::randn({rows, inner}).to(of_x),
+                   weight = at::randn({cols, inner}).to(of_x == at::kFloat ? at::kHalf : of_x),
+                   same = x.to(weight.scalar_type()), y = at::empty({rows, cols}, of_x);
+  Matmul m;
+  m.rows = rows;
+  m.cols = cols;
+  m.inner = inner;
+  m.a = row_major(in(x), inner);
+  m.b = row_major(in(weight), inner).transposed();
+  m.y = out(y);
+  m.compute = compute;
+  // Casts: to what LibTorch multiplies fast, as precise as the compute is.
+  const at::ScalarType fast = compute == Compute::kFloat ? at::kFloat : at::kBFloat16;
+  const Work same_dtype = [&] { at::linear(same, weight); };
+  compare(
+      fmt::format("linear {} x {}{} {}x{}x{}", at::toString(of_x),
+                  at::toString(weight.scalar_type()),
+                  compute == Compute::kBFloat16 && of_x != at::kBFloat16 ? " as BFloat16" : "",
+                  rows, cols, inner),
+      static_cast<double>(x.nbytes() + weight.nbytes() + y.nbytes()), [&] { matmul(m); },
+      with_same ? same_dtype : Work(), [&] { at::linear(x.to(fast), weight.to(fast)).to(of_x); });
+}
+
+static void compare_conv2d(at::ScalarType dtype, Compute compute, int64_t channels, int64_t side,
+                           bool channels_last, bool with_same) {
+  const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  const at::Tensor x = at::randn({1, channels, side, side}).to(dtype).contiguous(format),
+                   weight = at::randn({channels, channels, 3, 3}).to(dtype).contiguous(format),
+                   y = at::empty_like(x);
+  Conv2d c;
+  c.shape = {.samples = 1,
+             .in_channels = channels,
+             .in_height = side,
+             .in_width = side,
+             .out_channels = channels,
+             .kernel_height = 3,
+             .kernel_width = 3,
+             .padding_height = 1,
+             .padding_width = 1};
+  const auto strides = channels_last ? kernels::channels_last : kernels::channels_first;
+  c.x = {in(x), strides(channels, side, side)};
+  c.weight = {in(weight), strides(channels, 3, 3)};
+  c.y = out(y);
+  c.y_layout = channels_last ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  c.compute = compute;
+  const at::ScalarType fast = compute == Compute::kFloat ? at::kFloat : at::kBFloat16;
+  const Work same = [&] { at::conv2d(x, weight, {}, 1, 1); };
+  compare(
+      fmt::format("conv2d {}{} {}x{}x{}{}", at::toString(dtype),
+                  compute == Compute::kBFloat16 && dtype != at::kBFloat16 ? " as BFloat16" : "",
+                  channels, side, side, channels_last ? " NHWC" : ""),
+      static_cast<double>(2 * x.nbytes() + weight.nbytes()), [&] { conv2d(c); },
+      with_same ? same : Work(),
+      [&] { at::conv2d(x.to(fast), weight.to(fast), {}, 1, 1).to(dtype); });
+}
+
 // Half or BFloat16 x with Float weights, as a mixed-precision run has them.
 struct Norm {
-  Norm(at::ScalarType dtype, at::IntArrayRef sizes, int64_t channels, int64_t groups)
+  Norm(at::ScalarType dtype, at::IntArrayRef sizes, int64_t channels, int64_t groups,
+       bool channels_last = false)
       : x(at::randn(sizes).to(dtype)),
         dy(at::randn(sizes).to(dtype)),
-        y(at::empty_like(x)),
-        dx(at::empty_like(x)),
         gamma(at::randn({channels})),
         beta(at::randn({channels})),
         dgamma(at::empty({channels})),
         dbeta(at::empty({channels})),
         mean(at::empty({groups})),
         rstd(at::empty({groups})),
-        bytes(static_cast<double>(x.numel() * x.element_size())) {}
-  at::Tensor x, dy, y, dx, gamma, beta, dgamma, dbeta, mean, rstd;
+        narrow_gamma(gamma.to(dtype)),
+        narrow_beta(beta.to(dtype)),
+        bytes(static_cast<double>(x.numel() * x.element_size())) {
+    if (channels_last) {
+      x = x.contiguous(at::MemoryFormat::ChannelsLast);
+      dy = dy.contiguous(at::MemoryFormat::ChannelsLast);
+    }
+    y = at::empty_like(x);
+    dx = at::empty_like(x);
+  }
+  at::Tensor x, dy, y, dx, gamma, beta, dgamma, dbeta, mean, rstd, narrow_gamma, narrow_beta;
   double bytes;
 };
 
@@ -130,18 +273,28 @@ static void compare_layer_norm(at::ScalarType dtype, int64_t rows, int64_t cols)
       [&] {
         layer_norm({rows, cols, in(n.x), in(n.gamma), in(n.beta), 1e-5, out(n.y), mean, rstd});
       },
-      [&] { at::native_layer_norm(n.x, {cols}, n.gamma, n.beta, 1e-5); });
-  const auto [y, there_mean, there_rstd] =
-      at::native_layer_norm(n.x, {cols}, n.gamma, n.beta, 1e-5);
+      [&] { at::native_layer_norm(n.x, {cols}, n.narrow_gamma, n.narrow_beta, 1e-5); },
+      [&] {
+        std::get<0>(at::native_layer_norm(n.x.to(at::kFloat), {cols}, n.gamma, n.beta, 1e-5))
+            .to(dtype);
+      });
+  const auto there = at::native_layer_norm(n.x, {cols}, n.narrow_gamma, n.narrow_beta, 1e-5);
+  const auto whole = at::native_layer_norm(n.x.to(at::kFloat), {cols}, n.gamma, n.beta, 1e-5);
   compare(
       "layer_norm backward " + name, 3 * n.bytes,
       [&] {
         layer_norm_backward({rows, cols, in(n.dy), in(n.x), in(n.gamma), mean, rstd, out(n.dx),
                              out(n.dgamma), out(n.dbeta)});
       },
-      [&, m = there_mean, r = there_rstd] {
-        at::native_layer_norm_backward(n.dy, n.x, {cols}, m, r, n.gamma, n.beta,
-                                       {true, true, true});
+      [&] {
+        at::native_layer_norm_backward(n.dy, n.x, {cols}, std::get<1>(there), std::get<2>(there),
+                                       n.narrow_gamma, n.narrow_beta, {true, true, true});
+      },
+      [&] {
+        std::get<0>(at::native_layer_norm_backward(n.dy.to(at::kFloat), n.x.to(at::kFloat), {cols},
+                                                   std::get<1>(whole), std::get<2>(whole), n.gamma,
+                                                   n.beta, {true, true, true}))
+            .to(dtype);
       });
 }
 
@@ -151,74 +304,150 @@ static void compare_rms_norm(at::ScalarType dtype, int64_t rows, int64_t cols) {
   const std::string name = fmt::format("{} {} x {}", at::toString(dtype), rows, cols);
   compare(
       "rms_norm " + name, 2 * n.bytes,
-      [&] { rms_norm({rows, cols, in(n.x), in(n.gamma), 1e-6, out(n.y), rstd}); },
-      [&] { at::rms_norm(n.x, {cols}, n.gamma, 1e-6); });
-  const at::Tensor x = n.x.clone().requires_grad_(), gamma = n.gamma.clone().requires_grad_();
-  const at::Tensor y = at::rms_norm(x, {cols}, gamma, 1e-6), dy = n.dy.to(y.scalar_type());
+      [&] {
+        rms_norm({rows, cols, in(n.x), in(n.gamma), 1e-6, out(n.y), rstd});
+      },
+      [&] { at::rms_norm(n.x, {cols}, n.narrow_gamma, 1e-6); },
+      [&] { at::rms_norm(n.x.to(at::kFloat), {cols}, n.gamma, 1e-6).to(dtype); });
+  const auto backward_of = [&](at::ScalarType in_dtype) {
+    const at::Tensor x = n.x.to(in_dtype).clone().requires_grad_(),
+                     gamma = n.gamma.to(in_dtype).clone().requires_grad_(),
+                     y = at::rms_norm(x, {cols}, gamma, 1e-6), dy = n.dy;
+    return Work([=] {
+      x.mutable_grad().reset();
+      gamma.mutable_grad().reset();
+      y.backward(dy.to(in_dtype), /*retain_graph=*/true);
+    });
+  };
   compare(
       "rms_norm backward " + name, 3 * n.bytes,
       [&] {
         rms_norm_backward(
             {rows, cols, in(n.dy), in(n.x), in(n.gamma), rstd, out(n.dx), out(n.dgamma)});
       },
-      [&] {
-        x.mutable_grad().reset();
-        gamma.mutable_grad().reset();
-        y.backward(dy, /*retain_graph=*/true);
-      });
+      backward_of(dtype), backward_of(at::kFloat));
 }
 
-static void compare_group_norm(at::ScalarType dtype, int64_t channels, int64_t side) {
+static void compare_group_norm(at::ScalarType dtype, int64_t channels, int64_t side, bool silu,
+                               bool channels_last) {
   const int64_t spatial = side * side;
-  const Norm n(dtype, {1, channels, side, side}, channels, 32);
+  const Norm n(dtype, {1, channels, side, side}, channels, 32, channels_last);
   float *const mean = n.mean.data_ptr<float>(), *const rstd = n.rstd.data_ptr<float>();
-  const std::string name =
-      fmt::format("{} {} x {} x {}", at::toString(dtype), channels, side, side);
+  const std::string name = fmt::format("{} {}x{}x{}{}{}", at::toString(dtype), channels, side, side,
+                                       silu ? " SiLU" : "", channels_last ? " NHWC" : "");
+  const Layout layout = channels_last ? Layout::kChannelsLast : Layout::kChannelsFirst;
+  const auto forward = [&](const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta) {
+    at::Tensor y =
+        std::get<0>(at::native_group_norm(x, gamma, beta, 1, channels, spatial, 32, 1e-5));
+    return silu ? at::silu(y) : y;
+  };
   compare(
       "group_norm " + name, 2 * n.bytes,
       [&] {
         group_norm({1, channels, spatial, 32, in(n.x), in(n.gamma), in(n.beta), 1e-5, out(n.y),
-                    mean, rstd});
+                    mean, rstd, layout, silu});
       },
-      [&] { at::native_group_norm(n.x, n.gamma, n.beta, 1, channels, spatial, 32, 1e-5); });
-  const auto [y, there_mean, there_rstd] =
-      at::native_group_norm(n.x, n.gamma, n.beta, 1, channels, spatial, 32, 1e-5);
+      [&] { forward(n.x, n.narrow_gamma, n.narrow_beta); },
+      [&] { forward(n.x.to(at::kFloat), n.gamma, n.beta).to(dtype); });
+  const auto backward_of = [&](at::ScalarType in_dtype) {
+    const bool same = in_dtype == dtype;
+    const at::Tensor x = n.x, dy = n.dy, gamma = same ? n.narrow_gamma : n.gamma,
+                     beta = same ? n.narrow_beta : n.beta;
+    const auto [y, m, r] =
+        at::native_group_norm(x.to(in_dtype), gamma, beta, 1, channels, spatial, 32, 1e-5);
+    return Work([=, y = y, m = m, r = r] {
+      const at::Tensor given = dy.to(in_dtype), d = silu ? at::silu_backward(given, y) : given;
+      std::get<0>(at::native_group_norm_backward(d, x.to(in_dtype), m, r, gamma, 1, channels,
+                                                 spatial, 32, {true, true, true}))
+          .to(dtype);
+    });
+  };
   compare(
       "group_norm backward " + name, 3 * n.bytes,
       [&] {
         group_norm_backward({1, channels, spatial, 32, in(n.dy), in(n.x), in(n.gamma), mean, rstd,
-                             out(n.dx), out(n.dgamma), out(n.dbeta)});
+                             out(n.dx), out(n.dgamma), out(n.dbeta), layout, silu, in(n.beta)});
       },
-      [&, m = there_mean, r = there_rstd] {
-        at::native_group_norm_backward(n.dy, n.x, m, r, n.gamma, 1, channels, spatial, 32,
-                                       {true, true, true});
-      });
+      backward_of(dtype), backward_of(at::kFloat));
 }
 
 static void compare_all() {
-  at::set_num_threads(1);
-  // Large blocks are kept and not given back to the system: else LibTorch's results cost page
-  // faults, and ours have none.
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, -1);
-  fmt::print("{:<44} {:>9} {:>6} {:>9} {:>6}\n", "one thread, best", "us", "GB/s", "LibTorch",
-             "ratio");
+  fmt::print("{:<44} {:>9} {:>16} {:>16} {:>6} {:>6}\n", "one thread, least us", "ours",
+             "same dtype  by us", "with casts  by us", "GB/s", "copy");
   for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16, at::kFloat}) {
     compare_unscale(dtype, 1 << 22);
+    compare_global_norm(dtype);
     compare_adamw(dtype, 1 << 22);
   }
   compare_stochastic_adamw(1 << 22);
+  compare_cat(4096, 640);
   for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
     compare_layer_norm(dtype, 4096, 640);
     compare_layer_norm(dtype, 1024, 1280);
     compare_layer_norm(dtype, 77, 768);
     compare_rms_norm(dtype, 512, 4096);
-    compare_group_norm(dtype, 320, 128);
-    compare_group_norm(dtype, 640, 64);
-    compare_group_norm(dtype, 1280, 32);
+    for (const bool silu : {false, true}) {
+      for (const bool channels_last : {false, true}) {
+        compare_group_norm(dtype, 320, 128, silu, channels_last);
+        compare_group_norm(dtype, 640, 64, silu, channels_last);
+        compare_group_norm(dtype, 1280, 32, silu, channels_last);
+      }
+    }
   }
+  compare_linear(at::kHalf, Compute::kBFloat16, 1024, 1280, 1280, true);
+  compare_linear(at::kHalf, Compute::kFloat, 1024, 1280, 1280, false);
+  compare_linear(at::kFloat, Compute::kFloat, 1024, 1280, 1280, false);
+  compare_linear(at::kBFloat16, Compute::kBFloat16, 1024, 1280, 1280, true);
+  compare_linear(at::kHalf, Compute::kBFloat16, 4096, 640, 640, false);
+  for (const bool channels_last : {false, true}) {
+    compare_conv2d(at::kHalf, Compute::kBFloat16, 320, 32, channels_last, !channels_last);
+    compare_conv2d(at::kHalf, Compute::kFloat, 320, 32, channels_last, false);
+    compare_conv2d(at::kBFloat16, Compute::kBFloat16, 320, 32, channels_last, true);
+  }
+}
+
+// The pool beside one thread, in turns.
+static void compare_threads() {
+  fmt::print("{:<44} {:>9} {:>9} {:>6}\n", "two threads", "one us", "two us", "ratio");
+  const auto compare_two = [](const std::string& name, const Work& work) {
+    const auto on = [&](ParallelFor threads) {
+      return Work([&, threads] {
+        set_parallel_for(threads);
+        work();
+      });
+    };
+    const std::vector<double> best = best_times({on(in_order), on(nullptr)});
+    fmt::print("{:<44} {:>9.1f} {:>9.1f} {:>6.2f}\n", name, best[0] * 1e6, best[1] * 1e6,
+               best[0] / best[1]);
+  };
+  const Norm layer(at::kHalf, {1024, 1280}, 1280, 1024),
+      group(at::kHalf, {1, 640, 64, 64}, 640, 32);
+  compare_two("layer_norm Half 1024 x 1280", [&] {
+    layer_norm({1024, 1280, in(layer.x), in(layer.gamma), in(layer.beta), 1e-5, out(layer.y)});
+  });
+  compare_two("group_norm Half 640x64x64", [&] {
+    group_norm(
+        {1, 640, 4096, 32, in(group.x), in(group.gamma), in(group.beta), 1e-5, out(group.y)});
+  });
+  Matmul m;
+  m.rows = 1024;
+  m.cols = m.inner = 1280;
+  const at::Tensor weight = at::randn({1280, 1280}).to(at::kHalf);
+  m.a = row_major(in(layer.x), 1280);
+  m.b = row_major(in(weight), 1280).transposed();
+  m.y = out(layer.y);
+  compare_two("linear Half 1024x1280x1280", [&] { matmul(m); });
 }
 
 }  // namespace dtypecheck::kernels
 
-int main() { dtypecheck::kernels::compare_all(); }
+int main() {
+  // Large blocks are kept and not given back to the system: else LibTorch's results cost page
+  // faults, and ours have none.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  at::set_num_threads(1);
+  dtypecheck::kernels::set_parallel_for(dtypecheck::kernels::in_order);
+  dtypecheck::kernels::compare_all();
+  dtypecheck::kernels::compare_threads();
+}

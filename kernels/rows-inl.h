@@ -27,41 +27,81 @@ HWY_INLINE void for_parts_of_rows(int64_t rows, int64_t cols, const Body& body) 
                 [&](int64_t part) { body(part, part * size, std::min(rows, (part + 1) * size)); });
 }
 
-// Rows are read once: as Floats they fit the nearest cache, and the two passes that remain are over
-// those.
+// Rows are read once: as Floats they fit the nearest cache, and what remains is over those. Some
+// rows go together, so that one is summed while the sums of another are added up.
+constexpr int64_t kFloatsAtOnce = 4096, kMostRowsAtOnce = 8;
+
+struct RowMoments {
+  double mean = 0, variance = 0;
+  double off = 0;  // mean less what was taken from the numbers in the row
+};
+
+// Leaves in `row` the numbers less a center, around which squares are summed. Of 16 bits that is
+// the mean of the first 64, so that x is converted once: where those are far from the others so is
+// the variance large, and Float loses fewer digits than the dtype has not. Of Float it is the mean.
+// For RMS norm it is 0.
+template <bool kCentered, class T>
+HWY_INLINE RowMoments moments_of_row(const T* x, int64_t n, float* row) {
+  const double size = static_cast<double>(n);
+  const auto number = [=](int64_t i, size_t count) HWY_ATTR { return load(x + i, count); };
+  if constexpr (!kCentered) {
+    return {0, sum(n, [=](int64_t i, size_t count) HWY_ATTR {
+                 const V v = number(i, count);
+                 store_all(v, row + i);
+                 return hn::Mul(v, v);
+               }) / size};
+  }
+  const int64_t first = sizeof(T) == 2 && n <= kChunk ? std::min<int64_t>(n, 64) : n;
+  const float near = static_cast<float>(sum(first, number) / static_cast<double>(first));
+  const V center = hn::Set(F(), near);
+  const TwoSums sums = two_sums(n, [=](int64_t i, size_t count, V& total, V& squares) HWY_ATTR {
+    const V off = hn::Sub(number(i, count), center);
+    const V inside = count == lanes() ? off : hn::IfThenElseZero(hn::FirstN(F(), count), off);
+    store_all(inside, row + i);
+    total = hn::Add(total, inside);
+    squares = hn::MulAdd(inside, inside, squares);
+  });
+  const double off = sums.first / size, variance = sums.second / size - off * off;
+  if (std::isfinite(variance)) return {near + off, std::max(0., variance), off};
+  const Moments m = moments_of_infinite(sum(n, number) / size);
+  return {m.mean, m.variance, off};
+}
+
+template <bool kCentered, class T>
+HWY_INLINE void write_row(const float* row, int64_t n, double off, float rstd, const float* gamma,
+                          const float* beta, T* y) {
+  const V factor = hn::Set(F(), rstd), shift = hn::Set(F(), static_cast<float>(off * rstd));
+  for_each_vector(n, [=](int64_t i, size_t count) HWY_ATTR {
+    const V v = load_all(row + i), weight = load_all(gamma + i);
+    if constexpr (kCentered) {
+      const V z = hn::MulSub(v, factor, shift);
+      store(hn::MulAdd(z, weight, load_all(beta + i)), y + i, count);
+    } else {
+      store(hn::Mul(hn::Mul(v, factor), weight), y + i, count);
+    }
+  });
+}
+
 template <bool kCentered, class T>
 HWY_NOINLINE void normalize_rows(const LayerNorm& a, int64_t first, int64_t last,
                                  const float* gamma, const float* beta, const T* x, T* y) {
-  std::vector<float> floats_of_row(static_cast<size_t>(a.cols) + lanes());
-  float* const row = floats_of_row.data();
-  x += first * a.cols;
-  y += first * a.cols;
-  for (int64_t r = first; r < last; ++r, x += a.cols, y += a.cols) {
-    Moments m;
-    if constexpr (kCentered) {
-      m = moments(x, a.cols, row);
-    } else {
-      const double squares = sum(a.cols, [=](int64_t i, size_t count) HWY_ATTR {
-        const V v = load(x + i, count);
-        store_all(v, row + i);
-        return hn::Mul(v, v);
-      });
-      m.variance = squares / static_cast<double>(a.cols);
+  const int64_t room = (a.cols + 2 * static_cast<int64_t>(lanes())) & -16;
+  const int64_t together = std::clamp<int64_t>(kFloatsAtOnce / room, 1, kMostRowsAtOnce);
+  std::vector<float> rows(static_cast<size_t>(together * room));
+  for (int64_t start = first; start < last; start += together) {
+    const int64_t count = std::min(together, last - start);
+    RowMoments m[kMostRowsAtOnce];
+    float rstd[kMostRowsAtOnce];
+    for (int64_t r = 0; r < count; ++r)
+      m[r] = moments_of_row<kCentered>(x + (start + r) * a.cols, a.cols, &rows[0] + r * room);
+    for (int64_t r = 0; r < count; ++r)
+      rstd[r] = static_cast<float>(1 / std::sqrt(m[r].variance + a.eps));
+    for (int64_t r = 0; r < count; ++r) {
+      write_row<kCentered>(rows.data() + r * room, a.cols, m[r].off, rstd[r], gamma, beta,
+                           y + (start + r) * a.cols);
+      if (a.mean) a.mean[start + r] = static_cast<float>(m[r].mean);
+      if (a.rstd) a.rstd[start + r] = rstd[r];
     }
-    const float mean = static_cast<float>(m.mean);
-    const float rstd = static_cast<float>(1 / std::sqrt(m.variance + a.eps));
-    const V center = hn::Set(F(), mean), factor = hn::Set(F(), rstd);
-    for_each_vector(a.cols, [=](int64_t i, size_t count) HWY_ATTR {
-      const V v = load_all(row + i), weight = load_all(gamma + i);
-      if constexpr (kCentered) {
-        const V z = hn::Mul(hn::Sub(v, center), factor);
-        store(hn::MulAdd(z, weight, load_all(beta + i)), y + i, count);
-      } else {
-        store(hn::Mul(hn::Mul(v, factor), weight), y + i, count);
-      }
-    });
-    if (a.mean) a.mean[r] = mean;
-    if (a.rstd) a.rstd[r] = rstd;
   }
 }
 

@@ -78,8 +78,9 @@ HWY_INLINE void store_all(V v, Half* p) {
 }
 HWY_INLINE void store_all(V v, BFloat16* p) {
   const auto bits = hn::BitCast(U(), v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(U(), 1));
-  store_upper(keep_nan(v, hn::Add(hn::Add(bits, hn::Set(U(), 0x7fff)), odd)), p);
+  const auto odd = hn::TestBit(bits, hn::Set(U(), 0x10000));
+  const auto half = hn::IfThenElse(odd, hn::Set(U(), 0x8000), hn::Set(U(), 0x7fff));
+  store_upper(keep_nan(v, hn::Add(bits, half)), p);
 }
 
 // The first `count` numbers at p, zeros behind them.
@@ -147,15 +148,17 @@ HWY_INLINE TwoSums two_sums(int64_t n, AddTerms add) {
   TwoSums total;
   for (int64_t start = 0; start < n; start += kChunk) {
     const int64_t end = std::min(n, start + kChunk);
-    V a0 = hn::Zero(F()), a1 = a0, b0 = a0, b1 = a0;
+    V a[4], b[4];  // four of each, as an addition takes four cycles
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) a[k] = b[k] = hn::Zero(F());
     int64_t i = start;
-    for (; i + 2 * step <= end; i += 2 * step) {
-      add(i, lanes(), a0, b0);
-      add(i + step, lanes(), a1, b1);
+    for (; i + 4 * step <= end; i += 4 * step) {
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) add(i + k * step, lanes(), a[k], b[k]);
     }
-    for (; i < end; i += step) add(i, static_cast<size_t>(std::min(step, end - i)), a0, b0);
-    total.first += sum_of_lanes(hn::Add(a0, a1));
-    total.second += sum_of_lanes(hn::Add(b0, b1));
+    for (; i < end; i += step) add(i, static_cast<size_t>(std::min(step, end - i)), a[0], b[0]);
+    total.first += sum_of_lanes(hn::Add(hn::Add(a[0], a[1]), hn::Add(a[2], a[3])));
+    total.second += sum_of_lanes(hn::Add(hn::Add(b[0], b[1]), hn::Add(b[2], b[3])));
   }
   return total;
 }
@@ -208,25 +211,6 @@ HWY_INLINE Moments moments(const T* x, int64_t n) {
   if (std::isfinite(squares)) return {mean, std::max(0., squares / static_cast<double>(n))};
   const auto number = [=](int64_t i, size_t count) HWY_ATTR { return load(x + i, count); };
   return moments_of_infinite(sum(n, number) / static_cast<double>(n));
-}
-
-// Of a row that is read again: its numbers are left in `row` as Floats, with room for a whole last
-// vector.
-template <class T>
-HWY_INLINE Moments moments(const T* x, int64_t n, float* row) {
-  const double total = sum(n, [=](int64_t i, size_t count) HWY_ATTR {
-    const V v = load(x + i, count);
-    store_all(v, row + i);
-    return v;
-  });
-  const double mean = total / static_cast<double>(n);
-  const V center = hn::Set(F(), static_cast<float>(mean));
-  const double squares = sum(n, [=](int64_t i, size_t count) HWY_ATTR {
-    const V off = hn::Sub(load_all(row + i), center);
-    const V inside = count == lanes() ? off : hn::IfThenElseZero(hn::FirstN(F(), count), off);
-    return hn::Mul(inside, inside);
-  });
-  return {mean, squares / static_cast<double>(n)};
 }
 
 // e^x within two units of Float's last place (Cephes), for x of -87 … 88; beyond, as at the border.
