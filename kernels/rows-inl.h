@@ -144,7 +144,7 @@ HWY_INLINE void rows_backward(const LayerNormBackward& a, int64_t row, const flo
     V sum[kRows], dot[kRows];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) sum[r] = dot[r] = hn::Zero(d);
-    const auto add = [&](int64_t i, size_t count) HWY_ATTR {
+    const auto add = [&](int64_t i, size_t count) DTYPECHECK_INLINE {
       const V weight = load_all(gamma + i);
       V dgamma = load_all(sums.gamma + i), dbeta = dgamma;
       if constexpr (kCentered) dbeta = load_all(sums.beta + i);

@@ -39,6 +39,9 @@ struct BFloat16 {
   uint16_t bits;
 };
 
+// For a lambda with whole vectors and tails, which are told apart where it is inlined.
+#define DTYPECHECK_INLINE HWY_ATTR __attribute__((always_inline))
+
 HWY_INLINE size_t lanes() { return hn::Lanes(F()); }
 
 HWY_INLINE V load_all(const float* p) { return hn::LoadU(F(), p); }
@@ -213,28 +216,28 @@ HWY_INLINE Moments moments(const T* x, int64_t n) {
   return moments_of_infinite(sum(n, number) / static_cast<double>(n));
 }
 
-// e^x within two units of Float's last place (Cephes), for x of -87 … 88; beyond, as at the border.
-HWY_INLINE V exponential(V x) {
+// e^-x, to 2^-22 of itself for x of -88 … 87; beyond, as at the border. Adding 1.5 * 2^23 rounds to
+// a whole number, which stands in the last bits of the sum, from where it goes to the exponent.
+HWY_INLINE V exponential_of_negative(V x) {
   const F d;
-  const V inside = hn::Min(hn::Set(d, 88.f), hn::Max(hn::Set(d, -87.f), x));
-  const V twos = hn::Round(hn::Mul(inside, hn::Set(d, 1.44269504f)));
-  V r = hn::NegMulAdd(twos, hn::Set(d, 0.693359375f), inside);
+  const V inside = hn::Max(hn::Set(d, -88.f), hn::Min(hn::Set(d, 87.f), x));
+  const V whole = hn::Set(d, 0x1.8p23f);
+  const V sum = hn::NegMulAdd(inside, hn::Set(d, 1.44269504f), whole), twos = hn::Sub(sum, whole);
+  V r = hn::NegMulSub(twos, hn::Set(d, 0.693359375f), inside);
   r = hn::NegMulAdd(twos, hn::Set(d, -2.12194440e-4f), r);
-  V p = hn::MulAdd(hn::Set(d, 1.9875691500e-4f), r, hn::Set(d, 1.3981999507e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 8.3334519073e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 4.1665795894e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1f));
-  p = hn::MulAdd(p, hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.f)));
-  const hn::RebindToSigned<F> words;
-  return hn::BitCast(d,
-                     hn::Add(hn::BitCast(words, p), hn::ShiftLeft<23>(hn::ConvertTo(words, twos))));
+  V p = hn::MulAdd(hn::Set(d, 8.297648281e-3f), r, hn::Set(d, 4.191543162e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.1666757464f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.4999889433f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.9999997020f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.000000119f));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(U(), sum));
+  return hn::BitCast(d, hn::Add(hn::BitCast(U(), p), exponent));
 }
 
 // 1 / (1 + e^-x)
 HWY_INLINE V sigmoid(V x) {
   const F d;
-  const V one = hn::Set(d, 1.f), below = hn::Add(one, exponential(hn::Neg(x)));
+  const V one = hn::Set(d, 1.f), below = hn::Add(one, exponential_of_negative(x));
 #if HWY_TARGET == HWY_AVX3  // 14 bits, and a step of Newton: a third of a division
   const V near = hn::ApproximateReciprocal(below);
   return hn::MulAdd(near, hn::NegMulAdd(below, near, one), near);

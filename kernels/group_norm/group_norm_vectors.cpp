@@ -2,6 +2,7 @@
 // several groups: sums are kept for each channel, a part is a stretch of places, and what a group's
 // numbers are multiplied with stands in a table of the channels.
 #include "kernels/group_norm/group_norm.h"
+#include "kernels/room.h"
 #include "kernels/threads.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -80,13 +81,20 @@ HWY_NOINLINE void group_backward(const GroupNormBackward& a, int64_t g, const fl
   dx += start;
   const float rstd = a.rstd[g];
   const V center = hn::Set(F(), a.mean[g]), scale = hn::Set(F(), rstd);
+  // dy before the activation costs ten times what keeping it does, in a group that a cache holds.
+  thread_local Room room;
+  const int64_t step = static_cast<int64_t>(lanes()), kept_of_channel = (a.spatial + step) & -step;
+  const bool keeps = kSilu && channels * kept_of_channel <= int64_t{1} << 18;
+  float* const kept = keeps ? room.of(static_cast<size_t>(channels * kept_of_channel)) : nullptr;
   double sum_h = 0, sum_dot = 0;
   for (int64_t c = 0; c < channels; ++c) {
+    float* const kept_here = kept + (keeps ? c * kept_of_channel : 0);
     const T *const here_dy = dy + c * a.spatial, *const here_x = x + c * a.spatial;
     const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
     const TwoSums sums = two_sums(a.spatial, [=](int64_t i, size_t count, V& sum, V& dot) HWY_ATTR {
       const V off = hn::Sub(load(here_x + i, count), center);
       const V d = before_activation<kSilu>(load(here_dy + i, count), hn::MulAdd(off, factor, bias));
+      if (keeps) store_all(d, kept_here + i);
       sum = hn::Add(sum, d);
       dot = hn::MulAdd(d, hn::Mul(off, scale), dot);
     });
@@ -99,11 +107,21 @@ HWY_NOINLINE void group_backward(const GroupNormBackward& a, int64_t g, const fl
   const V slope = hn::Set(F(), of.slope), shift = hn::Set(F(), of.shift);
   for (int64_t c = 0; c < channels; ++c, dy += a.spatial, x += a.spatial, dx += a.spatial) {
     const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
-    for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
-      const V off = hn::Sub(load(x + i, count), center);
-      const V d = before_activation<kSilu>(load(dy + i, count), hn::MulAdd(off, factor, bias));
+    const float* const kept_here = kept + (keeps ? c * kept_of_channel : 0);
+    const auto write = [=](V off, V d, int64_t i, size_t count) DTYPECHECK_INLINE {
       store(hn::MulSub(d, factor, hn::MulAdd(off, slope, shift)), dx + i, count);
-    });
+    };
+    if (keeps) {
+      for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
+        write(hn::Sub(load(x + i, count), center), load_all(kept_here + i), i, count);
+      });
+    } else {
+      for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
+        const V off = hn::Sub(load(x + i, count), center);
+        const V y = hn::MulAdd(off, factor, bias);
+        write(off, before_activation<kSilu>(load(dy + i, count), y), i, count);
+      });
+    }
   }
 }
 
@@ -125,20 +143,16 @@ struct Stretches {
   int64_t spatial_;
 };
 
-// So many vectors of channels at once, and so many places to a sum in Float.
-constexpr int kVectorsAtOnce = HWY_TARGET == HWY_AVX2 ? 2 : 4;
+// So many places at once, for which sums are read and written once; so many to a sum in Float.
+constexpr int kPlacesAtOnce = 4;
 constexpr int64_t kFloatPlaces = 64;
 
-// body(first channel, channels, std::integral_constant<int, vectors>): whole blocks of vectors,
-// then single ones.
+// body(first place, how many as an integral_constant) for all places, four at once and then one.
 template <class Body>
-HWY_INLINE void for_blocks_of_channels(int64_t channels, const Body& body) {
-  const int64_t step = static_cast<int64_t>(lanes()), block = kVectorsAtOnce * step;
-  int64_t c = 0;
-  for (; c + block <= channels; c += block)
-    body(c, lanes(), std::integral_constant<int, kVectorsAtOnce>());
-  for (; c + step <= channels; c += step) body(c, lanes(), std::integral_constant<int, 1>());
-  if (c < channels) body(c, static_cast<size_t>(channels - c), std::integral_constant<int, 1>());
+HWY_INLINE void for_each_places(int64_t begin, int64_t end, const Body& body) {
+  for (; begin + kPlacesAtOnce <= end; begin += kPlacesAtOnce)
+    body(begin, std::integral_constant<int, kPlacesAtOnce>());
+  for (; begin < end; ++begin) body(begin, std::integral_constant<int, 1>());
 }
 
 // For each channel: the mean of the stretch and the sum of squares around it. Squares are taken
@@ -146,73 +160,79 @@ HWY_INLINE void for_blocks_of_channels(int64_t channels, const Body& body) {
 template <class T>
 HWY_NOINLINE void moments_of_channels(const T* x, int64_t places, int64_t channels,
                                       double* HWY_RESTRICT means, double* HWY_RESTRICT squares) {
-  const F d;
   const size_t room = static_cast<size_t>(channels) + lanes();
   std::vector<float> buffer(3 * room);
   float *const centers = buffer.data(), *const sum = centers + room, *const square = sum + room;
   const int64_t near = std::min<int64_t>(places, 16);
-  for_blocks_of_channels(channels, [&](int64_t c, size_t count, auto vectors) HWY_ATTR {
-    constexpr int kCount = decltype(vectors)::value;
-    for (int v = 0; v < kCount; ++v) {
-      const int64_t at = c + v * static_cast<int64_t>(lanes());
-      V total = hn::Zero(d);
-      for (int64_t p = 0; p < near; ++p) total = hn::Add(total, load(x + p * channels + at, count));
-      store_all(hn::Mul(total, hn::Set(d, 1.f / static_cast<float>(near))), centers + at);
-    }
-  });
+  const V part = hn::Set(F(), 1.f / static_cast<float>(near));
+  for (int64_t p = 0; p < near; ++p) {
+    const T* const from = x + p * channels;
+    for_each_vector(channels, [=](int64_t c, size_t count) HWY_ATTR {
+      store_all(hn::MulAdd(load(from + c, count), part, load_all(centers + c)), centers + c);
+    });
+  }
   std::fill_n(means, channels, 0.);
   std::fill_n(squares, channels, 0.);
   for (int64_t start = 0; start < places; start += kFloatPlaces) {
     const int64_t end = std::min(places, start + kFloatPlaces);
-    for_blocks_of_channels(channels, [&](int64_t c, size_t count, auto vectors) HWY_ATTR {
-      constexpr int kCount = decltype(vectors)::value;
-      const int64_t step = static_cast<int64_t>(lanes());
-      V sums[kCount], square_sums[kCount], center[kCount];
+    for_each_places(start, end, [=](int64_t p, auto count_of_places) DTYPECHECK_INLINE {
+      const T* const from = x + p * channels;
+      for_each_vector(channels, [=](int64_t c, size_t count) DTYPECHECK_INLINE {
+        const V center = load_all(centers + c);
+        V sums = load_all(sum + c), square_sums = load_all(square + c);
 #pragma GCC unroll 4
-      for (int v = 0; v < kCount; ++v) {
-        sums[v] = square_sums[v] = hn::Zero(d);
-        center[v] = load_all(centers + c + v * step);
-      }
-      const T* from = x + start * channels + c;
-      for (int64_t p = start; p < end; ++p, from += channels) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kCount; ++v) {
-          const V off = hn::Sub(load(from + v * step, count), center[v]);
-          sums[v] = hn::Add(sums[v], off);
-          square_sums[v] = hn::MulAdd(off, off, square_sums[v]);
+        for (int i = 0; i < decltype(count_of_places)::value; ++i) {
+          const V off = hn::Sub(load(from + i * channels + c, count), center);
+          sums = hn::Add(sums, off);
+          square_sums = hn::MulAdd(off, off, square_sums);
         }
-      }
-#pragma GCC unroll 4
-      for (int v = 0; v < kCount; ++v) {
-        store_all(sums[v], sum + c + v * step);
-        store_all(square_sums[v], square + c + v * step);
-      }
+        store_all(sums, sum + c);
+        store_all(square_sums, square + c);
+      });
     });
     flush(channels, sum, means);
     flush(channels, square, squares);
   }
-  const double n = static_cast<double>(places);
+  const double share = 1 / static_cast<double>(places);
   for (int64_t c = 0; c < channels; ++c) {
-    const double off = means[c] / n;
+    const double off = means[c] * share;
     squares[c] -= off * means[c];
     means[c] = centers[c] + off;
   }
 }
 
-// A group's, of those of its channels in each stretch (Chan et al. 1979).
-inline Moments moments_of_group(const GroupNorm& a, const Stretches& stretches, int64_t sample,
-                                int64_t first, int64_t last, const double* means,
-                                const double* squares) {
-  double mean = 0, square = 0, n = 0;
+// A sample's, of those of its stretches, which are left in the first one's place.
+HWY_NOINLINE void join_stretches(const Stretches& stretches, int64_t first, int64_t spatial,
+                                 int64_t channels, double* HWY_RESTRICT means,
+                                 double* HWY_RESTRICT squares) {
+  std::vector<double> joined(static_cast<size_t>(channels));
+  double* HWY_RESTRICT const mean = joined.data();
   for (int64_t s = 0; s < stretches.of_sample; ++s) {
-    const int64_t stretch = sample * stretches.of_sample + s;
-    const double places = static_cast<double>(stretches.places(stretch));
-    for (int64_t c = first; c < last; ++c) {
-      const double apart = means[stretch * a.channels + c] - mean;
-      mean += apart * places / (n + places);
-      square += squares[stretch * a.channels + c] + apart * apart * places * n / (n + places);
-      n += places;
+    const double share =
+        static_cast<double>(stretches.places(first + s)) / static_cast<double>(spatial);
+    for (int64_t c = 0; c < channels; ++c) mean[c] += share * means[s * channels + c];
+  }
+  for (int64_t s = 0; s < stretches.of_sample; ++s) {
+    const double places = static_cast<double>(stretches.places(first + s));
+    for (int64_t c = 0; c < channels; ++c) {
+      const double apart = means[s * channels + c] - mean[c];
+      const double here = squares[s * channels + c] + places * apart * apart;
+      squares[c] = s == 0 ? here : squares[c] + here;
     }
+  }
+  std::copy_n(mean, channels, means);
+}
+
+// A group's, of those of its channels.
+inline Moments moments_of_group(const GroupNorm& a, int64_t sample, int64_t first, int64_t last,
+                                const double* means, const double* squares) {
+  const double n = static_cast<double>((last - first) * a.spatial);
+  const double channels = static_cast<double>(last - first);
+  double mean = 0, square = 0;
+  for (int64_t c = first; c < last; ++c) mean += means[c] / channels;
+  for (int64_t c = first; c < last; ++c) {
+    const double apart = means[c] - mean;
+    square += squares[c] + static_cast<double>(a.spatial) * apart * apart;
   }
   if (std::isfinite(square)) return {mean, std::max(0., square / n)};
   double sum = 0;
@@ -273,12 +293,18 @@ void normalize_channels_last(const GroupNorm& a, const float* gamma, const float
     moments_of_channels(x + start(s), stretches.places(s), a.channels, &means[0] + s * a.channels,
                         &squares[0] + s * a.channels);
   });
+  for (int64_t sample = 0; sample < a.samples; ++sample) {
+    const int64_t first = sample * stretches.of_sample;
+    join_stretches(stretches, first, a.spatial, a.channels, &means[0] + first * a.channels,
+                   &squares[0] + first * a.channels);
+  }
   std::vector<ChannelTable> tables(static_cast<size_t>(a.samples), ChannelTable(a.channels));
   const int64_t channels = a.channels / a.groups;
   for (int64_t g = 0; g < a.samples * a.groups; ++g) {
     const int64_t sample = g / a.groups, first = g % a.groups * channels;
-    const Moments m = moments_of_group(a, stretches, sample, first, first + channels, means.data(),
-                                       squares.data());
+    const int64_t at = sample * stretches.of_sample * a.channels;
+    const Moments m =
+        moments_of_group(a, sample, first, first + channels, &means[0] + at, &squares[0] + at);
     const float mean = static_cast<float>(m.mean), rstd = rstd_of(m, a.eps);
     fill_table(tables[static_cast<size_t>(sample)], first, first + channels, mean, rstd, gamma,
                beta);
@@ -296,41 +322,31 @@ template <bool kSilu, class T>
 HWY_NOINLINE void sums_of_channels(ChannelTable& t, int64_t places, int64_t channels, const T* dy,
                                    const T* x, double* HWY_RESTRICT sums,
                                    double* HWY_RESTRICT dots) {
-  const F d;
   const size_t room = static_cast<size_t>(channels) + lanes();
   std::vector<float> buffer(2 * room);
   float *const sum = buffer.data(), *const dot = sum + room;
   const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias();
   for (int64_t start = 0; start < places; start += kFloatPlaces) {
     const int64_t end = std::min(places, start + kFloatPlaces);
-    for_blocks_of_channels(channels, [&](int64_t c, size_t count, auto vectors) HWY_ATTR {
-      constexpr int kCount = decltype(vectors)::value;
-      const int64_t step = static_cast<int64_t>(lanes());
-      V sum_here[kCount], dot_here[kCount], center[kCount];
+    for_each_places(start, end, [=](int64_t p, auto count_of_places) DTYPECHECK_INLINE {
+      const T *const from_dy = dy + p * channels, *const from_x = x + p * channels;
+      for_each_vector(channels, [=](int64_t c, size_t count) DTYPECHECK_INLINE {
+        const V center = load_all(mean + c);
+        V sum_here = load_all(sum + c), dot_here = load_all(dot + c);
 #pragma GCC unroll 4
-      for (int v = 0; v < kCount; ++v) {
-        sum_here[v] = dot_here[v] = hn::Zero(d);
-        center[v] = load_all(mean + c + v * step);
-      }
-      const T *from_dy = dy + start * channels + c, *from_x = x + start * channels + c;
-      for (int64_t p = start; p < end; ++p, from_dy += channels, from_x += channels) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kCount; ++v) {
-          const V off = hn::Sub(load(from_x + v * step, count), center[v]);
-          V here = load(from_dy + v * step, count);
+        for (int i = 0; i < decltype(count_of_places)::value; ++i) {
+          const V off = hn::Sub(load(from_x + i * channels + c, count), center);
+          V here = load(from_dy + i * channels + c, count);
           if constexpr (kSilu) {
-            here = silu_gradient(here, hn::MulAdd(off, load_all(factor + c + v * step),
-                                                  load_all(bias + c + v * step)));
+            const V y = hn::MulAdd(off, load_all(factor + c), load_all(bias + c));
+            here = silu_gradient(here, y);
           }
-          sum_here[v] = hn::Add(sum_here[v], here);
-          dot_here[v] = hn::MulAdd(here, off, dot_here[v]);
+          sum_here = hn::Add(sum_here, here);
+          dot_here = hn::MulAdd(here, off, dot_here);
         }
-      }
-#pragma GCC unroll 4
-      for (int v = 0; v < kCount; ++v) {
-        store_all(sum_here[v], sum + c + v * step);
-        store_all(dot_here[v], dot + c + v * step);
-      }
+        store_all(sum_here, sum + c);
+        store_all(dot_here, dot + c);
+      });
     });
     flush(channels, sum, sums);
     flush(channels, dot, dots);

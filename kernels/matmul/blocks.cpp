@@ -1,10 +1,8 @@
 #include "kernels/matmul/blocks.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
-#include <vector>
 
+#include "kernels/room.h"
 #include "kernels/threads.h"
 
 namespace dtypecheck::kernels {
@@ -20,27 +18,6 @@ constexpr int64_t kBlockRows = 1008, kBlockCols = 1024;
 constexpr int64_t kPartRows = 224, kPartCols = 256;
 
 int64_t parts_of(int64_t n, int64_t part) { return (n + part - 1) / part; }
-
-// Room that a thread keeps for its next product: fresh pages cost more than packing does.
-class Room {
- public:
-  float* of(size_t words) {
-    if (words > size_) {
-      numbers_.reset();
-      numbers_.reset(static_cast<float*>(::operator new(words * sizeof(float), kAlignment)));
-      size_ = words;
-    }
-    return numbers_.get();
-  }
-
- private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Free {
-    void operator()(float* p) const { ::operator delete(p, kAlignment); }
-  };
-  std::unique_ptr<float, Free> numbers_;
-  size_t size_ = 0;
-};
 
 // A block of one factor: panels as wide as the tile.
 struct Packed {
