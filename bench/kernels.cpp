@@ -38,26 +38,26 @@ static double now(Clock clock) {
 }
 
 // Calls come in batches: a processor that goes from one vector width to another is
-// slow for tens of microseconds, which would be told of the shortest ones.
+// slow for tens of microseconds, and what the others left in the caches is not its own.
 static double seconds(const Work& work, int calls, Clock clock = Clock::kThread) {
   const double start = now(clock);
   for (int i = 0; i < calls; ++i) work();
   return (now(clock) - start) / calls;
 }
 
-static int calls_in_a_millisecond(const Work& work) {
+static int calls_of_a_batch(const Work& work) {
   const double first = seconds(work, 1);
-  return first > 0.01 ? 1 : 1 + static_cast<int>(1e-3 / seconds(work, 1));
+  return first > 0.01 ? 1 : 1 + static_cast<int>(4e-3 / seconds(work, 1));
 }
 
-// The least time of each, in turns: for a second, or once where one takes longer.
+// The least time of each, in turns: for two seconds, or once where one takes longer.
 static std::vector<double> best_times(const std::vector<Work>& works,
                                       Clock clock = Clock::kThread) {
   std::vector<int> calls;
-  for (const Work& work : works) calls.push_back(work ? calls_in_a_millisecond(work) : 0);
+  for (const Work& work : works) calls.push_back(work ? calls_of_a_batch(work) : 0);
   std::vector<double> best(works.size(), std::numeric_limits<double>::infinity());
   double spent = 0;
-  for (int round = 0; round < 400 && (round == 0 || spent < 1.5); ++round) {
+  for (int round = 0; round < 400 && (round == 0 || spent < 2); ++round) {
     for (size_t i = 0; i < works.size(); ++i) {
       if (!works[i]) continue;
       const double time = seconds(works[i], calls[i], clock);

@@ -246,7 +246,32 @@ HWY_INLINE V sigmoid(V x) {
 #endif
 }
 
-HWY_INLINE V silu(V x) { return hn::Mul(x, sigmoid(x)); }
+// silu of numbers that are then rounded to 16 bits: to 2^-13 of itself, in two thirds of the steps.
+HWY_INLINE V silu_of_narrow(V x) {
+  const F d;
+  const V inside = hn::Max(hn::Set(d, -88.f), hn::Min(hn::Set(d, 87.f), x));
+  const V whole = hn::Set(d, 0x1.8p23f);
+  const V sum = hn::NegMulAdd(inside, hn::Set(d, 1.44269504f), whole), twos = hn::Sub(sum, whole);
+  const V r = hn::NegMulSub(twos, hn::Set(d, 0.69314718f), inside);
+  V p = hn::MulAdd(hn::Set(d, 4.145856574e-2f), r, hn::Set(d, 0.1679093242f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5000436306f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.9999634027f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.9999992847f));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(U(), sum));
+  const V power = hn::BitCast(d, hn::Add(hn::BitCast(U(), p), exponent));
+  const V below = hn::Add(hn::Set(d, 1.f), power);
+#if HWY_TARGET == HWY_AVX3
+  return hn::Mul(x, hn::ApproximateReciprocal(below));
+#else
+  return hn::Div(x, below);
+#endif
+}
+
+template <class T>
+HWY_INLINE V silu(V x) {
+  if constexpr (sizeof(T) == 2) return silu_of_narrow(x);
+  return hn::Mul(x, sigmoid(x));
+}
 // dy times the derivative of silu at x.
 HWY_INLINE V silu_gradient(V dy, V x) {
   const V s = sigmoid(x), one = hn::Set(F(), 1.f);

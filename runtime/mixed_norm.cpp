@@ -6,18 +6,16 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
-#include <algorithm>
 #include <tuple>
 
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
+#include "kernels/threads.h"
 #include "runtime/kernel_numbers.h"
 
 namespace dtypecheck::runtime {
 
 namespace {
-
-constexpr int64_t kNumbersAThread = 1 << 15;  // at least
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -28,22 +26,21 @@ Three room_forward(const at::Tensor& x, int64_t count) {
   return {at::empty_like(x), at::empty({count}, at::kFloat), at::empty({count}, at::kFloat)};
 }
 
-// dx, and room for dweight and dbias of each part, to be added up; none where they are not wanted.
-Three room_backward(const at::Tensor& x, bool of_weights, int64_t parts, int64_t channels) {
-  const auto sums = [&] {
-    return of_weights ? at::empty({parts, channels}, at::kFloat) : at::Tensor();
-  };
+// dx, and room for dweight and dbias where they are wanted.
+Three room_backward(const at::Tensor& x, bool of_weights, int64_t channels) {
+  const auto sums = [&] { return of_weights ? at::empty({channels}, at::kFloat) : at::Tensor(); };
   return {at::empty_like(x), sums(), sums()};
 }
 
-Three added_up(const Three& made) {
-  const auto& [dx, dweight, dbias] = made;
-  return dweight.defined() ? Three{dx, dweight.sum(0), dbias.sum(0)} : made;
+// Kernels run on LibTorch's threads, as many as at::set_num_threads said.
+void parallel_for(int64_t parts, kernels::Part part, void* context) {
+  at::parallel_for(0, parts, 1, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) part(context, i);
+  });
 }
+[[maybe_unused]] const bool threads_are_set = (kernels::set_parallel_for(parallel_for), true);
 
-// ---- layer norm: pieces of rows
-
-int64_t rows_a_piece(int64_t cols) { return std::max<int64_t>(1, kNumbersAThread / cols); }
+// ---- layer norm
 
 // y, and the mean and 1 / deviation of each row.
 Three layer_norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -51,105 +48,77 @@ Three layer_norm_forward(const at::Tensor& x, const at::Tensor& weight, const at
   const int64_t cols = x.size(-1), rows = x.numel() / cols;
   const Three made = room_forward(x, rows);
   const auto& [y, mean, rstd] = made;
-  at::parallel_for(0, rows, rows_a_piece(cols), [&](int64_t begin, int64_t end) {
-    kernels::layer_norm({.rows = end - begin,
-                         .cols = cols,
-                         .x = input(x, begin * cols),
-                         .gamma = input(weight),
-                         .beta = input(bias),
-                         .eps = eps,
-                         .y = output(y, begin * cols),
-                         .mean = mean.data_ptr<float>() + begin,
-                         .rstd = rstd.data_ptr<float>() + begin});
-  });
+  kernels::layer_norm({.rows = rows,
+                       .cols = cols,
+                       .x = input(x),
+                       .gamma = input(weight),
+                       .beta = input(bias),
+                       .eps = eps,
+                       .y = output(y),
+                       .mean = mean.data_ptr<float>(),
+                       .rstd = rstd.data_ptr<float>()});
   return made;
 }
 
-// Of x, and of weight and bias where `of_weights`: sums over pieces of rows, which are added up
-// here.
+// Of x, and of weight and bias where `of_weights`.
 Three layer_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                           const at::Tensor& mean, const at::Tensor& rstd, bool of_weights) {
   const int64_t cols = x.size(-1), rows = x.numel() / cols;
-  const int64_t piece = rows_a_piece(cols), pieces = (rows + piece - 1) / piece;
-  const Three made = room_backward(x, of_weights, pieces, cols);
+  const Three made = room_backward(x, of_weights, cols);
   const auto& [dx, dweight, dbias] = made;
-  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i * piece;
-      kernels::layer_norm_backward({.rows = std::min(piece, rows - row),
-                                    .cols = cols,
-                                    .dy = input(dy, row * cols),
-                                    .x = input(x, row * cols),
-                                    .gamma = input(weight),
-                                    .mean = mean.data_ptr<float>() + row,
-                                    .rstd = rstd.data_ptr<float>() + row,
-                                    .dx = output(dx, row * cols),
-                                    .dgamma = output(dweight, i * cols),
-                                    .dbeta = output(dbias, i * cols)});
-    }
-  });
-  return added_up(made);
+  kernels::layer_norm_backward({.rows = rows,
+                                .cols = cols,
+                                .dy = input(dy),
+                                .x = input(x),
+                                .gamma = input(weight),
+                                .mean = mean.data_ptr<float>(),
+                                .rstd = rstd.data_ptr<float>(),
+                                .dx = output(dx),
+                                .dgamma = output(dweight),
+                                .dbeta = output(dbias)});
+  return made;
 }
 
-// ---- group norm: each group of each sample for itself
+// ---- group norm
 
-struct Groups {
-  Groups(const at::Tensor& x, int64_t groups)
-      : count(x.size(0) * groups), of_sample(groups), channels(x.size(1) / groups) {
-    spatial = x.numel() / (count * channels);
-  }
-  int64_t numbers() const { return channels * spatial; }
-  int64_t a_piece() const { return std::max<int64_t>(1, kNumbersAThread / numbers()); }
-  int64_t first_channel(int64_t group) const { return group % of_sample * channels; }
-  int64_t count, of_sample, channels, spatial;  // channels of one group
-};
+int64_t spatial_of(const at::Tensor& x) { return x.numel() / (x.size(0) * x.size(1)); }
 
 Three group_norm_forward(const at::Tensor& x, int64_t groups, const at::Tensor& weight,
                          const at::Tensor& bias, double eps) {
-  const Groups g(x, groups);
-  const Three made = room_forward(x, g.count);
+  const Three made = room_forward(x, x.size(0) * groups);
   const auto& [y, mean, rstd] = made;
-  at::parallel_for(0, g.count, g.a_piece(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      kernels::group_norm({.samples = 1,
-                           .channels = g.channels,
-                           .spatial = g.spatial,
-                           .groups = 1,
-                           .x = input(x, i * g.numbers()),
-                           .gamma = input(weight, g.first_channel(i)),
-                           .beta = input(bias, g.first_channel(i)),
-                           .eps = eps,
-                           .y = output(y, i * g.numbers()),
-                           .mean = mean.data_ptr<float>() + i,
-                           .rstd = rstd.data_ptr<float>() + i});
-    }
-  });
+  kernels::group_norm({.samples = x.size(0),
+                       .channels = x.size(1),
+                       .spatial = spatial_of(x),
+                       .groups = groups,
+                       .x = input(x),
+                       .gamma = input(weight),
+                       .beta = input(bias),
+                       .eps = eps,
+                       .y = output(y),
+                       .mean = mean.data_ptr<float>(),
+                       .rstd = rstd.data_ptr<float>()});
   return made;
 }
 
 Three group_norm_backward(const at::Tensor& dy, const at::Tensor& x, int64_t groups,
                           const at::Tensor& weight, const at::Tensor& mean, const at::Tensor& rstd,
                           bool of_weights) {
-  const Groups g(x, groups);
-  const Three made = room_backward(x, of_weights, x.size(0), x.size(1));
+  const Three made = room_backward(x, of_weights, x.size(1));
   const auto& [dx, dweight, dbias] = made;
-  at::parallel_for(0, g.count, g.a_piece(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      kernels::group_norm_backward({.samples = 1,
-                                    .channels = g.channels,
-                                    .spatial = g.spatial,
-                                    .groups = 1,
-                                    .dy = input(dy, i * g.numbers()),
-                                    .x = input(x, i * g.numbers()),
-                                    .gamma = input(weight, g.first_channel(i)),
-                                    .mean = mean.data_ptr<float>() + i,
-                                    .rstd = rstd.data_ptr<float>() + i,
-                                    .dx = output(dx, i * g.numbers()),
-                                    .dgamma = output(dweight, i * g.channels),
-                                    .dbeta = output(dbias, i * g.channels)});
-    }
-  });
-  return added_up(made);
+  kernels::group_norm_backward({.samples = x.size(0),
+                                .channels = x.size(1),
+                                .spatial = spatial_of(x),
+                                .groups = groups,
+                                .dy = input(dy),
+                                .x = input(x),
+                                .gamma = input(weight),
+                                .mean = mean.data_ptr<float>(),
+                                .rstd = rstd.data_ptr<float>(),
+                                .dx = output(dx),
+                                .dgamma = output(dweight),
+                                .dbeta = output(dbias)});
+  return made;
 }
 
 // ---- as ops

@@ -1,21 +1,17 @@
 #include "runtime/optimizer.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "kernels/adamw/adamw.h"
-#include "kernels/unscale/unscale.h"
+#include "kernels/global_norm/global_norm.h"
 #include "runtime/kernel_numbers.h"
 
 namespace dtypecheck::runtime {
-
-static constexpr int64_t kPiece = 1 << 18;  // numbers, for one thread
 
 Gradients take_gradients(std::vector<TrainedTensor>& trained, double scale,
                          at::ScalarType unscaled) {
@@ -31,22 +27,6 @@ Gradients take_gradients(std::vector<TrainedTensor>& trained, double scale,
   return gradients;
 }
 
-// Pieces are added in their order, whichever thread had them.
-static double sum_of_squares(const at::Tensor& x, double factor) {
-  const int64_t pieces = (x.numel() + kPiece - 1) / kPiece;
-  std::vector<double> sums(static_cast<size_t>(pieces));
-  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i * kPiece;
-      kernels::unscale({.n = std::min(kPiece, x.numel() - first),
-                        .x = input(x, first),
-                        .factor = static_cast<float>(factor),
-                        .sum_of_squares = &sums[static_cast<size_t>(i)]});
-    }
-  });
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
-
 // One number comes back from the device, not one for each tensor.
 static double norm_by_ops(const Gradients& gradients) {
   std::vector<at::Tensor> norms;
@@ -59,11 +39,11 @@ static double norm_by_ops(const Gradients& gradients) {
 double global_norm(const Gradients& gradients) {
   const std::vector<at::Tensor>& all = gradients.tensors;
   if (!all.empty() && !all.front().is_cpu()) return norm_by_ops(gradients);
-  double sum = 0;
-  for (const at::Tensor& gradient : all) {
-    sum += sum_of_squares(gradient, gradients.factor);
-  }
-  return std::sqrt(sum);
+  std::vector<kernels::Gradient> list;
+  for (const at::Tensor& gradient : all) list.push_back({gradient.numel(), input(gradient)});
+  double norm = 0;
+  kernels::global_norm({list, static_cast<float>(gradients.factor), &norm});
+  return norm;
 }
 
 void clip_by_global_norm(Gradients& gradients, double norm, double most) {
@@ -114,25 +94,22 @@ bool AdamW::fits_kernel(const TrainedTensor& trained) const {
 void AdamW::step_by_kernel(TrainedTensor& trained, const at::Tensor& gradient, double factor,
                            size_t i, uint64_t seed) {
   const bool has_master = !trained.master.is_same(trained.weight);
-  at::parallel_for(0, gradient.numel(), kPiece, [&](int64_t begin, int64_t end) {
-    kernels::adamw(
-        {.n = end - begin,
-         .weight = output(trained.weight, begin),
-         .master = has_master ? trained.master.data_ptr<float>() + begin : nullptr,
-         .gradient = input(gradient, begin),
-         .mean = mean_[i].data_ptr<float>() + begin,
-         .square = square_[i].data_ptr<float>() + begin,
-         .scale = static_cast<float>(factor),
-         .step = steps_,
-         .rate = options_.rate,
-         .beta1 = options_.beta1,
-         .beta2 = options_.beta2,
-         .eps = options_.eps,
-         .decay = options_.decay,
-         .rounding = rounding_ ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
-         .seed = seed,
-         .first = begin});
-  });
+  kernels::adamw(
+      {.n = gradient.numel(),
+       .weight = output(trained.weight),
+       .master = has_master ? trained.master.data_ptr<float>() : nullptr,
+       .gradient = input(gradient),
+       .mean = mean_[i].data_ptr<float>(),
+       .square = square_[i].data_ptr<float>(),
+       .scale = static_cast<float>(factor),
+       .step = steps_,
+       .rate = options_.rate,
+       .beta1 = options_.beta1,
+       .beta2 = options_.beta2,
+       .eps = options_.eps,
+       .decay = options_.decay,
+       .rounding = rounding_ ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
+       .seed = seed});
 }
 
 void AdamW::step_by_ops(TrainedTensor& trained, const at::Tensor& gradient, double factor,

@@ -1,6 +1,9 @@
 #include "kernels/adamw/adamw.h"
 
+#include <algorithm>
 #include <limits>
+
+#include "kernels/threads.h"
 
 namespace dtypecheck::kernels {
 
@@ -32,7 +35,18 @@ void adamw(const AdamW& a) {
   require_numbers(Output{a.square}, "adamw", "square", empty);
   require(a.rounding == Rounding::kNearest || (a.weight.dtype == Dtype::kBFloat16 && !a.master),
           "adamw", "a BFloat16 weight without master for stochastic rounding");
-  run_first(adamw_variants(), a);
+  for_each_part((a.n + kPartNumbers - 1) / kPartNumbers, [&](int64_t i) {
+    const int64_t first = i * kPartNumbers;
+    AdamW part = a;
+    part.n = std::min(kPartNumbers, a.n - first);
+    part.first = a.first + first;
+    part.weight = from(a.weight, first);
+    part.gradient = from(a.gradient, first);
+    part.mean = a.mean + first;
+    part.square = a.square + first;
+    if (a.master) part.master = a.master + first;
+    run_first(adamw_variants(), part);
+  });
 }
 
 }  // namespace dtypecheck::kernels

@@ -5,8 +5,8 @@
 //   square = beta2 square + (1 - beta2) g²
 //   w = (1 - rate decay) w - rate / (1 - beta1^step) * mean / (sqrt(square / (1 - beta2^step)) +
 //   eps)
-// The weight is rounded to its dtype once, at the end. Numbers are independent of each other: to
-// use more threads, split them.
+// The weight is rounded to its dtype once, at the end. Runs on the threads of threads.h; the same
+// bits on any number of them.
 #pragma once
 
 #include <span>

@@ -19,9 +19,9 @@ inline float rstd_of(const Moments& m, double eps) {
   return static_cast<float>(1 / std::sqrt(m.variance + eps));
 }
 
-template <bool kSilu>
+template <bool kSilu, class T>
 HWY_INLINE V activated(V y) {
-  if constexpr (kSilu) return silu(y);
+  if constexpr (kSilu) return silu<T>(y);
   return y;
 }
 template <bool kSilu>
@@ -54,7 +54,7 @@ HWY_NOINLINE void normalize_group(const GroupNorm& a, int64_t g, const float* ga
     const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
     for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
       const V off = hn::Sub(load(x + i, count), center);
-      store(activated<kSilu>(hn::MulAdd(off, factor, bias)), y + i, count);
+      store(activated<kSilu, T>(hn::MulAdd(off, factor, bias)), y + i, count);
     });
   }
   if (a.mean) a.mean[g] = mean;
@@ -275,7 +275,7 @@ HWY_NOINLINE void normalize_places(ChannelTable& t, int64_t places, int64_t chan
   for (int64_t p = 0; p < places; ++p, x += channels, y += channels) {
     for_each_vector(channels, [=](int64_t c, size_t count) HWY_ATTR {
       const V off = hn::Sub(load(x + c, count), load_all(mean + c));
-      store(activated<kSilu>(hn::MulAdd(off, load_all(factor + c), load_all(bias + c))), y + c,
+      store(activated<kSilu, T>(hn::MulAdd(off, load_all(factor + c), load_all(bias + c))), y + c,
             count);
     });
   }

@@ -1,6 +1,6 @@
 // unscale.h: y[i] = x[i] * factor in Float, and the sum of the squares of y, in one pass over the
 // gradient. What a gradient scaler does before a step (Micikevicius et al. 2018); torch's refuses
-// Half, as it would write Half, where small ones vanish.
+// Half, as it would write Half, where small ones vanish. Runs on the threads of threads.h.
 #pragma once
 
 #include <span>

@@ -1,0 +1,238 @@
+// Every row of accuracy.h, measured: each operation as a caller has it, on each instruction set,
+// beside its reference.
+#include "kernels/accuracy.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "kernels/adamw/adamw.h"
+#include "kernels/cat/cat.h"
+#include "kernels/conv2d/conv2d.h"
+#include "kernels/group_norm/group_norm.h"
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/unscale/unscale.h"
+#include "tests/kernels/numbers.h"
+
+namespace dtypecheck::kernels {
+
+// Of the farthest number.
+static double ulps(const Numbers& found, const Numbers& expected) {
+  double largest = 0, apart = 0;
+  for (int64_t i = 0; i < found.size(); ++i) {
+    largest = std::max(largest, std::fabs(double{expected[i]}));
+    apart = std::max(apart, std::fabs(double{found[i]} - expected[i]));
+  }
+  // A unit of the power of two below it.
+  const double unit = 2 * rounding_of(found.dtype(), std::exp2(std::floor(std::log2(largest))));
+  return apart == 0 ? 0 : apart / unit;
+}
+
+static Numbers normal(Dtype dtype, int64_t n, unsigned seed, float mean = 0) {
+  Numbers result(dtype, n);
+  result.fill_normal(mean, 1, seed);
+  return result;
+}
+
+using Measured = std::map<std::string, double>;
+
+struct NormNumbers {
+  NormNumbers(Dtype dtype, int64_t size, int64_t channels, int64_t groups)
+      : x(normal(dtype, size, 1, 0.5f)),
+        dy(normal(dtype, size, 2)),
+        y(dtype, size),
+        dx(dtype, size),
+        gamma(normal(Dtype::kFloat, channels, 3, 1)),
+        beta(normal(Dtype::kFloat, channels, 4)),
+        dgamma(dtype, channels),
+        dbeta(dtype, channels),
+        mean(Dtype::kFloat, groups),
+        rstd(Dtype::kFloat, groups) {}
+  Numbers x, dy, y, dx, gamma, beta, dgamma, dbeta, mean, rstd;
+};
+
+template <class Run>
+static void measure_norm(Measured& measured, const std::string& name, const NormNumbers& start,
+                         Run run) {
+  NormNumbers found = start, expected = start;
+  run(expected, /*reference=*/true);
+  found.mean = expected.mean;
+  found.rstd = expected.rstd;
+  run(found, /*reference=*/false);
+  measured[name + " y"] = ulps(found.y, expected.y);
+  measured[name + " dx"] = ulps(found.dx, expected.dx);
+  measured[name + " dgamma"] = ulps(found.dgamma, expected.dgamma);
+}
+
+static void measure_norms(Measured& measured, Dtype dtype) {
+  const int64_t rows = 77, cols = 640;
+  const NormNumbers of_rows(dtype, rows * cols, cols, rows);
+  measure_norm(measured, "layer_norm", of_rows, [&](NormNumbers& n, bool reference) {
+    const LayerNorm a{rows, cols,         n.x.input(),     n.gamma.input(), n.beta.input(),
+                      1e-5, n.y.output(), n.mean.floats(), n.rstd.floats()};
+    const LayerNormBackward b{rows,
+                              cols,
+                              n.dy.input(),
+                              n.x.input(),
+                              n.gamma.input(),
+                              n.mean.floats(),
+                              n.rstd.floats(),
+                              n.dx.output(),
+                              n.dgamma.output(),
+                              n.dbeta.output()};
+    reference ? layer_norm_ref(a) : layer_norm(a);
+    reference ? layer_norm_backward_ref(b) : layer_norm_backward(b);
+  });
+  measure_norm(measured, "rms_norm", of_rows, [&](NormNumbers& n, bool reference) {
+    const RmsNorm a{rows, cols, n.x.input(), n.gamma.input(), 1e-6, n.y.output(), n.rstd.floats()};
+    const RmsNormBackward b{rows,
+                            cols,
+                            n.dy.input(),
+                            n.x.input(),
+                            n.gamma.input(),
+                            n.rstd.floats(),
+                            n.dx.output(),
+                            n.dgamma.output()};
+    reference ? rms_norm_ref(a) : rms_norm(a);
+    reference ? rms_norm_backward_ref(b) : rms_norm_backward(b);
+  });
+  const int64_t channels = 320, spatial = 256, groups = 32;
+  const NormNumbers of_groups(dtype, channels * spatial, channels, groups);
+  const auto measure_groups = [&](const char* name, Layout layout, bool silu) {
+    measure_norm(measured, name, of_groups, [&](NormNumbers& n, bool reference) {
+      const GroupNorm a{1,
+                        channels,
+                        spatial,
+                        groups,
+                        n.x.input(),
+                        n.gamma.input(),
+                        n.beta.input(),
+                        1e-5,
+                        n.y.output(),
+                        n.mean.floats(),
+                        n.rstd.floats(),
+                        layout,
+                        silu};
+      const GroupNormBackward b{1,
+                                channels,
+                                spatial,
+                                groups,
+                                n.dy.input(),
+                                n.x.input(),
+                                n.gamma.input(),
+                                n.mean.floats(),
+                                n.rstd.floats(),
+                                n.dx.output(),
+                                n.dgamma.output(),
+                                n.dbeta.output(),
+                                layout,
+                                silu,
+                                n.beta.input()};
+      reference ? group_norm_ref(a) : group_norm(a);
+      reference ? group_norm_backward_ref(b) : group_norm_backward(b);
+    });
+  };
+  measure_groups("group_norm", Layout::kChannelsFirst, false);
+  measure_groups("group_norm silu", Layout::kChannelsFirst, true);
+  measure_groups("group_norm nhwc", Layout::kChannelsLast, false);
+}
+
+static void measure_products(Measured& measured, Dtype dtype) {
+  const int64_t rows = 20, cols = 50, inner = 1280;
+  const Numbers a = normal(dtype, rows * inner, 1), b = normal(dtype, cols * inner, 2);
+  Numbers found(dtype, rows * cols), expected = found;
+  Matmul m;
+  m.rows = rows;
+  m.cols = cols;
+  m.inner = inner;
+  m.a = row_major(a.input(), inner);
+  m.b = row_major(b.input(), inner).transposed();
+  m.y_row_stride = cols;
+  m.y = found.output();
+  matmul(m);
+  m.y = expected.output();
+  matmul_ref(m);
+  measured["matmul y"] = ulps(found, expected);
+
+  const int64_t channels = 64, side = 10;
+  const Numbers x = normal(dtype, channels * side * side, 1), dy = normal(dtype, x.size(), 2),
+                weight = normal(dtype, channels * channels * 9, 3);
+  Numbers y(dtype, x.size()), y_ref = y, dx = y, dx_ref = y, dw(dtype, weight.size()), dw_ref = dw;
+  const ConvShape shape = {.samples = 1,
+                           .in_channels = channels,
+                           .in_height = side,
+                           .in_width = side,
+                           .out_channels = channels,
+                           .kernel_height = 3,
+                           .kernel_width = 3,
+                           .padding_height = 1,
+                           .padding_width = 1};
+  const Strides images = channels_first(channels, side, side),
+                weights = channels_first(channels, 3, 3);
+  const auto run = [&](Numbers& to, Numbers& to_dx, Numbers& to_dw, bool reference) {
+    Conv2d c{shape, {x.input(), images}, {weight.input(), weights}, {}, to.output()};
+    Conv2dBackward d{shape, {dy.input(), images}, {x.input(), images}, {weight.input(), weights}};
+    d.dx = to_dx.output();
+    d.dweight = to_dw.output();
+    reference ? conv2d_ref(c) : conv2d(c);
+    reference ? conv2d_backward_ref(d) : conv2d_backward(d);
+  };
+  run(y, dx, dw, false);
+  run(y_ref, dx_ref, dw_ref, true);
+  measured["conv2d y"] = ulps(y, y_ref);
+  measured["conv2d dx"] = ulps(dx, dx_ref);
+  measured["conv2d dweight"] = ulps(dw, dw_ref);
+}
+
+static void measure_exact(Measured& measured, Dtype dtype) {
+  const Numbers x = normal(dtype, 1283, 1);
+  double sum = 0;
+  Numbers y(Dtype::kFloat, x.size()), y_ref = y;
+  unscale({x.size(), x.input(), 0.3f, y.floats(), &sum});
+  unscale_ref({x.size(), x.input(), 0.3f, y_ref.floats(), &sum});
+  measured["unscale y"] = ulps(y, y_ref);
+
+  const auto step = [&](void (*run)(const AdamW&)) {
+    Numbers weight = normal(dtype, x.size(), 2), master(Dtype::kFloat, x.size()), mean = master,
+            square = master;
+    master.fill([&](int64_t i) { return weight[i]; });
+    run({x.size(), weight.output(), master.floats(), x.input(), mean.floats(), square.floats()});
+    return weight;
+  };
+  measured["adamw weight"] = ulps(step(adamw), step(adamw_ref));
+
+  const Numbers wide = normal(Dtype::kFloat, x.size(), 3);
+  const CatPiece pieces[] = {{x.input(), x.size(), 0}, {wide.input(), x.size(), 0}};
+  Numbers joined(dtype, 2 * x.size()), joined_ref = joined;
+  cat({1, pieces, joined.output()});
+  cat_ref({1, pieces, joined_ref.output()});
+  measured["cat y"] = ulps(joined, joined_ref);
+}
+
+// DTYPECHECK_SHOW=1 prints what was measured.
+TEST_CASE("accuracy: every operation is within its bound") {
+  for (const Dtype dtype : kDtypes) {
+    on_each_instruction_set([&] {
+      Measured measured;
+      measure_norms(measured, dtype);
+      measure_products(measured, dtype);
+      measure_exact(measured, dtype);
+      for (const UlpBound& bound : kUlpBounds) {
+        const auto found = measured.find(std::string(bound.result));
+        REQUIRE(found != measured.end());  // a row that nothing measures
+        const double allowed = dtype == Dtype::kFloat  ? bound.of_float
+                               : dtype == Dtype::kHalf ? bound.of_half
+                                                       : bound.of_bfloat16;
+        INFO(bound.result << " in " << dtype_name(dtype));
+        CHECK(found->second <= allowed);
+        if (std::getenv("DTYPECHECK_SHOW"))
+          std::cout << bound.result << " " << dtype_name(dtype) << ": " << found->second << "\n";
+      }
+    });
+  }
+}
+
+}  // namespace dtypecheck::kernels
