@@ -70,3 +70,9 @@ cublasStatus_t cublasGetVersion(Arguments&&... arguments);
 template <typename... Arguments>
 cublasStatus_t cublasSgemv(Arguments&&... arguments);
 const char* cublasGetStatusString(cublasStatus_t status);
+template <typename... Arguments>
+cublasStatus_t cublasCreate_v2(Arguments&&... arguments);
+template <typename... Arguments>
+cublasStatus_t cublasDestroy_v2(Arguments&&... arguments);
+template <typename... Arguments>
+cublasStatus_t cublasSetStream_v2(Arguments&&... arguments);
