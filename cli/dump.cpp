@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/dump_perfetto.h"
 #include "cli/dump_sqlite.h"
 #include "cli/exit_status.h"
 #include "judging/recorded_run.h"
@@ -39,6 +40,8 @@ constexpr DumpFormat kFormats[] = {
     {"text", "that tests and people read", write_text},
     {"jsonl", "one op call a line", write_json_lines},
     {"sqlite", "a database", write_sqlite, true},
+    {"perfetto", "a time line for ui.perfetto.dev, of the steps that trace --timeline timed",
+     write_perfetto},
 };
 
 static int run(const DumpCommand& command) {
@@ -54,6 +57,9 @@ static int run(const DumpCommand& command) {
   Output output = open_output(command.output);
   format->write(recorded.run, output.stream());
   output.finish();
+  if (command.format == "perfetto" && recorded.run.times.empty())
+    say("nothing was timed, so ops stand in the order of their first calls; trace --timeline 3 "
+        "times those of three steps");
   return kClean;
 }
 
@@ -76,12 +82,13 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command dump_command = {
     .name = "dump",
-    .summary = "write a trace as text, as JSON lines or as a database",
+    .summary = "write a trace as text, as JSON lines, as a database or as a time line",
     .arguments = "[OPTIONS] INPUT...",
     .examples =
         "  dtypecheck dump run.trace\n"
         "  dtypecheck dump dtypecheck-runs/* --format jsonl\n"
-        "  dtypecheck dump run.trace --format sqlite -o run.db\n",
+        "  dtypecheck dump run.trace --format sqlite -o run.db\n"
+        "  dtypecheck dump run1 --format perfetto -o run1.json\n",
     .set_up = set_up,
 };
 

@@ -33,6 +33,7 @@ struct TraceCommand {
   bool steady = false;
   bool check_values = false;
   bool gpu = false;
+  uint32_t timeline = 0;
   bool keep_going = false;
   bool no_report = false;
   judging::ReportOptions report;
@@ -49,6 +50,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (command.steady) options.push_back("steady");
   if (command.check_values) options.push_back("check-values");
   if (command.keep_going) options.push_back("keep-going");
+  if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
 
   Environment environment = current_environment();
   add_preload(environment, preload);
@@ -188,6 +190,11 @@ static std::function<int()> set_up(Options& options) {
                    "look for the first inf or NaN in the results");
   options.add_flag("--gpu", command->gpu,
                    "record the kernels that a CUDA device runs, through CUPTI, by op");
+  options
+      .add("--timeline", command->timeline,
+           "record when each op call of the first steps began and how long it took, for dtypecheck "
+           "dump --format perfetto; default: 0")
+      .type("STEPS");
   add_report_options(options, command->report,
                      "file for the findings; default: standard error for text, a file in the run's "
                      "folder for the others",

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
 #include <tuple>
 
@@ -34,24 +31,9 @@ bool is_cast(const OpCall& call) {
   return (ops::facts_of(call.op) & ops::kCast) != 0 && call.operands.size() == 1;
 }
 
-// Steps in which a call may have been counted.
-double steps_of(const Run& run, const OpCall& call) {
-  const uint64_t span = uint64_t{call.last_step} - call.first_step + 1;
-  const uint64_t traced = run.process_of(call).steps_traced;
-  return static_cast<double>(traced > 0 ? std::min(span, traced) : span);
-}
-
-double bytes_of(const Operand& tensor) {
-  const auto dtype = tensor.dtypes.single();
-  if (!dtype || !tensor.has_shape) return 0;
-  double bytes = dtype_size_bytes(*dtype);
-  for (const int64_t size : tensor.shape) bytes *= static_cast<double>(size);
-  return bytes > 0 && std::isfinite(bytes) ? bytes : 0;  // a trace may say anything
-}
-
-class Summarizer {
+class Recorder {
  public:
-  explicit Summarizer(const Run& run) : run_(run), children_(run.calls.size() + 1) {
+  explicit Recorder(const Run& run) : run_(run), children_(run.calls.size() + 1) {
     for (const OpCall& call : run.calls) {
       if (run.call(call.parent)) children_[call.parent].push_back(call.id);
       if (!call.autocast.is_wrapper) continue;
@@ -60,28 +42,17 @@ class Summarizer {
     }
   }
 
-  AutocastSummary summarize() {
-    AutocastSummary summary;
+  std::vector<AutocastRecord> records() {
+    std::vector<AutocastRecord> all;
     for (const OpCall& call : run_.calls) {
       if (call.site.phase == Phase::kBackward || call.site.phase == Phase::kOptimizer) continue;
-      if (auto record = call.autocast.is_wrapper ? handled(call) : untouched(call)) {
-        summary.calls.push_back(std::move(*record));
-      }
+      if (auto record = call.autocast.is_wrapper ? handled(call) : untouched(call))
+        all.push_back(std::move(*record));
     }
-    for (auto& [place, cast] : casts_) summary.casts.push_back(std::move(cast));
-    const auto rank = [](const AutocastCast& cast) {
-      const SourceLine &line = cast.site.line, &inner = cast.site.inner;
-      return std::tuple(-cast.bytes_per_step, line.file, line.line, inner.file, inner.line,
-                        cast.from, cast.to);
-    };
-    std::sort(summary.casts.begin(), summary.casts.end(),
-              [&](const AutocastCast& a, const AutocastCast& b) { return rank(a) < rank(b); });
-    return summary;
+    return all;
   }
 
  private:
-  using Place = std::tuple<uint32_t, std::string, int, std::string, int, Dtype, Dtype>;
-
   // The call that autocast made with what it had cast. A wrapper op (matmul) is not seen again
   // itself, but what it calls is.
   const OpCall* inner_of(const OpCall& call) const {
@@ -114,7 +85,7 @@ class Summarizer {
     return record;
   }
 
-  std::optional<AutocastRecord> handled(const OpCall& call) {
+  std::optional<AutocastRecord> handled(const OpCall& call) const {
     if (castable_dtypes(call).empty()) return std::nullopt;
     AutocastRecord record = begin(call, call.device_type());
     record.decision = decide(call);
@@ -123,7 +94,6 @@ class Summarizer {
       const OpCall& child = *run_.call(id);
       if (!is_cast(child)) continue;
       casts += child.count;
-      add_cast(child);
     }
     const OpCall* inner = inner_of(call);
     if (!inner) return record;
@@ -136,28 +106,6 @@ class Summarizer {
     }
     record.cache_hits = needed > casts ? needed - casts : 0;
     return record;
-  }
-
-  void add_cast(const OpCall& call) {
-    const Operand& source = call.operands.front();
-    const auto from = source.dtypes.single(), to = call.result_dtype();
-    if (!from || !to) return;
-    const Site& site = call.site;
-    AutocastCast& cast = casts_[Place(call.process, site.line.file, site.line.line, site.inner.file,
-                                      site.inner.line, *from, *to)];
-    cast.site = site;
-    cast.from = *from;
-    cast.to = *to;
-    cast.count += call.count;
-    const double per_step = static_cast<double>(call.count) / steps_of(run_, call);
-    cast.per_step += per_step;
-    if (!call.results.empty()) cast.bytes_per_step += per_step * bytes_of(call.results.front());
-    const bool is_weight = !source.parameter.empty() || source.is_leaf;
-    if (!is_weight) return;
-    cast.weights_per_step += per_step;
-    if (!source.parameter.empty()) cast.weights.push_back(source.parameter);
-    cast.repeats = cast.repeats || (call.count > 1 && call.last_step > call.first_step);
-    cast.uncached = cast.uncached || (!source.requires_grad && call.count > 1);
   }
 
   bool is_inside_handled(const OpCall& call) const {
@@ -197,7 +145,6 @@ class Summarizer {
   const Run& run_;
   std::vector<std::vector<OpCallId>> children_;
   std::set<std::tuple<uint32_t, std::string, std::string>> lowered_;  // process, device, op
-  std::map<Place, AutocastCast> casts_;
 };
 
 }  // namespace
@@ -207,6 +154,6 @@ const char* decision_name(AutocastDecision decision) {
       decision, {"lower precision", "float32", "promote", "untouched"});
 }
 
-AutocastSummary summarize_autocast(const Run& run) { return Summarizer(run).summarize(); }
+std::vector<AutocastRecord> autocast_records(const Run& run) { return Recorder(run).records(); }
 
 }  // namespace dtypecheck

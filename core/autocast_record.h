@@ -34,27 +34,7 @@ struct AutocastRecord {
   std::string why;  // untouched: why
 };
 
-// Casts that autocast made at one place, from one dtype to another.
-struct AutocastCast {
-  Site site;
-  Dtype from = Dtype::kUndefined;
-  Dtype to = Dtype::kUndefined;
-  std::vector<std::string> weights;  // parameters among what was cast
-  uint64_t count = 0;                // all calls
-  double per_step = 0;               // casts
-  double bytes_per_step = 0;         // written, with the shapes of the first calls
-  double weights_per_step =
-      0;  // casts of parameters and other leaves; each was cast in earlier steps, too
-  bool repeats = false;   // weights that are cast again in every step, for autocast forgets them at
-                          // a region's end
-  bool uncached = false;  // and in each use: a weight that requires no gradient is never kept
-};
-
-struct AutocastSummary {
-  std::vector<AutocastRecord> calls;  // in the order of Run::calls
-  std::vector<AutocastCast> casts;    // most bytes first
-};
-
-AutocastSummary summarize_autocast(const Run& run);
+// In the order of Run::calls. What the casts cost that it made is in cast_bill.h.
+std::vector<AutocastRecord> autocast_records(const Run& run);
 
 }  // namespace dtypecheck

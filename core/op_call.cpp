@@ -17,6 +17,10 @@ const char* tensor_kind_name(TensorKind kind) {
                                          "nested", "sparse", "quantized", "meta", "functorch"});
 }
 
+const char* gpu_work_name(GpuWorkKind kind) {
+  return name_of<kLastGpuWorkKind>(kind, {"", "kernel", "copy", "fill"});
+}
+
 const char* outcome_name(Outcome outcome) {
   return name_of<kLastOutcome>(outcome, {"returned", "threw", "repaired"});
 }

@@ -102,6 +102,8 @@ struct InexactValue {
   bool operator==(const InexactValue&) const = default;
 };
 
+const char* gpu_work_name(GpuWorkKind kind);  // "kernel", "copy", "fill"
+
 // What a GPU did for an op call, by kernel; equal work is added up over all calls of the signature.
 struct GpuWork {
   GpuWorkKind kind = GpuWorkKind::kKernel;
@@ -123,6 +125,15 @@ struct ProcessRange {
   uint64_t most = 1;
 
   bool operator==(const ProcessRange&) const = default;
+};
+
+// What a cast moved in all its calls. Shapes are those of the first call alone: this is the sum.
+struct CastWork {
+  uint64_t elements = 0;
+  uint64_t timed = 0;    // how many of its calls were timed
+  uint64_t time_ns = 0;  // of these, in the calling thread
+
+  bool operator==(const CastWork&) const = default;
 };
 
 struct OpCall {
@@ -156,7 +167,8 @@ struct OpCall {
   bool result_nan = false;            // … and this one NaN
   bool operands_were_finite = false;  // … while no operand had
   std::optional<InexactValue> inexact;
-  std::vector<GpuWork> gpu;  // where CUPTI was recorded; the kernels of inner calls are theirs
+  std::optional<CastWork> cast;  // of one that changed the dtype, where that was recorded
+  std::vector<GpuWork> gpu;      // where CUPTI was recorded; the kernels of inner calls are theirs
   bool in_compiled_region = false;  // op is "compiled::<name>": a torch.compile region as one call
 
   DtypeSet floating_dtypes() const;  // of the floating operands that take part in promotion

@@ -24,7 +24,7 @@ struct Process {
   std::string python;                // "3.11.7", empty in a C++ program
   std::vector<std::string> devices;  // device types that its tensors were on
   EndState end = EndState::kRunning;
-  int signal = 0;       // that ended it, where the run's folder says so
+  int signal = 0;               // that ended it, where the run's folder says so
   int64_t started_unix_ns = 0;  // 0: not known
   int64_t ended_unix_ns = 0;    // 0: no end was recorded
   std::string damaged;  // why the trace is partial: "cut short at byte 4096", …; empty when whole
@@ -41,9 +41,37 @@ struct Process {
   bool operator==(const Process&) const = default;
 };
 
+// When one op call began, and how long it took: with a time line (trace --timeline), of its steps.
+struct OpTime {
+  OpCallId call = kNoOpCall;
+  uint32_t process = 0;  // index into Run::processes
+  uint32_t thread = 0;   // as LibTorch numbers them
+  uint32_t step = 0;
+  uint64_t begin_unix_ns = 0;
+  uint64_t time_ns = 0;
+
+  bool operator==(const OpTime&) const = default;
+};
+
+// The same of one piece of work of a GPU.
+struct GpuTime {
+  OpCallId call = kNoOpCall;  // that launched it; none: launched outside of every op
+  uint32_t process = 0;
+  GpuWorkKind kind = GpuWorkKind::kKernel;
+  std::string name;  // of a kernel, mangled
+  int device = 0;
+  uint32_t stream = 0;
+  uint64_t begin_unix_ns = 0;
+  uint64_t time_ns = 0;
+
+  bool operator==(const GpuTime&) const = default;
+};
+
 struct Run {
   std::vector<Process> processes;
   std::vector<OpCall> calls;  // calls[id - 1]; in the order of their processes
+  std::vector<OpTime> times;  // in the order of their processes; within one, as they ended
+  std::vector<GpuTime> gpu_times;
   bool values_checked = false;
 
   const OpCall* call(OpCallId id) const {

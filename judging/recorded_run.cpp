@@ -78,6 +78,15 @@ void append_run(Run& into, Run&& more) {
     }
     into.calls.push_back(std::move(call));
   }
+  const auto move_times = [&](auto& times, auto& to) {
+    for (auto& time : times) {
+      time.call = moved(time.call);
+      time.process += processes;
+      to.push_back(std::move(time));
+    }
+  };
+  move_times(more.times, into.times);
+  move_times(more.gpu_times, into.gpu_times);
   std::move(more.processes.begin(), more.processes.end(), std::back_inserter(into.processes));
   into.values_checked |= more.values_checked;
 }

@@ -9,14 +9,15 @@
 #include <set>
 
 #include "platform/printable.h"
-#include "reports/report.h"
 #include "reports/html/page.h"
 #include "reports/html_autocast.h"
+#include "reports/html_casts.h"
 #include "reports/html_findings.h"
 #include "reports/html_map.h"
 #include "reports/html_op_calls.h"
 #include "reports/html_steps.h"
 #include "reports/html_writer.h"
+#include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/words.h"
 
@@ -157,6 +158,7 @@ void write_content(const Report& report, HtmlWriter& html) {
   write_map(report, module_map(report), html);
   write_steps(report, html);
   write_findings(report, html);
+  write_casts(report, html);
   write_autocast(report, html);
   write_op_calls(report, html);
   write_processes(report, html);

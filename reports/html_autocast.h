@@ -1,4 +1,4 @@
-// html_autocast.h: what autocast cast, by line, and what it decided for which op.
+// html_autocast.h: what autocast decided for which op.
 #pragma once
 
 #include "reports/html_writer.h"
@@ -6,7 +6,7 @@
 
 namespace dtypecheck::reports {
 
-// Nothing where autocast neither cast nor decided anything.
+// Nothing where autocast decided nothing.
 void write_autocast(const Report& report, HtmlWriter& html);
 
 }  // namespace dtypecheck::reports

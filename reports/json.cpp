@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/autocast_record.h"
+#include "core/cast_bill.h"
 #include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/words.h"
@@ -240,28 +241,68 @@ Json autocast_call_json(const Report& report, const AutocastRecord& record) {
           {"why", text_or_null(record.why)}};
 }
 
-Json autocast_cast_json(const Report& report, const AutocastCast& cast) {
+Json autocast_cast_json(const Report& report, const CastLine& cast) {
   return {{"location", line_json(report, cast.site.line)},
           {"inner", has_inner(cast.site) ? line_json(report, cast.site.inner) : Json()},
           {"from", dtype_name(cast.from)},
           {"to", dtype_name(cast.to)},
           {"count", cast.count},
-          {"per_step", trace::number_json(cast.per_step)},
-          {"bytes_per_step", trace::number_json(cast.bytes_per_step)},
+          {"per_step", trace::number_json(cast.cost.casts)},
+          {"bytes_per_step", trace::number_json(cast.cost.written_bytes)},
           {"weights_per_step", trace::number_json(cast.weights_per_step)},
           {"weights", cast.weights},
           {"repeats_every_step", cast.repeats},
           {"uncached", cast.uncached}};
 }
 
-Json autocast_json(const Report& report) {
-  const AutocastSummary summary = summarize_autocast(report.run);
+Json autocast_json(const Report& report, const CastBill& bill) {
   Json json = {{"casts", Json::array()}, {"calls", Json::array()}};
-  for (const AutocastCast& cast : summary.casts)
-    json["casts"].push_back(autocast_cast_json(report, cast));
-  for (const AutocastRecord& record : summary.calls) {
+  for (const CastLine& cast : bill.lines) {
+    if (cast.reason == CastReason::kAutocast && !cast.is_backward)
+      json["casts"].push_back(autocast_cast_json(report, cast));
+  }
+  for (const AutocastRecord& record : autocast_records(report.run)) {
     json["calls"].push_back(autocast_call_json(report, record));
   }
+  return json;
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? trace::number_json(*value) : Json();
+}
+
+Json cost_json(const CastCost& cost) {
+  return {{"casts", trace::number_json(cost.casts)},
+          {"bytes_read", trace::number_json(cost.read_bytes)},
+          {"bytes_written", trace::number_json(cost.written_bytes)},
+          {"cpu_ns", optional_json(cost.cpu_ns)},
+          {"gpu_ns", optional_json(cost.gpu_ns)}};
+}
+
+Json cast_line_json(const Report& report, const CastLine& cast) {
+  Json json = autocast_cast_json(report, cast);
+  json.erase("per_step");
+  json.erase("bytes_per_step");
+  json["reason"] = cast_reason_name(cast.reason);
+  json["backward"] = cast.is_backward;
+  json["once"] = cast.is_once;
+  json["cost"] = cost_json(cast.cost);
+  return json;
+}
+
+Json casts_json(const Report& report, const CastBill& bill) {
+  Json json = {{"per_step", cost_json(bill.per_step)}, {"by_reason", Json::object()}};
+  for (uint8_t reason = 0; reason <= static_cast<uint8_t>(kLastCastReason); ++reason)
+    json["by_reason"][cast_reason_name(static_cast<CastReason>(reason))] =
+        cost_json(bill.by_reason[reason]);
+  json["cpu_share"] = optional_json(bill.cpu_share);
+  json["gpu_share"] = optional_json(bill.gpu_share);
+  json["lines"] = Json::array();
+  for (const CastLine& cast : bill.lines) json["lines"].push_back(cast_line_json(report, cast));
+  json["modules"] = Json::array();
+  for (const ModuleCasts& module : bill.modules)
+    json["modules"].push_back(
+        {{"module", text_or_null(module.module)}, {"cost", cost_json(module.cost)}});
   return json;
 }
 
@@ -288,7 +329,9 @@ Json report_json(const Report& report) {
   for (const Finding& finding : report.findings) {
     json["findings"].push_back(finding_json(report, finding));
   }
-  json["autocast"] = autocast_json(report);
+  const CastBill bill = cast_bill(report.run);
+  json["autocast"] = autocast_json(report, bill);
+  json["casts"] = casts_json(report, bill);
   json["rules"] = rules_json(report);
   json["processes"] = processes_json(report);
   json["left_out"] = report.left_out;

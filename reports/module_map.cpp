@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/cast_bill.h"
 #include "ops/ops.h"
 #include "reports/words.h"
 
@@ -51,6 +52,7 @@ class MapBuilder {
 
   ModuleNode build() {
     for (const OpCall& call : report_.run.calls) add(call);
+    for (const Cast& cast : casts_of(report_.run)) add(cast);
     for (size_t i = 0; i < report_.findings.size(); ++i) add(report_.findings[i], i);
     return grown(0);
   }
@@ -84,7 +86,7 @@ class MapBuilder {
     ModuleNode& node = nodes_[at(call.site.module)].node;
     ++node.signatures;
     if (!call.site.module_class.empty()) node.module_class = call.site.module_class;
-    if (is_cast(call)) return add_cast(call, node);
+    if (is_cast(call)) return;  // counted by add(cast)
     if (call.autocast.is_wrapper) return;
     const Operand* result = first_floating(call.results);
     if (result == nullptr) return;
@@ -103,12 +105,11 @@ class MapBuilder {
     if (const auto dtype = tensor.dtypes.single()) shares(node.own, view)[*dtype] += amount;
   }
 
-  void add_cast(const OpCall& call, ModuleNode& node) const {
-    const Operand* from = first_floating(call.operands);
-    const Operand* to = first_floating(call.results);
-    if (from == nullptr || to == nullptr || from->dtypes == to->dtypes) return;
-    const double steps = static_cast<double>(call.last_step) - call.first_step + 1;
-    node.casts_per_step += static_cast<double>(call.count) / std::max(steps, 1.0);
+  void add(const Cast& cast) {
+    const std::string& module = cast.call->site.module;
+    const bool is_floating =
+        kFloating.contains(cast.change.from) && kFloating.contains(cast.change.to);
+    if (!module.empty() && is_floating) nodes_[at(module)].node.casts_per_step += cast.cost.casts;
   }
 
   void add_parameter(const OpCall& call, const Operand& operand) {

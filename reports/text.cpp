@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "platform/printable.h"
-#include "reports/autocast_table.h"
+#include "reports/cast_table.h"
 #include "reports/causes.h"
 #include "reports/report.h"
 #include "reports/summary.h"
@@ -129,7 +129,7 @@ void write_text(const Report& report, std::ostream& out) {
   if (!full.lines.empty() && !belongs) full.lines.emplace_back();
   for (const std::string& line : full.lines) out << line << '\n';
   write_paragraph(brief_lines(report, entries, full.shown), out);
-  write_paragraph(autocast_table(report), out);
+  write_paragraph(cast_table(report), out);
   write_caveats(report, out);
   write_summary(report, out);
 }

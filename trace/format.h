@@ -37,7 +37,8 @@ namespace trace {
 //  4: GpuWorkRecord.
 //  5: LineRecord::address of a Python line, where there was a 0.
 //  6: kFlagMerged; ProcessRecord, ProcessFactRecord and MadeByRecord.
-constexpr uint32_t kTraceVersion = 6;
+//  7: CastCounters behind a signature that is a cast; OpTimeRecord and GpuTimeRecord.
+constexpr uint32_t kTraceVersion = 7;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -100,8 +101,10 @@ enum class Kind : uint16_t {
   kProcess = 11,
   kProcessFact = 12,
   kMadeBy = 13,
+  kOpTime = 14,
+  kGpuTime = 15,
 };
-constexpr Kind kLastKind = Kind::kMadeBy;
+constexpr Kind kLastKind = Kind::kGpuTime;
 
 constexpr uint16_t kReserved = 0;   // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;
@@ -226,16 +229,25 @@ struct SignatureRecord {
   // Changes: of a repaired call, the signature of the repair that its operands came from; 0: none.
   uint32_t follows;
   // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord
-  // results[result_room]; then zeros up to the multiple of 8. Scalars may stand at any multiple of
-  // 4.
+  // results[result_room]; then zeros up to the multiple of 8, and with kSignatureCast a
+  // CastCounters. Scalars may stand at any multiple of 4.
 };
 static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
 constexpr int kAutocastSiteShift = 4;
-constexpr uint32_t kSignatureRepaired = 1, kSignatureInCompiled = 4;
+constexpr uint32_t kSignatureRepaired = 1, kSignatureInCompiled = 4, kSignatureCast = 8;
 // The tracer's own, which mean nothing to a reader: the results are written down, or there are
 // none; it was seen to call an op that is recorded.
 constexpr uint32_t kSignatureResultsKnown = 1u << 31, kSignatureCallsOthers = 1u << 30;
+
+// What an op that may change a dtype (_to_copy, copy_) moved: the last bytes of its record. Shapes
+// are no part of a signature, so that only a sum over its calls tells.
+struct CastCounters {
+  uint64_t elements;  // changes: of all calls
+  uint64_t timed;     // changes: calls that were timed; most are not
+  uint64_t time_ns;   // changes: of these, in the calling thread
+};
+static_assert(sizeof(CastCounters) == 24, "");
 
 // The message of a throw; one for each new (signature, message).
 struct ThrowRecord {
@@ -339,6 +351,32 @@ struct MadeByRecord {
   uint64_t most;
 };
 static_assert(sizeof(MadeByRecord) == 40, "");
+
+// With a time line (trace --timeline): one op call, when it returned.
+struct OpTimeRecord {
+  RecordHeader header;
+  uint32_t signature;
+  uint32_t thread;  // as LibTorch numbers them
+  uint32_t step;
+  uint32_t reserved;
+  uint64_t begin_unix_ns;
+  uint64_t time_ns;
+};
+static_assert(sizeof(OpTimeRecord) == 40, "");
+
+// With a time line: one piece of work of a GPU.
+struct GpuTimeRecord {
+  RecordHeader header;
+  uint32_t signature;  // 0: launched outside of every op
+  uint32_t name;       // string: of the kernel, mangled; 0 of copies and fills
+  uint8_t kind;        // GpuWorkKind
+  uint8_t device;
+  uint16_t reserved;
+  uint32_t stream;  // as CUDA counts them
+  uint64_t begin_unix_ns;
+  uint64_t time_ns;
+};
+static_assert(sizeof(GpuTimeRecord) == 40, "");
 
 }  // namespace trace
 }  // namespace dtypecheck

@@ -319,7 +319,7 @@ class TraceMerger::State::Input {
 
   void make_key(size_t offset, const SignatureRecord& record) {
     key_.clear();
-    constexpr uint32_t kTold = kSignatureRepaired | kSignatureInCompiled;
+    constexpr uint32_t kTold = kSignatureRepaired | kSignatureInCompiled | kSignatureCast;
     const uint32_t low_autocast = record.autocast & ((1u << kAutocastSiteShift) - 1);
     for (const uint32_t word :
          {string(record.op), string(record.overload), site(record.site), merged(record.parent),
@@ -389,6 +389,7 @@ class TraceMerger::State::Input {
     known.record.first_step = std::min(known.record.first_step, record.first_step);
     known.record.last_step = std::max(known.record.last_step, record.last_step);
     known.record.flags |= record.flags;
+    if (record.flags & kSignatureCast) add_cast_counters(known, offset, record);
     // It threw in every process before this one, or was cut off in it.
     const bool brings_results = known.record.result_count == 0 && record.result_count > 0 &&
                                 known.record.result_room == record.result_room;
@@ -399,6 +400,19 @@ class TraceMerger::State::Input {
       store_operand(known.tail_at + at + i * sizeof(OperandRecord),
                     bytes_.load<OperandRecord>(result_offset(offset, record, i)),
                     /*keeps_origin=*/false);
+  }
+
+  // They end the record of both, since the key tells whether there are any.
+  void add_cast_counters(const Signature& known, size_t offset, const SignatureRecord& record) {
+    char* at = all_.tails_.data() + known.tail_at + known.tail_bytes - sizeof(CastCounters);
+    const size_t end = offset + record.header.size_bytes;
+    const auto more = bytes_.load<CastCounters>(end - sizeof(CastCounters));
+    CastCounters sum;
+    std::memcpy(&sum, at, sizeof sum);
+    sum.elements += more.elements;
+    sum.timed += more.timed;
+    sum.time_ns += more.time_ns;
+    std::memcpy(at, &sum, sizeof sum);
   }
 
   uint32_t add_new(size_t offset, SignatureRecord record, uint64_t hash) {

@@ -10,6 +10,7 @@
 
 #include "ops/arguments.h"
 #include "trace/operand_fields.h"
+#include "trace/times_text.h"
 #include "trace/words.h"
 
 namespace dtypecheck::trace {
@@ -420,23 +421,13 @@ void inexact_json(const OpCall& call, Json& json) {
   value["to"] = number_json(call.inexact->to);
 }
 
-constexpr const char* kGpuWorkNames[] = {"", "kernel", "copy", "fill"};
-
 bool print_gpu(const OpCall& call, std::string& out) {
   for (const GpuWork& work : call.gpu) {
     out += fmt::format("{}{} {} {} {} {}", &work == call.gpu.data() ? "" : " , ",
-                       kGpuWorkNames[static_cast<size_t>(work.kind)], work.device, work.count,
-                       work.time_ns, work.bytes);
+                       gpu_work_name(work.kind), work.device, work.count, work.time_ns, work.bytes);
     if (!work.name.empty()) out += " " + dtypecheck::quoted(work.name);
   }
   return !call.gpu.empty();
-}
-
-GpuWorkKind parse_gpu_kind(TextCursor& cursor) {
-  const std::string_view word = cursor.next_word();
-  for (uint8_t kind = 1; kind <= static_cast<uint8_t>(kLastGpuWorkKind); ++kind)
-    if (word == kGpuWorkNames[kind] && cursor.take(word)) return static_cast<GpuWorkKind>(kind);
-  cursor.fail("kernel, copy or fill");
 }
 
 // Whether `text` comes next, after spaces: then it is behind the cursor, or at it.
@@ -463,11 +454,33 @@ void parse_gpu(TextCursor& cursor, OpCall& call) {
   } while (takes_next(cursor, ","));
 }
 
+bool print_cast(const OpCall& call, std::string& out) {
+  if (!call.cast) return false;
+  out += fmt::format("{} {} {}", call.cast->elements, call.cast->timed, call.cast->time_ns);
+  return true;
+}
+
+void parse_cast(TextCursor& cursor, OpCall& call) {
+  CastWork& work = call.cast.emplace();
+  for (uint64_t* number : {&work.elements, &work.timed, &work.time_ns}) {
+    cursor.skip_spaces();
+    *number = cursor.number<uint64_t>("elements, timed calls and nanoseconds, as in cast 64 1 900");
+  }
+}
+
+void cast_json(const OpCall& call, Json& json) {
+  Json& value = json["cast"] = nullptr;
+  if (!call.cast) return;
+  value["elements"] = call.cast->elements;
+  value["timed"] = call.cast->timed;
+  value["time_ns"] = call.cast->time_ns;
+}
+
 void gpu_json(const OpCall& call, Json& json) {
   Json& all = json["gpu"] = nullptr;
   for (const GpuWork& work : call.gpu) {
     Json& one = all.emplace_back();
-    one["kind"] = kGpuWorkNames[static_cast<size_t>(work.kind)];
+    one["kind"] = gpu_work_name(work.kind);
     one["device"] = work.device;
     one["count"] = work.count;
     one["time_ns"] = work.time_ns;
@@ -558,6 +571,7 @@ constexpr Field kFields[] = {
     {"non-finite", kValue, print_non_finite, parse_non_finite, kReport, non_finite_json},
     {"inexact",    kValue, print_inexact,    parse_inexact,    kReport, inexact_json},
     {"gpu",        kValue, print_gpu,        parse_gpu,        kLines,  gpu_json},
+    {"cast",       kValue, print_cast,       parse_cast,       kLines,  cast_json},
     {"compiled",   kFlag,  print_compiled,   parse_compiled,   kLines,  compiled_json},
     {"parent",     kValue, print_id<&OpCall::parent>,  parse_id_of<&OpCall::parent>,  kLines, parent_json},
     {"follows",    kValue, print_id<&OpCall::follows>, parse_id_of<&OpCall::follows>, kLines, follows_json},

@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "platform/error.h"
@@ -88,6 +87,7 @@ void read(const TraceBytes& bytes, const std::string& name, Run& run, Symbolizer
   SignatureReader signatures(bytes, records, strings, sites, header, end, damage);
   std::vector<OpCall> calls =
       signatures.read(first_id, index, is_merged ? processes.size() : 0);
+  signatures.read_times(index, run);
   if (processes.front().damaged.empty()) processes.front().damaged = damage.to_string();
   run.calls.insert(run.calls.end(), std::make_move_iterator(calls.begin()),
                    std::make_move_iterator(calls.end()));

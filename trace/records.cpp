@@ -10,8 +10,7 @@ namespace {
 size_t rounded_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 bool is_known(uint16_t kind) {
-  return kind >= static_cast<uint16_t>(Kind::kString) &&
-         kind <= static_cast<uint16_t>(kLastKind);
+  return kind >= static_cast<uint16_t>(Kind::kString) && kind <= static_cast<uint16_t>(kLastKind);
 }
 
 // By kind, of those that are known.
@@ -28,7 +27,9 @@ constexpr size_t kFixedBytes[] = {0,
                                   sizeof(GpuWorkRecord),
                                   sizeof(ProcessRecord),
                                   sizeof(ProcessFactRecord),
-                                  sizeof(MadeByRecord)};
+                                  sizeof(MadeByRecord),
+                                  sizeof(OpTimeRecord),
+                                  sizeof(GpuTimeRecord)};
 size_t fixed_bytes(Kind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts };
@@ -103,7 +104,8 @@ class Walk {
     }
     if (kind != Kind::kSignature) return fixed_bytes(kind);
     const auto record = bytes_.load<SignatureRecord>(offset);
-    return rounded_up(result_offset(0, record, record.result_room));
+    return rounded_up(result_offset(0, record, record.result_room)) +
+           (record.flags & kSignatureCast ? sizeof(CastCounters) : 0);
   }
 
   bool is_sound(size_t offset) const {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/cast_bill.h"
+
 namespace dtypecheck::trace {
 namespace {
 
@@ -145,6 +147,7 @@ void SignatureReader::read_signature(size_t offset) {
   call.first_step = record.first_step;
   call.last_step = std::max(record.first_step, record.last_step);
   call.in_compiled_region = record.flags & kSignatureInCompiled;
+  read_cast_counters(offset, record, call);
   if (!take_room(memory_of(call))) {
     damage_.leave_out(
         fmt::format("more op calls than a file of {} bytes can hold", bytes_.size_bytes()));
@@ -240,19 +243,51 @@ void SignatureReader::read_inexact_values() {
   }
 }
 
+void SignatureReader::read_cast_counters(size_t offset, const SignatureRecord& record,
+                                         OpCall& call) const {
+  if (!(record.flags & kSignatureCast) || !dtype_change(call)) return;
+  const size_t end = offset + record.header.size_bytes;
+  const auto counters = bytes_.load<CastCounters>(end - sizeof(CastCounters));
+  call.cast = CastWork{counters.elements, counters.timed, counters.time_ns};
+}
+
+std::optional<GpuWorkKind> SignatureReader::gpu_kind_of(uint8_t kind, size_t offset) {
+  if (kind > 0 && kind <= static_cast<uint8_t>(kLastGpuWorkKind))
+    return static_cast<GpuWorkKind>(kind);
+  damage_.leave_out(fmt::format("work of a GPU of unknown kind {} at byte {}", kind, offset));
+  return std::nullopt;
+}
+
+void SignatureReader::read_times(uint32_t process, Run& run) {
+  for (size_t offset : records_.of(Kind::kOpTime)) {
+    const auto record = bytes_.load<OpTimeRecord>(offset);
+    const Signature* signature = signature_of(record.signature, "a time", offset);
+    if (signature == nullptr) continue;
+    run.times.push_back({signature->returned_id(), process, record.thread, record.step,
+                         record.begin_unix_ns, record.time_ns});
+  }
+  for (size_t offset : records_.of(Kind::kGpuTime)) {
+    const auto record = bytes_.load<GpuTimeRecord>(offset);
+    const auto kind = gpu_kind_of(record.kind, offset);
+    const Signature* signature =
+        record.signature ? signature_of(record.signature, "a time of a GPU", offset) : nullptr;
+    const std::string name(strings_.text(record.name, "a kernel's name"));
+    if (!kind || !take_room(sizeof(GpuTime) + name.size())) continue;
+    run.gpu_times.push_back({signature ? signature->returned_id() : kNoOpCall, process, *kind, name,
+                             record.device, record.stream, record.begin_unix_ns, record.time_ns});
+  }
+}
+
 void SignatureReader::read_gpu_work() {
   for (size_t offset : records_.of(Kind::kGpuWork)) {
     const auto record = bytes_.load<GpuWorkRecord>(offset);
     if (record.signature == 0) continue;  // launched outside of every op
     Signature* signature = signature_of(record.signature, "work of a GPU", offset);
     if (signature == nullptr) continue;
-    if (record.kind == 0 || record.kind > static_cast<uint8_t>(kLastGpuWorkKind)) {
-      damage_.leave_out(
-          fmt::format("work of a GPU of unknown kind {} at byte {}", record.kind, offset));
-      continue;
-    }
+    const auto kind = gpu_kind_of(record.kind, offset);
+    if (!kind) continue;
     GpuWork work;
-    work.kind = static_cast<GpuWorkKind>(record.kind);
+    work.kind = *kind;
     work.name = strings_.text(record.name, "a kernel's name");
     work.device = record.device;
     work.count = record.count;
@@ -384,6 +419,7 @@ void SignatureReader::add_threw_call(const Signature& signature, size_t index,
   call.results.clear();
   call.inexact.reset();
   call.gpu.clear();
+  call.cast.reset();
   call.result_non_finite = call.result_nan = call.operands_were_finite = false;
   call.count = index == 0 ? signature.record.throws - (signature.threw_calls - 1) : 1;
   call.throws = call.count;

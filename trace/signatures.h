@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/op_call.h"
+#include "core/run.h"
 #include "trace/records.h"
 #include "trace/tables.h"
 
@@ -27,6 +27,8 @@ class SignatureReader {
   // Ids begin after `first_id`. `merged` processes, from `process` on, made them together; 0: that
   // one alone.
   std::vector<OpCall> read(OpCallId first_id, uint32_t process, size_t merged = 0);
+  // After read(): the time line, added to what the run has.
+  void read_times(uint32_t process, Run& run);
 
  private:
   struct Signature {
@@ -54,6 +56,8 @@ class SignatureReader {
   void read_non_finite_results();
   void read_gpu_work();
   void read_made_by(uint32_t process, size_t merged);
+  void read_cast_counters(size_t offset, const SignatureRecord& record, OpCall& call) const;
+  std::optional<GpuWorkKind> gpu_kind_of(uint8_t kind, size_t offset);
   Signature* signature_of(uint32_t id, const char* what, size_t offset);
   void count_throws(Signature& signature) const;
   void number(Signature& signature, OpCallId& next_id) const;

@@ -8,6 +8,9 @@
 //           [ended=NANOSECONDS] [events=100] [steps=3] [steps_traced=3] [signatures_lost=0]
 //           [end=exited|running|replaced] [damaged="text"] [fact:NAME="value"]…
 //   op NAME[.OVERLOAD] [ARG=OPERANDS]… [ARG:=NUMBER|DTYPE]… [-> OPERANDS] [KEY VALUE]…
+//   time #7 THREAD STEP BEGIN NANOSECONDS          when one call of that op began, in nanoseconds
+//                                                  since 1970, and how long it took
+//   gpu-time #7|none KIND DEVICE STREAM BEGIN NANOSECONDS ["name"]
 //
 //   NAME      aten::addmm, python::GradScaler._unscale_grads_, compiled::forward; a python:: or
 //             compiled:: name may have dots, and then has no overload
@@ -36,6 +39,7 @@
 //     id #7  parent #6  follows #2    left out: the number of the op line, from 1; none; none
 //     non-finite nan|inf [clean]      "clean": no operand was non-finite
 //     inexact FROM TO                 repaired | compiled
+//     cast ELEMENTS TIMED NANOSECONDS  what a cast moved in all; how many calls took how long
 //     gpu KIND DEVICE COUNT NANOSECONDS BYTES ["name"] [, …]   kernel, copy or fill
 //
 // An op belongs to the last process line before it (one that exited is made up when there is none).

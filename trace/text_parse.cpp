@@ -10,6 +10,7 @@
 #include "trace/operand_fields.h"
 #include "trace/text.h"
 #include "trace/text_cursor.h"
+#include "trace/times_text.h"
 #include "trace/words.h"
 
 namespace dtypecheck {
@@ -147,6 +148,12 @@ struct ParsedCall {
   int line_number;
 };
 
+template <typename Time>
+struct ParsedTime {
+  Time time;
+  int line_number;
+};
+
 class TraceTextParser {
  public:
   TraceTextParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -156,6 +163,8 @@ class TraceTextParser {
     resolve_labels();
     if (processes_.empty() && !calls_.empty()) processes_.push_back(unnamed_process());
     for (ParsedCall& parsed : calls_) result_.run.calls.push_back(std::move(parsed.call));
+    for (auto& parsed : times_) result_.run.times.push_back(parsed.time);
+    for (auto& parsed : gpu_times_) result_.run.gpu_times.push_back(std::move(parsed.time));
     for (ParsedProcess& parsed : processes_) add(std::move(parsed));
     return std::move(result_);
   }
@@ -194,15 +203,33 @@ class TraceTextParser {
       cursor.expect("op");
       cursor.skip_spaces();
       add({trace::parse_op_call(cursor), line_number_});
+    } else if (cursor.next_word() == "time") {
+      cursor.expect("time");
+      add({trace::parse_op_time(cursor), line_number_}, times_);
+      cursor.require_space("a time");
+    } else if (cursor.next_word() == "gpu-time") {
+      cursor.expect("gpu-time");
+      add({trace::parse_gpu_time(cursor), line_number_}, gpu_times_);
+      cursor.require_space("a time");
     } else {
-      cursor.fail("op, process, values-checked or #");
+      cursor.fail("op, process, time, gpu-time, values-checked or #");
     }
   }
 
-  void add(ParsedCall parsed) {
+  uint32_t current_process() {
     if (processes_.empty()) processes_.push_back(unnamed_process());
-    parsed.call.process = static_cast<uint32_t>(processes_.size() - 1);
+    return static_cast<uint32_t>(processes_.size() - 1);
+  }
+
+  void add(ParsedCall parsed) {
+    parsed.call.process = current_process();
     calls_.push_back(std::move(parsed));
+  }
+
+  template <typename Time>
+  void add(ParsedTime<Time> parsed, std::vector<ParsedTime<Time>>& to) {
+    parsed.time.process = current_process();
+    to.push_back(std::move(parsed));
   }
 
   void add(ParsedProcess parsed) {
@@ -250,16 +277,20 @@ class TraceTextParser {
       for (Operand& operand : parsed.call.operands) resolve(parsed, ids, operand.origin);
       for (Operand& result : parsed.call.results) resolve(parsed, ids, result.origin);
     }
+    for (auto& parsed : times_) resolve(parsed, ids, parsed.time.call);
+    for (auto& parsed : gpu_times_) resolve(parsed, ids, parsed.time.call);
   }
 
-  void resolve(const ParsedCall& parsed, const std::map<OpCallId, OpCallId>& ids, OpCallId& id) {
+  template <typename Parsed>
+  void resolve(const Parsed& parsed, const std::map<OpCallId, OpCallId>& ids, OpCallId& id) {
     if (id == kNoOpCall) return;
     const auto found = ids.find(id);
     if (found == ids.end()) fail(parsed, fmt::format("there is no op call #{}", id));
     id = found->second;
   }
 
-  [[noreturn]] void fail(const ParsedCall& parsed, const std::string& message) const {
+  template <typename Parsed>
+  [[noreturn]] void fail(const Parsed& parsed, const std::string& message) const {
     TextCursor("", name_, parsed.line_number).fail_with(message);
   }
 
@@ -271,6 +302,8 @@ class TraceTextParser {
   int next_line_number_ = 1;
   std::vector<ParsedProcess> processes_;
   std::vector<ParsedCall> calls_;
+  std::vector<ParsedTime<OpTime>> times_;
+  std::vector<ParsedTime<GpuTime>> gpu_times_;
   TraceText result_;
 };
 

@@ -4,6 +4,7 @@
 #include "trace/op_call_fields.h"
 #include "trace/text.h"
 #include "trace/text_cursor.h"
+#include "trace/times_text.h"
 #include "trace/words.h"
 
 namespace dtypecheck {
@@ -68,6 +69,12 @@ std::string to_text(const Run& run) {
     print_process(run.processes[process], run, process, out);
     for (const OpCall& call : run.calls) {
       if (call.process == process) out += to_text(call) + '\n';
+    }
+    for (const OpTime& time : run.times) {
+      if (time.process == process) out += trace::to_text(time) + '\n';
+    }
+    for (const GpuTime& time : run.gpu_times) {
+      if (time.process == process) out += trace::to_text(time) + '\n';
     }
   }
   return out;

@@ -52,6 +52,33 @@ class Dump(tool.ToolTest):
         self.assertEqual(addmm["autocast_call"], "inner")
         self.assertEqual(addmm["autocast"], {"cpu": "BFloat16"})
 
+    def test_time_line_without_times_is_an_order(self):
+        self.write("nested.trace", "process pid=7\nop aten::linear input=Half[2] -> Half[2]\n"
+                   "op aten::addmm self=Half[2] -> Half[2] parent #1\nop aten::t self=Half[2] -> Half[2] parent #1\n"
+                   "op aten::relu self=Half[2] -> Half[2] count 5\n")
+        result = self.run_tool("dump", "nested.trace", "--format", "perfetto", "-o", "out.json")
+        self.assertEqual(result.status, 0)
+        self.assertIn("trace --timeline 3", result.err)
+        events = json.loads((self.work / "out.json").read_text())["traceEvents"]
+        self.assertIn("widths are no times", events[0]["args"]["name"])
+        self.assertEqual([(event["name"], event["ts"], event["dur"]) for event in events[1:]],
+                         [("aten::linear Half", 0, 2), ("aten::addmm Half", 0, 1), ("aten::t Half", 1, 1),
+                          ("aten::relu Half", 2, 1)])
+
+    def test_time_line_of_ops_and_kernels(self):
+        self.write("timed.trace", "process pid=7 rank=1\n"
+                   'op aten::mm self=Half[8,8]@cuda:0 -> Half[8,8]@cuda:0 at train.py:3 gpu kernel 0 1 900 0 "ampere_h16816gemm_128x128_nn"\n'
+                   "time #1 1 1 1795356682172914926 2500\n"
+                   'gpu-time #1 kernel 0 7 1795356682172916926 900 "ampere_h16816gemm_128x128_nn"\n'
+                   "gpu-time none copy 0 8 1795356682172917926 100\n")
+        events = json.loads(self.run_tool("dump", "timed.trace", "--format", "perfetto").out)["traceEvents"]
+        slices = {event["cat"]: event for event in events if event["ph"] == "X"}
+        self.assertEqual((slices["op"]["ts"], slices["op"]["dur"], slices["op"]["args"]["line"]), (0, 2.5, "train.py:3"))
+        self.assertEqual((slices["kernel"]["ts"], slices["kernel"]["tid"], slices["kernel"]["args"]["op"]), (2, 7, "aten::mm Half"))
+        self.assertTrue(slices["kernel"]["args"]["arithmetic"].startswith("Half x Half + Half"))
+        self.assertEqual((slices["copy"]["name"], slices["copy"]["ts"]), ("copy", 3))
+        self.assertIn("GPU 0 of process (rank 1, pid 7)", {event["args"].get("name") for event in events})
+
     def test_keys_are_those_of_the_report(self):
         """Who reads the op calls of a report can read these: the same keys, the same values."""
         self.write("mix.trace", MIX)

@@ -20,15 +20,14 @@ const char* const kLinear =
     "forward step 1-3 "
     "count 3 autocast off inner parent #1\n";
 
-AutocastSummary summary_of(const std::string& text, uint64_t steps = 3) {
-  return summarize_autocast(
-      parse_trace_text("process steps=" + std::to_string(steps) + "\n" + text, "test").run);
+std::vector<AutocastRecord> records_of(const std::string& text) {
+  return autocast_records(parse_trace_text("process steps=3\n" + text, "test").run);
 }
 
 TEST_CASE("a call that ran in the region's dtype") {
-  const AutocastSummary summary = summary_of(kLinear);
-  REQUIRE(summary.calls.size() == 1);
-  const AutocastRecord& record = summary.calls[0];
+  const std::vector<AutocastRecord> records = records_of(kLinear);
+  REQUIRE(records.size() == 1);
+  const AutocastRecord& record = records[0];
   CHECK(record.call == 1);
   CHECK(record.decision == AutocastDecision::kLowerPrecision);
   CHECK(record.device == "cpu");
@@ -39,59 +38,20 @@ TEST_CASE("a call that ran in the region's dtype") {
   CHECK(record.why.empty());
 }
 
-TEST_CASE("what the casts cost, and which weights are cast again") {
-  const AutocastSummary summary = summary_of(kLinear);
-  REQUIRE(summary.casts.size() == 1);
-  const AutocastCast& cast = summary.casts[0];
-  CHECK(cast.site.line.line == 9);
-  CHECK((cast.from == Dtype::kFloat && cast.to == Dtype::kBFloat16));
-  CHECK(cast.count == 6);
-  CHECK(cast.per_step == 2);
-  CHECK(cast.bytes_per_step == 2 * 2 * 4 + 2 * 4 * 4);
-  CHECK(cast.weights_per_step == 1);
-  CHECK(cast.weights == std::vector<std::string>{"net.weight"});
-  CHECK(cast.repeats);
-  CHECK_FALSE(cast.uncached);
-}
-
-TEST_CASE("steps that were not traced are no steps") {
-  const Run run =
-      parse_trace_text(
-          std::string("process steps=300 steps_traced=3\n") +
-              "op aten::linear input=Float[2,4] -> BFloat16[2,4] phase forward step 1-300 count 3 "
-              "autocast cpu:BFloat16 wrapper id #1\n"
-              "op aten::_to_copy self=Float[2,4] -> BFloat16[2,4] phase forward step 1-300 count 3 "
-              "parent #1\n",
-          "test")
-          .run;
-  CHECK(summarize_autocast(run).casts.at(0).per_step == 1);
-}
-
 TEST_CASE("a weight from the cache costs no cast") {
-  const AutocastSummary summary = summary_of(
+  const std::vector<AutocastRecord> records = records_of(
       "op aten::linear input=BFloat16[2,4] weight=Float[4,4]^^ -> BFloat16[2,4] phase forward "
       "count 5 "
       "autocast cpu:BFloat16 wrapper id #1\n"
       "op aten::linear input=BFloat16[2,4] weight=BFloat16[4,4] -> BFloat16[2,4] phase forward "
       "count 5 autocast off inner "
       "parent #1\n");
-  CHECK(summary.calls.at(0).casts == 0);
-  CHECK(summary.calls.at(0).cache_hits == 5);
-  CHECK(summary.casts.empty());
-}
-
-TEST_CASE("a weight that requires no gradient is cast in each use") {
-  const AutocastSummary summary = summary_of(
-      "op aten::linear weight=Float[4,4]%net.weight -> BFloat16[2,4] phase forward step 1-3 count "
-      "6 "
-      "autocast cpu:BFloat16 wrapper id #1\n"
-      "op aten::_to_copy self=Float[4,4]%net.weight -> BFloat16[4,4] phase forward step 1-3 count "
-      "6 parent #1\n");
-  CHECK(summary.casts.at(0).uncached);
+  CHECK(records.at(0).casts == 0);
+  CHECK(records.at(0).cache_hits == 5);
 }
 
 TEST_CASE("an op of the Float list, and one that promotes") {
-  const AutocastSummary summary = summary_of(
+  const std::vector<AutocastRecord> records = records_of(
       "op aten::mse_loss self=BFloat16[2] target=BFloat16[2] -> Float[] phase forward autocast "
       "cpu:BFloat16 wrapper id #1\n"
       "op aten::mse_loss self=Float[2] target=Float[2] -> Float[] phase forward autocast off inner "
@@ -100,26 +60,26 @@ TEST_CASE("an op of the Float list, and one that promotes") {
       "wrapper id #3\n"
       "op aten::cat tensors=Float[2],Float[2] -> Float[4] phase forward autocast off inner parent "
       "#3\n");
-  REQUIRE(summary.calls.size() == 2);
-  CHECK(summary.calls[0].decision == AutocastDecision::kFloat);
-  CHECK(summary.calls[1].decision == AutocastDecision::kPromote);
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].decision == AutocastDecision::kFloat);
+  CHECK(records[1].decision == AutocastDecision::kPromote);
 }
 
 TEST_CASE("a wrapper whose own op is not seen inside") {
-  const AutocastSummary summary = summary_of(
+  const std::vector<AutocastRecord> records = records_of(
       "op aten::matmul self=Float[2,2] other=Float[2,2] -> BFloat16[2,2] phase forward autocast "
       "cpu:BFloat16 wrapper id #1\n"
       "op aten::_to_copy self=Float[2,2] -> BFloat16[2,2] phase forward count 2 parent #1\n"
       "op aten::mm self=BFloat16[2,2] mat2=BFloat16[2,2] -> BFloat16[2,2] phase forward parent "
       "#1\n");
-  REQUIRE(summary.calls.size() == 1);
-  CHECK(summary.calls[0].decision == AutocastDecision::kLowerPrecision);
-  CHECK(summary.calls[0].casts == 2);
-  CHECK_FALSE(summary.calls[0].cache_hits.has_value());
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].decision == AutocastDecision::kLowerPrecision);
+  CHECK(records[0].casts == 2);
+  CHECK_FALSE(records[0].cache_hits.has_value());
 }
 
 std::string why_of(const std::string& line) {
-  for (const AutocastRecord& record : summary_of(kLinear + line).calls) {
+  for (const AutocastRecord& record : records_of(kLinear + line)) {
     if (record.call == 5) return record.why;
   }
   return "not listed";
@@ -147,23 +107,16 @@ TEST_CASE("what autocast has nothing to do with is not listed") {
   CHECK(why_of("op aten::linear input=Float[2,4] -> Float[2,4] phase backward") == "not listed");
   CHECK(why_of("op aten::addmm mat1=BFloat16[2,4] -> BFloat16[2,4] phase forward autocast "
                "cpu:BFloat16 parent #4") == "not listed");  // inside a call that was handled
-  CHECK(summary_of("op aten::linear input=Float[2,4] -> Float[2,4] phase forward\n").calls.empty());
-}
-
-TEST_CASE("shapes that cannot be cost nothing") {
-  const AutocastSummary summary = summary_of(
-      "op aten::linear input=Float[2] -> BFloat16[2] phase forward autocast cpu:BFloat16 wrapper id #1\n"
-      "op aten::_to_copy self=Float[2] -> BFloat16[-2,3] phase forward parent #1\n");
-  CHECK(summary.casts.at(0).bytes_per_step == 0);
+  CHECK(records_of("op aten::linear input=Float[2,4] -> Float[2,4] phase forward\n").empty());
 }
 
 TEST_CASE("parents that lead in a circle") {
-  const AutocastSummary summary = summary_of(
+  const std::vector<AutocastRecord> records = records_of(
       "op aten::linear input=Float[2] -> Float[2] phase forward autocast cpu:BFloat16 id #1 parent "
       "#2\n"
       "op aten::linear input=Float[2] -> Float[2] phase forward autocast cpu:BFloat16 id #2 parent "
       "#1\n");
-  CHECK(summary.calls.size() == 2);
+  CHECK(records.size() == 2);
 }
 
 }  // namespace

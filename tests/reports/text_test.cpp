@@ -97,7 +97,7 @@ TEST_CASE("autocast's table keeps the number of every line") {
   report.shortens = GENERATE(true, false);
   const std::string text = written(report, "text");
   INFO(text);
-  CHECK_THAT(text, Contains("autocast: 1 casts a step") && Contains(".py:1234\n"));
+  CHECK_THAT(text, Contains("casts: 1 casts a step move") && Contains(".py:1234\n"));
   for (const std::string& line : lines_of(text)) {
     CHECK((!report.shortens || display_width(line) <= static_cast<size_t>(report.columns)));
   }

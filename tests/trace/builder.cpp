@@ -63,9 +63,11 @@ uint32_t TraceBuilder::signature(const SignatureSpec& spec) {
   for (const OperandSpec& result_spec : spec.results) operands.push_back(operand(result_spec));
   const uint32_t op = string(spec.op), overload = string(spec.overload), alpha = string("alpha");
   const size_t room = std::max<size_t>(spec.result_room, spec.results.size());
-  auto* record = file_.reserve<SignatureRecord>(
-      Kind::kSignature, (inputs + room) * sizeof(OperandRecord) + sizeof(ScalarRecord));
+  size_t behind = (inputs + room) * sizeof(OperandRecord) + sizeof(ScalarRecord);
+  if (spec.flags & kSignatureCast) behind = (behind + 7) / 8 * 8 + sizeof(CastCounters);
+  auto* record = file_.reserve<SignatureRecord>(Kind::kSignature, behind);
   if (record == nullptr) return 0;
+  last_ = record;
   record->op = op;
   record->overload = overload;
   record->site = spec.site;
@@ -141,6 +143,46 @@ void TraceBuilder::non_finite(uint32_t signature, uint32_t flags) {
   TraceFile::commit(record->header);
 }
 
+void TraceBuilder::cast_work(uint32_t elements, uint32_t timed, uint32_t time_ns) {
+  char* end = reinterpret_cast<char*>(last_) + last_->header.size_bytes;
+  reinterpret_cast<CastCounters*>(end)[-1] = {elements, timed, time_ns};
+}
+
+void TraceBuilder::gpu_work(uint32_t signature, uint8_t kind, const std::string& name,
+                            uint64_t time_ns) {
+  const uint32_t name_id = string(name);
+  auto* record = file_.reserve<GpuWorkRecord>(Kind::kGpuWork);
+  record->signature = signature;
+  record->name = name_id;
+  record->kind = kind;
+  record->count = 1;
+  record->time_ns = time_ns;
+  TraceFile::commit(record->header);
+}
+
+void TraceBuilder::op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns) {
+  auto* record = file_.reserve<OpTimeRecord>(Kind::kOpTime);
+  record->signature = signature;
+  record->thread = 1;
+  record->step = 2;
+  record->begin_unix_ns = begin_unix_ns;
+  record->time_ns = time_ns;
+  TraceFile::commit(record->header);
+}
+
+void TraceBuilder::gpu_time(uint32_t signature, uint8_t kind, const std::string& name,
+                            uint64_t begin_unix_ns) {
+  const uint32_t name_id = string(name);
+  auto* record = file_.reserve<GpuTimeRecord>(Kind::kGpuTime);
+  record->signature = signature;
+  record->name = name_id;
+  record->kind = kind;
+  record->stream = 7;
+  record->begin_unix_ns = begin_unix_ns;
+  record->time_ns = 20;
+  TraceFile::commit(record->header);
+}
+
 std::string sample_trace() {
   const TemporaryFolder folder;
   const auto file = new_trace_file();
@@ -160,7 +202,9 @@ std::string sample_trace() {
   const uint32_t cast = build.signature({.op = "aten::_to_copy",
                                          .operands = {{"self", kFloat, {2, 4}}},
                                          .results = {{"", kHalf, {2, 4}}},
-                                         .site = site});
+                                         .site = site,
+                                         .flags = kSignatureCast});
+  build.cast_work(800, 3, 900);
   const uint32_t linear =
       build.signature({.op = "aten::linear", .site = site, .count = 2, .throws = 1});
   const uint32_t addmm =
@@ -181,6 +225,10 @@ std::string sample_trace() {
   build.threw(addmm, "dtypes differ", "c10::Error", 2);
   build.inexact(cast, 1365, 1368);
   build.non_finite(addmm, 3);
+  build.gpu_work(addmm, 1, "gemm", 300);
+  build.op_time(addmm, 1000, 50);
+  build.gpu_time(addmm, 1, "gemm", 1020);
+  build.gpu_time(0, 2, "", 1030);
   file->finish(1);
   return read_bytes(file->path());
 }

@@ -66,11 +66,17 @@ class TraceBuilder {
   void mapping(uint64_t begin, uint64_t end, uint64_t file_offset, const std::string& path);
   void inexact(uint32_t signature, double from, double to);
   void non_finite(uint32_t signature, uint32_t flags);
+  // Of a signature with kSignatureCast, which is followed by its counters.
+  void cast_work(uint32_t elements, uint32_t timed, uint32_t time_ns);
+  void gpu_work(uint32_t signature, uint8_t kind, const std::string& name, uint64_t time_ns);
+  void op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns);
+  void gpu_time(uint32_t signature, uint8_t kind, const std::string& name, uint64_t begin_unix_ns);
 
  private:
   trace::OperandRecord operand(const OperandSpec& spec);
 
   trace::TraceFile& file_;
+  trace::SignatureRecord* last_ = nullptr;
 };
 
 // A trace with every kind of record in it, finished; about 2 kB.

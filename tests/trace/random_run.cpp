@@ -21,6 +21,10 @@ class RandomRun {
       run.calls.push_back(call(static_cast<OpCallId>(i + 1)));
       run.calls.back().process = static_cast<uint32_t>(i * process_count / call_count_);
     }
+    for (uint32_t i = 0; i < process_count && call_count_ > 0; ++i) {
+      run.times.push_back({1, i, 1, 2, number(), number()});
+      run.gpu_times.push_back({any_id(), i, GpuWorkKind::kCopy, text(), 1, 7, number(), number()});
+    }
     return run;
   }
 
@@ -180,6 +184,7 @@ class RandomRun {
       work.time_ns = number();
       work.bytes = number();
     }
+    if (coin()) c.cast = CastWork{number(), number(), number()};
     c.in_compiled_region = rarely();
     return c;
   }

@@ -84,9 +84,10 @@ TEST_CASE("what the writer writes, the reader reads") {
   CHECK(
       to_text(sample) ==
       "process pid=4711 parent_pid=4710 rank=0 host=host file=x.dtrace command=\"train.py --fp16\" "
-      "libtorch=2.11.0 python=3.11.7 started=5 ended=7 steps=3 fact:accelerate.mixed_precision=\"fp16\"\n"
+      "libtorch=2.11.0 python=3.11.7 started=5 ended=7 steps=3 "
+      "fact:accelerate.mixed_precision=\"fp16\"\n"
       "op aten::_to_copy self=Float[2,4] alpha:=1 -> Half[2,4] at train.py:12 main inside \"\":0 "
-      "trainer+0x634 in unet.linear (Linear) phase forward inexact 1365 1368 id #1\n"
+      "trainer+0x634 in unet.linear (Linear) phase forward inexact 1365 1368 cast 800 3 900 id #1\n"
       "op aten::linear alpha:=1 at train.py:12 main inside \"\":0 trainer+0x634 in unet.linear "
       "(Linear) "
       "phase forward id #2\n"
@@ -97,11 +98,15 @@ TEST_CASE("what the writer writes, the reader reads") {
       "-> "
       "Half[2,4] at train.py:12 main inside \"\":0 trainer+0x634 in unet.linear (Linear) phase "
       "forward "
-      "step 1-3 count 3 autocast cpu:BFloat16 non-finite nan clean parent #2 id #4\n"
+      "step 1-3 count 3 autocast cpu:BFloat16 non-finite nan clean gpu kernel 0 1 300 0 \"gemm\" "
+      "parent #2 id #4\n"
       "op aten::addmm.out mat1=Half[2,4]<#1 weight=Float[4]%unet.weight^^ more=Float[], alpha:=1 "
       "raised \"dtypes differ\" c10::Error at train.py:12 main inside \"\":0 trainer+0x634 in "
       "unet.linear "
-      "(Linear) phase forward step 2-3 count 2 autocast cpu:BFloat16 parent #3 id #5\n");
+      "(Linear) phase forward step 2-3 count 2 autocast cpu:BFloat16 parent #3 id #5\n"
+      "time #4 1 2 1000 50\n"
+      "gpu-time #4 kernel 0 7 1020 20 \"gemm\"\n"
+      "gpu-time none copy 0 7 1030 20\n");
 }
 
 TEST_CASE("a trace that was read has a text that reads back as the same run") {
@@ -244,6 +249,8 @@ TEST_CASE("ids of several traces do not meet") {
   CHECK(run.calls[9].parent == 8);
   CHECK(run.calls[9].process == 1);
   CHECK(run.process_of(run.calls[9]).file == "b.dtrace");
+  CHECK((run.times.at(1).call == 9 && run.times[1].process == 1));
+  CHECK((run.gpu_times.at(2).call == 9 && run.gpu_times.at(3).call == kNoOpCall));
   for (size_t i = 0; i < run.calls.size(); ++i) CHECK(run.calls[i].id == i + 1);
 }
 

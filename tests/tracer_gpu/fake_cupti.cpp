@@ -3,6 +3,7 @@
 #include "fake_cupti.h"
 
 #include <cupti.h>
+#include <time.h>
 
 #include <cstring>
 #include <map>
@@ -30,8 +31,16 @@ struct Fake {
   size_t size = 0, used = 0, read = 0;
   size_t dropped = 0;
   uint32_t correlation = 0;
+  uint32_t version = CUPTI_API_VERSION;
+  uint64_t reading_ns = 0;  // spent in the recorder's own reading of buffers
 };
 Fake& fake = *new Fake;
+
+uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return uint64_t(now.tv_sec) * 1000000000 + uint64_t(now.tv_nsec);
+}
 
 CUptiResult called(const char* function) {
   ++fake.calls[function];
@@ -42,7 +51,9 @@ void give_back_buffer() {
   if (!fake.buffer) return;
   uint8_t* buffer = std::exchange(fake.buffer, nullptr);
   fake.read = 0;
+  const uint64_t begin = now_ns();
   fake.complete(nullptr, 0, buffer, fake.size, std::exchange(fake.used, 0));
+  fake.reading_ns += now_ns() - begin;
 }
 
 template <typename Record>
@@ -84,6 +95,7 @@ void add_kernel(uint32_t correlation, uint64_t node, const char* name, uint64_t 
   kernel.end = 1000 + time_ns;
   kernel.correlationId = correlation;
   kernel.graphNodeId = node;
+  kernel.streamId = 7;
   kernel.name = name;
   add(kernel);
 }
@@ -108,6 +120,7 @@ void fake_cupti_fail(const char* function, int result) { fake.results[function] 
 void fake_cupti_reset() {
   fake.results.clear();
   fake.calls.clear();
+  fake.version = CUPTI_API_VERSION;
 }
 int fake_cupti_calls(const char* function) { return fake.calls[function]; }
 int fake_cupti_buffers() { return fake.buffer ? 1 : 0; }
@@ -130,6 +143,11 @@ void fake_unknown() {
   record.kind = CUPTI_ACTIVITY_KIND_NAME;
   add(record);
 }
+void fake_launches(const char* const* kernels, uint32_t count, uint64_t launches) {
+  for (uint64_t i = 0; i < launches; ++i) fake_launch(kernels[i % count], 1000);
+}
+uint64_t fake_reading_ns() { return fake.reading_ns; }
+void fake_cupti_version(uint32_t version) { fake.version = version; }
 void fake_drop(uint64_t count) { fake.dropped += count; }
 void fake_capture(uint64_t node) { tell_node(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, 0); }
 void fake_instantiate(uint64_t node, uint64_t copy) {
@@ -140,7 +158,7 @@ void fake_graph_launch(uint64_t copy, const char* kernel, uint64_t time_ns) {
 }
 
 CUptiResult cuptiGetVersion(uint32_t* version) {
-  *version = CUPTI_API_VERSION;
+  *version = fake.version;
   return called("cuptiGetVersion");
 }
 CUptiResult cuptiGetResultString(CUptiResult, const char** text) {
@@ -186,6 +204,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
+  if (fake.results["cuptiActivityGetNextRecord"]) return called("cuptiActivityGetNextRecord");
   if (fake.read >= valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   *record = reinterpret_cast<CUpti_Activity*>(buffer + fake.read);
   fake.read += (*record)->kind == CUPTI_ACTIVITY_KIND_MEMCPY ? sizeof(Copy) : sizeof(Kernel);
@@ -202,6 +221,11 @@ CUptiResult cuptiActivityFlushAll(uint32_t) {
 CUptiResult cuptiActivityFlushPeriod(uint32_t) { return called("cuptiActivityFlushPeriod"); }
 CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t* id) {
   *id = reinterpret_cast<uint64_t>(node);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetTimestamp(uint64_t* now) {
+  *now = 500;
   return CUPTI_SUCCESS;
 }
 

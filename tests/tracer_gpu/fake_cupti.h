@@ -11,6 +11,11 @@ void fake_cupti_reset();
 
 // A launch in the calling thread, and the record of what it did. Correlation ids count from 1.
 void fake_launch(const char* kernel, uint64_t time_ns);
+// So many launches of these kernels in turns, and what the recorder's reading of records took in
+// all.
+void fake_launches(const char* const* kernels, uint32_t count, uint64_t launches);
+uint64_t fake_reading_ns();
+void fake_cupti_version(uint32_t version);
 void fake_copy(uint64_t bytes, uint64_t time_ns);
 // A record whose launch no callback saw, one of a kind that nobody knows, and lost ones.
 void fake_stray(const char* kernel);

@@ -1,6 +1,7 @@
 // Stage 3 over a libcupti that is none (fake_cupti.h): what it makes of launches and records, and
 // that it steps back.
 #include <dlfcn.h>
+#include <time.h>
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -155,6 +156,54 @@ TEST_CASE("a driver that forbids profiling is told so, and CUPTI is given back")
   REQUIRE(complaints.size() == 1);
   CHECK(complaints[0].find("ERR_NVGPUCTRPERM") != std::string::npos);
   CHECK(fake_cupti_calls("cuptiUnsubscribe") == 1);
+}
+
+TEST_CASE("a CUPTI of a version that nobody knows is left alone") {
+  for (const uint32_t version : {3u, 140000u}) {
+    fake_cupti_reset();
+    complaints.clear();
+    fake_cupti_version(version);
+    CHECK(stage3().start(&kHost) != 0);
+    REQUIRE(complaints.size() == 1);
+    CHECK(complaints[0].find("not one of CUDA 11.8 to 13") != std::string::npos);
+    CHECK(fake_cupti_calls("cuptiSubscribe") == 0);
+  }
+}
+
+TEST_CASE("a buffer that CUPTI itself cannot read is counted and given back") {
+  Recording recording;
+  const DtypecheckGpuLosses before = recording.flush();
+  fake_launch("k", 1);
+  fake_cupti_fail("cuptiActivityGetNextRecord", 20);
+  const DtypecheckGpuLosses after = recording.flush();
+  CHECK(after.unknown - before.unknown == 1);
+  CHECK(taken.empty());
+  CHECK(fake_cupti_buffers() == 0);
+}
+
+TEST_CASE("after it has stopped it can start again") {
+  {
+    Recording first;
+    fake_launch("k", 1);
+  }
+  CHECK(taken.size() == 1);
+  Recording again;
+  REQUIRE(again.result == 0);
+  fake_launch("k", 1);
+  again.flush();
+  CHECK(taken.size() == 1);
+}
+
+TEST_CASE("times are those of the machine's clock, and the stream is told") {
+  Recording recording;
+  fake_launch("k", 300);
+  recording.flush();
+  REQUIRE(taken.size() == 1);
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const uint64_t now_ns = uint64_t(now.tv_sec) * 1000000000 + uint64_t(now.tv_nsec);
+  CHECK((taken[0].begin_unix_ns < now_ns && now_ns - taken[0].begin_unix_ns < 60'000'000'000));
+  CHECK(taken[0].stream == 7);
 }
 
 TEST_CASE("once it has stopped, launches are not looked at") {

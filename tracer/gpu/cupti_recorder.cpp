@@ -7,6 +7,7 @@
 // later. Pushing an id around each op instead would cost every op, and buffers of their own.
 #include <cupti.h>
 #include <dlfcn.h>
+#include <time.h>
 
 #include <atomic>
 #include <cstddef>
@@ -25,6 +26,7 @@ namespace {
 #define SAME_WORK(older, newer)                                                           \
   SAME_PLACE(older, newer, kind); SAME_PLACE(older, newer, start); SAME_PLACE(older, newer, end); \
   SAME_PLACE(older, newer, deviceId); SAME_PLACE(older, newer, correlationId);            \
+  SAME_PLACE(older, newer, streamId);                                                     \
   SAME_PLACE(older, newer, graphNodeId)
 // clang-format on
 using Kernel = CUpti_ActivityKernel9;  // of CUDA 12; 11.8 has the eighth
@@ -40,6 +42,8 @@ SAME_PLACE(CUpti_ActivityMemcpy6, Copy, bytes);
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr int kMostBuffers = 64;           // that CUPTI has at a time
 constexpr uint32_t kFlushPeriodMs = 1000;  // what a kill loses at most
+// What cuptiGetVersion() says: 17 is CUDA 11.8's, and since 13 it is the number of the toolkit.
+constexpr uint32_t kOldestVersion = 17, kFirstUnknownVersion = 140000;
 
 // The libcupti that is in the process already; a second one would break the first.
 struct Cupti {
@@ -57,6 +61,7 @@ struct Cupti {
   // Missing in older ones.
   decltype(&cuptiActivityFlushPeriod) flush_period;
   decltype(&cuptiGetGraphNodeId) graph_node_id;
+  decltype(&cuptiGetTimestamp) timestamp;
 };
 Cupti cupti;
 
@@ -65,6 +70,7 @@ CUpti_SubscriberHandle subscriber = nullptr;
 std::atomic<bool> recording{false};
 std::atomic<int> buffers_out{0};
 std::atomic<uint64_t> dropped{0}, unknown{0}, late{0};
+uint64_t unix_ns_of_zero = 0;  // to be added to a record's times; may wrap around
 std::atomic_flag reading = ATOMIC_FLAG_INIT;
 
 // From a number of the driver's to the op that was in flight. A slot is taken over by a later
@@ -117,6 +123,8 @@ DtypecheckGpuWork work_of(const Record& record, DtypecheckGpuKind kind) {
   work.kind = kind;
   work.op = op_of(record);
   work.device = record.deviceId;
+  work.stream = record.streamId;
+  work.begin_unix_ns = record.start + unix_ns_of_zero;
   work.time_ns = record.end > record.start ? record.end - record.start : 0;
   return work;
 }
@@ -233,6 +241,7 @@ bool find_functions(void* library) {
   };
   find(cupti.flush_period, "cuptiActivityFlushPeriod");
   find(cupti.graph_node_id, "cuptiGetGraphNodeId");
+  find(cupti.timestamp, "cuptiGetTimestamp");
   return find(cupti.get_version, "cuptiGetVersion") && find(cupti.subscribe, "cuptiSubscribe") &&
          find(cupti.unsubscribe, "cuptiUnsubscribe") &&
          find(cupti.enable_callback, "cuptiEnableCallback") &&
@@ -280,12 +289,28 @@ void enable_calls() {
     cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
 }
 
+// CUPTI's clock is its own; the trace has that of the machine.
+void compare_clocks() {
+  uint64_t its_own = 0;
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (!cupti.timestamp || cupti.timestamp(&its_own) != CUPTI_SUCCESS) return;
+  unix_ns_of_zero = uint64_t(now.tv_sec) * 1000000000 + uint64_t(now.tv_nsec) - its_own;
+}
+
+bool is_known_version() {
+  uint32_t version = 0;
+  return cupti.get_version(&version) == CUPTI_SUCCESS && version >= kOldestVersion &&
+         version < kFirstUnknownVersion;
+}
+
 int start(const DtypecheckGpuHost* given) {
   host = given;
   if (given->abi != DTYPECHECK_GPU_ABI) return 1;
   void* library = loaded_cupti();
   if (!library) return give_up("this program has no CUPTI in it");
-  if (!find_functions(library)) return give_up("this CUPTI is not one of CUDA 11.8 to 13");
+  if (!find_functions(library) || !is_known_version())
+    return give_up("this CUPTI is not one of CUDA 11.8 to 13");
   // Without a driver each further call would try to initialise it again, 38 us a time: the first
   // that fails is the last.
   if (const CUptiResult result = cupti.subscribe(&subscriber, on_call, nullptr)) {
@@ -301,6 +326,7 @@ int start(const DtypecheckGpuHost* given) {
     return give_up(result);
   }
   if (cupti.flush_period) cupti.flush_period(kFlushPeriodMs);
+  compare_clocks();
   recording = true;
   return 0;
 }

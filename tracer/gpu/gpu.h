@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define DTYPECHECK_GPU_ABI 1
+#define DTYPECHECK_GPU_ABI 2
 
 enum DtypecheckGpuKind {
   DTYPECHECK_GPU_KERNEL = 1,
@@ -22,6 +22,8 @@ typedef struct DtypecheckGpuWork {
   uint32_t op;      /* what op_in_flight() gave when it was launched; 0: it was not known */
   uint32_t device;  /* as CUDA counts them */
   const char* name; /* of a kernel, mangled; null for the others. Lives as long as its module */
+  uint32_t stream;  /* as CUDA counts them */
+  uint64_t begin_unix_ns;
   uint64_t time_ns;
   uint64_t bytes; /* that were copied or filled; 0 of a kernel */
 } DtypecheckGpuWork;
@@ -49,7 +51,8 @@ typedef struct DtypecheckGpuHost {
 typedef int (*DtypecheckGpuStart)(const DtypecheckGpuHost* host);
 /* Waits for records that are complete; those of work in progress stay for the next time. */
 typedef void (*DtypecheckGpuFlush)(DtypecheckGpuLosses* losses);
-/* Gives CUPTI to another tool, for good: there is one subscriber, and its callbacks are global. */
+/* Gives CUPTI to another tool, until the next start: there is one subscriber, and its callbacks
+ * are global. */
 typedef void (*DtypecheckGpuStop)(void);
 /* In a forked child, where CUDA is gone. */
 typedef void (*DtypecheckGpuForget)(void);

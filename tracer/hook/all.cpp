@@ -2,6 +2,7 @@
 // to parse, and a user who has another LibTorch than the prebuilt one waits for that once, not once
 // a file. A new file of theirs is a line here.
 #include "tracer/hook/autocast_regions.cpp"
+#include "tracer/hook/clock.cpp"
 #include "tracer/hook/describe.cpp"
 #include "tracer/hook/factories.cpp"
 #include "tracer/hook/facts.cpp"

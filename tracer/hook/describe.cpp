@@ -237,6 +237,7 @@ struct Description {
   uint8_t phase = 0, autocast = 0;
   uint8_t autocast_cpu = static_cast<uint8_t>(Dtype::kUndefined), autocast_cuda = autocast_cpu;
   uint16_t result_room = 0;
+  bool is_cast = false;
 };
 
 template <typename T>
@@ -250,7 +251,9 @@ trace::SignatureRecord* write(const Description& from) {
   const size_t bytes_behind =
       from.scalars.size() * sizeof(trace::ScalarRecord) +
       (from.operands.size() + from.result_room) * sizeof(trace::OperandRecord);
-  auto* record = tracer.file.reserve<trace::SignatureRecord>(trace::Kind::kSignature, bytes_behind);
+  const size_t counters = from.is_cast ? sizeof(trace::CastCounters) : 0;
+  auto* record = tracer.file.reserve<trace::SignatureRecord>(trace::Kind::kSignature,
+                                                             (bytes_behind + 7) / 8 * 8 + counters);
   if (!record) return nullptr;
   record->op = from.op;
   record->overload = from.overload;
@@ -267,7 +270,7 @@ trace::SignatureRecord* write(const Description& from) {
   record->first_step = record->last_step = tracer.current_step();
   record->count = 1;
   record->throws = 0;
-  record->flags = 0;
+  record->flags = from.is_cast ? trace::kSignatureCast : 0;
   record->follows = 0;
   append(append(reinterpret_cast<char*>(record + 1), from.operands), from.scalars);
   tracer.file.commit(record->header);
@@ -430,6 +433,7 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   description.autocast_cpu = autocast.cpu;
   description.autocast_cuda = autocast.cuda;
   description.result_room = frame.op->result_room;
+  description.is_cast = frame.op->converts;
   if (inner && parent->signature) note_wrapper(parent->signature);
   trace::SignatureRecord* record = write_once(key, description);
   return record ? record : lost();

@@ -12,10 +12,12 @@ void saw_gpu();
 // Before the file is finished: what is complete is written down, with what was lost.
 void finish_gpu_work();
 
-// Somebody else begins to observe, a profiler perhaps, which wants CUPTI for itself: for good, since
-// nothing tells when it ends.
+// Somebody else begins to observe, a profiler perhaps, which wants CUPTI for itself.
 void leave_gpu_to_others();
+// After a step: takes CUPTI again when nobody else observes any more, and nobody else has it.
+void return_to_gpu();
 
+void begin_gpu_turn();   // another file of the same process: its ids start anew
 void forget_gpu_work();  // in a forked child, where CUDA is gone
 
 }  // namespace tracer

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tracer/hook/autocast_regions.h"
+#include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_work.h"
@@ -41,8 +42,8 @@ void forget_file() {
   forget_sites();
   forget_messages();
   forget_facts();
-  forget_gpu_work();
   forget_autocast_regions();
+  start_timeline();
   keep_going::forget();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     state->sequences = nullptr;
@@ -53,6 +54,15 @@ void forget_file() {
 bool has_option(const char* options, const char* name) {
   const std::string all = std::string(",") + options + ",";
   return all.find(std::string(",") + name + ",") != std::string::npos;
+}
+
+// "timeline=3" is 3.
+uint32_t number_of_option(const char* options, const char* name) {
+  const std::string all = std::string(",") + options;
+  const size_t at = all.find(std::string(",") + name + "=");
+  return at == std::string::npos ? 0
+                                 : static_cast<uint32_t>(std::strtoul(
+                                       all.c_str() + all.find('=', at) + 1, nullptr, 10));
 }
 
 // torchrun and accelerate say RANK, also where SLURM or MPI start them on each node, so it goes
@@ -151,6 +161,7 @@ bool Tracer::begin_in_child() {
     return false;
   }
   forget_file();
+  forget_gpu_work();
   fill_header();
   file.header()->rank = rank_of_process();
   write_facts_at_start();
@@ -171,6 +182,8 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     tracer.options.steady = has_option(stage1->options, "steady");
     tracer.options.check_values = has_option(stage1->options, "check-values");
     tracer.options.keep_going = has_option(stage1->options, "keep-going");
+    tracer.options.timeline_steps = number_of_option(stage1->options, "timeline");
+    start_timeline();
     start_threads(stage1->thread_slot);
     start_python();
     if (!tracer.python) dtypecheck::tracer::native::start();
@@ -212,6 +225,7 @@ int resume() {
   if (tracer.on.load() || tracer.forked.load()) return EBUSY;
   if (other_threads_ran_ops()) usleep(kGraceUs);
   forget_file();
+  begin_gpu_turn();
   python::forget_cells();
   if (const int error = tracer.file.move_to(tracer.stage1->run_folder)) return error;
   expect_room();
@@ -229,6 +243,7 @@ void suspend(const char* uncaught) {
   finish_last_step();
   if (uncaught && *uncaught) write_fact("uncaught", uncaught);
   write_fact("exit.status", uncaught && *uncaught ? "1" : "0");
+  finish_gpu_work();
   flush_all_events();
   tracer.file.finish(1);
 }

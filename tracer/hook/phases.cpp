@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tracer/hook/facts.h"
+#include "tracer/hook/gpu_work.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
@@ -65,6 +66,7 @@ void count_step() {
   if (is_looking()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
   flush_all_events();
   note_facts();
+  return_to_gpu();
 }
 
 void begin_next_step() {

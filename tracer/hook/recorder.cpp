@@ -214,7 +214,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   note_sequence(state, fn, frame.site);
   if (parent && parent->signature) note_call_of(parent->signature);
   if (frame.signature) mute_inner_calls(state, frame);
-  if (tracer.options.check_values || op->converts) look_at_inputs(state, frame, inputs);
+  if (op->converts || tracer.looks.load(std::memory_order_relaxed))
+    look_at_inputs(state, frame, inputs);
 }
 
 void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
@@ -231,7 +232,8 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   if (!has_flag(frame.signature, trace::kSignatureResultsKnown))
     describe_results(state, frame.signature, outputs);
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
-  if (tracer.options.check_values) look_at_results(state, frame, outputs);
+  if (frame.op->converts || tracer.looks.load(std::memory_order_relaxed))
+    look_at_results(state, frame, outputs);
 }
 
 void on_node_start(ThreadState* state, const at::RecordFunction& fn) {

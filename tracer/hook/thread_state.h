@@ -19,7 +19,8 @@ struct Frame {
   const OpInfo* op = nullptr;    // null for an autograd node
   trace::SignatureRecord* signature = nullptr;
   const void* first_storage =
-      nullptr;  // of the first tensor argument: a result that shares it is no new tensor
+      nullptr;            // of the first tensor argument: a result that shares it is no new tensor
+  uint64_t began_ns = 0;  // of a call that is timed; valid only where look_at_inputs() ran
   uint32_t site = 0;
   uint32_t throws_before = 0;
   uint8_t phase = 0;

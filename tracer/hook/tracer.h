@@ -19,6 +19,7 @@ struct Options {
   bool steady = false;
   bool check_values = false;
   bool keep_going = false;
+  uint32_t timeline_steps = 0;  // 0: none is wanted
 };
 
 struct Tracer {
@@ -27,6 +28,7 @@ struct Tracer {
   bool python = false;  // lines come from CPython frames
   std::atomic<bool> on{
       false};  // off for good after trouble, and in a forked child until its first op
+  std::atomic<bool> looks{false};         // at values, or at the clock, in each op
   std::atomic<bool> forked{false};        // in such a child
   std::atomic<uint32_t> step{0};          // optimizer steps completed
   std::atomic<bool> trained{false};       // a backward pass was seen

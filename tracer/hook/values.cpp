@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/codes.h"
+#include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/tracer.h"
 
@@ -79,6 +80,13 @@ void write_loss(const trace::SignatureRecord* signature, const Loss& loss) {
   tracer.file.commit(record->header);
 }
 
+// A sum, since a signature knows the shape of its first call alone.
+void count_elements(trace::SignatureRecord* signature, const c10::TensorImpl* impl) {
+  trace::CastCounters* counters = cast_counters(signature);
+  if (!counters || !is_plain(impl)) return;
+  __atomic_fetch_add(&counters->elements, static_cast<uint64_t>(impl->numel()), __ATOMIC_RELAXED);
+}
+
 // _to_copy(self, dtype=…) and copy_(self, src): from an integer to a low precision that may not
 // hold it.
 void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
@@ -88,6 +96,7 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
   const c10::TensorImpl* source = self;
   uint8_t target = 0;
+  count_elements(frame.signature, self);
   if (copies && inputs[op.tensors[1].index].isTensor()) {
     source = inputs[op.tensors[1].index].unsafeToTensorImpl();
     target = dtype_of(self);
@@ -176,12 +185,7 @@ void write_non_finite(const Frame& frame, const Finite& found, uint32_t index) {
   tracer.file.commit(record->header);
 }
 
-}  // namespace
-
-void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  if (!frame.signature) return;
-  BusyScope busy(state);
-  if (frame.op->converts) look_at_conversion(frame, inputs);
+void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   frame.inputs_finite = false;
   if (!looks_in_this_step()) return;
   bool all = true;
@@ -195,8 +199,19 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   frame.inputs_finite = all;
 }
 
+}  // namespace
+
+void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  if (!frame.signature) return;
+  BusyScope busy(state);
+  if (frame.op->converts) look_at_conversion(frame, inputs);
+  look_at_values(frame, inputs);
+  frame.began_ns = is_timed(frame) ? now_ns() : 0;
+}
+
 void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs) {
+  if (frame.began_ns) note_time(state, frame);
   if (!looks_in_this_step() || frame.op->makes_garbage) return;
   BusyScope busy(state);
   uint32_t index = 0;

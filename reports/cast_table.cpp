@@ -1,0 +1,142 @@
+#include "reports/cast_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "platform/printable.h"
+#include "reports/summary.h"
+#include "reports/text_finding.h"
+#include "reports/words.h"
+
+namespace dtypecheck::reports {
+
+namespace {
+
+constexpr size_t kPlaces = 5;
+constexpr size_t kPlaceColumns = 28;  // less room behind a row: the place goes below it
+
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// The innermost line tells the layers of a model apart; the user's own line is then one word. What
+// is too long loses folders, never its number.
+std::string place_text(const Report& report, const CastLine& cast, size_t columns) {
+  const std::string line = place(report, cast.site.line);
+  if (!has_inner(cast.site) && line.empty()) return "unknown place";
+  if (!has_inner(cast.site)) return report.shortens ? shorten_path(line, columns, columns) : line;
+  const std::string inner = place(report, cast.site.inner);
+  const std::string both = fmt::format("{} from {}", inner, last_part(line));
+  if (!report.shortens || display_width(both) <= columns) return both;
+  return shorten_path(inner, columns, columns);
+}
+
+// What autocast asked for needs no word: it is what this table is read for.
+std::string reason_text(const CastLine& cast) {
+  if (cast.is_backward) return fmt::format(" ({}, backward)", cast_reason_name(cast.reason));
+  return cast.reason == CastReason::kAutocast ? ""
+                                              : fmt::format(" ({})", cast_reason_name(cast.reason));
+}
+
+bool is_worth_telling(const CastBill& bill) {
+  constexpr double kShare = 0.01;
+  const CastCost& asked = bill.by_reason[static_cast<size_t>(CastReason::kAsked)];
+  return bill.per_step.casts > asked.casts || bill.cpu_share.value_or(0) >= kShare ||
+         bill.gpu_share.value_or(0) >= kShare;
+}
+
+std::string share_text(const std::optional<double>& share, const char* of) {
+  return share ? fmt::format(" ({:.1f} % of {})", *share * 100, of) : "";
+}
+
+std::string casts_text(double casts, double weights) {
+  if (weights == 0) return number_text(casts);
+  return fmt::format("{} ({} of weights)", number_text(casts), number_text(weights));
+}
+
+// Named, as what to change is in the program: what a step casts again, and what each use does.
+std::vector<std::string> weights_lines(const Report& report, const std::vector<CastLine>& casts) {
+  double again = 0;
+  std::vector<std::string> uncached;
+  for (const CastLine& cast : casts) {
+    if (cast.reason != CastReason::kAutocast) continue;
+    if (cast.repeats && !cast.uncached) again += cast.weights_per_step;
+    if (cast.uncached) uncached.insert(uncached.end(), cast.weights.begin(), cast.weights.end());
+  }
+  std::vector<std::string> lines;
+  if (again > 0)
+    lines.push_back(
+        fmt::format("  {} casts of weights are repeated every step", number_text(again)));
+  if (!uncached.empty()) {
+    const std::string names = joined(uncached, ", ");
+    lines.push_back(fitted_start(
+        report, fmt::format("  cast in each use, for they require no gradient: {}", names),
+        text_columns(report)));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string nanoseconds_text(double time_ns) {
+  if (time_ns < 1e6) return fmt::format("{:.0f} us", time_ns / 1e3);
+  return time_ns < 1e9 ? fmt::format("{:.2g} ms", time_ns / 1e6)
+                       : fmt::format("{:.1f} s", time_ns / 1e9);
+}
+
+std::string bill_text(const CastBill& bill) {
+  const CastCost& all = bill.per_step;
+  std::string text =
+      fmt::format("{} casts a step move {}", number_text(all.casts), bytes_text(all.moved_bytes()));
+  if (all.cpu_ns)
+    text += fmt::format(", {} of the CPU{}", nanoseconds_text(*all.cpu_ns),
+                        share_text(bill.cpu_share, "the run"));
+  if (all.gpu_ns)
+    text += fmt::format(", {} of the GPU{}", nanoseconds_text(*all.gpu_ns),
+                        share_text(bill.gpu_share, "its time"));
+  return text;
+}
+
+std::string reasons_text(const CastBill& bill) {
+  std::vector<std::string> parts;
+  for (uint8_t reason = 0; reason <= static_cast<uint8_t>(kLastCastReason); ++reason) {
+    const double casts = bill.by_reason[reason].casts;
+    if (casts > 0)
+      parts.push_back(fmt::format("{} {}", cast_reason_name(static_cast<CastReason>(reason)),
+                                  number_text(casts)));
+  }
+  return joined(parts, ", ");
+}
+
+std::vector<std::string> cast_table(const Report& report) {
+  const CastBill bill = cast_bill(report.run);
+  std::vector<CastLine> casts = bill.lines;
+  std::erase_if(casts, [](const CastLine& cast) { return cast.is_once; });
+  if (casts.empty() || !is_worth_telling(bill)) return {};
+  const size_t columns = text_columns(report);
+  std::vector<std::string> lines =
+      wrap(fmt::format("casts: {}: {}", bill_text(bill), reasons_text(bill)), columns);
+  const size_t shown = report.all ? casts.size() : std::min(casts.size(), kPlaces);
+  for (size_t i = 0; i < shown; ++i) {
+    const CastLine& cast = casts[i];
+    const std::string dtypes = fmt::format("{} to {}", dtype_name(cast.from), dtype_name(cast.to));
+    const std::string cost =
+        fmt::format("  {:<20}  {:>9}  {:<17}  ", casts_text(cast.cost.casts, cast.weights_per_step),
+                    bytes_text(cast.cost.moved_bytes()), dtypes);
+    const std::string reason = reason_text(cast);
+    const size_t beside = columns - std::min(columns, cost.size() + reason.size());
+    if (beside >= kPlaceColumns) {
+      lines.push_back(cost + place_text(report, cast, beside) + reason);
+    } else {
+      lines.push_back(cost.substr(0, cost.find_last_not_of(' ') + 1));
+      lines.push_back("      " + place_text(report, cast, columns - 6 - reason.size()) + reason);
+    }
+  }
+  if (shown < casts.size()) {
+    lines.push_back(
+        fmt::format("  … and {} (--all shows them)", counted(casts.size() - shown, "more place")));
+  }
+  for (std::string& line : weights_lines(report, casts)) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace dtypecheck::reports

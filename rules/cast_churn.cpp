@@ -1,0 +1,198 @@
+// Finds: a tensor that is cast and cast back with nothing done in between; a frozen weight that is
+// cast to the same dtype in every step.
+// Misses: round trips through more than one other op, and weights that no gradient and no optimizer
+// ever changes though they ask for one. Silent on purpose: what moves next to nothing; gradients,
+// which autograd casts; weights that the program steps, or keeps an average in.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/cast_bill.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr double kWorthBytes =
+    65536;  // moved a step: below, a cast costs little more than its call
+
+// Casts of one kind at one line.
+struct Churn {
+  std::vector<const Cast*> casts;
+  CastCost cost;
+};
+using Place = std::tuple<uint32_t, std::string_view, int, Dtype, Dtype>;
+using Churns = std::map<Place, Churn>;
+
+void add(const Cast& cast, const CastCost& cost, Churns& to) {
+  const SourceLine& line = cast.call->site.line;
+  Churn& churn = to[{cast.call->process, line.file, line.line, cast.change.from, cast.change.to}];
+  churn.casts.push_back(&cast);
+  churn.cost += cost;
+}
+
+std::string cost_text(const CastCost& cost) {
+  std::string text = fmt::format("{:.1f} MB", cost.moved_bytes() / 1e6);
+  if (cost.gpu_ns) return text + fmt::format(" and {:.3f} ms of the GPU", *cost.gpu_ns / 1e6);
+  return cost.cpu_ns ? text + fmt::format(" and {:.3f} ms of the CPU", *cost.cpu_ns / 1e6) : text;
+}
+
+class Casts {
+ public:
+  Casts(const RunIndex& index, Findings& out)
+      : index_(index), out_(out), casts_(casts_of(index.run())) {
+    for (const Cast& cast : casts_) by_call_[cast.call->id] = &cast;
+    for (const OpCall& call : index.run().calls) {
+      for (const Operand& operand : call.operands) {
+        if (!is_parameter(operand)) continue;
+        if (operand.is_written && !is_load(call))
+          written_.insert({call.process, operand.parameter});
+        if (operand.requires_grad)
+          trained_roots_.insert({call.process, root_module(owner_module(operand.parameter))});
+      }
+    }
+  }
+
+  void check() {
+    for (const Cast& cast : casts_) {
+      if (cast.is_once || !index_.is_judged(*cast.call)) continue;
+      const Cast* before = cast_before(cast);
+      if (before != nullptr) {
+        CastCost both = before->cost;
+        both += cast.cost;
+        add(*before, both, round_trips_);
+      } else if (is_frozen_weight(cast)) {
+        add(cast, cast.cost, weights_);
+      }
+    }
+    for (const auto& [place, churn] : round_trips_) tell_round_trip(churn);
+    for (const auto& [place, churn] : weights_) tell_weights(churn);
+  }
+
+ private:
+  static bool is_load(const OpCall& call) { return call.site.phase == Phase::kLoad; }
+  static bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
+
+  // The cast that this one takes back, where nobody else wanted its result.
+  const Cast* cast_before(const Cast& cast) const {
+    const auto found = by_call_.find(cast.change.source->origin);
+    if (found == by_call_.end() || is_backward(*cast.call)) return nullptr;
+    const Cast& before = *found->second;
+    const bool is_back =
+        before.change.from == cast.change.to && before.change.to == cast.change.from;
+    if (!is_back || before.is_once || is_backward(*before.call)) return nullptr;
+    const auto consumers = index_.consumers(*before.call);
+    const bool is_all = std::all_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
+      const OpCall& consumer = index_.run().calls[id - 1];
+      const auto other = by_call_.find(id);
+      return is_backward(consumer) || consumer.autocast.is_wrapper ||
+             (other != by_call_.end() && other->second->change.to == cast.change.to);
+    });
+    return is_all ? &before : nullptr;
+  }
+
+  bool is_frozen_weight(const Cast& cast) const {
+    const OpCall& call = *cast.call;
+    const Operand& source = *cast.change.source;
+    if (!is_parameter(source) || source.requires_grad || is_backward(call)) return false;
+    if (source.kind != TensorKind::kDense) return false;
+    if (call.count < 2 || call.last_step == call.first_step) return false;
+    return !written_.contains({call.process, source.parameter});
+  }
+
+  void tell(const Churn& churn, const std::string& message, const Details& details) {
+    if (churn.cost.moved_bytes() < kWorthBytes) return;
+    const OpCall& first = *largest(churn).call;
+    out_.add(first, message, [&] { return details; });
+    for (const Cast* cast : churn.casts)
+      if (cast->call != &first) out_.relate(first.id, *cast->call);
+  }
+
+  static const Cast& largest(const Churn& churn) {
+    return **std::max_element(
+        churn.casts.begin(), churn.casts.end(),
+        [](const Cast* a, const Cast* b) { return a->cost.moved_bytes() < b->cost.moved_bytes(); });
+  }
+
+  // What is trained stays as it is.
+  std::string cast_once(const OpCall& call, const std::string& parameter, Dtype to) const {
+    const std::string root = root_module(owner_module(parameter));
+    if (is_in_cpp(call) || !trained_roots_.contains({call.process, root}))
+      return root + to_dtype(call, to);
+    return fmt::format("for p in {}.parameters(): p.data = p.data if p.requires_grad else p.data{}",
+                       root, to_dtype(call, to));
+  }
+
+  void tell_round_trip(const Churn& churn) {
+    const DtypeChange& change = largest(churn).change;
+    const std::string from = dtype_name(change.from), to = dtype_name(change.to);
+    tell(churn, fmt::format("{} is cast to {} and back", from, to),
+         {.odd = change.source->name,
+          .why = fmt::format("nothing else reads the {} copy; both casts move {} a step", to,
+                             cost_text(churn.cost)),
+          .fix = "leave out both casts"});
+  }
+
+  void tell_weights(const Churn& churn) {
+    const Cast& first = largest(churn);
+    const DtypeChange& change = first.change;
+    std::set<std::string> names;
+    for (const Cast* cast : churn.casts) names.insert(cast->change.source->parameter);
+    const std::string others =
+        names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
+    const std::string who = first.reason == CastReason::kAutocast
+                                ? "autocast keeps the cast of no weight that requires no gradient"
+                                : "the line casts it each time";
+    const std::string& parameter = change.source->parameter;
+    tell(churn,
+         fmt::format("a frozen {} weight is cast to {} in every step", dtype_name(change.from),
+                     dtype_name(change.to)),
+         {.odd = change.source->name,
+          .why = fmt::format("{}{} never change{}; {}; {:.0f} casts a step move {}", parameter,
+                             others, names.size() > 1 ? "" : "s", who, churn.cost.casts,
+                             cost_text(churn.cost)),
+          .fix = "cast it once, before the first step: " +
+                 cast_once(*first.call, parameter, change.to)});
+  }
+
+  const RunIndex& index_;
+  Findings& out_;
+  std::vector<Cast> casts_;
+  std::map<OpCallId, const Cast*> by_call_;
+  std::set<std::pair<uint32_t, std::string>> written_;        // process, parameter
+  std::set<std::pair<uint32_t, std::string>> trained_roots_;  // process, model
+  Churns round_trips_, weights_;
+};
+
+void check_run(const RunIndex& index, Findings& out) { Casts(index, out).check(); }
+
+}  // namespace
+
+const Rule cast_churn = {
+    .doc = {.id = "cast-churn",
+            .severity = Severity::kNote,
+            .summary = "a tensor is cast back and forth, or a frozen weight in every step",
+            .why = "Each cast reads and writes the whole tensor, and nothing comes of it: the "
+                   "value could have stayed, or been cast once.",
+            .fix = "Leave out casts that are taken back; cast frozen weights once, before the "
+                   "first step: unet.to(torch.bfloat16).",
+            .example = R"(
+process steps=9
+op aten::linear input=BFloat16[8,512] weight=Float[512,512]%unet.proj.weight -> BFloat16[8,512] at train.py:9 phase forward step 1-9 count 9 autocast cpu:BFloat16 wrapper
+op aten::_to_copy self=Float[512,512]%unet.proj.weight -> BFloat16[512,512] at train.py:9 phase forward step 1-9 count 9 parent #1
+# EXPECT train.py:9: note: a frozen Float weight is cast to BFloat16 in every step [cast-churn]
+# EXPECT-FIX unet.to(torch.bfloat16)
+op aten::_to_copy self=BFloat16[512,512] -> Float[512,512] at train.py:12 phase forward step 1-9 count 9
+# EXPECT train.py:12: note: BFloat16 is cast to Float and back [cast-churn]
+op aten::_to_copy self=Float[512,512]<#3 -> BFloat16[512,512] at train.py:13 phase forward step 1-9 count 9
+# A weight that is trained is another one in each step.
+op aten::_to_copy self=Float[512,512]%lora.down.weight^^ -> BFloat16[512,512] at train.py:15 phase forward step 1-9 count 9
+)"},
+    .check_run = check_run,
+};
+
+}  // namespace dtypecheck::rules
