@@ -37,7 +37,8 @@ def transformer() -> Step:
     return step
 
 
-def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_width: int) -> Step:
+def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_width: int,
+              device: str = "cpu", batch: int = 1) -> Step:
     """Trains a Float LoRA on a frozen UNet, in 16 bits under autocast, as
     examples/sdxl_lora/train.py does.
     """
@@ -45,18 +46,19 @@ def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_wid
     from peft import LoraConfig
 
     unet.requires_grad_(False)
-    unet.to(dtype)
+    unet.to(device, dtype)
     unet.add_adapter(LoraConfig(r=4, lora_alpha=4, target_modules=LORA_LAYERS))
     unet.train()
     cast_training_params([unet], dtype=torch.float32)
     parameters = [p for p in unet.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=1e-4)
-    latents = torch.randn(1, 4, pixels, pixels)
-    text = torch.randn(1, 77, text_width)
-    condition = {"text_embeds": torch.randn(1, pooled_width),
-                 "time_ids": torch.tensor([[512.0, 512, 0, 0, 512, 512]])}
-    timestep = torch.tensor([500])
-    autocast = torch.autocast("cpu", torch.bfloat16, enabled=dtype != torch.float32)
+    latents = torch.randn(batch, 4, pixels, pixels, device=device)
+    text = torch.randn(batch, 77, text_width, device=device)
+    condition = {"text_embeds": torch.randn(batch, pooled_width, device=device),
+                 "time_ids": torch.tensor([[512.0, 512, 0, 0, 512, 512]] * batch, device=device)}
+    timestep = torch.tensor([500], device=device)
+    low = torch.bfloat16 if dtype == torch.float32 else dtype
+    autocast = torch.autocast(device, low, enabled=dtype != torch.float32)
 
     def step() -> None:
         noise = torch.randn_like(latents)
@@ -71,7 +73,7 @@ def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_wid
     return step
 
 
-def tiny_sdxl(dtype: torch.dtype = torch.float32) -> Step:
+def tiny_sdxl(dtype: torch.dtype = torch.float32, **where) -> Step:
     """The UNet of the tiny SDXL of the examples, 2 M parameters, 8 x 8 latents: dispatch again, but
     of the real classes.
     """
@@ -80,7 +82,7 @@ def tiny_sdxl(dtype: torch.dtype = torch.float32) -> Step:
 
     width = make_tiny_sdxl.TEXT_WIDTH
     return lora_step(make_tiny_sdxl.make_unet(), dtype, pixels=8, text_width=2 * width,
-                     pooled_width=width)
+                     pooled_width=width, **where)
 
 
 def tiny_sdxl_bf16() -> Step:
@@ -119,6 +121,31 @@ def mid_sdxl(dtype: torch.dtype = torch.float32) -> Step:
 
 def mid_sdxl_bf16() -> Step:
     return mid_sdxl(torch.bfloat16)
+
+
+def full_sdxl(dtype: torch.dtype, device: str, batch: int) -> Step:
+    """The UNet of SDXL base 1.0 by its published config, 2.6 G random parameters, for pictures of
+    512 pixels.
+    """
+    from diffusers import UNet2DConditionModel
+
+    with torch.device(device):
+        unet = UNet2DConditionModel(
+            sample_size=128,
+            block_out_channels=(320, 640, 1280),
+            layers_per_block=2,
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+            up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+            transformer_layers_per_block=(1, 2, 10),
+            attention_head_dim=(5, 10, 20),
+            use_linear_projection=True,
+            cross_attention_dim=2048,
+            addition_embed_type="text_time",
+            addition_time_embed_dim=256,
+            projection_class_embeddings_input_dim=2816,
+        )
+    return lora_step(unet, dtype, pixels=64, text_width=2048, pooled_width=1280, device=device,
+                     batch=batch)
 
 
 WORKLOADS = {

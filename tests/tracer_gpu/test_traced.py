@@ -3,6 +3,8 @@ there is no GPU nothing of CUPTI is touched."""
 
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,14 +31,31 @@ def other(x: torch.Tensor) -> torch.Tensor:
 
 x = torch.ones(4, 4, dtype=torch.half)
 if os.environ.get("SEES_GPU"):
-    hook = next(line.split()[-1] for line in open("/proc/self/maps") if "dtypecheck_hook" in line)
-    ctypes.CDLL(hook).dtypecheck_hook_see_gpu()
-for _ in range(10):
+    hook = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "dtypecheck_hook" in line))
+    hook.dtypecheck_hook_see_gpu()
+layer = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+
+def step():
+    layer(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+
+layer(torch.ones(1, 4))  # training begins
+for _ in range(int(os.environ.get("LAUNCHES", 10))):
     launch(x)
 other(x)
 if os.environ.get("PROFILES"):
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
         launch(x)
+    launch(x)
+    if os.environ["PROFILES"] == "and ends":
+        step()
+        for _ in range(5):
+            launch(x)
+if os.environ.get("TURNS"):
+    hook.dtypecheck_hook_suspend(b"")
+    launch(x)  # between two recordings
+    assert hook.dtypecheck_hook_resume() == 0
     launch(x)
 print("subscribed", cupti.fake_cupti_calls(b"cuptiSubscribe"))
 """
@@ -90,6 +109,39 @@ class Traced(unittest.TestCase):
         trace(self.folder, "--gpu", SEES_GPU="1", PROFILES="1")
         work = [one for one in by_op(self.folder)["test::launch"]["gpu"] if one["kind"] == "kernel"]
         self.assertEqual(work[0]["count"], 10)
+
+    def test_recording_goes_on_after_a_profiler(self):
+        self.assertIn("subscribed 2", trace(self.folder, "--gpu", SEES_GPU="1", PROFILES="and ends"))
+        work = [one for call in calls(self.folder) if call["op"] == "test::launch" for one in call.get("gpu", ())
+                if one["kind"] == "kernel"]
+        self.assertEqual(sum(one["count"] for one in work), 15)
+        report = subprocess.run([DTYPECHECK, "report", "--format", "json", os.path.join(self.folder, "run")],
+                                capture_output=True, text=True).stdout
+        self.assertRegex(json.loads(report)["processes"][0]["facts"]["gpu"], r"^recorded but for steps 1")
+
+    def test_recordings_in_turns_have_kernels_of_their_own(self):
+        trace(self.folder, "--gpu", SEES_GPU="1", TURNS="1")
+        counts = [(one["name"][:6], one["count"]) for call in calls(self.folder) for one in call.get("gpu", ())
+                  if one["kind"] == "kernel"]
+        self.assertEqual(sorted(counts), [("ampere", 1), ("ampere", 10), ("no ker", 1)])
+
+    def test_a_trace_does_not_grow_with_the_run(self):
+        sizes = []
+        for launches in ("100", "10000"):
+            trace(self.folder, "--gpu", SEES_GPU="1", LAUNCHES=launches)
+            (file,) = pathlib.Path(self.folder, "run").glob("*.dtrace")
+            sizes.append(file.stat().st_size)
+            shutil.rmtree(os.path.join(self.folder, "run"))
+        self.assertEqual(*sizes)
+
+    def test_time_line(self):
+        trace(self.folder, "--gpu", "--timeline", "1", SEES_GPU="1")
+        written = subprocess.run([DTYPECHECK, "dump", "--format", "perfetto", os.path.join(self.folder, "run")],
+                                 capture_output=True, text=True, check=True).stdout
+        kernels = [event for event in json.loads(written)["traceEvents"] if event.get("cat") == "kernel"]
+        self.assertEqual(len(kernels), 11)
+        self.assertEqual((kernels[0]["args"]["op"], kernels[0]["dur"], kernels[0]["tid"]), ("test::launch Half", 5, 7))
+        self.assertIn("Half x Half + Half", kernels[0]["args"]["arithmetic"])
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ void leave_gpu_to_others() {
   if (const DtypecheckGpu* found = gpu.exchange(nullptr)) found->stop();
   if (is_away.exchange(true)) return;
   away_since = tracer.current_step();
-  next_try = away_since + 1;
+  next_try = away_since;
   tries = 0;
 }
 

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""What there is to measure on a GPU, in order of worth: each part has a limit and a text of its
+own, so that ten minutes leave figures even where a part fails. scripts/gpu packs and starts it.
+
+    gpu.py OUT             all parts, on cuda
+    gpu.py OUT --cpu       small, short and without a GPU: do the parts run?
+    gpu.py OUT --parts …   some
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+EXAMPLE = ROOT / "examples" / "sdxl_lora"
+
+
+class Place:
+    """Where the parts run: the packed tools, the device, a folder for what is made."""
+
+    def __init__(self, tools: Path, device: str, work: Path):
+        self.dtypecheck = tools / "bin" / "dtypecheck"
+        self.sdxl_train = tools / "bin" / "sdxl-train"
+        self.device, self.work, self.small = device, work, device == "cpu"
+
+    def traced(self, name: str, *options: str) -> list[str]:
+        gpu = ["--gpu"] if self.device == "cuda" else []
+        shutil.rmtree(self.work / name, ignore_errors=True)
+        return [str(self.dtypecheck), "trace", "--no-report", *gpu, *options, "--out", str(self.work / name), "--"]
+
+
+def run(command: list, fails_ok: bool = False) -> str:
+    """Its standard output. Its end is shown where it fails, and then the part fails too."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"FAILED with {done.returncode}: {' '.join(map(str, command))[:300]}\n{done.stdout[-1500:]}{done.stderr[-3000:]}")
+        if not fails_ok:
+            raise SystemExit(1)
+    return done.stdout
+
+
+def worker(*arguments) -> list[str]:
+    return [sys.executable, str(HERE / "gpu_worker.py"), *map(str, arguments)]
+
+
+def last_json(text: str):
+    return json.loads(text.strip().splitlines()[-1])
+
+
+def make_tiny(place: Place) -> Path:
+    folder = place.work / "tiny"
+    if not (folder / "model_index.json").exists():
+        run([sys.executable, EXAMPLE / "make_tiny_sdxl.py", folder])
+    return folder
+
+
+def trace_training(place: Place) -> None:
+    """A training run in each policy, with its findings, cast bill and kernels."""
+    tiny = make_tiny(place)
+    for precision in ["bf16"] if place.small else ["bf16", "fp16", "no"]:
+        name = f"trace-{precision}"
+        steps = 3 if place.small else 20
+        run(place.traced(name, "--timeline", "1") + [
+            sys.executable, EXAMPLE / "train.py", "--model", tiny, "--data", tiny / "images", "--resolution", "64",
+            "--mixed_precision", precision, "--max_train_steps", steps, "--output_dir", place.work / f"lora-{precision}"])
+        print(f"== {precision}\n" + run([place.dtypecheck, "report", "--all", place.work / name]))
+        facts = {key: value for process in json.loads(run([place.dtypecheck, "report", "--format", "json", place.work / name]))
+                 ["processes"] for key, value in process["facts"].items() if key.startswith("gpu")}
+        print("facts:", facts)
+        size = (place.work / name).stat().st_size + sum(one.stat().st_size for one in (place.work / name).glob("*.dtrace"))
+        timeline = run([place.dtypecheck, "dump", "--format", "perfetto", place.work / name])
+        print(f"trace {size / 1000:.0f} kB, time line {len(json.loads(timeline)['traceEvents'])} events")
+
+
+def plain_name(name: str) -> str:
+    """Profilers demangle, and not all alike: what stands before the first bracket, without namespaces and return types."""
+    return re.split(r"[<(]", name)[0].split("::")[-1].split(" ")[-1]
+
+
+def demangled(names: list[str]) -> dict[str, str]:
+    tool = shutil.which("c++filt") or shutil.which("cu++filt")
+    if not tool:
+        return {name: name for name in names}
+    lines = subprocess.run([tool], input="\n".join(names), capture_output=True, text=True).stdout.split("\n")
+    return dict(zip(names, lines))
+
+
+def attribution(place: Place) -> None:
+    """Each kernel belongs to the op that torch.profiler says, in a step of its own in another process."""
+    how = ("tiny", "bfloat16", place.device, 2, 3)
+    seen = last_json(run(worker("kernels", *how, "profiler")))
+    run(place.traced("attribution") + worker("kernels", *how))
+    ours = collections.defaultdict(collections.Counter)
+    lines = run([place.dtypecheck, "dump", "--format", "jsonl", place.work / "attribution"]).splitlines()
+    calls = [call for call in map(json.loads, lines) if call.get("gpu")]
+    names = demangled(sorted({work.get("name", "") for call in calls for work in call["gpu"]}))
+    for call in calls:
+        steps = call["last_step"] - call["location"]["step"] + 1
+        for work in call["gpu"]:
+            if work["kind"] == "kernel":
+                ours[call["op"]][plain_name(names[work["name"]])] += work["count"] / steps
+    theirs = {op: collections.Counter() for op in seen}
+    for op, kernels in seen.items():
+        for name, count in kernels.items():
+            if not name.startswith("Mem"):
+                theirs[op][plain_name(name)] += count
+    total = sum(sum(kernels.values()) for kernels in theirs.values())
+    alike = sum(min(count, ours[op][name]) for op, kernels in theirs.items() for name, count in kernels.items())
+    print(f"{total} kernels of the step in torch.profiler, {alike:.0f} of them at the same op here")
+    if total == 0:
+        print("SKIPPED: nothing ran on a GPU")
+    for op in sorted(set(theirs) | set(ours)):
+        for name in sorted(set(theirs.get(op, ())) | set(ours[op])):
+            counts = theirs.get(op, {}).get(name, 0), ours[op][name]
+            if abs(counts[0] - counts[1]) > 0.01:
+                print(f"  {op}  {name}: {counts[0]} there, {counts[1]:.2f} here")
+
+
+def overhead(place: Place) -> None:
+    """A training step of the full-size UNet: plain, traced, with kernels, and under torch.profiler."""
+    size, steps = ("tiny", 3) if place.small else ("full", 20)
+    for batch in [1] if place.small else [4, 1]:
+        how = ("times", size, "bfloat16", place.device, batch, steps)
+        traced = [word for word in place.traced("overhead") if word != "--gpu"]
+        plain = None
+        for name, command in [("plain", worker(*how)), ("traced", traced + worker(*how)),
+                              ("traced with kernels", place.traced("overhead-gpu") + worker(*how)),
+                              ("torch.profiler", worker(*how, "profiler")), ("plain again", worker(*how))]:
+            shutil.rmtree(place.work / "overhead", ignore_errors=True)
+            figures = last_json(run(command))
+            plain = plain or figures["step_ms"]
+            print(f"batch {batch}  {name:20}  {figures['step_ms']:9.2f} ms a step  least {figures['least_ms']:9.2f}  "
+                  f"{(figures['step_ms'] / plain - 1) * 100:+6.1f} %", flush=True)
+
+
+def sdxl_train(place: Place) -> None:
+    """The reference runtime beside diffusers' script, the same model and steps."""
+    tiny = make_tiny(place)
+    steps = 3 if place.small else 30
+    if not place.sdxl_train.exists():
+        return print("SKIPPED: sdxl-train was not packed")
+    torch_lib = Path(run([sys.executable, "-c", "import torch; print(torch.__path__[0])"]).strip()) / "lib"
+    cuda = torch_lib / "libtorch_cuda.so"
+    os.environ["LD_LIBRARY_PATH"] = f"{torch_lib}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    preload = ["env", f"LD_PRELOAD={cuda}"] if cuda.exists() else []
+    for policy in ["bf16-mixed"] if place.small else ["bf16-mixed", "fp32"]:
+        begin = time.perf_counter()
+        run(preload + [place.sdxl_train, "lora", "--model", tiny, "--images", tiny / "images", "--device", place.device,
+                       "--policy", policy, "--steps", steps, "--resolution", "64", "--out", place.work / f"sdxl-{policy}.safetensors"])
+        ours = time.perf_counter() - begin
+        begin = time.perf_counter()
+        run([sys.executable, EXAMPLE / "train.py", "--model", tiny, "--data", tiny / "images", "--resolution", "64",
+             "--mixed_precision", "bf16" if policy.startswith("bf16") else "no", "--max_train_steps", steps,
+             "--output_dir", place.work / "diffusers"])
+        print(f"{policy}: sdxl-train {ours:.1f} s, diffusers {time.perf_counter() - begin:.1f} s, {steps} steps with start")
+
+
+def kernels(place: Place) -> None:
+    """The CUDA sources of kernels/, each through nvcc and under compute-sanitizer where it has a main."""
+    sources = sorted((ROOT / "kernels").glob("*/*.cu"))
+    nvcc = shutil.which("nvcc")
+    if not sources or not nvcc:
+        return print("SKIPPED: " + ("no CUDA sources in kernels/" if not sources else "no nvcc here"))
+    for source in sources:
+        out = run([nvcc, "-std=c++20", "-arch=native", "-I", ROOT, "-c", source, "-o", place.work / (source.stem + ".o")],
+                  fails_ok=True)
+        print(f"{source.relative_to(ROOT)}: through nvcc {out}")
+
+
+# Limits in seconds: nine and a half minutes in all.
+PARTS = [(trace_training, 120), (attribution, 90), (overhead, 200), (sdxl_train, 100), (kernels, 60)]
+
+
+def run_part(part: str, seconds: int, out: Path, arguments: list[str]) -> str:
+    """In a process of its own, whose children end with it."""
+    begin = time.perf_counter()
+    with open(out / f"{part}.txt", "w") as text:
+        child = subprocess.Popen([sys.executable, __file__, str(out), "--only", part, *arguments], stdout=text,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            how = {0: "done"}.get(child.wait(timeout=seconds), "FAILED")
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            how = "CUT OFF"
+            text.write(f"\nCUT OFF after {seconds} s\n")
+    skipped = "SKIPPED" in (out / f"{part}.txt").read_text()
+    return f"{part:16} {'skipped' if skipped and how == 'done' else how}, {time.perf_counter() - begin:.0f} s of {seconds}"
+
+
+def describe_machine() -> str:
+    about = "import torch; c = torch.cuda; print('torch', torch.__version__, c.get_device_name() if c.is_available() else 'no GPU')"
+    return run([sys.executable, "-c", about]).strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--tools", type=Path, default=ROOT / "build" / "gpu")
+    parser.add_argument("--parts", nargs="*", choices=[part.__name__ for part, _ in PARTS])
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--limit", type=int, help="seconds, of each part")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    work = Path(os.environ.get("TMPDIR", "/tmp")) / f"dtypecheck-gpu-{os.getuid()}"
+    work.mkdir(exist_ok=True)
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    if args.only:
+        next(part for part, _ in PARTS if part.__name__ == args.only)(
+            Place(args.tools.resolve(), "cpu" if args.cpu else "cuda", work))
+        return 0
+    lines = [describe_machine()]
+    for part, seconds in PARTS:
+        if args.parts is None or part.__name__ in args.parts:
+            forwarded = ["--tools", str(args.tools)] + ["--cpu"] * args.cpu
+            lines.append(run_part(part.__name__, args.limit or seconds, args.out, forwarded))
+            print(lines[-1], flush=True)
+            (args.out / "summary.txt").write_text("\n".join(lines) + "\n")
+    return 1 if any("FAILED" in line or "CUT OFF" in line for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Steps on a GPU, for gpu.py: times them, or lists the kernels that torch.profiler saw by op.
+
+    gpu_worker.py times SIZE DTYPE DEVICE BATCH STEPS [profiler]    {"step_ms": …} as JSON
+    gpu_worker.py kernels SIZE DTYPE DEVICE BATCH STEPS [profiler]  {"op": {"kernel": count}} as JSON, of the last of them
+"""
+
+import collections
+import contextlib
+import json
+import statistics
+import sys
+import time
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+from workloads import full_sdxl, tiny_sdxl
+
+
+def make_step(size: str, dtype: str, device: str, batch: int):
+    torch.manual_seed(0)
+    make = full_sdxl if size == "full" else tiny_sdxl
+    return make(getattr(torch, dtype), device=device, batch=batch)
+
+
+def wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def activities(device: str) -> list[ProfilerActivity]:
+    return [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * (device == "cuda")
+
+
+def times(step, device: str, steps: int, profiled: bool) -> dict:
+    for _ in range(5):
+        step()
+    wait(device)
+    watched = profile(activities=activities(device)) if profiled else contextlib.nullcontext()
+    taken = []
+    with watched:
+        for _ in range(steps):
+            begin = time.perf_counter()
+            step()
+            wait(device)
+            taken.append((time.perf_counter() - begin) * 1000)
+    return {"step_ms": statistics.median(taken), "least_ms": min(taken)}
+
+
+def kernels(step, device: str, steps: int, profiled: bool) -> dict:
+    for _ in range(steps - 1):
+        step()
+    wait(device)
+    if not profiled:
+        step()
+        wait(device)
+        return {}
+    with profile(activities=activities(device)) as watched:
+        step()
+        wait(device)
+    by_op = collections.defaultdict(collections.Counter)
+    for event in watched.events():
+        for kernel in event.kernels:
+            by_op[event.name][kernel.name] += 1
+    return by_op
+
+
+if __name__ == "__main__":
+    what, size, dtype, device, batch, steps, *profiler = sys.argv[1:]
+    do = {"times": times, "kernels": kernels}[what]
+    print(json.dumps(do(make_step(size, dtype, device, int(batch)), device, int(steps), bool(profiler))))
