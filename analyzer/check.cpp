@@ -10,7 +10,6 @@
 namespace dtypecheck::analyzer {
 
 static constexpr size_t kNamesShown = 3;
-static constexpr int kNarrowed = 8;  // more dtypes than these are what an exclusion leaves
 
 const std::vector<const Check*>& all_checks() {
   static const std::vector<const Check*> checks = {
@@ -42,14 +41,33 @@ Finding& CheckFindings::add(const Check& check, Severity severity, const ReadGro
   const Read& first = *group.first;
   Finding& finding = add(check, severity, first.place, first.function, std::move(message));
   for (const Read* read : group.all) {
-    if (read == group.first) continue;
-    const Place& place = read->place;
-    finding.places.push_back({{place.file, place.line, read->function},
-                              place.column,
-                              place.end_column,
-                              fmt::format("{} as {}", read->tensor.name, read->type)});
+    if (read != group.first)
+      add_place(finding, read->place, fmt::format("{} as {}", read->tensor.name, read->type));
+    add_places(finding, *read);
   }
   return finding;
+}
+
+// One line is told once, and that of the finding itself not again.
+void add_place(Finding& finding, const Place& place, std::string note) {
+  const SourceLine line = {place.file, place.line, finding.site.line.function};
+  const auto is_here = [&](const SourceLine& other) {
+    return other.file == line.file && other.line == line.line;
+  };
+  const bool is_told = is_here(finding.site.line) ||
+                       std::any_of(finding.places.begin(), finding.places.end(),
+                                   [&](const NotedPlace& other) { return is_here(other.line); });
+  if (place.line > 0 && !is_told)
+    finding.places.push_back({line, place.column, place.end_column, std::move(note)});
+}
+
+void add_places(Finding& finding, const Read& read) {
+  const std::string& name = read.tensor.name;
+  const auto dtype = read.tensor.dtypes.single();
+  add_place(finding, read.cast, fmt::format("the cast to {}", read.type));
+  add_place(finding, read.tensor.place,
+            dtype ? fmt::format("{} is made {}", name, dtype_name(*dtype)) : name + " is made");
+  if (read.tensor.is_external()) add_place(finding, read.given, name + " is given");
 }
 
 std::vector<Finding> CheckFindings::take() {
@@ -149,6 +167,8 @@ void add_dtype_checks(Finding& finding, const ReadGroup& group) {
 }
 
 std::string dtypes_text(DtypeSet dtypes) {
+  if (dtypes == kFloating) return "of any floating dtype";
+  if (dtypes == kIntegral || dtypes == (kIntegral | Dtype::kBool)) return "of any integral dtype";
   std::string text = dtypes.to_string();
   for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) {
     text.replace(at, 1, " or ");
@@ -161,9 +181,11 @@ void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out
   const bool is_narrowed = !read.tensor.looked_at && dtypes.size() <= kNarrowed;
   if (!is_narrowed || dtypes.within(read.accepts)) return;
   const bool is_surely = !dtypes.intersects(read.accepts);
-  out.add(check, is_surely ? Severity::kError : Severity::kWarning, read.place, read.function,
-          fmt::format("{} {} {} here and is read as {}", read.tensor.name,
-                      is_surely ? "is" : "may be", dtypes_text(dtypes), read.type));
+  Finding& finding =
+      out.add(check, is_surely ? Severity::kError : Severity::kWarning, read.place, read.function,
+              fmt::format("{} {} {} here and is read as {}", read.tensor.name,
+                          is_surely ? "is" : "may be", dtypes_text(dtypes), read.type));
+  add_places(finding, read);
 }
 
 }  // namespace dtypecheck::analyzer

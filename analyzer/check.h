@@ -61,6 +61,11 @@ void add_dtype_checks(Finding& finding, const ReadGroup& group);
 void add_replacement(Finding& finding, const Place& place, const std::string& old_text,
                      const std::string& new_text);
 
+// A further place of a finding.
+void add_place(Finding& finding, const Place& place, std::string note);
+// Where the tensor was made, where it is handed on to what reads it, where its pointer is cast.
+void add_places(Finding& finding, const Read& read);
+
 // "Half or BFloat16"
 std::string dtypes_text(DtypeSet dtypes);
 // Where the checks in the source left few dtypes, and the read accepts none or not all of them.

@@ -21,6 +21,10 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
+// So many dtypes at most are left where a check names those that a tensor may have; more are what
+// the exclusion of some leaves. The largest kind that has a name is of nine: floating, integral.
+inline constexpr int kNarrowed = 12;
+
 // Every scalar type: what a tensor may have that nobody has looked at.
 inline constexpr DtypeSet kAnyDtype = DtypeSet::from_bits(~uint64_t{0});
 
@@ -37,6 +41,8 @@ struct TensorFact {
   TensorSource source = TensorSource::kOther;
   // Something looked at its dtype in a way that the analyzer cannot follow.
   bool looked_at = false;
+  Place place;         // of the call that made it; line 0: it comes from outside
+  DtypeSet cast_from;  // what it had before the cast that made it; empty: no cast did
 
   bool is_external() const {
     return source == TensorSource::kParameter || source == TensorSource::kMember;
@@ -64,6 +70,8 @@ struct Read {
   DtypeSet accepts;              // the dtypes that are stored so; empty: not known
   bool is_written_long = false;  // `long` itself, not a name for it
   Place type_place;  // of the type's name, where it is written; line 0: not in the source as such
+  Place cast;        // where an untyped pointer, taken at `place`, is given this type
+  Place given;       // where the function that was walked from gives it to the one that reads it
   Place statement;   // of the statement that it stands in, where another could stand before it
   TensorFact tensor;
   bool is_of_class = false;  // `type` is a parameter of the class template, whoever makes it

@@ -28,11 +28,11 @@ static void from_json(const Json& json, Place& place) {
   if (!can_be) throw InputError(fmt::format("a place in column {}", place.column));
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at, place, cast_from)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Read, place, function, callers, how, type, accepts,
-                                   is_written_long, type_place, statement, tensor, is_of_class,
-                                   in_dispatch, dispatched, has_dispatched_dtype, entry, parameter,
-                                   dispatched_parameter)
+                                   is_written_long, type_place, cast, given, statement, tensor,
+                                   is_of_class, in_dispatch, dispatched, has_dispatched_dtype,
+                                   entry, parameter, dispatched_parameter)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorArgument, position, tensor, parameter, same_as)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutsideCall, function, entry, callers, arguments)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LongElement, place, type_place, function, type)

@@ -43,6 +43,7 @@ enum Fact : uint32_t {
   kSumsInLong = 1u << 28,  // adds or multiplies integers and booleans in Long
   kDefaultDtype =
       1u << 29,  // a factory that is given no dtype makes Float, whatever the values are
+  kDtypeOfValues = 1u << 30,  // a factory that is given no dtype makes Long of whole numbers
 };
 
 constexpr uint32_t kPassesOn = kView | kCopy;  // the same values, in the same dtype

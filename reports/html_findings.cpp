@@ -151,11 +151,12 @@ class FindingCards {
     html_.open("p", "op");
     op_name(call);
     if (call.outcome == Outcome::kReturned) {
-      html_.text(" returned ");
+      html_.text(report_.scan ? " returns " : " returned ");
       for (const Operand& result : call.results) tensor(result);
     } else {
       const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
-      html_.text(plain ? " raised" : " raised " + call.error_type);
+      const std::string verb = report_.scan ? " raises" : " raised";
+      html_.text(plain ? verb : verb + " " + call.error_type);
     }
     html_.text(" ");
     autocast(call);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <ostream>
+#include <utility>
 
 #include "platform/printable.h"
 #include "reports/cast_table.h"
@@ -27,6 +29,7 @@ constexpr size_t kCaveats = 6;
 struct Entry {
   const Finding* finding;
   Indent indent;
+  size_t same = 0;  // further notes of the same rule about the same file, which it stands for
 };
 
 void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<Entry>& out) {
@@ -36,8 +39,37 @@ void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<Entry>
   }
 }
 
+// Notes about source that are alike are one line a file: most may well be so on purpose.
+std::vector<Entry> folded(const Report& report, std::vector<Entry> entries) {
+  if (!report.scan || report.all) return entries;
+  std::map<std::pair<std::string, std::string>, size_t> first;  // by file and rule, in `alike`
+  std::vector<Entry> others, alike;
+  for (const Entry& entry : entries) {
+    const Finding& finding = *entry.finding;
+    if (finding.severity != Severity::kNote) {
+      others.push_back(entry);
+      continue;
+    }
+    const auto [at, is_new] =
+        first.try_emplace({finding.site.line.file, finding.rule}, alike.size());
+    is_new ? alike.push_back(entry) : void(++alike[at->second].same);
+  }
+  const auto is_alone = [](const Entry& entry) { return entry.same == 0; };
+  std::stable_partition(alike.begin(), alike.end(), is_alone);
+  others.insert(others.end(), alike.begin(), alike.end());
+  return others;
+}
+
+size_t finding_count(const std::vector<Entry>& entries, size_t first) {
+  size_t count = 0;
+  for (size_t i = first; i < entries.size(); ++i) count += 1 + entries[i].same;
+  return count;
+}
+
 // The first cause, and what the run died of where that came of it.
 size_t always_full(const Report& report, const std::vector<Entry>& entries) {
+  constexpr size_t kOfSource = 5;  // findings about source do not follow from one another
+  if (report.scan) return kOfSource;
   constexpr size_t kMost = 3;
   for (size_t i = 0; i < entries.size() && i < kMost; ++i) {
     if (i > 0 && entries[i].indent.depth == 0) break;
@@ -56,6 +88,7 @@ Full full_findings(const Report& report, const std::vector<Entry>& entries, size
   Full full;
   const size_t always = always_full(report, entries);
   for (const Entry& entry : entries) {
+    if (entry.same > 0) break;
     const Lines next = full_finding(report, *entry.finding, entry.indent);
     const bool fits = full.lines.size() + 1 + next.size() <= max_lines;
     if (!report.all && full.shown >= always && !fits) break;
@@ -76,10 +109,13 @@ Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_
   Lines lines;
   const size_t end = std::min(entries.size(), first + kBriefFindings);
   for (size_t i = first; i < end; ++i) {
-    lines.push_back(brief_finding(report, *entries[i].finding, entries[i].indent));
+    Finding finding = *entries[i].finding;
+    if (entries[i].same > 0)
+      finding.message = fmt::format("{} like this: {}", entries[i].same + 1, finding.message);
+    lines.push_back(brief_finding(report, finding, entries[i].indent));
   }
   if (end < entries.size()) {
-    lines.push_back(fmt::format("… and {}", counted(entries.size() - end, "more finding")));
+    lines.push_back(fmt::format("… and {}", counted(finding_count(entries, end), "more finding")));
   }
   if (first < entries.size()) lines.push_back("(--all shows every finding in full)");
   return lines;
@@ -95,7 +131,8 @@ void write_caveats(const Report& report, std::ostream& out) {
   const size_t shown = report.all ? lines.size() : std::min(lines.size(), kCaveats);
   const size_t columns = text_columns(report);
   for (size_t i = 0; i < shown; ++i) {
-    const Lines pieces = wrap(lines[i], columns - 2);
+    // A path that is cut in two cannot be copied out of a file or a pipe.
+    const Lines pieces = report.shortens ? wrap(lines[i], columns - 2) : Lines{lines[i]};
     for (size_t k = 0; k < pieces.size(); ++k) out << (k == 0 ? "" : "  ") << pieces[k] << '\n';
   }
   if (shown < lines.size()) {
@@ -124,6 +161,7 @@ void write_summary(const Report& report, std::ostream& out) {
 void write_text(const Report& report, std::ostream& out) {
   std::vector<Entry> entries;
   flatten(causes(report.findings), {}, entries);
+  entries = folded(report, std::move(entries));
   Full full = full_findings(report, entries);
   const bool belongs = full.shown < entries.size() && entries[full.shown].indent.depth > 0;
   if (!full.lines.empty() && !belongs) full.lines.emplace_back();

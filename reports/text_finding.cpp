@@ -134,10 +134,11 @@ class FullFinding {
 
   void say_outcome(const OpCall& call) {
     if (call.outcome == Outcome::kReturned) {
-      add("    " + fitted(report_, printable(call.op) + returned(call), columns_ - 4));
+      const std::string verb = report_.scan ? " returns" : " returned";
+      add("    " + fitted(report_, printable(call.op) + verb + results(call), columns_ - 4));
       return;
     }
-    say_error(raised(call), call.error);
+    say_error(raised(call, report_.scan ? "raises" : "raised"), call.error);
     if (call.outcome == Outcome::kRepaired) {
       add_wrapped("its operands were cast and the run went on: what it computes is not valid");
     }
@@ -147,8 +148,8 @@ class FullFinding {
     for (const std::string& piece : wrap(text, columns_ - 4)) add("    " + piece);
   }
 
-  static std::string returned(const OpCall& call) {
-    std::string text = " returned";
+  static std::string results(const OpCall& call) {
+    std::string text;
     if (call.results.empty() || call.results.front().dtypes.empty()) return text;
     const Operand& result = call.results.front();
     text += fmt::format(" {} {}", result.dtypes.to_string(), shape_text(result));

@@ -192,8 +192,8 @@ std::string process_label(const Run& run, uint32_t index) {
   return fmt::format("rank {} (pid {})", process->rank, process->pid);
 }
 
-std::string raised(const OpCall& call) {
-  const std::string text = printable(call.op) + " raised";
+std::string raised(const OpCall& call, const char* verb) {
+  const std::string text = printable(call.op) + " " + verb;
   const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
   return plain ? text : fmt::format("{} {}", text, printable(call.error_type));
 }

@@ -43,7 +43,8 @@ std::string when(const Report& report, const Finding& finding);  // "forward, st
 std::string time_text(int64_t unix_ns);                       // "2026-11-22 10:10:07 UTC"; "" of 0
 std::string duration_text(double seconds);                    // "350 ms", "11 s", "2 h 5 min"
 std::string process_label(const Run& run, uint32_t process);  // "rank 1 (pid 4242)"
-std::string raised(const OpCall& call);  // "aten::addmm raised", "… raised ValueError"
+std::string raised(const OpCall& call,
+                   const char* verb = "raised");  // "aten::addmm raised", "… raised ValueError"
 
 // Between its first op and its end; none where no end was recorded.
 std::optional<double> seconds_of(const Process& process);

@@ -1,13 +1,24 @@
 // Finds: the untyped data_ptr() of a tensor cast to a type that its dtype was not compared with, in
 // the function or in those of the same file that call it.
 // Misses: pointers that go through a field or another file before the cast. Silent on purpose:
-// casts to bytes and to vectors that are used to copy; tensors that were made here; template
-// parameters that only a caller knows.
+// casts to bytes and to vectors that are used to copy, the bits of a number, what is made of bytes;
+// tensors that were made here; template parameters that only a caller knows.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
 
 namespace dtypecheck::analyzer {
+
+// Bits of a number, as unsigned integers of its size or of a few at once; bytes that a buffer was
+// made of, or that packed values are kept in.
+static bool is_of_storage(const Read& read) {
+  constexpr DtypeSet kUnsigned =
+      DtypeSet(Dtype::kUInt16) | Dtype::kUInt32 | Dtype::kUInt64 | Dtype::kByte;
+  const auto dtype = read.tensor.dtypes.single();
+  if (dtype && (DtypeSet(Dtype::kByte) | Dtype::kChar).contains(*dtype)) return true;
+  const DtypeSet bits = read.accepts & kUnsigned;
+  return dtype && bits.single() && dtype_size_bytes(*dtype) <= dtype_size_bytes(*bits.single());
+}
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
@@ -15,7 +26,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     if (read.how != ReadAs::kCast || read.accepts.empty() || read.has_dispatched_dtype) continue;
     if (read.tensor.is_unchecked())
       unchecked.push_back(&read);
-    else if (!read.in_dispatch)
+    else if (!read.in_dispatch && !is_of_storage(read))
       add_known_mismatch(raw_cast, read, out);
   }
   for (const BitCast& cast : facts.bit_casts) {

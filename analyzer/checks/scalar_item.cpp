@@ -1,6 +1,7 @@
 // Finds: item<T>() of a tensor whose dtype is known and does not fit into T: an int64 sum read as
-// int, a Double read as float, a Float cast to Half just to read one number of it.
-// Silent on purpose: tensors of a dtype that nobody knows, which item<T>() converts.
+// int, a Double read as float, a Float cast to Half just to read one number of it, an int64 sum
+// that is cast to Int first. Silent on purpose: tensors of a dtype that nobody knows, which
+// item<T>() converts.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
@@ -17,16 +18,31 @@ static bool loses(Dtype dtype, DtypeSet to) {
   return false;
 }
 
+// count.to(at::kInt).item<int>(): what did not fit was lost in the cast.
+static bool tell_cast(const Read& read, CheckFindings& out) {
+  const DtypeSet to = read.tensor.dtypes;
+  const auto from = read.tensor.cast_from.single();
+  if (!from || !to.single() || !loses(*from, to)) return false;
+  const bool wraps = *from == Dtype::kLong;
+  Finding& finding =
+      out.add(scalar_item, wraps ? Severity::kWarning : Severity::kNote, read.place, read.function,
+              fmt::format("{} is {}, cast to {}, which {}", read.tensor.name, dtype_name(*from),
+                          to.to_string(), wraps ? "wraps what does not fit" : "rounds it"));
+  add_places(finding, read);
+  return true;
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const Read& read : facts.reads) {
-    if (read.how != ReadAs::kItem) continue;
+    if (read.how != ReadAs::kItem || tell_cast(read, out)) continue;
     const auto dtype = read.tensor.dtypes.single();
     if (!dtype || !loses(*dtype, read.accepts)) continue;
     const bool throws = *dtype == Dtype::kLong;
-    out.add(
+    Finding& finding = out.add(
         scalar_item, throws ? Severity::kWarning : Severity::kNote, read.place, read.function,
         fmt::format("{} is {}, and item<{}>() {}", read.tensor.name, read.tensor.dtypes.to_string(),
                     read.type, throws ? "throws on what does not fit" : "rounds it"));
+    add_places(finding, read);
   }
 }
 

@@ -1,12 +1,14 @@
 #include "analyzer/clang/assume.h"
 
+#include <llvm/ADT/StringSet.h>
+
+#include <set>
+
 namespace dtypecheck::analyzer {
 
 using namespace clang;
 
 namespace {
-
-constexpr int kFewDtypes = 8;
 
 // An equality of any spelling: ==, !=, overloaded, rewritten.
 struct Comparison {
@@ -40,12 +42,25 @@ void assume_comparison(Dtypes& dtypes, const Comparison& comparison, bool truth)
     return;
   }
   State& state = dtypes.state;
+  const DtypeSet in_left = state.dtypes(left), in_right = state.dtypes(right);
   if (comparison.is_equal == truth) {
+    // Control cannot come here, as in the Float case of a dispatch where x is Half.
+    if (!in_left.intersects(in_right)) state.dead = true;
     state.unify(left, right);
     return;
   }
-  if (state.dtypes(right).single()) state.exclude(left, state.dtypes(right));
-  if (state.dtypes(left).single()) state.exclude(right, state.dtypes(left));
+  if (in_left.single() && in_left == in_right) state.dead = true;
+  if (in_right.single()) state.exclude(left, in_right);
+  if (in_left.single()) state.exclude(right, in_left);
+}
+
+// isIntegralType(type, includeBool)
+DtypeSet integral_kind(const CallExpr* call, const ASTContext& context) {
+  const Expr* with_bool = call->getNumArgs() > 1 ? call->getArg(1) : nullptr;
+  bool value = true;
+  const bool is_known = with_bool != nullptr && !with_bool->isValueDependent() &&
+                        with_bool->EvaluateAsBooleanCondition(value, context);
+  return is_known && !value ? kIntegral : kIntegral | Dtype::kBool;
 }
 
 // x.is_floating_point(), at::isFloatingType(x.scalar_type()), isIntegralType(…)
@@ -54,19 +69,61 @@ bool assume_kind(Dtypes& dtypes, const Expr* expr, bool truth) {
   if (call == nullptr) return false;
   const auto member = member_call(call);
   const llvm::StringRef name = member ? member->name : called_name(call);
-  int symbol = -1;
-  if (member && is_tensor(member->base->getType())) symbol = dtypes.tensor(member->base);
-  if (!member && call->getNumArgs() > 0) symbol = dtypes.dtype(call->getArg(0));
+  const Expr* of = member ? member->base : call->getNumArgs() > 0 ? call->getArg(0) : nullptr;
+  if (of == nullptr) return false;
   DtypeSet kind;
   if (name == "is_floating_point" || name == "isFloatingType") kind = kFloating;
-  if (name == "isIntegralType") kind = kIntegral | Dtype::kBool;
+  if (name == "isReducedFloatingType") kind = kLowPrecision | kFloat8;
+  if (name == "isIntegralType") kind = integral_kind(call, dtypes.context());
   if (name == "is_complex" || name == "isComplexType") kind = kComplex;
-  if (symbol < 0 || kind.empty()) return false;
+  if (kind.empty()) return false;
+  const int symbol = is_tensor(of->getType()) ? dtypes.tensor(of) : dtypes.dtype(of);
+  if (symbol < 0) return false;
   const DtypeSet known = dtypes.state.dtypes(symbol);
-  // Control cannot come here where no dtype is left, as in the Float case of a dispatch where x is
-  // integral.
   if ((truth ? known & kind : known - kind).empty()) dtypes.state.dead = true;
   truth ? dtypes.state.narrow(symbol, kind) : dtypes.state.exclude(symbol, kind);
+  return true;
+}
+
+bool is_zero(const Expr* expr, const ASTContext& context) { return number_of(expr, context) == 0; }
+
+// The tensor that a condition asks for, as bias.has_value() and weight.defined() do; null: none.
+// `is_there`: the tensor is there where the condition is true.
+const Expr* asked_for(const Expr* condition, const ASTContext& context, bool& is_there) {
+  is_there = true;
+  if (const auto comparison = comparison_of(condition)) {
+    is_there = !comparison->is_equal;
+    const Expr* right = stripped(comparison->right);
+    const Expr* left = stripped(comparison->left);
+    if (is_no_tensor(right)) return may_hold_tensor(left->getType()) ? left : nullptr;
+    const bool is_null =
+        right->isNullPointerConstant(const_cast<ASTContext&>(context),
+                                     Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
+    if (left->getType()->isPointerType() && is_null)
+      return may_hold_tensor(left->getType()) ? left : nullptr;
+    const auto count = member_call(left);
+    return count && count->name == "numel" && is_zero(right, context) ? count->base : nullptr;
+  }
+  if (const auto* binary = dyn_cast<BinaryOperator>(condition)) {  // x.numel() > 0
+    const auto count = member_call(stripped(binary->getLHS()));
+    const bool is_more = binary->getOpcode() == BO_GT && is_zero(binary->getRHS(), context);
+    return count && count->name == "numel" && is_more ? count->base : nullptr;
+  }
+  if (condition->getType()->isPointerType()) return condition;
+  const auto* call = dyn_cast<CXXMemberCallExpr>(condition);
+  if (call == nullptr || call->getMethodDecl() == nullptr) return nullptr;
+  const auto member = member_call(call);
+  const bool asks = isa<CXXConversionDecl>(call->getMethodDecl()) ||
+                    (member && (member->name == "has_value" || member->name == "defined" ||
+                                member->name == "numel"));
+  return asks ? call->getImplicitObjectArgument() : nullptr;
+}
+
+bool assume_there(Dtypes& dtypes, const Expr* condition, bool truth) {
+  bool is_there = true;
+  const Expr* tensor = asked_for(condition, dtypes.context(), is_there);
+  if (tensor == nullptr || !may_hold_tensor(tensor->getType())) return false;
+  if (truth != is_there) dtypes.state.set_absent(dtypes.tensor(tensor));
   return true;
 }
 
@@ -80,37 +137,119 @@ void assume_either(Dtypes& dtypes, const BinaryOperator* op, bool truth) {
   assume(dtypes, op->getLHS(), !truth);
   assume(dtypes, op->getRHS(), truth);
   dtypes.state = State::join(by_left, dtypes.state);
-  // The join knows nothing of x after x.numel() == 0 || x.dtype() == kFloat, since the left side may
-  // have decided. That its dtype was looked at is kept all the same.
+  bool is_there = true;
+  const bool of_absent = asked_for(stripped(op->getLHS()), dtypes.context(), is_there) != nullptr ||
+                         asked_for(stripped(op->getRHS()), dtypes.context(), is_there) != nullptr;
+  if (of_absent) return;
+  // The join knows nothing of x after is_cpu || x.dtype() == kFloat, since the left side may have
+  // decided. That its dtype was looked at is kept all the same.
   look_at_mentioned(dtypes, op);
 }
 
 }  // namespace
 
+// What x.type() and x.options() are asked for: x.type().is_cuda() says nothing of the dtype.
+static bool asks_for_dtype(llvm::StringRef name) {
+  static const llvm::StringSet<> names = {
+      "dtype",    "dtype_opt", "has_dtype",          "scalarType", "scalar_type", "toScalarType",
+      "typeMeta", "toString",  "elementSizeInBytes", "itemsize",   "name",        "id",
+      "ID",       "Match",     "isScalarType"};
+  return names.contains(name);
+}
+
 void look_at_mentioned(Dtypes& dtypes, const Expr* expr) {
   // Checks are silent about a tensor that was looked at. So it is marked only where many dtypes are
   // still possible: of few, checks can say which of them are wrong.
   const auto look_at = [&](int symbol) {
-    if (dtypes.state.dtypes(symbol).size() > kFewDtypes) dtypes.state.look_at(symbol);
+    if (dtypes.state.dtypes(symbol).size() > kNarrowed) dtypes.state.look_at(symbol);
   };
+  std::set<const Expr*> asked_for_others;  // in x.type().is_cuda(), x.type() is
   for_each_expr(expr, [&](const Expr* inner) {
     if (const auto* call = dyn_cast<CallExpr>(inner)) {
       const auto member = member_call(call);
-      if (!member || !is_tensor(member->base->getType())) return;
-      const llvm::StringRef name = member->name;
-      if (name == "scalar_type" || name == "dtype" || name == "type" || name == "options" ||
-          name == "is_floating_point" || name == "is_complex" || name == "element_size") {
-        look_at(dtypes.tensor(member->base));
+      if (!member) return;
+      if (!is_tensor(member->base->getType())) {
+        const bool asks_others = holds_dtype(member->base->getType()) && !member->name.empty() &&
+                                 !asks_for_dtype(member->name);
+        if (asks_others) asked_for_others.insert(stripped(member->base));
+        return;
       }
+      const llvm::StringRef name = member->name;
+      const bool asks = name == "scalar_type" || name == "dtype" || name == "type" ||
+                        name == "options" || name == "is_floating_point" || name == "is_complex" ||
+                        name == "element_size" || name == "itemsize";
+      if (asks && !asked_for_others.contains(inner)) look_at(dtypes.tensor(member->base));
     } else if (const auto* reference = dyn_cast<DeclRefExpr>(inner)) {
-      if (!holds_dtype(reference->getType())) return;
+      if (!holds_dtype(reference->getType()) || asked_for_others.contains(inner)) return;
       const int symbol = dtypes.dtype(reference);
       if (symbol >= 0) look_at(symbol);
     }
   });
 }
 
+// return x.scalar_type() == at::kHalf; alone in a function.
+static const Expr* only_returned(const FunctionDecl* function) {
+  const auto* body = dyn_cast_or_null<CompoundStmt>(function->getBody());
+  if (body == nullptr || body->size() != 1) return nullptr;
+  const auto* last = dyn_cast<ReturnStmt>(body->body_front());
+  return last == nullptr ? nullptr : last->getRetValue();
+}
+
+static bool asks_for_dtypes(const FunctionDecl* function) {
+  bool asks = false;
+  for_each_expr(function->getBody(), [&](const Expr* expr) {
+    const auto member = member_call(expr);
+    asks = asks || (member && (member->name == "scalar_type" || member->name == "dtype"));
+  });
+  return asks;
+}
+
+// is_half(x): what the function returns is assumed, of these arguments.
+static bool assume_called(Dtypes& dtypes, const CallExpr* call, bool truth) {
+  const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
+  if (callee == nullptr || is_libtorchs(callee)) return false;
+  const FunctionDecl* body = nullptr;
+  if (!callee->hasBody(body) || isa<CXXMethodDecl>(callee)) {
+    look_at_arguments(dtypes, call);
+    return false;
+  }
+  const Expr* returned = only_returned(body);
+  if (returned == nullptr) {
+    if (asks_for_dtypes(body)) look_at_arguments(dtypes, call);
+    return false;
+  }
+  for (unsigned i = 0; i < body->getNumParams() && i < call->getNumArgs(); ++i)
+    dtypes.bind_argument(body->getParamDecl(i), call->getArg(i));
+  assume(dtypes, returned, truth);
+  return true;
+}
+
+void look_at_arguments(Dtypes& dtypes, const CallExpr* call) {
+  const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
+  if (callee != nullptr && is_libtorchs(callee)) return;
+  if (says_other_than_dtype(called_name(call))) return;
+  for (const Expr* argument : call->arguments()) {
+    if (may_hold_tensor(stripped(argument)->getType()))
+      dtypes.state.look_at(dtypes.tensor(argument));
+    else
+      look_at_mentioned(dtypes, argument);
+  }
+}
+
+std::optional<Dtype> equals_constant(const Expr* condition, const ASTContext& context,
+                                     const Expr*& of) {
+  const auto comparison = comparison_of(stripped(condition));
+  if (!comparison || !comparison->is_equal) return std::nullopt;
+  of = comparison->left;
+  if (const auto right = dtype_constant(stripped(comparison->right), context)) return right;
+  of = comparison->right;
+  return dtype_constant(stripped(comparison->left), context);
+}
+
 void assume(Dtypes& dtypes, const Expr* condition, bool truth) {
+  static constexpr int kMaxDepth = 32;  // of names for conditions, and functions that return them
+  const Dtypes::Depth depth(dtypes);
+  if (depth.is_beyond(kMaxDepth)) return;
   condition = stripped(condition);
   if (const auto* cast = dyn_cast<ExplicitCastExpr>(condition)) {
     return assume(dtypes, cast->getSubExpr(), truth);
@@ -123,10 +262,15 @@ void assume(Dtypes& dtypes, const Expr* condition, bool truth) {
     assume(dtypes, op->getLHS(), truth);
     return assume(dtypes, op->getRHS(), truth);
   }
+  if (const Expr* named = dtypes.named(condition)) return assume(dtypes, named, truth);
+  if (assume_there(dtypes, condition, truth)) return;
   if (const auto comparison = comparison_of(condition)) {
     return assume_comparison(dtypes, *comparison, truth);
   }
-  if (!assume_kind(dtypes, condition, truth)) look_at_mentioned(dtypes, condition);
+  if (assume_kind(dtypes, condition, truth)) return;
+  const auto* call = dyn_cast<CallExpr>(condition);
+  if (call != nullptr && !member_call(call) && assume_called(dtypes, call, truth)) return;
+  look_at_mentioned(dtypes, condition);
 }
 
 }  // namespace dtypecheck::analyzer

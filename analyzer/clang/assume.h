@@ -9,6 +9,14 @@ namespace dtypecheck::analyzer {
 // followed, the tensors whose dtypes it mentions count as looked at.
 void assume(Dtypes& dtypes, const clang::Expr* condition, bool truth);
 
+// A function whose body is elsewhere looks at the dtypes of what it is given, unless its name says
+// that it asks for something else.
+void look_at_arguments(Dtypes& dtypes, const clang::CallExpr* call);
+
+// The constant that a condition compares something with for equality: x.scalar_type() == at::kHalf.
+std::optional<Dtype> equals_constant(const clang::Expr* condition, const clang::ASTContext& context,
+                                     const clang::Expr*& of);
+
 // Every tensor whose dtype the expression mentions was looked at.
 void look_at_mentioned(Dtypes& dtypes, const clang::Expr* expr);
 

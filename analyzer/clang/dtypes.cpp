@@ -23,16 +23,6 @@ bool passes_tensor_on(llvm::StringRef name) {
   return names.contains(name);
 }
 
-bool casts_by_name(llvm::StringRef name, DtypeSet& dtypes) {
-  if (name == "half")
-    dtypes = Dtype::kHalf;
-  else if (name == "float")
-    dtypes = Dtype::kFloat;
-  else
-    return false;
-  return true;
-}
-
 uint32_t op_facts(llvm::StringRef name) { return ops::facts_of({name.data(), name.size()}); }
 
 // torch::tensor and torch::from_blob are functions of the C++ interface, not ops, so ops/ does not
@@ -70,6 +60,12 @@ std::string op_of_operator(const CXXOperatorCallExpr* call) {
       return "gt";
     case OO_GreaterEqual:
       return "ge";
+    case OO_Amp:
+      return is_binary ? "bitwise_and" : "";
+    case OO_Pipe:
+      return "bitwise_or";
+    case OO_Caret:
+      return "bitwise_xor";
     case OO_Exclaim:
       return "logical_not";
     default:
@@ -80,16 +76,6 @@ std::string op_of_operator(const CXXOperatorCallExpr* call) {
 bool writes_in_place(OverloadedOperatorKind kind) {
   return kind == OO_PlusEqual || kind == OO_MinusEqual || kind == OO_StarEqual ||
          kind == OO_SlashEqual;
-}
-
-// at::matmul, torch::nn::functional::softmax: inside the namespaces of LibTorch.
-bool is_libtorchs(const FunctionDecl* function) {
-  const DeclContext* outermost = nullptr;
-  for (const DeclContext* at = function->getDeclContext(); at != nullptr; at = at->getParent()) {
-    if (isa<NamespaceDecl>(at)) outermost = at;
-  }
-  const auto* space = dyn_cast_or_null<NamespaceDecl>(outermost);
-  return space != nullptr && (space->getName() == "at" || space->getName() == "torch");
 }
 
 // The 1 of std::get<1>(…).
@@ -232,6 +218,9 @@ int Dtypes::tensor_of(const Expr* expr) {
   if (const auto* element = dyn_cast<ArraySubscriptExpr>(expr))
     return tensor_of(element->getBase());
   if (const auto* choice = dyn_cast<ConditionalOperator>(expr)) {
+    // b.has_value() ? *b : at::Tensor()
+    if (is_no_tensor(choice->getTrueExpr())) return tensor_of(choice->getFalseExpr());
+    if (is_no_tensor(choice->getFalseExpr())) return tensor_of(choice->getTrueExpr());
     const int yes = tensor_of(choice->getTrueExpr()), no = tensor_of(choice->getFalseExpr());
     return yes == no ? yes : -1;
   }
@@ -239,6 +228,14 @@ int Dtypes::tensor_of(const Expr* expr) {
   if (call == nullptr) return -1;
   const auto result = results_.find(call);
   if (result != results_.end() && state.knows(result->second)) return result->second;
+  const size_t before = made_.size();
+  const int symbol = tensor_of_call(call);
+  if (symbol >= 0 && static_cast<size_t>(symbol) >= before && made_[symbol].place.line == 0)
+    made_[symbol].place = place_of(context_, call->getExprLoc());
+  return symbol;
+}
+
+int Dtypes::tensor_of_call(const CallExpr* call) {
   if (const auto* op = dyn_cast<CXXOperatorCallExpr>(call)) {
     const OverloadedOperatorKind kind = op->getOperator();
     const bool is_dereference = kind == OO_Star && op->getNumArgs() == 1;
@@ -264,11 +261,16 @@ int Dtypes::options_among(const CallExpr* call, unsigned first) {
 // x.to(dtype), x.to(options), x.to(other), x.to(device)
 int Dtypes::cast_result(const MemberCall& call) {
   const int options = options_among(call.call, 0);
-  if (options >= 0) return like(options);
+  if (options >= 0) {
+    const int cast = like(options);
+    made_[cast].cast_from = tensor(call.base);
+    return cast;
+  }
   for (unsigned i = 0; i < call.call->getNumArgs(); ++i) {
     const Expr* argument = call.call->getArg(i);
+    if (isa<CXXDefaultArgExpr>(argument)) continue;
     if (is_tensor(argument->getType())) return like(tensor(argument));
-    if (!is_device(stripped(argument)->getType()) && !is_device(argument->getType())) return -1;
+    if (stripped(argument)->isTypeDependent()) return -1;
   }
   return tensor(call.base);
 }
@@ -351,14 +353,13 @@ int Dtypes::op_result(const CallExpr* call, size_t result) {
 }
 
 int Dtypes::result(const Expr* expr, size_t number) {
-  const auto* call = dyn_cast<CallExpr>(stripped(expr));
+  const Expr* named = this->named(stripped(expr));
+  const auto* call = dyn_cast<CallExpr>(stripped(named != nullptr ? named : expr));
   const int symbol = call == nullptr ? -1 : op_result(call, number);
   return symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype);
 }
 
 int Dtypes::method_result(const MemberCall& call) {
-  DtypeSet dtypes;
-  if (casts_by_name(call.name, dtypes)) return make(TensorSource::kMade, dtypes);
   if (call.name == "to" || call.name == "toType") return cast_result(call);
   if (call.name == "type_as" && call.call->getNumArgs() == 1)
     return like(tensor(call.call->getArg(0)));
@@ -368,6 +369,26 @@ int Dtypes::method_result(const MemberCall& call) {
     return like(options >= 0 ? options : tensor(call.base));
   }
   return op_result(call.call);
+}
+
+// Of a factory that is given no dtype. at::arange(10) is Long, at::arange(0, 1, 0.1) Float.
+DtypeSet Dtypes::default_dtype(const CallExpr* call, llvm::StringRef name) const {
+  if (defaults_to_float(name)) return Dtype::kFloat;
+  if ((op_facts(name) & ops::kDtypeOfValues) == 0) return kAnyDtype;
+  DtypeSet dtypes;
+  for (const Expr* argument : call->arguments()) {
+    if (isa<CXXDefaultArgExpr>(argument)) continue;
+    const QualType type = stripped(argument)->getType();
+    if (type->isDependentType()) return kAnyDtype;
+    if (type->isBooleanType())
+      dtypes |= Dtype::kBool;
+    else if (type->isIntegerType())
+      dtypes |= Dtype::kLong;
+    else if (type->isFloatingType())
+      dtypes |= Dtype::kFloat;
+  }
+  if (dtypes.contains(Dtype::kFloat)) return Dtype::kFloat;
+  return dtypes.empty() ? kAnyDtype : dtypes;
 }
 
 int Dtypes::function_result(const CallExpr* call) {
@@ -380,13 +401,20 @@ int Dtypes::function_result(const CallExpr* call) {
   if (!is_factory(name) || op_facts(name) & ops::kOverwrites) return op_result(call);
   const int options = options_among(call, 0);
   if (options >= 0) return like(options);
-  return make(TensorSource::kMade, defaults_to_float(name) ? DtypeSet(Dtype::kFloat) : kAnyDtype);
+  return make(TensorSource::kMade, default_dtype(call, name));
 }
 
 int Dtypes::dtype(const Expr* expr) {
   expr = stripped(expr);
   if (const auto constant = dtype_constant(expr, context_)) {
     return make(TensorSource::kMade, *constant);
+  }
+  // AT_DISPATCH_…(x.type(), …) is an error with newer headers: what it was about still stands in
+  // it.
+  if (const auto* wrong = dyn_cast<RecoveryExpr>(expr)) {
+    for (const Expr* inside : wrong->subExpressions()) {
+      if (holds_dtype(inside->getType())) return dtype(inside);
+    }
   }
   if (holds_dtype(expr->getType())) {
     const int named = variable(expr);
@@ -413,10 +441,42 @@ int Dtypes::dtype(const Expr* expr) {
   return holds_dtype(expr->getType()) ? dtype(call->getArg(0)) : -1;
 }
 
+// Tensors that are made of others by a view have the symbol of the first, whose name is not theirs.
 TensorFact Dtypes::fact(const Expr* expr) {
   const int symbol = tensor(expr);
-  return {text(stripped(expr)), state.dtypes(symbol), made_[symbol].source,
-          state.looked_at(symbol)};
+  TensorFact fact = fact_of(symbol);
+  fact.name = text(stripped(expr));
+  while (fact.name.ends_with("->")) fact.name.resize(fact.name.size() - 2);
+  if (fact.name.empty()) fact.name = name(symbol);
+  if (fact.name.empty()) fact.name = "a tensor";
+  return fact;
+}
+
+TensorFact Dtypes::fact_of(int symbol) const {
+  const Made& made = made_.at(symbol);
+  const DtypeSet cast_from = made.cast_from < 0 ? DtypeSet() : state.dtypes(made.cast_from);
+  return {made.name, state.dtypes(symbol), made.source, state.looked_at(symbol), made.place,
+          cast_from};
+}
+
+void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {
+  const QualType type = parameter->getType();
+  if (may_hold_tensor(argument->getType()) || may_hold_tensor(type)) {
+    const int symbol = tensor(argument);
+    if (is_no_tensor(argument)) state.set_absent(symbol);
+    bind(parameter, symbol);
+  } else if (holds_dtype(type)) {
+    const int symbol = dtype(argument);
+    bind(parameter, symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype));
+  } else if (type->isBooleanType()) {
+    set_named(parameter, argument);
+  }
+}
+
+const Expr* Dtypes::named(const Expr* expr) const {
+  const auto* reference = dyn_cast<DeclRefExpr>(expr);
+  const auto known = reference == nullptr ? named_.end() : named_.find(reference->getDecl());
+  return known == named_.end() ? nullptr : known->second;
 }
 
 }  // namespace dtypecheck::analyzer

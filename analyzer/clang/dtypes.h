@@ -44,7 +44,32 @@ class Dtypes {
   // The dtype or options among the arguments from `first` on; -1: none is given.
   int options_among(const clang::CallExpr* call, unsigned first);
 
+  // A parameter of a function that is walked through stands for what is given.
+  void bind_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
+
+  // const bool is_half = x.dtype() == at::kHalf; auto pair = x.max(1): what a variable stands for
+  // that holds neither a tensor nor a dtype. Null: it was written since, or is not known.
+  const clang::Expr* named(const clang::Expr* expr) const;
+  void set_named(const clang::ValueDecl* variable, const clang::Expr* value) {
+    named_[variable] = value;
+  }
+  void forget_named(const clang::ValueDecl* variable) { named_.erase(variable); }
+
+  // How deep conditions are nested in one another.
+  class Depth {
+   public:
+    explicit Depth(Dtypes& dtypes) : depth_(dtypes.depth_) { ++depth_; }
+    ~Depth() { --depth_; }
+    Depth(const Depth&) = delete;
+    bool is_beyond(int most) const { return depth_ > most; }
+
+   private:
+    int& depth_;
+  };
+
+  const clang::ASTContext& context() const { return context_; }
   TensorFact fact(const clang::Expr* expr);
+  TensorFact fact_of(int symbol) const;
   std::string text(const clang::Expr* expr) const;
   TensorSource source(int symbol) const { return made_.at(symbol).source; }
   const std::string& name(int symbol) const { return made_.at(symbol).name; }
@@ -53,7 +78,11 @@ class Dtypes {
   struct Made {
     TensorSource source;
     std::string name;
+    Place place;  // of the call that gave it
+    int cast_from = -1;
   };
+  int tensor_of_call(const clang::CallExpr* call);
+  DtypeSet default_dtype(const clang::CallExpr* call, llvm::StringRef name) const;
   int tensor_of(const clang::Expr* expr);
   int variable(const clang::Expr* expr);
   int method_result(const MemberCall& call);
@@ -67,6 +96,8 @@ class Dtypes {
   const clang::ASTContext& context_;
   std::vector<Made> made_;  // by symbol
   std::map<const clang::Expr*, int> results_;
+  std::map<const clang::ValueDecl*, const clang::Expr*> named_;
+  int depth_ = 0;
 };
 
 }  // namespace dtypecheck::analyzer

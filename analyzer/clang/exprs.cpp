@@ -1,6 +1,7 @@
 #include "analyzer/clang/exprs.h"
 
 #include <clang/AST/DeclTemplate.h>
+#include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
 
 #include <cmath>
@@ -97,6 +98,48 @@ bool is_tensor(QualType type) {
          name == "torch::autograd::Variable";
 }
 
+bool may_hold_tensor(QualType type) {
+  if (type.isNull()) return false;
+  if (is_tensor(type)) return true;
+  const auto* holder = dyn_cast_or_null<ClassTemplateSpecializationDecl>(record_of(type));
+  return holder != nullptr && holder->getIdentifier() != nullptr &&
+         holder->getName() == "optional" && holder->getTemplateArgs().size() > 0 &&
+         is_tensor(holder->getTemplateArgs()[0].getAsType());
+}
+
+bool is_no_tensor(const Expr* expr) {
+  expr = stripped(expr);
+  if (const auto* made = dyn_cast<CXXConstructExpr>(expr)) return made->getNumArgs() == 0;
+  if (const auto* list = dyn_cast<InitListExpr>(expr)) return list->getNumInits() == 0;
+  const CXXRecordDecl* record = record_of(expr->getType());
+  return isa<CXXScalarValueInitExpr>(expr) ||
+         (record != nullptr && record->getIdentifier() && record->getName() == "nullopt_t");
+}
+
+bool is_libtorchs(const FunctionDecl* function) {
+  const DeclContext* outermost = nullptr;
+  for (const DeclContext* at = function->getDeclContext(); at != nullptr; at = at->getParent()) {
+    if (isa<NamespaceDecl>(at)) outermost = at;
+  }
+  const auto* space = dyn_cast_or_null<NamespaceDecl>(outermost);
+  return space != nullptr && (space->getName() == "at" || space->getName() == "torch" ||
+                              space->getName() == "c10" || space->getName() == "caffe2");
+}
+
+bool says_other_than_dtype(llvm::StringRef function) {
+  const std::string lower = function.lower();
+  const llvm::StringRef name = lower;
+  for (const char* word : {"type", "input", "arg", "param"}) {
+    if (name.contains(word)) return false;
+  }
+  for (const char* word :
+       {"contig", "cuda", "gpu", "cpu", "device", "shape", "size", "dim", "numel", "defined",
+        "layout", "stride", "rank", "status", "error", "launch", "index", "bound", "align"}) {
+    if (name.contains(word)) return true;
+  }
+  return false;
+}
+
 bool is_tensor_list(QualType type) {
   const auto* list = dyn_cast_or_null<ClassTemplateSpecializationDecl>(record_of(type));
   if (list == nullptr || list->getIdentifier() == nullptr) return false;
@@ -158,6 +201,26 @@ std::optional<double> number_of(const Expr* expr, const ASTContext& context) {
 }
 
 bool is_beyond_half(double number) { return std::abs(number) > 65504 && !std::isinf(number); }
+
+Place place_of(const ASTContext& context, SourceLocation begin) {
+  const SourceManager& sources = context.getSourceManager();
+  const SourceLocation at = sources.getFileLoc(begin);
+  const PresumedLoc presumed = sources.getPresumedLoc(at, false);
+  if (presumed.isInvalid()) return {};
+  const unsigned length = Lexer::MeasureTokenLength(at, sources, context.getLangOpts());
+  const int column = static_cast<int>(presumed.getColumn());
+  return {presumed.getFilename(), static_cast<int>(presumed.getLine()), column,
+          column + std::max(1, static_cast<int>(length))};
+}
+
+Place written_place(const ASTContext& context, SourceLocation begin) {
+  const SourceManager& sources = context.getSourceManager();
+  // An argument of a macro stands in the source as it is; the macro's own text stands elsewhere.
+  while (begin.isMacroID() && sources.isMacroArgExpansion(begin)) {
+    begin = sources.getImmediateSpellingLoc(begin);
+  }
+  return begin.isMacroID() ? Place() : place_of(context, begin);
+}
 
 std::string text_of(const Expr* expr, const ASTContext& context) {
   const SourceManager& sources = context.getSourceManager();

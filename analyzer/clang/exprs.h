@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/dtype_set.h"
+#include "analyzer/facts.h"
 
 namespace dtypecheck::analyzer {
 
@@ -25,6 +25,14 @@ const clang::Expr* stripped(const clang::Expr* expr);
 
 // at::Tensor, what it derives from, and its stable-ABI sibling; seen through references.
 bool is_tensor(clang::QualType type);
+// at::Tensor, or an optional of one.
+bool may_hold_tensor(clang::QualType type);
+// at::Tensor(), c10::nullopt, {}: a value without a tensor in it.
+bool is_no_tensor(const clang::Expr* expr);
+// at::matmul, torch::nn::functional::softmax: inside the namespaces of LibTorch.
+bool is_libtorchs(const clang::FunctionDecl* function);
+// check_contiguous, CheckCUDA: it looks at something of a tensor that is not its dtype.
+bool says_other_than_dtype(llvm::StringRef function);
 // std::vector<at::Tensor>, at::TensorList.
 bool is_tensor_list(clang::QualType type);
 // A torch::nn module, or a pointer to one.
@@ -52,6 +60,13 @@ std::optional<Dtype> dtype_constant(const clang::Expr* expr, const clang::ASTCon
 std::optional<double> number_of(const clang::Expr* expr, const clang::ASTContext& context);
 // A finite number that Half has no room for.
 bool is_beyond_half(double number);
+
+// Where a finding about it stands: an argument of a macro where it is written, the macro's own text
+// where the macro is used.
+Place place_of(const clang::ASTContext& context, clang::SourceLocation begin);
+// The place of something that stands in the source as such, so that a fix can change it there; line
+// 0 for what a macro's text or an instantiation says.
+Place written_place(const clang::ASTContext& context, clang::SourceLocation begin);
 
 // As the source writes it, without blanks.
 std::string text_of(const clang::Expr* expr, const clang::ASTContext& context);

@@ -24,7 +24,18 @@ static bool read_kind(llvm::StringRef name, ReadAs& how) {
 
 // The type as the source writes it, "scalar_t", and not what it is a name for.
 static std::string written(QualType type) {
+  const bool is_substituted = type->getAs<SubstTemplateTypeParmType>() != nullptr;
+  if (is_substituted && type->isSpecificBuiltinType(BuiltinType::Long)) return "int64_t";
   return type.getUnqualifiedType().getAsString(PrintingPolicy(LangOptions()));
+}
+
+// What a name that the project gave to a type stands for: " (float)" behind T, "" behind int64_t.
+std::string Walk::meaning(QualType type) const {
+  const auto* name = type->getAs<TypedefType>();
+  if (name == nullptr || type->isDependentType() || !is_ours(name->getDecl()->getLocation()))
+    return "";
+  const std::string meant = written(type.getCanonicalType());
+  return meant == written(type) ? "" : " (" + meant + ")";
 }
 
 static SourceLocation member_location(const CallExpr* call) {
@@ -50,8 +61,8 @@ void Walk::read_of(const MemberCall& call) {
   if (call.types.empty()) {
     if (how == ReadAs::kPointer && call.name != "data") {
       seen_untyped_.insert_or_assign(
-          call.call,
-          Untyped{dtypes_.tensor(call.base), dtypes_.fact(call.base), statement_of(call)});
+          call.call, Untyped{dtypes_.tensor(call.base), dtypes_.fact(call.base), statement_of(call),
+                             place_of(context_, member_location(call.call)), function_});
     }
     return;
   }
@@ -92,12 +103,14 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
   const Untyped* pointer = untyped(cast->getSubExpr());
   if (pointer == nullptr || !dtypes_.state.knows(pointer->symbol)) return;
   Read read;
-  read.place = place_of(context_, cast->getBeginLoc());
+  // A check belongs where the pointer is taken, which may be in a caller of what casts it.
+  read.place = pointer->place;
+  read.function = pointer->function;
+  read.cast = place_of(context_, cast->getBeginLoc());
   read.how = ReadAs::kCast;
   read.statement = pointer->statement;
-  read.tensor = pointer->fact;
-  read.tensor.dtypes = dtypes_.state.dtypes(pointer->symbol);
-  read.tensor.looked_at = dtypes_.state.looked_at(pointer->symbol);
+  read.tensor = dtypes_.fact_of(pointer->symbol);
+  read.tensor.name = pointer->fact.name;
   add_read(std::move(read), pointer->symbol, to);
 }
 
@@ -130,9 +143,10 @@ static bool is_of_class(QualType type, const FunctionDecl* function) {
 // read; the least checked of them counts.
 void Walk::add_read(Read read, int symbol, QualType type) {
   if (read.place.line == 0) return;
-  read.function = function_;
+  if (read.function.empty()) read.function = function_;
   read.callers = callers_;
-  read.type = written(type);
+  if (!call_sites_.empty() && read.how != ReadAs::kCast) read.given = call_sites_.front();
+  read.type = written(type) + meaning(type);
   read.accepts = element_dtypes(type);
   read.is_written_long = is_written_long(type);
   read.is_of_class = is_of_class(type, stack_.back());
@@ -140,6 +154,7 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   read.parameter = parameter_of(symbol);
   if (const Switch* over = dispatch_of(type, read.accepts)) {
     read.in_dispatch = true;
+    read.type = written(type);  // which is several types there
     read.dispatched = over->fact;
     read.dispatched_parameter = parameter_of(over->symbol);
     const bool known = dtypes_.state.knows(over->symbol);
@@ -147,7 +162,7 @@ void Walk::add_read(Read read, int symbol, QualType type) {
     read.has_dispatched_dtype = (known && dtypes_.state.same(symbol, over->symbol)) ||
                                 (!read.accepts.empty() && dtypes.within(read.accepts));
   }
-  const auto key = std::make_tuple(read.place, read.tensor.name, read.how);
+  const auto key = std::make_tuple(read.place, read.cast, read.tensor.name, read.how);
   const auto [at, is_new] = reads_.try_emplace(key, facts_.reads.size());
   if (is_new) {
     facts_.reads.push_back(std::move(read));

@@ -1,6 +1,7 @@
 #include "analyzer/clang/state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace dtypecheck::analyzer {
@@ -109,10 +110,49 @@ void State::join_modules(const State& a, const State& b) {
   }
 }
 
-State State::join(const State& a, const State& b) {
-  if (a.dead) return b;
-  if (b.dead) return a;
+void State::leave_class(int symbol) {
+  const Node known = node(symbol);
+  std::vector<int> others;
+  for (const auto& [other, node] : nodes_) {
+    if (other != symbol && same(other, symbol)) others.push_back(other);
+  }
+  for (const int other : others) nodes_[other] = {others.front(), known.dtypes, known.looked_at};
+  nodes_[symbol] = {symbol, known.dtypes, known.looked_at};
+}
+
+// if (bias.has_value()) TORCH_CHECK(bias->dtype() == x.dtype()); the other way says nothing of
+// bias, and the join would lose what this one does. A tensor that is not there agrees with
+// anything, so it takes what `other` knows: the class, or else the dtypes.
+void State::agree_where_absent(const State& other) {
+  for (const int symbol : absent_) {
+    if (!other.nodes_.contains(symbol) || other.absent_.contains(symbol)) continue;
+    leave_class(symbol);
+    const auto mate = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+      return node.first != symbol && !absent_.contains(node.first) &&
+             other.nodes_.contains(node.first) && other.same(node.first, symbol);
+    });
+    Node& own = nodes_[symbol];
+    if (mate != nodes_.end())
+      own.parent = root(mate->first);
+    else
+      own = {symbol, other.dtypes(symbol), other.looked_at(symbol)};
+  }
+}
+
+State State::join(const State& in_a, const State& in_b) {
+  if (in_a.dead) return in_b;
+  if (in_b.dead) return in_a;
+  if (in_a.absent_ == in_b.absent_) return join_present(in_a, in_b);
+  State a = in_a, b = in_b;
+  a.agree_where_absent(in_b);
+  b.agree_where_absent(in_a);
+  return join_present(a, b);
+}
+
+State State::join_present(const State& a, const State& b) {
   State joined;
+  std::set_intersection(a.absent_.begin(), a.absent_.end(), b.absent_.begin(), b.absent_.end(),
+                        std::inserter(joined.absent_, joined.absent_.end()));
   std::map<std::pair<int, int>, int> classes;  // roots in both, to the joined root
   const auto add = [&](int symbol) {
     const bool in_a = a.nodes_.contains(symbol), in_b = b.nodes_.contains(symbol);
@@ -131,7 +171,11 @@ State State::join(const State& a, const State& b) {
   joined.symbols_ = a.symbols_;
   for (const auto& [key, symbol] : b.symbols_) {
     const auto [at, is_new] = joined.symbols_.try_emplace(key, symbol);
-    if (is_new || joined.same(at->second, symbol)) continue;
+    if (is_new || joined.same(at->second, symbol) || b.is_absent(symbol)) continue;
+    if (a.is_absent(at->second)) {
+      at->second = symbol;
+      continue;
+    }
     // The variable holds another tensor on each way. It goes on as the first one's symbol, which
     // gets the dtypes of both.
     joined.node(at->second).dtypes |= joined.dtypes(symbol);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "core/dtype_set.h"
@@ -29,6 +30,10 @@ class State {
   void exclude(int symbol, DtypeSet gone);
   void unify(int a, int b);
   void look_at(int symbol);
+  // No tensor is there: the optional is empty, the tensor undefined or without elements. Whatever
+  // is said of it on another way holds here too.
+  void set_absent(int symbol) { absent_.insert(symbol); }
+  bool is_absent(int symbol) const { return absent_.contains(symbol); }
 
   int symbol_at(const Key& key) const;  // -1: none
   void bind(const Key& key, int symbol) { symbols_[key] = symbol; }
@@ -52,11 +57,15 @@ class State {
     DtypeSet dtypes;
     bool looked_at = false;
   };
+  static State join_present(const State& a, const State& b);
   int root(int symbol) const;
   Node& node(int symbol);
   Node node(int symbol) const;
+  void leave_class(int symbol);
+  void agree_where_absent(const State& other);
 
   std::map<int, Node> nodes_;
+  std::set<int> absent_;
   void join_modules(const State& a, const State& b);
 
   std::map<Key, int> symbols_;

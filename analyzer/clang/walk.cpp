@@ -21,26 +21,6 @@ static bool is_constant(const Expr* condition, const ASTContext& context, bool& 
          !condition->containsErrors() && condition->EvaluateAsBooleanCondition(value, context);
 }
 
-Place place_of(const ASTContext& context, SourceLocation begin) {
-  const SourceManager& sources = context.getSourceManager();
-  const SourceLocation at = sources.getFileLoc(begin);
-  const PresumedLoc presumed = sources.getPresumedLoc(at, false);
-  if (presumed.isInvalid()) return {};
-  const unsigned length = Lexer::MeasureTokenLength(at, sources, context.getLangOpts());
-  const int column = static_cast<int>(presumed.getColumn());
-  return {presumed.getFilename(), static_cast<int>(presumed.getLine()), column,
-          column + std::max(1, static_cast<int>(length))};
-}
-
-Place written_place(const ASTContext& context, SourceLocation begin) {
-  const SourceManager& sources = context.getSourceManager();
-  // An argument of a macro stands in the source as it is; the macro's own text stands elsewhere.
-  while (begin.isMacroID() && sources.isMacroArgExpansion(begin)) {
-    begin = sources.getImmediateSpellingLoc(begin);
-  }
-  return begin.isMacroID() ? Place() : place_of(context, begin);
-}
-
 bool Walk::is_ours(SourceLocation location) const {
   const SourceManager& sources = context_.getSourceManager();
   return location.isValid() && !sources.isInSystemHeader(sources.getFileLoc(location));
@@ -53,6 +33,7 @@ void Walk::function(const FunctionDecl* function, Callers callers) {
   callers_ = callers;
   function_ = function->getNameAsString();
   stack_ = {function};
+  call_sites_.clear();
   steps_ = 0;
   autocast_ = false;
   entry_ = outside_name(function);
@@ -123,6 +104,7 @@ void Walk::branch(const IfStmt* stmt) {
   if (is_constant(stmt->getCond(), context_, value)) {
     return this->stmt(value ? stmt->getThen() : stmt->getElse());
   }
+  if (const auto by_hand = chain_at(stmt)) return chain(stmt, *by_hand);
   const State before = dtypes_.state;
   assume(dtypes_, stmt->getCond(), true);
   this->stmt(stmt->getThen());
@@ -130,6 +112,57 @@ void Walk::branch(const IfStmt* stmt) {
   dtypes_.state = before;
   assume(dtypes_, stmt->getCond(), false);
   this->stmt(stmt->getElse());
+  dtypes_.state = State::join(after_then, dtypes_.state);
+}
+
+std::optional<Walk::Chain> Walk::chain_at(const IfStmt* first) {
+  Chain chain;
+  chain.begin = first->getBeginLoc();
+  for (const IfStmt* one = first; one != nullptr; one = dyn_cast_or_null<IfStmt>(one->getElse())) {
+    const Expr* of = nullptr;
+    const auto dtype = equals_constant(one->getCond(), context_, of);
+    const int symbol = dtype ? dtypes_.dtype(of) : -1;
+    if (symbol < 0 || (chain.symbol >= 0 && !dtypes_.state.same(symbol, chain.symbol)))
+      return std::nullopt;
+    chain.symbol = symbol;
+    chain.cases |= *dtype;
+  }
+  if (chain.cases.size() < 2) return std::nullopt;
+  chain.fact = dispatched(chain.symbol);
+  return chain;
+}
+
+// The cases are those of a dispatch, where the last `else` lets no other dtype through.
+void Walk::chain(const IfStmt* stmt, const Chain& chain) {
+  this->stmt(stmt->getCond());
+  const State before = dtypes_.state;
+  assume(dtypes_, stmt->getCond(), true);
+  Switch over;
+  over.symbol = chain.symbol;
+  over.fact = chain.fact;
+  over.lambdas = lambda_depth_;
+  switches_.push_back(std::move(over));
+  this->stmt(stmt->getThen());
+  const std::vector<State> breaks = std::move(switches_.back().ends);
+  switches_.pop_back();
+  if (!switches_.empty()) {
+    std::vector<State>& outer = switches_.back().ends;
+    outer.insert(outer.end(), breaks.begin(), breaks.end());
+  }
+  const State after_then = std::move(dtypes_.state);
+  dtypes_.state = before;
+  assume(dtypes_, stmt->getCond(), false);
+  if (const auto* next = dyn_cast_or_null<IfStmt>(stmt->getElse())) {
+    this->chain(next, chain);
+  } else {
+    const bool was_dead = dtypes_.state.dead;
+    this->stmt(stmt->getElse());
+    const bool refuses = dtypes_.state.dead && !was_dead;
+    if (refuses && is_ours(chain.begin)) {
+      add_dispatch({place_of(context_, chain.begin), function_, callers_, macro_at(chain.begin),
+                    chain.fact, chain.cases});
+    }
+  }
   dtypes_.state = State::join(after_then, dtypes_.state);
 }
 
@@ -222,16 +255,24 @@ std::string Walk::macro_at(SourceLocation location) const {
       .str();
 }
 
+TensorFact Walk::dispatched(int symbol) const {
+  TensorFact fact = dtypes_.fact_of(symbol);
+  fact.place = {};
+  return fact;
+}
+
+void Walk::add_dispatch(Dispatch dispatch) {
+  const auto [at, is_new] = dispatches_.try_emplace(dispatch.place, facts_.dispatches.size());
+  if (is_new) facts_.dispatches.push_back(std::move(dispatch));
+}
+
 void Walk::switch_over(const SwitchStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getCond());
   Switch over;
   if (holds_dtype(stripped(stmt->getCond())->getType()))
     over.symbol = dtypes_.dtype(stmt->getCond());
-  if (over.symbol >= 0) {
-    over.fact = {dtypes_.name(over.symbol), dtypes_.state.dtypes(over.symbol),
-                 dtypes_.source(over.symbol), dtypes_.state.looked_at(over.symbol)};
-  }
+  if (over.symbol >= 0) over.fact = dispatched(over.symbol);
   over.entry = dtypes_.state;
   over.lambdas = lambda_depth_;
   switches_.push_back(std::move(over));
@@ -246,10 +287,8 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   if (!has_default(stmt)) dtypes_.state = State::join(dtypes_.state, done.entry);
   for (const State& end : done.ends) dtypes_.state = State::join(dtypes_.state, end);
   if (done.symbol < 0 || done.cases.size() < 2 || !is_ours(stmt->getBeginLoc())) return;
-  Dispatch dispatch = {place_of(context_, stmt->getBeginLoc()), function_, callers_,
-                       macro_at(stmt->getBeginLoc()),           done.fact, done.cases};
-  const auto [at, is_new] = dispatches_.try_emplace(dispatch.place, facts_.dispatches.size());
-  if (is_new) facts_.dispatches.push_back(std::move(dispatch));
+  add_dispatch({place_of(context_, stmt->getBeginLoc()), function_, callers_,
+                macro_at(stmt->getBeginLoc()), done.fact, done.cases});
 }
 
 void Walk::switch_case(const SwitchCase* stmt) {
@@ -260,6 +299,8 @@ void Walk::switch_case(const SwitchCase* stmt) {
   if (const auto* one = dyn_cast<CaseStmt>(stmt); one != nullptr && over.symbol >= 0) {
     if (const auto dtype = dtype_constant(stripped(one->getLHS()), context_)) {
       over.cases |= *dtype;
+      // A case that cannot come is not walked through: that of Float where g == at::kHalf.
+      if (!dtypes_.state.dtypes(over.symbol).intersects(*dtype)) dtypes_.state.dead = true;
       dtypes_.state.narrow(over.symbol, *dtype);
     }
   }
@@ -290,14 +331,20 @@ void Walk::declare(const DeclStmt* stmt) {
   }
 }
 
+static bool is_tuple(QualType type) {
+  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  return record != nullptr && record->getIdentifier() != nullptr &&
+         (record->getName() == "tuple" || record->getName() == "pair");
+}
+
 void Walk::declare(const VarDecl* variable) {
   const Expr* init = variable->getInit();
-  if (init == nullptr) {
-    if (is_tensor(variable->getType())) {
-      dtypes_.bind(variable, dtypes_.make(TensorSource::kOther, kAnyDtype));
-    }
-    return;
+  if (may_hold_tensor(variable->getType()) && (init == nullptr || is_no_tensor(init))) {
+    const int none = dtypes_.make(TensorSource::kOther, kAnyDtype);
+    dtypes_.state.set_absent(none);
+    return dtypes_.bind(variable, none);
   }
+  if (init == nullptr) return;
   const Expr* bare = stripped(init);
   if (const auto* lambda = dyn_cast<LambdaExpr>(bare)) {
     lambdas_[variable] = lambda;
@@ -315,10 +362,12 @@ void Walk::declare(const VarDecl* variable) {
   }
   int symbol = -1;
   const bool is_list = is_tensor_list(type) && isa<CallExpr>(bare);  // x.chunk(2)
-  if (is_tensor(type) || is_tensor(bare->getType()) || is_list)
+  if (may_hold_tensor(type) || is_tensor(bare->getType()) || is_list)
     symbol = dtypes_.tensor(init);
   else if (holds_dtype(type) || holds_dtype(bare->getType()))
     symbol = dtypes_.dtype(init);
+  else if (type->isBooleanType() || is_tuple(type))
+    dtypes_.set_named(variable, init);
   if (symbol >= 0) dtypes_.bind(variable, symbol);
   if (const auto* several = dyn_cast<DecompositionDecl>(variable)) {  // auto [values, indices] = …
     for (size_t i = 0; i < several->bindings().size(); ++i)
@@ -341,6 +390,10 @@ void Walk::expr(const Expr* one) {
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
   if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
   const auto* assignment = dyn_cast<BinaryOperator>(one);
+  if (assignment != nullptr && assignment->isAssignmentOp()) {
+    const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
+    if (to != nullptr) dtypes_.forget_named(to->getDecl());
+  }
   if (assignment != nullptr && assignment->getOpcode() == BO_Assign) {
     if (holds_dtype(assignment->getType())) {
       const int symbol = dtypes_.dtype(assignment->getRHS());
@@ -396,13 +449,8 @@ bool Walk::call_lambda(const CallExpr* call) {
 }
 
 void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
-  const QualType type = parameter->getType();
-  if (is_tensor(argument->getType()) || is_tensor(type)) {
-    dtypes_.bind(parameter, dtypes_.tensor(argument));
-  } else if (holds_dtype(type)) {
-    const int symbol = dtypes_.dtype(argument);
-    dtypes_.bind(parameter, symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
-  } else if (type->isPointerType()) {
+  dtypes_.bind_argument(parameter, argument);
+  if (parameter->getType()->isPointerType()) {
     if (const Untyped* pointer = untyped(argument)) {
       pointers_.insert_or_assign({parameter}, *pointer);
     }
@@ -432,6 +480,7 @@ bool Walk::walk_through(const CallExpr* call) {
   }
   if (!in_main_file(context_, body->getLocation())) facts_.called.push_back(outside_name(body));
   stack_.push_back(body);
+  call_sites_.push_back(place_of(context_, call->getBeginLoc()));
   std::string outer = body->getNameAsString();
   std::swap(function_, outer);
   Key module;
@@ -441,6 +490,7 @@ bool Walk::walk_through(const CallExpr* call) {
   run_body(body->getBody(), call);
   if (is_of_module) dtypes_.state.leave_module(before);
   std::swap(function_, outer);
+  call_sites_.pop_back();
   stack_.pop_back();
   return true;
 }
@@ -452,12 +502,24 @@ void Walk::trust_opaque_check(const CallExpr* call) {
   const bool checks =
       llvm::StringRef(name).contains("check") || llvm::StringRef(name).contains("assert") ||
       llvm::StringRef(name).contains("valid") || llvm::StringRef(name).contains("dtype");
-  for (const Expr* argument : call->arguments()) {
-    if (checks && is_tensor(stripped(argument)->getType())) {
-      dtypes_.state.look_at(dtypes_.tensor(argument));
-    } else if (checks) {
-      look_at_mentioned(dtypes_, argument);
-    }
+  if (checks) look_at_arguments(dtypes_, call);
+}
+
+// x = y; std::tie(values, indices) = x.max(1);
+void Walk::assign(const CXXOperatorCallExpr* assignment) {
+  const Expr* to = assignment->getArg(0);
+  const Expr* value = assignment->getArg(1);
+  const auto* tie = dyn_cast<CallExpr>(stripped(to));
+  if (tie != nullptr && called_name(tie) == "tie") {
+    for (unsigned i = 0; i < tie->getNumArgs(); ++i)
+      dtypes_.assign(tie->getArg(i), dtypes_.result(value, i));
+  } else if (const auto* name = dyn_cast<DeclRefExpr>(stripped(to));
+             name && is_tuple(to->getType())) {
+    dtypes_.forget_named(name->getDecl());
+  } else if (may_hold_tensor(to->getType())) {
+    const int symbol = dtypes_.tensor(value);
+    if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
+    dtypes_.assign(to, symbol);
   }
 }
 
@@ -476,12 +538,7 @@ void Walk::call(const CallExpr* call) {
   module_cast(call);
   module_run(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
-  if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) {
-    if (is_tensor(op->getArg(0)->getType())) {
-      dtypes_.assign(op->getArg(0), dtypes_.tensor(op->getArg(1)));
-    }
-    return;
-  }
+  if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
   if (!walk_through(call) && !check_of_tensor_args(call)) {
     call_outside(call);
     trust_opaque_check(call);

@@ -35,6 +35,13 @@ class Walk {
     std::set<const clang::Decl*> aliases;  // using scalar_t = …
     size_t lambdas = 0;
   };
+  // if (type == at::kFloat) … else if (type == at::kDouble) … else throw: a dispatch by hand.
+  struct Chain {
+    int symbol = -1;
+    TensorFact fact;
+    DtypeSet cases;
+    clang::SourceLocation begin;
+  };
   struct Call {
     std::vector<State> returns;
     int symbol = -1;
@@ -44,12 +51,18 @@ class Walk {
     int symbol;
     TensorFact fact;
     Place statement;  // where the pointer was taken
+    Place place;
+    std::string function;
   };
 
   void stmt(const clang::Stmt* stmt);
   void children(const clang::Stmt* stmt);
   void block(const clang::CompoundStmt* block);
   void branch(const clang::IfStmt* stmt);
+  std::optional<Chain> chain_at(const clang::IfStmt* first);
+  void chain(const clang::IfStmt* stmt, const Chain& chain);
+  TensorFact dispatched(int symbol) const;
+  void add_dispatch(Dispatch dispatch);
   void loop(const clang::Stmt* body, const clang::Expr* condition, const clang::Stmt* step);
   void range_for(const clang::CXXForRangeStmt* stmt);
   void do_once(const clang::Stmt* body);
@@ -67,6 +80,7 @@ class Walk {
   void lambda_in_place(const clang::LambdaExpr* lambda);
   bool call_lambda(const clang::CallExpr* call);
   bool walk_through(const clang::CallExpr* call);
+  void assign(const clang::CXXOperatorCallExpr* assignment);
   void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
   void run_body(const clang::Stmt* body, const clang::Expr* call);
   void trust_opaque_check(const clang::CallExpr* call);
@@ -91,6 +105,7 @@ class Walk {
   void division_of(const clang::CallExpr* call);
   void list_changed(const clang::CallExpr* call);
   const Untyped* untyped(const clang::Expr* expr);
+  std::string meaning(clang::QualType type) const;
   Place statement_of(const MemberCall& call) const;
   void add_read(Read read, int symbol, clang::QualType type);
   const Switch* dispatch_of(clang::QualType type, DtypeSet accepts) const;
@@ -105,11 +120,12 @@ class Walk {
   std::vector<const clang::FunctionDecl*> stack_;
   std::string entry_;            // of stack_.front(), as other files know it
   std::vector<int> parameters_;  // symbols of its parameters
+  std::vector<Place> call_sites_;  // of each function of the stack but the first
   std::map<Key, Untyped> pointers_;
   std::map<const clang::Expr*, Untyped> seen_untyped_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
-  std::map<std::tuple<Place, std::string, ReadAs>, size_t> reads_;
+  std::map<std::tuple<Place, Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;
   std::set<Place> fills_;
   std::map<Place, size_t> divisions_;
@@ -121,13 +137,5 @@ class Walk {
   size_t lambda_depth_ = 0;
   uint64_t steps_ = 0;
 };
-
-// The place of something that stands in the source as such, so that a fix can change it there; line
-// 0 for what a macro's text or an instantiation says.
-Place written_place(const clang::ASTContext& context, clang::SourceLocation begin);
-
-// Where a finding about it stands: an argument of a macro where it is written, the macro's own text
-// where the macro is used.
-Place place_of(const clang::ASTContext& context, clang::SourceLocation begin);
 
 }  // namespace dtypecheck::analyzer

@@ -37,7 +37,7 @@ class Observation {
       } else if (all_promote && !answers_each(op, outcome)) {
         add_mix(combination, is_refused ? '\0' : outcome.front());
       }
-      if (!is_refused) add_result(outcome.front());
+      if (!is_refused) add_results(outcome);
     }
   }
 
@@ -46,8 +46,12 @@ class Observation {
     all.promotes = mixes_ > 0 && promotes_ && passes_on_;
     all.passes_dtype_on = uniform_ > 0 && passes_on_;
     // One dtype alone may be what the others were refused beside.
-    if (uniform_ > 1 && is_constant_ && dtype_of(result_) != Dtype::kUndefined)
-      all.always = dtype_of(result_);
+    if (uniform_ <= 1) return all;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const Dtype dtype = dtype_of(results_[i]);
+      const auto always = dtype == Dtype::kUndefined ? std::nullopt : std::optional(dtype);
+      i == 0 ? all.always = always : all.others_always.emplace_back(always);
+    }
     return all;
   }
 
@@ -69,17 +73,22 @@ class Observation {
     promotes_ = promotes_ && dtype_of(result) == promoted(dtypes_of(combination));
   }
 
-  void add_result(char letter) {
-    is_constant_ = is_constant_ && (result_ == '\0' || result_ == letter);
-    result_ = letter;
+  // Overloads differ in how many tensors they give back: max(), max(dim).
+  void add_results(std::string_view letters) {
+    for (size_t i = 0; i < letters.size(); ++i) {
+      if (i == results_.size())
+        results_.push_back(letters[i]);
+      else if (results_[i] != letters[i])
+        results_[i] = kSeveral;
+    }
   }
 
   size_t uniform_ = 0;
   size_t mixes_ = 0;
   bool passes_on_ = true;
   bool promotes_ = true;
-  bool is_constant_ = true;
-  char result_ = '\0';
+  static constexpr char kSeveral = '\0';  // of which dtype_of() makes nothing
+  std::string results_;
 };
 
 Behaviour observe(const Table& table, size_t column, std::string_view name) {

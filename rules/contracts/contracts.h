@@ -22,7 +22,7 @@ struct Runtime {
   // The letters of the dtypes that operands were measured in. With these four alone nothing is said
   // of integers, and those of a call are passed over.
   std::string dtypes = "fhbd";
-  std::string line;       // all of it: date, CPU capability, build, Python
+  std::string line;  // all of it: date, CPU capability, build, Python
 
   std::string to_string() const;  // "cpu:2.11.0"
   bool has_mode(std::string_view mode) const;
@@ -50,6 +50,13 @@ struct Behaviour {
   bool passes_dtype_on = false;
   // The dtype of its (first) result, whatever the operands are: Long of argmax, Bool of eq.
   std::optional<Dtype> always;
+  // The same of the results behind the first: Long of the indices that sort and max(dim) give.
+  std::vector<std::optional<Dtype>> others_always;
+
+  std::optional<Dtype> always_in(size_t result) const {
+    if (result == 0) return always;
+    return result <= others_always.size() ? others_always[result - 1] : std::nullopt;
+  }
 };
 
 // What a user names: "cuda:2.11", "cpu:1.13.1".

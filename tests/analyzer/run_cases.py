@@ -1,13 +1,17 @@
-"""Lints a case and compares what is found with the // EXPECT lines under the lines it is about.
+"""Lints cases and compares what is found with the // EXPECT lines under the lines it is about.
 
-usage: run_cases.py FILE… | --example ID… | --real-torch | --real-parsing | --system-torch
+usage: run_cases.py FILE… | --example ID… | --headers bundled|venv|system|DIR
 
---real-torch takes the examples to the LibTorch of .venv, --real-parsing the cases of parsing/ (those of CUDA where a toolkit is),
---system-torch some of them to that of the system (1.13).
+A FILE and an --example are taken to the bundled LibTorch. --headers takes every case and every example to one LibTorch:
+that of .venv, that of the system (1.13), or that of a folder.
 
     // EXPECT warning: message [rule]
 
 A finding without an EXPECT fails as surely as an EXPECT without a finding.
+
+    // ALSO note [rule]
+
+is a further place of a finding; a case with an ALSO has one for each.
 """
 import json
 import os
@@ -18,42 +22,61 @@ import sys
 import tempfile
 
 DTYPECHECK = os.environ["DTYPECHECK"]
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ON_SYSTEM = ["constant-dtype-output", "dispatch-missing-half", "dispatch-other-tensor-unchecked", "half-accumulation", "scalar-item"]
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 HAS_CUDA = pathlib.Path("/usr/local/cuda/include/crt").exists()
 EXPECT = re.compile(r"//\s*EXPECT\s+(error|warning|note): (.*) \[([a-z0-9-]+)\]\s*$")
+ALSO = re.compile(r"//\s*ALSO\s+(.*) \[([a-z0-9-]+)\]\s*$")
 
 
-def expected(source):
-    """(line, severity, message, rule) of each EXPECT; the line is the one above the EXPECTs."""
+def marked(source, mark):
+    """(line, …) of each EXPECT or ALSO; the line is the last one above that has no such mark."""
     found, line = [], 0
     for number, text in enumerate(source.splitlines(), 1):
-        match = EXPECT.search(text)
+        match = mark.search(text)
         if match:
             found.append((line, *match.groups()))
-        else:
+        elif not EXPECT.search(text) and not ALSO.search(text):
             line = number
     return sorted(found)
 
 
-def lint(path, torch):
-    done = subprocess.run([DTYPECHECK, "lint", "--torch", torch, "--format", "json", str(path)],
-                          capture_output=True, text=True, timeout=900)
+def expected(source):
+    """(line, severity, message, rule) of each EXPECT."""
+    return marked(source, EXPECT)
+
+
+def lint(paths, torch):
+    done = subprocess.run([DTYPECHECK, "lint", "--torch", torch, "--format", "json", *map(str, paths)],
+                          capture_output=True, text=True, timeout=1800)
     if done.returncode not in (0, 1):
-        raise SystemExit(f"{path}: {done.stderr}")
+        raise SystemExit(f"{paths[0]}: {done.stderr}")
     return json.loads(done.stdout)
 
 
-def compare(name, path, torch):
-    report = lint(path, torch)
-    found = sorted((f["location"]["line"], f["severity"], f["message"], f["rule"]) for f in report["findings"])
-    wanted = expected(path.read_text())
-    wrong = [f"expected, not found: {e}" for e in wanted if e not in found]
-    wrong += [f"found, not expected: {f}" for f in found if f not in wanted]
+def differences(source, findings):
+    found = sorted((f["location"]["line"], f["severity"], f["message"], f["rule"]) for f in findings)
+    wanted = expected(source)
+    also = marked(source, ALSO)
+    if also:
+        found += sorted((p["line"], p["note"], f["rule"]) for f in findings for p in f["places"])
+        wanted += also
+    return ([f"expected, not found: {e}" for e in wanted if e not in found] +
+            [f"found, not expected: {f}" for f in found if f not in wanted])
+
+
+def compare(paths, torch):
+    """Whether each file has the findings that it names, all of them linted in one run."""
+    report = lint(paths, torch)
+    of_file = {path.resolve(): [] for path in paths}
+    for finding in report["findings"]:
+        file = pathlib.Path(finding["location"]["file"])
+        of_file[(file if file.is_absolute() else pathlib.Path.cwd() / file).resolve()].append(finding)
+    wrong = [f"{path.name}: {line}" for path in paths for line in differences(path.read_text(), of_file[path.resolve()])]
     if report["source"]["partly"]:
         wrong.append(f"parsed with errors: {report['remarks']}")
     for line in wrong:
-        print(f"{name}: {line}")
+        print(line)
     return not wrong
 
 
@@ -63,20 +86,49 @@ def example(rule):
     return "\n".join(line[2:] for line in lines) + "\n"
 
 
-def write_example(rule, folder, header="torch/extension.h"):
-    text = example(rule).replace("torch/extension.h", header)
+def write_example(rule, folder):
+    text = example(rule)
+    if not any(e[3] == rule for e in expected(text)):
+        raise SystemExit(f"{rule}: its example has no EXPECT of it")
     path = pathlib.Path(folder) / f"{rule}.{'cu' if '__global__' in text else 'cpp'}"
     path.write_text(text)
     return path
 
 
-def check_example(rule, folder, torch, header="torch/extension.h"):
-    path = write_example(rule, folder, header)
-    text = path.read_text()
-    if not any(e[3] == rule for e in expected(text)):
-        print(f"{rule}: its example has no EXPECT of it")
-        return False
-    return compare(rule, path, torch)
+def copy_without_python(path, folder):
+    """Debian's LibTorch has no pybind11 beside it: what is bound to Python is registered as an operator."""
+    text = path.read_text().replace("torch/extension.h", "torch/all.h")
+    text = text.replace("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)", "TORCH_LIBRARY(cases, m)")
+    if "TORCH_LIBRARY" in text:
+        text = "#include <torch/library.h>  // " + text[:text.index("\n")].lstrip("/ ") + text[text.index("\n"):]
+    copy = pathlib.Path(folder) / f"{path.parent.name}.{path.name}"
+    copy.write_text(text)
+    return copy
+
+
+def check_with(headers, folder):
+    """Every case and example with one set of headers; more than one set would need one run each."""
+    needs_cuda = [] if HAS_CUDA or headers == "bundled" else list(HERE.glob("parsing/*.cu"))
+    cases = sorted(p for p in HERE.glob("*/*.c*") if p.suffix in (".cpp", ".cu") and p not in needs_cuda)
+    cases += [write_example(rule, folder) for rule in all_ids()]
+    torch = headers
+    if headers == "venv":
+        torch = next(iter(sorted(ROOT.glob(".venv/lib/python3*/site-packages/torch"))), None)
+        if torch is None:
+            skip("no torch in .venv; scripts/setup puts it there")
+    if headers == "system":
+        torch = "/usr"
+        if not pathlib.Path("/usr/include/ATen/core/Tensor.h").exists():
+            skip("no LibTorch in /usr/include; the package is libtorch-dev")
+        copies = pathlib.Path(folder) / "copies"
+        copies.mkdir()
+        cases = [copy_without_python(case, copies) for case in cases]
+    return compare(cases, str(torch))
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
 
 
 def all_ids():
@@ -87,23 +139,10 @@ def all_ids():
 def main(arguments):
     with tempfile.TemporaryDirectory(prefix="dtypecheck-test-") as folder:
         if arguments[0] == "--example":
-            return all([check_example(rule, folder, "bundled") for rule in arguments[1:]])
-        if arguments[0] in ("--real-torch", "--real-parsing"):
-            found = sorted(ROOT.glob(".venv/lib/python3*/site-packages/torch"))
-            if not found:
-                print("skipped: no torch in .venv; scripts/setup puts it there")
-                sys.exit(77)
-            if arguments[0] == "--real-parsing":
-                cases = [case for case in sorted(ROOT.glob("tests/analyzer/parsing/*.c*")) if case.suffix == ".cpp" or HAS_CUDA]
-                return all([compare(case, case, str(found[0])) for case in cases])
-            return all([check_example(rule, folder, str(found[0])) for rule in all_ids()])
-        if arguments[0] == "--system-torch":
-            if not pathlib.Path("/usr/include/ATen/core/Tensor.h").exists():
-                print("skipped: no LibTorch in /usr/include; the package is libtorch-dev")
-                sys.exit(77)
-            # Its torch/extension.h wants pybind11, a package of its own.
-            return all([check_example(rule, folder, "/usr", "torch/types.h") for rule in ON_SYSTEM])
-        return all([compare(path, pathlib.Path(path), "bundled") for path in arguments])
+            return all([compare([write_example(rule, folder)], "bundled") for rule in arguments[1:]])
+        if arguments[0] == "--headers":
+            return all([check_with(headers, folder) for headers in arguments[1:]])
+        return compare([pathlib.Path(path) for path in arguments], "bundled")
 
 
 if __name__ == "__main__":

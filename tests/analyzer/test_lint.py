@@ -380,6 +380,8 @@ class Lint(tool.ToolTest):
         self.write("csrc/scale.cu", text)
         self.write("csrc/other.h", "// no bfloat16 here\n")
         self.write("third_party/cutlass/numeric.h", "struct bfloat16_t {};\n")
+        self.write("csrc/cpu/other.cpp", "using b = at::BFloat16;\n")
+        self.write("csrc/other_cpu.cpp", "using b = at::BFloat16;\n")
         self.assertIn("no findings", self.lint("csrc/scale.cu").out)
         for name, code in (("ops.py", "torch.bfloat16\n"), ("csrc/other.h", "using b = at::BFloat16;\n")):
             path = self.write(name, code)

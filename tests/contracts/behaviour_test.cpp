@@ -90,6 +90,7 @@ TEST_CASE("it passes the dtype on, or answers in one of its own") {
 TEST_CASE("one measured dtype does not tell what the others would give") {
   CHECK(behaviour_of("op aten::op self\nplain * f=f m0=*\n").always == std::nullopt);
   CHECK(behaviour_of("op aten::op self\nplain * f=f ?=*\n").always == std::nullopt);
+  CHECK(behaviour_of("op aten::op self\nplain * fl=f m0=*\n").always_in(1) == std::nullopt);
 }
 
 TEST_CASE("what is not there is not known") {
@@ -127,6 +128,12 @@ TEST_CASE("the shipped tables know results that have a dtype of their own") {
   CHECK(shipped().behaviour("aten::eq").always == Dtype::kBool);
   CHECK(shipped().behaviour("aten::eq.Tensor").always == Dtype::kBool);
   CHECK(shipped().behaviour("aten::sort").always == std::nullopt);
+  for (const char* op : {"aten::sort", "aten::topk", "aten::max", "aten::min.dim"}) {
+    CAPTURE(op);
+    CHECK(shipped().behaviour(op).always_in(1) == Dtype::kLong);
+  }
+  CHECK(shipped().behaviour("aten::aminmax").always_in(1) == std::nullopt);
+  CHECK(shipped().behaviour("aten::argmax").always_in(1) == std::nullopt);
   CHECK(shipped().passes_dtype_on("aten::exp"));
   CHECK_FALSE(shipped().passes_dtype_on("aten::float_power"));
 }

@@ -112,11 +112,13 @@ constexpr Layout kStrided = Layout::Strided, kSparse = Layout::Sparse;
 bool isFloatingType(ScalarType type);
 bool isIntegralType(ScalarType type, bool include_bool = false);
 bool isComplexType(ScalarType type);
+bool isReducedFloatingType(ScalarType type);
 const char* toString(ScalarType type);
 int64_t elementSize(ScalarType type);
 
 struct Device {
   Device(DeviceType type, int index = -1);
+  Device(const std::string& text);
   bool is_cuda() const;
   bool is_cpu() const;
   bool has_index() const;
@@ -352,7 +354,6 @@ class Tensor {
   Tensor to(const Tensor& other, bool non_blocking = false) const;
   Tensor toType(ScalarType type) const;
   Tensor type_as(const Tensor& other) const;
-  Tensor half() const;
   Tensor cuda() const;
   Tensor cpu() const;
   Tensor detach() const;
@@ -497,7 +498,6 @@ class Tensor {
   DTYPECHECK_OP(isfinite)
   DTYPECHECK_OP(isinf)
   DTYPECHECK_OP(isnan)
-  DTYPECHECK_OP(kthvalue)
   DTYPECHECK_OP(le)
   DTYPECHECK_OP(lerp)
   DTYPECHECK_OP(lerp_)
@@ -566,7 +566,6 @@ class Tensor {
   DTYPECHECK_OP(sinh)
   DTYPECHECK_OP(slice_scatter)
   DTYPECHECK_OP(softmax)
-  DTYPECHECK_OP(sort)
   DTYPECHECK_OP(sparse_dim)
   DTYPECHECK_OP(sqrt)
   DTYPECHECK_OP(squeeze_)
@@ -579,7 +578,6 @@ class Tensor {
   DTYPECHECK_OP(tile)
   DTYPECHECK_OP(to_dense)
   DTYPECHECK_OP(to_sparse)
-  DTYPECHECK_OP(topk)
   DTYPECHECK_OP(tril)
   DTYPECHECK_OP(triu)
   DTYPECHECK_OP(true_divide)
@@ -593,6 +591,13 @@ class Tensor {
   DTYPECHECK_OP(var)
   DTYPECHECK_OP(view_as)
   DTYPECHECK_OP(where)
+#undef DTYPECHECK_OP
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  std::tuple<Tensor, Tensor> name(Arguments&&... arguments) const;
+  DTYPECHECK_OP(kthvalue)
+  DTYPECHECK_OP(sort)
+  DTYPECHECK_OP(topk)
 #undef DTYPECHECK_OP
   template <typename T>
   T* data_ptr() const;
@@ -632,6 +637,9 @@ DTYPECHECK_COMPARISON(>)
 DTYPECHECK_COMPARISON(>=)
 DTYPECHECK_COMPARISON(==)
 DTYPECHECK_COMPARISON(!=)
+DTYPECHECK_COMPARISON(&)
+DTYPECHECK_COMPARISON(|)
+DTYPECHECK_COMPARISON(^)
 #undef DTYPECHECK_COMPARISON
 #define DTYPECHECK_OPERATOR(symbol)                  \
   Tensor operator symbol(const Tensor& a, Scalar b); \
@@ -662,8 +670,8 @@ Tensor rand(IntArrayRef sizes, TensorOptions options = {});
 Tensor randn(IntArrayRef sizes, TensorOptions options = {});
 Tensor full(IntArrayRef sizes, Scalar value, TensorOptions options = {});
 Tensor arange(Scalar end, TensorOptions options = {});
-Tensor arange(Scalar begin, Scalar end, TensorOptions options);
-Tensor arange(Scalar begin, Scalar end, Scalar step, TensorOptions options);
+Tensor arange(Scalar begin, Scalar end, TensorOptions options = {});
+Tensor arange(Scalar begin, Scalar end, Scalar step, TensorOptions options = {});
 Tensor linspace(Scalar begin, Scalar end, int64_t steps, TensorOptions options = {});
 Tensor eye(int64_t n, TensorOptions options = {});
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, TensorOptions options = {});
@@ -698,12 +706,18 @@ Tensor mse_loss(const Tensor& self, const Tensor& target);
   template <typename... Arguments> \
   Tensor name(const Tensor& first, Arguments&&... arguments);
 DTYPECHECK_OP(abs)
+DTYPECHECK_OP(argmax)
+DTYPECHECK_OP(argmin)
+DTYPECHECK_OP(argsort)
 DTYPECHECK_OP(ceil)
 DTYPECHECK_OP(clamp)
 DTYPECHECK_OP(cumsum)
+DTYPECHECK_OP(eq)
 DTYPECHECK_OP(exp)
 DTYPECHECK_OP(floor)
 DTYPECHECK_OP(log)
+DTYPECHECK_OP(logical_and)
+DTYPECHECK_OP(logical_or)
 DTYPECHECK_OP(max)
 DTYPECHECK_OP(mean)
 DTYPECHECK_OP(min)
@@ -716,6 +730,15 @@ DTYPECHECK_OP(sqrt)
 DTYPECHECK_OP(sum)
 DTYPECHECK_OP(where)
 #undef DTYPECHECK_OP
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  std::tuple<Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments);
+DTYPECHECK_OP(kthvalue)
+DTYPECHECK_OP(sort)
+DTYPECHECK_OP(topk)
+#undef DTYPECHECK_OP
+bool is_floating_point(const Tensor& self);
+bool is_complex(const Tensor& self);
 Tensor randperm(int64_t n, TensorOptions options = {});
 
 using CheckedFrom = const char*;
@@ -741,6 +764,10 @@ void checkSameSize(CheckedFrom from, const TensorArg& a, const TensorArg& b);
 void checkAllSameSize(CheckedFrom from, ArrayRef<TensorArg> tensors);
 void checkDefined(CheckedFrom from, const TensorArg& tensor);
 void checkAllDefined(CheckedFrom from, ArrayRef<TensorArg> tensors);
+void checkDeviceType(CheckedFrom from, const Tensor& tensor, DeviceType type);
+void checkDeviceType(CheckedFrom from, ArrayRef<Tensor> tensors, DeviceType type);
+void checkLayout(CheckedFrom from, const Tensor& tensor, Layout layout);
+void checkLayout(CheckedFrom from, ArrayRef<Tensor> tensors, Layout layout);
 void checkSameGPU(CheckedFrom from, const TensorArg& a, const TensorArg& b);
 void checkAllSameGPU(CheckedFrom from, ArrayRef<TensorArg> tensors);
 template <typename F>

@@ -8,9 +8,9 @@ void norm(at::Tensor x) {
   at::Tensor sums = at::zeros({4}, at::kFloat);
   at::Tensor out = at::zeros({4}).to(x.scalar_type());
   at::Tensor wrong = at::zeros({4});
+  // EXPECT error: wrong is made Float, and read as the dtype of x [constant-dtype-output]
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "norm", [&] {
     run(x.data_ptr<scalar_t>(), out.data_ptr<scalar_t>(), sums.data_ptr<float>());
     run(x.data_ptr<scalar_t>(), wrong.data_ptr<scalar_t>(), sums.data_ptr<float>());
-    // EXPECT error: wrong is made Float, and read as the dtype of x [constant-dtype-output]
   });
 }

@@ -2,6 +2,8 @@
 #include <cuda_fp16.h>
 #include <torch/extension.h>
 
+__device__ void atomicAdd(at::Half* to, at::Half value);  // as ATen/cuda/Atomic.cuh has
+
 template <typename T>
 __global__ void dot(const T* a, const T* b, T* out, int n) {
   T sum = 0;

@@ -13,7 +13,7 @@ at::Tensor project(at::Tensor x, at::Tensor weight) {
 }
 
 at::Tensor normalised(at::Tensor x) {
-  at::Tensor half = x.half();
+  at::Tensor half = x.to(at::kHalf);
   at::Tensor wide = x.to(at::kFloat);
   return half / (half.add(1e-8)) + (wide.add(1e-8)).to(at::kHalf);
   // EXPECT warning: 1e-08 is 0 in Half [eps-underflow]

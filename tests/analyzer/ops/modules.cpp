@@ -49,8 +49,8 @@ void either(torch::Tensor x, torch::nn::Linear given, bool half) {
   torch::nn::Linear layer(4, 4);
   if (half) layer->to(torch::kHalf);
   layer(torch::ones({2, 4}));
-  layer(x.half());
-  given(x.half());
+  layer(x.to(at::kHalf));
+  given(x.to(at::kHalf));
 }
 
 void cast_elsewhere(torch::nn::Linear& layer);

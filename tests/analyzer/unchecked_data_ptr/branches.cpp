@@ -18,6 +18,7 @@ void by_switch(at::Tensor x) {
 
 void by_chain(at::Tensor x) {
   if (x.scalar_type() == at::kFloat) {
+    // EXPECT note: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
     run(x.data_ptr<float>());
   } else if (x.scalar_type() == at::kDouble) {
     run(x.data_ptr<double>());

@@ -1,0 +1,14 @@
+// An int64 count that is cast to Int before it is read: what did not fit is lost without a word.
+#include <torch/extension.h>
+
+int narrowed(at::Tensor x) {
+  at::Tensor ends = x.to(at::kLong).cumsum(0).to(at::kInt);
+  return ends[-1].item<int>();
+  // EXPECT warning: ends[-1] is Long, cast to Int, which wraps what does not fit [scalar-item]
+}
+
+// It was Int before, or is read as wide as it is.
+int64_t kept(at::Tensor x) {
+  at::Tensor flags = x.to(at::kInt).to(at::kLong).to(at::kLong);
+  return x.to(at::kInt).item<int>() + flags.item<int64_t>();
+}
