@@ -48,26 +48,30 @@ Finding& CheckFindings::add(const Check& check, Severity severity, const ReadGro
   return finding;
 }
 
-// One line is told once, and that of the finding itself not again.
 void add_place(Finding& finding, const Place& place, std::string note) {
-  const SourceLine line = {place.file, place.line, finding.site.line.function};
-  const auto is_here = [&](const SourceLine& other) {
-    return other.file == line.file && other.line == line.line;
-  };
-  const bool is_told = is_here(finding.site.line) ||
-                       std::any_of(finding.places.begin(), finding.places.end(),
-                                   [&](const NotedPlace& other) { return is_here(other.line); });
-  if (place.line > 0 && !is_told)
-    finding.places.push_back({line, place.column, place.end_column, std::move(note)});
+  finding.places.push_back({{place.file, place.line, finding.site.line.function},
+                            place.column,
+                            place.end_column,
+                            std::move(note)});
 }
 
 void add_places(Finding& finding, const Read& read) {
+  // Of a line that is told already there is nothing to add.
+  const auto add = [&](const Place& place, std::string note) {
+    const auto is_here = [&](const SourceLine& other) {
+      return other.file == place.file && other.line == place.line;
+    };
+    const bool is_told = is_here(finding.site.line) ||
+                         std::any_of(finding.places.begin(), finding.places.end(),
+                                     [&](const NotedPlace& other) { return is_here(other.line); });
+    if (place.line > 0 && !is_told) add_place(finding, place, std::move(note));
+  };
   const std::string& name = read.tensor.name;
   const auto dtype = read.tensor.dtypes.single();
-  add_place(finding, read.cast, fmt::format("the cast to {}", read.type));
-  add_place(finding, read.tensor.place,
-            dtype ? fmt::format("{} is made {}", name, dtype_name(*dtype)) : name + " is made");
-  if (read.tensor.is_external()) add_place(finding, read.given, name + " is given");
+  add(read.cast, fmt::format("the cast to {}", read.type));
+  add(read.tensor.place,
+      dtype ? fmt::format("{} is made {}", name, dtype_name(*dtype)) : name + " is made");
+  if (read.tensor.is_external()) add(read.given, name + " is given");
 }
 
 std::vector<Finding> CheckFindings::take() {

@@ -390,6 +390,32 @@ class Lint(tool.ToolTest):
         self.write("csrc/scale.cpp", text)
         self.assertIn("has no BFloat16, which autocast casts to on the CPU", self.lint("--all", "csrc/scale.cpp").out)
 
+    def test_alike_notes_are_one_line(self):
+        unbound = "".join(f"void f{i}(at::Tensor x) {{ run(x.data_ptr<float>()); }}\n" for i in range(3))
+        bound = "".join(f"void g{i}(at::Tensor y) {{ run(y.data_ptr<float>()); }}\n" for i in range(7))
+        bindings = " ".join(f'm.def("g{i}", &g{i});' for i in range(7))
+        self.write("notes.cpp", "#include <torch/extension.h>\nvoid run(const float* x);\n" + unbound + bound +
+                   f"PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {bindings} }}\n")
+        out = self.lint("notes.cpp").out
+        self.assertEqual(out.count("  why   "), 5)  # of the first five findings, the others are a line each
+        self.assertEqual(out.count("\nwarning: "), 6)
+        self.assertEqual(out.count("note: "), 1)
+        self.assertIn("note: 3 like this: x is read as float", out)
+        everything = self.lint("--all", "notes.cpp").out
+        self.assertEqual((everything.count("  why   "), everything.count("note: ")), (10, 3))
+
+    def test_what_is_parsed_did_not_run(self):
+        self.write("mix.cpp", "#include <torch/extension.h>\nat::Tensor f(at::Tensor x) {\n"
+                   "  return x.to(at::kHalf).matmul(at::ones({4, 4}));\n}\n")
+        out = self.lint("mix.cpp").out
+        self.assertIn("aten::matmul raises RuntimeError: expected", out)
+        self.assertNotIn("raised", out)
+
+    def test_remarks_in_a_pipe_keep_their_paths(self):
+        folder = "a_folder_with_a_name_that_is_long/" * 4
+        self.write(folder + "wrong.cpp", GOOD.replace("run(x", "runs(x"))
+        self.assertRegex(self.lint(folder + "wrong.cpp").out, f"{folder}wrong.cpp: analysed in part, 1 error")
+
     def test_fixes_in_sarif(self):
         self.write("bad.cpp", BAD)
         (result,) = self.sarif("bad.cpp")["results"]
