@@ -4,21 +4,28 @@
 
 SCORES are JSON lines, one for each case: id, kind ("bug" or "clean"), repo, and of a bug rule, hit (a finding of its rule lies
 at its place), level (of the loudest such finding) and noise (it is still told after the fix), of a clean file alarms. The list is
-split in five by a hash of the repository, so that no fold shares code with another. Lint has no parameter that is fitted; what was
+split in five by repository, so that no fold shares code with another. Lint has no parameter that is fitted; what was
 learned from a list are its checks, so a fold's figures differ from the others' where a check was made for a case in it. Printed are
 each fold by itself and all together; with SCORES_BEFORE also what each fold won and lost since.
 """
 
 import argparse
-import hashlib
+import collections
 import json
 import pathlib
 
 FOLDS = 5
 
 
-def fold_of(case):
-    return hashlib.sha256(case["repo"].encode()).digest()[0] % FOLDS
+def folds_of(cases):
+    """The fold of each repository: the largest first, each into the fold that has least so far."""
+    sizes = collections.Counter(case["repo"] for case in cases if case["kind"] == "bug")
+    repos = sorted({case["repo"] for case in cases}, key=lambda repo: (-sizes[repo], repo))
+    filled, folds = [0] * FOLDS, {}
+    for repo in repos:
+        folds[repo] = filled.index(min(filled))
+        filled[folds[repo]] += max(sizes[repo], 1)
+    return folds
 
 
 def read(path):
@@ -48,8 +55,9 @@ def main():
     cases = read(arguments.scores)
     before = read(arguments.before) if arguments.before else {}
     print(f"{'fold':8} {'found':20}   {'quiet after the fix':20}   alarms")
+    folds = folds_of(cases.values())
     for fold in range(FOLDS):
-        inside = [case for case in cases.values() if fold_of(case) == fold]
+        inside = [case for case in cases.values() if folds[case["repo"]] == fold]
         print(line(str(fold + 1), inside))
         changed = [case for case in inside if case["id"] in before and case["kind"] == "bug"]
         for word, now in (("won", True), ("lost", False)):

@@ -5,6 +5,8 @@
 // tensors that were made here; template parameters that only a caller knows.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/check.h"
 
 namespace dtypecheck::analyzer {
@@ -18,6 +20,15 @@ static bool is_of_storage(const Read& read) {
   if (dtype && (DtypeSet(Dtype::kByte) | Dtype::kChar).contains(*dtype)) return true;
   const DtypeSet bits = read.accepts & kUnsigned;
   return dtype && bits.single() && dtype_size_bytes(*dtype) <= dtype_size_bytes(*bits.single());
+}
+
+// Memory that the caller lends: the op writes it before it reads it.
+static bool is_scratch(const Read* read) {
+  const std::string& name = read->tensor.name;
+  for (const char* word : {"temp", "tmp", "workspace", "scratch", "buffer"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
 }
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
@@ -43,8 +54,12 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const ReadGroup& group : by_function(unchecked)) {
     const Read& read = *group.first;
     const bool is_bound = read.callers == Callers::kBound;
+    const bool is_lent = std::all_of(group.all.begin(), group.all.end(), is_scratch);
+    const Severity severity = is_lent    ? Severity::kNote
+                              : is_bound ? Severity::kError
+                                         : Severity::kWarning;
     Finding& finding = out.add(
-        raw_cast, is_bound ? Severity::kError : Severity::kWarning, group,
+        raw_cast, severity, group,
         fmt::format("{} {} cast to {} from an untyped pointer, and nothing compares the dtype",
                     names_of(group), is_or_are(group), read.type));
     add_dtype_checks(finding, group);

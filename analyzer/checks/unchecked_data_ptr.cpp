@@ -18,6 +18,14 @@ static bool reads_floats(const ReadGroup& group) {
                      [](const Read* read) { return read->accepts.intersects(kFloating); });
 }
 
+// "float", or "fixed types" where they are several.
+static std::string types_of(const ReadGroup& group) {
+  const std::string& type = group.first->type;
+  const bool is_one = std::all_of(group.all.begin(), group.all.end(),
+                                  [&](const Read* read) { return read->type == type; });
+  return is_one ? type : "fixed types";
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {
@@ -30,11 +38,11 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const ReadGroup& group : by_function(unchecked)) {
     const Read& read = *group.first;
     const bool warns = read.callers == Callers::kBound && reads_floats(group);
-    Finding& finding = out.add(
-        unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, group,
-        fmt::format("{} {} read as {}, and nothing says that {} of that dtype", names_of(group),
-                    is_or_are(group), group.all.size() == 1 ? read.type : "fixed types",
-                    std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
+    Finding& finding =
+        out.add(unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, group,
+                fmt::format("{} {} read as {}, and nothing says that {} of that dtype",
+                            names_of(group), is_or_are(group), types_of(group),
+                            std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
     add_dtype_checks(finding, group);
   }
 }

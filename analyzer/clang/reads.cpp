@@ -29,11 +29,13 @@ static std::string written(QualType type) {
   return type.getUnqualifiedType().getAsString(PrintingPolicy(LangOptions()));
 }
 
-// What a name that the project gave to a type stands for: " (float)" behind T, "" behind int64_t.
+// What a name that the project gave to a type stands for: " (float)" behind T, "" behind int64_t,
+// and in a dispatch, where each case may have another.
 std::string Walk::meaning(QualType type) const {
   const auto* name = type->getAs<TypedefType>();
   if (name == nullptr || type->isDependentType() || !is_ours(name->getDecl()->getLocation()))
     return "";
+  if (llvm::any_of(switches_, [](const Switch& over) { return over.symbol >= 0; })) return "";
   const std::string meant = written(type.getCanonicalType());
   return meant == written(type) ? "" : " (" + meant + ")";
 }
@@ -154,7 +156,6 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   read.parameter = parameter_of(symbol);
   if (const Switch* over = dispatch_of(type, read.accepts)) {
     read.in_dispatch = true;
-    read.type = written(type);  // which is several types there
     read.dispatched = over->fact;
     read.dispatched_parameter = parameter_of(over->symbol);
     const bool known = dtypes_.state.knows(over->symbol);

@@ -12,6 +12,17 @@ void bits(at::Tensor half, at::Tensor wide) {
   // EXPECT error: half is Half here and is read as int64_t [raw-cast]
 }
 
+// A buffer that the caller lends is written first.
+void lent(at::Tensor temp_sums) {
+  run(reinterpret_cast<float*>(temp_sums.data_ptr()), nullptr);
+  // EXPECT note: temp_sums is cast to float from an untyped pointer, and nothing compares the dtype [raw-cast]
+}
+
+void lent_and_given(at::Tensor temp_sums, at::Tensor scales) {
+  run(reinterpret_cast<float*>(temp_sums.data_ptr()), reinterpret_cast<float*>(scales.data_ptr()));
+  // EXPECT warning: temp_sums and scales are cast to float from an untyped pointer, and nothing compares the dtype [raw-cast]
+}
+
 void buffers(at::Tensor x) {
   at::Tensor workspace = at::empty({1024}, x.options().dtype(at::kByte));
   at::Tensor state = at::empty({2}, x.options().dtype(at::kLong));
