@@ -35,6 +35,7 @@ struct TraceCommand {
   bool gpu = false;
   uint32_t timeline = 0;
   bool keep_going = false;
+  bool fix = false;
   bool no_report = false;
   judging::ReportOptions report;
 };
@@ -51,6 +52,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (command.check_values) options.push_back("check-values");
   if (command.keep_going) options.push_back("keep-going");
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
+  if (command.fix) options.push_back("fix");
 
   Environment environment = current_environment();
   add_preload(environment, preload);
@@ -180,12 +182,17 @@ static std::function<int()> set_up(Options& options) {
       .type("DIR");
   const Option steady = options.add_flag("--steady", command->steady,
                                          "once nothing new appears, trace only some of the steps");
+  Option keep_going = options.add_flag(
+      "--keep-going", command->keep_going,
+      "cast the operands of an op that fails for its dtypes, tell it, and go on, so that one "
+      "run shows all of them; what it computes from then on is not valid");
+  keep_going.excludes(steady);
   options
-      .add_flag(
-          "--keep-going", command->keep_going,
-          "cast the operands of an op that fails for its dtypes, tell it, and go on, so that one "
-          "run shows all of them; what it computes from then on is not valid")
-      .excludes(steady);
+      .add_flag("--fix", command->fix,
+                "compute what LibTorch refuses for its dtypes, or does slowly in Half, in Float and "
+                "round it once; what it computes is valid")
+      .excludes(steady)
+      .excludes(keep_going);
   options.add_flag("--check-values", command->check_values,
                    "look for the first inf or NaN in the results");
   options.add_flag("--gpu", command->gpu,
@@ -217,7 +224,8 @@ extern const Command trace_command = {
         "  dtypecheck trace -- python train.py\n"
         "  dtypecheck trace --steady --out run1 -- accelerate launch train.py --mixed_precision "
         "bf16\n"
-        "  dtypecheck trace --check-values --fail-on error -- ./libtorch_trainer\n",
+        "  dtypecheck trace --check-values --fail-on error -- ./libtorch_trainer\n"
+        "  dtypecheck trace --fix -- python train.py --mixed_precision fp16\n",
     .set_up = set_up,
     .is_configured = true,
     .runs_a_program = true,

@@ -22,7 +22,7 @@ const char* gpu_work_name(GpuWorkKind kind) {
 }
 
 const char* outcome_name(Outcome outcome) {
-  return name_of<kLastOutcome>(outcome, {"returned", "threw", "repaired"});
+  return name_of<kLastOutcome>(outcome, {"returned", "threw", "repaired", "served"});
 }
 
 std::string Device::to_string() const {

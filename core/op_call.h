@@ -90,8 +90,9 @@ enum class Outcome : uint8_t {
   kReturned = 0,
   kThrew = 1,
   kRepaired = 2,  // keep-going cast the operands and called again
+  kServed = 3,  // --fix computed it in Float; error is what it would have thrown, "" if it is slow
 };
-constexpr Outcome kLastOutcome = Outcome::kRepaired;
+constexpr Outcome kLastOutcome = Outcome::kServed;
 const char* outcome_name(Outcome outcome);  // "returned", "threw", …
 
 // A conversion that did not keep an integer's value: 1365 became 1368 in BFloat16.
@@ -180,5 +181,11 @@ struct OpCall {
   std::string short_op() const;  // "addmm" of "aten::addmm"
   bool operator==(const OpCall&) const = default;
 };
+
+// Refused by LibTorch, and gone on with: repaired by keep-going, or served by --fix.
+inline bool was_let_through(const OpCall& call) {
+  return call.outcome == Outcome::kRepaired ||
+         (call.outcome == Outcome::kServed && !call.error.empty());
+}
 
 }  // namespace dtypecheck

@@ -137,7 +137,9 @@ LockedOp parse_op(TextCursor& cursor) {
     } else if (next == "autocast") {
       cursor.expect("autocast ");
       op.autocast = cursor.word("a dtype");
-    } else if (next == outcome_name(Outcome::kThrew) || next == outcome_name(Outcome::kRepaired)) {
+    } else if (next == outcome_name(Outcome::kThrew) ||
+               next == outcome_name(Outcome::kRepaired) ||
+               next == outcome_name(Outcome::kServed)) {
       op.outcome = cursor.word("an outcome");
     } else {
       LockedTensor operand{.name = cursor.name(".[]", "an operand, as in weight=Half"),

@@ -40,7 +40,7 @@ struct LockedOp {
   std::string result;    // dtypes; "" without one
   std::string device;    // type alone
   std::string autocast;  // dtype of the region for that device; "" without one
-  std::string outcome;   // "threw", "repaired", or ""
+  std::string outcome;   // "threw", "repaired", "served", or ""
 
   auto operator<=>(const LockedOp&) const = default;
 };

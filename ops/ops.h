@@ -44,6 +44,9 @@ enum Fact : uint32_t {
   kDefaultDtype =
       1u << 29,  // a factory that is given no dtype makes Float, whatever the values are
   kDtypeOfValues = 1u << 30,  // a factory that is given no dtype makes Long of whole numbers
+  // Multiplies matrices, convolves or attends: refuses two dtypes, and is slow in Half on most
+  // CPUs.
+  kMultiplies = 1u << 31,
 };
 
 constexpr uint32_t kPassesOn = kView | kCopy;  // the same values, in the same dtype

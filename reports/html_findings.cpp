@@ -192,10 +192,7 @@ class FindingCards {
     html_.close("pre");
     if (is_long) html_.close("details");
     html_.line();
-    if (call.outcome == Outcome::kRepaired) {
-      html_.element("p", "quiet",
-                    "its operands were cast and the run went on: what it computes is not valid");
-    }
+    if (const std::string how = went_on(call); !how.empty()) html_.element("p", "quiet", how);
   }
 
   void autocast(const OpCall& call) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "platform/printable.h"
@@ -52,6 +53,27 @@ void say_invalid(const Report& report, Lines& out) {
   if (repaired == 0) return;
   out.push_back(fmt::format("results are not valid: {} would have failed and ran on cast operands",
                             counted(repaired, "op call")));
+}
+
+// The ops by how often they were served, the most frequent first.
+void say_served(const Report& report, Lines& out) {
+  std::map<std::string, uint64_t> by_op;
+  for (const OpCall& call : report.run.calls) {
+    if (call.outcome == Outcome::kServed) by_op[call.op] += call.count;
+  }
+  if (by_op.empty()) return;
+  std::vector<std::pair<std::string, uint64_t>> ops(by_op.begin(), by_op.end());
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  constexpr size_t kShown = 6;
+  Lines names;
+  for (size_t i = 0; i < std::min(ops.size(), kShown); ++i)
+    names.push_back(fmt::format("{} {}", printable(ops[i].first), grouped(ops[i].second)));
+  if (ops.size() > kShown) names.push_back(counted(ops.size() - kShown, "further op"));
+  out.push_back(
+      fmt::format("served by --fix in Float, each result rounded once: {}; results are "
+                  "valid",
+                  joined(names, ", ")));
 }
 
 void say_damaged(const Report& report, Lines& out) {
@@ -177,6 +199,7 @@ std::vector<std::string> what_is_missing(const Report& report) {
 std::vector<std::string> caveats(const Report& report) {
   Lines out;
   say_invalid(report, out);
+  say_served(report, out);
   say_damaged(report, out);
   say_killed(report, out);
   say_without_end(report, out);

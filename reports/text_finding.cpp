@@ -115,7 +115,8 @@ class FullFinding {
     const auto width = [&](size_t from, size_t to) {
       return display_width(printable(std::string_view(text).substr(from, to - from)));
     };
-    const std::string mark = std::string(width(first, begin), ' ') + std::string(width(begin, end), '^');
+    const std::string mark =
+        std::string(width(first, begin), ' ') + std::string(width(begin, end), '^');
     return mark.size() > columns_ - 4 && report_.shortens ? "" : mark;
   }
 
@@ -133,15 +134,13 @@ class FullFinding {
   }
 
   void say_outcome(const OpCall& call) {
-    if (call.outcome == Outcome::kReturned) {
+    if (!was_let_through(call) && call.outcome != Outcome::kThrew) {
       const std::string verb = report_.scan ? " returns" : " returned";
       add("    " + fitted(report_, printable(call.op) + verb + results(call), columns_ - 4));
-      return;
+    } else {
+      say_error(raised(call, report_.scan ? "raises" : "raised"), call.error);
     }
-    say_error(raised(call, report_.scan ? "raises" : "raised"), call.error);
-    if (call.outcome == Outcome::kRepaired) {
-      add_wrapped("its operands were cast and the run went on: what it computes is not valid");
-    }
+    if (const std::string how = went_on(call); !how.empty()) add_wrapped(how);
   }
 
   void add_wrapped(const std::string& text) {

@@ -193,9 +193,22 @@ std::string process_label(const Run& run, uint32_t index) {
 }
 
 std::string raised(const OpCall& call, const char* verb) {
-  const std::string text = printable(call.op) + " " + verb;
+  const bool is_served = call.outcome == Outcome::kServed;
+  const std::string text = printable(call.op) + " " + (is_served ? "would have raised" : verb);
   const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
   return plain ? text : fmt::format("{} {}", text, printable(call.error_type));
+}
+
+std::string went_on(const OpCall& call) {
+  if (call.outcome == Outcome::kRepaired)
+    return "its operands were cast and the run went on: what it computes is not valid";
+  if (call.outcome != Outcome::kServed) return "";
+  const std::optional<Dtype> result = call.result_dtype();
+  const bool is_rounded = result && kLowPrecision.contains(*result);
+  return fmt::format(
+      "served by --fix: computed from operands cast to Float{}; what it computes is "
+      "valid",
+      is_rounded ? fmt::format(", rounded once to {}", dtype_name(*result)) : "");
 }
 
 std::optional<double> seconds_of(const Process& process) {

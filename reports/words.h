@@ -45,6 +45,8 @@ std::string duration_text(double seconds);                    // "350 ms", "11 s
 std::string process_label(const Run& run, uint32_t process);  // "rank 1 (pid 4242)"
 std::string raised(const OpCall& call,
                    const char* verb = "raised");  // "aten::addmm raised", "… raised ValueError"
+// How a run went on from a call that keep-going repaired or --fix served; "" of any other.
+std::string went_on(const OpCall& call);
 
 // Between its first op and its end; none where no end was recorded.
 std::optional<double> seconds_of(const Process& process);

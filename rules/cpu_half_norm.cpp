@@ -78,7 +78,7 @@ std::unordered_set<OpCallId> composites(const RunIndex& index) {
 
 bool is_in_repaired(const OpCall& call, const Run& run) {
   const OpCall* outer = run.call(call.parent);
-  return outer != nullptr && outer->outcome == Outcome::kRepaired;
+  return outer != nullptr && was_let_through(*outer);
 }
 
 void check_norm(const RunIndex& index, const OpCall& call, Findings& out) {

@@ -112,7 +112,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
 // repair is one, and so is each place that gave the odd operand its dtype.
 std::string cause(const Refusal& refusal, const RunIndex& index) {
   const auto& [call, mix] = refusal;
-  if (call.outcome != Outcome::kRepaired) return "";
+  if (!was_let_through(call)) return "";
   if (call.follows != kNoOpCall) return "follows";
   const OpCall* maker = index.provenance().of(call, *mix.odd.operand).maker;
   return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
@@ -124,7 +124,7 @@ class FirstPlaces {
   const SourceLine& of(const Refusal& refusal, const std::string& message,
                        const std::string& cause) {
     const OpCall& call = refusal.call;
-    if (call.outcome != Outcome::kRepaired || call.site.module.empty()) return call.site.line;
+    if (!was_let_through(call) || call.site.module.empty()) return call.site.line;
     const std::string key =
         fmt::format("{}\n{}\n{}\n{}\n{}", call.process, call.op, call.site.module, message, cause);
     return lines_.try_emplace(key, call.site.line).first->second;

@@ -37,7 +37,8 @@ namespace trace {
 //  4: GpuWorkRecord.
 //  5: LineRecord::address of a Python line, where there was a 0.
 //  6: kFlagMerged; ProcessRecord, ProcessFactRecord and MadeByRecord.
-//  7: CastCounters behind a signature that is a cast; OpTimeRecord and GpuTimeRecord.
+//  7: CastCounters behind a signature that is a cast; OpTimeRecord and GpuTimeRecord;
+//     kSignatureServed and kFlagFix.
 constexpr uint32_t kTraceVersion = 7;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
@@ -86,6 +87,7 @@ constexpr uint32_t kFlagKeepGoing = 1u << 1;      // results of this run are not
 // dtypecheck merge made it of the traces of many processes, equal op calls stored once. What the
 // header says of a process means nothing then.
 constexpr uint32_t kFlagMerged = 1u << 2;
+constexpr uint32_t kFlagFix = 1u << 3;  // --fix was on
 
 enum class Kind : uint16_t {
   kString = 1,
@@ -235,7 +237,8 @@ struct SignatureRecord {
 static_assert(sizeof(SignatureRecord) == 72, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
 constexpr int kAutocastSiteShift = 4;
-constexpr uint32_t kSignatureRepaired = 1, kSignatureInCompiled = 4, kSignatureCast = 8;
+constexpr uint32_t kSignatureRepaired = 1, kSignatureServed = 2, kSignatureInCompiled = 4,
+                   kSignatureCast = 8;
 // The tracer's own, which mean nothing to a reader: the results are written down, or there are
 // none; it was seen to call an op that is recorded.
 constexpr uint32_t kSignatureResultsKnown = 1u << 31, kSignatureCallsOthers = 1u << 30;

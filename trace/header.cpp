@@ -105,6 +105,7 @@ Process process_of(const FileHeader& header, const std::string& name) {
   process.steps_traced = header.steps_traced;
   process.signatures_lost = header.signatures_lost;
   if (header.flags & kFlagKeepGoing) process.facts["keep-going"] = "on";
+  if (header.flags & kFlagFix) process.facts["fix"] = "on";
   return process;
 }
 

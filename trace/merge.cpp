@@ -319,7 +319,8 @@ class TraceMerger::State::Input {
 
   void make_key(size_t offset, const SignatureRecord& record) {
     key_.clear();
-    constexpr uint32_t kTold = kSignatureRepaired | kSignatureInCompiled | kSignatureCast;
+    constexpr uint32_t kTold =
+        kSignatureRepaired | kSignatureServed | kSignatureInCompiled | kSignatureCast;
     const uint32_t low_autocast = record.autocast & ((1u << kAutocastSiteShift) - 1);
     for (const uint32_t word :
          {string(record.op), string(record.overload), site(record.site), merged(record.parent),

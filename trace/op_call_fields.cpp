@@ -196,6 +196,8 @@ void error_json(const OpCall& call, Json& json) {
 
 bool print_repaired(const OpCall& call, std::string&) { return call.outcome == Outcome::kRepaired; }
 void parse_repaired(TextCursor&, OpCall& call) { call.outcome = Outcome::kRepaired; }
+bool print_served(const OpCall& call, std::string&) { return call.outcome == Outcome::kServed; }
+void parse_served(TextCursor&, OpCall& call) { call.outcome = Outcome::kServed; }
 void outcome_json(const OpCall& call, Json& json) { json["outcome"] = outcome_name(call.outcome); }
 std::string outcome_cell(const OpCall& call, const PathText&) { return outcome_name(call.outcome); }
 
@@ -554,6 +556,7 @@ constexpr Field kFields[] = {
     {"",           kValue, nullptr,          nullptr,          kReport, op_json,          "op",       op_cell},
     {"raised",     kValue, print_raised,     parse_raised,     kReport, error_json},
     {"repaired",   kFlag,  print_repaired,   parse_repaired,   kReport, outcome_json,     "outcome",  outcome_cell},
+    {"served",     kFlag,  print_served,     parse_served,     kText,   nullptr},
     {"at",         kValue, print_at,         parse_at,         kLines,  site_json,        "place",    at_cell},
     {"inside",     kValue, print_inside,     parse_inside,     kText,   nullptr,          "inner",    inside_cell},
     {"in",         kValue, print_module,     parse_module,     kText,   nullptr,          "module",   module_cell},

@@ -51,6 +51,7 @@ AutocastState autocast_of(const SignatureRecord& record) {
 }
 
 Outcome outcome_without_throw(const SignatureRecord& record) {
+  if (record.flags & kSignatureServed) return Outcome::kServed;
   return record.flags & kSignatureRepaired ? Outcome::kRepaired : Outcome::kReturned;
 }
 

@@ -158,7 +158,7 @@
 
   function rowElement(row) {
     const outcome = textOf('outcome', row);
-    const mark = outcome === 'threw' || outcome === 'repaired' ? outcome : '';
+    const mark = outcome === 'returned' ? '' : outcome;
     const made = element('tr', {class: mark}, kShown.map((shown) => cell(row, shown)));
     if (!state.grouped)
       made.firstChild.append(element('div', {class: 'detail', text: textOf('module', row)}));

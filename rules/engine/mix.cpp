@@ -358,9 +358,8 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
                         names_dtype(thrower->error, mix->met.dtype);
   // The grouping of optimizers speaks of devices too, but what was let through and ran had only the
   // other reason.
-  const bool was_let_through =
-      call.outcome == Outcome::kRepaired && thrower->error.find("same dtype") != std::string::npos;
-  const bool is_certain = is_named || was_let_through || is_about_linear(call, thrower->error);
+  const bool ran = was_let_through(call) && thrower->error.find("same dtype") != std::string::npos;
+  const bool is_certain = is_named || ran || is_about_linear(call, thrower->error);
   return call.op.starts_with("python::") && !is_certain ? std::nullopt : mix;
 }
 

@@ -20,7 +20,7 @@ bool is_real(const OpCall& call) {
          std::all_of(call.results.begin(), call.results.end(), real);
 }
 
-bool threw(const OpCall& call) { return call.outcome != Outcome::kReturned; }
+bool threw(const OpCall& call) { return call.outcome == Outcome::kThrew || was_let_through(call); }
 
 std::string root_of(const std::string& parameter) {
   return parameter.substr(0, parameter.find('.'));
@@ -61,7 +61,7 @@ bool RunIndex::threw_in_repaired(const OpCall& call) const {
   if (call.outcome != Outcome::kThrew) return false;
   bool was_repaired = false;
   follow_links(run_.call(call.parent), [&](const OpCall& outer) {
-    was_repaired = outer.outcome == Outcome::kRepaired;
+    was_repaired = was_let_through(outer);
     return was_repaired ? nullptr : run_.call(outer.parent);
   });
   return was_repaired;

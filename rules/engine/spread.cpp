@@ -293,12 +293,12 @@ contracts::Answer Spread::ask_contracts(const OpCall& call) const {
   return again.verdict == contracts::Verdict::kRejects ? again : answer;
 }
 
-// --keep-going repaired an op inside, so that this one returned what it would not have.
+// --keep-going or --fix let an op inside through, so that this one returned what it would not have.
 bool Spread::is_repaired_inside(const OpCall& call) const {
   const std::vector<OpCallId> children = places_.children(call);
   return std::any_of(children.begin(), children.end(), [&](OpCallId id) {
     const OpCall& child = *run_.call(id);
-    return child.outcome == Outcome::kRepaired || (child.id > call.id && is_repaired_inside(child));
+    return was_let_through(child) || (child.id > call.id && is_repaired_inside(child));
   });
 }
 

@@ -131,7 +131,7 @@ std::string kernel_in(std::string_view message) {
 }  // namespace
 
 bool was_refused(const OpCall& call) {
-  return call.outcome == Outcome::kThrew || call.outcome == Outcome::kRepaired;
+  return call.outcome == Outcome::kThrew || was_let_through(call);
 }
 
 ThrowReason throw_reason(std::string_view message, std::string_view type) {

@@ -11,7 +11,7 @@
 
 namespace dtypecheck::rules {
 
-// The op was refused: it threw, or would have, had keep-going not repaired it.
+// The op was refused: it threw, or would have, had keep-going or --fix not let it through.
 bool was_refused(const OpCall& call);
 
 enum class ThrowReason {

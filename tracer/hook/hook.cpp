@@ -81,7 +81,8 @@ void fill_header() {
   std::snprintf(header->python, sizeof header->python, "%s",
                 tracer.python ? python::version() : "");
   header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
-  if (keep_going::on.load()) header->flags |= trace::kFlagKeepGoing;
+  if (keep_going::on.load())
+    header->flags |= tracer.options.fix ? trace::kFlagFix : trace::kFlagKeepGoing;
 }
 
 bool open_file() {
@@ -181,7 +182,8 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
   try {
     tracer.options.steady = has_option(stage1->options, "steady");
     tracer.options.check_values = has_option(stage1->options, "check-values");
-    tracer.options.keep_going = has_option(stage1->options, "keep-going");
+    tracer.options.fix = has_option(stage1->options, "fix");
+    tracer.options.keep_going = tracer.options.fix || has_option(stage1->options, "keep-going");
     tracer.options.timeline_steps = number_of_option(stage1->options, "timeline");
     start_timeline();
     start_threads(stage1->thread_slot);

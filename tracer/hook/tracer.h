@@ -18,7 +18,8 @@ namespace tracer {
 struct Options {
   bool steady = false;
   bool check_values = false;
-  bool keep_going = false;
+  bool keep_going = false;  // with fix as well: both stand in the dispatcher
+  bool fix = false;
   uint32_t timeline_steps = 0;  // 0: none is wanted
 };
 

@@ -51,6 +51,9 @@ inline bool is_onednn(const std::exception& error) {
 
 // Casts the operands of a call that failed, and calls again.
 bool repair(Call& call);
+// --fix: computes the call in Float, or in Double where an operand has that, and rounds once.
+// False: it could not, and the arguments have to be put back.
+bool serve(Call& call);
 // As it was repaired before, without the exception. False: it was not, or it failed this time.
 bool repair_as_before(Call& call);
 

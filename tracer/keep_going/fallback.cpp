@@ -4,6 +4,7 @@
 #include "tracer/hook/throws.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/call.h"
+#include "tracer/keep_going/fix.h"
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/keep_going/python_side.h"
 
@@ -78,20 +79,25 @@ void keep_text(const Call& call, const std::exception& error, const char* messag
   thrown.type = was_noted ? call.state->message_type : typeid(error).name();
 }
 
-bool can_be_told(const Call& call) { return call.record() != nullptr && !is_compilers_call(call); }
+// With --fix the program counts on being served, told or not.
+bool can_be_told(const Call& call) {
+  if (tracer.options.fix) return can_be_served(call);
+  return call.record() != nullptr && !is_compilers_call(call);
+}
 
 void tell(const Call& call, const Thrown& thrown) {
   trace::SignatureRecord* record = call.record();
+  if (!record) return;
   const BusyScope ours(call.state);
-  const uint32_t before =
-      __atomic_fetch_or(&record->flags, trace::kSignatureRepaired, __ATOMIC_RELAXED);
-  if (!(before & trace::kSignatureRepaired) && call.cause < record->id)
-    record->follows = call.cause;
+  const uint32_t mark = tracer.options.fix ? trace::kSignatureServed : trace::kSignatureRepaired;
+  const uint32_t before = __atomic_fetch_or(&record->flags, mark, __ATOMIC_RELAXED);
+  if (!(before & mark) && call.cause < record->id) record->follows = call.cause;
   write_throw(record, thrown.message.c_str(), thrown.type.c_str());
   call.state->has_message = false;
 }
 
 void taint_repaired(Call& call) {
+  if (tracer.options.fix) return;  // what was served is right
   count_repair();
   const trace::SignatureRecord* record = call.record();
   taint(call.facts, call.arguments, call.results(), call.cause ? call.cause : record->id);
@@ -158,18 +164,23 @@ void hand_on_taint(Call& call) {
 }
 
 void call_that_may_fail(Call& call) {
-  if (call.record() && repair_as_before(call)) return taint_repaired(call);
+  if (tracer.options.fix) {
+    if (!can_be_served(call)) return call.run();
+    if (serve_slow(call)) return;
+  }
+  if ((call.record() || tracer.options.fix) && repair_as_before(call)) return taint_repaired(call);
   if (!try_or_repair(call, /*may_take_over=*/true)) hand_on_taint(call);
 }
 
 void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below = keys & below_key;
-  ThreadState* state = existing_thread_state();
+  const bool fixes = tracer.options.fix;
+  ThreadState* state = fixes ? thread_state() : existing_thread_state();
   if (!state || state->busy || !on.load(std::memory_order_relaxed) ||
-      !tracer.on.load(std::memory_order_relaxed))
+      !(fixes || tracer.on.load(std::memory_order_relaxed)))
     return op.redispatchBoxed(below, stack);
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
-  if (python_side_is_missing()) install_python_side(state);
+  if (!fixes && python_side_is_missing()) install_python_side(state);
   if (!mix.may_fail() && !any_taint()) return op.redispatchBoxed(below, stack);
   if (facts_of(op).is_view) return op.redispatchBoxed(below, stack);
   Call call(op, below, stack, state, mix);
@@ -195,7 +206,7 @@ bool start(std::string* why_not) {
     key = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
   } else {
     *why_not =
-        "--keep-going is off: another tool has taken the dispatch keys it needs "
+        "--keep-going or --fix is off: another tool has taken the dispatch keys it needs "
         "(TESTING_ONLY_Generic…)";
     return false;
   }

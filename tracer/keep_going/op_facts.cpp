@@ -49,10 +49,19 @@ bool returns_a_view(const c10::FunctionSchema& schema) {
                      });
 }
 
+// An extension's schema may keep to itself what it writes, and a cast copy of that would be lost.
+// LibTorch's own schemas do not, but for those that give a tensor another memory.
+bool says_all(const c10::FunctionSchema& schema, uint32_t known) {
+  const std::string& name = schema.name();
+  const bool is_libtorchs = name.compare(0, 6, "aten::") == 0;
+  return (is_libtorchs || name.compare(0, 13, "torchvision::") == 0) && name != "aten::set_" &&
+         name != "aten::set_data" && !(known & (ops::kQuestion | ops::kView | ops::kFactory));
+}
+
 void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
-    facts.asks_for_dtype |= argument.name() == "dtype";
+    if (argument.name() == "dtype") facts.asked_dtype = static_cast<int>(i);
     if (!is_tensor_type(argument.type())) continue;
     TensorArgument tensor;
     tensor.index = static_cast<uint16_t>(i);
@@ -76,6 +85,8 @@ const OpFacts* learn_facts(const c10::FunctionSchema& schema) {
   const uint32_t known = ops::facts_of(schema.name());
   facts->only_first_result = (known & ops::kStatistics) != 0;
   facts->overwrites = (known & ops::kOverwrites) != 0;
+  facts->multiplies = (known & ops::kMultiplies) != 0;
+  facts->can_be_served = says_all(schema, known);
   facts->activation = activation_of(known, schema);
   learn_arguments(schema, *facts);
   return facts;

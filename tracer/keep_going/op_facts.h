@@ -33,8 +33,10 @@ struct OpFacts {
   int activation = -1;
   bool is_view = false;            // never fails for a dtype; returns the very tensor it was given
   bool only_first_result = false;  // the others are statistics, in Float whatever the input is
-  bool asks_for_dtype = false;     // dtype=: the result has the dtype that was asked for
+  int asked_dtype = -1;            // dtype=: where it is given, the result has it
   bool overwrites = false;         // nothing of the written argument's old values is left
+  bool multiplies = false;         // refuses two dtypes, and is slow in Half on most CPUs
+  bool can_be_served = false;      // --fix: its schema says all that it reads and writes
 };
 
 const OpFacts& facts_of(const c10::OperatorHandle& op);

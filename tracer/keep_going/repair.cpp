@@ -7,6 +7,7 @@
 
 #include "tracer/hook/describe.h"
 #include "tracer/hook/keyed_table.h"
+#include "tracer/hook/tracer.h"
 #include "tracer/keep_going/call.h"
 #include "tracer/keep_going/python_side.h"
 
@@ -137,8 +138,10 @@ c10::IValue result_as(const c10::IValue& result, c10::ScalarType computed_in,
 
 void finish_results(Call& call, c10::ScalarType computed_in) {
   const c10::ScalarType wanted = activation_dtype(call);
+  const int asked = call.facts.asked_dtype;
   const bool keeps_dtype =
-      call.facts.asks_for_dtype || wanted == computed_in || wanted == c10::ScalarType::Undefined ||
+      (asked >= 0 && !call.arguments[static_cast<size_t>(asked)].isNone()) ||
+      wanted == computed_in || wanted == c10::ScalarType::Undefined ||
       call.is_called_by_engine();  // which casts a gradient to what it belongs to by itself
   for (size_t i = 0; i < call.facts.result_count; ++i) {
     if (keeps_dtype || (i > 0 && call.facts.only_first_result)) break;
@@ -201,17 +204,29 @@ uint64_t memo_key(const Call& call) {
   return hash | 1;
 }
 
+bool remember(const Call& call, c10::ScalarType dtype) {
+  memo.insert(memo_key(call), static_cast<uint32_t>(dtype) + 1);
+  any_memo.store(true, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace
 
+bool serve(Call& call) {
+  const c10::ScalarType widest = promoted(call);
+  if (widest == c10::ScalarType::Undefined) return false;
+  const auto dtype =
+      widest == c10::ScalarType::Double ? c10::ScalarType::Double : c10::ScalarType::Float;
+  return call_with(call, dtype) && remember(call, dtype);
+}
+
 bool repair(Call& call) {
+  if (tracer.options.fix) return serve(call);
   const c10::ScalarType dtype = promoted(call);
   if (dtype == c10::ScalarType::Undefined) return false;
   const bool is_enough = call.mix.is_mixed() && call_with(call, dtype);
   if (!is_enough && !(is_low(dtype) && call_with(call, c10::ScalarType::Float))) return false;
-  const auto used = is_enough ? dtype : c10::ScalarType::Float;
-  memo.insert(memo_key(call), static_cast<uint32_t>(used) + 1);
-  any_memo.store(true, std::memory_order_relaxed);
-  return true;
+  return remember(call, is_enough ? dtype : c10::ScalarType::Float);
 }
 
 bool repair_as_before(Call& call) {
