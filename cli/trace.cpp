@@ -188,9 +188,10 @@ static std::function<int()> set_up(Options& options) {
       "run shows all of them; what it computes from then on is not valid");
   keep_going.excludes(steady);
   options
-      .add_flag("--fix", command->fix,
-                "compute what LibTorch refuses for its dtypes, or does slowly in Half, in Float and "
-                "round it once; what it computes is valid")
+      .add_flag(
+          "--fix", command->fix,
+          "compute what LibTorch refuses for its dtypes, or does slowly in Half, in Float and "
+          "round it once; what it computes is valid")
       .excludes(steady)
       .excludes(keep_going);
   options.add_flag("--check-values", command->check_values,
@@ -202,12 +203,13 @@ static std::function<int()> set_up(Options& options) {
            "record when each op call of the first steps began and how long it took, for dtypecheck "
            "dump --format perfetto; default: 0")
       .type("STEPS");
-  add_report_options(options, command->report,
-                     "file for the findings; default: standard error for text, a file in the run's "
-                     "folder for the others",
-                     "exit with 1 on findings of this severity or above, with 2 when there is none but "
-                     "a part of the run is missing; default and otherwise: the program's own "
-                     "status");
+  add_report_options(
+      options, command->report,
+      "file for the findings; default: standard error for text, a file in the run's "
+      "folder for the others",
+      "exit with 1 on findings of this severity or above, with 2 when there is none but "
+      "a part of the run is missing; default and otherwise: the program's own "
+      "status");
   options.add_flag("--no-report", command->no_report,
                    "only record; dtypecheck report judges it later");
   add_suppression_options(options, command->report);

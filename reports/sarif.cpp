@@ -10,8 +10,8 @@
 #include <set>
 
 #include "reports/causes.h"
-#include "reports/report.h"
 #include "reports/line_hashes.h"
+#include "reports/report.h"
 #include "reports/words.h"
 
 namespace dtypecheck::reports {
@@ -235,7 +235,9 @@ class SarifLog {
     if (const Extent& extent = line.extent; extent.known()) {
       const int more_lines = extent.end_line - line.line;
       const std::string last = more_lines == 0 ? text : text_of(extent.end_line);
-      const auto has = [](const std::string& of, int column) { return of.size() + 1 >= size_t(column); };
+      const auto has = [](const std::string& of, int column) {
+        return of.size() + 1 >= size_t(column);
+      };
       if (has(text, extent.column) && has(last, extent.end_column)) {
         return {column_at(text, extent.column - 1), column_at(last, extent.end_column - 1),
                 more_lines};

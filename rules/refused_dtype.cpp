@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <utility>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/follow_links.h"
@@ -155,8 +155,9 @@ std::optional<Mismatch> mismatch(const Refusal& refusal) {
   for (const Operand* side : sides) ++votes[side->dtypes.bits()];
   if (votes.size() < 2) return std::nullopt;
   const auto rank = [&](const Operand* side) {
-    return std::tuple(side->dtypes.within(kComplex), votes[side->dtypes.bits()], !side->dtypes.within(kIntegers),
-                      !side->parameter.empty(), -(side - refusal.call.operands.data()));
+    return std::tuple(side->dtypes.within(kComplex), votes[side->dtypes.bits()],
+                      !side->dtypes.within(kIntegers), !side->parameter.empty(),
+                      -(side - refusal.call.operands.data()));
   };
   const Operand* odd = *std::min_element(
       sides.begin(), sides.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
@@ -179,8 +180,8 @@ struct Words {
 void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;
   auto made = maker == nullptr ? std::nullopt : judged.write.cast_result(*maker, dtype);
-  const bool is_made_for_more = made && maker->site.line.file == call.site.line.file &&
-                                judged.write.is_read_again(call, odd);
+  const bool is_made_for_more =
+      made && maker->site.line.file == call.site.line.file && judged.write.is_read_again(call, odd);
   if (is_made_for_more) words.add(std::exchange(made, std::nullopt));
   words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
   words.add(std::move(made));
@@ -322,8 +323,9 @@ std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
   if (odd == nullptr) return std::nullopt;
   Words words{.message = fmt::format("{} is {}, and {} needs {}", odd->name, dtype_word(*odd),
                                      refusal.call.op, dtype_name(Dtype::kLong)),
-              .why = "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
-                     "tensor to that",
+              .why =
+                  "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
+                  "tensor to that",
               .odd = odd->name};
   cast(judged, refusal.call, *odd, Dtype::kLong, words);
   return words;

@@ -147,8 +147,8 @@ struct LineRecord {
 };
 static_assert(sizeof(LineRecord) == 32, "");
 
-// 16 bits each, from the lowest: column, column of the end, lines between them; 0 when not known, or
-// when one is out of range. Columns as in core/site.h.
+// 16 bits each, from the lowest: column, column of the end, lines between them; 0 when not known,
+// or when one is out of range. Columns as in core/site.h.
 constexpr uint64_t pack_extent(int column, int end_column, int more_lines) {
   return column > 0 && column <= 0xffff && end_column > 0 && end_column <= 0xffff &&
                  more_lines >= 0 && more_lines <= 0xffff

@@ -1,5 +1,6 @@
 // trace_reader.cpp: what a trace says of its process, or of the many of a merged one; the header is
-// for trace_header, records are for trace_records, trace_tables and trace_signatures. Files and folders are in trace_inputs.cpp.
+// for trace_header, records are for trace_records, trace_tables and trace_signatures. Files and
+// folders are in trace_inputs.cpp.
 #include "trace/reader.h"
 
 #include <fmt/format.h>
@@ -50,9 +51,8 @@ std::vector<Process> read_processes(const TraceBytes& bytes, const TraceRecords&
   for (size_t offset : records.of(Kind::kProcessFact)) {
     const auto record = bytes.load<ProcessFactRecord>(offset);
     if (record.process >= processes.size()) {
-      damage.leave_out(
-          fmt::format("a fact of process {}, which is not there, at byte {}", record.process,
-                      offset));
+      damage.leave_out(fmt::format("a fact of process {}, which is not there, at byte {}",
+                                   record.process, offset));
       continue;
     }
     put_fact(processes[record.process], strings.text(record.key, "a fact"),
@@ -80,13 +80,12 @@ void read(const TraceBytes& bytes, const std::string& name, Run& run, Symbolizer
   }
   const auto index = static_cast<uint32_t>(run.processes.size());
   const auto first_id = static_cast<OpCallId>(run.calls.size() + 1);
-  const bool all_ended = std::all_of(processes.begin(), processes.end(), [](const Process& process) {
-    return process.end != EndState::kRunning;
-  });
+  const bool all_ended =
+      std::all_of(processes.begin(), processes.end(),
+                  [](const Process& process) { return process.end != EndState::kRunning; });
   const EndState end = all_ended ? EndState::kExited : EndState::kRunning;
   SignatureReader signatures(bytes, records, strings, sites, header, end, damage);
-  std::vector<OpCall> calls =
-      signatures.read(first_id, index, is_merged ? processes.size() : 0);
+  std::vector<OpCall> calls = signatures.read(first_id, index, is_merged ? processes.size() : 0);
   signatures.read_times(index, run);
   if (processes.front().damaged.empty()) processes.front().damaged = damage.to_string();
   run.calls.insert(run.calls.end(), std::make_move_iterator(calls.begin()),

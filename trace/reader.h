@@ -37,7 +37,8 @@ void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer =
 void read_trace_bytes(const void* data, size_t size_bytes, const std::string& name, Run& run,
                       Symbolizer* symbolizer = nullptr);
 
-// As it stands there; zeros for what is no trace. Throws InputError where the file cannot be opened.
+// As it stands there; zeros for what is no trace. Throws InputError where the file cannot be
+// opened.
 trace::FileHeader read_trace_header(const std::string& path);
 
 // Files and folders (every *.dtrace in them, sorted by name) to one run. A file that cannot be read

@@ -149,8 +149,8 @@ std::optional<Span> argument_of(const CodeLine& line, const CodeLine::Call& call
   if (!is_sure || index >= positions.size()) return std::nullopt;
   // "einsum(equation, a, b)": a list given one by one.
   const size_t bracket = operand.name.find('[');
-  const bool is_spread = bracket != std::string::npos && index + 1 == names.size() &&
-                         positions.size() > names.size();
+  const bool is_spread =
+      bracket != std::string::npos && index + 1 == names.size() && positions.size() > names.size();
   if (is_spread) {
     index += static_cast<size_t>(std::atoi(operand.name.c_str() + bracket + 1));
     return index < positions.size() ? std::optional(positions[index]) : std::nullopt;
@@ -217,7 +217,8 @@ std::vector<Span> occurrences(const CodeLine& line, std::string_view name) {
   };
   std::vector<Span> found;
   const std::string& text = line.text;
-  for (size_t at = text.find(name); !name.empty() && at != text.npos; at = text.find(name, at + 1)) {
+  for (size_t at = text.find(name); !name.empty() && at != text.npos;
+       at = text.find(name, at + 1)) {
     const size_t end = at + name.size();
     const bool is_whole = (at == 0 || !is_part(text[at - 1])) &&
                           (end == text.size() || (!is_part(text[end]) && text[end] != '('));
@@ -338,7 +339,8 @@ Patch with_suffix(const CodeLine& line, const std::vector<Span>& alike, std::str
   return {line.is_unique(whole) ? std::string(line.text_of(whole)) : "", text};
 }
 
-// Asks of the call that the interpreter names first, and of the whole line where that has no answer.
+// Asks of the call that the interpreter names first, and of the whole line where that has no
+// answer.
 template <typename Find>
 static auto in_focus(const CodeLine& line, Find find) {
   if (const auto focused = line.focused()) {
@@ -375,10 +377,8 @@ static std::vector<Span> operand_in(const CodeLine& line, const OpCall& call,
 std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const Operand& operand) {
   std::vector<Span> all = operand_in(line, call, operand);
   const auto focused = line.focused();
-  const std::vector<Span> one =
-      focused ? operand_in(*focused, call, operand) : std::vector<Span>();
-  const bool is_among =
-      one.empty() || std::find(all.begin(), all.end(), one.front()) != all.end();
+  const std::vector<Span> one = focused ? operand_in(*focused, call, operand) : std::vector<Span>();
+  const bool is_among = one.empty() || std::find(all.begin(), all.end(), one.front()) != all.end();
   return is_among ? all : one;
 }
 
@@ -513,7 +513,7 @@ std::optional<Span> number_text(const CodeLine& line, double value) {
 
 // The only operation of this kind, written anew around its two sides.
 static std::optional<Patch> rewritten_in(const CodeLine& line, std::string_view sign,
-                                      std::string_view before, std::string_view instead) {
+                                         std::string_view before, std::string_view instead) {
   const CodeLine::Operation* found = nullptr;
   for (const CodeLine::Operation& operation : line.operations) {
     if (operation.sign != sign) continue;
@@ -531,9 +531,8 @@ static std::optional<Patch> rewritten_in(const CodeLine& line, std::string_view 
 
 static std::optional<Patch> rewritten(const CodeLine& line, std::string_view sign,
                                       std::string_view before, std::string_view instead) {
-  return in_focus(line, [&](const CodeLine& part) {
-    return rewritten_in(part, sign, before, instead);
-  });
+  return in_focus(line,
+                  [&](const CodeLine& part) { return rewritten_in(part, sign, before, instead); });
 }
 
 std::optional<Patch> not_in_place(const CodeLine& line, const OpCall& call) {

@@ -106,9 +106,9 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, kCount>
 
 // Words of Python and C++ that an expression ends at, or that no call's name is.
 constexpr std::array<std::string_view, 28> kKeywords = {
-    "return", "if",     "elif",  "else",   "while", "for",  "in",   "not",  "and",   "or",
-    "is",     "lambda", "yield", "assert", "del",   "raise", "from", "with", "as",    "await",
-    "def",    "class",  "case",  "import", "switch", "auto", "const", "except"};
+    "return", "if",     "elif",  "else",   "while",  "for",   "in",    "not",   "and", "or",
+    "is",     "lambda", "yield", "assert", "del",    "raise", "from",  "with",  "as",  "await",
+    "def",    "class",  "case",  "import", "switch", "auto",  "const", "except"};
 
 // How tightly a sign binds; 0 for what is no binary operator.
 int precedence(std::string_view sign) {
@@ -125,8 +125,8 @@ int precedence(std::string_view sign) {
 }
 
 bool is_assignment(std::string_view sign) {
-  return sign == "=" || (sign.size() > 1 && sign.ends_with("=") && precedence(sign) == 0 &&
-                         sign != ":=");
+  return sign == "=" ||
+         (sign.size() > 1 && sign.ends_with("=") && precedence(sign) == 0 && sign != ":=");
 }
 
 class Reader {
@@ -247,8 +247,8 @@ class Reader {
   void read_subscript(size_t open) {
     const size_t begin = primary_begin(open - 1);
     if (*partner_[open] == open + 1) return;
-    line_.subscripts.push_back({span(begin, open), span(open + 1, *partner_[open]),
-                                span(begin, *partner_[open] + 1)});
+    line_.subscripts.push_back(
+        {span(begin, open), span(open + 1, *partner_[open]), span(begin, *partner_[open] + 1)});
   }
 
   bool is_binary(size_t i) const {
@@ -396,7 +396,7 @@ bool CodeLine::may_be_tensor(Span span) const {
   }
   return std::any_of(tokens.begin(), tokens.end(), [&](const Token& token) {
     const std::string_view word = all.substr(token.at.begin, token.at.end - token.at.begin);
-    constexpr std::array<std::string_view, 7> kLiterals = {"True", "False", "None", "true",
+    constexpr std::array<std::string_view, 7> kLiterals = {"True",  "False", "None", "true",
                                                            "false", "float", "inf"};
     return token.kind == Kind::kName && !is_one_of(word, kLiterals);
   });

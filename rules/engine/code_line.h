@@ -50,8 +50,8 @@ struct CodeLine {
   // The line, and those after it up to where its brackets close.
   static CodeLine at(const LineText& line_text, const SourceLine& line);
 
-  // The same text with nothing in it but the call, operation or subscript of the focus; nullopt where
-  // the focus is none of these.
+  // The same text with nothing in it but the call, operation or subscript of the focus; nullopt
+  // where the focus is none of these.
   std::optional<CodeLine> focused() const;
 
   std::string_view text_of(Span span) const {

@@ -137,8 +137,7 @@ bool is_born_apart(const RunIndex& index, const Side& parameter, Dtype input) {
 }
 
 // Hardly a layer is meant to be Double: one that is, in a model where all others are not.
-bool is_lone_double(const RunIndex& index, const OpCall& call, const Side& parameter,
-                    Dtype input) {
+bool is_lone_double(const RunIndex& index, const OpCall& call, const Side& parameter, Dtype input) {
   if (parameter.dtype != Dtype::kDouble || parameter.parameter.empty()) return false;
   const auto others = index.parameter_dtypes(call.process, parameter.parameter);
   const auto own = others.find(Dtype::kDouble);
@@ -292,17 +291,16 @@ bool is_about_linear(const OpCall& call, const std::string& message) {
   return are_its_own && call.operand("input") != nullptr && call.operand("weight") != nullptr;
 }
 
-// "m.grad = p.grad": torch refuses the assignment before any op, and says which dtype the tensor has.
-// Among the variables of the function the gradient is the one that is called so.
+// "m.grad = p.grad": torch refuses the assignment before any op, and says which dtype the tensor
+// has. Among the variables of the function the gradient is the one that is called so.
 bool assigns_gradient(const OpCall& call) {
   return call.error.find("assign a gradient with dtype") != call.error.npos;
 }
 
 std::optional<Mix> assigned_gradient(const OpCall& call) {
   const auto find = [&](auto is_it) -> const Operand* {
-    const auto found = std::find_if(call.operands.begin(), call.operands.end(), [&](const auto& o) {
-      return o.dtypes.single() && is_it(o);
-    });
+    const auto found = std::find_if(call.operands.begin(), call.operands.end(),
+                                    [&](const auto& o) { return o.dtypes.single() && is_it(o); });
     return found == call.operands.end() ? nullptr : &*found;
   };
   const Operand* gradient = find([](const Operand& o) { return o.name.ends_with(".grad"); });

@@ -154,8 +154,8 @@ class MixCures {
     if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
   }
 
-  // "return g @ w.T, x.T @ g": of a run that died in the first product nothing tells that the second
-  // refuses g as well, but the line does. Where the same file made g, it is made right.
+  // "return g @ w.T, x.T @ g": of a run that died in the first product nothing tells that the
+  // second refuses g as well, but the line does. Where the same file made g, it is made right.
   bool is_made_for_more() const {
     const OpCall* maker = source_.maker;
     return maker != nullptr && maker->site.line.file == call_.site.line.file &&

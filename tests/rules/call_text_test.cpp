@@ -133,11 +133,11 @@ TEST_CASE("the call that the interpreter names is meant, of several on the line"
   CHECK(in_focus(sum, "F.mse_loss(a, b)", kLoss, "target") == "b;");
   CHECK(in_focus(sum, "F.mse_loss(c, d)", kLoss, "target") == "d;");
   CHECK(in_focus("y = a @ b + c @ d", "c @ d", kProduct, "other") == "d;");
-  CHECK(in_focus("y = f(x) @ torch.matmul(c, d)", "f(x) @ torch.matmul(c, d)", kProduct,
-                 "other") == "torch.matmul(c, d);");
+  CHECK(in_focus("y = f(x) @ torch.matmul(c, d)", "f(x) @ torch.matmul(c, d)", kProduct, "other") ==
+        "torch.matmul(c, d);");
   // The same text in both has the same fault, and stays together.
-  CHECK(in_focus("y = F.mse_loss(a, b) + F.mse_loss(c, b)", "F.mse_loss(c, b)", kLoss,
-                 "target") == "b;b;");
+  CHECK(in_focus("y = F.mse_loss(a, b) + F.mse_loss(c, b)", "F.mse_loss(c, b)", kLoss, "target") ==
+        "b;b;");
   // A focus that is no call, operation or subscript tells nothing.
   CHECK(in_focus(sum, "a, b", kLoss, "target") == "");
 }

@@ -419,11 +419,15 @@ TEST_CASE("a cast in one call of a line is not one in another call there") {
       "\"mat1 and mat2 must have the same dtype, but got Double and Float\" at train.py:3 in fc "
       "(Linear)\n";
   // The second product has a Double of its own …
-  Judged other(head + "op aten::mul self=Double[4]<#3 other=Float[4] -> Double[4] at "
-                      "train.py:2[21-33]\n" + tail);
+  Judged other(head +
+               "op aten::mul self=Double[4]<#3 other=Float[4] -> Double[4] at "
+               "train.py:2[21-33]\n" +
+               tail);
   CHECK_THAT(other.say(cure(kOperand, Dtype::kFloat, 2, "self", 2)), Catch::StartsWith("fails"));
   // … or the same one, which the line reads twice.
-  Judged same(head + "op aten::mul self=Double[4]<#1 other=Float[4] -> Double[4] at "
-                     "train.py:2[21-33]\n" + tail);
+  Judged same(head +
+              "op aten::mul self=Double[4]<#1 other=Float[4] -> Double[4] at "
+              "train.py:2[21-33]\n" +
+              tail);
   CHECK(same.say(cure(kOperand, Dtype::kFloat, 2, "self", 2)) == "holds as far as the run got");
 }
