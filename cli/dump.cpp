@@ -88,7 +88,7 @@ extern const Command dump_command = {
         "  dtypecheck dump run.trace\n"
         "  dtypecheck dump dtypecheck-runs/* --format jsonl\n"
         "  dtypecheck dump run.trace --format sqlite -o run.db\n"
-        "  dtypecheck dump run1 --format perfetto -o run1.json\n",
+        "  dtypecheck dump dtypecheck-runs/* --format perfetto -o run.json\n",
     .set_up = set_up,
 };
 
