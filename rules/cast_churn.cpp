@@ -1,8 +1,9 @@
 // Finds: a tensor that is cast and cast back with nothing done in between; a frozen weight that is
 // cast to the same dtype in every step.
-// Misses: round trips through more than one other op, and weights that no gradient and no optimizer
-// ever changes though they ask for one. Silent on purpose: what moves next to nothing; gradients,
-// which autograd casts; weights that the program steps, or keeps an average in.
+// Misses: round trips through more than one other op; those that a library begins, whose line nobody
+// can change (the cast bill has them); weights that no gradient and no optimizer ever changes though
+// they ask for one. Silent on purpose: what moves next to nothing; gradients, which autograd casts;
+// weights that the program steps, or keeps an average in.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,6 +86,7 @@ class Casts {
     const bool is_back =
         before.change.from == cast.change.to && before.change.to == cast.change.from;
     if (!is_back || before.is_once || is_backward(*before.call)) return nullptr;
+    if (!is_users_own(before.call->site)) return nullptr;
     const auto consumers = index_.consumers(*before.call);
     const bool is_all = std::all_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
       const OpCall& consumer = index_.run().calls[id - 1];
