@@ -70,7 +70,7 @@ def trace_training(place: Place) -> None:
         name = f"trace-{precision}"
         steps = 3 if place.small else 20
         run(place.traced(name, "--timeline", "1") + [
-            sys.executable, EXAMPLE / "train.py", "--model", tiny, "--data", tiny / "images", "--resolution", "64",
+            sys.executable, EXAMPLE / "train.py", "--model", tiny / "model", "--data", tiny / "images", "--resolution", "64",
             "--mixed_precision", precision, "--max_train_steps", steps, "--output_dir", place.work / f"lora-{precision}"])
         print(f"== {precision}\n" + run([place.dtypecheck, "report", "--all", place.work / name]))
         facts = {key: value for process in json.loads(run([place.dtypecheck, "report", "--format", "json", place.work / name]))
@@ -154,11 +154,11 @@ def sdxl_train(place: Place) -> None:
     preload = ["env", f"LD_PRELOAD={cuda}"] if cuda.exists() else []
     for policy in ["bf16-mixed"] if place.small else ["bf16-mixed", "fp32"]:
         begin = time.perf_counter()
-        run(preload + [place.sdxl_train, "lora", "--model", tiny, "--images", tiny / "images", "--device", place.device,
+        run(preload + [place.sdxl_train, "lora", "--model", tiny / "model", "--images", tiny / "images", "--device", place.device,
                        "--policy", policy, "--steps", steps, "--resolution", "64", "--out", place.work / f"sdxl-{policy}.safetensors"])
         ours = time.perf_counter() - begin
         begin = time.perf_counter()
-        run([sys.executable, EXAMPLE / "train.py", "--model", tiny, "--data", tiny / "images", "--resolution", "64",
+        run([sys.executable, EXAMPLE / "train.py", "--model", tiny / "model", "--data", tiny / "images", "--resolution", "64",
              "--mixed_precision", "bf16" if policy.startswith("bf16") else "no", "--max_train_steps", steps,
              "--output_dir", place.work / "diffusers"])
         print(f"{policy}: sdxl-train {ours:.1f} s, diffusers {time.perf_counter() - begin:.1f} s, {steps} steps with start")
