@@ -180,9 +180,7 @@ struct Words {
 void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;
   auto made = maker == nullptr ? std::nullopt : judged.write.cast_result(*maker, dtype);
-  const bool is_made_for_more =
-      made && maker->site.line.file == call.site.line.file && judged.write.is_read_again(call, odd);
-  if (is_made_for_more) words.add(std::exchange(made, std::nullopt));
+  if (made && judged.write.is_made_for_more(call, odd, maker)) words.add(std::exchange(made, std::nullopt));
   words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
   words.add(std::move(made));
 }

@@ -158,6 +158,12 @@ bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const
   return false;
 }
 
+bool CureWriter::is_made_for_more(const OpCall& call, const Operand& operand,
+                                  const OpCall* maker) const {
+  return maker != nullptr && maker->site.line.file == call.site.line.file &&
+         is_read_again(call, operand);
+}
+
 // An op that the line calls may compute with what another op inside of it made: cross_entropy's
 // nll_loss gets what its log_softmax gave. Then it is what that was given.
 std::optional<CureWriter::Found> CureWriter::find(const CodeLine& line, const OpCall& call,

@@ -45,13 +45,15 @@ class CureWriter {
   CodeLine line_of(const OpCall& call) const;  // the statement that calls the op
   // What that calls the operand, "self.mixing"; "" where it is long, or not sure.
   std::string name_in_line(const OpCall& call, const Operand& operand) const;
-  // The line reads the operand in another place, too, or one of the next gives it to the same
-  // function: a cast at the call would not be met there.
-  bool is_read_again(const OpCall& call, const Operand& operand) const;
+  // The maker of the operand is in the same file, and the line reads the operand in another place,
+  // too, or one of the next gives it to the same function: a cast at the call would not be met
+  // there.
+  bool is_made_for_more(const OpCall& call, const Operand& operand, const OpCall* maker) const;
   // A line of the framework's called an op of the process.
   bool has_framework(const OpCall& call, std::string_view name) const;
 
  private:
+  bool is_read_again(const OpCall& call, const Operand& operand) const;
   // The operand as the line has it: of the call or of one around it, and what stands there.
   struct Found {
     const OpCall* call;

@@ -39,7 +39,9 @@ class MixCures {
     } else if (is_low_in_float_layer()) {
       of_low_input();
     }
-    if (is_made_for_more()) at_maker();
+    // "return g @ w.T, x.T @ g": of a run that died in the first product nothing tells that the
+    // second refuses g as well, but the line does.
+    if (write_.is_made_for_more(call_, *mix_.odd.operand, source_.maker)) at_maker();
     cast_side(mix_.odd, mix_.met.dtype);
     at_maker();
     cast_side(mix_.met, mix_.odd.dtype);
@@ -152,14 +154,6 @@ class MixCures {
     const bool is_tensor_made =
         source_.maker != nullptr && source_.parameter == nullptr && !mix_.odd.is_parameter();
     if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
-  }
-
-  // "return g @ w.T, x.T @ g": of a run that died in the first product nothing tells that the
-  // second refuses g as well, but the line does. Where the same file made g, it is made right.
-  bool is_made_for_more() const {
-    const OpCall* maker = source_.maker;
-    return maker != nullptr && maker->site.line.file == call_.site.line.file &&
-           write_.is_read_again(call_, *mix_.odd.operand);
   }
 
   void cast_parameter(const Side& side, Dtype dtype) {
