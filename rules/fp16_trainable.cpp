@@ -113,9 +113,7 @@ const Rule fp16_trainable = {
          .why =
              "Half has 11 bits and a smallest number of 6e-8: steps round away, squared gradients "
              "become 0, and GradScaler refuses such gradients.",
-         .fix =
-             "Keep trainable parameters in Float and let autocast lower the compute; diffusers has "
-             "cast_training_params() for it.",
+         .fix = "Keep trainable parameters in Float and let autocast lower the compute.",
          .example = R"(
 op aten::addcdiv_ self=Half[4,320]%unet.lora_A.weight!out^^ tensor1=Half[4,320] tensor2=Half[4,320] -> Half[4,320] at train.py:205 phase optimizer step 1-3 count 3
 # EXPECT train.py:205: error: aten::addcdiv_ steps the Half parameter unet.lora_A.weight in place [fp16-trainable]

@@ -447,24 +447,59 @@ std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
   return in_focus(line, [&](const CodeLine& part) { return made_in(part, maker); });
 }
 
-std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instead) {
-  const DtypeNames* from = names_of(dtype);
-  const DtypeNames* to = names_of(instead);
-  if (from == nullptr || to == nullptr || line.is_cpp) return std::nullopt;
+namespace {
+
+// Where the text has this, and not as a part of a longer word: "kFloat" is none of
+// "torch::kFloat16".
+std::vector<size_t> places_of(std::string_view text, std::string_view word) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::vector<size_t> found;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool is_longer = (at > 0 && is_part(text[at - 1]) && is_part(word.front())) ||
+                           (end < text.size() && is_part(text[end]) && is_part(word.back()));
+    if (!is_longer) found.push_back(at);
+  }
+  return found;
+}
+
+using Ways = std::vector<std::pair<std::string, std::string>>;
+
+// What asks for a dtype, and what asks for another in its place.
+Ways ways_in_python(const DtypeNames& from, const DtypeNames& to) {
   const auto method = [](const DtypeNames& names) {
     return fmt::format(".{}()", names.shorter != nullptr ? names.shorter : names.torch);
   };
-  const std::string shorter =
-      from->shorter == nullptr ? "" : fmt::format("torch.{}", from->shorter);
-  const std::pair<std::string, std::string> ways[] = {{method(*from), method(*to)},
-                                                      {torch_dtype(dtype), torch_dtype(instead)},
-                                                      {shorter, torch_dtype(instead)}};
+  Ways ways = {{method(from), method(to)}, {torch_dtype(from.dtype), torch_dtype(to.dtype)}};
+  if (from.shorter != nullptr)
+    ways.emplace_back(fmt::format("torch.{}", from.shorter), torch_dtype(to.dtype));
+  return ways;
+}
+
+// torch::kHalf, at::kHalf, torch::kFloat16, at::ScalarType::Half.
+Ways ways_in_cpp(const DtypeNames& from, const DtypeNames& to) {
+  std::string sized = from.torch;
+  sized.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sized.front())));
+  const std::string instead = fmt::format("k{}", to.name);
+  return {{fmt::format("k{}", from.name), instead},
+          {fmt::format("k{}", sized), instead},
+          {fmt::format("ScalarType::{}", from.name), fmt::format("ScalarType::{}", to.name)}};
+}
+
+}  // namespace
+
+std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instead) {
+  const DtypeNames* from = names_of(dtype);
+  const DtypeNames* to = names_of(instead);
+  if (from == nullptr || to == nullptr) return std::nullopt;
+  const Ways ways = line.is_cpp ? ways_in_cpp(*from, *to) : ways_in_python(*from, *to);
   for (const auto& [old_text, new_text] : ways) {
-    const size_t at = old_text.empty() ? std::string::npos : line.text.find(old_text);
-    const bool is_once =
-        at != std::string::npos && line.text.find(old_text, at + 1) == std::string::npos;
-    if (!is_once) continue;
+    const std::vector<size_t> places = places_of(line.text, old_text);
+    if (places.size() != 1) continue;
     // The whole expression, so that a person sees what it is about.
+    const size_t at = places.front();
     const Span found{at, at + old_text.size()};
     Span shown = found;
     for (const CodeLine::Call& call : line.calls) {

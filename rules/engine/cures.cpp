@@ -100,6 +100,14 @@ std::optional<Patch> made_in(const CodeLine& line, const std::string& module, Dt
   return std::nullopt;
 }
 
+// "net->to(dtype)": in C++ a module is held by a pointer, a tensor is not.
+bool is_module_of_cpp(const CodeLine& line, Span made) {
+  return line.is_cpp &&
+         std::any_of(line.calls.begin(), line.calls.end(), [&](const CodeLine::Call& call) {
+           return call.whole == made && line.text_of(call.callee).ends_with("->to");
+         });
+}
+
 }  // namespace
 
 std::string cast_suffix(const CodeLine& line, Dtype dtype) {
@@ -275,6 +283,8 @@ std::optional<Cure> CureWriter::cast_result(const OpCall& maker, Dtype dtype) co
   const std::string suffix = cast_suffix(line, dtype);
   if (other) {
     take(cure, *other);
+  } else if (made && is_module_of_cpp(line, *made)) {
+    return std::nullopt;  // Module::to() gives nothing that could be cast again
   } else if (made) {
     take(cure, with_suffix(line, *made, suffix));
   }
@@ -418,6 +428,16 @@ Cure CureWriter::master_weights(const OpCall& call) const {
 
 std::vector<Cure> CureWriter::masters_of(const OpCall& call, const Operand* parameter) const {
   std::vector<Cure> cures;
+  if (parameter != nullptr && is_in_cpp(call)) {
+    const OpCall* maker = index_.provenance().of(call, *parameter).maker;
+    auto cure = maker == nullptr ? std::nullopt : cast_result(*maker, Dtype::kFloat);
+    const bool is_lowered = cure && index_.has(*maker, ops::kCast) && !cure->replaces.empty();
+    if (is_lowered) {
+      cure->text =
+          fmt::format("keep trainable parameters in Float{}: {}", at(maker->site), cure->code);
+      cures.push_back(*std::move(cure));
+    }
+  }
   const bool has_autocast = index_.autocast_elsewhere(call.process, call.device_type()) != nullptr;
   if (has_autocast && parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);

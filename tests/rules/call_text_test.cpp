@@ -111,6 +111,15 @@ TEST_CASE("call_text rewrites what no cast replaces") {
   CHECK(other_dtype(made, Dtype::kLong, Dtype::kFloat)->new_text ==
         "torch.zeros(2, dtype=torch.float32)");
   CHECK(!other_dtype(made, Dtype::kHalf, Dtype::kFloat));
+  const CodeLine module("net->to(torch::kBFloat16);", true);
+  CHECK(other_dtype(module, Dtype::kBFloat16, Dtype::kFloat)->new_text == "net->to(torch::kFloat)");
+  const CodeLine sized("auto x = torch::zeros({2}, torch::kFloat16);", true);
+  CHECK(other_dtype(sized, Dtype::kHalf, Dtype::kFloat)->new_text ==
+        "torch::zeros({2}, torch::kFloat)");
+  CHECK(!other_dtype(sized, Dtype::kFloat, Dtype::kHalf));  // "kFloat" is a part of "kFloat16"
+  const CodeLine spelt("x = x.to(at::ScalarType::Half);", true);
+  CHECK(other_dtype(spelt, Dtype::kHalf, Dtype::kFloat)->new_text ==
+        "x.to(at::ScalarType::Float)");
   const CodeLine divided("total /= n + 1", false);
   CHECK(not_in_place(divided, call_of("div_", {"self"}))->new_text == "total = total / (n + 1)");
   CHECK(python_path("net.2.attn.0") == "net[2].attn[0]");

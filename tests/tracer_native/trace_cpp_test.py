@@ -60,6 +60,18 @@ class TraceCpp(unittest.TestCase):
         self.assertGreater(report["summary"]["op_calls"], 500)
         self.assertTrue(report["complete"])
 
+    def test_all_of_a_step_is_the_optimizers(self):
+        self.trace(options.trainer, "--steps", "3")
+        command = [options.dtypecheck, "dump", "--format", "jsonl", self.folder / "run"]
+        dump = subprocess.run(command, capture_output=True, text=True, check=True)
+        calls = [json.loads(line) for line in dump.stdout.splitlines()]
+        in_step = [call for call in calls
+                   if call["location"].get("line") == line_of("optimizer.step()")]
+        self.assertIn("aten::sqrt", {call["op"] for call in in_step})
+        self.assertEqual({call["location"]["phase"] for call in in_step}, {"optimizer"})
+        losses = [call for call in calls if call["location"].get("line") == line_of(".backward()")]
+        self.assertNotIn("optimizer", {call["location"]["phase"] for call in losses})
+
     def test_tracing_changes_no_number(self):
         command = [options.trainer, "--dtype", "bfloat16", "--steps", "3"]
         untraced = subprocess.run(command, env=self.environment, capture_output=True, text=True,

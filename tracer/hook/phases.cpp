@@ -2,7 +2,8 @@
 // inside of it is the optimizer's, but for the closure that it was given; a method of an optimizer
 // that is no `step` is known by its frames (tracer/python/step_frames.h), once for each site. A C++
 // optimizer shows nothing of that, so there a step is over when autograd records again after leaf
-// tensors were written in place without it.
+// tensors were written in place without it, and what else ran unrecorded at the line that wrote them
+// is the optimizer's own: its moments, its square roots.
 #include "tracer/hook/phases.h"
 
 #include <cstring>
@@ -25,6 +26,7 @@ std::atomic<bool> scopes_seen{false};  // this program's optimizers announce the
 std::atomic<bool> scope_ended{false};  // and no forward op came since
 std::atomic<uint32_t> scopes_in_step{0}, scopes_of_step{1}, scopes_unseen{0};
 std::atomic<bool> parameters_written{false};
+std::atomic<uint32_t> stepping_site{0};  // of the last such write; 0: of none that is known
 std::atomic<uint32_t> quiet_steps{0};
 
 bool starts_with(const char* text, const char* prefix) {
@@ -120,8 +122,13 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
   const bool announced = scopes_seen.load(std::memory_order_relaxed);
   const bool may_step = (!announced || in_node) && tracer.trained.load(std::memory_order_relaxed);
   const bool steps = may_step && !op.tensors.empty() && writes_parameter(op, inputs);
-  if (steps && !announced) parameters_written.store(true, std::memory_order_relaxed);
-  if (steps || is_of_optimizer(state, site)) return number(Phase::kOptimizer);
+  if (steps && !announced) {
+    parameters_written.store(true, std::memory_order_relaxed);
+    stepping_site.store(site, std::memory_order_relaxed);
+  }
+  const bool is_beside = !announced && !recorded && !in_node && site != 0 &&
+                         site == stepping_site.load(std::memory_order_relaxed);
+  if (steps || is_beside || is_of_optimizer(state, site)) return number(Phase::kOptimizer);
   if (state->data_depth > 0 || tracer.data_worker) return number(Phase::kData);
   if (in_node && !recorded && !site_in_module(site)) return number(Phase::kBackward);
   if (!in_node) begin_step_after_scopes();
