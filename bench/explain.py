@@ -4,17 +4,21 @@
 
 REPORTS are JSON lines: error, context, category, scored (tests/cli/test_explain_corpus.py). They are split in five by a hash of
 their ids. For each fifth the tables lose each word, and each spelling of a message, that stands in that fifth and in none of the
-other four: what was learned from it alone; a spelling that LibTorch itself has (tests/explain/libtorch_sentences.txt, the contract
-tables) was not. The calibration (explain/signal_table.h) is fitted on the held-out answers of the other four, and the curve has the
+other four: what was learned from it alone. Sentences that LibTorch itself has (tests/explain/libtorch_sentences.txt, the contract
+tables, the files of the torch that Python finds) and the names of its functions, layers and optimizers were not. The calibration (explain/signal_table.h) is fitted on the held-out answers of the other four, and the curve has the
 answers of all five by how sure they were. --fit prints the calibration of all of them, for explain/data/signals.txt.
 """
 
 import argparse
+import ast
 import collections
 import concurrent.futures
+import functools
 import hashlib
+import importlib.util
 import json
 import math
+import mmap
 import os
 import pathlib
 import re
@@ -23,11 +27,18 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "probe"))
+import sentences  # noqa: E402
+
 FOLDS = 5
 TABLES = pathlib.Path(__file__).resolve().parent.parent / "explain" / "data"
 DTYPECHECK = os.environ.get("DTYPECHECK", "dtypecheck")
-TEMPERATURES = [0.6 + 0.2 * step for step in range(20)]
-UNLISTED = [0.5 * step for step in range(9)]
+TEMPERATURES = [0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3]
+LAYERS = ["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "LayerNorm", "GroupNorm", "RMSNorm", "DataParallel", "DistributedDataParallel",
+          "GradScaler", "Adafactor", "Adam", "AdamW", "Muon"]
+LEAST_IN_BIN = 30
+UNLISTED = [0.5 * step for step in range(7)]
+TOLD = [(1, 0), *((told / 10, usually / 10) for told in (5, 6, 7, 8, 9) for usually in (3, 5, 6, 7, 8, 9))]
 
 
 def text_of(report):
@@ -55,15 +66,16 @@ def normal(text):
 
 def stands_in(phrase, text):
     phrase = normal(phrase.strip())
+    begin = "" if phrase.startswith("*") else r"(?<![a-z0-9])"
     end = "" if phrase.endswith("*") else r"(?![a-z0-9])"
-    return re.search(r"(?<![a-z0-9])" + re.escape(phrase.rstrip("*")) + end, text) is not None
+    return re.search(begin + re.escape(phrase.strip("*")) + end, text) is not None
 
 
 def without_learned(values, fold, others):
     """The parts between | without those that the fold alone has."""
     parts = [part.strip() for part in values.split("|")]
     return [part for part in parts
-            if not any(stands_in(part, text) for text in fold) or any(stands_in(part, text) for text in others)]
+            if is_name_of_torch(part) or not any(stands_in(part, text) for text in fold) or any(stands_in(part, text) for text in others)]
 
 
 def joined_lines(text):
@@ -82,6 +94,7 @@ def matches(sentence, text):
     return re.search(pattern, text) is not None
 
 
+@functools.cache
 def of_libtorch():
     """Sentences that no report had to teach: LibTorch's own, with what is put in left out."""
     root = TABLES.parent.parent
@@ -92,16 +105,53 @@ def of_libtorch():
     return texts
 
 
-def is_of_libtorch(sentence, texts):
-    pieces = [normal(piece).strip() for piece in re.split(r"\{[a-z0-9 ]*\}", sentence)]
-    longest = max(pieces, key=len)
-    return any(longest in text for text in texts)
+@functools.cache
+def torch_files():
+    """The texts and libraries of the torch that Python finds, which say what no table here has."""
+    found = importlib.util.find_spec("torch")
+    if not found:
+        print("no torch here: sentences and names of its files count as learned", file=sys.stderr)
+        return []
+    root = pathlib.Path(found.origin).parent
+    texts = (sentences.text_of(node) for folder in ("_refs", "amp", "autograd", "distributed", "nn", "optim", "utils")
+             for path in sorted((root / folder).rglob("*.py")) for node in ast.walk(ast.parse(path.read_bytes())))
+    sources = "\n".join(text for text in texts if text).encode()
+    libraries = [open(root / "lib" / name, "rb") for name in ("libtorch_cpu.so", "libtorch_python.so", "libc10.so")]
+    return [sources, *(mmap.mmap(library.fileno(), 0, access=mmap.ACCESS_READ) for library in libraries)]
+
+
+@functools.cache
+def torch_names():
+    """Its functions, layers, optimizers and collectives, in lower case."""
+    if not importlib.util.find_spec("torch"):
+        return frozenset()
+    import torch
+    import torch.distributed
+    rooms = [torch, torch.Tensor, torch.nn, torch.nn.functional, torch.optim, torch.distributed, torch.amp, torch.linalg]
+    return frozenset(name.lower() for room in rooms for name in dir(room)
+                     if not name.startswith("_") and ("_" in name or room in (torch.nn, torch.optim) or room is torch))
+
+
+def is_name_of_torch(word):
+    bare = word.lower().lstrip("*").removeprefix("torch.").removeprefix("nn.").removeprefix("distributed.")
+    if word.startswith("torch.") or "_" in bare or bare.rstrip("*") in {name.lower() for name in LAYERS}:
+        return any(name.startswith(bare[:-1]) if bare.endswith("*") else name == bare for name in torch_names())
+    return False
+
+
+@functools.cache
+def is_of_libtorch(sentence):
+    """Not of the reports: one of its sentences, whichever dtypes were put in."""
+    sentence = re.sub(r"torch\.(cuda\.)?(\{\}|[A-Z]\w*)Tensor", "{}", sentence)
+    longest = max((piece.strip() for piece in re.split(r"\{[a-z0-9 ]*\}", sentence)), key=len)
+    return (any(normal(longest) in text for text in of_libtorch()) or
+            len(longest) > 12 and any(file.find(longest.encode()) >= 0 for file in torch_files()))
 
 
 def learned_tables(folder, fold, others):
     """Copies the tables without what only the fold can have taught."""
     shutil.copytree(TABLES, folder, dirs_exist_ok=True)
-    lost, own = 0, of_libtorch()
+    lost = 0
     for name in ("signals.txt", "messages.txt"):
         lines, spellings = [], collections.Counter()
         blocks = joined_lines((TABLES / name).read_text())
@@ -117,7 +167,7 @@ def learned_tables(folder, fold, others):
                 if key == "says" and blocks[begin].startswith("message"):
                     is_learned = (any(matches(value, text) for text in fold) and
                                   not any(matches(value, text) for text in others) and
-                                  not is_of_libtorch(value, own))
+                                  not is_of_libtorch(value))
                     spellings[is_learned] += 1
                     if is_learned:
                         lost += 1
@@ -134,28 +184,30 @@ def is_of_words(given):
     return not given.get("message")
 
 
-def confidence(scores, temperature, unlisted):
+def confidence(scores, temperature, unlisted, told, usually):
     best = max(scores)
-    return 1 / (sum(math.exp((score - best) / temperature) for score in scores) + math.exp((unlisted - best) / temperature))
+    share = 1 / (sum(math.exp((score - best) / temperature) for score in scores) + math.exp((unlisted - best) / temperature))
+    return told * share + (1 - told) * usually
 
 
 def fitted(pairs):
-    """Temperature and unlisted of the least log loss of "the first answer is right"."""
-    def loss(temperature, unlisted):
-        total = 0
-        for scores, is_right in pairs:
-            sure = min(max(confidence(scores, temperature, unlisted), 1e-3), 1 - 1e-3)
-            total -= math.log(sure if is_right else 1 - sure)
-        return total
-    return min(((temperature, unlisted) for temperature in TEMPERATURES for unlisted in UNLISTED),
-               key=lambda pair: loss(*pair))
+    """The calibration of the least log loss of "the first answer is right"."""
+    best = (math.inf, None)
+    for temperature in TEMPERATURES:
+        for unlisted in UNLISTED:
+            shares = [(confidence(scores, temperature, unlisted, 1, 0), is_right) for scores, is_right in pairs]
+            for told, usually in TOLD:
+                sures = [(min(max(told * share + (1 - told) * usually, 1e-3), 1 - 1e-3), is_right) for share, is_right in shares]
+                loss = -sum(math.log(sure if is_right else 1 - sure) for sure, is_right in sures)
+                best = min(best, (loss, (temperature, unlisted, told, usually)))
+    return best[1]
 
 
 def fit_both(judged):
     kinds = {}
     for of_words in (False, True):
         pairs = [(scores, is_right) for scores, is_right, words in judged if words == of_words]
-        kinds[of_words] = fitted(pairs) if pairs else (1, 0)
+        kinds[of_words] = fitted(pairs) if pairs else (1, 0, 1, 0)
     return kinds
 
 
@@ -183,16 +235,23 @@ class Tally:
                 f"right when it answers {share(self.first, self.answered)}")
 
 
+def bins_of(points):
+    """By how sure they are, as many in each: a tenth from 0.4 to 0.5 would have ten answers, whose share of right ones is anyone's
+    guess within fifteen points."""
+    points = sorted(points)
+    count = max(1, len(points) // LEAST_IN_BIN)
+    return [points[len(points) * i // count:len(points) * (i + 1) // count] for i in range(count)]
+
+
 def curve(points):
-    bins = collections.defaultdict(list)
-    for sure, is_right in points:
-        bins[min(int(sure * 10), 9)].append((sure, is_right))
-    for low in sorted(bins):
-        sures, rights = zip(*bins[low])
-        print(f"  {low / 10:.1f} to {low / 10 + 0.1:.1f}: said {100 * sum(sures) / len(sures):.0f} %, right "
-              f"{100 * sum(rights) / len(rights):.0f} % of {len(rights)}")
-    gap = sum(len(b) * abs(sum(s for s, _ in b) / len(b) - sum(r for _, r in b) / len(b)) for b in bins.values()) / len(points)
-    print(f"  mean distance {100 * gap:.1f} points")
+    bins = bins_of(points)
+    worst = gap = 0
+    for part in bins:
+        sures, rights = zip(*part)
+        said, right = sum(sures) / len(part), sum(rights) / len(part)
+        worst, gap = max(worst, abs(said - right)), gap + len(part) * abs(said - right) / len(points)
+        print(f"  {sures[0]:.2f} to {sures[-1]:.2f}: said {100 * said:.0f} %, right {100 * right:.0f} % of {len(part)}")
+    print(f"  distance: mean {100 * gap:.1f} points, largest {100 * worst:.1f}")
 
 
 def main():
@@ -236,8 +295,8 @@ def main():
     curve(points)
     if arguments.fit:
         # Of held-out scores: those of tables that have seen a report are surer than new reports deserve.
-        for of_words, (temperature, unlisted) in fit_both([pair for part in folds for pair in judged_of(*part)]).items():
-            print(f"calibration {'words' if of_words else 'messages'} {temperature:.1f} {unlisted:g}")
+        for of_words, numbers in fit_both([pair for part in folds for pair in judged_of(*part)]).items():
+            print(f"calibration {'words' if of_words else 'messages'}", *(f"{number:g}" for number in numbers))
 
 
 if __name__ == "__main__":

@@ -188,20 +188,27 @@ static std::string_view last_error_line(std::string_view text) {
   return found;
 }
 
-// An error that is in no table, in whose line dtypes are named.
+// An error that is in no table, whose line names dtypes or is put as errors about dtypes are.
 static std::optional<Explanation> explain_unknown(std::string_view text) {
   const std::string_view line = last_error_line(text);
+  const std::string line_text = normal_text(line);
   const std::vector<Dtype> dtypes = certain_dtypes_in(line);
-  if (dtypes.empty()) return std::nullopt;
+  const UnknownKind* kind = unknown_kind_of(line_text, dtypes.size());
+  if (!kind || (dtypes.empty() && !speaks_of_dtypes(line_text))) return std::nullopt;
+  const bool is_certain = !dtypes.empty() || (!kind->words.empty() && names_dtypes(line_text));
+  const Ranking ranking = rank_unknown(*kind, normal_text(text), is_certain);
+  if (ranking.categories.empty()) return std::nullopt;
   Explanation out;
   for (Dtype dtype : dtypes) out.dtypes.push_back(dtype_name(dtype));
   out.message = line;
   out.line = 1 + static_cast<uint64_t>(
                      std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));
-  out.meaning = fmt::format("The message is not among those that are known. It names {}.",
-                            fmt::join(out.dtypes, " and "));
+  out.meaning = dtypes.empty()
+                    ? "The message is not among those that are known."
+                    : fmt::format("The message is not among those that are known. It names {}.",
+                                  fmt::join(out.dtypes, " and "));
   out.frames = frames_of(text);
-  take(rank_unknown(normal_text(text), dtypes.size()), out);
+  take(ranking, out);
   add_causes("words", normal_text(text), out);
   return out;
 }

@@ -29,6 +29,17 @@ Spelling spelling_in(const Field& field) {
   return {category, weight, std::move(parts)};
 }
 
+// People who quote a sentence from memory leave out what stands in brackets: "Input type and bias
+// type should be the same". Empty where a sentence has no such part, or keeps other holes.
+std::string without_brackets(std::string text) {
+  constexpr std::string_view kHole = " ({})";
+  const size_t length = text.size();
+  for (size_t at = text.find(kHole); at != std::string::npos; at = text.find(kHole))
+    text.erase(at, kHole.size());
+  const bool is_cut = text.size() < length && text.find("{}") == std::string::npos;
+  return is_cut && text.find("  ") == std::string::npos ? text : "";
+}
+
 // "got {mat1} and {mat2}" is the text "got {} and {}" and the operands mat1, mat2.
 void read_spelling(const Field& field, Message& message) {
   std::string text;
@@ -46,21 +57,31 @@ void read_spelling(const Field& field, Message& message) {
   if (anchor_of(text).size() < kShortestAnchor)
     field.fail(fmt::format("expected {} characters in a row, without {{}} and quotation marks",
                            kShortestAnchor));
+  std::string cut = without_brackets(text);
   message.texts.push_back(std::move(text));
   message.operands.push_back(std::move(operands));
+  if (cut.empty()) return;
+  message.texts.push_back(std::move(cut));
+  message.operands.emplace_back();
+}
+
+Family family_in(const Field& field) {
+  const auto family = parse_family(field.value);
+  if (!family) field.fail(fmt::format("unknown family '{}'", field.value));
+  return *family;
 }
 
 void read_field(const Field& field, Message& message) {
   if (field.key == "says") {
     read_spelling(field, message);
   } else if (field.key == "family") {
-    const auto family = parse_family(field.value);
-    if (!family) field.fail(fmt::format("unknown family '{}'", field.value));
-    message.family = *family;
+    message.family = family_in(field);
   } else if (field.key == "leans") {
     for (const std::string& part : field.parts()) message.leans.push_back(lean_in(field, part));
   } else if (field.key == "spelled") {
     message.spelled.push_back(spelling_in(field));
+  } else if (field.key == "never") {
+    for (const std::string& part : field.parts()) message.never.push_back(category_in(field, part));
   } else if (field.key == "means") {
     message.meaning = field.value;
   } else if (field.key == "op") {
@@ -73,8 +94,8 @@ void read_field(const Field& field, Message& message) {
   } else if (field.key == "dtypes") {
     message.least_dtypes = static_cast<size_t>(field.number(field.value));
   } else {
-    field.fail_unknown_key(
-        {"says", "family", "leans", "spelled", "means", "op", "versions", "symptom", "dtypes"});
+    field.fail_unknown_key({"says", "family", "leans", "spelled", "never", "means", "op",
+                            "versions", "symptom", "dtypes"});
   }
 }
 
@@ -82,11 +103,33 @@ Message message_in(const Block& block, const std::vector<Message>& earlier) {
   Message message{.id = block.head.value};
   for (const Field& field : block.fields) read_field(field, message);
   block.require({"says", "family", "means"});
-  block.allow_once({"family", "leans", "means", "versions", "symptom", "dtypes"});
+  block.allow_once({"family", "leans", "never", "means", "versions", "symptom", "dtypes"});
   const bool is_known = std::any_of(earlier.begin(), earlier.end(),
                                     [&](const Message& other) { return other.id == message.id; });
   if (is_known) block.head.fail(fmt::format("message '{}' stands there twice", message.id));
   return message;
+}
+
+UnknownKind unknown_in(const Block& block) {
+  UnknownKind kind{.id = block.head.value};
+  for (const Field& field : block.fields) {
+    if (field.key == "words") {
+      kind.words = phrases_in(field);
+    } else if (field.key == "dtypes") {
+      kind.least_dtypes = static_cast<size_t>(field.number(field.value));
+    } else if (field.key == "family") {
+      kind.family = family_in(field);
+    } else if (field.key == "leans") {
+      for (const std::string& part : field.parts()) kind.leans.push_back(lean_in(field, part));
+    } else {
+      field.fail_unknown_key({"words", "dtypes", "family", "leans"});
+    }
+  }
+  block.require({"family", "leans"});
+  block.allow_once({"words", "dtypes", "family", "leans"});
+  if (kind.words.empty() && kind.least_dtypes == 0)
+    block.head.fail("it would be any line: expected words or dtypes");
+  return kind;
 }
 
 OtherError other_in(const Block& block) {
@@ -126,16 +169,20 @@ MessageTable read_message_table(std::string_view text, std::string_view file) {
   for (const Block& block : read_blocks(text, file)) {
     if (block.head.key == "message") {
       table.messages.push_back(message_in(block, table.messages));
+    } else if (block.head.key == "unknown") {
+      table.unknown.push_back(unknown_in(block));
     } else if (block.head.key == "other") {
       table.others.push_back(other_in(block));
     } else {
-      block.head.fail_unknown_key({"message", "other"});
+      block.head.fail_unknown_key({"message", "unknown", "other"});
     }
   }
   return table;
 }
 
 const std::vector<Message>& messages() { return table().messages; }
+
+const std::vector<UnknownKind>& unknown_kinds() { return table().unknown; }
 
 const std::vector<OtherError>& other_errors() { return table().others; }
 

@@ -22,6 +22,7 @@ enum class Family : unsigned {
   kProse = 32,     // no message: somebody describes what he sees
 };
 std::optional<Family> parse_family(std::string_view name);
+constexpr unsigned bit_of(Family family) { return static_cast<unsigned>(family); }
 
 // Words that stand in a sentence exactly so, with case, and what they suggest.
 struct Spelling {
@@ -38,6 +39,7 @@ struct Message {
   Family family = Family::kOwn;
   std::vector<std::pair<Category, double>> leans;  // what the sentence alone suggests
   std::vector<Spelling> spelled;
+  std::vector<Category> never;  // what it cannot be, whatever stands around it
   std::string meaning;
   std::vector<std::string> ops;  // "op: operand pair"
   std::string versions;          // which LibTorch says so
@@ -51,12 +53,23 @@ struct OtherError {
   std::string what;
 };
 
+// How errors about dtypes are put that are in no table, in words that many of them share.
+struct UnknownKind {
+  std::string id;
+  std::vector<std::string> words;  // in normal form, one of them is in the line; empty: any line
+  size_t least_dtypes = 0;         // so many dtypes at least are named there for certain
+  Family family = Family::kMismatch;
+  std::vector<std::pair<Category, double>> leans;
+};
+
 struct MessageTable {
   std::vector<Message> messages;
+  std::vector<UnknownKind> unknown;
   std::vector<OtherError> others;
 };
 
 const std::vector<Message>& messages();
+const std::vector<UnknownKind>& unknown_kinds();  // the first that fits is meant
 const std::vector<OtherError>& other_errors();
 // Throws InputError with file and line.
 MessageTable read_message_table(std::string_view text, std::string_view file);

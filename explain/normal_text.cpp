@@ -53,15 +53,20 @@ PlacedText placed_normal_text(std::string_view text) {
 template <typename Found>
 static void find_places(std::string_view text, std::string_view phrase, Found&& found) {
   const bool open = phrase.ends_with('*');
+  const bool goes_before = phrase.starts_with('*');
   if (open) phrase.remove_suffix(1);
+  if (goes_before) phrase.remove_prefix(1);
   for (size_t at = text.find(phrase); at != std::string_view::npos;
        at = text.find(phrase, at + 1)) {
     size_t end = at + phrase.size();
-    const bool begins = at == 0 || !is_word(text[at - 1]) || !is_word(phrase.front());
+    const bool begins =
+        goes_before || at == 0 || !is_word(text[at - 1]) || !is_word(phrase.front());
     const bool ends = open || end == text.size() || !is_word(text[end]) || !is_word(phrase.back());
     if (!begins || !ends) continue;
+    size_t begin = at;
     while (open && end < text.size() && is_word(text[end])) ++end;
-    if (!found(Place{at, end})) return;
+    while (goes_before && begin > 0 && is_word(text[begin - 1])) --begin;
+    if (!found(Place{begin, end})) return;
   }
 }
 

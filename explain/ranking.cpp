@@ -40,10 +40,10 @@ bool holds(const Place& outer, const Place& inner) {
 
 bool overlap(const Place& a, const Place& b) { return a.begin < b.end && b.begin < a.end; }
 
-std::vector<Word> words_in(std::string_view text, Family family) {
+std::vector<Word> words_in(std::string_view text, unsigned families) {
   std::vector<Word> words;
   for (const Signal& signal : signal_table().signals) {
-    if (!(signal.families & static_cast<unsigned>(family))) continue;
+    if (!(signal.families & families)) continue;
     if (!signal.near.empty() && !has_any(text, signal.near)) continue;
     for (std::string_view phrase : signal.words) {
       std::vector<Place> places = places_of(text, phrase);
@@ -69,8 +69,8 @@ void drop_parts_of_longer(std::vector<Word>& words) {
 
 // For one category a place speaks once, for the signal that weighs most; each further word of a
 // signal adds less than the one before.
-void add_signals(Scores& scores, Family family, std::string_view text, double factor) {
-  std::vector<Word> words = words_in(text, family);
+void add_signals(Scores& scores, unsigned families, std::string_view text, double factor) {
+  std::vector<Word> words = words_in(text, families);
   drop_parts_of_longer(words);
   std::stable_sort(words.begin(), words.end(), [](const Word& a, const Word& b) {
     return a.signal->weight > b.signal->weight;
@@ -124,34 +124,14 @@ static Ranking ranked(const Scores& scores, const Calibration& calibration) {
     ranking.categories.push_back(static_cast<Category>(i));
     sum += beside_the_first(scores[i]);
   }
-  ranking.confidence = std::round(100 / sum) / 100;
+  const double told = calibration.told;
+  ranking.confidence = std::round(100 * (told / sum + (1 - told) * calibration.usually)) / 100;
   return ranking;
 }
 
-// The commonest faults behind messages of a kind.
-static std::vector<Category> usual_faults(Family family, bool is_silent) {
-  using enum Category;
-  switch (family) {
-    case Family::kKernel:
-      return {kCpuHalf, kLibraryLimits, kExtension};
-    case Family::kOptimizer:
-      return {kOptimizerState, kGradScaler, kLoading};
-    case Family::kValues:
-      return {kOverflowNan, kOptimizerState, kAutocast};
-    case Family::kProse:
-      if (is_silent) return {kOverflowNan, kOptimizerState, kAutocast};
-      return {kInputWeight, kAutocast, kLibraryLimits};
-    case Family::kMismatch:
-      return {kInputWeight, kAutocast, kExtension};
-    case Family::kOwn:
-      return {kInputWeight, kAutocast, kPromotion};
-  }
-  return {};
-}
-
 // A first answer may be wrong, so there are always others to try.
-static Ranking with_others(Ranking ranking, Family family, bool is_silent) {
-  for (Category category : usual_faults(family, is_silent)) {
+static Ranking with_others(Ranking ranking, Family family) {
+  for (Category category : signal_table().usual_of(family)) {
     std::vector<Category>& known = ranking.categories;
     if (known.size() >= kLeastAnswers) break;
     if (std::find(known.begin(), known.end(), category) == known.end()) known.push_back(category);
@@ -180,49 +160,59 @@ Ranking rank(const Message& message, const Sighting& sighting,
   add_spellings(scores, message, sighting.sentence);
   Scores from_signals{};
   const bool says_it_all = message.family == Family::kOwn;
-  const Family family = says_it_all ? Family::kMismatch : message.family;
+  const unsigned family = bit_of(says_it_all ? Family::kMismatch : message.family);
   const double factor = says_it_all ? kAside : 1;
   add_signals(from_signals, family, surroundings, factor);
+  if (says_it_all) add_signals(from_signals, bit_of(Family::kOwn), surroundings, 1);
   add_signals(from_signals, family, innermost, factor * kFrameWeight);
+  for (Category category : message.never) from_signals[static_cast<size_t>(category)] = 0;
   defer_to_the_named(from_signals);
   for (size_t i = 0; i < scores.size(); ++i) scores[i] += from_signals[i];
-  return with_others(ranked(scores, signal_table().of_messages), message.family, false);
+  return with_others(ranked(scores, signal_table().of_messages), message.family);
 }
+
+bool names_dtypes(std::string_view text) { return has_any(text, signal_table().dtype_names); }
 
 bool is_silent_fault(std::string_view text) {
-  return has_any(text, signal_table().silence_words) && has_any(text, signal_table().dtype_names);
+  return has_any(text, signal_table().silence_words) && names_dtypes(text);
 }
 
+bool speaks_of_dtypes(std::string_view text) { return has_any(text, signal_table().dtype_words); }
+
 Ranking rank_prose(std::string_view text) {
-  if (!has_any(text, signal_table().complaint_words) || !has_any(text, signal_table().dtype_words))
-    return {};
+  if (!has_any(text, signal_table().complaint_words) || !speaks_of_dtypes(text)) return {};
   Scores scores{};
   const bool is_silent = is_silent_fault(text);
   if (is_silent) {
     for (size_t i = 0; i < scores.size(); ++i)
       scores[i] = fault_of(static_cast<Category>(i)).silent;
   }
-  add_signals(scores, Family::kProse, text, 1);
+  add_signals(scores, bit_of(Family::kProse), text, 1);
   defer_to_the_named(scores);
   const bool is_known =
       is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
   if (!is_known) return {};
-  return with_others(ranked(scores, signal_table().of_words), Family::kProse, is_silent);
+  return with_others(ranked(scores, signal_table().of_words), Family::kProse);
 }
 
-// Two dtypes are a mismatch of operands, one is a dtype that something does not take.
-Ranking rank_unknown(std::string_view text, size_t dtypes) {
-  using enum Category;
-  Scores scores{};
-  const auto lean = [&](Category category, double weight) {
-    scores[static_cast<size_t>(category)] += weight;
-  };
-  lean(kInputWeight, dtypes > 1 ? 1 : 0.3);
-  lean(kPromotion, dtypes > 1 ? 0.9 : 0.4);
-  lean(kLibraryLimits, dtypes > 1 ? 0.4 : 1);
-  add_signals(scores, Family::kProse, text, 1);
+const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes) {
+  for (const UnknownKind& kind : unknown_kinds()) {
+    if (dtypes >= kind.least_dtypes && (kind.words.empty() || has_any(line, kind.words)))
+      return &kind;
+  }
+  return nullptr;
+}
+
+Ranking rank_unknown(const UnknownKind& kind, std::string_view text, bool is_certain) {
+  Scores from_signals{};
+  add_signals(from_signals, bit_of(Family::kProse) | bit_of(kind.family), text, 1);
+  const bool is_known =
+      is_certain || *std::max_element(from_signals.begin(), from_signals.end()) >= kProseThreshold;
+  if (!is_known) return {};
+  Scores scores = from_signals;
+  for (const auto& [category, weight] : kind.leans) scores[static_cast<size_t>(category)] += weight;
   defer_to_the_named(scores);
-  return with_others(ranked(scores, signal_table().of_words), Family::kMismatch, false);
+  return with_others(ranked(scores, signal_table().of_words), kind.family);
 }
 
 }  // namespace dtypecheck::explain

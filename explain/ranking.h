@@ -27,11 +27,20 @@ Ranking rank(const Message& message, const Sighting& sighting,
 // Whether a report in words, in normal form, says that a dtype went wrong and nothing was raised.
 bool is_silent_fault(std::string_view text);
 
+// Whether a text in normal form has words about dtypes, and whether one of them means nothing else.
+bool speaks_of_dtypes(std::string_view text);
+bool names_dtypes(std::string_view text);
+
 // A report in words, in normal form, without any message that we know. Empty when it is no
 // complaint about dtypes.
 Ranking rank_prose(std::string_view text);
 
-// An error that is in no table and names dtypes, two of them or fewer.
-Ranking rank_unknown(std::string_view text, size_t dtypes);
+// How an error that is in no table is put, by its line in normal form and how many dtypes it names
+// for certain; null where it is put in no way that errors about dtypes are.
+const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes);
+
+// Such an error, by all of the text. Where it is not certain that it is about dtypes, words around
+// it have to say so: empty where they do not.
+Ranking rank_unknown(const UnknownKind& kind, std::string_view text, bool is_certain);
 
 }  // namespace dtypecheck::explain

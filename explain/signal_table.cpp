@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "explain/data_file.h"
 #include "explain/embedded.h"
 #include "platform/text.h"
@@ -20,9 +22,8 @@ Signal signal_in(const Block& block) {
   while (!rest.empty()) {
     const std::string_view name = next_piece(rest, ' ');
     const auto family = parse_family(name);
-    if (!family || family == Family::kOwn)
-      block.head.fail(fmt::format("'{}' is no family that signals speak beside", name));
-    signal.families |= static_cast<unsigned>(*family);
+    if (!family) block.head.fail(fmt::format("'{}' is no family that signals speak beside", name));
+    signal.families |= bit_of(*family);
   }
   for (const Field& field : block.fields) {
     if (field.key == "words") {
@@ -55,20 +56,46 @@ void read_list(const Block& block, SignalTable& table) {
   block.allow_once({"words"});
 }
 
-// "messages 1.2 0.8"
+// "messages 1.2 0.8 0.7 0.8"
 void read_calibration(const Block& block, SignalTable& table) {
   std::string_view rest = block.head.value;
   const std::string_view of = next_piece(rest, ' ');
   Calibration* calibration = of == "messages" ? &table.of_messages
                              : of == "words"  ? &table.of_words
                                               : nullptr;
-  if (!calibration) block.head.fail("expected: calibration messages|words TEMPERATURE UNLISTED");
+  if (!calibration)
+    block.head.fail("expected: calibration messages|words TEMPERATURE UNLISTED TOLD USUALLY");
   calibration->temperature = block.head.number(next_piece(rest, ' '));
-  calibration->unlisted = block.head.number(rest);
+  calibration->unlisted = block.head.number(next_piece(rest, ' '));
+  calibration->told = block.head.number(next_piece(rest, ' '));
+  calibration->usually = block.head.number(rest);
   if (calibration->temperature <= 0) block.head.fail("a temperature is above 0");
+  if (calibration->told > 1 || calibration->usually > 1) block.head.fail("a share is at most 1");
+}
+
+void read_usual(const Block& block, SignalTable& table) {
+  const auto family = parse_family(block.head.value);
+  if (!family) block.head.fail(fmt::format("unknown family '{}'", block.head.value));
+  const bool is_there = std::any_of(table.usual.begin(), table.usual.end(),
+                                    [&](const auto& one) { return one.first == *family; });
+  if (is_there) block.head.fail(fmt::format("usual '{}' stands there twice", block.head.value));
+  std::vector<Category>& faults = table.usual.emplace_back(*family, std::vector<Category>{}).second;
+  for (const Field& field : block.fields) {
+    if (field.key != "faults") field.fail_unknown_key({"faults"});
+    for (const std::string& part : field.parts()) faults.push_back(category_in(field, part));
+  }
+  block.require({"faults"});
+  block.allow_once({"faults"});
 }
 
 }  // namespace
+
+const std::vector<Category>& SignalTable::usual_of(Family family) const {
+  static const std::vector<Category> none;
+  const auto at = std::find_if(usual.begin(), usual.end(),
+                               [&](const auto& one) { return one.first == family; });
+  return at == usual.end() ? none : at->second;
+}
 
 SignalTable read_signal_table(std::string_view text, std::string_view file) {
   SignalTable table;
@@ -79,8 +106,10 @@ SignalTable read_signal_table(std::string_view text, std::string_view file) {
       read_list(block, table);
     } else if (block.head.key == "calibration") {
       read_calibration(block, table);
+    } else if (block.head.key == "usual") {
+      read_usual(block, table);
     } else {
-      block.head.fail_unknown_key({"signal", "list", "calibration"});
+      block.head.fail_unknown_key({"signal", "list", "calibration", "usual"});
     }
   }
   return table;

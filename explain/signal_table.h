@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "explain/category.h"
@@ -12,7 +13,7 @@
 
 namespace dtypecheck::explain {
 
-// Phrases are in normal form; a '*' at the end leaves the word's end open.
+// Phrases are in normal form; a '*' at an end leaves the word open there.
 struct Signal {
   unsigned families = 0;  // bits of Family: beside which messages it speaks
   Category category = Category::kOther;
@@ -22,9 +23,10 @@ struct Signal {
 };
 
 // From scores to how sure an answer is. Scores are divided by the temperature; `unlisted` is the
-// score of whatever is not in the tables, so that one weak word alone is never sure.
+// score of whatever is not in the tables, so that one weak word alone is never sure. The scores say
+// only a share of it, `told`; the rest is how often answers of the kind are right, `usually`.
 struct Calibration {
-  double temperature = 0, unlisted = 0;
+  double temperature = 0, unlisted = 0, told = 1, usually = 0;
 };
 
 struct SignalTable {
@@ -36,6 +38,10 @@ struct SignalTable {
   // Who says that nothing was raised: then the fault is one of those that raise nothing.
   std::vector<std::string> silence_words;
   Calibration of_messages, of_words;
+  // The commonest faults behind messages of a kind: what to try next where the text names fewer.
+  std::vector<std::pair<Family, std::vector<Category>>> usual;
+
+  const std::vector<Category>& usual_of(Family family) const;
 };
 
 const SignalTable& signal_table();

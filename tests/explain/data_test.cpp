@@ -65,7 +65,7 @@ TEST_CASE("mistakes in messages.txt") {
   };
   CHECK(error("  mean it\n") ==
         "table.txt:5: unknown key 'mean', expected one of says, family, "
-        "leans, spelled, means, op, versions, symptom, dtypes");
+        "leans, spelled, never, means, op, versions, symptom, dtypes");
   CHECK(error("massage two\n").find("table.txt:5: unknown key 'massage'") == 0);
   CHECK(error(good).find("table.txt:5: message 'one' stands there twice") == 0);
   CHECK(error("  leans norm-mixd 3\n").find("table.txt:5: unknown category 'norm-mixd'") == 0);
@@ -91,13 +91,42 @@ TEST_CASE("mistakes in signals.txt") {
         std::string::npos);
   CHECK(error("signal cublas 1 prose" + words).find("beside") != std::string::npos);
   CHECK(error("signal cublas 1 beside" + words).find("beside") != std::string::npos);
-  CHECK(error("signal cublas 1 beside own" + words).find("no family") != std::string::npos);
+  CHECK(error("signal cublas 1 beside owns" + words).find("no family") != std::string::npos);
   CHECK(error("signal cublas 1 beside prose\n  words a |\n").find("ends in |") !=
         std::string::npos);
   CHECK(error("signal cublas 1 beside prose\n  word a\n").find("unknown key") != std::string::npos);
   CHECK(error("signal cublas 1 beside prose\n  words a | a\n").find("'a' stands there twice") !=
         std::string::npos);
   CHECK(error("list silent words" + words).find("unknown list") != std::string::npos);
+  const std::string faults = "\n  faults cublas | norm-mixed\n";
+  CHECK(error("usual mismatch" + faults).empty());
+  CHECK(error("usual mismatches" + faults).find("unknown family") != std::string::npos);
+  CHECK(error("usual own" + faults + "usual own" + faults) ==
+        "table.txt:3: usual 'own' stands there twice");
+  CHECK(error("usual own\n  faults cublass\n").find("unknown category") != std::string::npos);
+}
+
+TEST_CASE("how unknown errors are put") {
+  const auto error = [](const std::string& text) {
+    return error_of(read_message_table, "unknown one\n  family mismatch\n" + text);
+  };
+  CHECK(error("  leans cublas 1\n  words same dtype\n").empty());
+  CHECK(error("  leans cublas 1\n  dtypes 2\n").empty());
+  CHECK(error("  leans cublas 1\n") ==
+        "table.txt:1: it would be any line: expected words or dtypes");
+  CHECK(error("  words same dtype\n").find("has no field 'leans'") != std::string::npos);
+  CHECK(error("  says same dtype\n").find("unknown key 'says'") != std::string::npos);
+}
+
+TEST_CASE("a sentence is known without what stands in its brackets") {
+  const auto table = read_message_table(
+      "message one\n  says Input type ({input}) and bias type ({}) differ\n"
+      "  says Tensor ({}) has {}\n  family own\n  means it\n",
+      "t.txt");
+  CHECK(table.messages[0].texts ==
+        std::vector<std::string>{"Input type ({}) and bias type ({}) differ",
+                                 "Input type and bias type differ", "Tensor ({}) has {}"});
+  CHECK(table.messages[0].operands[1].empty());
 }
 
 TEST_CASE("phrases are compared as texts are: without quotation marks, in lower case") {
@@ -140,11 +169,13 @@ TEST_CASE("mistakes in causes' messages, dtypes and in the calibration") {
   };
   CHECK(cause("  dtypes Half | Hlaf\n") == "table.txt:5: 'Hlaf' is no dtype");
   const auto signals = [](const std::string& text) { return error_of(read_signal_table, text); };
-  CHECK(signals("calibration messages 1.2 0.5\n").empty());
-  CHECK(signals("calibration message 1.2 0.5\n").find("expected: calibration") !=
+  CHECK(signals("calibration messages 1.2 0.5 0.8 0.9\n").empty());
+  CHECK(signals("calibration messages 1.2 0.5\n").find("expected a number") != std::string::npos);
+  CHECK(signals("calibration messages 1.2 0.5 1.5 0.9\n").find("at most 1") != std::string::npos);
+  CHECK(signals("calibration message 1.2 0.5 1 0\n").find("expected: calibration") !=
         std::string::npos);
-  CHECK(signals("calibration words 0 0.5\n").find("above 0") != std::string::npos);
-  CHECK(signals("calibration words 1 x\n").find("expected a number") != std::string::npos);
+  CHECK(signals("calibration words 0 0.5 1 0\n").find("above 0") != std::string::npos);
+  CHECK(signals("calibration words 1 x 1 0\n").find("expected a number") != std::string::npos);
 }
 
 TEST_CASE("an operand's name in a sentence is no part of its text") {

@@ -311,7 +311,7 @@ TEST_CASE("an unknown error that names dtypes is about them, and no answer is su
   REQUIRE(two.errors.size() == 1);
   CHECK(two.other_error.empty());
   CHECK(two.errors[0].dtypes == std::vector<std::string>{"Half", "BFloat16"});
-  CHECK(two.errors[0].confidence < 0.5);
+  CHECK(two.errors[0].confidence < 0.6);
   CHECK(answer_to("TypeError: foo() got a float and wants a half").other_error == "another error");
   CHECK(answer_to("KeyError: 'torch.float16'").errors.size() == 1);
 }
@@ -382,4 +382,55 @@ TEST_CASE("the answer ends with the command that finds the line") {
   CHECK(
       text_of("+ torchrun train.py\n" + said).ends_with("dtypecheck trace -- torchrun train.py\n"));
   CHECK(text_of(said).ends_with("dtypecheck trace -- COMMAND\n"));
+}
+
+TEST_CASE("a sentence quoted without its dtypes") {
+  CHECK(category_of("Input type and bias type should be the same") == "input-weight-mismatch");
+  CHECK(category_of("Input type should be the same") == "");
+}
+
+TEST_CASE("an error that no table has, by how it is put") {
+  CHECK(category_of(
+            "FooError: both blocks need the same element type\n\ntl.dot in a triton kernel") ==
+        "compile-dtype");
+  CHECK(category_of("FooError: blocks of different types: fp16 and fp32\n\nunder torch.compile") ==
+        "compile-dtype");
+  const Answer named = answer_to("FooError: got torch.float16 and torch.float32");
+  REQUIRE(named.errors.size() == 1);
+  CHECK(named.errors[0].dtypes == std::vector<std::string>{"Half", "Float"});
+  CHECK(named.errors[0].confidence < 0.6);
+  CHECK(category_of("FooError: operands need the same type, got fp16 and fp32") ==
+        "input-weight-mismatch");
+  // Words of sameness about anything else.
+  CHECK(category_of("ValueError: both lists must have the same type of entries") == "");
+  CHECK(category_of("TypeError: expected str but got int, types do not match") == "");
+  CHECK(category_of("AssertionError: shapes do not match") == "");
+}
+
+TEST_CASE("a matrix product's sentence is no norm's, whatever norm stands beside it") {
+  const std::string beside = "\n\nthe result of LlamaRMSNorm goes into a linear layer";
+  CHECK(category_of("expected mat1 and mat2 to have the same dtype, but got: float != "
+                    "c10::BFloat16" +
+                    beside) == "input-weight-mismatch");
+  CHECK(category_of("expected scalar type Float but found BFloat16" + beside) == "norm-mixed");
+}
+
+TEST_CASE("what works without the compiler is the compiler's, whichever sentence says so") {
+  const std::string said = "RuntimeError: invalid dtype for bias - should match query's dtype";
+  CHECK(category_of(said) == "attention-qkv");
+  CHECK(category_of(said + "\n\ntraining with the inductor backend; eager works") ==
+        "compile-dtype");
+  CHECK(category_of(said + "\n\nmemory efficient attention, eager mode") == "attention-qkv");
+}
+
+TEST_CASE("the op that an old sentence names") {
+  const std::string said = "Expected object of scalar type Float but got scalar type Half for ";
+  CHECK(category_of(said + "argument #4 'source' in call to _th_index_add_") ==
+        "promotion-cat-or-arith");
+  CHECK(category_of(said + "argument #2 'mat1' in call to _th_addmm") == "input-weight-mismatch");
+}
+
+TEST_CASE("positions that a dtype cannot hold") {
+  CHECK(category_of("(no error) wildly different values than in fp32\n\ncos and sin tables of the "
+                    "rotary embedding are computed in bfloat16") == "overflow-nan");
 }
