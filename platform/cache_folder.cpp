@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 namespace fs = std::filesystem;
 
@@ -31,9 +32,10 @@ fs::path cache_root() {
   return folder.empty() ? folder : folder / ".cache/dtypecheck";
 }
 
-static std::string why_not_trusted(const fs::path& folder) {
+// `error` is why it, or what it lies in, could not be made.
+static std::string why_not_trusted(const fs::path& folder, const std::error_code& error) {
   struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0) return std::strerror(errno);
+  if (::stat(folder.c_str(), &info) != 0) return error ? error.message() : std::strerror(errno);
   if (!S_ISDIR(info.st_mode)) return "is not a folder";
   if (info.st_uid != ::geteuid()) return "belongs to another user";
   if (info.st_mode & (S_IWGRP | S_IWOTH)) return "others can write it; cure: chmod go-w";
@@ -44,8 +46,9 @@ std::string make_cache_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder.parent_path().parent_path(), error);
   for (const fs::path& part : {folder.parent_path(), folder}) {
-    ::mkdir(part.c_str(), 0700);
-    const std::string why = why_not_trusted(part);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && !error)
+      error.assign(errno, std::generic_category());
+    const std::string why = why_not_trusted(part, error);
     if (!why.empty()) return fmt::format("{}: {}", part.string(), why);
   }
   return "";

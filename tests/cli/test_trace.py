@@ -172,6 +172,16 @@ int main(void) { puts(getenv("LD_PRELOAD") ? "preloaded" : "alone"); return 6; }
         self.assert_runs_untraced(program, "linked to musl")
         self.assertEqual(self.run_tool("trace", program).out, "alone\n")
 
+    def test_musl_child(self):
+        """What a traced shell starts gets its LD_PRELOAD, musl's programs too."""
+        program = self.work / "musl"
+        try:
+            tool.compile_c(self.MAIN, program, compiler="musl-gcc")
+        except FileNotFoundError:
+            self.skipTest("no musl-gcc; Debian's musl-tools has it")
+        result = self.run_tool("trace", "--", "sh", "-c", f"{program}; exit $?")
+        self.assertEqual(result.status, 6, result.err)
+
     def test_set_user_id(self):
         if os.getuid() != 0:
             self.skipTest("only root can make a file another user's")
@@ -344,6 +354,19 @@ class Cache(tool.ToolTest):
         hooks, err = self.hooks()
         self.assertEqual(hooks, self.only_run() / "hooks")
         self.assertIn("this run keeps its tracer in", err)
+
+    def test_read_only_home(self):
+        home = self.folder / "home"
+        home.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", home], capture_output=True, text=True, check=False)
+        if mounted.returncode != 0:
+            self.skipTest(f"needs to mount a tmpfs: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", home], check=True)
+        del self.environment["XDG_CACHE_HOME"]
+        self.environment["HOME"] = str(home)
+        hooks, err = self.hooks()
+        self.assertEqual(hooks, self.only_run() / "hooks")
+        self.assertIn("Read-only file system; this run keeps its tracer in", err)
 
     def test_folder_that_others_can_write_is_not_trusted(self):
         hooks, err = self.hooks()

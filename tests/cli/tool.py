@@ -133,8 +133,7 @@ class ToolTest(unittest.TestCase):
             self.assertIn(str(part), lines[0])
 
 
-def compile_c(source, output, *flags):
+def compile_c(source, output, *flags, compiler=os.environ.get("CC", "cc")):
     """Compiles with the C compiler of the build; gives the output's path."""
-    compiler = os.environ.get("CC", "cc")
     subprocess.run([compiler, "-x", "c", "-", "-o", str(output), *flags], input=source.encode(), check=True)
     return output

@@ -36,6 +36,11 @@
 #define STEP_CALLBACKS "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
 
 extern char** environ;
+
+/* What pthread_atfork() calls, which is linked in from a part of glibc: musl has no such symbol, and
+ * its loader ends each program whose preloaded library needs it. */
+extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
+                             void* library) __attribute__((weak));
 extern void dtypecheck_trampoline_first(void); /* trampoline.S */
 extern void dtypecheck_trampoline_entry(void) __asm__(STEP_CALLBACKS);
 
@@ -215,7 +220,7 @@ static void load_stage2(const char* folder, const char* hooks, const char* exe,
   *(void**)&start = dlsym(hook, "dtypecheck_hook_start");
   if (!start) return complain_about(path, "is not a tracer");
   traced_pid = getpid();
-  pthread_atfork(NULL, NULL, after_fork_in_child);
+  if (__register_atfork) __register_atfork(NULL, NULL, after_fork_in_child, NULL);
   if (start(&stage1) != 0) traced_pid = 0;
   else
     stage2 = hook;
