@@ -33,6 +33,7 @@ struct BuildHookCommand {
   std::string libtorch, output;
   bool force = false;
   bool cache = false;
+  bool operators = false;
 };
 
 static constexpr std::chrono::seconds kLongestWait{120};
@@ -107,6 +108,36 @@ static int build(const BuildHookCommand& command) {
   return kClean;
 }
 
+// Prints where the library is.
+static int build_operators(const BuildHookCommand& command) {
+  const LibTorchInfo libtorch = inspect_libtorch(command.libtorch);
+  const std::vector<PrebuiltHook> prebuilt = prebuilt_operators();
+  if (const PrebuiltHook* found = find_prebuilt_hook(prebuilt, libtorch))
+    return print_text(found->path + "\n");
+  const auto sources = operators_sources();
+  if (!sources) {
+    throw InputError(fmt::format(
+        "no operators were built ahead for LibTorch {} with C++ ABI {}, and this dtypecheck has no "
+        "kernels to compile them with; install one that was built with -DDTYPECHECK_KERNELS=ON",
+        libtorch.version.to_string(), libtorch.cxx11_abi));
+  }
+  std::string why_no_cache;
+  const std::string folder = hook_cache("", &why_no_cache);
+  if (!why_no_cache.empty()) throw InputError(why_no_cache);
+  const std::string output = folder + "/" + operators_name(*sources, libtorch.library);
+  const BuildLock lock(output);
+  if (command.force || !fs::exists(output)) {
+    if (!command.force && failed_lately(output)) {
+      throw InputError(
+          fmt::format("the operators for LibTorch {} could not be compiled before; see "
+                      "{}.log, and try again with --force",
+                      libtorch.version.to_string(), output));
+    }
+    compile_hook(libtorch, *sources, output);
+  }
+  return print_text(output + "\n");
+}
+
 // Called by stage 1, the reason belongs to the notes of the process that asks.
 static void leave_note(const std::string& reason) {
   const char* folder = std::getenv("DTYPECHECK_RUN");
@@ -129,6 +160,7 @@ static int print_cache() {
 // Stage 1 says no more than this: a second line would be about the same.
 static int run(const BuildHookCommand& command) {
   if (command.cache) return print_cache();
+  if (command.operators && !command.libtorch.empty()) return build_operators(command);
   if (command.libtorch.empty() || command.output.empty())
     throw InputError("--libtorch and --output are required; see dtypecheck build-hook --help");
   try {
@@ -150,6 +182,10 @@ static std::function<int()> set_up(Options& options) {
   options.add_flag("--force", command->force, "build it even when it is there, or failed lately");
   options.add_flag("--cache", command->cache,
                    "print the folder that tracers are kept in, and nothing else");
+  options.add_flag(
+      "--operators", command->operators,
+      "print where the library of torch.ops.dtypecheck for it is, and make it where it "
+      "is not there");
   return [command] { return run(*command); };
 }
 

@@ -1,5 +1,6 @@
 # find_package(dtypecheck): the program as dtypecheck::dtypecheck, dtypecheck_lint(target) for its checks, and
-# dtypecheck::kernels where they were installed.
+# dtypecheck::kernels and dtypecheck::operators where they were installed. Operators are for one minor version of LibTorch:
+# with find_package(Torch) before, the library for that one is taken.
 include(${CMAKE_CURRENT_LIST_DIR}/DtypecheckLint.cmake)
 if(NOT TARGET dtypecheck::dtypecheck)
   get_filename_component(_dtypecheck_prefix ${CMAKE_CURRENT_LIST_DIR}/../../.. ABSOLUTE)
@@ -16,9 +17,35 @@ if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/dtypecheckTargets.cmake)
   include(${CMAKE_CURRENT_LIST_DIR}/dtypecheckTargets.cmake)
   set(dtypecheck_kernels_FOUND TRUE)
 endif()
+set(dtypecheck_operators_FOUND FALSE)
+if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/../../../libexec/dtypecheck/operators.txt)
+  get_filename_component(_dtypecheck_prefix ${CMAKE_CURRENT_LIST_DIR}/../../.. ABSOLUTE)
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" _dtypecheck_torch "${Torch_VERSION}")
+  string(FIND "${TORCH_CXX_FLAGS}" "_GLIBCXX_USE_CXX11_ABI=0" _dtypecheck_old_abi)
+  file(STRINGS ${_dtypecheck_prefix}/libexec/dtypecheck/operators.txt _dtypecheck_lines)
+  foreach(_dtypecheck_line ${_dtypecheck_lines})
+    string(REPLACE " " ";" _dtypecheck_line "${_dtypecheck_line}")
+    list(GET _dtypecheck_line 0 _dtypecheck_version)
+    list(GET _dtypecheck_line 1 _dtypecheck_abi)
+    list(GET _dtypecheck_line 2 _dtypecheck_file)
+    if(NOT "${_dtypecheck_version}." MATCHES "^${_dtypecheck_torch}[.]?" OR (_dtypecheck_abi AND NOT _dtypecheck_old_abi EQUAL -1))
+      continue()
+    endif()
+    set(dtypecheck_operators_FOUND TRUE)
+    if(NOT TARGET dtypecheck::operators)
+      add_library(dtypecheck::operators SHARED IMPORTED)
+      set_target_properties(
+        dtypecheck::operators
+        PROPERTIES IMPORTED_LOCATION ${_dtypecheck_prefix}/libexec/dtypecheck/${_dtypecheck_file}
+                   INTERFACE_INCLUDE_DIRECTORIES ${_dtypecheck_prefix}/include/dtypecheck
+                   INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined"
+                   INTERFACE_LINK_LIBRARIES "${TORCH_LIBRARIES}")
+    endif()
+  endforeach()
+endif()
 foreach(component ${dtypecheck_FIND_COMPONENTS})
   if(dtypecheck_FIND_REQUIRED_${component} AND NOT dtypecheck_${component}_FOUND)
     set(dtypecheck_FOUND FALSE)
-    set(dtypecheck_NOT_FOUND_MESSAGE "this dtypecheck has no ${component}; kernels come with -DDTYPECHECK_KERNELS=ON")
+    set(dtypecheck_NOT_FOUND_MESSAGE "this dtypecheck has no ${component} (of this LibTorch: ${Torch_VERSION}); kernels and operators come with -DDTYPECHECK_KERNELS=ON")
   endif()
 endforeach()

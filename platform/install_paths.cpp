@@ -54,9 +54,9 @@ std::string preloadable(const std::string& library, const std::string& link_fold
                   library));
 }
 
-std::vector<PrebuiltHook> prebuilt_hooks() {
+static std::vector<PrebuiltHook> prebuilt_in(const char* list_name) {
   const fs::path folder = prefix() / "libexec/dtypecheck";
-  std::ifstream list(folder / "hooks.txt");
+  std::ifstream list(folder / list_name);
   std::vector<PrebuiltHook> hooks;
   for (std::string line; std::getline(list, line);) {
     std::istringstream words(line);
@@ -68,6 +68,9 @@ std::vector<PrebuiltHook> prebuilt_hooks() {
   }
   return hooks;
 }
+
+std::vector<PrebuiltHook> prebuilt_hooks() { return prebuilt_in("hooks.txt"); }
+std::vector<PrebuiltHook> prebuilt_operators() { return prebuilt_in("operators.txt"); }
 
 std::string analyzer_cure() {
   if (fs::exists(prefix() / "__init__.py")) {
@@ -96,9 +99,25 @@ static std::optional<HookSources> sources_in(const fs::path& root) {
   return sources;
 }
 
+static fs::path installed_sources() { return prefix() / "share/dtypecheck/src"; }
+
 std::optional<HookSources> hook_sources() {
-  const auto installed = sources_in(prefix() / "share/dtypecheck/src");
+  const auto installed = sources_in(installed_sources());
   return installed ? installed : sources_in(source_tree());
+}
+
+std::optional<HookSources> operators_sources() {
+  const fs::path kernels = prefix() / "lib/libdtypecheck_kernels.so";
+  if (!fs::exists(kernels)) return std::nullopt;
+  for (const fs::path& root : {installed_sources(), fs::path(source_tree())}) {
+    if (!fs::exists(root / "operators/all.cpp")) continue;
+    return HookSources{.root = root.string(),
+                       .files = {"operators/all.cpp"},
+                       .name = "the operators",
+                       .library = kernels.string(),
+                       .needs_cxx20 = true};
+  }
+  return std::nullopt;
 }
 
 }  // namespace dtypecheck

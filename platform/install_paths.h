@@ -9,7 +9,9 @@
 //   lib/libdtypecheck_gpu_recorder.so  stage 3, for trace --gpu
 //   libexec/dtypecheck/hooks.txt       stage 2 libraries that were built ahead, one a line:
 //                                      "<libtorch version> <abi 0|1> <file>"
-//   share/dtypecheck/src/              stage 2's sources; a build folder uses the source tree itself
+//   lib/libdtypecheck_kernels.so       what the operators of LibTorch compute with, where it was built
+//   libexec/dtypecheck/operators.txt   those operators' libraries, as hooks.txt
+//   share/dtypecheck/src/              their sources and stage 2's; a build folder uses the source tree
 // clang-format on
 #pragma once
 
@@ -41,21 +43,27 @@ struct PrebuiltHook {
   std::string path;
 };
 std::vector<PrebuiltHook> prebuilt_hooks();
+std::vector<PrebuiltHook> prebuilt_operators();
 
-// What brings the parser of C++ that `lint` runs, where it is not there: a wheel of its own for the one
-// that pip installed, Clang and another build for others.
+// What brings the parser of C++ that `lint` runs, where it is not there: a wheel of its own for the
+// one that pip installed, Clang and another build for others.
 std::string analyzer_cure();
 
 // The Python program that measures contracts: probe/measure.py. Throws InputError when it is not
 // there.
 std::string probe_script();
 
-// Stage 2's sources: their root, and the files of tracer/hook/sources.txt relative to it. Nothing
-// when they are not installed.
+// What is compiled for one LibTorch: the root of the sources, and the files relative to it.
 struct HookSources {
   std::string root;
   std::vector<std::string> files;
+  std::string name = "the tracer";
+  std::string library = {};  // that it is linked to, and finds again by its path; empty: none
+  bool needs_cxx20 = false;  // whichever LibTorch it is for
 };
+// Stage 2: the files of tracer/hook/sources.txt. Nothing when they are not installed.
 std::optional<HookSources> hook_sources();
+// The operators of LibTorch. Nothing when they or the kernels are not installed.
+std::optional<HookSources> operators_sources();
 
 }  // namespace dtypecheck

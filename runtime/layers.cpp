@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "operators/operators.h"
 #include "platform/error.h"
 #include "runtime/fused_rms_norm.h"
-#include "runtime/mixed_norm.h"
 
 namespace dtypecheck::runtime {
 
@@ -35,13 +35,23 @@ at::Tensor Conv2d::operator()(const at::Tensor& x) const {
   return at::conv2d(cast(x, compute), cast(weight, compute), cast(bias, compute), stride, padding);
 }
 
+// 16 bits in and out, normalised in Float as the weights are: read, normalised and rounded in one
+// pass, where LibTorch's ops need a Float copy of what goes in, keep that for the backward pass,
+// and leave another.
+static bool is_for_operators(const at::Tensor& x, MaybeDtype norm, MaybeDtype compute) {
+  const bool is_low = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  return is_low && compute == x.scalar_type() && norm == at::kFloat && x.device().is_cpu();
+}
+
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  if (is_for_mixed_norm(x, norm, compute)) return mixed_layer_norm(x, weight, bias, eps);
+  if (is_for_operators(x, norm, compute))
+    return operators::layer_norm(x, weight.sizes(), weight, bias, eps);
   return cast(at::layer_norm(cast(x, norm), weight.sizes(), weight, bias, eps), compute);
 }
 
 at::Tensor GroupNorm::operator()(const at::Tensor& x) const {
-  if (is_for_mixed_norm(x, norm, compute)) return mixed_group_norm(x, groups, weight, bias, eps);
+  if (is_for_operators(x, norm, compute))
+    return operators::group_norm(x, groups, weight, bias, eps);
   return cast(at::group_norm(cast(x, norm), groups, weight, bias, eps), compute);
 }
 

@@ -9,9 +9,12 @@
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/global_norm/global_norm.h"
-#include "runtime/kernel_numbers.h"
+#include "operators/checks.h"
 
 namespace dtypecheck::runtime {
+
+using operators::input;
+using operators::output;
 
 Gradients take_gradients(std::vector<TrainedTensor>& trained, double scale,
                          at::ScalarType unscaled) {

@@ -49,6 +49,17 @@ class Install(unittest.TestCase):
         self.assertRegex(self.run_it(build / "consumer"), r"^[1-9]\d* variants\n$")
         self.assertIn("lint-consumer", self.run_it(CMAKE, "--build", build, "--target", "help"))
 
+    def test_operators(self):
+        libtorch = os.environ.get("LIBTORCH")
+        if not libtorch or not (self.prefix / "libexec/dtypecheck/operators.txt").is_file():
+            self.skipTest("this build has no operators of LibTorch")
+        abi = (self.prefix / "libexec/dtypecheck/operators.txt").read_text().split()[1]
+        build = self.folder / "operators"
+        self.run_it(CMAKE, "-S", pathlib.Path(__file__).parent / "operators", "-B", build, f"-DLIBTORCH={libtorch}",
+                    f"-DABI={abi}", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.run_it(CMAKE, "--build", build)
+        self.assertIn("CPUHalfType{2,1}", self.run_it(build / "consumer"))
+
 
 if __name__ == "__main__":
     unittest.main()

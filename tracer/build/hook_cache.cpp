@@ -21,9 +21,10 @@ namespace dtypecheck {
 
 // All that lies in the folders that are installed for build-hook, since stage 2's sources include
 // headers and each other.
-static uint64_t hash_of_sources(const HookSources& sources) {
+static uint64_t hash_of_sources(const HookSources& sources,
+                                std::initializer_list<const char*> folders) {
   std::vector<fs::path> files;
-  for (const char* folder : {"core", "ops", "platform", "trace", "tracer"}) {
+  for (const char* folder : folders) {
     std::error_code none;
     for (const auto& entry :
          fs::recursive_directory_iterator(fs::path(sources.root) / folder, none)) {
@@ -40,17 +41,19 @@ static uint64_t hash_of_sources(const HookSources& sources) {
 }
 
 // By size and time: the libraries are megabytes, and this is paid at every run.
-static std::string mark_of(const PrebuiltHook& hook) {
-  struct stat info{};
-  if (::stat(hook.path.c_str(), &info) != 0) return "";
-  return fmt::format("{}:{}:{}:{}.{}", hook.path, hook.libtorch_version, info.st_size,
-                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+static std::string mark_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return "";
+  return fmt::format("{}:{}:{}.{}", path, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
 static std::string cache_key() {
   const auto sources = hook_sources();
-  uint64_t hash = sources ? hash_of_sources(*sources) : fnv1a("");
-  for (const PrebuiltHook& hook : prebuilt_hooks()) hash = fnv1a_next(mark_of(hook), hash);
+  uint64_t hash = sources
+                      ? hash_of_sources(*sources, {"core", "ops", "platform", "trace", "tracer"})
+                      : fnv1a("");
+  for (const PrebuiltHook& hook : prebuilt_hooks())
+    hash = fnv1a_next(mark_of(hook.path) + hook.libtorch_version, hash);
   return fmt::format("{}-{:016x}", tool_version(), hash);
 }
 
@@ -67,6 +70,12 @@ std::string hook_cache(const std::string& fallback, std::string* why_not) {
   const fs::path in_run = fs::path(fallback) / "hooks";
   ::mkdir(in_run.c_str(), 0700);
   return in_run.string();
+}
+
+std::string operators_name(const HookSources& sources, const std::string& libtorch) {
+  const uint64_t hash = hash_of_sources(sources, {"operators", "kernels"});
+  return fmt::format("operators-{:016x}.so",
+                     fnv1a_next(mark_of(libtorch), fnv1a_next(mark_of(sources.library), hash)));
 }
 
 }  // namespace dtypecheck

@@ -4,11 +4,16 @@
 
 #include <string>
 
+#include "platform/install_paths.h"
+
 namespace dtypecheck {
 
 // A folder of cache_root() for this version and these sources, so that a rebuilt tracer is never
 // shadowed by an old one. Where it is not to be trusted (platform/cache_folder.h) or cannot be
 // written, it is `fallback`/hooks, and `why_not` gets the reason; else that is empty.
 std::string hook_cache(const std::string& fallback, std::string* why_not);
+
+// The name in it of a library of the operators for the LibTorch of that path, by both's sources.
+std::string operators_name(const HookSources& sources, const std::string& libtorch);
 
 }  // namespace dtypecheck

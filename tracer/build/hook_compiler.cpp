@@ -140,8 +140,8 @@ static Words find_compiler(const std::string& standard, const BuildFolder& build
                   standard));
 }
 
-static std::string language_standard(const Version& libtorch) {
-  return libtorch < Version{2, 14, 0} ? "c++17" : "c++20";
+static std::string language_standard(const Version& libtorch, bool needs_cxx20 = false) {
+  return libtorch < Version{2, 14, 0} && !needs_cxx20 ? "c++17" : "c++20";
 }
 
 std::string usable_compiler(const Version& libtorch) {
@@ -156,7 +156,7 @@ std::string usable_compiler(const Version& libtorch) {
 
 // NDEBUG is part of the ABI: RecordFunction has a member more without it.
 static Words compile_flags(const LibTorchInfo& libtorch, const HookSources& sources) {
-  Words flags = {"-std=" + language_standard(libtorch.version),
+  Words flags = {"-std=" + language_standard(libtorch.version, sources.needs_cxx20),
                  "-O2",
                  "-DNDEBUG",
                  "-fPIC",
@@ -191,8 +191,8 @@ static std::vector<Job> compile_jobs(const Words& compiler, const LibTorchInfo& 
   return jobs;
 }
 
-[[noreturn]] static void fail(const LibTorchInfo& libtorch, const std::vector<Job>& jobs,
-                              const std::string& output) {
+[[noreturn]] static void fail(const LibTorchInfo& libtorch, const std::string& name,
+                              const std::vector<Job>& jobs, const std::string& output) {
   const std::string log = output + ".log";
   std::ofstream file(log);
   for (const Job& job : jobs) {
@@ -200,25 +200,28 @@ static std::vector<Job> compile_jobs(const Words& compiler, const LibTorchInfo& 
     if (said) file << fmt::format("{}\n{}\n", fmt::join(job.command, " "), *said);
   }
   throw InputError(fmt::format(
-      "the tracer for LibTorch {} could not be compiled with {}; what the compiler said is in {}",
+      "{} for LibTorch {} could not be compiled with {}; what the compiler said is in {}", name,
       libtorch.version.to_string(), jobs[0].command[0], log));
 }
 
 void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
                   const std::string& output) {
   if (libtorch.include_folders.empty()) {
-    throw InputError(fmt::format(
-        "{}: LibTorch {} came without headers, so no tracer can be compiled for it; install its "
-        "wheel or development package",
-        libtorch.library, libtorch.version.to_string()));
+    throw InputError(
+        fmt::format("{}: LibTorch {} came without headers, so {} cannot be compiled for it; "
+                    "install its wheel or "
+                    "development package",
+                    libtorch.library, libtorch.version.to_string(), sources.name));
   }
   const BuildFolder build(output);
-  const Words compiler = find_compiler(language_standard(libtorch.version), build);
-  say(fmt::format("compiling the tracer for LibTorch {}, once …", libtorch.version.to_string()));
+  const Words compiler =
+      find_compiler(language_standard(libtorch.version, sources.needs_cxx20), build);
+  say(fmt::format("compiling {} for LibTorch {}, once …", sources.name,
+                  libtorch.version.to_string()));
   const Progress progress("the compiler is at work");
   Words objects;
   std::vector<Job> jobs = compile_jobs(compiler, libtorch, sources, build, objects);
-  if (!run_side_by_side(jobs)) fail(libtorch, jobs, output);
+  if (!run_side_by_side(jobs)) fail(libtorch, sources.name, jobs, output);
 
   // Not linked to LibTorch: its symbols come from the copy that the program has loaded.
   Job link{compiler, build.file("link.log")};
@@ -226,7 +229,11 @@ void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
   link.command.insert(link.command.end(), {"-shared", "-o", library, "-pthread"});
   link.command.insert(link.command.end(), objects.begin(), objects.end());
   link.command.push_back("-ldl");
-  if (!run_side_by_side({link})) fail(libtorch, {link}, output);
+  if (!sources.library.empty()) {
+    const std::string folder = fs::path(sources.library).parent_path().string();
+    link.command.insert(link.command.end(), {sources.library, "-Wl,-rpath," + folder});
+  }
+  if (!run_side_by_side({link})) fail(libtorch, sources.name, {link}, output);
   if (::rename(library.c_str(), output.c_str()) != 0) {
     throw InputError(fmt::format("{}: cannot be written: {}", output, std::strerror(errno)));
   }

@@ -1,14 +1,14 @@
-// Norms of 16-bit numbers beside LibTorch's in Double: results and all gradients, in sizes that
-// threads share and in others.
-#include "runtime/mixed_norm.h"
-
+// From C++: norms of 16-bit numbers beside LibTorch's in Double: results and all gradients, in
+// sizes that threads share and in others.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <catch2/catch.hpp>
 #include <functional>
 
-namespace dtypecheck::runtime {
+#include "operators/operators.h"
+
+namespace dtypecheck::operators {
 
 namespace {
 
@@ -56,7 +56,7 @@ TEST_CASE("a layer norm of 16-bit numbers is LibTorch's in Double, rounded") {
   const int64_t rows = GENERATE(1, 77, 1000);
   const Case c = make_case({2, rows, 96}, 96, dtype);
   compare(
-      c, [](const Case& o) { return mixed_layer_norm(o.x, o.weight, o.bias, 1e-5); },
+      c, [](const Case& o) { return operators::layer_norm(o.x, {96}, o.weight, o.bias, 1e-5); },
       [](const Case& o) { return at::layer_norm(o.x, {96}, o.weight, o.bias, 1e-5); });
 }
 
@@ -65,25 +65,33 @@ TEST_CASE("a group norm of 16-bit numbers is LibTorch's in Double, rounded") {
   const int64_t side = GENERATE(1, 5, 40);
   const Case c = make_case({3, 64, side, side + 1}, 64, dtype);
   compare(
-      c, [](const Case& o) { return mixed_group_norm(o.x, 32, o.weight, o.bias, 1e-5); },
+      c, [](const Case& o) { return operators::group_norm(o.x, 32, o.weight, o.bias, 1e-5); },
       [](const Case& o) { return at::group_norm(o.x, 32, o.weight, o.bias, 1e-5); });
 }
 
-TEST_CASE("what is not contiguous is normalised all the same") {
-  const Case c = make_case({64, 30, 2}, 64, at::kBFloat16);
-  const at::Tensor x = c.x.permute({2, 1, 0});
-  CHECK(mixed_layer_norm(x, c.weight, c.bias, 1e-5)
-            .equal(mixed_layer_norm(x.contiguous(), c.weight, c.bias, 1e-5)));
+TEST_CASE("each operator is called from C++") {
+  const at::Tensor x = at::randn({2, 6, 8}).to(at::kHalf), w = at::randn({5, 8});
+  const auto near = [](const at::Tensor& a, const at::Tensor& b) {
+    return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>() < 2e-3;
+  };
+  CHECK(near(operators::linear(x / 8, w, w.select(1, 0)),
+             at::linear(x / 8, w.to(at::kHalf), w.select(1, 0).to(at::kHalf))));
+  CHECK(near(operators::matmul(x / 8, w.t()), at::matmul(x.to(at::kFloat) / 8, w.t())));
+  CHECK(operators::rms_norm(x, {8}).scalar_type() == at::kHalf);
+  CHECK(operators::conv2d(x, at::ones({4, 2, 3, 3}), {}, 2, 1).sizes() ==
+        at::IntArrayRef({4, 3, 4}));
+  CHECK(operators::cat({x, x.to(at::kFloat)}, -1).sizes() == at::IntArrayRef({2, 6, 16}));
+  CHECK(operators::global_norm({at::full({4}, 3.0)}, 0.5).item<double>() == 3);
+  const auto [unscaled, norm] = operators::unscale({at::full({4}, 3.0).to(at::kHalf)}, 0.5);
+  CHECK(unscaled[0].equal(at::full({4}, 1.5)));
+  const at::Tensor weight = at::zeros({3});
+  AdamWOptions options;
+  options.rate = 0.5;
+  options.decay = 0;
+  operators::adamw_({weight}, {at::ones({3})}, {at::zeros({3})}, {at::zeros({3})}, {}, 1, options);
+  CHECK(weight.allclose(at::full({3}, -0.5)));
+  CHECK_THROWS_WITH(operators::layer_norm(x, {7}),
+                    Catch::Contains("Expected input to end in normalized_shape [7]"));
 }
 
-TEST_CASE("mixed norms are for 16 bits in, Float within and the same 16 bits out") {
-  const at::Tensor low = at::zeros({2}, at::kBFloat16);
-  CHECK(is_for_mixed_norm(low, at::kFloat, at::kBFloat16));
-  CHECK_FALSE(is_for_mixed_norm(low, at::kFloat, at::kHalf));
-  CHECK_FALSE(is_for_mixed_norm(low, at::kFloat, at::kFloat));
-  CHECK_FALSE(is_for_mixed_norm(low, at::kBFloat16, at::kBFloat16));
-  CHECK_FALSE(is_for_mixed_norm(low, std::nullopt, std::nullopt));
-  CHECK_FALSE(is_for_mixed_norm(at::zeros({2}), at::kFloat, at::kFloat));
-}
-
-}  // namespace dtypecheck::runtime
+}  // namespace dtypecheck::operators
