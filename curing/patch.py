@@ -319,15 +319,46 @@ def open_autocast(source, statement, cure):
         raise Unplaced("the line is the head of a block")
     require_own_lines(source, statement)
     indent = source.indent_of(statement.lineno - 1)
-    step = "\t" if indent.endswith("\t") else "    "
+    source.insert_line(statement.lineno - 1, indent, with_torch(source, cure["code"]))
+    indent_lines(source, statement.lineno, statement.end_lineno, "\t" if indent.endswith("\t") else "    ")
+
+
+def indent_lines(source, first, last, step):
     kept = set()  # lines inside of a text, which are no indentation
-    for node in ast.walk(statement):
+    for node in ast.walk(source.tree):
         if isinstance(node, (ast.Constant, ast.JoinedStr)) and getattr(node, "end_lineno", 0) > getattr(node, "lineno", 0):
             kept |= set(range(node.lineno + 1, node.end_lineno + 1))
-    source.insert_line(statement.lineno - 1, indent, with_torch(source, cure["code"]))
-    for line in range(statement.lineno, statement.end_lineno + 1):
+    for line in range(first, last + 1):
         if line not in kept and source.lines[line - 1].strip():
             source.insert(line - 1, len(source.indent_of(line - 1).encode()), step)
+
+
+def blocks(tree):
+    """Each list of statements that stand below one another."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
+
+
+def move_autocast(source, statement, cure):
+    """The `with` block above takes in the statements that follow it, up to this one."""
+    found = []
+    for block in blocks(source.tree):
+        last = next((s for s in block if s.lineno <= statement.lineno and statement.end_lineno <= s.end_lineno), None)
+        found += [(region, last) for region in block
+                  if last is not None and isinstance(region, (ast.With, ast.AsyncWith))
+                  and region.end_lineno < last.lineno
+                  and source.lines[region.lineno - 1].decode().strip() == cure["code"]]
+    if not found:
+        raise Unplaced(f"no block above the line begins with `{cure['code']}`")
+    region, last = max(found, key=lambda pair: pair[0].lineno)
+    require_own_lines(source, last)
+    if region.body[0].lineno == region.lineno:
+        raise Unplaced("the region is written in one line")
+    outer, inner = source.indent_of(region.lineno - 1), source.indent_of(region.body[0].lineno - 1)
+    indent_lines(source, region.end_lineno + 1, last.end_lineno, inner[len(outer):])
 
 
 def change_setting(source, statement, cure):
@@ -351,7 +382,8 @@ def change_setting(source, statement, cure):
 
 
 CHANGES = {"cast operand": cast_expression, "cast result": cast_expression, "cast module input": cast_expression,
-           "cast parameters": cast_parameters, "open autocast": open_autocast, "setting": change_setting}
+           "cast parameters": cast_parameters, "open autocast": open_autocast,
+           "move autocast": move_autocast, "setting": change_setting}
 
 
 def patch(cure):

@@ -378,6 +378,10 @@ std::vector<Span> operand_text(const CodeLine& line, const OpCall& call, const O
   std::vector<Span> all = operand_in(line, call, operand);
   const auto focused = line.focused();
   const std::vector<Span> one = focused ? operand_in(*focused, call, operand) : std::vector<Span>();
+  // An op inside of the one that the interpreter names may be called by another sign of the line:
+  // the bmm of "x @ torch.einsum(…)".
+  if (focused && one.empty())
+    std::erase_if(all, [&](Span span) { return !is_in(span, line.focus) && span != line.focus; });
   const bool is_among = one.empty() || std::find(all.begin(), all.end(), one.front()) != all.end();
   return is_among ? all : one;
 }

@@ -478,6 +478,17 @@ void CurePlaces::add_scope(const Cure& cure, const OpCall& call, CureSeeds& seed
     if (is_there && other.process == call.process && cure.operand.empty())
       seeds.under_autocast.insert(other.id);
   }
+}
+
+// What ran between the end of the region and the call.
+void CurePlaces::add_lines_behind(const OpCall& call, CureSeeds& seeds) const {
+  const OpCall* last = index_.autocast_before(call);
+  for (OpCallId id = last == nullptr ? call.id : last->id + 1; id <= call.id; ++id) {
+    if (run_.call(id)->process == call.process) seeds.under_autocast.insert(id);
+  }
+}
+
+void CurePlaces::keep_in_forward(const OpCall& call, CureSeeds& seeds) const {
   std::erase_if(seeds.under_autocast, [&](OpCallId id) {
     const OpCall& other = *run_.call(id);
     const bool is_forward =
@@ -511,7 +522,12 @@ CureSeeds CurePlaces::open_autocast(const Cure& cure, const OpCall& call) const 
                               entered.known() ? ", entered" + at_place(site) : std::string());
     return seeds;
   }
-  add_scope(cure, call, seeds);
+  if (cure.kind == CureKind::kMoveAutocast) {
+    add_lines_behind(call, seeds);
+  } else {
+    add_scope(cure, call, seeds);
+  }
+  keep_in_forward(call, seeds);
   seeds.touched = seeds.under_autocast.size();
   if (seeds.touched == 0) seeds.wrong = "no op call of a forward pass was recorded there";
   return seeds;

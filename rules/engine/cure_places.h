@@ -64,6 +64,8 @@ class CurePlaces {
   const OpCall* open_region(const OpCall& call) const;
   void follow_casts(const std::string& module, uint32_t process, CureSeeds& seeds) const;
   void add_scope(const Cure& cure, const OpCall& call, CureSeeds& seeds) const;
+  void add_lines_behind(const OpCall& call, CureSeeds& seeds) const;
+  void keep_in_forward(const OpCall& call, CureSeeds& seeds) const;
   void check_integers(const OpCall* origin, DtypeSet dtypes, CureSeeds& seeds) const;
 
   std::vector<Use> parameters_cast_at(const SourceLine& line) const;

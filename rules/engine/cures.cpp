@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/follow_links.h"
+#include "platform/text.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
@@ -138,6 +139,12 @@ static std::string callee_of(const CodeLine& line, Span argument) {
   return found == nullptr ? "" : std::string(line.text_of(found->callee));
 }
 
+// "lerp" of "torch.lerp" and of "m.lerp_": they refuse alike.
+static std::string_view name_of_callee(std::string_view callee) {
+  callee.remove_prefix(callee.find_last_of(".:>") + 1);
+  return callee.substr(0, callee.find_last_not_of('_') + 1);
+}
+
 // Behind a line that died: what the next ones of the block call alike would die there.
 constexpr int kLinesBelow = 10;
 
@@ -160,7 +167,8 @@ bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const
     for (const CodeLine::Call& other : next.calls) {
       const auto is_it = [&](const CodeLine::Argument& a) { return next.text_of(a.value) == name; };
       const bool reads = std::any_of(other.arguments.begin(), other.arguments.end(), is_it);
-      if (reads && next.text_of(other.callee) == callee) return true;
+      if (reads && name_of_callee(next.text_of(other.callee)) == name_of_callee(callee))
+        return true;
     }
   }
   return false;
@@ -232,18 +240,21 @@ std::optional<Cure> CureWriter::cast_module_input(const OpCall& call, const Oper
   if (is_users_own(call.site) && !is_from_outside(call, operand, module)) return std::nullopt;
   // An index or a mask beside it is none of its input; both hidden states are one argument.
   const bool is_one_of_several = (input && !input->is_only) || !operand.is_floating();
-  Cure cure = is_one_of_several ? cure_of(CureKind::kCastOperand, call,
-                                          std::string(list_name(operand.name)), dtype)
+  Cure cure = is_one_of_several ? cure_of(CureKind::kCastOperand, *layer,
+                                          std::string(list_name(its->name)), dtype)
                                 : cure_of(CureKind::kCastModuleInput, call, module, dtype);
   const std::string suffix = cast_suffix(line, dtype);
   if (input) take(cure, with_suffix(line, input->argument, suffix));
   // A line of the module's own, which calls it no more.
   const bool is_inside = !input && call.site.line.function == call.site.module_class + ".forward";
   if (is_inside && !line.text.empty()) cure.where = {};
-  const std::string what =
-      is_one_of_several && input
-          ? fmt::format("the {} of {}", input->keyword.empty() ? noun : input->keyword, module)
-          : fmt::format("what {} is called with", module);
+  const std::string what = is_one_of_several && input
+                               ? fmt::format("the {} of {}",
+                                             !input->keyword.empty()        ? input->keyword
+                                             : list_name(its->name) == "hx" ? "hidden state"
+                                                                            : noun,
+                                             module)
+                               : fmt::format("what {} is called with", module);
   say(cure, what, what, Site{.line = cure.where}, suffix);
   return cure;
 }
@@ -392,9 +403,32 @@ std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) c
   cure.code = is_in_cpp(call) ? autocast_in_cpp(process, device, dtype)
                               : fmt::format("with torch.autocast(\"{}\", dtype={}):", device,
                                             torch_dtype(dtype));
-  cure.text =
-      fmt::format("run {} under autocast{}: {}", cure.operand.empty() ? "the line" : cure.operand,
-                  at(call.site), cure.code);
+  // All of a compiled function runs at the line that begins it, around which no region can be.
+  const std::string text(trimmed(line_of(call).text));
+  const bool is_head = text.starts_with("def ") || text.starts_with("async def ");
+  if (is_head) cure.where = {};
+  cure.text = fmt::format("run {} under autocast{}: {}",
+                          !cure.operand.empty() ? cure.operand
+                          : is_head             ? "what calls the function"
+                                                : "the line",
+                          at(call.site), cure.code);
+  return cure;
+}
+
+std::optional<Cure> CureWriter::move_autocast(const OpCall& call) const {
+  const OpCall* before = index_.autocast_before(call);
+  if (before == nullptr || is_in_cpp(call)) return std::nullopt;
+  const std::string device = call.device_type();
+  auto cure = open_autocast(call, before->autocast.region_for(device)->dtype);
+  if (!cure) return std::nullopt;
+  const std::string opens(trimmed(CodeLine::at(options_.line_text, before->autocast.entered).text));
+  const bool is_block = opens.starts_with("with ") && opens.ends_with(':');
+  if (!is_block || opens.find('\n') != opens.npos) return std::nullopt;
+  cure->kind = CureKind::kMoveAutocast;
+  cure->operand.clear();
+  cure->code = opens;
+  cure->text = fmt::format("let the autocast of {} take in the line{}: {}",
+                           place(Site{.line = before->autocast.entered}), at(call.site), opens);
   return cure;
 }
 

@@ -34,6 +34,9 @@ class CureWriter {
                        Dtype dtype) const;
   // Nothing where autocast is on already, has no such dtype, or is known not to help the call.
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
+  // The region of the same function that ends above the line takes the line in. Nothing where there
+  // is none, or no `with` statement opens it.
+  std::optional<Cure> move_autocast(const OpCall& call) const;
   // Trainable parameters in Float, with the forward pass under autocast.
   Cure master_weights(const OpCall& call) const;
   // The same, and before it, where a forward pass is under autocast already, the line that lowered
@@ -49,11 +52,12 @@ class CureWriter {
   // too, or one of the next gives it to the same function: a cast at the call would not be met
   // there.
   bool is_made_for_more(const OpCall& call, const Operand& operand, const OpCall* maker) const;
+  // The line, or one of the next, reads the operand in another place, too.
+  bool is_read_again(const OpCall& call, const Operand& operand) const;
   // A line of the framework's called an op of the process.
   bool has_framework(const OpCall& call, std::string_view name) const;
 
  private:
-  bool is_read_again(const OpCall& call, const Operand& operand) const;
   // The operand as the line has it: of the call or of one around it, and what stands there.
   struct Found {
     const OpCall* call;

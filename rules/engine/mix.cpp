@@ -204,7 +204,8 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
   return Mix{*input, *parameter};
 }
 
-// On a tie the bias, then whatever was promoted or cast on its way here, then the later operand:
+// On a tie the bias, then whatever was promoted on its way here, then what has its dtype from
+// nowhere in a model beside what has a parameter's, then what was cast, then the later operand:
 // LibTorch picks its kernel by the first.
 const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& sides) {
   if (const Side* bias = first_of(sides, [](const Side& s) { return s.role == Role::kBias; })) {
@@ -213,6 +214,13 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
   for (const Side& side : sides) {
     if (index.provenance().of(call, *side.operand).promotion != nullptr) return side;
   }
+  const auto is_models_own = [&](const Side& side) {
+    return index.provenance().of(call, *side.operand).parameter != nullptr;
+  };
+  const auto is_foreign = [&](const Side& side) { return !is_models_own(side); };
+  const Side* own = first_of(sides, is_models_own);
+  const Side* foreign = first_of(sides, is_foreign);
+  if (own != nullptr && foreign != nullptr && own->dtype != foreign->dtype) return *foreign;
   const auto is_cast = [&](const Side& side) {
     const OpCall* maker = index.provenance().of(call, *side.operand).maker;
     return maker != nullptr && index.has(*maker, ops::kCast);

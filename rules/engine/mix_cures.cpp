@@ -41,7 +41,10 @@ class MixCures {
     }
     // "return g @ w.T, x.T @ g": of a run that died in the first product nothing tells that the
     // second refuses g as well, but the line does.
-    if (write_.is_made_for_more(call_, *mix_.odd.operand, source_.maker)) at_maker();
+    if (write_.is_read_again(call_, *mix_.odd.operand)) {
+      if (is_in_same_file(source_.maker)) at_maker();
+      at_maker_of_met();
+    }
     cast_side(mix_.odd, mix_.met.dtype);
     at_maker();
     cast_side(mix_.met, mix_.odd.dtype);
@@ -93,8 +96,12 @@ class MixCures {
     add(write_.cast_operand(call_, operand, dtype, side.noun()));
   }
 
-  static bool is_written(const Side& side) {
-    return side.operand->is_written && side.operand->role != Role::kOut;
+  // What an op that is not in place writes by one inside of it, it has made itself.
+  bool is_written(const Side& side) const {
+    const OpCall* outer = index_.run().call(call_.parent);
+    const bool is_scratch = outer != nullptr && !ops::parse_op_name(outer->op).in_place &&
+                            same_tensor(*outer, *side.operand) == nullptr;
+    return side.operand->is_written && side.operand->role != Role::kOut && !is_scratch;
   }
 
   // What is read is cast. A buffer that a line makes without saying in which dtype was not meant to
@@ -156,6 +163,18 @@ class MixCures {
     if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
   }
 
+  // "torch.lerp(p.grad, m, b)", and "m.lerp_(p.grad, b)" below: no line of the user's makes the odd
+  // one, but one makes what it meets.
+  void at_maker_of_met() {
+    const OpCall* maker = index_.provenance().of(call_, *mix_.met.operand).maker;
+    if (is_in_same_file(maker) && !mix_.met.is_parameter())
+      add(write_.cast_result(*maker, mix_.odd.dtype));
+  }
+
+  bool is_in_same_file(const OpCall* maker) const {
+    return maker != nullptr && maker->site.line.file == call_.site.line.file;
+  }
+
   void cast_parameter(const Side& side, Dtype dtype) {
     add(write_.cast_parameters(call_, *side.operand, owner_module(side.parameter), dtype));
   }
@@ -189,6 +208,8 @@ class MixCures {
     if (is_recurrent_state(*mix_.odd.operand)) return cast_hidden(mix_.met.dtype);
     if (mix_.met.parameter.empty()) return;
     if (is_trained(mix_.met)) {
+      // What a region has lowered the lines behind it may take in Float, as they were written for.
+      if (was_lowered_by_autocast(mix_.odd)) cast_side(mix_.odd, mix_.met.dtype);
       open_autocast();
     } else {
       add(write_.cast_parameters(call_, *mix_.met.operand, root_module(mix_.met.parameter),
@@ -203,8 +224,19 @@ class MixCures {
 
   void open_autocast() {
     for (const Side* side : {&mix_.odd, &mix_.met}) {
-      if (kLowPrecision.contains(side->dtype)) return add(write_.open_autocast(call_, side->dtype));
+      if (!kLowPrecision.contains(side->dtype)) continue;
+      if (was_lowered_by_autocast(*side)) add(write_.move_autocast(call_));
+      return add(write_.open_autocast(call_, side->dtype));
     }
+  }
+
+  // It came out of a region, which then ended too early.
+  bool was_lowered_by_autocast(const Side& side) const {
+    const Provenance way = index_.provenance().of(call_, *side.operand);
+    return std::any_of(way.steps.begin(), way.steps.end(), [&](const ProvenanceStep& step) {
+      return step.call->autocast.is_inner ||
+             step.call->autocast.region_for(call_.device_type()) != nullptr;
+    });
   }
 
   const RunIndex& index_;

@@ -248,8 +248,10 @@ bool Replay::may_be_cast_inside(const Cure& cure, const OpCall& changed) const {
   });
 }
 
-// The line is known, and what to write there is not: it has two things that may be meant.
+// The line is known, and what to write there is not: it has two things that may be meant. Or it is
+// known around what, and not at which line.
 bool Replay::is_vague(const Cure& cure) const {
+  if (cure.kind == CureKind::kOpenAutocast && !cure.where.known() && line_text_) return true;
   return cure.code.empty() && cure.where.known() && line_text_ &&
          !line_text_(cure.where.file, cure.where.line).empty();
 }

@@ -170,6 +170,21 @@ const OpCall* RunIndex::autocast_elsewhere(uint32_t process, const std::string& 
   return found == autocast_.end() ? nullptr : run_.call(found->second);
 }
 
+const OpCall* RunIndex::autocast_before(const OpCall& call) const {
+  const std::string device = call.device_type();
+  const SourceLine& line = call.site.line;
+  if (!line.known() || autocast_elsewhere(call.process, device) == nullptr) return nullptr;
+  for (OpCallId id = call.id; id-- > 1;) {
+    const OpCall& before = run_.calls[id - 1];
+    const SourceLine& entered = before.autocast.entered;
+    const bool is_it = before.process == call.process &&
+                       before.autocast.region_for(device) != nullptr && entered.line < line.line &&
+                       entered.file == line.file && entered.function == line.function;
+    if (is_it) return &before;
+  }
+  return nullptr;
+}
+
 RunIndex::Place RunIndex::place_of(const OpCall& call) {
   const auto& [line, inner, module, module_class, phase] = call.site;
   return {call.process, call.op, line.file, line.line, inner.file, inner.line, module};

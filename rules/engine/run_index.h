@@ -64,6 +64,10 @@ class RunIndex {
   // Where autocast was on for a device in this process, if anywhere.
   const OpCall* autocast_elsewhere(uint32_t process, const std::string& device) const;
 
+  // The last call before this one in a region of its device that the same function entered above
+  // the line of this one, and has left by then.
+  const OpCall* autocast_before(const OpCall& call) const;
+
   // The last call before this one of the same op at the same place that returned, with operands of
   // one floating dtype.
   const OpCall* ran_before(const OpCall& call) const;

@@ -382,7 +382,10 @@ std::optional<Spread::Answer> Spread::by_message(const OpCall& call, const OpCal
   const std::string& error = thrower->error;
   if (const auto named = input_and_weight(error)) {
     const Operand* input = asked.operand("input");
-    return decide(input != nullptr && input->dtypes == DtypeSet(named->weight));
+    const auto weight = std::find_if(asked.operands.begin(), asked.operands.end(),
+                                     [](const Operand& o) { return o.name.starts_with("weight"); });
+    const DtypeSet wanted = weight == asked.operands.end() ? named->weight : weight->dtypes;
+    return decide(input != nullptr && input->dtypes == wanted);
   }
   if (const auto wanted = wanted_integer(error)) {
     for (size_t i = 0; i < asked.operands.size(); ++i) {

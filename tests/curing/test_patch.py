@@ -124,6 +124,17 @@ class PatchTest(unittest.TestCase):
 
     # ---- autocast
 
+    def test_a_region_that_takes_in_more(self):
+        region = "with torch.autocast('cpu'):"
+        text = (f"import torch\nfor i in r:\n    {region}\n        y = f(x)\n    # why\n\n    if y:\n"
+                "        z = '''\nz'''\n        w = g(y)\n    h(w)\n")
+        self.check(text, 10, "move autocast", region, text.replace("    # why", "        # why").replace(
+            "    if y", "        if y").replace("        z", "            z").replace("        w", "            w"))
+        self.refuse("no block above", text, 4, "move autocast", region)
+        self.refuse("no block above", text, 10, "move autocast", "with other:")
+        self.refuse("in one line", "with a: x\ny\n", 2, "move autocast", "with a: x")
+        self.refuse("shares its line", "with a:\n  x\ny; z\n", 3, "move autocast", "with a:")
+
     def test_a_region_around_a_statement(self):
         region = 'with torch.autocast("cpu", dtype=torch.bfloat16):'
         self.check("import torch\nfor i in r:\n    y = unet(a,\n             '''x\ny''')\n", 3, "open autocast", region,

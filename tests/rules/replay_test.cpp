@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "trace/text.h"
@@ -58,6 +59,7 @@ constexpr auto kResult = CureKind::kCastResult;
 constexpr auto kInput = CureKind::kCastModuleInput;
 constexpr auto kParameters = CureKind::kCastParameters;
 constexpr auto kAutocast = CureKind::kOpenAutocast;
+constexpr auto kMove = CureKind::kMoveAutocast;
 
 const std::string kSoFar = "holds as far as the run got";
 
@@ -430,4 +432,45 @@ TEST_CASE("a cast in one call of a line is not one in another call there") {
               "train.py:2[21-33]\n" +
               tail);
   CHECK(same.say(cure(kOperand, Dtype::kFloat, 2, "self", 2)) == "holds as far as the run got");
+}
+
+TEST_CASE("a region that ended too early takes in the lines behind it") {
+  const std::string text = R"(
+process libtorch=2.11.0
+op aten::linear input=Float[2,8] weight=Float[8,8]%m.a.weight^^ bias=Float[8]%m.a.bias^^ -> BFloat16[2,8]^ at train.py:12 (run) in m.a (Linear) phase forward entered train.py:11 (run) autocast cpu:BFloat16 wrapper
+op aten::mul.Tensor self=BFloat16[2,8]<#1^ other=BFloat16[2,8]<#1^ -> BFloat16[2,8]^ at train.py:14 (run) phase forward
+op aten::linear input=BFloat16[2,8]<#2^ weight=Float[8,8]%m.b.weight^^ bias=Float[8]%m.b.bias^^ raised "mat1 and mat2 must have the same dtype, but got BFloat16 and Float" at train.py:15 (run) in m.b (Linear) phase forward
+op aten::addmm bias=Float[8]%m.b.bias^^ mat1=BFloat16[2,8]<#2^ mat2=Float[8,8]%m.b.weight^ raised "mat1 and mat2 must have the same dtype, but got BFloat16 and Float" at train.py:15 (run) in m.b (Linear) phase forward parent #3
+)";
+  Judged run(text);
+  CHECK(run.say(cure(kMove, Dtype::kBFloat16, 3, "", 15)) == kSoFar);
+  run.options.line_text = [](const std::string&, int line) -> std::string {
+    return line == 11 ? "    with torch.autocast('cpu'):" : "    y = m.b(h)";
+  };
+  const std::vector<Finding> findings = judge(run.index, run.options);
+  const auto is_move = [](const Cure& cure) { return cure.kind == kMove; };
+  const auto& cures = findings.front().cures;
+  const auto found = std::find_if(cures.begin(), cures.end(), is_move);
+  REQUIRE(found != cures.end());
+  CHECK(
+      found->text ==
+      "let the autocast of train.py:11 take in the line, train.py:15: with torch.autocast('cpu'):");
+
+  // A region of another function is not this one's to move.
+  std::string other = text;
+  other.replace(other.find("entered train.py:11 (run)"), 25, "entered train.py:11 (one)");
+  Judged apart(other);
+  apart.options.line_text = run.options.line_text;
+  const std::vector<Finding> rest = judge(apart.index, apart.options);
+  CHECK(std::none_of(rest.front().cures.begin(), rest.front().cures.end(), is_move));
+}
+
+TEST_CASE("what refuses an input that is not as its weights takes weights that are as it") {
+  Judged run(R"trace(
+process libtorch=2.11.0
+op python::RNNBase.check_input input=Double[8,5,1] weight_ih_l0=Float[32,1]%m.lstm.weight_ih_l0^^ bias_ih_l0=Float[32]%m.lstm.bias_ih_l0^^ raised "RNN input dtype (torch.float64) does not match weight dtype (torch.float32). Convert input: input.to(torch.float32), or convert model: model.to(torch.float64)" at train.py:26 in m.lstm (LSTM) phase forward
+)trace");
+  CHECK(run.say(cure(kParameters, Dtype::kDouble, 1, "m")) == kSoFar);
+  CHECK(run.say(cure(kInput, Dtype::kFloat, 1, "m.lstm")) == kSoFar);
+  CHECK(run.say(cure(kParameters, Dtype::kHalf, 1, "m")).starts_with("fails: "));
 }

@@ -2,6 +2,9 @@
 
     tests/truth/cures.py                       the programs beside this file, which say what to expect
     tests/truth/cures.py --table DIR|FILE ...  any programs, as a table
+    tests/truth/cures.py --prove --table …     the same, and what `dtypecheck cure` proves of each
+
+A program is a file, or a folder with a main.py.
 
 A program dies of a dtype. It is traced, the best cure of the finding at the line of the crash (or of
 the first finding) is applied to a copy of it, as its `code` and `replaces` say, and the copy is run.
@@ -31,10 +34,12 @@ def run(command, folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S)
 
 
-def crash_line(stderr, name):
-    """The innermost line of the program in its traceback; 0 where it did not raise."""
-    lines = re.findall(r'File "[^"]*%s", line (\d+)' % re.escape(name), stderr)
-    return int(lines[-1]) if lines else 0
+def crash_place(stderr, names):
+    """The innermost line of the program's own in its traceback; 0 where it did not raise."""
+    places = [(pathlib.Path(file).name, int(line))
+              for file, line in re.findall(r'File "([^"]*)", line (\d+)', stderr)
+              if pathlib.Path(file).name in names and "site-packages" not in file]
+    return places[-1] if places else ("", 0)
 
 
 def statement_at(source, line):
@@ -59,6 +64,8 @@ def applied(source, cure):
             return None
         lines[at] = lines[at].replace(old, code)
         return "\n".join(lines)
+    if cure["kind"] == "move autocast":
+        return moved(source, cure)
     if code.startswith("with ") and code.endswith(":"):
         span = statement_at(source, at + 1)
         if span is None:
@@ -73,40 +80,79 @@ def applied(source, cure):
     return None
 
 
+def moved(source, cure):
+    """The block above that begins with the cure's code has the lines up to the cure's, too."""
+    lines = source.split("\n")
+    above = [i for i, line in enumerate(lines[:cure["line"] - 1]) if line.strip() == cure["code"]]
+    if not above:
+        return None
+    depth = len(re.match(r"\s*", lines[above[-1]]).group())
+    is_behind = False
+    for i in range(above[-1] + 1, statement_at(source, cure["line"])[1]):
+        is_behind |= bool(lines[i].strip()) and len(re.match(r"\s*", lines[i]).group()) <= depth
+        lines[i] = ("    " if is_behind else "") + lines[i]
+    return "\n".join(lines)
+
+
 def judged(program, options):
     """What is printed for a program, and what becomes of it."""
     with tempfile.TemporaryDirectory() as folder:
-        name = program.name
-        shutil.copy(program, folder)
+        name = "main.py" if program.is_dir() else program.name
+        if program.is_dir():
+            shutil.copytree(program, folder, dirs_exist_ok=True)
+        else:
+            shutil.copy(program, folder)
+        names = {path.name for path in pathlib.Path(folder).rglob("*.py")}
         traced = run([options.dtypecheck, "trace", "--out", "run", "--format", "json", "-o",
                       "report.json", "--", options.python, name], folder)
         report = pathlib.Path(folder, "report.json")
         written = report.read_text() if report.exists() else ""  # nothing: it never called torch
         findings = json.loads(written)["findings"] if written else []
-        line = crash_line(traced.stderr, name)
-        here = [f for f in findings if f["location"]["line"] == line and f["outcome"] == "threw"]
+        place = crash_place(traced.stderr, names)
+        line = place[1]
+        here = [f for f in findings if f["outcome"] == "threw" and place ==
+                (pathlib.Path(f["location"]["file"] or "").name, f["location"]["line"])]
         finding = (here or findings or [None])[0]
         result = {"program": name, "line": line, "died": traced.returncode != 0,
                   "finding": finding, "is_there": bool(here), "text": "", "verdict": "",
-                  "cured": "no cure"}
+                  "cured": "no cure", "proven": ""}
         if finding is None:
             return result
         result["text"] = finding["fix"]
+        if options.prove:
+            result["proven"] = proven(folder, finding, options)
         cures = [cure for cure in finding["cures"] if cure["verdict"] != "fails"]
         if not cures:
             return result
         cure = cures[0]
         result["verdict"] = cure["verdict"]
-        source = program.read_text()
-        new = applied(source, cure)
+        changed = pathlib.Path(folder, cure["file"] or name)
+        new = applied(changed.read_text(), cure)
         if new is None:
             result["cured"] = "by hand"
             return result
-        pathlib.Path(folder, name).write_text(new)
+        changed.write_text(new)
         again = run([options.python, name], folder)
         result["cured"] = "yes" if again.returncode == 0 else "no"
         result["error"] = again.stderr.strip().split("\n")[-1]
         return result
+
+
+def proven(folder, finding, options):
+    """What `dtypecheck cure` proves: "the first", "cure 2" of those told, or why nothing."""
+    tried = run([options.dtypecheck, "cure", "run", "--json"], folder)
+    try:
+        causes = json.loads(tried.stdout)["causes"]
+    except ValueError:
+        return tried.stderr.strip().split("\n")[-1]
+    own = [c for c in causes if c["finding"] == finding["id"]] or causes
+    cures = own[0]["cures"] if own else []
+    for cure in cures:
+        if cure["verdict"] in ("proven", "cures this"):
+            which = "the first" if cure["number"] == cures[0]["number"] else f'the {cure["text"]}'
+            return which if cure["verdict"] == "proven" else which + ", and " + cure["reason"]
+    told = [f'{cure["verdict"]}: {cure["reason"]}' for cure in cures if cure["verdict"] != "not tried"]
+    return "no: " + (told or [cure["reason"] for cure in cures] or ["no cure"])[0]
 
 
 def missed(program, result):
@@ -129,21 +175,23 @@ def main():
     parser.add_argument("--dtypecheck", default=str(HERE.parents[1] / "build/bin/dtypecheck"))
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--table", action="store_true", help="print a table, expect nothing")
+    parser.add_argument("--prove", action="store_true", help="run `dtypecheck cure` as well")
     options = parser.parse_args()
     options.dtypecheck = os.path.abspath(options.dtypecheck)
     programs = [p for given in options.programs
-                for p in (sorted(given.glob("*.py")) if given.is_dir() else [given])]
+                for p in ([given] if not given.is_dir() or (given / "main.py").exists() else
+                          sorted(given.glob("*.py")))]
     failures = 0
     if options.table:
-        print("| program | dies at | finding there | cure | verdict | cured |")
-        print("|---|---:|---|---|---|---|")
+        print("| program | dies at | finding there | cure | verdict | cured | proven |")
+        print("|---|---:|---|---|---|---|---|")
     for program in programs:
         result = judged(program, options)
         if options.table:
-            print("| {} | {} | {} | {} | {} | {} |".format(
+            print("| {} | {} | {} | {} | {} | {} | {} |".format(
                 program.stem, result["line"] or "", "yes" if result["is_there"] else "no",
                 result["text"].replace("|", "\\|").replace("\n", " "), result["verdict"],
-                result["cured"]), flush=True)
+                result["cured"], result["proven"].replace("|", "\\|")), flush=True)
             continue
         problem = missed(program, result)
         failures += bool(problem)

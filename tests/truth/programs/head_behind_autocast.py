@@ -1,0 +1,14 @@
+# The region ends before the head: the head's line takes in Float what it was written for.
+# EXPECT-CURE hidden.to(torch.float32)
+import torch
+import torch.nn as nn
+
+body, head = nn.Linear(8, 16), nn.Linear(16, 4)
+optimizer = torch.optim.AdamW([*body.parameters(), *head.parameters()])
+for _ in range(2):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        hidden = body(torch.randn(4, 8))
+    out = head(hidden)
+    nn.functional.mse_loss(out, torch.randn(4, 4)).backward()
+    optimizer.step()
+    optimizer.zero_grad()
