@@ -1,5 +1,5 @@
-"""The wheel on clean systems: in a root of each Debian, with its own Python and no compiler, each torch is installed as users
-install it, the wheel beside it, and a training that fails and one that does not are traced.
+"""The wheel on clean systems: in a root of each Debian and Ubuntu, with its own Python and no compiler, each torch is
+installed as users install it, the wheel beside it, and a training that fails and one that does not are traced.
 
     matrix.py WHEEL [--work DIR] [--only 2.8]     as root; a row takes minutes and 6 GB, which go with it
 
@@ -16,9 +16,12 @@ import subprocess
 import sys
 import time
 
-# Each Debian with torches that its Python has wheels of: 3.9, 3.11, 3.13.
-ROWS = [("bullseye", "2.0.1"), ("bullseye", "2.8.0"), ("bookworm", "2.1.2"), ("bookworm", "2.4.1"),
-        ("bookworm", "2.11.0"), ("trixie", "2.6.0"), ("trixie", "2.15.0")]
+# Debian and Ubuntu, one for each CPython from 3.8 to 3.14, with torches that it has wheels of. Debian's testing moves.
+ROWS = [("focal", "2.3.1"), ("bullseye", "2.0.1"), ("bullseye", "2.8.0"), ("jammy", "2.2.2"), ("bookworm", "2.1.2"),
+        ("bookworm", "2.4.1"), ("bookworm", "2.11.0"), ("noble", "2.5.1"), ("trixie", "2.6.0"), ("trixie", "2.15.0"),
+        ("testing", "2.14.1")]
+UBUNTU = ("focal", "jammy", "noble")
+KEYS_FROM = "testing"  # the Debian that has the keys by which Ubuntu's packages are checked; 12 has none
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NETWORK = ("PIP_", "SSL_CERT", "REQUESTS_CA", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 LIMIT_S = 3600
@@ -67,9 +70,18 @@ def make_pristine(release, work):
     pristine = work / f"{release}.pristine"
     if not (pristine / ".made").exists():
         shutil.rmtree(pristine, ignore_errors=True)
+        packages = "python3,python3-venv,ca-certificates"
+        source, script = [], []
+        if release == KEYS_FROM:
+            packages += ",ubuntu-archive-keyring"
+        elif release in UBUNTU:
+            keys = make_pristine(KEYS_FROM, work) / "usr/share/keyrings/ubuntu-archive-keyring.gpg"
+            source = ["--components=main,universe", f"--keyring={keys}"]
+            # An older debootstrap has no script for the newer ones, and all are links to one.
+            script = ["", "/usr/share/debootstrap/scripts/focal"]
         with open(work / f"{release}.log", "w") as log:
-            subprocess.run(["debootstrap", "--variant=minbase", "--include=python3,python3-venv,ca-certificates", release,
-                            pristine], stdout=log, stderr=log, check=True)
+            subprocess.run(["debootstrap", "--variant=minbase", *source, f"--include={packages}", release, pristine,
+                            *script], stdout=log, stderr=log, check=True)
         (pristine / ".made").touch()
     return pristine
 
@@ -88,6 +100,8 @@ def check_row(root, wheel, torch):
     """What a row of the table says beside its system; raises Failed."""
     expect(root.run("sh", "-c", "command -v cc c++ g++ gcc clang").returncode != 0, "there is a compiler in the clean root")
     root.must("python3", "-m", "venv", "/venv")
+    if root.run("python", "-c", "import pip; exit(tuple(map(int, pip.__version__.split('.')[:2])) < (20, 3))").returncode:
+        root.must("python", "-m", "pip", "install", "--quiet", "--upgrade", "pip")  # it knows no tag of a C library
     root.must("python", "-m", "pip", "install", "--quiet", "--no-cache-dir", f"torch=={torch}")
     shutil.copyfile(wheel, root.folder / "work" / wheel.name)
     root.must("python", "-m", "pip", "install", "--quiet", "--no-index", wheel.name)
