@@ -172,8 +172,12 @@ bool was_reached(const Run& before, const Run& run, const Finding& finding) {
 
 // What is to be told first of what the attempt found; nothing where there is nothing.
 std::optional<Trial> fault_in(const std::vector<Finding>& now, const std::set<std::string>& before,
-                              const Run& recorded, const Run& run, const Finding& cured) {
-  const auto is_same = [&](const Finding& finding) { return name_of(finding) == name_of(cured); };
+                              const std::set<std::string>& consequences, const Run& recorded,
+                              const Run& run, const Finding& cured) {
+  const auto is_same = [&](const Finding& finding) {
+    const std::string name = name_of(finding);
+    return name == name_of(cured) || consequences.contains(name);
+  };
   if (const auto same = std::find_if(now.begin(), now.end(), is_same); same != now.end())
     return Trial{Proof::kStillThere, told(*same)};
   const Finding* behind = nullptr;  // what the recorded run did not live to see
@@ -248,7 +252,11 @@ Trial try_patch(const Patch& patch, const Program& program, const std::vector<Fi
 
     const judging::RecordedRun recorded = attempt.recorded();
     const std::vector<Finding> now = judging::judged_report(recorded, {}).findings;
-    const auto fault = fault_in(now, names_of(before), before_run, recorded.run, cured);
+    std::vector<Finding> consequences;
+    std::copy_if(before.begin(), before.end(), std::back_inserter(consequences),
+                 [&](const Finding& finding) { return finding.follows == cured.id; });
+    const auto fault =
+        fault_in(now, names_of(before), names_of(consequences), before_run, recorded.run, cured);
     const bool is_over = fault && fault->proof != Proof::kMoreBehind;
     if (is_over) return *fault;
     const ChildEnd& end = attempt.how_it_ended();

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "core/follow_links.h"
 #include "rules/engine/cures.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
@@ -60,10 +61,28 @@ int forward_rank(const OpCall* call) {
   return 1 + (call->site.module.empty() ? 0 : 1) + (is_trained ? 2 : 0);
 }
 
+// The op, or one around it, gives what it is called with one dtype under autocast.
+bool autocast_takes(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                    Dtype dtype) {
+  const std::string device = call.device_type();
+  const auto runtime = options.contracts->find(device, index.run().process_of(call).libtorch);
+  bool is_taken = false;
+  follow_links(&call, [&](const OpCall& at) {
+    OpCall under = at;
+    under.autocast.enabled = {{device, dtype}};
+    is_taken =
+        runtime && options.contracts->ask(*runtime, under, contracts::Mode::kAutocast).verdict ==
+                       contracts::Verdict::kAccepts;
+    return is_taken ? nullptr : index.run().call(at.parent);
+  });
+  return is_taken;
+}
+
 // A lower layer that is given Float, or a trained Float layer that is given something lower:
 // autocast would have given both one dtype. What came of a repair or of a promotion says nothing by
 // itself.
-void note_refusal(const RunIndex& index, const OpCall& call, Training& training) {
+void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                  Training& training) {
   const bool is_first = was_refused(call) && call.follows == kNoOpCall;
   const bool is_layer = !ops::parse_op_name(call.op).in_place;
   if (!is_first || !is_layer || call.site.phase != Phase::kForward) return;
@@ -75,6 +94,8 @@ void note_refusal(const RunIndex& index, const OpCall& call, Training& training)
   if (wide.dtype != Dtype::kFloat || !kLowPrecision.contains(low)) return;
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
   if (index.provenance().of(call, *mix->odd.operand).promotion != nullptr) return;
+  // A moving average of weights is no layer: autocast leaves it as it is.
+  if (call.site.module.empty() && !autocast_takes(index, options, call, low)) return;
   if (training.refusal == nullptr) training.refusal = &call, training.low = low;
   training.refuses_trained |=
       (mix->odd.is_parameter() ? mix->odd : mix->met).operand->requires_grad;
@@ -93,7 +114,7 @@ const Operand* low_parameter(const OpCall& call) {
   return found == call.operands.end() ? nullptr : &*found;
 }
 
-std::vector<Training> training_of(const RunIndex& index) {
+std::vector<Training> training_of(const RunIndex& index, const JudgeOptions& options) {
   const Run& run = index.run();
   std::vector<Training> processes(run.processes.size());
   for (const OpCall& call : run.calls) {
@@ -108,7 +129,7 @@ std::vector<Training> training_of(const RunIndex& index) {
     if (is_scaler(index, call) && training.scaler == nullptr) training.scaler = &call;
     const bool may_be_lower = training.lower == nullptr && call.site.phase == Phase::kForward;
     if (may_be_lower && low_parameter(call) != nullptr) training.lower = &call;
-    note_refusal(index, call, training);
+    note_refusal(index, options, call, training);
   }
   return processes;
 }
@@ -213,7 +234,7 @@ Details explain(const RunIndex& index, const Process& process, const std::string
 
 void check_run(const RunIndex& index, Findings& out) {
   const Run& run = index.run();
-  const std::vector<Training> processes = training_of(index);
+  const std::vector<Training> processes = training_of(index, out.options());
   for (size_t i = 0; i < processes.size(); ++i) {
     const Process& process = run.processes[i];
     const Training& training = processes[i];

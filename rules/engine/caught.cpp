@@ -1,7 +1,10 @@
 #include "rules/engine/caught.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+
+#include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -13,8 +16,9 @@ std::string_view fact(const Process& process, const char* name) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-bool says(std::string_view uncaught, const OpCall& call) {
-  return !call.error.empty() && uncaught.find(first_line(call.error)) != uncaught.npos;
+bool says(const std::string& uncaught, const OpCall& call) {
+  return !call.error.empty() &&
+         uncaught.find(as_raised(first_line(call.error))) != std::string::npos;
 }
 
 // A worker hands its exception to the process that made it, and ends as if nothing had been.
@@ -41,7 +45,7 @@ bool was_caught(const Run& run, const OpCall& call) {
   // A cell may have called a module of the user's own, of which the notebook showed the exception.
   if (!process.cells.empty() && is_users_own(call.site)) return false;
   const std::string_view status = fact(process, "exit.status");
-  const std::string_view uncaught = fact(process, "uncaught");
+  const std::string uncaught = as_raised(fact(process, "uncaught"));
   if (uncaught.empty()) return status == "0" && !parent_failed(run, process);
   if (says(uncaught, call)) return false;
   // What ended the program is another refusal. An exception that wraps this one would say neither.

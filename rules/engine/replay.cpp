@@ -182,7 +182,7 @@ Replay::Effect Replay::work_out(const Cure& cure, const std::string& odd) {
 // and the same exception where it was seen again on its way through Python.
 std::set<OpCallId> Replay::healed(const ChangedCalls& changed) const {
   std::set<OpCallId> healed;
-  std::set<std::pair<uint32_t, std::string_view>> messages;
+  std::set<std::pair<uint32_t, std::string>> messages;
   const auto is_fine = [&](const OpCall& call) {
     const auto its = changed.find(call.id);
     return its != changed.end() && its->second.fate == Fate::kFine;
@@ -196,7 +196,7 @@ std::set<OpCallId> Replay::healed(const ChangedCalls& changed) const {
     if (!is_fine(call)) continue;
     healed.insert(id);
     const OpCall* thrower = index_.thrower(call);
-    if (thrower != nullptr) messages.emplace(call.process, thrower->error);
+    if (thrower != nullptr) messages.emplace(call.process, as_raised(thrower->error));
   }
   for (const OpCallId id : refused_) {
     const OpCall& call = *run_.call(id);
@@ -208,8 +208,9 @@ std::set<OpCallId> Replay::healed(const ChangedCalls& changed) const {
       return is_inside ? nullptr : run_.call(outer.parent);
     });
     const bool is_echo =
-        call.op.starts_with("python::") && messages.contains({call.process, call.error});
-    if ((is_around || is_inside || is_echo) && !is_still_refused(call)) healed.insert(id);
+        call.op.starts_with("python::") && messages.contains({call.process, as_raised(call.error)});
+    const bool is_part = (is_around || is_inside) && !is_still_refused(call);
+    if (is_part || is_echo) healed.insert(id);
   }
   return healed;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/follow_links.h"
+#include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -93,7 +94,7 @@ void RunIndex::index_throws() {
   for (const OpCall& call : run_.calls) {
     if (!threw(call) || call.error.empty() || threw_in_repaired(call)) continue;
     thrower_[call.id - 1] = call.id;
-    if (!call.op.starts_with("python::")) op_errors_.emplace(call.process, call.error);
+    if (!call.op.starts_with("python::")) op_errors_.emplace(call.process, as_raised(call.error));
   }
   for (const OpCall& call :
        run_.calls) {  // inner calls have the higher ids, so the innermost stays
@@ -151,7 +152,7 @@ const OpCall& RunIndex::refused_by_user(const OpCall& thrower) const {
 }
 
 bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) const {
-  return op_errors_.contains({process, message});
+  return op_errors_.contains({process, as_raised(message)});
 }
 
 const Operand* RunIndex::stepped_parameter(const OpCall& call, DtypeSet dtypes) const {

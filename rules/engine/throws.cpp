@@ -207,4 +207,31 @@ std::optional<NamedMix> input_and_weight(std::string_view message) {
   return NamedMix{*input, *weight};
 }
 
+std::string as_raised(std::string_view message) {
+  const auto taken = [&message](std::string_view word) {
+    if (!message.starts_with(word)) return false;
+    message.remove_prefix(word.size());
+    return true;
+  };
+  std::string raised;
+  while (!message.empty()) {
+    const std::string_view rest = message;
+    const bool is_name = taken("torch.");
+    const char* device = is_name && taken("cuda.") ? "CUDA" : "CPU";
+    const char* layout = is_name && taken("sparse.") ? "Sparse" : "";
+    const size_t end = message.find("Tensor");
+    const bool is_type = is_name && end != message.npos && end > 0 &&
+                         std::all_of(message.begin(), message.begin() + end,
+                                     [](unsigned char c) { return std::isalnum(c) != 0; });
+    if (is_type) {
+      raised += fmt::format("{}{}{}Type", layout, device, message.substr(0, end));
+      message.remove_prefix(end + std::string_view("Tensor").size());
+    } else {
+      raised += rest.front();
+      message = rest.substr(1);
+    }
+  }
+  return raised;
+}
+
 }  // namespace dtypecheck::rules

@@ -27,6 +27,10 @@ ThrowReason throw_reason(std::string_view message, std::string_view type);
 std::vector<Dtype> named_dtypes(std::string_view message);
 bool names_dtype(std::string_view message, Dtype dtype);
 
+// The message as the dispatcher had it. On its way to Python torch writes torch.FloatTensor for
+// CPUFloatType, and for some types leaves the name.
+std::string as_raised(std::string_view message);
+
 // The dtype that a "not implemented" message is about, and the kernel it names ("" for none).
 struct MissingKernel {
   Dtype dtype;

@@ -126,3 +126,12 @@ TEST_CASE("what a recurrent layer says of its input and weight") {
       input_and_weight("RNN input dtype (torch.float32) does not match weight dtype (torch."));
   CHECK_FALSE(input_and_weight("expected scalar type Float but found Half"));
 }
+
+TEST_CASE("a message is one before and after torch gives it to Python") {
+  CHECK(as_raised("Input type (CPUBFloat16Type) and weight type (torch.FloatTensor) differ") ==
+        "Input type (CPUBFloat16Type) and weight type (CPUFloatType) differ");
+  CHECK(as_raised("torch.cuda.HalfTensor, torch.sparse.LongTensor") ==
+        "CUDAHalfType, SparseCPULongType");
+  CHECK(as_raised("torch.float16 is of a torch.Tensor") == "torch.float16 is of a torch.Tensor");
+  CHECK(as_raised("torch.") == "torch.");
+}
