@@ -15,6 +15,7 @@ namespace dtypecheck::cli {
 struct DiffCommand {
   std::string before, after;
   std::string output;
+  bool json = false;
 };
 
 struct Side {
@@ -48,7 +49,8 @@ static int run(const DiffCommand& command) {
   const judging::LockDiff diff = judging::diff_locks(std::move(before.lock), std::move(after.lock),
                                                      command.before, command.after);
   Output output = open_output(command.output);
-  output.stream() << judging::to_text(diff, command.before, command.after);
+  output.stream() << (command.json ? judging::to_json(diff, command.before, command.after)
+                                   : judging::to_text(diff, command.before, command.after));
   output.finish();
   int whole = kClean;
   for (const auto& [side, name] : {std::pair(&before, command.before), {&after, command.after}}) {
@@ -63,6 +65,7 @@ static std::function<int()> set_up(Options& options) {
       .type("")
       .required();
   options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
+  options.add_flag("--json", command->json, "what differs as one JSON object");
   options.add("-o,--output", command->output, "file for what differs; default: standard output")
       .type("FILE");
   return [command] { return run(*command); };
@@ -74,7 +77,7 @@ extern const Command diff_command = {
     .arguments = "[OPTIONS] OLD NEW",
     .examples =
         "  dtypecheck diff dtype.lock run.trace\n"
-        "  dtypecheck diff run.trace run.trace\n",
+        "  dtypecheck diff run.trace run.trace --json\n",
     .set_up = set_up,
 };
 

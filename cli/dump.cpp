@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 
 #include "cli/command.h"
+#include "cli/dump_parquet.h"
 #include "cli/dump_perfetto.h"
 #include "cli/dump_sqlite.h"
 #include "cli/exit_status.h"
@@ -40,6 +42,7 @@ constexpr DumpFormat kFormats[] = {
     {"text", "that tests and people read", write_text},
     {"jsonl", "one op call a line", write_json_lines},
     {"sqlite", "a database", write_sqlite, true},
+    {"parquet", "a table, written by python3's duckdb or pyarrow", write_parquet, true},
     {"perfetto", "a time line for ui.perfetto.dev, of the steps that trace --timeline timed",
      write_perfetto},
 };
@@ -54,8 +57,15 @@ static int run(const DumpCommand& command) {
   }
   const judging::RecordedRun recorded = judging::read_recorded_run(command.inputs);
   for (const std::string& left_out : recorded.left_out) say(left_out);
+  // What others write may fail, and leaves no empty file then.
+  std::ostringstream bytes;
+  if (format->is_binary) format->write(recorded.run, bytes);
   Output output = open_output(command.output);
-  format->write(recorded.run, output.stream());
+  if (format->is_binary) {
+    output.stream() << bytes.view();
+  } else {
+    format->write(recorded.run, output.stream());
+  }
   output.finish();
   if (command.format == "perfetto" && recorded.run.times.empty())
     say("nothing was timed, so ops stand in the order of their first calls; trace --timeline 3 "
@@ -82,7 +92,7 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command dump_command = {
     .name = "dump",
-    .summary = "write a trace as text, as JSON lines, as a database or as a time line",
+    .summary = "write a trace as text, as JSON lines, as a database, a table or a time line",
     .arguments = "[OPTIONS] INPUT...",
     .examples =
         "  dtypecheck dump run.trace\n"

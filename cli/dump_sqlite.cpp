@@ -2,18 +2,14 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 
+#include "cli/temporary_file.h"
 #include "platform/error.h"
 #include "platform/utf8.h"
 
@@ -62,26 +58,6 @@ std::string valid(std::string_view text) {
 std::optional<int64_t> known(OpCallId id) {
   return id == kNoOpCall ? std::nullopt : std::optional<int64_t>(id);
 }
-
-// SQLite wants a file of its own, with a name.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    std::error_code error;
-    path_ = (std::filesystem::temp_directory_path(error) / "dtypecheck-XXXXXX").string();
-    const int fd = error ? -1 : ::mkstemp(path_.data());
-    if (fd < 0)
-      throw InputError(fmt::format("{}: cannot be made: {}", path_, std::strerror(errno)));
-    ::close(fd);
-  }
-  ~TemporaryFile() { ::unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class Database {
  public:
@@ -238,7 +214,7 @@ class OpCallRows {
 }  // namespace
 
 void write_sqlite(const Run& run, std::ostream& out) {
-  const TemporaryFile file;
+  const TemporaryFile file;  // SQLite wants one of its own, with a name
   {
     Database database(file.path());
     database.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");

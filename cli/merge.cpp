@@ -22,6 +22,7 @@
 #include "reports/words.h"
 #include "symbols/symbols.h"
 #include "trace/format.h"
+#include "trace/sources.h"
 
 namespace fs = std::filesystem;
 
@@ -181,6 +182,19 @@ void say_first(const std::vector<std::string>& lines, const char* what) {
                   lines.size() == 1 ? "" : fmt::format(" (and {} more)", lines.size() - 1), what));
 }
 
+// The lines that the runs kept, for a report of the merged trace to quote.
+Sources sources_of(const std::vector<std::string>& inputs, std::vector<Missing>& missing) {
+  Sources all;
+  for (const std::string& input : inputs) {
+    try {
+      all.add(Sources::read(input));
+    } catch (const InputError& error) {
+      missing.push_back({input, error.what()});
+    }
+  }
+  return all;
+}
+
 int run(const MergeCommand& command) {
   std::vector<Missing> missing;
   std::vector<Input> inputs = inputs_of(command, missing);
@@ -195,6 +209,7 @@ int run(const MergeCommand& command) {
                                      : missing.front().why);
   }
   const size_t processes = all.merger.process_count();
+  const Sources sources = sources_of(command.inputs, missing);
   std::vector<std::string> reasons;
   for (const Missing& one : missing) {
     const std::string prefix = one.name + ": ";
@@ -204,6 +219,7 @@ int run(const MergeCommand& command) {
   }
   const std::string bytes = all.merger.bytes();
   replace_file(command.output, {bytes}, {.mode = 0600});
+  sources.write(command.output);
   progress.reset();
   const auto& twice = all.merger.seen_twice();
   copies.insert(copies.end(), twice.begin(), twice.end());

@@ -89,6 +89,7 @@ std::string baseline_text(const std::vector<Finding>& findings, const std::strin
 void drop_baseline(reports::Report& report, const std::string& path) {
   const Baseline baseline = Baseline::read(path);
   const size_t gone = baseline.gone_from(report.findings);
+  report.is_beside_baseline = true;
   report.remarks.push_back(
       fmt::format("{} of {} left out",
                   reports::counted(baseline.drop_known(report.findings), "finding"), path));

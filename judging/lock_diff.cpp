@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "judging/folded_names.h"
@@ -67,19 +68,23 @@ class ModuleChanges {
                         std::back_inserter(new_));
   }
 
-  std::vector<std::string> lines() {
+  std::vector<LockDifference> differences() {
     compare_parameters();
     for (size_t most = 0; most < kMostDifferences; ++most) pair_up_to(most);
-    for (const LockedOp& op : gone_) add("gone: " + to_text(op));
-    for (const LockedOp& op : new_) add("new: " + to_text(op));
-    return std::move(lines_);
+    for (const LockedOp& op : gone_) add({kOpCall, to_text(op), std::nullopt});
+    for (const LockedOp& op : new_) add({kOpCall, std::nullopt, to_text(op)});
+    return std::move(differences_);
   }
 
  private:
   static constexpr size_t kMostDifferences = 16;
 
-  void add(const std::string& line) {
-    if (std::find(lines_.begin(), lines_.end(), line) == lines_.end()) lines_.push_back(line);
+  bool is_told(const LockDifference& difference) const {
+    return std::find(differences_.begin(), differences_.end(), difference) != differences_.end();
+  }
+
+  void add(LockDifference difference) {
+    if (!is_told(difference)) differences_.push_back(std::move(difference));
   }
 
   static std::optional<LockedOp> take_parameters(std::vector<LockedOp>& ops) {
@@ -110,13 +115,10 @@ class ModuleChanges {
     for (const std::string& name : names) {
       const std::string* from = dtypes_of(before, name);
       const std::string* to = dtypes_of(after, name);
-      if (from == nullptr) {
-        add(fmt::format("{}: new, {}", name, *to));
-      } else if (to == nullptr) {
-        add(fmt::format("{}: gone, was {}", name, *from));
-      } else if (*from != *to) {
-        add(fmt::format("{}: {}", name, arrow(*from, *to)));
-      }
+      const auto side = [](const std::string* dtypes) {
+        return dtypes == nullptr ? std::nullopt : std::optional(*dtypes);
+      };
+      if (from == nullptr || to == nullptr || *from != *to) add({name, side(from), side(to)});
     }
   }
 
@@ -143,21 +145,19 @@ class ModuleChanges {
       const LockedTensor &x = a.operands[i], &y = b.operands[i];
       if (x.dtypes == y.dtypes) continue;
       // Said already where it is the parameter itself that changed.
-      const std::string parameter = fmt::format("{}: {}", x.name, arrow(x.dtypes, y.dtypes));
-      if (std::find(lines_.begin(), lines_.end(), parameter) != lines_.end()) continue;
-      add(fmt::format("{} {}: {}", who, x.name, arrow(x.dtypes, y.dtypes)));
+      if (is_told({x.name, x.dtypes, y.dtypes})) continue;
+      add({who + ' ' + x.name, x.dtypes, y.dtypes});
     }
-    if (a.result != b.result) add(fmt::format("{} result: {}", who, arrow(a.result, b.result)));
-    if (a.autocast != b.autocast) add(fmt::format("autocast: {}", arrow(a.autocast, b.autocast)));
+    if (a.result != b.result) add({who + " result", a.result, b.result});
+    if (a.autocast != b.autocast) add({"autocast", a.autocast, b.autocast});
     if (a.outcome != b.outcome) {
       const std::string none = outcome_name(Outcome::kReturned);
-      add(fmt::format("{}: {} → {}", who, a.outcome.empty() ? none : a.outcome,
-                      b.outcome.empty() ? none : b.outcome));
+      add({who, a.outcome.empty() ? none : a.outcome, b.outcome.empty() ? none : b.outcome});
     }
   }
 
   std::vector<LockedOp> gone_, new_;
-  std::vector<std::string> lines_;
+  std::vector<LockDifference> differences_;
 };
 
 std::set<std::string> names_of(const Lock& lock) {
@@ -197,7 +197,7 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
         fmt::format("{} and {} have no module in common, so they are not runs of one model",
                     before_name, after_name));
   }
-  std::map<std::vector<std::string>, std::set<std::string>> by_lines;
+  std::map<std::vector<LockDifference>, std::set<std::string>> alike;
   for (const auto& [place, ops] : before.places) {
     const auto now = after.places.find(place);
     if (now == after.places.end()) continue;
@@ -206,10 +206,10 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
       continue;
     }
     ++diff.changed;
-    by_lines[ModuleChanges(ops, now->second).lines()].insert(place);
+    alike[ModuleChanges(ops, now->second).differences()].insert(place);
   }
-  for (const auto& [lines, places] : by_lines)
-    diff.changes.push_back({starred_names(places, all), lines});
+  for (const auto& [differences, places] : alike)
+    diff.changes.push_back({starred_names(places, all), differences});
   std::sort(diff.changes.begin(), diff.changes.end(),
             [](const LockChange& a, const LockChange& b) { return a.modules < b.modules; });
   diff.only_before = starred_names(gone, all);
@@ -219,13 +219,22 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
   return diff;
 }
 
+std::string to_text(const LockDifference& difference) {
+  const auto& [what, before, after] = difference;
+  if (before && after) return fmt::format("{}: {}", what, arrow(*before, *after));
+  if (what == kOpCall) return before ? "gone: " + *before : "new: " + after.value_or("");
+  return before ? fmt::format("{}: gone, was {}", what, *before)
+                : fmt::format("{}: new, {}", what, after.value_or(""));
+}
+
 std::string to_text(const LockDiff& diff, const std::string& before_name,
                     const std::string& after_name) {
   std::string text;
   for (const LockChange& change : diff.changes) {
     for (const std::string& module : change.modules)
       text += (module.empty() ? "outside of modules" : printable(module)) + '\n';
-    for (const std::string& line : change.lines) text += "  " + printable(line) + '\n';
+    for (const LockDifference& difference : change.differences)
+      text += "  " + printable(to_text(difference)) + '\n';
   }
   for (const auto& [modules, name] :
        {std::pair(&diff.only_before, before_name), std::pair(&diff.only_after, after_name)}) {
@@ -243,6 +252,44 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
   if (diff.missing > 0) text += fmt::format(", {} only in {}", diff.missing, before_name);
   if (diff.added > 0) text += fmt::format(", {} only in {}", diff.added, after_name);
   return text + fmt::format(", {} the same\n", diff.same);
+}
+
+using Json = nlohmann::ordered_json;
+
+static Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+static Json side_json(const std::optional<std::string>& side) {
+  return side ? Json(or_none(*side)) : Json();
+}
+
+static Json change_json(const LockChange& change) {
+  Json json = {{"modules", change.modules}, {"differences", Json::array()}};
+  for (const LockDifference& difference : change.differences) {
+    json["differences"].push_back({{"what", difference.what},
+                                   {"before", side_json(difference.before)},
+                                   {"after", side_json(difference.after)}});
+  }
+  return json;
+}
+
+std::string to_json(const LockDiff& diff, const std::string& before_name,
+                    const std::string& after_name) {
+  Json json = {{"schema", 1},
+               {"before", before_name},
+               {"after", after_name},
+               {"same", diff.empty()},
+               {"runtime", text_or_null(diff.runtime)},
+               {"devices", text_or_null(diff.devices)},
+               {"changes", Json::array()},
+               {"only_before", diff.only_before},
+               {"only_after", diff.only_after},
+               {"modules",
+                {{"changed", diff.changed},
+                 {"only_before", diff.missing},
+                 {"only_after", diff.added},
+                 {"same", diff.same}}}};
+  for (const LockChange& change : diff.changes) json["changes"].push_back(change_json(change));
+  return json.dump(1, ' ', true, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace dtypecheck::judging

@@ -3,6 +3,7 @@
 // on a GPU compare.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,22 @@
 
 namespace dtypecheck::judging {
 
+// One side alone: it is new, or gone. What has no dtype on a side is "" there: no autocast.
+struct LockDifference {
+  std::string what;  // "weight", "forward aten::mm self", "autocast"; kOpCall for a call as a whole
+  std::optional<std::string> before, after;
+
+  auto operator<=>(const LockDifference&) const = default;
+};
+inline constexpr const char* kOpCall = "op call";
+
+// "weight: Float → Half", "new: forward aten::mm …"
+std::string to_text(const LockDifference& difference);
+
 // Modules in which the same changed.
 struct LockChange {
   std::vector<std::string> modules;  // "unet.down_blocks.*.attn (6 modules)"
-  std::vector<std::string> lines;    // "weight: Float → Half", "new: forward aten::mm …"
+  std::vector<LockDifference> differences;
 };
 
 struct LockDiff {
@@ -35,6 +48,9 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
                     const std::string& after_name);
 
 std::string to_text(const LockDiff& diff, const std::string& before_name,
+                    const std::string& after_name);
+// One object; docs/ci.md has its fields.
+std::string to_json(const LockDiff& diff, const std::string& before_name,
                     const std::string& after_name);
 
 }  // namespace dtypecheck::judging

@@ -125,9 +125,9 @@ static SortedInputs sort_inputs(const std::vector<std::string>& inputs) {
   return sorted;
 }
 
-static void add_sources(const std::string& folder, RecordedRun& recorded) {
+static void add_sources(const std::string& input, RecordedRun& recorded) {
   try {
-    recorded.sources.add(Sources::read(folder));
+    recorded.sources.add(Sources::read(input));
   } catch (const InputError& error) {
     recorded.left_out.push_back(error.what());
   }
@@ -169,9 +169,9 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
   }
   for (const std::string& folder : sorted.folders) {
     add_all(recorded.left_out, untraced_notes(folder));
-    add_sources(folder, recorded);
     add_end(folder, recorded.run);
   }
+  for (const std::string& input : inputs) add_sources(input, recorded);
   recorded.sources.add(Sources::of_cells(recorded.run));
   if (!any) throw InputError(fmt::format("{}", fmt::join(recorded.left_out, "; ")));
   return recorded;

@@ -12,7 +12,7 @@ namespace dtypecheck::judging {
 
 struct RecordedRun {
   Run run;
-  Sources sources;                    // of the folders
+  Sources sources;                    // of the folders and merged traces
   std::vector<std::string> left_out;  // unreadable files, processes that were not traced
 };
 

@@ -241,18 +241,28 @@ Json autocast_call_json(const Report& report, const AutocastRecord& record) {
           {"why", text_or_null(record.why)}};
 }
 
-Json autocast_cast_json(const Report& report, const CastLine& cast) {
+// Where it is, of what, and how often: of each cast, whoever made it.
+Json cast_place_json(const Report& report, const CastLine& cast) {
   return {{"location", line_json(report, cast.site.line)},
           {"inner", has_inner(cast.site) ? line_json(report, cast.site.inner) : Json()},
           {"from", dtype_name(cast.from)},
           {"to", dtype_name(cast.to)},
-          {"count", cast.count},
-          {"per_step", trace::number_json(cast.cost.casts)},
-          {"bytes_per_step", trace::number_json(cast.cost.written_bytes)},
-          {"weights_per_step", trace::number_json(cast.weights_per_step)},
-          {"weights", cast.weights},
-          {"repeats_every_step", cast.repeats},
-          {"uncached", cast.uncached}};
+          {"count", cast.count}};
+}
+
+void add_weights(const CastLine& cast, Json& json) {
+  json["weights_per_step"] = trace::number_json(cast.weights_per_step);
+  json["weights"] = cast.weights;
+  json["repeats_every_step"] = cast.repeats;
+  json["uncached"] = cast.uncached;
+}
+
+Json autocast_cast_json(const Report& report, const CastLine& cast) {
+  Json json = cast_place_json(report, cast);
+  json["per_step"] = trace::number_json(cast.cost.casts);
+  json["bytes_per_step"] = trace::number_json(cast.cost.written_bytes);
+  add_weights(cast, json);
+  return json;
 }
 
 Json autocast_json(const Report& report, const CastBill& bill) {
@@ -280,9 +290,8 @@ Json cost_json(const CastCost& cost) {
 }
 
 Json cast_line_json(const Report& report, const CastLine& cast) {
-  Json json = autocast_cast_json(report, cast);
-  json.erase("per_step");
-  json.erase("bytes_per_step");
+  Json json = cast_place_json(report, cast);
+  add_weights(cast, json);
   json["reason"] = cast_reason_name(cast.reason);
   json["backward"] = cast.is_backward;
   json["once"] = cast.is_once;

@@ -48,6 +48,7 @@ struct Report {
   std::optional<Severity> fail_level = Severity::kWarning;
   LineText line_text;  // none: no source lines are shown
   FileText file_text;  // none: no fingerprints of lines
+  bool is_beside_baseline = false;  // the findings are those that a baseline does not have
   std::optional<SourceScan> scan;
   ProvenanceIndex provenance{run};
 

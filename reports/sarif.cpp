@@ -121,6 +121,7 @@ class SarifLog {
                  {"level", level_of(finding.severity)},
                  {"message", {{"text", message(finding)}}},
                  {"locations", Json::array()}};
+    if (report_.is_beside_baseline) json["baselineState"] = "new";
     for (size_t i = 0; i < report_.rules.size(); ++i) {
       if (report_.rules[i].id == finding.rule) json["ruleIndex"] = i;
     }

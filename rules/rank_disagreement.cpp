@@ -2,11 +2,14 @@
 // dtypes on one rank than on another.
 // Misses: what only some calls of a rank disagree in, since ranks may see different data: each rank
 // has to differ in all its calls of a place. Silent on what is sent from one rank to another, where
-// each pair has its own dtype.
+// each pair has its own dtype, and where the ranks may be of two process groups, each of which
+// agrees.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -120,6 +123,39 @@ std::optional<Disagreement> disagreement(const Variants& variants) {
   return Disagreement{&odd->second, &usual->second, *what};
 }
 
+double elements_of(const OpCall& call, const char* name) {
+  const Operand* operand = call.operand(name);
+  if (operand == nullptr || !operand->has_shape) return 0;
+  return std::accumulate(operand->shape.begin(), operand->shape.end(), 1.0, std::multiplies<>());
+}
+
+// How many ranks a collective is of: the functional ones are told, and what is gathered or
+// scattered is so many times as large on one side; 0 where neither says it.
+double group_size(const OpCall& call) {
+  if (const ScalarArgument* told = call.scalar("group_size")) return told->value;
+  if (call.op.find("gather") == call.op.npos && call.op.find("scatter") == call.op.npos) return 0;
+  const double out = elements_of(call, "output_tensor"), in = elements_of(call, "input_tensor");
+  return out > 0 && in > 0 ? std::max(out, in) / std::min(out, in) : 0;
+}
+
+// A trace does not say which process group a collective is of. Two halves that each have ranks
+// enough, whose calls all came back, may be two groups that train in a dtype of their own; one rank
+// alone, a call that threw or never came back, or a group that is larger than one half, are not.
+bool may_be_groups(const Run& run, const Variants& variants) {
+  for (const auto& [dtypes, variant] : variants) {
+    if (variant.size() < 2 || variant.size() != variants.begin()->second.size()) return false;
+    if (variant.call->outcome != Outcome::kReturned) return false;
+    if (group_size(*variant.call) > static_cast<double>(variant.size())) return false;
+    for (const ProcessRange& range : variant.makers) {
+      for (uint32_t process = range.first; process <= range.last; ++process) {
+        const Process& rank = run.processes[process];
+        if (rank.end == EndState::kRunning || rank.signal != 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
 class Ranks {
  public:
   explicit Ranks(const RunIndex& index) : run_(index.run()) {
@@ -144,7 +180,10 @@ class Ranks {
   std::vector<Disagreement> disagreements() const {
     std::vector<Disagreement> all;
     for (const auto& [place, variants] : places_) {
-      if (const auto found = disagreement(variants)) all.push_back(*found);
+      const auto found = disagreement(variants);
+      const bool counts =
+          found && !(is_collective(found->odd->call->op) && may_be_groups(run_, variants));
+      if (counts) all.push_back(*found);
     }
     std::sort(all.begin(), all.end(), [](const Disagreement& a, const Disagreement& b) {
       return a.usual->call->id < b.usual->call->id;

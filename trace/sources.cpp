@@ -21,6 +21,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFile = "sources.json";
+
+std::string file_of(const std::string& run) {
+  std::error_code none;
+  return fs::is_directory(run, none) ? fmt::format("{}/{}", run, kFile)
+                                     : fmt::format("{}.{}", run, kFile);
+}
+
 constexpr int kAround = 5;  // lines, on either side: a call's arguments may stand below it
 constexpr size_t kMaxFileBytes = 4 << 20;
 constexpr size_t kMaxLineBytes = 1000;  // what is longer was made by a program
@@ -94,8 +101,8 @@ Sources Sources::of_cells(const Run& run) {
   return sources;
 }
 
-Sources Sources::read(const std::string& folder) {
-  const std::string path = fmt::format("{}/{}", folder, kFile);
+Sources Sources::read(const std::string& run) {
+  const std::string path = file_of(run);
   std::error_code unknown;
   return fs::exists(path, unknown) ? parse(read_file(path), path) : Sources();
 }
@@ -122,8 +129,13 @@ Sources Sources::parse(std::string_view text, const std::string& name) {
   return sources;
 }
 
-void Sources::write(const std::string& folder) const {
-  if (files_.empty()) return;
+void Sources::write(const std::string& run) const {
+  const std::string path = file_of(run);
+  if (files_.empty()) {
+    std::error_code none;
+    fs::remove(path, none);
+    return;
+  }
   Json files = Json::array();
   for (const auto& [path, file] : files_) {
     Json lines = Json::object();
@@ -133,7 +145,7 @@ void Sources::write(const std::string& folder) const {
   // A source may be in another encoding; JSON is UTF-8.
   const std::string text =
       Json{{"files", std::move(files)}}.dump(1, ' ', false, Json::error_handler_t::replace);
-  replace_file(fmt::format("{}/{}", folder, kFile), {text, "\n"}, {.mode = 0600, .syncs = false});
+  replace_file(path, {text, "\n"}, {.mode = 0600, .syncs = false});
 }
 
 std::string Sources::line(const std::string& file, int number) const {

@@ -6,7 +6,8 @@
 //
 // `hash` is FNV-1a of the whole file. Of each line where an op was called the lines around it are
 // kept as well; of libraries only those of calls that threw. A notebook's cell is a file of its
-// own, "In [2]", whose text came with the trace.
+// own, "In [2]", whose text came with the trace. A merged trace, all.dtrace, has those of its runs
+// beside it, in all.dtrace.sources.json.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +26,15 @@ class Sources {
   static Sources of(const Run& run, std::filesystem::file_time_type started_at);
   // Of the notebooks' cells that the trace itself has.
   static Sources of_cells(const Run& run);
-  // What the folder has; nothing where it has none. Throws InputError where it is no such file.
-  static Sources read(const std::string& folder);
+  // What the run folder has, or what stands beside the trace; nothing where there is none. Throws
+  // InputError where it is no such file.
+  static Sources read(const std::string& run);
   // `name` stands for the file in messages.
   static Sources parse(std::string_view text, const std::string& name);
 
-  // Writes no file where there are no lines. Throws OutputError.
-  void write(const std::string& folder) const;
+  // To the run folder, or beside the trace. Writes no file where there are no lines, and removes
+  // what stood beside a trace of that name before. Throws OutputError.
+  void write(const std::string& run) const;
 
   // The line as it stands in the file, without its end; "" when it was not kept.
   std::string line(const std::string& file, int number) const;

@@ -114,14 +114,20 @@ bool is_only_first_sure(std::string_view name) {
                      [&](std::string_view op) { return name.find(op) != name.npos; });
 }
 
+// 2 of "tensors[2]"; nothing where the operand is no element of a list.
+std::optional<size_t> list_index(const std::string& name) {
+  const size_t bracket = name.find('[');
+  if (bracket == name.npos) return std::nullopt;
+  return static_cast<size_t>(std::atoi(name.c_str() + bracket + 1));
+}
+
 // An element of a list that is written out, or the whole where it is not a list.
 std::optional<Span> element_of(const CodeLine& line, Span argument, const std::string& name) {
-  const size_t bracket = name.find('[');
-  if (bracket == name.npos) return argument;
+  const std::optional<size_t> index = list_index(name);
+  if (!index) return argument;
   const std::vector<Span> all = line.elements(argument);
-  const size_t index = static_cast<size_t>(std::atoi(name.c_str() + bracket + 1));
   const bool is_written_out = all.size() > 1 || all.front() != argument;
-  return is_written_out && index < all.size() ? std::optional(all[index]) : std::nullopt;
+  return is_written_out && *index < all.size() ? std::optional(all[*index]) : std::nullopt;
 }
 
 std::optional<Span> argument_of(const CodeLine& line, const CodeLine::Call& call, const OpCall& op,
@@ -148,11 +154,9 @@ std::optional<Span> argument_of(const CodeLine& line, const CodeLine::Call& call
   const bool is_sure = !is_only_first_sure(op.op) || index == 0;
   if (!is_sure || index >= positions.size()) return std::nullopt;
   // "einsum(equation, a, b)": a list given one by one.
-  const size_t bracket = operand.name.find('[');
-  const bool is_spread =
-      bracket != std::string::npos && index + 1 == names.size() && positions.size() > names.size();
-  if (is_spread) {
-    index += static_cast<size_t>(std::atoi(operand.name.c_str() + bracket + 1));
+  const std::optional<size_t> element = list_index(operand.name);
+  if (element && index + 1 == names.size() && positions.size() > names.size()) {
+    index += *element;
     return index < positions.size() ? std::optional(positions[index]) : std::nullopt;
   }
   return element_of(line, positions[index], operand.name);

@@ -1,5 +1,6 @@
 """dtypecheck lock and diff: what modules compute in, what of it changed, and what cannot be compared."""
 
+import json
 import unittest
 
 import tool
@@ -65,6 +66,28 @@ unet.blocks.1.* (2 modules)
     def test_all_blocks_are_a_star(self):
         self.write("all.trace", run_of(["Float", "Float"]))
         self.assertIn("unet.blocks.*.* (4 modules)\n  weight: Half → Float\n", self.diff("half.trace", "all.trace"))
+
+    def test_json(self):
+        self.write("less.trace", run_of(["Half", "Float"], names=["to_q"]))
+        diff = json.loads(self.diff("half.trace", "less.trace", "--json"))
+        self.assertEqual(diff["changes"], [{"modules": ["unet.blocks.1.to_q"], "differences": [
+            {"what": "weight", "before": "Half", "after": "Float"},
+            {"what": "forward aten::linear input", "before": "Half", "after": "Float"},
+            {"what": "forward aten::linear result", "before": "Half", "after": "Float"}]}])
+        self.assertEqual(diff["only_before"], ["unet.blocks.*.to_k (2 modules)"])
+        self.assertEqual(diff["modules"], {"changed": 1, "only_before": 2, "only_after": 0, "same": 1})
+        self.assertEqual((diff["before"], diff["after"], diff["same"]), ("half.trace", "less.trace", False))
+        same = json.loads(self.diff("half.trace", "half.trace", "--json", status=0))
+        self.assertEqual((same["changes"], same["same"], same["runtime"]), ([], True, None))
+
+    def test_json_of_calls_and_autocast(self):
+        call = "op aten::linear input=Float[2,4] weight=Float[4,4] -> Float[2,4] at t.py:9 main in net phase forward"
+        self.write("plain.trace", f"process pid=1\n{call}\n")
+        self.write("cast.trace", f"process pid=1\n{call} autocast cpu:BFloat16 inner\n"
+                   "op aten::relu self=Half[2,4] -> Half[2,4] at t.py:10 main in net phase forward\n")
+        differences = json.loads(self.diff("plain.trace", "cast.trace", "--json"))["changes"][0]["differences"]
+        self.assertIn({"what": "autocast", "before": "none", "after": "BFloat16"}, differences)
+        self.assertIn({"what": "op call", "before": None, "after": "forward aten::relu self=Half -> Half @cpu"}, differences)
 
     def test_two_lockfiles_and_the_way_back(self):
         self.lock("half.trace", "-o", "a.lock")

@@ -118,6 +118,12 @@ class Baseline(tool.ToolTest):
         self.write("mixed.trace", tool.MIXED)
         self.write("promoted.trace", tool.PROMOTED)
 
+    def test_lines_that_lie_beside_a_trace_are_quoted(self):
+        self.write("mixed.trace", tool.MIXED)
+        self.write("mixed.trace.sources.json", json.dumps({"files": [
+            {"path": "train.py", "hash": "0123456789abcdef", "lines": {"1065": "hidden = layer(half)"}}]}))
+        self.assertIn("hidden = layer(half)", self.run_tool("report", "mixed.trace").out)
+
     def test_only_what_is_new(self):
         written = self.run_tool("report", "mixed.trace", "--baseline", "known", "--update-baseline")
         self.assertEqual((written.status, written.out), (0, ""))

@@ -88,6 +88,14 @@ TEST_CASE("no more results than code scanning shows, and what is missing is said
              Contains("2 less severe results are left out"));
 }
 
+TEST_CASE("beside a baseline each result is new, and without one nothing says what it is") {
+  const Case made = load_case("half_float_addmm");
+  CHECK_FALSE(run_of(*made.report)["results"][0].contains("baselineState"));
+  made.report->is_beside_baseline = true;
+  for (const Json& result : run_of(*made.report)["results"])
+    CHECK(result["baselineState"] == "new");
+}
+
 TEST_CASE("a rule's help holds no syntax of tests") {
   const Case made = load_case("half_float_addmm");
   CHECK_THAT(run_of(*made.report)["tool"]["driver"]["rules"][0]["help"].dump(),

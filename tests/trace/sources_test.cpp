@@ -87,14 +87,26 @@ TEST_CASE("a source that is not UTF-8 is kept all the same") {
 }
 
 TEST_CASE("a folder's damaged lines are refused with their name") {
-  for (const char* text :
-       {"", "[]", "{", R"({"files": 1})", R"({"files": [{"path": 1}]})",
-        R"({"files": [{"path": "a", "hash": "xyz", "lines": {}}]})",
-        R"({"files": [{"path": "a", "hash": "00", "lines": {"one": "x"}}]})",
-        R"({"files": [{"path": "a", "hash": "00", "lines": {"1": 2}}]})"}) {
+  for (const char* text : {"", "[]", "{", R"({"files": 1})", R"({"files": [{"path": 1}]})",
+                           R"({"files": [{"path": "a", "hash": "xyz", "lines": {}}]})",
+                           R"({"files": [{"path": "a", "hash": "00", "lines": {"one": "x"}}]})",
+                           R"({"files": [{"path": "a", "hash": "00", "lines": {"1": 2}}]})"}) {
     CHECK_THROWS_WITH(Sources::parse(text, "run/sources.json"),
                       Catch::Contains("run/sources.json: are no source lines of a run"));
   }
   CHECK_NOTHROW(Sources::parse(R"({"files": []})", "x"));
   CHECK(Sources::read("/nonexistent").line("a", 1).empty());
+}
+
+TEST_CASE("a merged trace has the lines of its runs beside it") {
+  const Folder folder;
+  const std::string file = folder.write("train.py", "first\nsecond\n");
+  const std::string trace = folder.write("all.dtrace", "");
+  Sources::of(run_with_call_at(file, 2), kLater).write(trace);
+  CHECK(fs::exists(trace + ".sources.json"));
+  CHECK(Sources::read(trace).line(file, 2) == "second");
+  CHECK(Sources::read(folder.write("other.dtrace", "")).line(file, 2).empty());
+  // Merged anew from runs that kept none.
+  Sources().write(trace);
+  CHECK_FALSE(fs::exists(trace + ".sources.json"));
 }

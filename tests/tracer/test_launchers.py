@@ -1,6 +1,7 @@
 """Launchers start processes of their own: each rank has its file, and a report is about all of them."""
 
 import json
+import pathlib
 import shutil
 import sys
 import unittest
@@ -76,6 +77,8 @@ class Torchrun(TracedTest):
         self.assertEqual({(makers["first"], makers["last"]) for call in linear
                           for makers in call["made_by"]}, {(0, 1)})
         tool("diff", merged, self.done.run.folder, statuses=[0])
+        kept = json.loads((self.done.run.folder / "all.dtrace.sources.json").read_text())["files"]
+        self.assertIn("rank.py", {pathlib.Path(file["path"]).name for file in kept})
         merged.unlink()
 
     def test_collectives(self):
