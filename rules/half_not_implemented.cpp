@@ -7,6 +7,7 @@
 
 #include "core/follow_links.h"
 #include "rules/engine/cures.h"
+#include "rules/engine/foreign_call.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -34,6 +35,14 @@ std::string first_version_with(const OpCall& call, const Process& process, const
 
 // Computed in Float: the tensor, where it is one, or the layer that has the parameters.
 std::vector<Cure> cures(const CureWriter& write, const OpCall& call, Dtype dtype) {
+  const CodeLine line = write.line_of(call);
+  if (const auto foreign = foreign_call(line, call)) {
+    const std::string what = fmt::format("cast what {} is given to Float", foreign->callee);
+    std::vector<Cure> all;
+    for (Patch& patch : with_cast_arguments(line, *foreign, dtype, Dtype::kFloat))
+      all.push_back(write.rewrite(call, Dtype::kFloat, std::move(patch), what));
+    return all;
+  }
   std::vector<const Operand*> tensors;
   const Operand* parameter = nullptr;
   for (const Operand& operand : call.operands) {
@@ -67,6 +76,15 @@ std::string why(const OpCall& call, const Process& process, const std::string& v
                            : "; all tensors of this run are on the CPU");
 }
 
+// AT_DISPATCH_FLOATING_TYPES() names the kernel and leaves out Half and BFloat16.
+std::string why_foreign(const std::string& kernel) {
+  return fmt::format(
+      "the extension compiles {} for some dtypes only; in its source "
+      "AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, …) has both, and dtypecheck lint "
+      "finds the dispatches that leave them out",
+      kernel.empty() ? "its kernel" : fmt::format("\"{}\"", kernel));
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!was_refused(call) || call.error.empty() || !is_innermost(index, call)) return;
   const auto missing = missing_kernel(call.error);
@@ -77,17 +95,21 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;
   const Run& run = index.run();
   const Process& process = run.process_of(call);
-  const std::string version =
-      process.libtorch.empty() ? "this LibTorch" : "LibTorch " + process.libtorch;
-  const std::string message = fmt::format("{} has no {} kernel on {} in {}", call.op,
-                                          dtype_name(missing->dtype), call.device_type(), version);
+  const CureWriter write(index, out.options());
+  const auto foreign = foreign_call(write.line_of(call), call);
+  const std::string version = foreign                    ? ""
+                              : process.libtorch.empty() ? " in this LibTorch"
+                                                         : " in LibTorch " + process.libtorch;
+  const std::string message =
+      fmt::format("{} has no {} kernel on {}{}", foreign ? foreign->callee : call.op,
+                  dtype_name(missing->dtype), call.device_type(), version);
   out.add(call, message, [&] {
     const Operand* odd = call.first_operand_in(missing->dtype);
     const std::string first = first_version_with(call, process, run, *out.options().contracts);
     return Details{.odd = odd == nullptr ? "" : odd->name,
-                   .why = why(call, process, first),
+                   .why = foreign ? why_foreign(missing->kernel) : why(call, process, first),
                    .fix = without_kernel(call, missing->dtype),
-                   .cures = cures(CureWriter(index, out.options()), call, missing->dtype),
+                   .cures = cures(write, call, missing->dtype),
                    .follows = {{&outside_autocast}}};
   });
 }

@@ -14,6 +14,7 @@
 #include "core/follow_links.h"
 #include "rules/contracts/pattern.h"
 #include "rules/engine/cures.h"
+#include "rules/engine/foreign_call.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
@@ -180,7 +181,8 @@ struct Words {
 void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;
   auto made = maker == nullptr ? std::nullopt : judged.write.cast_result(*maker, dtype);
-  if (made && judged.write.is_made_for_more(call, odd, maker)) words.add(std::exchange(made, std::nullopt));
+  if (made && judged.write.is_made_for_more(call, odd, maker))
+    words.add(std::exchange(made, std::nullopt));
   words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
   words.add(std::move(made));
 }
@@ -426,11 +428,40 @@ std::string first_sentence(const std::string& text) {
   return text.substr(0, std::min(text.find('\n'), text.find(". ")));
 }
 
+// An extension says what it wants and what came: "expected scalar type Float but found Half". Each
+// argument that is what came gets a cast, for it names none.
+Words of_foreign(const Refusal& refusal, const Judged& judged, const CodeLine& line,
+                 const ForeignCall& foreign) {
+  Words words{.message = fmt::format("{} refuses a dtype: {}", foreign.callee,
+                                     first_sentence(refusal.error))};
+  DtypeSet given, wanted;
+  for (const ForeignCall::Argument& argument : foreign.arguments) given |= argument.operand->dtypes;
+  for (const Dtype dtype : refusal.named) wanted |= dtype;
+  wanted = wanted - given;
+  const auto dtype = wanted.single();
+  const auto is_come = [&](const ForeignCall::Argument& one) {
+    return names(refusal, one.operand->dtypes);
+  };
+  const auto came = std::find_if(foreign.arguments.begin(), foreign.arguments.end(), is_come);
+  if (!dtype || came == foreign.arguments.end()) return words;
+  words.odd = came->operand->name;
+  words.why = fmt::format("it reads its arguments as {}, and {} is {}", dtype_name(*dtype),
+                          line.text_of(came->text), dtype_word(*came->operand));
+  const std::string what =
+      fmt::format("cast what {} is given to {}", foreign.callee, dtype_name(*dtype));
+  for (Patch& patch : with_cast_arguments(line, foreign, *came->operand->dtypes.single(), *dtype))
+    words.add(judged.write.rewrite(refusal.call, *dtype, std::move(patch), what));
+  return words;
+}
+
 // The operands of a Python function are its variables: that they are what was refused is not known.
 Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(std::string_view("python::").size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
   const CodeLine line = judged.write.line_of(refusal.call);
+  const bool is_method = called_on(line, "numpy") || called_on(line, "requires_grad_");
+  const auto foreign = is_method ? std::nullopt : foreign_call(line, refusal.call);
+  if (foreign) return of_foreign(refusal, judged, line, *foreign);
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",

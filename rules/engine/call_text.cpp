@@ -10,6 +10,7 @@
 
 #include "core/dtype_names.h"
 #include "platform/text.h"
+#include "rules/engine/foreign_call.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
@@ -356,6 +357,13 @@ static auto in_focus(const CodeLine& line, Find find) {
 static std::vector<Span> operand_in(const CodeLine& line, const OpCall& call,
                                     const Operand& operand) {
   std::vector<Span> found;
+  if (const auto foreign = foreign_call(line, call)) {
+    for (const ForeignCall::Argument& argument : foreign->arguments) {
+      if (argument.operand->name == operand.name) found.push_back(argument.text);
+    }
+    if (found.size() == 1) return found;
+    found.clear();
+  }
   bool is_called_here = false;
   for (const CodeLine::Call& candidate : line.calls) {
     const std::string_view callee = line.text_of(candidate.callee);
