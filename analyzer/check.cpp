@@ -170,6 +170,13 @@ void add_dtype_checks(Finding& finding, const ReadGroup& group) {
   }
 }
 
+std::string types_of(const ReadGroup& group) {
+  const std::string& type = group.first->type;
+  const bool is_one = std::all_of(group.all.begin(), group.all.end(),
+                                  [&](const Read* read) { return read->type == type; });
+  return is_one ? type : "fixed types";
+}
+
 std::string dtypes_text(DtypeSet dtypes) {
   if (dtypes == kFloating) return "of any floating dtype";
   if (dtypes == kIntegral || dtypes == (kIntegral | Dtype::kBool)) return "of any integral dtype";
@@ -183,7 +190,7 @@ std::string dtypes_text(DtypeSet dtypes) {
 void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out) {
   const DtypeSet dtypes = read.tensor.dtypes;
   const bool is_narrowed = !read.tensor.looked_at && dtypes.size() <= kNarrowed;
-  if (!is_narrowed || dtypes.within(read.accepts)) return;
+  if (!is_narrowed || read.accepts.empty() || dtypes.within(read.accepts)) return;
   const bool is_surely = !dtypes.intersects(read.accepts);
   Finding& finding =
       out.add(check, is_surely ? Severity::kError : Severity::kWarning, read.place, read.function,

@@ -51,6 +51,8 @@ struct ReadGroup {
 std::vector<ReadGroup> by_function(const std::vector<const Read*>& reads);
 // "points, mask and 3 more", each name once.
 std::string names_of(const ReadGroup& group);
+// "float", or "fixed types" where they are several.
+std::string types_of(const ReadGroup& group);
 // "is" for one name, "are" for several.
 const char* is_or_are(const ReadGroup& group);
 

@@ -204,6 +204,7 @@ struct SourceFacts {
   std::vector<std::string> missing_headers;
   std::vector<std::string> problems;  // errors of the compiler, the first few
   uint64_t error_count = 0;
+  std::vector<std::string> lost;  // of them, the first few that cost something (clang/losses.h)
   uint64_t functions = 0;
   bool sees_tensors = false;  // at::Tensor is declared in what it includes
   std::vector<Read> reads;

@@ -46,8 +46,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IntegerDivision, place, function, tensor, is_
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HalfArithmetic, place, function, fault, text, dtypes, other)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargeNumber, place, function, name, text, is_half)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
-                                   error_count, functions, sees_tensors, reads, long_elements,
-                                   dispatches, sums, large_numbers, ops, bit_casts,
+                                   error_count, lost, functions, sees_tensors, reads,
+                                   long_elements, dispatches, sums, large_numbers, ops, bit_casts,
                                    integer_divisions, conversions, half_arithmetic, outside_calls,
                                    bound, called, files, system_files)
 

@@ -16,14 +16,16 @@ static void add_new(std::vector<Fact>& facts, std::vector<Fact>& others) {
 }
 
 void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {
-  const bool knows_less = !other.parsed || other.error_count > facts.error_count ||
-                          other.missing_headers.size() > facts.missing_headers.size();
-  if (knows_less && facts.parsed) return;
-  add_new(facts.reads, other.reads);
+  if (!other.parsed) return;
   add_new(facts.long_elements, other.long_elements);
   add_new(facts.dispatches, other.dispatches);
   add_new(facts.sums, other.sums);
   add_new(facts.large_numbers, other.large_numbers);
+  // What a tensor may be is said by checks, and of these some were lost: where a vendor's SDK is
+  // missing, say.
+  const bool knows_less = other.lost.size() > facts.lost.size();
+  if (knows_less && facts.parsed) return;
+  add_new(facts.reads, other.reads);
   add_new(facts.ops, other.ops);
   add_new(facts.bit_casts, other.bit_casts);
   add_new(facts.integer_divisions, other.integer_divisions);

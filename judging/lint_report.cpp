@@ -77,6 +77,7 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
                    const analyzer::Toolkits& toolkits) {
   reports::SourceScan scan;
   std::map<std::string, size_t> missing;
+  std::vector<std::string> harmless;  // the first error of each file that lost nothing by them
   for (const analyzer::SourceFacts& facts : all) {
     if (!facts.parsed) {
       ++scan.not_analysed;
@@ -86,14 +87,21 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
     }
     ++scan.analysed;
     scan.functions += facts.functions;
-    // A header that is missing costs what needs it, and that is an error; else nothing does.
-    if (facts.error_count > 0) ++scan.partly;
+    // A header that is missing costs what needs it, and an error what nothing was made of.
+    if (!facts.lost.empty()) ++scan.partly;
     for (const std::string& header : facts.missing_headers) ++missing[header];
-    if (facts.error_count > 0 && !facts.problems.empty()) {
+    if (!facts.lost.empty()) {
       report.remarks.push_back(fmt::format(
-          "{}: analysed in part, {} error{}, the first: {}", facts.file, facts.error_count,
-          facts.error_count == 1 ? "" : "s", facts.problems.front()));
+          "{}: analysed in part, {} error{}, the first that counts: {}", facts.file,
+          facts.error_count, facts.error_count == 1 ? "" : "s", facts.lost.front()));
+    } else if (!facts.problems.empty()) {
+      harmless.push_back(facts.problems.front());
     }
+  }
+  if (!harmless.empty()) {
+    report.remarks.push_back(fmt::format(
+        "{} file{} errors that cost nothing of what is judged, the first: {}", harmless.size(),
+        harmless.size() == 1 ? " has" : "s have", harmless.front()));
   }
   for (const auto& [header, count] : missing) {
     report.remarks.push_back(

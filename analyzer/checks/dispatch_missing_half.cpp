@@ -1,8 +1,9 @@
 // Finds: a dispatch over floating dtypes that leaves out Half or BFloat16 where such a tensor can
 // come. A note, since many leave it out on purpose; a warning where the same file handles half
 // elsewhere. Half alone is enough on a GPU, where it is what autocast casts to, unless the project
-// has BFloat16 elsewhere; on the CPU autocast casts to BFloat16. Silent on purpose: integer
-// dispatches, tensors that a check above keeps from being half, tensors that are made here.
+// has BFloat16 elsewhere; on the CPU autocast casts to BFloat16, and that alone is enough. Silent
+// on purpose: integer dispatches, tensors that a check above keeps from being half, tensors that
+// are made here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ static constexpr DtypeSet kFullFloats = DtypeSet(Dtype::kFloat) | Dtype::kDouble
 
 static bool handles_half_elsewhere(const SourceFacts& facts) {
   const auto with_half = [](const Dispatch& dispatch) {
-    return dispatch.cases.mixes(kFullFloats, kLowPrecision);
+    return dispatch.cases.mixes(kFullFloats, Dtype::kHalf);
   };
   return std::any_of(facts.dispatches.begin(), facts.dispatches.end(), with_half);
 }
@@ -63,6 +64,9 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     if (missing.empty()) continue;
     const bool warns = half_elsewhere && missing.contains(Dtype::kHalf);
     std::string because = warns ? ", which other dispatches of this file have" : "";
+    // BFloat16 is what autocast casts to there.
+    const bool suits_autocast = !is_cuda(facts.file) && dispatch.cases.contains(Dtype::kBFloat16);
+    if (suits_autocast && !warns) continue;
     if (dispatch.cases.contains(Dtype::kHalf)) {
       because = need_of_bfloat16(facts);
       if (because.empty()) continue;

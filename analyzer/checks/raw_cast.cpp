@@ -61,7 +61,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     Finding& finding = out.add(
         raw_cast, severity, group,
         fmt::format("{} {} cast to {} from an untyped pointer, and nothing compares the dtype",
-                    names_of(group), is_or_are(group), read.type));
+                    names_of(group), is_or_are(group), types_of(group)));
     add_dtype_checks(finding, group);
   }
 }

@@ -18,14 +18,6 @@ static bool reads_floats(const ReadGroup& group) {
                      [](const Read* read) { return read->accepts.intersects(kFloating); });
 }
 
-// "float", or "fixed types" where they are several.
-static std::string types_of(const ReadGroup& group) {
-  const std::string& type = group.first->type;
-  const bool is_one = std::all_of(group.all.begin(), group.all.end(),
-                                  [&](const Read* read) { return read->type == type; });
-  return is_one ? type : "fixed types";
-}
-
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {

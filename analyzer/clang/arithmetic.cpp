@@ -41,8 +41,8 @@ bool adds(const Expr* value, const std::string& target, const ASTContext& contex
     if (op->getOperator() != OO_Plus && op->getOperator() != OO_Star) return false;
   } else {
     const llvm::StringRef name = called_name(call);
-    const bool sums =
-        name.contains("fma") || name.starts_with("__hadd") || name.starts_with("__hmul");
+    const bool sums = (name.contains("fma") && !name.contains("fmax")) ||
+                      name.starts_with("__hadd") || name.starts_with("__hmul");
     if (!sums) return false;
   }
   return llvm::any_of(call->arguments(), is_target);

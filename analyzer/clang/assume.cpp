@@ -228,12 +228,14 @@ void look_at_arguments(Dtypes& dtypes, const CallExpr* call) {
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && is_libtorchs(callee)) return;
   if (says_other_than_dtype(called_name(call))) return;
-  for (const Expr* argument : call->arguments()) {
-    if (may_hold_tensor(stripped(argument)->getType()))
-      dtypes.state.look_at(dtypes.tensor(argument));
-    else
-      look_at_mentioned(dtypes, argument);
-  }
+  for (const Expr* argument : call->arguments()) look_at_argument(dtypes, argument);
+}
+
+void look_at_argument(Dtypes& dtypes, const Expr* argument) {
+  if (may_hold_tensor(stripped(argument)->getType()))
+    dtypes.state.look_at(dtypes.tensor(argument));
+  else
+    look_at_mentioned(dtypes, argument);
 }
 
 std::optional<Dtype> equals_constant(const Expr* condition, const ASTContext& context,

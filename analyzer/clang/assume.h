@@ -12,6 +12,7 @@ void assume(Dtypes& dtypes, const clang::Expr* condition, bool truth);
 // A function whose body is elsewhere looks at the dtypes of what it is given, unless its name says
 // that it asks for something else.
 void look_at_arguments(Dtypes& dtypes, const clang::CallExpr* call);
+void look_at_argument(Dtypes& dtypes, const clang::Expr* argument);
 
 // The constant that a condition compares something with for equality: x.scalar_type() == at::kHalf.
 std::optional<Dtype> equals_constant(const clang::Expr* condition, const clang::ASTContext& context,

@@ -1,5 +1,6 @@
 #include "analyzer/clang/parse_file.h"
 
+#include <clang/Basic/DiagnosticParse.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Frontend/MultiplexConsumer.h>
@@ -19,6 +20,7 @@
 
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/hidden_headers.h"
+#include "analyzer/clang/losses.h"
 #include "platform/install_paths.h"
 
 namespace dtypecheck::analyzer {
@@ -30,20 +32,22 @@ constexpr size_t kMaxProblems = 5;
 
 class Problems : public DiagnosticConsumer {
  public:
-  explicit Problems(SourceFacts& facts) : facts_(facts) {}
+  Problems(SourceFacts& facts, Losses& losses) : facts_(facts), losses_(losses) {}
 
   void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) override {
     DiagnosticConsumer::HandleDiagnostic(level, info);
     if (level < DiagnosticsEngine::Error) return;
     if (level == DiagnosticsEngine::Error && is_of_others(info)) return;
     ++facts_.error_count;
-    if (facts_.problems.size() >= kMaxProblems) return;
     llvm::SmallString<256> text;
     info.FormatDiagnostic(text);
+    const SourceLocation location = info.hasSourceManager() ? info.getLocation() : SourceLocation();
+    losses_.add({location, text.str().str(), is_syntax(info), level == DiagnosticsEngine::Fatal});
+    if (facts_.problems.size() >= kMaxProblems) return;
     std::string where;
-    if (info.hasSourceManager() && info.getLocation().isValid()) {
+    if (location.isValid()) {
       const PresumedLoc at = info.getSourceManager().getPresumedLoc(
-          info.getSourceManager().getFileLoc(info.getLocation()), false);
+          info.getSourceManager().getFileLoc(location), false);
       if (at.isValid()) {
         where = std::string(at.getFilename()) + ":" + std::to_string(at.getLine()) + ": ";
       }
@@ -58,8 +62,15 @@ class Problems : public DiagnosticConsumer {
     const SourceManager& sources = info.getSourceManager();
     return sources.isInSystemHeader(sources.getFileLoc(info.getLocation()));
   }
+  // `using namespace` of one that is not known skips nothing else.
+  static bool is_syntax(const Diagnostic& info) {
+    if (info.getID() == diag::err_expected_namespace_name) return false;
+    const unsigned category = DiagnosticIDs::getCategoryNumberForDiag(info.getID());
+    return DiagnosticIDs::getCategoryNameFromID(category) == "Parse Issue";
+  }
 
   SourceFacts& facts_;
+  Losses& losses_;
 };
 
 class Includes : public PPCallbacks {
@@ -95,11 +106,14 @@ class Skipping : public ASTConsumer {
 
 class Consumer : public Skipping {
  public:
-  Consumer(CompilerInstance& compiler, SourceFacts& facts) : Skipping(compiler), facts_(facts) {}
+  Consumer(CompilerInstance& compiler, SourceFacts& facts, const Losses& losses)
+      : Skipping(compiler), facts_(facts), losses_(losses) {}
 
   void HandleTranslationUnit(ASTContext& context) override {
     if (compiler_.getASTReader()) leave_out_pch(context);
     add_facts(context, facts_);
+    facts_.lost = losses_.of(context);
+    if (facts_.lost.size() > kMaxProblems) facts_.lost.resize(kMaxProblems);
     if (compiler_.getASTReader()) add_files_of_pch(*compiler_.getASTReader());
     add_files(context.getSourceManager());
     for (std::vector<std::string>* files : {&facts_.files, &facts_.system_files}) {
@@ -146,6 +160,7 @@ class Consumer : public Skipping {
   }
 
   SourceFacts& facts_;
+  const Losses& losses_;
   std::set<const FileEntry*> in_pch_;
 };
 
@@ -165,7 +180,8 @@ void note_missing_headers(CompilerInstance& compiler, SourceFacts& facts) {
 
 class ParseAction : public ASTFrontendAction {
  public:
-  ParseAction(SourceFacts& facts, std::string pch) : facts_(facts), pch_(std::move(pch)) {}
+  ParseAction(SourceFacts& facts, Losses& losses, std::string pch)
+      : facts_(facts), losses_(losses), pch_(std::move(pch)) {}
 
  protected:
   bool BeginInvocation(CompilerInstance& compiler) override {
@@ -175,14 +191,16 @@ class ParseAction : public ASTFrontendAction {
   }
   bool BeginSourceFileAction(CompilerInstance& compiler) override {
     note_missing_headers(compiler, facts_);
+    losses_.watch(compiler.getPreprocessor());
     return true;
   }
   std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance& compiler, StringRef) override {
-    return std::make_unique<Consumer>(compiler, facts_);
+    return std::make_unique<Consumer>(compiler, facts_, losses_);
   }
 
  private:
   SourceFacts& facts_;
+  Losses& losses_;
   const std::string pch_;
 };
 
@@ -240,16 +258,16 @@ std::string clang_resources() {
 }
 
 // False when Clang gave the file up.
-bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts,
+bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts, Losses& losses,
          const std::vector<std::string>& arguments) {
   // Clang corrects misspelt names by those that it has seen. Such a guess is no fact, and it
   // differs with what a precompiled header has loaded.
-  std::vector<std::string> command = {
-      "clang++",       "-fsyntax-only",           "-w", "-ferror-limit=0", "-fno-spell-checking",
-      "-resource-dir", clang_resources()};
+  std::vector<std::string> command = {"clang++",         "-fsyntax-only",       "-w",
+                                      "-ferror-limit=0", "-fno-spell-checking", "-Wno-narrowing",
+                                      "-resource-dir",   clang_resources()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back(facts.file);
-  Problems problems(facts);
+  Problems problems(facts, losses);
   llvm::IntrusiveRefCntPtr<FileManager> files(
       new FileManager(FileSystemOptions(), without_colliding_headers(arguments)));
   tooling::ToolInvocation invocation(command, std::move(action), files.get());
@@ -274,12 +292,14 @@ SourceFacts parse_file(const std::string& file, const std::vector<std::string>& 
                        const std::string& pch) {
   if (!pch.empty() && is_whole(pch)) {
     SourceFacts facts{.file = file};
-    run(std::make_unique<ParseAction>(facts, pch), facts, arguments);
+    Losses losses;
+    run(std::make_unique<ParseAction>(facts, losses, pch), facts, losses, arguments);
     if (facts.parsed) return facts;
   }
   if (!pch.empty()) llvm::sys::fs::remove(pch);
   SourceFacts facts{.file = file};
-  run(std::make_unique<ParseAction>(facts, std::string()), facts, arguments);
+  Losses losses;
+  run(std::make_unique<ParseAction>(facts, losses, std::string()), facts, losses, arguments);
   return facts;
 }
 
@@ -287,7 +307,8 @@ PchParts make_pch(const std::string& source, const std::vector<std::string>& arg
                   const std::string& pch) {
   SourceFacts seen{.file = source};
   PchParts parts;
-  const bool is_made = run(std::make_unique<PchAction>(seen, parts, pch), seen, arguments);
+  Losses losses;
+  const bool is_made = run(std::make_unique<PchAction>(seen, parts, pch), seen, losses, arguments);
   if (is_made && seen.error_count == 0 && seen.missing_headers.empty()) parts.hash = hash_of(pch);
   if (parts.hash.empty()) llvm::sys::fs::remove(pch);
   return parts;

@@ -245,6 +245,16 @@ static bool has_default(const SwitchStmt* stmt) {
   return false;
 }
 
+// default: falls_back = true; - the dtypes that have no case are served too.
+static bool serves_others(const SwitchStmt* stmt) {
+  for (const SwitchCase* one = stmt->getSwitchCaseList(); one; one = one->getNextSwitchCase()) {
+    if (!isa<DefaultStmt>(one)) continue;
+    const auto* set = dyn_cast<BinaryOperator>(one->getSubStmt());
+    return set != nullptr && set->isAssignmentOp();
+  }
+  return false;
+}
+
 // A dispatch is several macros deep; the one that the user wrote is the outermost.
 std::string Walk::macro_at(SourceLocation location) const {
   if (!location.isMacroID()) return "";
@@ -287,6 +297,7 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   if (!has_default(stmt)) dtypes_.state = State::join(dtypes_.state, done.entry);
   for (const State& end : done.ends) dtypes_.state = State::join(dtypes_.state, end);
   if (done.symbol < 0 || done.cases.size() < 2 || !is_ours(stmt->getBeginLoc())) return;
+  if (serves_others(stmt)) return;
   add_dispatch({place_of(context_, stmt->getBeginLoc()), function_, callers_,
                 macro_at(stmt->getBeginLoc()), done.fact, done.cases});
 }
@@ -387,6 +398,7 @@ void Walk::expr(const Expr* one) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
   if (const auto* made = dyn_cast<CXXConstructExpr>(one)) optimizer_of(made);
+  if (const auto* unknown = dyn_cast<RecoveryExpr>(one)) trust_unknown_check(unknown);
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
   if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
   const auto* assignment = dyn_cast<BinaryOperator>(one);
@@ -497,12 +509,27 @@ bool Walk::walk_through(const CallExpr* call) {
 
 // The body of checkSameType(…) or check_inputs(a, b) is in another file. By its name it may compare
 // dtypes, and a finding that nothing does would be wrong: its tensors count as looked at.
+static bool may_compare_dtypes(llvm::StringRef function) {
+  const std::string name = function.lower();
+  return llvm::any_of(llvm::ArrayRef<llvm::StringRef>({"check", "assert", "valid", "dtype"}),
+                      [&](llvm::StringRef word) { return llvm::StringRef(name).contains(word); });
+}
+
 void Walk::trust_opaque_check(const CallExpr* call) {
-  const std::string name = called_name(call).lower();
-  const bool checks =
-      llvm::StringRef(name).contains("check") || llvm::StringRef(name).contains("assert") ||
-      llvm::StringRef(name).contains("valid") || llvm::StringRef(name).contains("dtype");
-  if (checks) look_at_arguments(dtypes_, call);
+  if (may_compare_dtypes(called_name(call))) look_at_arguments(dtypes_, call);
+}
+
+// The same where the header is missing that declares it: CHECK_INPUT(x) is nothing that Clang
+// knows.
+void Walk::trust_unknown_check(const RecoveryExpr* unknown) {
+  const auto parts = unknown->subExpressions();
+  if (parts.size() < 2) return;
+  const auto* callee = dyn_cast<OverloadExpr>(parts.front()->IgnoreParenImpCasts());
+  const IdentifierInfo* name =
+      callee == nullptr ? nullptr : callee->getName().getAsIdentifierInfo();
+  if (name == nullptr || !may_compare_dtypes(name->getName())) return;
+  if (says_other_than_dtype(name->getName())) return;
+  for (const Expr* argument : parts.drop_front()) look_at_argument(dtypes_, argument);
 }
 
 // x = y; std::tie(values, indices) = x.max(1);

@@ -84,6 +84,7 @@ class Walk {
   void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
   void run_body(const clang::Stmt* body, const clang::Expr* call);
   void trust_opaque_check(const clang::CallExpr* call);
+  void trust_unknown_check(const clang::RecoveryExpr* unknown);
   bool declare_tensor_arg(const clang::VarDecl* variable);
   bool check_of_tensor_args(const clang::CallExpr* call);
   void call_outside(const clang::CallExpr* call);

@@ -73,7 +73,8 @@ class Lint(tool.ToolTest):
 
     def test_the_standard_that_the_project_names(self):
         self.write("setup.py", "")
-        self.write("bad.cpp", "template <typename T> concept Any = true;\n" + BAD)
+        self.write("bad.cpp", BAD + "template <typename T> concept Any = true;\n"
+                   "template <Any T> void take(T, at::Tensor y) { run(y.data_ptr<float>()); }\n")
         self.assertIn("(1 in part)", self.lint("bad.cpp").out)
         self.write("setup.py", "extra_compile_args=['-O3', '-std=c++20']")
         self.assertNotIn("in part", self.lint("bad.cpp").out)
@@ -121,7 +122,7 @@ class Lint(tool.ToolTest):
         self.write("ok.cpp", '#include "json/json.h"\n#include <nowhere/sdk.h>\n' + BAD)
         report = json.loads(self.lint("--format", "json", "ok.cpp").out)
         self.assertEqual((report["source"]["partly"], len(report["findings"])), (0, 1))
-        self.write("ok.cpp", BAD + "vendor_type broken();\n")
+        self.write("ok.cpp", BAD + "void take(vendor_type v) { run(v.x.data_ptr<float>()); }\n")
         self.assertEqual(json.loads(self.lint("--format", "json", "ok.cpp").out)["source"]["partly"], 1)
 
     def test_compile_database(self):
@@ -275,6 +276,36 @@ class Lint(tool.ToolTest):
             self.assertIn("ä b/src/größe 1.cpp:6", result.out)
             self.assertNotIn("in part", result.out)
 
+    def partly(self, name):
+        return json.loads(self.lint("--format", "json", name).out)["source"]["partly"]
+
+    def test_errors_that_cost_nothing(self):
+        """What a vendor's SDK has is not known; what is given to it is."""
+        self.write("sdk.cpp", BAD.replace("  run(", "  vendorLaunch("))
+        result = self.lint("sdk.cpp")
+        self.assertIn("x is read as float", result.out)
+        self.assertIn("1 file has errors that cost nothing", " ".join(result.out.split()))
+        self.assertEqual(self.partly("sdk.cpp"), 0)
+        self.write("sdk.cpp", BAD.replace("x.data", "vendorWrap(x).data"))
+        self.assertEqual(self.partly("sdk.cpp"), 1)
+
+    def test_errors_in_kernels(self):
+        kernel = ("#include <torch/extension.h>\n#include <cuda_fp16.h>\n"
+                  "__global__ void fill(__half* x) {\n  %s;\n}\n")
+        self.write("fill.cu", kernel % "vendorFence(x)")
+        self.assertEqual(self.partly("fill.cu"), 0)
+        for statement in ("x[0] = vendorLoad(x)", "vendorAtomicAdd(x, 1.f)"):
+            self.write("fill.cu", kernel % statement)
+            self.assertEqual(self.partly("fill.cu"), 1, statement)
+        self.write("fill.cu", (kernel % "x[0] = vendorLoad(x)").replace("__half", "float"))
+        self.assertEqual(self.partly("fill.cu"), 0)
+
+    def test_a_check_that_nothing_declares(self):
+        self.write("checked.cpp", BAD.replace("  run(", "  VENDOR_CHECK_FLOAT(x);\n  run("))
+        self.assertNotIn("is read as float", self.lint("checked.cpp").out)
+        self.write("checked.cpp", BAD.replace("  run(", "  VENDOR_CHECK_DEVICE(x);\n  run("))
+        self.assertIn("is read as float", self.lint("checked.cpp").out)
+
     def test_a_cycle_of_headers(self):
         self.write("a.h", '#include "b.h"\n')
         self.write("b.h", '#include "a.h"\n')
@@ -414,7 +445,7 @@ class Lint(tool.ToolTest):
     def test_remarks_in_a_pipe_keep_their_paths(self):
         folder = "a_folder_with_a_name_that_is_long/" * 4
         self.write(folder + "wrong.cpp", GOOD.replace("run(x", "runs(x"))
-        self.assertRegex(self.lint(folder + "wrong.cpp").out, f"{folder}wrong.cpp: analysed in part, 1 error")
+        self.assertRegex(self.lint(folder + "wrong.cpp").out, f"{folder}wrong.cpp:5: use of undeclared")
 
     def test_fixes_in_sarif(self):
         self.write("bad.cpp", BAD)

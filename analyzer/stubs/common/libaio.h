@@ -26,6 +26,9 @@ int io_destroy(io_context_t context);
 int io_submit(io_context_t context, long count, struct iocb** requests);
 int io_getevents(io_context_t context, long least, long most, struct io_event* events,
                  struct timespec* timeout);
+int io_pgetevents(io_context_t context, long least, long most, struct io_event* events,
+                  struct timespec* timeout, void* signals);
+int io_queue_init(int most, io_context_t* context);
 int io_queue_release(io_context_t context);
 }
 void io_prep_pread(struct iocb* request, int file, void* to, size_t bytes, long long offset);

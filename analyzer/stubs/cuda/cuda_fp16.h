@@ -1,9 +1,11 @@
 #pragma once
 #include <dtypecheck_cuda.h>
 
+struct __half_raw { unsigned short x; };
 struct __half {
   unsigned short x;
   __half() = default;
+  __host__ __device__ constexpr __half(const __half_raw& raw) : x(raw.x) {}
   __host__ __device__ __half(float value);
   __host__ __device__ operator float() const;
 };
@@ -112,7 +114,6 @@ __device__ __half2 __low2half2(__half2 value);
 __device__ __half2 __high2half2(__half2 value);
 __host__ __device__ __half __float2half_rz(float value);
 __host__ __device__ __half __double2half(double value);
-struct __half_raw { unsigned short x; };
 __device__ __half __int2half_rn(int value);
 __device__ int __half2int_rn(__half value);
 __device__ __half __int2half_rz(int value);

@@ -300,6 +300,11 @@ __device__ int __dp4a(int a, int b, int c);
 __device__ float normcdff(float value);
 __device__ double rsqrt(double value);
 // clang-format on
+// The host's functions of these names may not be called from kernels.
+extern "C" __device__ void* memset(void* to, int value, size_t bytes);
+extern "C" __device__ void* memcpy(void* to, const void* from, size_t bytes);
+extern "C" __device__ __attribute__((noreturn)) void __assert_fail(
+    const char* text, const char* file, unsigned line, const char* function);
 extern "C" __device__ void __syncthreads();
 extern "C" __device__ void __syncwarp(unsigned mask = 0xffffffffu);
 extern "C" __device__ void __threadfence();
@@ -313,8 +318,18 @@ template <typename T>
 __device__ T atomicCAS(T* to, T compare, T value);
 template <typename T>
 __device__ T atomicExch(T* to, T value);
-template <typename T>
-__device__ T __ldg(const T* from);
+// clang-format off
+template <typename T> __device__ T __ldg(const T* from);
+template <typename T> __device__ T __ldca(const T* from);
+template <typename T> __device__ T __ldcg(const T* from);
+template <typename T> __device__ T __ldcs(const T* from);
+template <typename T> __device__ T __ldcv(const T* from);
+template <typename T> __device__ T __ldlu(const T* from);
+template <typename T> __device__ void __stcg(T* to, T value);
+template <typename T> __device__ void __stcs(T* to, T value);
+template <typename T> __device__ void __stwb(T* to, T value);
+template <typename T> __device__ void __stwt(T* to, T value);
+// clang-format on
 template <typename T>
 __device__ T __shfl_sync(unsigned mask, T value, int lane, int width = 32);
 template <typename T>

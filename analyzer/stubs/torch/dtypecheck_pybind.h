@@ -12,6 +12,7 @@ struct arg {
 struct module_ {
   template <typename F, typename... Extra>
   module_& def(const char* name, F&& function, const Extra&... extra);
+  static module_ import(const char* name);
   const char*& doc();
   template <typename T>
   void attr_of(const char* name, T value);
@@ -27,6 +28,10 @@ struct handle {
   void* ptr() const;
 };
 struct object : handle {};
+template <typename T>
+object cast(T&& value);
+template <typename To>
+To cast(const handle& value);
 struct none : object {};
 struct function : object {};
 struct bytes : object {};
@@ -73,8 +78,12 @@ struct type_caster;
 }
 template <typename... Types>
 struct overload_cast_to {
-  template <typename F>
-  F* operator()(F* function) const;
+  template <typename R>
+  auto operator()(R (*function)(Types...)) const -> decltype(function);
+  template <typename R, typename C>
+  auto operator()(R (C::*method)(Types...)) const -> decltype(method);
+  template <typename R, typename C>
+  auto operator()(R (C::*method)(Types...) const) const -> decltype(method);
 };
 template <typename... Types>
 constexpr overload_cast_to<Types...> overload_cast{};

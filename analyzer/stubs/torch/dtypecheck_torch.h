@@ -44,6 +44,9 @@
 #define C10_HOST_DEVICE __host__ __device__
 #endif
 
+struct cudaDeviceProp;
+struct CUstream_st;
+
 namespace c10 {
 
 struct alignas(2) Half {
@@ -313,8 +316,24 @@ struct DeprecatedTypeProperties {
   TensorOptions options() const;
 };
 
+namespace indexing {
+struct Slice {
+  template <typename... Bounds>
+  Slice(Bounds... bounds);
+};
+enum class Index { None, Ellipsis };
+constexpr Index None = Index::None, Ellipsis = Index::Ellipsis;
+struct TensorIndex {
+  template <typename Value>
+  TensorIndex(const Value& value);
+};
+}  // namespace indexing
+
 class Tensor {
  public:
+  Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& values);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar value);
   ScalarType scalar_type() const;
   caffe2::TypeMeta dtype() const;
   DeprecatedTypeProperties& type() const;
@@ -585,7 +604,6 @@ class Tensor {
   DTYPECHECK_OP(unflatten)
   DTYPECHECK_OP(unfold)
   DTYPECHECK_OP(uniform_)
-  DTYPECHECK_OP(unique_dim)
   DTYPECHECK_OP(unsqueeze_)
   DTYPECHECK_OP(values)
   DTYPECHECK_OP(var)
@@ -663,6 +681,8 @@ TensorOptions dtype(ScalarType type);
 TensorOptions dtype(caffe2::TypeMeta type);
 TensorOptions device(DeviceType device);
 TensorOptions device(Device device);
+TensorOptions CUDA(ScalarType type);  // of the deprecated types, which convert to options
+TensorOptions CPU(ScalarType type);
 Tensor empty(IntArrayRef sizes, TensorOptions options = {});
 Tensor zeros(IntArrayRef sizes, TensorOptions options = {});
 Tensor ones(IntArrayRef sizes, TensorOptions options = {});
@@ -682,6 +702,11 @@ Tensor tensor(std::initializer_list<T> values, TensorOptions options = {});
 Tensor tensor(Scalar value, TensorOptions options = {});
 Tensor scalar_tensor(Scalar value, TensorOptions options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, TensorOptions options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, TensorOptions options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, int64_t offset,
+                 TensorOptions options = {});
+template <typename Deleter, typename = decltype(std::declval<Deleter>()(nullptr))>
+Tensor from_blob(void* data, IntArrayRef sizes, Deleter deleter, TensorOptions options = {});
 Tensor empty_like(const Tensor& like, TensorOptions options = {});
 Tensor zeros_like(const Tensor& like, TensorOptions options = {});
 Tensor ones_like(const Tensor& like, TensorOptions options = {});
@@ -800,7 +825,27 @@ struct Context {
 };
 Context& globalContext();
 std::optional<Device> device_of(const Tensor& tensor);
+struct PhiloxCudaState {
+  uint64_t seed_, offset_;
+};
+struct DeviceGuard {
+  explicit DeviceGuard(Device device);
+};
+int64_t numel(const Tensor& self);
+template <typename T>
+struct numeric_limits {
+  C10_HOST_DEVICE static T lowest();
+  C10_HOST_DEVICE static T max();
+  C10_HOST_DEVICE static T lower_bound();
+  C10_HOST_DEVICE static T upper_bound();
+};
+std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool sorted = true, bool inverse = false);
+std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool sorted = true,
+                                              bool inverse = false, bool counts = false);
+Tensor& mm_out(Tensor& out, const Tensor& self, const Tensor& other);
+
 namespace cuda {
+using at::PhiloxCudaState;
 int current_device();
 struct cudaDeviceProp* getCurrentDeviceProperties();
 struct cudaDeviceProp* getDeviceProperties(int device);
@@ -819,9 +864,6 @@ struct CUDAStream {
 CUDAStream getCurrentCUDAStream(int device = -1);
 CUDAStream getStreamFromPool(bool high_priority = false, int device = -1);
 void set_device(int device);
-struct PhiloxCudaState {
-  uint64_t seed_, offset_;
-};
 namespace philox {
 C10_HOST_DEVICE std::tuple<uint64_t, uint64_t> unpack(PhiloxCudaState state);
 }
@@ -856,18 +898,6 @@ using namespace at;
 using at::Tensor;
 struct NoGradGuard {};
 using Dtype = at::ScalarType;
-namespace indexing {
-struct Slice {
-  template <typename... Bounds>
-  Slice(Bounds... bounds);
-};
-enum class Index { None, Ellipsis };
-constexpr Index None = Index::None, Ellipsis = Index::Ellipsis;
-struct TensorIndex {
-  template <typename Value>
-  TensorIndex(const Value& value);
-};
-}  // namespace indexing
 struct Library {
   template <typename F>
   Library& def(const char* name, F&& function);

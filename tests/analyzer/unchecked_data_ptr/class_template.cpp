@@ -12,3 +12,13 @@ template <typename T>
 T first_of(const at::Tensor& key) {
   return key.data_ptr<T>()[0];
 }
+
+// What T is here, the class alone knows.
+template <typename T>
+struct Map {
+  void quantize() {
+    at::Tensor keys = at::empty({4}, at::kInt);
+    first = keys.data_ptr<T>()[0];
+  }
+  T first;
+};

@@ -1,0 +1,188 @@
+#include "analyzer/clang/losses.h"
+
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Basic/SourceManager.h>
+#include <clang/Lex/Lexer.h>
+
+#include <algorithm>
+
+#include "analyzer/clang/exprs.h"
+#include "analyzer/clang/functions.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// Members that read a tensor's memory or ask for its dtype. `data` counts as data<T> only: it is a
+// name of much else.
+constexpr llvm::StringLiteral kWords[] = {"data_ptr",
+                                          "const_data_ptr",
+                                          "mutable_data_ptr",
+                                          "accessor",
+                                          "packed_accessor",
+                                          "packed_accessor32",
+                                          "packed_accessor64",
+                                          "generic_packed_accessor",
+                                          "item",
+                                          "scalar_type",
+                                          "dtype",
+                                          "data"};
+
+std::string at(const SourceManager& sources, SourceLocation location, const std::string& text) {
+  const PresumedLoc place = sources.getPresumedLoc(sources.getFileLoc(location), false);
+  if (place.isInvalid()) return text;
+  return std::string(place.getFilename()) + ":" + std::to_string(place.getLine()) + ": " + text;
+}
+
+bool has_loop(const Stmt* stmt) {
+  if (stmt == nullptr) return false;
+  if (isa<ForStmt>(stmt) || isa<WhileStmt>(stmt) || isa<DoStmt>(stmt)) return true;
+  return llvm::any_of(stmt->children(), has_loop);
+}
+
+// What is left of the file: the functions, and the words that stand on something understood.
+class Understood : public RecursiveASTVisitor<Understood> {
+ public:
+  explicit Understood(const ASTContext& context)
+      : context_(context), sources_(context.getSourceManager()) {}
+
+  std::vector<const FunctionDecl*> functions;
+  std::set<SourceLocation> words;  // in their files
+  std::vector<SourceRange> idle;   // calls that were not understood, and whose result is not used
+
+  bool shouldVisitImplicitCode() const { return false; }
+  bool TraverseDecl(Decl* decl) {
+    const bool is_open = decl == nullptr || isa<TranslationUnitDecl>(decl) ||
+                         isa<NamespaceDecl>(decl) || isa<LinkageSpecDecl>(decl);
+    if (!is_open && !is_of_project(context_, decl->getLocation())) return true;
+    return RecursiveASTVisitor::TraverseDecl(decl);
+  }
+  bool VisitFunctionDecl(FunctionDecl* function) {
+    functions.push_back(function);
+    return true;
+  }
+  bool VisitCompoundStmt(CompoundStmt* block) {
+    for (const Stmt* stmt : block->body()) {
+      const auto* call = dyn_cast<RecoveryExpr>(stmt);
+      if (call != nullptr && !is_atomic(call)) idle.push_back(call->getSourceRange());
+    }
+    return true;
+  }
+  bool VisitMemberExpr(MemberExpr* member) {
+    return add(member->getBase(), member->getMemberLoc());
+  }
+  bool VisitUnresolvedMemberExpr(UnresolvedMemberExpr* member) {
+    return add(member->isImplicitAccess() ? nullptr : member->getBase(), member->getMemberLoc());
+  }
+  bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr* member) {
+    return add(member->isImplicitAccess() ? nullptr : member->getBase(), member->getMemberLoc());
+  }
+
+ private:
+  // atomicAdd(&sum, x): it is a sum.
+  static bool is_atomic(const RecoveryExpr* call) {
+    const auto parts = call->subExpressions();
+    const auto* callee =
+        parts.empty() ? nullptr : dyn_cast<OverloadExpr>(parts.front()->IgnoreParenImpCasts());
+    return callee == nullptr ||
+           StringRef(callee->getName().getAsString()).contains_insensitive("atomic");
+  }
+  bool add(const Expr* base, SourceLocation location) {
+    if (base == nullptr || !base->containsErrors()) words.insert(sources_.getFileLoc(location));
+    return true;
+  }
+
+  const ASTContext& context_;
+  const SourceManager& sources_;
+};
+
+bool stands_in(SourceRange range, SourceLocation location, const SourceManager& sources) {
+  const SourceLocation begin = sources.getFileLoc(range.getBegin());
+  const SourceLocation end = sources.getFileLoc(range.getEnd());
+  return begin.isValid() && end.isValid() && sources.isPointWithin(location, begin, end);
+}
+
+// Sums and products in Half are looked for in kernels and in the loops of templates.
+bool may_compute_in_half(const FunctionDecl* function, const ASTContext& context) {
+  const bool is_device = function->hasAttr<CUDAGlobalAttr>() || function->hasAttr<CUDADeviceAttr>();
+  if (function->isTemplated()) return is_device || has_loop(function->getBody());
+  if (!is_device) return false;
+  const SourceManager& sources = context.getSourceManager();
+  const auto range = CharSourceRange::getTokenRange(sources.getFileLoc(function->getBeginLoc()),
+                                                    sources.getFileLoc(function->getEndLoc()));
+  const StringRef text = Lexer::getSourceText(range, sources, context.getLangOpts());
+  return text.contains_insensitive("half") || text.contains_insensitive("bfloat");
+}
+
+// Of several functions around a place the innermost, which begins last.
+const FunctionDecl* function_at(SourceLocation location, const Understood& understood,
+                                const SourceManager& sources) {
+  const FunctionDecl* found = nullptr;
+  for (const FunctionDecl* function : understood.functions) {
+    if (!stands_in(function->getSourceRange(), location, sources)) continue;
+    const bool is_inner = found == nullptr || sources.isBeforeInTranslationUnit(
+                                                  sources.getFileLoc(found->getBeginLoc()),
+                                                  sources.getFileLoc(function->getBeginLoc()));
+    if (is_inner) found = function;
+  }
+  return found;
+}
+
+bool costs(const SourceError& error, const Understood& understood, const ASTContext& context) {
+  if (error.is_fatal) return true;
+  const SourceManager& sources = context.getSourceManager();
+  if (error.location.isInvalid() || !is_of_project(context, error.location)) return false;
+  const SourceLocation location = sources.getFileLoc(error.location);
+  const FunctionDecl* function = function_at(location, understood, sources);
+  if (function == nullptr) return error.is_syntax;
+  const bool is_idle = llvm::any_of(
+      understood.idle, [&](SourceRange call) { return stands_in(call, location, sources); });
+  return !is_idle && may_compute_in_half(function, context);
+}
+
+}  // namespace
+
+void Losses::watch(Preprocessor& preprocessor) {
+  std::set<const IdentifierInfo*> names;
+  for (const StringRef word : kWords) names.insert(preprocessor.getIdentifierInfo(word));
+  const IdentifierInfo* data = preprocessor.getIdentifierInfo("data");
+  preprocessor.setTokenWatcher([=, this, names = std::move(names), is_member = false,
+                                pending = SourceLocation()](const Token& token) mutable {
+    if (pending.isValid() && token.is(tok::less)) words_.push_back({pending, "data"});
+    pending = {};
+    const IdentifierInfo* name = token.isAnnotation() || token.isLiteral() || token.is(tok::eof)
+                                     ? nullptr
+                                     : token.getIdentifierInfo();
+    if (is_member && name != nullptr && names.contains(name)) {
+      if (name == data) {
+        pending = token.getLocation();
+      } else {
+        words_.push_back({token.getLocation(), name->getName().str()});
+      }
+    }
+    is_member = token.isOneOf(tok::period, tok::arrow) || (is_member && token.is(tok::kw_template));
+  });
+}
+
+std::vector<std::string> Losses::of(const ASTContext& context) const {
+  std::vector<std::string> lost;
+  if (errors_.empty()) return lost;
+  const SourceManager& sources = context.getSourceManager();
+  Understood understood(context);
+  understood.TraverseDecl(context.getTranslationUnitDecl());
+  for (const SourceError& error : errors_) {
+    if (costs(error, understood, context)) lost.push_back(at(sources, error.location, error.text));
+  }
+  std::set<SourceLocation> told;
+  for (const Word& word : words_) {
+    const SourceLocation location = sources.getFileLoc(word.location);
+    const bool is_lost = !understood.words.contains(location) && told.insert(location).second &&
+                         is_of_project(context, location);
+    if (is_lost) lost.push_back(at(sources, location, word.name + " is not understood here"));
+  }
+  return lost;
+}
+
+}  // namespace dtypecheck::analyzer
