@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import re
 import stat
 import time
 import unittest
@@ -238,6 +240,32 @@ class Follow(tool.ToolTest):
             self.assertIn(b"1 error, 1 warning", err)
         finally:
             process.kill()
+
+    def test_what_has_not_grown_is_not_read_again(self):
+        head, call = tool.CLEAN.strip().splitlines()
+        lines = [call.replace("train.py:3", f"train.py:{line}") for line in range(1, 20000)]
+        self.write("run/run.json", '{"pid": null, "status": null, "signal": null}')
+        text = "\n".join([head + " end=running", *lines]) + "\n"
+        self.write("run/1.trace", text)
+        process = self.start("report", "--follow", "run")
+
+        def bytes_read():
+            told = pathlib.Path(f"/proc/{process.pid}/io").read_text()
+            return int(re.search(r"rchar: (\d+)", told).group(1))
+
+        try:
+            end = time.monotonic() + tool.PATIENCE_S
+            while bytes_read() < len(text) and time.monotonic() < end:
+                time.sleep(0.1)
+            time.sleep(3)
+            before = bytes_read()
+            time.sleep(3)
+            self.assertLess(bytes_read() - before, len(text) / 10)
+            self.append("run/1.trace", tool.PROMOTED.splitlines()[1] + "\n")
+            self.assertIn(b"[silent-promotion]", process.stdout.readline())
+        finally:
+            process.kill()
+            tool.finish(process)
 
     def test_a_run_that_is_over(self):
         self.write("clean.trace", tool.CLEAN)
