@@ -79,8 +79,8 @@ std::vector<std::string> weights_lines(const Report& report, const std::vector<C
 
 std::string nanoseconds_text(double time_ns) {
   if (time_ns < 1e6) return fmt::format("{:.0f} us", time_ns / 1e3);
-  return time_ns < 1e9 ? fmt::format("{:.2g} ms", time_ns / 1e6)
-                       : fmt::format("{:.1f} s", time_ns / 1e9);
+  if (time_ns >= 999.5e6) return fmt::format("{:.1f} s", time_ns / 1e9);
+  return fmt::format("{:.{}f} ms", time_ns / 1e6, time_ns < 9.95e6 ? 1 : 0);
 }
 
 std::string bill_text(const CastBill& bill) {

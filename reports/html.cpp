@@ -121,14 +121,14 @@ std::string facts_text(const Process& process) {
 void write_process(const Report& report, uint32_t index, HtmlWriter& html) {
   const Process& process = report.run.processes[index];
   const std::optional<double> seconds = seconds_of(process);
-  html.open("tr").element("th", "", process_label(report.run, index), {{"scope", "row"}});
+  html.open("tr").element("th", "narrow", process_label(report.run, index), {{"scope", "row"}});
   html.open("td").element("code", "", process.command).close("td");
-  html.element("td", "", process.libtorch).element("td", "", process.python);
-  html.element("td", "", time_text(process.started_unix_ns));
+  html.element("td", "narrow", process.libtorch).element("td", "narrow", process.python);
+  html.element("td", "narrow", time_text(process.started_unix_ns));
   html.element("td", "number", seconds ? duration_text(*seconds) : "");
   html.element("td", "number", grouped(process.events));
   html.element("td", "number", steps_text(process));
-  html.element("td", "", end_text(process.end));
+  html.element("td", "narrow", end_text(process.end));
   html.element("td", "", facts_text(process)).close("tr").line();
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "core/cast_bill.h"
 #include "reports/cast_table.h"
@@ -13,8 +14,9 @@ namespace dtypecheck::reports {
 
 namespace {
 
+constexpr size_t kFirstLines = 10;  // the others are folded away: they move next to nothing
 constexpr size_t kMaxLines = 100;
-constexpr int kBarWidth = 160;
+constexpr int kBarWidth = 100;
 
 // The policy of the page allows no styles in it, but an SVG's attributes are none.
 void bar(double share, DtypeSet to, HtmlWriter& html) {
@@ -54,11 +56,29 @@ std::string time_text(const std::optional<double>& time_ns) {
   return time_ns ? nanoseconds_text(*time_ns) : "";
 }
 
-void cost_cells(const CastCost& cost, HtmlWriter& html) {
+// Columns that would be empty in every line are left out.
+struct Shown {
+  bool cpu = false, gpu = false;
+
+  explicit Shown(const CastBill& bill) {
+    for (const CastLine& cast : bill.lines) {
+      cpu |= cast.cost.cpu_ns.has_value();
+      gpu |= cast.cost.gpu_ns.has_value();
+    }
+  }
+
+  void add_costs(std::vector<std::string>& columns) const {
+    columns.insert(columns.end(), {"#casts a step", "#bytes moved"});
+    if (cpu) columns.push_back("#CPU");
+    if (gpu) columns.push_back("#GPU");
+  }
+};
+
+void cost_cells(const CastCost& cost, const Shown& shown, HtmlWriter& html) {
   html.element("td", "number", number_text(cost.casts));
   html.element("td", "number", bytes_text(cost.moved_bytes()));
-  html.element("td", "number", time_text(cost.cpu_ns));
-  html.element("td", "number", time_text(cost.gpu_ns));
+  if (shown.cpu) html.element("td", "number", time_text(cost.cpu_ns));
+  if (shown.gpu) html.element("td", "number", time_text(cost.gpu_ns));
 }
 
 void write_rest(size_t shown, size_t all, const char* what, HtmlWriter& html) {
@@ -66,43 +86,61 @@ void write_rest(size_t shown, size_t all, const char* what, HtmlWriter& html) {
     html.element("p", "quiet", "and " + counted(all - shown, what) + ", all in the JSON");
 }
 
-void write_lines(const Report& report, const std::vector<CastLine>& casts, HtmlWriter& html) {
-  html.open_table("bill", "Casts, by line",
-                  {"line", "for", "from", "to", "#casts a step", "#bytes moved", "#CPU", "#GPU",
-                   "share", "weights"});
-  const size_t shown = std::min(casts.size(), kMaxLines);
-  double most = 0;
-  for (const CastLine& cast : casts) most = std::max(most, cast.cost.moved_bytes());
-  for (size_t i = 0; i < shown; ++i) {
-    const CastLine& cast = casts[i];
+using Lines = std::span<const CastLine>;
+
+void write_table(const Report& report, Lines casts, double most, const Shown& shown,
+                 const char* caption, HtmlWriter& html) {
+  std::vector<std::string> columns = {"line", "for", "from", "to"};
+  shown.add_costs(columns);
+  columns.push_back("share");
+  html.open_table("bill", caption, columns);
+  for (const CastLine& cast : casts) {
     html.open("tr");
     places(report, cast.site, html);
-    html.element("td", "", reason_text(cast));
+    html.open("td").text(reason_text(cast));
+    if (const std::string weights = weights_text(cast); !weights.empty())
+      html.element("div", "detail", weights);
+    html.close("td");
     dtype(cast.from, html);
     dtype(cast.to, html);
-    cost_cells(cast.cost, html);
-    html.open("td");
+    cost_cells(cast.cost, shown, html);
+    html.open("td", "drawn");
     bar(most > 0 ? cast.cost.moved_bytes() / most : 0, cast.to, html);
-    html.close("td").element("td", "", weights_text(cast)).close("tr").line();
+    html.close("td").close("tr").line();
   }
   html.close_table();
-  write_rest(shown, casts.size(), "more line", html);
 }
 
-void write_modules(const std::vector<ModuleCasts>& modules, HtmlWriter& html) {
+void write_lines(const Report& report, const CastBill& bill, const Shown& shown, HtmlWriter& html) {
+  double most = 0;
+  for (const CastLine& cast : bill.lines) most = std::max(most, cast.cost.moved_bytes());
+  const Lines all = bill.lines;
+  const Lines first = all.first(all.size() > kFirstLines + 2 ? kFirstLines : all.size());
+  write_table(report, first, most, shown, "Casts, by line", html);
+  if (first.size() == all.size()) return;
+  const Lines rest =
+      all.subspan(first.size()).first(std::min(all.size(), kMaxLines) - first.size());
+  html.open("details").element("summary", "", counted(all.size() - first.size(), "more line"));
+  write_table(report, rest, most, shown, "Casts, by line, continued", html);
+  write_rest(first.size() + rest.size(), all.size(), "more line", html);
+  html.close("details").line();
+}
+
+void write_modules(const std::vector<ModuleCasts>& modules, const Shown& shown, HtmlWriter& html) {
   html.open("details").element("summary", "", "By module").line();
-  html.open_table("", "Casts, by module",
-                  {"module", "#casts a step", "#bytes moved", "#CPU", "#GPU"});
-  const size_t shown = std::min(modules.size(), kMaxLines);
-  for (size_t i = 0; i < shown; ++i) {
+  std::vector<std::string> columns = {"module"};
+  shown.add_costs(columns);
+  html.open_table("", "Casts, by module", columns);
+  const size_t written = std::min(modules.size(), kMaxLines);
+  for (size_t i = 0; i < written; ++i) {
     const std::string& module = modules[i].module;
     html.open("tr").element("th", "", module.empty() ? "outside of modules" : module,
                             {{"scope", "row"}});
-    cost_cells(modules[i].cost, html);
+    cost_cells(modules[i].cost, shown, html);
     html.close("tr").line();
   }
   html.close_table();
-  write_rest(shown, modules.size(), "more module", html);
+  write_rest(written, modules.size(), "more module", html);
   html.close("details").line();
 }
 
@@ -114,8 +152,9 @@ void write_casts(const Report& report, HtmlWriter& html) {
   html.open_section("casts", "casts", "Cast bill");
   if (bill.per_step.casts > 0)
     html.element("p", "", fmt::format("{}: {}.", bill_text(bill), reasons_text(bill))).line();
-  write_lines(report, bill.lines, html);
-  if (!bill.modules.empty()) write_modules(bill.modules, html);
+  const Shown shown(bill);
+  write_lines(report, bill, shown, html);
+  if (!bill.modules.empty()) write_modules(bill.modules, shown, html);
   html.close("section").line();
 }
 

@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reports/cast_table.h"
 #include "reports/html_writer.h"
 #include "tests/reports/cases.h"
+#include "trace/text.h"
 
 namespace dtypecheck::reports {
 
@@ -77,6 +79,37 @@ TEST_CASE("thousands of findings do not make a page that cannot be opened") {
   const std::string page = written(*made.report, "html");
   CHECK(page.size() < 6 << 20);
   CHECK_THAT(page, Contains("the first 300 of 5,005 findings; --format json has all"));
+}
+
+// Of a step that casts at so many lines.
+static std::string bill_of(int lines) {
+  std::string text = "process steps=2\n";
+  for (int line = 1; line <= lines; ++line) {
+    text += "op aten::_to_copy self=Float[2,4] -> Half[2,4] at train.py:" + std::to_string(line) +
+            " phase forward step 1-2 count 2\n";
+  }
+  const Run run = parse_trace_text(text, "test").run;
+  const std::string page = written(Report{.run = run}, "html");
+  const size_t begin = page.find("id=\"casts\"");
+  return page.substr(begin, page.find("</section>", begin) - begin);
+}
+
+TEST_CASE("the cast bill folds its further lines away, and has no column that is empty in all") {
+  const std::string few = bill_of(12);
+  CHECK_THAT(few, Contains("train.py:12<") && !Contains("more line"));
+  CHECK_THAT(few, Contains("bytes moved") && !Contains(">CPU<") && !Contains(">GPU<"));
+  const std::string many = bill_of(13);
+  CHECK_THAT(many, Contains("<summary>3 more lines</summary>"));
+  CHECK(many.find("train.py:10<") < many.find("<details>"));
+  CHECK(many.find("train.py:13<") > many.find("<details>"));
+}
+
+TEST_CASE("a time has digits that people read") {
+  CHECK(nanoseconds_text(800) == "1 us");
+  CHECK(nanoseconds_text(1.6e6) == "1.6 ms");
+  CHECK(nanoseconds_text(9.96e6) == "10 ms");
+  CHECK(nanoseconds_text(230e6) == "230 ms");
+  CHECK(nanoseconds_text(999.6e6) == "1.0 s");
 }
 
 }  // namespace dtypecheck::reports
