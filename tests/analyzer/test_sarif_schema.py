@@ -78,6 +78,15 @@ class Schema(tool.ToolTest):
             self.write("run.trace", text)
             self.assertEqual(self.errors(json.loads(self.run_tool("report", "--format", "sarif", "run.trace").out)), [])
 
+    def test_report_beside_a_baseline(self):
+        self.write("known.trace", tool.MIXED)
+        self.write("both.trace", tool.MIXED + tool.PROMOTED.splitlines()[1] + "\n")
+        self.run_tool("report", "known.trace", "--baseline", "known", "--update-baseline")
+        log = json.loads(self.run_tool("report", "both.trace", "--baseline", "known", "--format", "sarif").out)
+        self.assertEqual([(one["ruleId"], one["baselineState"]) for one in log["runs"][0]["results"]],
+                         [("silent-promotion", "new")])
+        self.assertEqual(self.errors(log), [])
+
     def test_the_schema_refuses_what_is_wrong(self):
         log = self.lint()
         for spoil in (lambda run: run["tool"].pop("driver"),
