@@ -1,5 +1,5 @@
-// dump_parquet.h: a run as a Parquet file, which DuckDB or Arrow writes of the JSON lines: neither is
-// a library of this program, and whoever reads Parquet has one of them in Python.
+// dump_parquet.h: a run as a Parquet file, which DuckDB or Arrow writes of the JSON lines: neither
+// is a library of this program, and whoever reads Parquet has one of them in Python.
 #pragma once
 
 #include <iosfwd>
