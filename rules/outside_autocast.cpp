@@ -206,20 +206,46 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Traini
   return details;
 }
 
-Details explain(const RunIndex& index, const Process& process, const std::string& precision,
-                const Training& training) {
+// The line of the script that makes the Accelerator.
+SourceLine where_it_is_made(const JudgeOptions& options, const std::string& file) {
+  constexpr int kMaxLines = 20'000;
+  for (int number = 1; options.line_text && number <= kMaxLines; ++number) {
+    const SourceLine line{.file = file, .line = number};
+    const std::string text = options.line_text(file, number);
+    if (text.find("Accelerator(") == text.npos) continue;
+    for (const CodeLine::Call& call : CodeLine::at(options.line_text, line).calls) {
+      if (CodeLine::at(options.line_text, line).text_of(call.callee).ends_with("Accelerator"))
+        return line;
+    }
+  }
+  return {};
+}
+
+// What the script casts to Half by the setting it would cast to BFloat16 then, which is not in the
+// run: only one that casts nothing can be replayed.
+Cure ask_for_bfloat16(const JudgeOptions& options, const Training& training) {
+  const OpCall& call = where_it_trains(training);
+  Cure cure{.kind = CureKind::kSetting, .dtype = Dtype::kBFloat16, .call = call.id};
+  if (training.lower == nullptr) cure.operand = root_module(call.site.module);
+  cure.where = where_it_is_made(options, call.site.line.file);
+  cure.code = "mixed_precision=\"bf16\"";
+  const std::string line = place(Site{.line = cure.where});
+  cure.text = fmt::format(
+      "on a CPU ask for bf16, for which accelerate opens autocast there{}{}: Accelerator({}), or "
+      "accelerate launch --mixed_precision bf16",
+      line.empty() ? "" : ", ", line, cure.code);
+  return cure;
+}
+
+Details explain(const RunIndex& index, const JudgeOptions& options, const Process& process,
+                const std::string& precision, const Training& training) {
   Details details;
   details.site = site_of(where_it_trains(training));
   if (is_fp16_on_cpu(process, precision)) {
     details.why =
         "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
         "without a word; scripts still cast their weights to Half by it";
-    const std::string code = "Accelerator(mixed_precision=\"bf16\")";
-    details.cures = {{.kind = CureKind::kSetting,
-                      .dtype = Dtype::kBFloat16,
-                      .code = code,
-                      .text = "on a CPU ask for bf16, for which accelerate opens autocast there: " +
-                              code + ", or accelerate launch --mixed_precision bf16"}};
+    details.cures = {ask_for_bfloat16(options, training)};
     details.why += made_low(index, training);
   } else {
     details.why =
@@ -249,7 +275,8 @@ void check_run(const RunIndex& index, Findings& out) {
       if (!is_known) continue;
       const std::string message = fmt::format(
           "accelerate was given mixed_precision=\"{}\", but autocast never opened", precision);
-      out.add_for_run(id, message, [&] { return explain(index, process, precision, training); });
+      out.add_for_run(id, message,
+                      [&] { return explain(index, out.options(), process, precision, training); });
     } else if (const Reason reason = reason_of(process, training); !reason.message.empty()) {
       out.add_for_run(id, reason.message,
                       [&] { return explain(index, out.options(), training, reason); });

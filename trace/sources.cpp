@@ -50,6 +50,15 @@ Lines lines_of(const Run& run) {
   return lines;
 }
 
+// Where a framework is told what to compute in, though no op is called there.
+bool names_setting(const Run& run, std::string_view line) {
+  const auto has_accelerate = [](const Process& process) {
+    return process.facts.contains("accelerate.mixed_precision");
+  };
+  return line.find("Accelerator(") != line.npos &&
+         std::any_of(run.processes.begin(), run.processes.end(), has_accelerate);
+}
+
 template <typename Take>
 void for_each_line(std::string_view text, const Take& take) {
   for (int number = 1; !text.empty(); ++number) {
@@ -83,7 +92,7 @@ Sources Sources::of(const Run& run, fs::file_time_type started_at) {
     File& file = sources.files_[path];
     file.hash = fnv1a(*text);
     for_each_line(*text, [&](int number, std::string_view line) {
-      if (wanted.contains(number)) file.lines[number] = line;
+      if (wanted.contains(number) || names_setting(run, line)) file.lines[number] = line;
     });
   }
   sources.add(of_cells(run));

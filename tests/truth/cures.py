@@ -64,6 +64,13 @@ def applied(source, cure):
             return None
         lines[at] = lines[at].replace(old, code)
         return "\n".join(lines)
+    if cure["kind"] == "setting":
+        first, last = statement_at(source, at + 1)
+        statement = "\n".join(lines[first - 1:last])
+        keyword = re.compile(r"\b%s=[^,)\n]+" % re.escape(code.split("=")[0]))
+        if len(keyword.findall(statement)) != 1:
+            return None
+        return "\n".join(lines[:first - 1] + [keyword.sub(code, statement)] + lines[last:])
     if cure["kind"] == "move autocast":
         return moved(source, cure)
     if code.startswith("with ") and code.endswith(":"):
