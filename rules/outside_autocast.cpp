@@ -221,12 +221,11 @@ SourceLine where_it_is_made(const JudgeOptions& options, const std::string& file
   return {};
 }
 
-// What the script casts to Half by the setting it would cast to BFloat16 then, which is not in the
-// run: only one that casts nothing can be replayed.
+// What the script casts to Half by the setting it would cast to BFloat16 then, and what leaves the
+// prepared model accelerate casts to Float. Neither is in the run, so no replay tells; a try does.
 Cure ask_for_bfloat16(const JudgeOptions& options, const Training& training) {
   const OpCall& call = where_it_trains(training);
   Cure cure{.kind = CureKind::kSetting, .dtype = Dtype::kBFloat16, .call = call.id};
-  if (training.lower == nullptr) cure.operand = root_module(call.site.module);
   cure.where = where_it_is_made(options, call.site.line.file);
   cure.code = "mixed_precision=\"bf16\"";
   const std::string line = place(Site{.line = cure.where});

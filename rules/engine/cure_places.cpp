@@ -149,8 +149,8 @@ std::vector<OpCallId> CurePlaces::calls_under(const std::string& module, uint32_
 
 CureSeeds CurePlaces::seeds(const Cure& cure, const std::string& odd) const {
   const OpCall* call = run_.call(cure.call);
-  const bool is_autocast = cure.kind != CureKind::kSetting || !cure.operand.empty();
-  if (call == nullptr || !is_autocast) return {.doubt = "the recorded op calls say nothing of it"};
+  if (call == nullptr || cure.kind == CureKind::kSetting)
+    return {.doubt = "the recorded op calls say nothing of it"};
   switch (cure.kind) {
     case CureKind::kCastOperand:
       return cast_operand(cure, *call);
@@ -162,10 +162,11 @@ CureSeeds CurePlaces::seeds(const Cure& cure, const std::string& odd) const {
       return cast_parameters(cure, *call);
     case CureKind::kOpenAutocast:
     case CureKind::kMoveAutocast:
-    case CureKind::kSetting:
       return open_autocast(cure, *call);
     case CureKind::kMasterWeights:
       return master_weights(cure, *call);
+    case CureKind::kSetting:
+      break;
   }
   return {};
 }
