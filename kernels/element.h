@@ -2,7 +2,6 @@
 // is what the references are written with, and what the variants are held to, bit for bit.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
@@ -11,6 +10,12 @@
 #include "platform/error.h"
 
 namespace dtypecheck::kernels {
+
+// std::bit_cast, which the libstdc++ of GCC 10 has not.
+template <class To, class From>
+constexpr To bit_cast(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
 
 // Contiguous numbers in Float, Half or BFloat16, aligned to their own size. data is null where an
 // operation may do without.
@@ -26,16 +31,16 @@ struct Output {
 // Exact: every Half is a Float.
 inline float half_to_float(uint16_t half) {
   const uint32_t sign = uint32_t{half & 0x8000u} << 16, magnitude = half & 0x7fffu;
-  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | magnitude << 13);
+  if (magnitude >= 0x7c00) return bit_cast<float>(sign | 0x7f800000 | magnitude << 13);
   const float value = magnitude < 0x400
                           ? std::ldexp(static_cast<float>(magnitude), -24)
-                          : std::bit_cast<float>((magnitude << 13) + ((127u - 15) << 23));
+                          : bit_cast<float>((magnitude << 13) + ((127u - 15) << 23));
   return sign ? -value : value;
 }
 
 // To nearest, ties to even; what lies past 65504 by half a step or more is infinite.
 inline uint16_t float_to_half(float value) {
-  const uint16_t sign = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16 & 0x8000);
+  const uint16_t sign = static_cast<uint16_t>(bit_cast<uint32_t>(value) >> 16 & 0x8000);
   const float magnitude = std::fabs(value);
   if (std::isnan(value)) return sign | 0x7e00;
   if (magnitude >= 65520) return sign | 0x7c00;
@@ -46,13 +51,13 @@ inline uint16_t float_to_half(float value) {
 }
 
 inline float bfloat16_to_float(uint16_t value) {
-  return std::bit_cast<float>(uint32_t{value} << 16);
+  return bit_cast<float>(uint32_t{value} << 16);
 }
 
 // To nearest, ties to even.
 inline uint16_t float_to_bfloat16(float value) {
   if (std::isnan(value)) return 0x7fc0;
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t bits = bit_cast<uint32_t>(value);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 

@@ -102,6 +102,15 @@ Three backward_in_double(const at::Tensor& dy, const at::Tensor& x, const at::Te
           summed(g * z, weight), summed(g, bias)};
 }
 
+// As something that has derivatives.
+std::tuple<at::Tensor, at::Tensor> statistics_in_double(const at::Tensor& x, int64_t kind,
+                                                        int64_t groups, double eps) {
+  const DoubleNorm n(x, {}, {}, kind, groups);
+  const at::Tensor mean = n.x.mean(1);
+  const at::Tensor off = kind == kRms ? n.x : n.x - mean.unsqueeze(1);
+  return {mean, (off * off).mean(1).add(eps).rsqrt()};
+}
+
 // ---- by the kernels
 
 float* floats(const at::Tensor& t) { return t.numel() ? t.data_ptr<float>() : nullptr; }
@@ -239,6 +248,7 @@ struct Norm : torch::autograd::Function<Norm> {
     kept->saved_data["kind"] = kind;
     kept->saved_data["groups"] = groups;
     kept->saved_data["silu"] = silu;
+    kept->saved_data["eps"] = eps;
     kept->saved_data["of_weights"] =
         (weight && weight->requires_grad()) || (bias && bias->requires_grad());
     kept->mark_non_differentiable({mean, rstd});
@@ -249,11 +259,21 @@ struct Norm : torch::autograd::Function<Norm> {
         find_op<decltype(native_norm_backward_cpu)>("dtypecheck::native_norm_backward");
     const variable_list s = kept->get_saved_variables();
     const at::Tensor &x = s[0], &weight = s[1], &bias = s[2];
+    const int64_t kind = kept->saved_data["kind"].toInt();
+    const int64_t groups = kept->saved_data["groups"].toInt();
+    const bool silu = kept->saved_data["silu"].toBool();
     const bool of_weights = kept->saved_data["of_weights"].toBool();
-    const auto [dx, dweight, dbias] =
-        run.call(gradients[0], x, s[3], s[4], or_none(weight), or_none(bias),
-                 kept->saved_data["kind"].toInt(), kept->saved_data["groups"].toInt(),
-                 kept->saved_data["silu"].toBool(), of_weights);
+    Three made;
+    if (c10::GradMode::is_enabled()) {  // second derivatives are wanted
+      const auto [mean, rstd] =
+          statistics_in_double(x, kind, groups, kept->saved_data["eps"].toDouble());
+      made = backward_in_double(gradients[0], x, mean, rstd, weight, bias, kind, groups, silu,
+                                of_weights);
+    } else {
+      made = run.call(gradients[0], x, s[3], s[4], or_none(weight), or_none(bias), kind, groups,
+                      silu, of_weights);
+    }
+    const auto& [dx, dweight, dbias] = made;
     const at::Tensor none;
     return {dx,
             of_weights && weight.defined() ? dweight : none,

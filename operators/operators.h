@@ -4,8 +4,8 @@
 // is Double, so is the arithmetic. On the CPU; torch.compile and fake tensors know them.
 //
 // Autocast: products take a Float input in its dtype, as LibTorch's do, and weights as they are;
-// norms are left alone. There are no second derivatives of norms and convolutions. Arguments that
-// do not fit raise c10::Error, which names the operator, the argument, what was expected and what
+// norms are left alone. Second derivatives of norms and convolutions are LibTorch's, in Double.
+// Arguments that do not fit raise c10::Error, which names the operator, the argument, what was expected and what
 // came.
 #pragma once
 

@@ -90,8 +90,15 @@ struct MatmulFunction : torch::autograd::Function<MatmulFunction> {
     kept->saved_data["b"] = static_cast<int64_t>(b.scalar_type());
     kept->saved_data["bias"] = static_cast<int64_t>(bias ? bias->scalar_type() : dtype);
     kept->saved_data["as_bfloat16"] = as_bfloat16;
+    kept->saved_data["by_columns"] = b.sym_stride(-2) < b.sym_stride(-1);
     const at::AutoDispatchBelowADInplaceOrView below;
     return native_matmul().call(a, b, bias, dtype, as_bfloat16);
+  }
+  // a^T dy, which lies as the factor does: a weight's gradient that lies otherwise would be copied.
+  static at::Tensor like_factor(bool by_columns, const at::Tensor& a, const at::Tensor& dy,
+                                at::ScalarType dtype, bool as_bfloat16) {
+    if (!by_columns) return native_matmul().call(a.transpose(-2, -1), dy, {}, dtype, as_bfloat16);
+    return native_matmul().call(dy.transpose(-2, -1), a, {}, dtype, as_bfloat16).transpose(-2, -1);
   }
   static variable_list backward(AutogradContext* kept, variable_list gradients) {
     const variable_list s = kept->get_saved_variables();
@@ -103,7 +110,8 @@ struct MatmulFunction : torch::autograd::Function<MatmulFunction> {
     };
     at::Tensor da, db, dbias;
     if (of & 1) da = native_matmul().call(dy, b.transpose(-2, -1), {}, dtype_of("a"), as_bfloat16);
-    if (of & 2) db = native_matmul().call(a.transpose(-2, -1), dy, {}, dtype_of("b"), as_bfloat16);
+    if (of & 2)
+      db = like_factor(kept->saved_data["by_columns"].toBool(), a, dy, dtype_of("b"), as_bfloat16);
     if (of & 4) dbias = bias_gradient(dy, dy.dim() - 1, dtype_of("bias"));
     return {da, db, dbias, at::Tensor(), at::Tensor()};
   }
@@ -236,6 +244,7 @@ Three native_conv2d_backward_meta(const at::Tensor& dy, const at::Tensor& x,
 }
 
 struct Conv2dFunction : torch::autograd::Function<Conv2dFunction> {
+  static variable_list differentiable(AutogradContext* kept, const at::Tensor& dy);
   static at::Tensor forward(AutogradContext* kept, const at::Tensor& x, const at::Tensor& weight,
                             const OptionalTensor& bias, at::IntArrayRef stride,
                             at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
@@ -258,6 +267,7 @@ struct Conv2dFunction : torch::autograd::Function<Conv2dFunction> {
         find_op<decltype(native_conv2d_backward_cpu)>("dtypecheck::native_conv2d_backward");
     const variable_list s = kept->get_saved_variables();
     const int64_t of = kept->saved_data["of"].toInt();
+    if (c10::GradMode::is_enabled()) return differentiable(kept, gradients[0]);
     const auto [dx, dweight, dbias] = run.call(
         gradients[0], s[0], s[1], static_cast<at::ScalarType>(kept->saved_data["bias"].toInt()),
         kept->saved_data["stride"].toIntVector(), kept->saved_data["padding"].toIntVector(),
@@ -274,6 +284,27 @@ struct Conv2dFunction : torch::autograd::Function<Conv2dFunction> {
             none};
   }
 };
+
+// Second derivatives are wanted: by LibTorch, in Double.
+variable_list Conv2dFunction::differentiable(AutogradContext* kept, const at::Tensor& dy) {
+  const variable_list s = kept->get_saved_variables();
+  const at::Tensor &x = s[0], &weight = s[1];
+  const int64_t of = kept->saved_data["of"].toInt();
+  const auto [dx, dweight, unused] = at::convolution_backward(
+      wide(dy), wide(x), wide(weight), c10::nullopt, kept->saved_data["stride"].toIntVector(),
+      kept->saved_data["padding"].toIntVector(), kept->saved_data["dilation"].toIntVector(), false,
+      {0, 0}, kept->saved_data["groups"].toInt(), {(of & 1) != 0, (of & 2) != 0, false});
+  const at::Tensor none;
+  const auto bias = static_cast<at::ScalarType>(kept->saved_data["bias"].toInt());
+  return {of & 1 ? dx.to(x.scalar_type()) : none,
+          of & 2 ? dweight.to(weight.scalar_type()) : none,
+          of & 4 ? bias_gradient(dy, 1, bias) : none,
+          none,
+          none,
+          none,
+          none,
+          none};
+}
 
 at::Tensor native_conv2d_autograd(const at::Tensor& x, const at::Tensor& weight,
                                   const OptionalTensor& bias, at::IntArrayRef stride,

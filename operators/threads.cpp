@@ -3,6 +3,9 @@
 #include "kernels/threads.h"
 
 #include <ATen/Parallel.h>
+#include <torch/library.h>
+
+#include "kernels/variant.h"
 
 namespace dtypecheck::operators {
 
@@ -18,5 +21,12 @@ void parallel_for(int64_t parts, kernels::Part part, void* context) {
 
 }  // namespace
 #endif
+
+namespace {
+
+// Where not, the plain references run.
+TORCH_LIBRARY_FRAGMENT(dtypecheck, m) { m.def("has_vectors() -> bool", kernels::has_vectors); }
+
+}  // namespace
 
 }  // namespace dtypecheck::operators

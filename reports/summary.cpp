@@ -55,11 +55,18 @@ void say_invalid(const Report& report, Lines& out) {
                             counted(repaired, "op call")));
 }
 
-// The ops by how often they were served, the most frequent first.
+// The ops by how often they were served, the most frequent first. Those that kernels/ computed
+// called its operator.
 void say_served(const Report& report, Lines& out) {
+  std::set<const OpCall*> by_kernels;
+  for (const OpCall& call : report.run.calls) {
+    if (call.op.starts_with("dtypecheck::")) by_kernels.insert(report.run.call(call.parent));
+  }
   std::map<std::string, uint64_t> by_op;
   for (const OpCall& call : report.run.calls) {
-    if (call.outcome == Outcome::kServed) by_op[call.op] += call.count;
+    if (call.outcome != Outcome::kServed) continue;
+    by_op[printable(call.op) + (by_kernels.count(&call) ? " by kernels" : " by LibTorch")] +=
+        call.count;
   }
   if (by_op.empty()) return;
   std::vector<std::pair<std::string, uint64_t>> ops(by_op.begin(), by_op.end());
@@ -68,7 +75,7 @@ void say_served(const Report& report, Lines& out) {
   constexpr size_t kShown = 6;
   Lines names;
   for (size_t i = 0; i < std::min(ops.size(), kShown); ++i)
-    names.push_back(fmt::format("{} {}", printable(ops[i].first), grouped(ops[i].second)));
+    names.push_back(fmt::format("{} {}", grouped(ops[i].second), ops[i].first));
   if (ops.size() > kShown) names.push_back(counted(ops.size() - kShown, "further op"));
   out.push_back(
       fmt::format("served by --fix in Float, each result rounded once: {}; results are "

@@ -1,4 +1,4 @@
-# fmt::fmt, by its headers alone.
+# fmt::fmt, by its headers alone, as fmt::fmt-header-only is.
 find_path(FMT_INCLUDE_DIR fmt/format-inl.h)
 mark_as_advanced(FMT_INCLUDE_DIR)
 include(FindPackageHandleStandardArgs)
@@ -7,4 +7,5 @@ if(fmt_FOUND AND NOT TARGET fmt::fmt)
   add_library(fmt::fmt INTERFACE IMPORTED)
   target_include_directories(fmt::fmt SYSTEM INTERFACE ${FMT_INCLUDE_DIR})
   target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY)
+  add_library(fmt::fmt-header-only ALIAS fmt::fmt)
 endif()

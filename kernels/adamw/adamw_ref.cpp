@@ -6,7 +6,7 @@ namespace dtypecheck::kernels {
 // BFloat16 is the upper half of Float; what is added to the lower half decides what it carries.
 static uint16_t round_stochastically(float value, uint32_t random) {
   if (std::isnan(value)) return 0x7fc0;
-  return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + (random >> 16)) >> 16);
+  return static_cast<uint16_t>((bit_cast<uint32_t>(value) + (random >> 16)) >> 16);
 }
 
 void adamw_ref(const AdamW& a) {

@@ -63,6 +63,7 @@ class Served(Fix):
             self.assertTrue(finding["fix"])
         text = self.done.run.text()
         self.assertIn("served by --fix", text)
+        self.assertRegex(text, r"\d+ aten::linear by kernels.*\d+ aten::addmm_ by LibTorch")
         self.assertNotIn("not valid", text + self.done.said)
 
     def test_what_is_slow_in_half_is_a_note(self):

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <random>

@@ -20,6 +20,7 @@
 #include "tracer/keep_going/call.cpp"
 #include "tracer/keep_going/fallback.cpp"
 #include "tracer/keep_going/fix.cpp"
+#include "tracer/keep_going/kernels.cpp"
 #include "tracer/keep_going/op_facts.cpp"
 #include "tracer/keep_going/python_side.cpp"
 #include "tracer/keep_going/repair.cpp"

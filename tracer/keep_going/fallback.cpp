@@ -40,11 +40,18 @@ struct Attempt {
   Attempt& operator=(const Attempt&) = delete;
 };
 
+// Ours is the better place: above autograd; and with --fix the outer op is one that a kernel does.
+bool is_place_to_repair(const Call& call, const Call& outer) {
+  if (call.below.has_any(c10::autograd_dispatch_keyset))
+    return tracer.options.fix && outer.facts.kernel && !call.facts.kernel;
+  return true;
+}
+
 bool leave_to_outer(const Call& call) {
-  if (call.below.has_any(c10::autograd_dispatch_keyset)) return false;
   for (auto* attempt = static_cast<Attempt*>(call.state->attempt); attempt;
        attempt = attempt->outer) {
     const DtypeMix& mix = attempt->call.mix;
+    if (!is_place_to_repair(call, attempt->call)) continue;
     if (!attempt->takes_over || !(call.mix.is_mixed() ? mix.is_mixed() : mix.has_low_precision()))
       continue;
     attempt->was_left_to_us = true;

@@ -6,6 +6,7 @@
 #include "ops/arguments.h"
 #include "ops/ops.h"
 #include "tracer/hook/keyed_table.h"
+#include "tracer/keep_going/kernels.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -87,6 +88,7 @@ const OpFacts* learn_facts(const c10::FunctionSchema& schema) {
   facts->overwrites = (known & ops::kOverwrites) != 0;
   facts->multiplies = (known & ops::kMultiplies) != 0;
   facts->can_be_served = says_all(schema, known);
+  facts->kernel = kernel_form(schema);
   facts->activation = activation_of(known, schema);
   learn_arguments(schema, *facts);
   return facts;

@@ -24,6 +24,8 @@ struct WrittenResult {  // a result that is one of the arguments
   uint16_t argument;
 };
 
+struct KernelForm;
+
 struct OpFacts {
   std::vector<TensorArgument> tensors;
   std::vector<WrittenResult> written_results;
@@ -37,6 +39,7 @@ struct OpFacts {
   bool overwrites = false;         // nothing of the written argument's old values is left
   bool multiplies = false;         // refuses two dtypes, and is slow in Half on most CPUs
   bool can_be_served = false;      // --fix: its schema says all that it reads and writes
+  const KernelForm* kernel = nullptr;  // --fix: the operator of ours that does the same
 };
 
 const OpFacts& facts_of(const c10::OperatorHandle& op);

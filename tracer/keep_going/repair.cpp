@@ -9,6 +9,7 @@
 #include "tracer/hook/keyed_table.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/call.h"
+#include "tracer/keep_going/kernels.h"
 #include "tracer/keep_going/python_side.h"
 
 namespace dtypecheck {
@@ -189,6 +190,19 @@ bool call_with(Call& call, c10::ScalarType dtype) {
   }
 }
 
+// What --fix serves: by a kernel of ours where there is one.
+bool serve_with(Call& call, c10::ScalarType dtype) {
+  if (dtype == c10::ScalarType::Float) {
+    note_sequences(call);
+    if (serve_by_kernels(call)) {
+      note_sequences(call);
+      return true;
+    }
+    call.put_back(call.arguments);
+  }
+  return call_with(call, dtype);
+}
+
 // A checkpoint counts what is saved, and both passes have to save the same: a call that failed
 // saved it too.
 bool saves_are_counted() { return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty(); }
@@ -217,7 +231,7 @@ bool serve(Call& call) {
   if (widest == c10::ScalarType::Undefined) return false;
   const auto dtype =
       widest == c10::ScalarType::Double ? c10::ScalarType::Double : c10::ScalarType::Float;
-  return call_with(call, dtype) && remember(call, dtype);
+  return serve_with(call, dtype) && remember(call, dtype);
 }
 
 bool repair(Call& call) {
@@ -233,7 +247,8 @@ bool repair_as_before(Call& call) {
   if (!any_memo.load(std::memory_order_relaxed) || saves_are_counted()) return false;
   const uint32_t known = memo.find(memo_key(call));
   if (!known) return false;
-  if (call_with(call, static_cast<c10::ScalarType>(known - 1))) return true;
+  const auto dtype = static_cast<c10::ScalarType>(known - 1);
+  if (tracer.options.fix ? serve_with(call, dtype) : call_with(call, dtype)) return true;
   call.put_back(call.arguments);
   return false;
 }

@@ -1,0 +1,181 @@
+#include "tracer/keep_going/kernels.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tracer/hook/tracer.h"
+#include "tracer/keep_going/python_side.h"
+
+extern char** environ;
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+namespace {
+
+// clang-format off
+constexpr KernelForm kForms[] = {
+    {"aten::linear",     "dtypecheck::linear",     3},
+    {"aten::matmul",     "dtypecheck::matmul",     2},
+    {"aten::mm",         "dtypecheck::matmul",     2},
+    {"aten::bmm",        "dtypecheck::matmul",     2},
+    {"aten::addmm",      "dtypecheck::matmul",     0, true},
+    {"aten::conv2d",     "dtypecheck::conv2d",     7},
+    {"aten::layer_norm", "dtypecheck::layer_norm", 5},
+    {"aten::group_norm", "dtypecheck::group_norm", 5},
+    {"aten::rms_norm",   "dtypecheck::rms_norm",   4},
+};
+// clang-format on
+
+bool is_there() {
+  return c10::Dispatcher::singleton().findSchema({"dtypecheck::native_norm", ""}).has_value();
+}
+
+// What build-hook --operators prints; empty where it has said on stderr why there is none.
+std::string ask_for_library(const char* exe) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  std::vector<char*> environment;
+  for (char** variable = environ; *variable; ++variable)
+    if (std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) environment.push_back(*variable);
+  environment.push_back(nullptr);
+  const char* arguments[] = {
+      exe, "build-hook", "--operators", "--libtorch", tracer.stage1->libtorch_path, nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, exe, &actions, nullptr, const_cast<char**>(arguments),
+                                environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string path;
+  char buffer[512];
+  for (ssize_t got; error == 0 && (got = read(ends[0], buffer, sizeof buffer)) != 0;) {
+    if (got > 0)
+      path.append(buffer, static_cast<size_t>(got));
+    else if (errno != EINTR)
+      break;
+  }
+  close(ends[0]);
+  if (error != 0) return "";
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  while (!path.empty() && path.back() == '\n') path.pop_back();
+  return path;
+}
+
+// A processor without vectors that convert Half would run the plain references.
+bool are_fast() {
+  const auto op = c10::Dispatcher::singleton().findSchema({"dtypecheck::has_vectors", ""});
+  torch::jit::Stack stack;
+  if (op) op->callBoxed(&stack);
+  return !stack.empty() && stack[0].toBool();
+}
+
+bool load() {
+  if (!is_there()) {
+    const char* exe = std::getenv("DTYPECHECK_EXE");
+    const std::string path = exe ? ask_for_library(exe) : "";
+    // LibTorch's symbols are global since stage 1 came.
+    if (path.empty() || !dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      const char* why = path.empty() ? nullptr : dlerror();
+      tracer.stage1->complain(
+          (std::string("--fix: no kernels for this LibTorch, so its own ops serve") +
+           (why ? std::string(": ") + why : ""))
+              .c_str());
+      return false;
+    }
+  }
+  return is_there() && are_fast();
+}
+
+// At the first call that they are for; what a program loads itself is taken.
+bool are_loaded(ThreadState* state) {
+  static std::once_flag once;
+  static bool loaded = false;
+  std::call_once(once, [state] {
+    const BusyScope ours(state);
+    loaded = load();
+  });
+  return loaded;
+}
+
+bool is_for_kernels(const c10::IValue& value) {
+  if (!value.isTensor()) return true;
+  const at::Tensor& t = value.toTensor();
+  if (!t.defined()) return true;
+  const c10::ScalarType type = t.scalar_type();
+  return t.device().is_cpu() && t.layout() == c10::Layout::Strided &&
+         !t.unsafeGetTensorImpl()->is_wrapped_number() &&
+         (type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16 ||
+          type == c10::ScalarType::Float);
+}
+
+bool is_one(const c10::IValue& value) { return value.isScalar() && value.toScalar().equal(1); }
+
+// False: what it asks for the operator does not do.
+bool arguments_of(const Call& call, const KernelForm& form, torch::jit::Stack& stack) {
+  const auto& given = call.arguments;
+  if (!form.adds) {
+    stack.assign(given.begin(), given.begin() + form.taken);
+    return true;
+  }
+  if (!given[0].toTensor().defined() || given[0].toTensor().dim() != 1 || !is_one(given[3]) ||
+      !is_one(given[4]) || given[2].toTensor().dim() != 2 ||
+      given[0].toTensor().size(0) != given[2].toTensor().size(1))
+    return false;
+  stack = {given[1], given[2], given[0]};
+  return true;
+}
+
+// Those that only the operator has.
+void add_defaults(const c10::FunctionSchema& schema, torch::jit::Stack& stack) {
+  for (size_t i = stack.size(); i < schema.arguments().size(); ++i)
+    stack.push_back(*schema.arguments()[i].default_value());
+}
+
+}  // namespace
+
+const KernelForm* kernel_form(const c10::FunctionSchema& schema) {
+  if (!schema.overload_name().empty()) return nullptr;
+  for (const KernelForm& form : kForms)
+    if (schema.name() == form.op) return &form;
+  return nullptr;
+}
+
+bool serve_by_kernels(Call& call) {
+  const KernelForm* form = call.facts.kernel;
+  if (!form || call.below.has(c10::DispatchKey::Python) ||
+      call.below.has_any(c10::autocast_dispatch_keyset))
+    return false;
+  // The engine casts a gradient to what it belongs to by itself, and is to have all digits.
+  if (call.mix.is_mixed() && call.is_called_by_engine()) return false;
+  for (const c10::IValue& argument : call.arguments)
+    if (!is_for_kernels(argument)) return false;
+  torch::jit::Stack stack;
+  if (!arguments_of(call, *form, stack) || !are_loaded(call.state)) return false;
+  const auto op = c10::Dispatcher::singleton().findSchema({form->kernel, ""});
+  if (!op) return false;
+  add_defaults(op->schema(), stack);
+  try {
+    op->callBoxed(&stack);
+  } catch (const c10::Error&) {
+    return false;  // LibTorch's own words for what is wrong
+  }
+  call.put_back(stack);
+  return true;
+}
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,27 @@
+// kernels.h: --fix by operators/, where they have what is called: products, 2-d convolutions and
+// norms on the CPU. They read Half, BFloat16 and Float as they are, so that nothing is copied and
+// nothing but the operands is kept for the backward pass. What they are not for, and all of it
+// where their library is not there, is LibTorch's in Float (repair.cpp).
+#pragma once
+
+#include "tracer/keep_going/call.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+
+// The operator for an op of LibTorch, and how its arguments are made of the op's.
+struct KernelForm {
+  const char* op;  // without an overload's name
+  const char* kernel;
+  uint16_t taken;     // arguments that are the same, from the first on
+  bool adds = false;  // addmm: the first is added to the product of the other two
+};
+const KernelForm* kernel_form(const c10::FunctionSchema& schema);  // null: there is none
+
+// False: it was not, and the arguments may have to be put back.
+bool serve_by_kernels(Call& call);
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck
