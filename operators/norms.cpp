@@ -87,7 +87,10 @@ Three backward_in_double(const at::Tensor& dy, const at::Tensor& x, const at::Te
   const at::Tensor rows_rstd = wide(rstd).unsqueeze(1);
   const at::Tensor z_rows = off * rows_rstd, z = z_rows.view(x.sizes());
   at::Tensor g = wide(dy);
-  if (silu) g = at::silu_backward(g, n.moved(n.scaled(z)));
+  if (silu) {  // at::silu_backward has no derivative
+    const at::Tensor y = n.moved(n.scaled(z)), s = at::sigmoid(y);
+    g = g * s * (1 + y * (1 - s));
+  }
   const at::Tensor h = n.scaled(g).reshape(n.x.sizes());
   const at::Tensor along = z_rows * (h * z_rows).mean(1, true);
   const at::Tensor dx = rows_rstd * (kind == kRms ? h - along : h - h.mean(1, true) - along);

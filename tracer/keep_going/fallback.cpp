@@ -26,12 +26,14 @@ c10::DispatchKeySet below_key;
 struct Attempt {
   Call& call;
   const bool takes_over;
+  const bool is_recorded;
   bool was_left_to_us = false;
   Attempt* const outer;
 
   Attempt(Call& tried, bool may_take_over)
       : call(tried),
         takes_over(may_take_over && tried.below.has_any(c10::autograd_dispatch_keyset)),
+        is_recorded(tried.own_frame() != nullptr),
         outer(static_cast<Attempt*>(tried.state->attempt)) {
     call.state->attempt = this;
   }
@@ -40,18 +42,19 @@ struct Attempt {
   Attempt& operator=(const Attempt&) = delete;
 };
 
-// Ours is the better place: above autograd; and with --fix the outer op is one that a kernel does.
-bool is_place_to_repair(const Call& call, const Call& outer) {
+// Ours is the better place: above autograd; and with --fix the outer op, which the trace names, is
+// one that a kernel computes.
+bool is_place_to_repair(const Call& call, const Attempt& outer) {
   if (call.below.has_any(c10::autograd_dispatch_keyset))
-    return tracer.options.fix && outer.facts.kernel && !call.facts.kernel;
+    return tracer.options.fix && outer.is_recorded && outer.call.facts.kernel && !call.facts.kernel;
   return true;
 }
 
 bool leave_to_outer(const Call& call) {
   for (auto* attempt = static_cast<Attempt*>(call.state->attempt); attempt;
        attempt = attempt->outer) {
+    if (!is_place_to_repair(call, *attempt)) continue;
     const DtypeMix& mix = attempt->call.mix;
-    if (!is_place_to_repair(call, attempt->call)) continue;
     if (!attempt->takes_over || !(call.mix.is_mixed() ? mix.is_mixed() : mix.has_low_precision()))
       continue;
     attempt->was_left_to_us = true;

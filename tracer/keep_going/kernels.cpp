@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -23,15 +23,15 @@ namespace {
 
 // clang-format off
 constexpr KernelForm kForms[] = {
-    {"aten::linear",     "dtypecheck::linear",     3},
-    {"aten::matmul",     "dtypecheck::matmul",     2},
-    {"aten::mm",         "dtypecheck::matmul",     2},
-    {"aten::bmm",        "dtypecheck::matmul",     2},
-    {"aten::addmm",      "dtypecheck::matmul",     0, true},
-    {"aten::conv2d",     "dtypecheck::conv2d",     7},
-    {"aten::layer_norm", "dtypecheck::layer_norm", 5},
-    {"aten::group_norm", "dtypecheck::group_norm", 5},
-    {"aten::rms_norm",   "dtypecheck::rms_norm",   4},
+    {"aten::linear",            "dtypecheck::linear",      3},
+    {"aten::matmul",            "dtypecheck::matmul",      2},
+    {"aten::mm",                "dtypecheck::matmul",      2},
+    {"aten::bmm",               "dtypecheck::matmul",      2},
+    {"aten::addmm",             "dtypecheck::matmul",      0, KernelForm::kAddsProduct},
+    {"aten::conv2d",            "dtypecheck::conv2d",      7},
+    {"aten::rms_norm",          "dtypecheck::rms_norm",    4},
+    {"aten::native_layer_norm", "dtypecheck::native_norm", 0, KernelForm::kLayerNorm},
+    {"aten::native_group_norm", "dtypecheck::native_norm", 0, KernelForm::kGroupNorm},
 };
 // clang-format on
 
@@ -123,19 +123,65 @@ bool is_for_kernels(const c10::IValue& value) {
 
 bool is_one(const c10::IValue& value) { return value.isScalar() && value.toScalar().equal(1); }
 
-// False: what it asks for the operator does not do.
+bool adds_rows(const Call& call) {
+  const auto& given = call.arguments;
+  const at::Tensor &added = given[0].toTensor(), &right = given[2].toTensor();
+  return added.defined() && added.dim() == 1 && right.dim() == 2 &&
+         added.size(0) == right.size(1) && is_one(given[3]) && is_one(given[4]);
+}
+
+// native_norm's kinds.
+constexpr int64_t kRowsNorm = 0, kGroupsNorm = 1;
+
+// False: what is asked for the operator does not do.
 bool arguments_of(const Call& call, const KernelForm& form, torch::jit::Stack& stack) {
   const auto& given = call.arguments;
-  if (!form.adds) {
-    stack.assign(given.begin(), given.begin() + form.taken);
-    return true;
+  switch (form.how) {
+    case KernelForm::kSame:
+      stack.assign(given.begin(), given.begin() + form.taken);
+      return true;
+    case KernelForm::kAddsProduct:
+      if (!adds_rows(call)) return false;
+      stack = {given[1], given[2], given[0]};
+      return true;
+    case KernelForm::kLayerNorm: {  // input, normalized_shape, weight, bias, eps
+      const at::Tensor& x = given[0].toTensor();
+      int64_t cols = 1;
+      for (const int64_t size : given[1].toIntVector()) cols *= size;
+      const auto flat = [](const c10::IValue& t) {
+        return t.isTensor() && t.toTensor().defined() ? c10::IValue(t.toTensor().reshape(-1)) : t;
+      };
+      if (x.numel() == 0) return false;
+      stack = {x.reshape({x.numel() / cols, cols}),
+               flat(given[2]),
+               flat(given[3]),
+               kRowsNorm,
+               int64_t{1},
+               given[4],
+               false};
+      return true;
+    }
+    case KernelForm::kGroupNorm:  // input, weight, bias, N, C, HxW, group, eps
+      if (given[0].toTensor().numel() == 0) return false;
+      stack = {given[0], given[1], given[2], kGroupsNorm, given[6], given[7], false};
+      return true;
   }
-  if (!given[0].toTensor().defined() || given[0].toTensor().dim() != 1 || !is_one(given[3]) ||
-      !is_one(given[4]) || given[2].toTensor().dim() != 2 ||
-      given[0].toTensor().size(0) != given[2].toTensor().size(1))
-    return false;
-  stack = {given[1], given[2], given[0]};
-  return true;
+  return false;
+}
+
+// As LibTorch's norms give them.
+void shape_results(const Call& call, const KernelForm& form, torch::jit::Stack& results) {
+  if (form.how != KernelForm::kLayerNorm && form.how != KernelForm::kGroupNorm) return;
+  const at::Tensor& x = call.arguments[0].toTensor();
+  std::vector<int64_t> sizes = x.sizes().vec();
+  results[0] = results[0].toTensor().view(sizes);
+  if (form.how == KernelForm::kLayerNorm) {
+    const size_t normalized = call.arguments[1].toIntVector().size();
+    std::fill(sizes.end() - static_cast<std::ptrdiff_t>(normalized), sizes.end(), 1);
+  } else {
+    sizes = {x.size(0), call.arguments[6].toInt()};
+  }
+  for (size_t i = 1; i < 3; ++i) results[i] = results[i].toTensor().view(sizes);
 }
 
 // Those that only the operator has.
@@ -162,13 +208,15 @@ bool serve_by_kernels(Call& call) {
   if (call.mix.is_mixed() && call.is_called_by_engine()) return false;
   for (const c10::IValue& argument : call.arguments)
     if (!is_for_kernels(argument)) return false;
+  if (!are_loaded(call.state)) return false;
   torch::jit::Stack stack;
-  if (!arguments_of(call, *form, stack) || !are_loaded(call.state)) return false;
+  if (!arguments_of(call, *form, stack)) return false;
   const auto op = c10::Dispatcher::singleton().findSchema({form->kernel, ""});
   if (!op) return false;
   add_defaults(op->schema(), stack);
   try {
     op->callBoxed(&stack);
+    shape_results(call, *form, stack);
   } catch (const c10::Error&) {
     return false;  // LibTorch's own words for what is wrong
   }

@@ -14,8 +14,8 @@ namespace keep_going {
 struct KernelForm {
   const char* op;  // without an overload's name
   const char* kernel;
-  uint16_t taken;     // arguments that are the same, from the first on
-  bool adds = false;  // addmm: the first is added to the product of the other two
+  uint16_t taken;  // arguments that are the same, from the first on
+  enum How { kSame, kAddsProduct, kLayerNorm, kGroupNorm } how = kSame;
 };
 const KernelForm* kernel_form(const c10::FunctionSchema& schema);  // null: there is none
 
