@@ -390,6 +390,20 @@ std::vector<CurePlaces::Use> CurePlaces::parameters_cast_at(const SourceLine& li
   return uses;
 }
 
+// Each parameter of the process that is trained in Half or BFloat16 is among them, and there is one.
+bool CurePlaces::are_all_trained(const std::set<std::string>& names, uint32_t process) const {
+  bool is_one = false;
+  for (const auto& [name, use] : by_parameter_) {
+    const OpCall& reader = *run_.call(use.first);
+    const Operand& operand = reader.operands[use.second];
+    const bool is_low = reader.process == process && is_trained(operand) &&
+                        operand.dtypes.within(kLowPrecision);
+    if (is_low && !names.contains(operand.parameter)) return false;
+    is_one |= is_low;
+  }
+  return is_one;
+}
+
 CureSeeds CurePlaces::cast_parameters(const Cure& cure, const OpCall& call) const {
   CureSeeds seeds{.dtype = cure.dtype};
   const std::string& module = cure.operand;
@@ -401,6 +415,8 @@ CureSeeds CurePlaces::cast_parameters(const Cure& cure, const OpCall& call) cons
     if (run_.call(use.first)->process == call.process) cast_parameter(use, seeds, names);
   }
   seeds.touched = names.size();
+  if (cure.dtype == Dtype::kFloat && are_all_trained(names, call.process))
+    cast_in_step(call.process, seeds);
   if (uses.empty()) cast_nameless_parameters(module, call, seeds);
   follow_casts(module, call.process, seeds);
   if (seeds.touched > 0) return seeds;

@@ -56,6 +56,7 @@ class CurePlaces {
 
   void cast_in(const OpCall& outer, const Operand& operand, CureSeeds& seeds) const;
   void cast_for_backward(const OpCall& forward, const Operand& operand, CureSeeds& seeds) const;
+  bool are_all_trained(const std::set<std::string>& names, uint32_t process) const;
   void cast_in_step(uint32_t process, CureSeeds& seeds) const;
   void cast_parameter(const Use& use, CureSeeds& seeds, std::set<std::string>& names) const;
   void cast_nameless_parameters(const std::string& module, const OpCall& call,

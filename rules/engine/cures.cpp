@@ -473,10 +473,14 @@ std::vector<Cure> CureWriter::masters_of(const OpCall& call, const Operand* para
     }
   }
   const bool has_autocast = index_.autocast_elsewhere(call.process, call.device_type()) != nullptr;
-  if (has_autocast && parameter != nullptr && !parameter->parameter.empty()) {
+  if (parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);
-    cure.kind = CureKind::kMasterWeights;
-    cure.operand.clear();
+    if (has_autocast) {
+      cure.kind = CureKind::kMasterWeights;
+      cure.operand.clear();
+    } else {
+      cure.text += fmt::format(", and open autocast to compute in {}", dtype_word(*parameter));
+    }
     if (!cure.replaces.empty()) cures.push_back(std::move(cure));
   }
   cures.push_back(master_weights(call));

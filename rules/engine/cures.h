@@ -39,8 +39,7 @@ class CureWriter {
   std::optional<Cure> move_autocast(const OpCall& call) const;
   // Trainable parameters in Float, with the forward pass under autocast.
   Cure master_weights(const OpCall& call) const;
-  // The same, and before it, where a forward pass is under autocast already, the line that lowered
-  // the model of this parameter.
+  // The same, and before it the line that lowered the model of this parameter.
   std::vector<Cure> masters_of(const OpCall& call, const Operand* parameter) const;
   // Another call than the line's, which no cast replaces; `what` says why.
   Cure rewrite(const OpCall& call, Dtype dtype, Patch patch, const std::string& what) const;
