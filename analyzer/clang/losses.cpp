@@ -36,12 +36,6 @@ std::string at(const SourceManager& sources, SourceLocation location, const std:
   return std::string(place.getFilename()) + ":" + std::to_string(place.getLine()) + ": " + text;
 }
 
-bool has_loop(const Stmt* stmt) {
-  if (stmt == nullptr) return false;
-  if (isa<ForStmt>(stmt) || isa<WhileStmt>(stmt) || isa<DoStmt>(stmt)) return true;
-  return llvm::any_of(stmt->children(), has_loop);
-}
-
 // What is left of the file: the functions, and the words that stand on something understood.
 class Understood : public RecursiveASTVisitor<Understood> {
  public:
@@ -50,7 +44,8 @@ class Understood : public RecursiveASTVisitor<Understood> {
 
   std::vector<const FunctionDecl*> functions;
   std::set<SourceLocation> words;  // in their files
-  std::vector<SourceRange> idle;   // calls that were not understood, and whose result is not used
+  std::vector<SourceRange> loops;
+  std::vector<SourceRange> idle;  // calls that were not understood, and whose result is not used
 
   bool shouldVisitImplicitCode() const { return false; }
   bool TraverseDecl(Decl* decl) {
@@ -61,6 +56,12 @@ class Understood : public RecursiveASTVisitor<Understood> {
   }
   bool VisitFunctionDecl(FunctionDecl* function) {
     functions.push_back(function);
+    return true;
+  }
+  bool VisitStmt(Stmt* stmt) {
+    const bool is_loop = isa<ForStmt>(stmt) || isa<WhileStmt>(stmt) || isa<DoStmt>(stmt) ||
+                         isa<CXXForRangeStmt>(stmt);
+    if (is_loop) loops.push_back(stmt->getSourceRange());
     return true;
   }
   bool VisitCompoundStmt(CompoundStmt* block) {
@@ -104,10 +105,16 @@ bool stands_in(SourceRange range, SourceLocation location, const SourceManager& 
   return begin.isValid() && end.isValid() && sources.isPointWithin(location, begin, end);
 }
 
-// Sums and products in Half are looked for in kernels and in the loops of templates.
-bool may_compute_in_half(const FunctionDecl* function, const ASTContext& context) {
+bool stands_in_any(const std::vector<SourceRange>& ranges, SourceLocation location,
+                   const SourceManager& sources) {
+  return llvm::any_of(ranges,
+                      [&](SourceRange range) { return stands_in(range, location, sources); });
+}
+
+// Half is looked for in kernels, and sums in the loops of templates.
+bool may_compute_in_half(const FunctionDecl* function, bool is_in_loop, const ASTContext& context) {
   const bool is_device = function->hasAttr<CUDAGlobalAttr>() || function->hasAttr<CUDADeviceAttr>();
-  if (function->isTemplated()) return is_device || has_loop(function->getBody());
+  if (function->isTemplated()) return is_device || is_in_loop;
   if (!is_device) return false;
   const SourceManager& sources = context.getSourceManager();
   const auto range = CharSourceRange::getTokenRange(sources.getFileLoc(function->getBeginLoc()),
@@ -137,9 +144,9 @@ bool costs(const SourceError& error, const Understood& understood, const ASTCont
   const SourceLocation location = sources.getFileLoc(error.location);
   const FunctionDecl* function = function_at(location, understood, sources);
   if (function == nullptr) return error.is_syntax;
-  const bool is_idle = llvm::any_of(
-      understood.idle, [&](SourceRange call) { return stands_in(call, location, sources); });
-  return !is_idle && may_compute_in_half(function, context);
+  const bool is_in_loop = stands_in_any(understood.loops, location, sources);
+  return !stands_in_any(understood.idle, location, sources) &&
+         may_compute_in_half(function, is_in_loop, context);
 }
 
 }  // namespace

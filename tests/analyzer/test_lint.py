@@ -300,6 +300,15 @@ class Lint(tool.ToolTest):
         self.write("fill.cu", (kernel % "x[0] = vendorLoad(x)").replace("__half", "float"))
         self.assertEqual(self.partly("fill.cu"), 0)
 
+    def test_errors_in_templates_of_the_host(self):
+        """Only loops are looked at there, for sums."""
+        code = ("template <typename T> T total(T* x) {\n  %s\n  T sum = 0;\n"
+                "  for (int i = 0; i < 9; ++i) {%s}\n  return sum;\n}\n")
+        self.write("total.cpp", BAD + code % ("T first = sdk::load(x);", "sum += x[i];"))
+        self.assertEqual(self.partly("total.cpp"), 0)
+        self.write("total.cpp", BAD + code % ("", "sum += sdk::load(x);"))
+        self.assertEqual(self.partly("total.cpp"), 1)
+
     def test_a_check_that_nothing_declares(self):
         self.write("checked.cpp", BAD.replace("  run(", "  VENDOR_CHECK_FLOAT(x);\n  run("))
         self.assertNotIn("is read as float", self.lint("checked.cpp").out)

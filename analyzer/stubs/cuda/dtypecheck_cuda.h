@@ -95,7 +95,11 @@ enum cudaMemcpyKind {
   cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice,
   cudaMemcpyDefault
 };
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout,
+  cudaFuncAttributeNonPortableClusterSizeAllowed = 13
+};
 struct cudaDeviceProp {
   int multiProcessorCount, major, minor, maxThreadsPerBlock;
   size_t sharedMemPerBlock, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, totalGlobalMem;

@@ -331,6 +331,7 @@ struct TensorIndex {
 
 class Tensor {
  public:
+  Tensor& operator=(Scalar value) &&;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& values);
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar value);
@@ -401,6 +402,8 @@ class Tensor {
   std::tuple<Tensor, Tensor> min(int64_t dim, bool keep = false) const;
   Tensor cumsum(int64_t dim) const;
   Tensor operator[](int64_t i) const;
+  Tensor operator[](const Tensor& index) const;
+  Tensor operator[](Scalar index) const;
   Tensor& operator+=(const Tensor& other);
   Tensor& operator-=(const Tensor& other);
   Tensor& operator*=(const Tensor& other);

@@ -1,3 +1,3 @@
 #pragma once
 #include <dtypecheck_torch.h>
-#include <dtypecheck_cuda.h>
+#include <ATen/cuda/Atomic.cuh>
