@@ -5,8 +5,8 @@
 //
 // Autocast: products take a Float input in its dtype, as LibTorch's do, and weights as they are;
 // norms are left alone. Second derivatives of norms and convolutions are LibTorch's, in Double.
-// Arguments that do not fit raise c10::Error, which names the operator, the argument, what was expected and what
-// came.
+// Arguments that do not fit raise c10::Error, which names the operator, the argument, what was
+// expected and what came.
 #pragma once
 
 #include <ATen/core/Tensor.h>
