@@ -91,17 +91,17 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
     if (!facts.lost.empty()) ++scan.partly;
     for (const std::string& header : facts.missing_headers) ++missing[header];
     if (!facts.lost.empty()) {
-      report.remarks.push_back(fmt::format(
-          "{}: analysed in part, {} error{}, the first that counts: {}", facts.file,
-          facts.error_count, facts.error_count == 1 ? "" : "s", facts.lost.front()));
+      report.remarks.push_back(
+          fmt::format("{}: analysed in part, {} error{}, the first that counts: {}", facts.file,
+                      facts.error_count, facts.error_count == 1 ? "" : "s", facts.lost.front()));
     } else if (!facts.problems.empty()) {
       harmless.push_back(facts.problems.front());
     }
   }
   if (!harmless.empty()) {
-    report.remarks.push_back(fmt::format(
-        "{} file{} errors that cost nothing of what is judged, the first: {}", harmless.size(),
-        harmless.size() == 1 ? " has" : "s have", harmless.front()));
+    report.remarks.push_back(
+        fmt::format("{} file{} errors that cost nothing of what is judged, the first: {}",
+                    harmless.size(), harmless.size() == 1 ? " has" : "s have", harmless.front()));
   }
   for (const auto& [header, count] : missing) {
     report.remarks.push_back(

@@ -1,4 +1,5 @@
-// Pairs alone: the algorithms of thrust are not here, and what calls them is seen as far as it goes.
+// Pairs alone: the algorithms of thrust are not here, and what calls them is seen as far as it
+// goes.
 #pragma once
 #include <dtypecheck_cuda.h>
 #include <tuple>
