@@ -105,11 +105,23 @@ Full full_findings(const Report& report, const std::vector<Entry>& entries) {
   return full_findings(report, entries, kSomeFullLines);
 }
 
+// One line of the user's may have many alike below it, in a model's layers: what tells them apart
+// is the line there.
+bool has_twin(const std::vector<Entry>& entries, size_t first, const Finding& finding) {
+  return std::count_if(entries.begin() + static_cast<ptrdiff_t>(first), entries.end(),
+                       [&](const Entry& entry) {
+                         return entry.finding->message == finding.message &&
+                                entry.finding->site.line == finding.site.line;
+                       }) > 1;
+}
+
 Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_t first) {
   Lines lines;
   const size_t end = std::min(entries.size(), first + kBriefFindings);
   for (size_t i = first; i < end; ++i) {
     Finding finding = *entries[i].finding;
+    if (finding.site.inner.known() && has_twin(entries, first, finding))
+      finding.message += fmt::format(", in {}", place(report, finding.site.inner));
     if (entries[i].same > 0)
       finding.message = fmt::format("{} like this: {}", entries[i].same + 1, finding.message);
     lines.push_back(brief_finding(report, finding, entries[i].indent));

@@ -1,4 +1,6 @@
 // What the text report does beyond what its goldens show: width, colour, --all, long lists.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>
@@ -54,6 +56,26 @@ TEST_CASE("a cause comes first, and what the run died of is shown in full below 
   CHECK_THAT(text, Contains("\n  then error: Float input meets Half weights"));
   CHECK_THAT(text, Contains("\n      > input"));
   CHECK_THAT(text, Contains("\n1 cause (1 error), 1 consequence in "));
+}
+
+TEST_CASE("findings of one line that are alike are told apart by the line below it") {
+  const Case made = load_case("many");
+  std::vector<Finding>& findings = made.report->findings;
+  Finding& last = findings.back();
+  last.site.inner = {"layers.py", 7, "forward"};
+  CHECK_THAT(written(*made.report, "text"), !Contains("in layers.py:7"));
+  made.report->columns = 0;
+  made.report->shortens = false;
+  for (size_t i = findings.size() - 2; i < findings.size(); ++i) {
+    findings[i].message = "Half input meets a Float weight";
+    findings[i].site.line = last.site.line;
+    findings[i].site.inner = {"layers.py", static_cast<int>(i), "forward"};
+  }
+  std::swap(findings[findings.size() - 2], findings[2]);
+  std::swap(findings[findings.size() - 1], findings[3]);
+  const std::string text = written(*made.report, "text");
+  CHECK_THAT(text, Contains(fmt::format("in layers.py:{}", findings.size() - 2)) &&
+                       Contains(fmt::format("in layers.py:{}", findings.size() - 1)));
 }
 
 TEST_CASE("colour comes only when it is asked for, and only ours") {
