@@ -1,5 +1,5 @@
-// dtypecheck demo: known failures of SDXL training, each broken, found and fixed on a tiny model; and
-// where there is no trainer for them, a first one in Python (first_demo.cpp).
+// dtypecheck demo: known failures of SDXL training, each broken, found and fixed on a tiny model;
+// and where there is no trainer for them, a first one in Python (first_demo.cpp).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

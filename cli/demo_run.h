@@ -32,13 +32,13 @@ struct Ended {
 Ended run_quietly(const std::vector<std::string>& program, const std::string& log,
                   const Environment& environment = current_environment());
 
-// The same under the tracer, into the run folder and the log beside it; `shown` stands for the program
-// in the line that says so.
+// The same under the tracer, into the run folder and the log beside it; `shown` stands for the
+// program in the line that says so.
 Ended trace_quietly(const std::string& run_folder, const std::vector<std::string>& program,
                     const std::string& shown);
 
-// Prints what was found, with paths below `base` shortened; gives back the rules, each once, sorted.
-// Throws InputError when nothing was recorded.
+// Prints what was found, with paths below `base` shortened; gives back the rules, each once,
+// sorted. Throws InputError when nothing was recorded.
 std::vector<std::string> print_report(const std::string& run_folder, const std::string& base);
 
 [[noreturn]] void fail(const std::string& what, const Ended& ended);

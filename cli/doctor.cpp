@@ -1,5 +1,6 @@
 // dtypecheck doctor: what is there to trace with, what works, and what to do: ten lines, for people
-// and for reports of faults. Nothing is guessed: the Python is asked, and stage 1 preloaded into it.
+// and for reports of faults. Nothing is guessed: the Python is asked, and stage 1 preloaded into
+// it.
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
@@ -87,9 +88,9 @@ PythonFacts ask_python(const std::string& named) {
     facts.why_not = why_not_traceable(facts.path);
     if (!facts.why_not.empty()) return facts;
     const TemporaryFolder folder("dtypecheck-doctor");
-    const Ended said = run_quietly({facts.path, "-B", "-c", std::string(doctor_probe::kText)},
-                                   folder.path() + "/python.log",
-                                   environment_with_stage1(folder.path()));
+    const Ended said =
+        run_quietly({facts.path, "-B", "-c", std::string(doctor_probe::kText)},
+                    folder.path() + "/python.log", environment_with_stage1(folder.path()));
     const auto json = nlohmann::json::parse(said.lines.empty() ? "" : said.lines.back());
     facts.version = json.at("version");
     facts.implementation = json.at("implementation");
@@ -126,8 +127,9 @@ void examine_python(const PythonFacts& python, Examination& seen) {
       others && *others ? fmt::format("; LD_PRELOAD holds {} too", others) : "";
   if (python.preloaded) return seen.line("preload", "works" + beside);
   seen.line("preload", "does not work in this Python" + beside);
-  seen.cure("a process that ignores LD_PRELOAD cannot be traced: use a Python without raised "
-            "privileges");
+  seen.cure(
+      "a process that ignores LD_PRELOAD cannot be traced: use a Python without raised "
+      "privileges");
 }
 
 void examine_torch(const PythonFacts& python, Examination& seen) {
@@ -140,15 +142,16 @@ void examine_torch(const PythonFacts& python, Examination& seen) {
     seen.line("torch", fmt::format("{}, {} C++ ABI  {}", libtorch.full_version,
                                    libtorch.cxx11_abi ? "new" : "old", python.torch.front()));
     if (python.torch.size() > 1) {
-      seen.line("", fmt::format("{} is another, which this Python does not come to", python.torch[1]));
+      seen.line("",
+                fmt::format("{} is another, which this Python does not come to", python.torch[1]));
     }
     const std::vector<PrebuiltHook> hooks = prebuilt_hooks();
     const PrebuiltHook* hook = find_prebuilt_hook(hooks, libtorch);
     const std::string compiler = usable_compiler(libtorch.version);
     seen.line("compiler", compiler.empty() ? "none" : compiler);
     if (hook != nullptr) return seen.line("tracer", fmt::format("prebuilt: {}", hook->path));
-    const std::string why =
-        is_release(libtorch) ? "none was built ahead for it" : "is no release, so none was built ahead";
+    const std::string why = is_release(libtorch) ? "none was built ahead for it"
+                                                 : "is no release, so none was built ahead";
     if (!compiler.empty() && !libtorch.include_folders.empty()) {
       return seen.line("tracer", fmt::format("{}; it is compiled once, at the first run", why));
     }

@@ -1,5 +1,5 @@
-// The first demo, where torch is all that is there: a few lines of training that die of a Float mask
-// among BFloat16 latents, what is found, and the same with the cure.
+// The first demo, where torch is all that is there: a few lines of training that die of a Float
+// mask among BFloat16 latents, what is found, and the same with the cure.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,10 +22,10 @@ static void require_torch(const std::string& python) {
       "torch.log");
   if (ended.status == 0) return;
   if (ended.status != 3) fail(python, ended);
-  throw InputError(fmt::format(
-      "{}: has no torch, and the demo trains with it; install it there, or name the Python that has "
-      "it with --python",
-      python));
+  throw InputError(
+      fmt::format("{}: has no torch, and the demo trains with it; install it there, or name the "
+                  "Python that has it with --python",
+                  python));
 }
 
 static std::string last_words(const Ended& ended) {
@@ -51,8 +51,7 @@ static void show_cured(const std::string& python, const std::string& base) {
   say_line(last_words(cured));
   const std::vector<std::string> found = print_report("cured", base);
   if (found.empty()) return;
-  throw InputError(
-      fmt::format("the cured training has findings of {}", fmt::join(found, ", ")));
+  throw InputError(fmt::format("the cured training has findings of {}", fmt::join(found, ", ")));
 }
 
 int first_demo(const std::string& named_python, const std::string& out) {

@@ -51,13 +51,13 @@ struct ChildPlace {
 // InputError when it cannot be started.
 pid_t start_child(const std::vector<std::string>& command, const Environment& environment,
                   ChildStreams streams, const ChildPlace& place = {});
-ChildEnd wait_for_child(pid_t child);                 // -1: for any
-std::optional<ChildEnd> poll_child(pid_t child);      // nothing while it runs
+ChildEnd wait_for_child(pid_t child);             // -1: for any
+std::optional<ChildEnd> poll_child(pid_t child);  // nothing while it runs
 
 // Puts a library before those that LD_PRELOAD names.
 void add_preload(Environment& environment, const std::string& library);
-// The address sanitizer ends a program that loads another library before it; what is preloaded calls
-// on to it, so it may be second.
+// The address sanitizer ends a program that loads another library before it; what is preloaded
+// calls on to it, so it may be second.
 void allow_preload_before_sanitizers(Environment& environment);
 
 }  // namespace dtypecheck

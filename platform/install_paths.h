@@ -9,9 +9,9 @@
 //   lib/libdtypecheck_gpu_recorder.so  stage 3, for trace --gpu
 //   libexec/dtypecheck/hooks.txt       stage 2 libraries that were built ahead, one a line:
 //                                      "<libtorch version> <abi 0|1> <file>"
-//   lib/libdtypecheck_kernels.so       what the operators of LibTorch compute with, where it was built
+//   lib/libdtypecheck_kernels.so       what the operators compute with, where it was built
 //   libexec/dtypecheck/operators.txt   those operators' libraries, as hooks.txt
-//   share/dtypecheck/src/              their sources and stage 2's; a build folder uses the source tree
+//   share/dtypecheck/src/              their sources and stage 2's; a build takes the source tree's
 // clang-format on
 #pragma once
 

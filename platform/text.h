@@ -13,8 +13,8 @@ std::string_view trimmed(std::string_view text);
 // is none.
 std::string_view next_piece(std::string_view& rest, char separator);
 
-// The number that the text begins with, as std::from_chars has it. Not all that we are built with has
-// that for double: libstdc++ since GCC 11.
+// The number that the text begins with, as std::from_chars has it. Not all that we are built with
+// has that for double: libstdc++ since GCC 11.
 std::from_chars_result read_number(const char* begin, const char* end, double& number);
 template <typename Integer>
 std::from_chars_result read_number(const char* begin, const char* end, Integer& number) {

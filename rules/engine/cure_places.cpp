@@ -390,14 +390,15 @@ std::vector<CurePlaces::Use> CurePlaces::parameters_cast_at(const SourceLine& li
   return uses;
 }
 
-// Each parameter of the process that is trained in Half or BFloat16 is among them, and there is one.
+// Each parameter of the process that is trained in Half or BFloat16 is among them, and there is
+// one.
 bool CurePlaces::are_all_trained(const std::set<std::string>& names, uint32_t process) const {
   bool is_one = false;
   for (const auto& [name, use] : by_parameter_) {
     const OpCall& reader = *run_.call(use.first);
     const Operand& operand = reader.operands[use.second];
-    const bool is_low = reader.process == process && is_trained(operand) &&
-                        operand.dtypes.within(kLowPrecision);
+    const bool is_low =
+        reader.process == process && is_trained(operand) && operand.dtypes.within(kLowPrecision);
     if (is_low && !names.contains(operand.parameter)) return false;
     is_one |= is_low;
   }

@@ -1,4 +1,5 @@
-// hook_compiler.h: compiles stage 2, or the operators, for one LibTorch with the user's own compiler.
+// hook_compiler.h: compiles stage 2, or the operators, for one LibTorch with the user's own
+// compiler.
 #pragma once
 
 #include <string>

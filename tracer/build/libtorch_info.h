@@ -14,12 +14,12 @@ struct LibTorchInfo {
   std::string library;  // libtorch_cpu.so
   Version version;
   std::string full_version;  // "2.6.0a0+ecf3bae40a.nv25.01"; of headers alone, their numbers
-  int cxx11_abi = 1;                         // _GLIBCXX_USE_CXX11_ABI
+  int cxx11_abi = 1;         // _GLIBCXX_USE_CXX11_ABI
   std::vector<std::string> include_folders;  // empty when it came without headers
 };
 
-// A build of a state between releases ("2.6.0a0+git…", NVIDIA's containers) has the number of the next
-// one and may differ from it in what a header says.
+// A build of a state between releases ("2.6.0a0+git…", NVIDIA's containers) has the number of the
+// next one and may differ from it in what a header says.
 bool is_release(const LibTorchInfo& libtorch);
 
 // Throws InputError when it is no LibTorch, or its version cannot be found.

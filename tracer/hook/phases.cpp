@@ -2,8 +2,8 @@
 // inside of it is the optimizer's, but for the closure that it was given; a method of an optimizer
 // that is no `step` is known by its frames (tracer/python/step_frames.h), once for each site. A C++
 // optimizer shows nothing of that, so there a step is over when autograd records again after leaf
-// tensors were written in place without it, and what else ran unrecorded at the line that wrote them
-// is the optimizer's own: its moments, its square roots.
+// tensors were written in place without it, and what else ran unrecorded at the line that wrote
+// them is the optimizer's own: its moments, its square roots.
 #include "tracer/hook/phases.h"
 
 #include <cstring>
