@@ -108,6 +108,26 @@ void say_killed(const Report& report, Lines& out) {
   }
 }
 
+// What ended the program is said where no finding speaks of a call that threw in it: a silence under
+// a traceback could be read as a judgement that dtypes are in order.
+void say_uncaught(const Report& report, Lines& out) {
+  constexpr size_t kRoom = 160;
+  std::set<uint32_t> told;
+  for (const Finding& finding : report.findings) {
+    const OpCall* call = report.run.call(finding.call);
+    if (call != nullptr && call->outcome == Outcome::kThrew) told.insert(call->process);
+  }
+  for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
+    const auto& facts = report.run.processes[i].facts;
+    const auto uncaught = facts.find("uncaught");
+    if (uncaught == facts.end() || uncaught->second.empty() || told.count(i) != 0) continue;
+    if (uncaught->second.starts_with("KeyboardInterrupt")) continue;
+    out.push_back(fmt::format("no finding is about what ended {}: {}",
+                              process_label(report.run, i),
+                              cut(printable(uncaught->second), kRoom)));
+  }
+}
+
 void say_without_end(const Report& report, Lines& out) {
   Lines labels;
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
@@ -209,6 +229,7 @@ std::vector<std::string> caveats(const Report& report) {
   say_served(report, out);
   say_damaged(report, out);
   say_killed(report, out);
+  say_uncaught(report, out);
   say_without_end(report, out);
   say_left_out(report, out);
   say_sampled(summarize(report), out);

@@ -169,6 +169,24 @@ TEST_CASE("nothing recorded is not called clean") {
   CHECK(written(report, "text") == "no op call was recorded, so there was nothing to judge\n");
 }
 
+TEST_CASE("what ended a program is told where no finding is about a call that threw in it") {
+  Run run;
+  run.processes = {Process{.pid = 1, .end = EndState::kExited}};
+  run.processes[0].facts["uncaught"] = "ValueError: fp16 needs a GPU";
+  run.calls = {OpCall{.id = 1, .op = "aten::mm", .outcome = Outcome::kReturned},
+               OpCall{.id = 2, .op = "aten::mm", .outcome = Outcome::kThrew}};
+  Report report{.run = run};
+  report.findings = {Finding{.call = 1}};
+  REQUIRE(caveats(report).size() == 1);
+  CHECK_THAT(caveats(report).front(), StartsWith("no finding is about what ended") &&
+                                          Contains("ValueError: fp16 needs a GPU"));
+  report.findings = {Finding{.call = 2}};
+  CHECK(caveats(report).empty());
+  report.findings.clear();
+  run.processes[0].facts["uncaught"] = "KeyboardInterrupt";
+  CHECK(caveats(report).empty());
+}
+
 TEST_CASE("a killed process is told, a worker of a process that ended is not") {
   Run run;
   run.processes = {Process{.pid = 1, .end = EndState::kExited},
