@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -219,12 +220,32 @@ class Session {
                        printable(input_));
   }
 
-  std::string candidate_text(const Candidate& candidate) const {
+  // What the cure says; what the change writes in its place, where a call has an argument for it:
+  // torch_dtype=torch.float32 for unet.to(dtype=torch.float32).
+  static std::string shown_code(const Candidate& candidate) {
     const Cure& cure = *candidate.cure;
-    const std::string where = reports::place(report_, cure.where);
+    if (cure.code.empty()) return cure.text;
+    std::string first;
+    std::string_view rest = candidate.patch.diff;
+    while (!rest.empty()) {
+      const std::string_view line = next_piece(rest, '\n');
+      if (!line.starts_with('+') || line.starts_with("+++")) continue;
+      if (line.find(cure.code) != line.npos) return cure.code;
+      if (first.empty()) first = trimmed(line.substr(1));
+    }
+    const auto count = [&](char bracket) {
+      return std::count(first.begin(), first.end(), bracket);
+    };
+    while (first.ends_with(',') || (first.ends_with(')') && count(')') > count('(')))
+      first.pop_back();
+    return first.empty() ? cure.code : first;
+  }
+
+  std::string candidate_text(const Candidate& candidate) const {
+    const std::string where = reports::place(report_, candidate.cure->where);
     std::string out =
         fmt::format("{:<3} {}{}\n", candidate.number, where.empty() ? "" : where + "  ",
-                    printable(cure.code.empty() ? cure.text : cure.code));
+                    printable(shown_code(candidate)));
     return out +
            wrapped(printable(reports::with_short_paths(report_, verdict_words(candidate))), 4);
   }

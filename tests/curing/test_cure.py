@@ -48,6 +48,23 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """
+# A library loads the model in the dtype that it is given.
+LIBRARY = """\
+import torch
+
+def load(name, torch_dtype):
+    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)).to(torch_dtype)
+"""
+LOADED = """\
+import sys, torch
+
+sys.path.insert(0, "site-packages")
+from library import load
+
+half = torch.float16
+net = load("net", torch_dtype=half)
+net(torch.ones(2, 4))
+"""
 CLEAN = "import torch\nprint(torch.ones(2) + 1)\n"
 
 
@@ -66,7 +83,7 @@ class CureTest(unittest.TestCase):
     @classmethod
     def record(cls, name, text):
         """Traces the program as folder NAME/run."""
-        (cls.folder / name).mkdir()
+        (cls.folder / name).mkdir(exist_ok=True)
         (cls.folder / name / "train.py").write_text(text)
         cls.run_tool("trace", "--no-report", "--out", "run", "--", sys.executable, "train.py", cwd=cls.folder / name)
 
@@ -115,6 +132,14 @@ class CureTest(unittest.TestCase):
         tried = self.cure("run", status=1, cwd=source.parent)
         self.assertIn("not tried:", tried.stdout)
         self.assertIn("no cure 99", self.cure("--apply", "99", "run", status=2, cwd=source.parent).stderr)
+
+    def test_an_argument_that_says_the_dtype_is_shown_as_it_is_written(self):
+        packages = self.folder / "loaded/site-packages"
+        packages.mkdir(parents=True)
+        (packages / "library.py").write_text(LIBRARY)
+        self.record("loaded", LOADED)
+        listed = self.cure("--list", "run", status=1, cwd=packages.parent).stdout
+        self.assertIn('train.py:7  net = load("net", torch_dtype=torch.float32)\n', listed)
 
     def test_a_program_without_an_end_is_ended_when_enough_is_known(self):
         self.record("endless", ENDLESS)
