@@ -92,7 +92,8 @@ TEST_CASE("beside a baseline each result is new, and without one nothing says wh
   const Case made = load_case("half_float_addmm");
   CHECK_FALSE(run_of(*made.report)["results"][0].contains("baselineState"));
   made.report->is_beside_baseline = true;
-  for (const Json& result : run_of(*made.report)["results"])
+  const Json run = run_of(*made.report);
+  for (const Json& result : run["results"])
     CHECK(result["baselineState"] == "new");
 }
 
