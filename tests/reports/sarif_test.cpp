@@ -93,8 +93,7 @@ TEST_CASE("beside a baseline each result is new, and without one nothing says wh
   CHECK_FALSE(run_of(*made.report)["results"][0].contains("baselineState"));
   made.report->is_beside_baseline = true;
   const Json run = run_of(*made.report);
-  for (const Json& result : run["results"])
-    CHECK(result["baselineState"] == "new");
+  for (const Json& result : run["results"]) CHECK(result["baselineState"] == "new");
 }
 
 TEST_CASE("a rule's help holds no syntax of tests") {
