@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "kernels/element.h"
@@ -16,6 +17,8 @@
 namespace dtypecheck::operators {
 
 using List = std::vector<at::Tensor>;
+using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using OptionalTensor = Optional<at::Tensor>;
 
 // ---- as kernels/ want them: contiguous, on the CPU; null where undefined
 

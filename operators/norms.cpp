@@ -18,8 +18,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-using OptionalTensor = Optional<at::Tensor>;
 
 // Layer and RMS norm: of the rows of a matrix. Group norm: of each sample's groups of channels.
 enum Kind : int64_t { kLayer, kGroup, kRms };

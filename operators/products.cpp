@@ -18,8 +18,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-using OptionalTensor = Optional<at::Tensor>;
 using OptionalDtype = Optional<at::ScalarType>;
 
 kernels::Compute how(bool as_bfloat16) {

@@ -1,6 +1,7 @@
 #include "platform/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -39,6 +40,21 @@ std::from_chars_result read_number(const char* begin, const char* end, double& n
     return {after, std::errc::result_out_of_range};
   number = read;
   return {after, std::errc()};
+}
+
+std::vector<size_t> places_of_word(std::string_view text, std::string_view word) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::vector<size_t> found;
+  if (word.empty()) return found;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool is_longer = (at > 0 && is_part(text[at - 1]) && is_part(word.front())) ||
+                           (end < text.size() && is_part(text[end]) && is_part(word.back()));
+    if (!is_longer) found.push_back(at);
+  }
+  return found;
 }
 
 bool matches_glob(std::string_view text, std::string_view glob) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
 namespace dtypecheck {
 
@@ -20,6 +22,9 @@ template <typename Integer>
 std::from_chars_result read_number(const char* begin, const char* end, Integer& number) {
   return std::from_chars(begin, end, number);
 }
+
+// Where the text has the word, and not as a part of a longer one: "kFloat" is none of "kFloat16".
+std::vector<size_t> places_of_word(std::string_view text, std::string_view word);
 
 // '*' stands for any text, '?' for one character. At most text times glob steps, whatever the glob.
 bool matches_glob(std::string_view text, std::string_view glob);

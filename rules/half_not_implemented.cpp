@@ -35,14 +35,6 @@ std::string first_version_with(const OpCall& call, const Process& process, const
 
 // Computed in Float: the tensor, where it is one, or the layer that has the parameters.
 std::vector<Cure> cures(const CureWriter& write, const OpCall& call, Dtype dtype) {
-  const CodeLine line = write.line_of(call);
-  if (const auto foreign = foreign_call(line, call)) {
-    const std::string what = fmt::format("cast what {} is given to Float", foreign->callee);
-    std::vector<Cure> all;
-    for (Patch& patch : with_cast_arguments(line, *foreign, dtype, Dtype::kFloat))
-      all.push_back(write.rewrite(call, Dtype::kFloat, std::move(patch), what));
-    return all;
-  }
   std::vector<const Operand*> tensors;
   const Operand* parameter = nullptr;
   for (const Operand& operand : call.operands) {
@@ -59,6 +51,16 @@ std::vector<Cure> cures(const CureWriter& write, const OpCall& call, Dtype dtype
     auto cure = write.cast_operand(call, *tensors[0], Dtype::kFloat, noun_of(*tensors[0]));
     if (cure) all.push_back(*std::move(cure));
   }
+  return all;
+}
+
+// The same of what an extension's function is given.
+std::vector<Cure> foreign_cures(const CureWriter& write, const OpCall& call, const CodeLine& line,
+                                const ForeignCall& foreign, Dtype dtype) {
+  const std::string what = fmt::format("cast what {} is given to Float", foreign.callee);
+  std::vector<Cure> all;
+  for (Patch& patch : with_cast_arguments(line, foreign, dtype, Dtype::kFloat))
+    all.push_back(write.rewrite(call, Dtype::kFloat, std::move(patch), what));
   return all;
 }
 
@@ -96,7 +98,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const Run& run = index.run();
   const Process& process = run.process_of(call);
   const CureWriter write(index, out.options());
-  const auto foreign = foreign_call(write.line_of(call), call);
+  const CodeLine line = write.line_of(call);
+  const auto foreign = foreign_call(line, call);
   const std::string version = foreign                    ? ""
                               : process.libtorch.empty() ? " in this LibTorch"
                                                          : " in LibTorch " + process.libtorch;
@@ -109,7 +112,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     return Details{.odd = odd == nullptr ? "" : odd->name,
                    .why = foreign ? why_foreign(missing->kernel) : why(call, process, first),
                    .fix = without_kernel(call, missing->dtype),
-                   .cures = cures(write, call, missing->dtype),
+                   .cures = foreign ? foreign_cures(write, call, line, *foreign, missing->dtype)
+                                    : cures(write, call, missing->dtype),
                    .follows = {{&outside_autocast}}};
   });
 }

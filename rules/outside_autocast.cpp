@@ -213,9 +213,9 @@ SourceLine where_it_is_made(const JudgeOptions& options, const std::string& file
     const SourceLine line{.file = file, .line = number};
     const std::string text = options.line_text(file, number);
     if (text.find("Accelerator(") == text.npos) continue;
-    for (const CodeLine::Call& call : CodeLine::at(options.line_text, line).calls) {
-      if (CodeLine::at(options.line_text, line).text_of(call.callee).ends_with("Accelerator"))
-        return line;
+    const CodeLine code = CodeLine::at(options.line_text, line);
+    for (const CodeLine::Call& call : code.calls) {
+      if (code.text_of(call.callee).ends_with("Accelerator")) return line;
     }
   }
   return {};

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/follow_links.h"
+#include "platform/text.h"
 #include "rules/contracts/pattern.h"
 #include "rules/engine/cures.h"
 #include "rules/engine/foreign_call.h"
@@ -279,14 +279,7 @@ std::optional<Words> of_overflow(const Refusal& refusal, const Judged& judged) {
 }
 
 bool is_word(std::string_view text, std::string_view word) {
-  const auto is_part = [&](size_t at) {
-    return at < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
-  };
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
-  }
-  return false;
+  return !places_of_word(text, word).empty();
 }
 
 // The one operand that the message speaks of by its name: "expected condition to be a boolean
@@ -459,9 +452,6 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(std::string_view("python::").size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
   const CodeLine line = judged.write.line_of(refusal.call);
-  const bool is_method = called_on(line, "numpy") || called_on(line, "requires_grad_");
-  const auto foreign = is_method ? std::nullopt : foreign_call(line, refusal.call);
-  if (foreign) return of_foreign(refusal, judged, line, *foreign);
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",
@@ -481,7 +471,9 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
                                    with_suffix(line, *tensor, cast_suffix(line, Dtype::kFloat)),
                                    fmt::format("cast the tensor before {}()", method)));
   }
-  return words;
+  const auto foreign =
+      words.cures.empty() ? foreign_call(line, refusal.call) : std::optional<ForeignCall>();
+  return foreign ? of_foreign(refusal, judged, line, *foreign) : words;
 }
 
 Words words_of(const Refusal& refusal, const Judged& judged) {

@@ -356,14 +356,14 @@ static auto in_focus(const CodeLine& line, Find find) {
 
 static std::vector<Span> operand_in(const CodeLine& line, const OpCall& call,
                                     const Operand& operand) {
-  std::vector<Span> found;
   if (const auto foreign = foreign_call(line, call)) {
+    std::vector<Span> given;
     for (const ForeignCall::Argument& argument : foreign->arguments) {
-      if (argument.operand->name == operand.name) found.push_back(argument.text);
+      if (argument.operand->name == operand.name) given.push_back(argument.text);
     }
-    if (found.size() == 1) return found;
-    found.clear();
+    if (given.size() == 1) return given;
   }
+  std::vector<Span> found;
   bool is_called_here = false;
   for (const CodeLine::Call& candidate : line.calls) {
     const std::string_view callee = line.text_of(candidate.callee);
@@ -465,22 +465,6 @@ std::optional<Span> made_text(const CodeLine& line, const OpCall& maker) {
 
 namespace {
 
-// Where the text has this, and not as a part of a longer word: "kFloat" is none of
-// "torch::kFloat16".
-std::vector<size_t> places_of(std::string_view text, std::string_view word) {
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  std::vector<size_t> found;
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    const bool is_longer = (at > 0 && is_part(text[at - 1]) && is_part(word.front())) ||
-                           (end < text.size() && is_part(text[end]) && is_part(word.back()));
-    if (!is_longer) found.push_back(at);
-  }
-  return found;
-}
-
 using Ways = std::vector<std::pair<std::string, std::string>>;
 
 // What asks for a dtype, and what asks for another in its place.
@@ -512,7 +496,7 @@ std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instea
   if (from == nullptr || to == nullptr) return std::nullopt;
   const Ways ways = line.is_cpp ? ways_in_cpp(*from, *to) : ways_in_python(*from, *to);
   for (const auto& [old_text, new_text] : ways) {
-    const std::vector<size_t> places = places_of(line.text, old_text);
+    const std::vector<size_t> places = places_of_word(line.text, old_text);
     if (places.size() != 1) continue;
     // The whole expression, so that a person sees what it is about.
     const size_t at = places.front();

@@ -60,6 +60,14 @@ TEST_CASE("globs") {
 }
 
 // Tried from the left with a call for each star, this takes longer than the universe has.
+TEST_CASE("a word is found where it is no part of a longer one") {
+  CHECK(places_of_word("torch::kFloat16, kFloat", "kFloat") == std::vector<size_t>{17});
+  CHECK(places_of_word("x.half() + y_half", ".half()") == std::vector<size_t>{1});
+  CHECK(places_of_word("cond must be integral", "integral") == std::vector<size_t>{13});
+  CHECK(places_of_word("integrals", "integral").empty());
+  CHECK(places_of_word("anything", "").empty());
+}
+
 TEST_CASE("a glob of many stars is decided at once") {
   std::string stars;
   for (int i = 0; i < 40; ++i) stars += "*a";
