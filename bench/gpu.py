@@ -2,9 +2,9 @@
 """What there is to measure on a GPU, in order of worth: each part has a limit and a text of its
 own, so that ten minutes leave figures even where a part fails. scripts/gpu packs and starts it.
 
-    gpu.py OUT             all parts, on cuda
-    gpu.py OUT --cpu       small, short and without a GPU: do the parts run?
-    gpu.py OUT --parts …   some
+    gpu.py OUT --tools PACK             all parts, on cuda
+    gpu.py OUT --tools PACK --cpu       small, short and without a GPU: do the parts run?
+    gpu.py OUT --tools PACK --parts …   some
 """
 
 import argparse
@@ -27,25 +27,30 @@ EXAMPLE = ROOT / "examples" / "sdxl_lora"
 class Place:
     """Where the parts run: the packed tools, the device, a folder for what is made."""
 
-    def __init__(self, tools: Path, device: str, work: Path):
+    def __init__(self, tools: Path, device: str, work: Path, out: Path):
         self.dtypecheck = tools / "bin" / "dtypecheck"
         self.sdxl_train = tools / "bin" / "sdxl-train"
-        self.device, self.work, self.small = device, work, device == "cpu"
+        self.device, self.work, self.out, self.small = device, work, out, device == "cpu"
 
     def traced(self, name: str, *options: str) -> list[str]:
-        gpu = ["--gpu"] if self.device == "cuda" else []
         shutil.rmtree(self.work / name, ignore_errors=True)
-        return [str(self.dtypecheck), "trace", "--no-report", *gpu, *options, "--out", str(self.work / name), "--"]
+        return [str(self.dtypecheck), "trace", "--no-report", *options, "--out", str(self.work / name), "--"]
 
 
-def run(command: list, fails_ok: bool = False) -> str:
+def run(command: list) -> str:
     """Its standard output. Its end is shown where it fails, and then the part fails too."""
+    done = attempt(command)
+    if done.returncode != 0:
+        raise SystemExit(1)
+    return done.stdout
+
+
+def attempt(command: list) -> subprocess.CompletedProcess:
+    """What the next figures do not hang on. Its end is shown where it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
         print(f"FAILED with {done.returncode}: {' '.join(map(str, command))[:300]}\n{done.stdout[-1500:]}{done.stderr[-3000:]}")
-        if not fails_ok:
-            raise SystemExit(1)
-    return done.stdout
+    return done
 
 
 def worker(*arguments) -> list[str]:
@@ -130,7 +135,7 @@ def overhead(place: Place) -> None:
     size, steps = ("tiny", 3) if place.small else ("full", 20)
     for batch in [1] if place.small else [4, 1]:
         how = ("times", size, "bfloat16", place.device, batch, steps)
-        traced = [word for word in place.traced("overhead") if word != "--gpu"]
+        traced = place.traced("overhead", "--no-gpu")
         plain = None
         for name, command in [("plain", worker(*how)), ("traced", traced + worker(*how)),
                               ("traced with kernels", place.traced("overhead-gpu") + worker(*how)),
@@ -165,19 +170,44 @@ def sdxl_train(place: Place) -> None:
 
 
 def kernels(place: Place) -> None:
-    """The CUDA sources of kernels/, each through nvcc and under compute-sanitizer where it has a main."""
-    sources = sorted((ROOT / "kernels").glob("*/*.cu"))
-    nvcc = shutil.which("nvcc")
-    if not sources or not nvcc:
-        return print("SKIPPED: " + ("no CUDA sources in kernels/" if not sources else "no nvcc here"))
-    for source in sources:
-        out = run([nvcc, "-std=c++20", "-arch=native", "-I", ROOT, "-c", source, "-o", place.work / (source.stem + ".o")],
-                  fails_ok=True)
-        print(f"{source.relative_to(ROOT)}: through nvcc {out}")
+    """The kernels for a GPU, compiled for this card: their accuracy, compute-sanitizer, and times beside LibTorch's ops."""
+    tools = place.dtypecheck.parent.parent
+    libraries = sorted((tools / "libexec/dtypecheck").glob("libdtypecheck_operators-*.so"))
+    if not libraries:
+        return print("SKIPPED: the operators were not packed")
+    measure = [sys.executable, HERE / "gpu_kernels.py"]
+    if not place.small:
+        nvcc = shutil.which("nvcc")
+        if not nvcc:
+            return print("SKIPPED: no nvcc here")
+        flags = [line for line in (ROOT / "kernels/cuda/nvcc.txt").read_text().splitlines() if line[:1] == "-" and "gencode" not in line]
+        libraries.append(place.work / "kernels.so")
+        run([nvcc, *flags, "-arch=native", "--threads=0", "-I", ROOT, "-shared", "-o", libraries[-1],
+             *sorted((ROOT / "kernels").glob("*/*.cu")), tools / "lib/libdtypecheck_kernels.so", f"-Xlinker=-rpath={tools / 'lib'}"])
+    accuracy = attempt([*measure, "accuracy", place.device, *libraries])
+    print(accuracy.stdout, flush=True)
+    times = attempt([*measure, "times", place.device, *libraries])
+    print(times.stdout, flush=True)
+    sanitizer = shutil.which("compute-sanitizer")
+    for tool in ["memcheck", "racecheck", "initcheck"] if sanitizer and not place.small else []:
+        checked = attempt([sanitizer, "--tool", tool, *measure, "accuracy", place.device, *libraries])
+        print(tool, [line for line in checked.stdout.splitlines() if "=====" in line][-3:], flush=True)
+    if accuracy.returncode or times.returncode:
+        raise SystemExit(1)
+
+
+def probe(place: Place) -> None:
+    """What each op takes on this card: contracts, which `scripts/gpu take` makes ours. The calls that
+    are written by hand come first, in case the others are cut off."""
+    for name, only in [("hand", "hand products" if place.small else "hand")] + [("all", "")] * (not place.small):
+        file = place.out / f"{place.device}.{name}.contracts"
+        run([sys.executable, "-B", ROOT / "probe" / "measure.py", "-o", file, "--device", place.device, "--only", only,
+             "--jobs", "8", "--op-limit", "10"])
+        print(f"{file.name}: {file.read_text().splitlines()[1]}", flush=True)
 
 
 # Limits in seconds: nine and a half minutes in all.
-PARTS = [(trace_training, 120), (attribution, 90), (overhead, 200), (sdxl_train, 100), (kernels, 60)]
+PARTS = [(trace_training, 110), (attribution, 60), (overhead, 140), (sdxl_train, 60), (kernels, 120), (probe, 80)]
 
 
 def run_part(part: str, seconds: int, out: Path, arguments: list[str]) -> str:
@@ -206,7 +236,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--tools", type=Path, default=ROOT / "build" / "gpu")
+    parser.add_argument("--tools", type=Path, required=True, help="what scripts/gpu packed")
     parser.add_argument("--parts", nargs="*", choices=[part.__name__ for part, _ in PARTS])
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--limit", type=int, help="seconds, of each part")
@@ -217,7 +247,7 @@ def main() -> int:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if args.only:
         next(part for part, _ in PARTS if part.__name__ == args.only)(
-            Place(args.tools.resolve(), "cpu" if args.cpu else "cuda", work))
+            Place(args.tools.resolve(), "cpu" if args.cpu else "cuda", work, args.out.resolve()))
         return 0
     lines = [describe_machine()]
     for part, seconds in PARTS:

@@ -53,7 +53,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        subprocess.run([args.dtypecheck, "trace", "--no-report", "--gpu", "--out", str(run), "--", sys.executable, "-c", PROGRAM],
+        subprocess.run([args.dtypecheck, "trace", "--no-report", "--out", str(run), "--", sys.executable, "-c", PROGRAM],
                        check=True, env=os.environ | {"LD_PRELOAD": args.fake, "LAUNCHES": str(args.launches)},
                        stderr=subprocess.DEVNULL)
         print(f"trace {sum(file.stat().st_size for file in run.glob('*.dtrace')) / 1000:.1f} kB")

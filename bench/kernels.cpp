@@ -195,23 +195,26 @@ static void compare_cat(int64_t rows, int64_t cols) {
 }
 
 static void compare_linear(at::ScalarType of_x, Compute compute, int64_t rows, int64_t cols,
-                           int64_t inner, bool with_same) {
+                           int64_t inner, bool with_same, bool is_linear = true) {
   const at::Tensor x = at::randn({rows, inner}).to(of_x),
-                   weight = at::randn({cols, inner}).to(of_x == at::kFloat ? at::kHalf : of_x),
-                   same = x.to(weight.scalar_type()), y = at::empty({rows, cols}, of_x);
+                   there = at::randn(is_linear ? at::IntArrayRef{cols, inner}
+                                               : at::IntArrayRef{inner, cols})
+                               .to(of_x == at::kFloat ? at::kHalf : of_x),
+                   weight = is_linear ? there : there.t(), same = x.to(weight.scalar_type()),
+                   y = at::empty({rows, cols}, of_x);
   Matmul m;
   m.rows = rows;
   m.cols = cols;
   m.inner = inner;
   m.a = row_major(in(x), inner);
-  m.b = row_major(in(weight), inner).transposed();
+  m.b = is_linear ? row_major(in(there), inner).transposed() : row_major(in(there), cols);
   m.y = out(y);
   m.compute = compute;
   // Casts: to what LibTorch multiplies fast, as precise as the compute is.
   const at::ScalarType fast = compute == Compute::kFloat ? at::kFloat : at::kBFloat16;
   const Work same_dtype = [&] { at::linear(same, weight); };
   compare(
-      fmt::format("linear {} x {}{} {}x{}x{}", at::toString(of_x),
+      fmt::format("{} {} x {}{} {}x{}x{}", is_linear ? "linear" : "matmul", at::toString(of_x),
                   at::toString(weight.scalar_type()),
                   compute == Compute::kBFloat16 && of_x != at::kBFloat16 ? " as BFloat16" : "",
                   rows, cols, inner),
@@ -409,10 +412,18 @@ static void compare_all() {
     }
   }
   compare_linear(at::kHalf, Compute::kBFloat16, 1024, 1280, 1280, true);
+  compare_linear(at::kHalf, Compute::kBFloat16, 1024, 1280, 1280, true, /*is_linear=*/false);
   compare_linear(at::kHalf, Compute::kFloat, 1024, 1280, 1280, false);
   compare_linear(at::kFloat, Compute::kFloat, 1024, 1280, 1280, false);
   compare_linear(at::kBFloat16, Compute::kBFloat16, 1024, 1280, 1280, true);
   compare_linear(at::kHalf, Compute::kBFloat16, 4096, 640, 640, false);
+  for (const int64_t rows : {1, 4, 8, 64, 256}) {
+    for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf})
+      compare_linear(dtype, Compute::kBFloat16, rows, 1280, 1280, dtype == at::kBFloat16);
+    compare_linear(at::kHalf, Compute::kFloat, rows, 1280, 1280, false);
+  }
+  for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf})
+    compare_linear(dtype, Compute::kBFloat16, 4096, 5120, 640, dtype == at::kBFloat16);
   for (const bool channels_last : {false, true}) {
     compare_conv2d(at::kHalf, Compute::kBFloat16, 320, 32, channels_last, !channels_last);
     compare_conv2d(at::kHalf, Compute::kFloat, 320, 32, channels_last, false);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -34,6 +35,7 @@ struct BuildHookCommand {
   bool force = false;
   bool cache = false;
   bool operators = false;
+  bool cuda = false;
 };
 
 static constexpr std::chrono::seconds kLongestWait{120};
@@ -108,12 +110,28 @@ static int build(const BuildHookCommand& command) {
   return kClean;
 }
 
-// Prints where the library is.
-static int build_operators(const BuildHookCommand& command) {
+// What was not compiled before is, in the cache folder; `what` is its name in a complaint.
+static std::string compiled_once(const BuildHookCommand& command, const std::string& name,
+                                 const std::string& what,
+                                 const std::function<void(const std::string&)>& compile) {
+  std::string why_no_cache;
+  const std::string folder = hook_cache("", &why_no_cache);
+  if (!why_no_cache.empty()) throw InputError(why_no_cache);
+  const std::string output = folder + "/" + name;
+  const BuildLock lock(output);
+  if (!command.force && fs::exists(output)) return output;
+  if (!command.force && failed_lately(output)) {
+    throw InputError(fmt::format(
+        "{} could not be compiled before; see {}.log, and try again with --force", what, output));
+  }
+  compile(output);
+  return output;
+}
+
+static std::string operators_library(const BuildHookCommand& command) {
   const LibTorchInfo libtorch = inspect_libtorch(command.libtorch);
   const std::vector<PrebuiltHook> prebuilt = prebuilt_operators();
-  if (const PrebuiltHook* found = find_prebuilt_hook(prebuilt, libtorch))
-    return print_text(found->path + "\n");
+  if (const PrebuiltHook* found = find_prebuilt_hook(prebuilt, libtorch)) return found->path;
   const auto sources = operators_sources();
   if (!sources) {
     throw InputError(fmt::format(
@@ -121,21 +139,32 @@ static int build_operators(const BuildHookCommand& command) {
         "kernels to compile them with; install one that was built with -DDTYPECHECK_KERNELS=ON",
         libtorch.version.to_string(), libtorch.cxx11_abi));
   }
-  std::string why_no_cache;
-  const std::string folder = hook_cache("", &why_no_cache);
-  if (!why_no_cache.empty()) throw InputError(why_no_cache);
-  const std::string output = folder + "/" + operators_name(*sources, libtorch.library);
-  const BuildLock lock(output);
-  if (command.force || !fs::exists(output)) {
-    if (!command.force && failed_lately(output)) {
-      throw InputError(
-          fmt::format("the operators for LibTorch {} could not be compiled before; see "
-                      "{}.log, and try again with --force",
-                      libtorch.version.to_string(), output));
+  return compiled_once(
+      command, operators_name(*sources, libtorch.library),
+      fmt::format("the operators for LibTorch {}", libtorch.version.to_string()),
+      [&](const std::string& output) { compile_hook(libtorch, *sources, output); });
+}
+
+static std::string cuda_library(const BuildHookCommand& command) {
+  const std::string built = cuda_kernels_library();
+  if (!built.empty()) return built;
+  const auto sources = cuda_kernels_sources();
+  if (!sources) throw InputError("this dtypecheck has no kernels for a GPU");
+  return compiled_once(command, cuda_kernels_name(*sources), sources->name,
+                       [&](const std::string& output) { compile_cuda_kernels(*sources, output); });
+}
+
+// Prints where the libraries are, one a line. Those on the CPU do without what a GPU takes.
+static int build_operators(const BuildHookCommand& command) {
+  std::string lines = operators_library(command) + "\n";
+  if (command.cuda) {
+    try {
+      lines += cuda_library(command) + "\n";
+    } catch (const InputError& error) {
+      say(error.what());
     }
-    compile_hook(libtorch, *sources, output);
   }
-  return print_text(output + "\n");
+  return print_text(lines);
 }
 
 // Called by stage 1, the reason belongs to the notes of the process that asks.
@@ -186,6 +215,9 @@ static std::function<int()> set_up(Options& options) {
       "--operators", command->operators,
       "print where the library of torch.ops.dtypecheck for it is, and make it where it "
       "is not there");
+  options.add_flag(
+      "--cuda", command->cuda,
+      "with --operators, also that of the kernels for NVIDIA's GPUs, which nvcc makes");
   return [command] { return run(*command); };
 }
 

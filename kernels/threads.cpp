@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -26,8 +27,16 @@ int threads_of_process() {
   return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
 }
 
+// Waking a thread costs as long as a small operation takes, so that one waits so long for the next
+// operation, or for its end, before it sleeps; other threads that want the processor have it.
+template <class Condition>
+void wait_a_moment(const Condition& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+  while (!holds() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
 // One operation at a time: who finds the pool taken works in order on its own thread. Workers take
-// the next index until there is none.
+// the next index until there is none; one that wakes too late for an operation leaves it.
 class Pool {
  public:
   explicit Pool(int workers) {
@@ -52,12 +61,17 @@ class Pool {
       part_ = part;
       context_ = context;
       next_ = 0;
-      working_ = workers_.size();
+      is_open_ = true;
       error_ = nullptr;
       ++operation_;
     }
     wake_.notify_all();
     work();
+    {
+      const std::lock_guard lock(mutex_);
+      is_open_ = false;
+    }
+    wait_a_moment([this] { return working_ == 0; });
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return working_ == 0; });
     if (error_) std::rethrow_exception(error_);
@@ -79,11 +93,14 @@ class Pool {
 
   void serve() {
     for (uint64_t seen = 0;;) {
+      wait_a_moment([&] { return operation_ != seen; });
       {
         std::unique_lock lock(mutex_);
         wake_.wait(lock, [&] { return ends_ || operation_ != seen; });
         if (ends_) return;
         seen = operation_;
+        if (!is_open_) continue;
+        ++working_;
       }
       work();
       const std::lock_guard lock(mutex_);
@@ -98,8 +115,9 @@ class Pool {
   Part part_ = nullptr;
   void* context_ = nullptr;
   std::atomic<int64_t> next_{0};
-  size_t working_ = 0;
-  uint64_t operation_ = 0;
+  std::atomic<size_t> working_{0};
+  std::atomic<uint64_t> operation_{0};
+  bool is_open_ = false;  // to workers
   bool ends_ = false;
   std::exception_ptr error_;
   std::vector<std::thread> workers_;

@@ -216,11 +216,31 @@ HWY_INLINE Moments moments(const T* x, int64_t n) {
   return moments_of_infinite(sum(n, number) / static_cast<double>(n));
 }
 
+// Within what Float's exponents hold of e^-x.
+HWY_INLINE V within_exponents(V x) {
+#if HWY_TARGET == HWY_AVX3  // the lesser magnitude with x's sign
+  return V{_mm512_range_ps(x.raw, _mm512_set1_ps(87.f), 2)};
+#else
+  return hn::Max(hn::Set(F(), -88.f), hn::Min(hn::Set(F(), 87.f), x));
+#endif
+}
+
+// p * 2^n, where n is a whole number, and stands in the last bits of `sum` too.
+HWY_INLINE V times_power_of_two(V p, V n, V sum) {
+#if HWY_TARGET == HWY_AVX3
+  (void)sum;
+  return V{_mm512_scalef_ps(p.raw, n.raw)};
+#else
+  (void)n;
+  return hn::BitCast(F(), hn::Add(hn::BitCast(U(), p), hn::ShiftLeft<23>(hn::BitCast(U(), sum))));
+#endif
+}
+
 // e^-x, to 2^-22 of itself for x of -88 … 87; beyond, as at the border. Adding 1.5 * 2^23 rounds to
 // a whole number, which stands in the last bits of the sum, from where it goes to the exponent.
 HWY_INLINE V exponential_of_negative(V x) {
   const F d;
-  const V inside = hn::Max(hn::Set(d, -88.f), hn::Min(hn::Set(d, 87.f), x));
+  const V inside = within_exponents(x);
   const V whole = hn::Set(d, 0x1.8p23f);
   const V sum = hn::NegMulAdd(inside, hn::Set(d, 1.44269504f), whole), twos = hn::Sub(sum, whole);
   V r = hn::NegMulSub(twos, hn::Set(d, 0.693359375f), inside);
@@ -230,8 +250,7 @@ HWY_INLINE V exponential_of_negative(V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.4999889433f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.9999997020f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.000000119f));
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(U(), sum));
-  return hn::BitCast(d, hn::Add(hn::BitCast(U(), p), exponent));
+  return times_power_of_two(p, twos, sum);
 }
 
 // 1 / (1 + e^-x)
@@ -249,7 +268,7 @@ HWY_INLINE V sigmoid(V x) {
 // silu of numbers that are then rounded to 16 bits: to 2^-13 of itself, in two thirds of the steps.
 HWY_INLINE V silu_of_narrow(V x) {
   const F d;
-  const V inside = hn::Max(hn::Set(d, -88.f), hn::Min(hn::Set(d, 87.f), x));
+  const V inside = within_exponents(x);
   const V whole = hn::Set(d, 0x1.8p23f);
   const V sum = hn::NegMulAdd(inside, hn::Set(d, 1.44269504f), whole), twos = hn::Sub(sum, whole);
   const V r = hn::NegMulSub(twos, hn::Set(d, 0.69314718f), inside);
@@ -257,9 +276,7 @@ HWY_INLINE V silu_of_narrow(V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.5000436306f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.9999634027f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.9999992847f));
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(U(), sum));
-  const V power = hn::BitCast(d, hn::Add(hn::BitCast(U(), p), exponent));
-  const V below = hn::Add(hn::Set(d, 1.f), power);
+  const V below = hn::Add(hn::Set(d, 1.f), times_power_of_two(p, twos, sum));
 #if HWY_TARGET == HWY_AVX3
   return hn::Mul(x, hn::ApproximateReciprocal(below));
 #else

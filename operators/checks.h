@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/element.h"
+#include "operators/device.h"
 #include "operators/operators.h"
 
 namespace dtypecheck::operators {
@@ -20,7 +21,7 @@ using List = std::vector<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using OptionalTensor = Optional<at::Tensor>;
 
-// ---- as kernels/ want them: contiguous, on the CPU; null where undefined
+// ---- as kernels/ want them: contiguous; null where undefined
 
 inline kernels::Output output(const at::Tensor& t) {
   if (!t.defined()) return {};
@@ -60,7 +61,11 @@ inline bool is_floating_dtype(at::ScalarType t) {
   return t == at::kFloat || t == at::kHalf || t == at::kBFloat16 || t == at::kDouble;
 }
 
-inline void check_operand(const char* op, const Named& operand, const Named& first) {
+// What computes on a GPU: kernels/, or LibTorch's own ops.
+enum class OnGpu { kKernels, kLibTorch };
+
+inline void check_operand(const char* op, const Named& operand, const Named& first,
+                          OnGpu by = OnGpu::kKernels) {
   const at::Tensor& t = operand.tensor;
   TORCH_CHECK(t.layout() == at::kStrided, op, ": Expected ", operand.name,
               " to be a dense tensor, but got layout ", t.layout());
@@ -69,16 +74,20 @@ inline void check_operand(const char* op, const Named& operand, const Named& fir
   TORCH_CHECK(t.device() == first.tensor.device(), op,
               ": Expected all tensors to be on the same device, but ", first.name, " is on ",
               first.tensor.device(), " and ", operand.name, " is on ", t.device());
-  TORCH_CHECK_NOT_IMPLEMENTED(t.is_cpu() || t.is_meta(), op, ": Expected ", operand.name,
-                              " to be on the CPU, but got ", t.device());
+  const bool is_served = by == OnGpu::kLibTorch || kernels::has_device_kernels();
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      t.is_cpu() || t.is_meta() || (t.is_cuda() && is_served), op, ": Expected ", operand.name,
+      is_served ? " to be on the CPU or a CUDA device, but got " : " to be on the CPU, but got ",
+      t.device(), t.is_cuda() ? ", and the kernels for it are not loaded" : "");
 }
 
 // The first is there; each of the others may not be.
-inline void check_operands(const char* op, std::initializer_list<Named> operands) {
+inline void check_operands(const char* op, std::initializer_list<Named> operands,
+                           OnGpu by = OnGpu::kKernels) {
   for (const Named& operand : operands) {
     TORCH_CHECK(operand.tensor.defined() || &operand != operands.begin(), op, ": Expected ",
                 operand.name, ", but got None");
-    if (operand.tensor.defined()) check_operand(op, operand, *operands.begin());
+    if (operand.tensor.defined()) check_operand(op, operand, *operands.begin(), by);
   }
 }
 

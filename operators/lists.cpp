@@ -28,7 +28,7 @@ at::Tensor native_cat_meta(at::TensorList tensors, int64_t dim, at::ScalarType d
   return at::empty_symint(size_of_all(tensors, dim), tensors[0].options().dtype(dtype));
 }
 
-at::Tensor native_cat_cpu(at::TensorList tensors, int64_t dim, at::ScalarType dtype) {
+at::Tensor native_cat_dense(at::TensorList tensors, int64_t dim, at::ScalarType dtype) {
   const at::Tensor y = native_cat_meta(tensors, dim, dtype);
   if (y.numel() == 0) return y;
   if (dtype == at::kDouble || std::any_of(tensors.begin(), tensors.end(), [](const auto& t) {
@@ -50,7 +50,8 @@ at::Tensor native_cat_cpu(at::TensorList tensors, int64_t dim, at::ScalarType dt
     const int64_t cols = t.numel() / rows;
     pieces.push_back({input(kept.back()), cols, cols});
   }
-  kernels::cat({.rows = rows, .pieces = pieces, .y = output(y)});
+  const OnDevice on(y);
+  kernels::cat({.rows = rows, .pieces = pieces, .y = output(y), .device = on.device()});
   return y;
 }
 
@@ -82,7 +83,7 @@ auto new_node() {
 }
 
 at::Tensor native_cat_autograd(at::TensorList tensors, int64_t dim, at::ScalarType dtype) {
-  static const auto run = find_op<decltype(native_cat_cpu)>("dtypecheck::native_cat");
+  static const auto run = find_op<decltype(native_cat_dense)>("dtypecheck::native_cat");
   decltype(new_node()) node;
   const variable_list inputs = tensors.vec();
   if (torch::autograd::compute_requires_grad(inputs)) {
@@ -104,7 +105,7 @@ at::Tensor native_cat_autograd(at::TensorList tensors, int64_t dim, at::ScalarTy
 }
 
 at::Tensor cat_op(at::TensorList tensors, int64_t given_dim, Optional<at::ScalarType> dtype) {
-  static const auto run = find_op<decltype(native_cat_cpu)>("dtypecheck::native_cat");
+  static const auto run = find_op<decltype(native_cat_dense)>("dtypecheck::native_cat");
   const char* const op = "cat";
   TORCH_CHECK(!tensors.empty(), op, ": Expected a non-empty list of tensors");
   const Named first{"tensors[0]", tensors[0]};
@@ -141,9 +142,13 @@ at::Tensor norm_of(at::TensorList gradients, double factor, List* unscaled) {
     all.push_back({kept.back().numel(), input(kept.back()),
                    unscaled ? (*unscaled)[i].data_ptr<float>() : nullptr});
   }
-  const at::Tensor norm = at::zeros({}, at::kDouble);
-  kernels::global_norm(
-      {.gradients = all, .factor = static_cast<float>(factor), .norm = norm.data_ptr<double>()});
+  const auto where = gradients.empty() ? at::TensorOptions() : gradients[0].options();
+  const at::Tensor norm = at::zeros({}, where.dtype(at::kDouble));
+  const OnDevice on(norm);
+  kernels::global_norm({.gradients = all,
+                        .factor = static_cast<float>(factor),
+                        .norm = norm.data_ptr<double>(),
+                        .device = on.device()});
   return norm;
 }
 
@@ -158,7 +163,7 @@ void check_gradients(const char* op, at::TensorList gradients) {
   if (!gradients.empty()) check_list(op, "gradients", gradients, {"gradients[0]", gradients[0]});
 }
 
-at::Tensor global_norm_cpu(at::TensorList gradients, double factor) {
+at::Tensor global_norm_dense(at::TensorList gradients, double factor) {
   check_gradients("global_norm", gradients);
   return norm_of(gradients, factor, nullptr);
 }
@@ -166,7 +171,7 @@ at::Tensor global_norm_meta(at::TensorList gradients, double) {
   check_gradients("global_norm", gradients);
   return at::empty({}, gradients[0].options().dtype(at::kDouble));
 }
-std::tuple<List, at::Tensor> unscale_cpu(at::TensorList gradients, double factor) {
+std::tuple<List, at::Tensor> unscale_dense(at::TensorList gradients, double factor) {
   check_gradients("unscale", gradients);
   List unscaled = room_for_unscaled(gradients);
   const at::Tensor norm = norm_of(gradients, factor, &unscaled);
@@ -196,10 +201,10 @@ void check_state(const char* name, at::TensorList list, at::TensorList weights) 
   }
 }
 
-void adamw_cpu(at::TensorList weights, at::TensorList gradients, at::TensorList means,
-               at::TensorList squares, at::TensorList masters, int64_t step, double rate,
-               double beta1, double beta2, double eps, double decay, double scale,
-               Optional<int64_t> seed) {
+void adamw_dense(at::TensorList weights, at::TensorList gradients, at::TensorList means,
+                 at::TensorList squares, at::TensorList masters, int64_t step, double rate,
+                 double beta1, double beta2, double eps, double decay, double scale,
+                 Optional<int64_t> seed) {
   const char* const op = "adamw_";
   if (weights.empty()) return;
   const Named first{"weights[0]", weights[0]};
@@ -213,6 +218,9 @@ void adamw_cpu(at::TensorList weights, at::TensorList gradients, at::TensorList 
   TORCH_CHECK(step >= 1, op, ": Expected step to be at least 1, but got ", step);
   TORCH_CHECK(0 <= beta1 && beta1 < 1 && 0 <= beta2 && beta2 < 1, op,
               ": Expected beta1 and beta2 to be in [0, 1), but got ", beta1, " and ", beta2);
+  const OnDevice on(weights[0]);
+  List kept;
+  std::vector<kernels::AdamW> steps;
   for (size_t i = 0; i < weights.size(); ++i) {
     const at::Tensor &w = weights[i], &g = gradients[i];
     TORCH_CHECK(w.scalar_type() != at::kDouble && g.scalar_type() != at::kDouble, op,
@@ -226,23 +234,26 @@ void adamw_cpu(at::TensorList weights, at::TensorList gradients, at::TensorList 
                 ": Expected BFloat16 weights without masters for stochastic rounding, but got "
                 "weights[",
                 i, "] of ", w.scalar_type(), " and ", masters.size(), " masters");
-    const at::Tensor gradient = g.contiguous();
-    kernels::adamw({.n = w.numel(),
-                    .weight = output(w),
-                    .master = masters.empty() ? nullptr : masters[i].data_ptr<float>(),
-                    .gradient = input(gradient),
-                    .mean = means[i].data_ptr<float>(),
-                    .square = squares[i].data_ptr<float>(),
-                    .scale = static_cast<float>(scale),
-                    .step = step,
-                    .rate = rate,
-                    .beta1 = beta1,
-                    .beta2 = beta2,
-                    .eps = eps,
-                    .decay = decay,
-                    .rounding = seed ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
-                    .seed = seed ? static_cast<uint64_t>(*seed) + i : 0});
+    kept.push_back(g.contiguous());
+    steps.push_back(
+        {.n = w.numel(),
+         .weight = output(w),
+         .master = masters.empty() ? nullptr : masters[i].data_ptr<float>(),
+         .gradient = input(kept.back()),
+         .mean = means[i].data_ptr<float>(),
+         .square = squares[i].data_ptr<float>(),
+         .scale = static_cast<float>(scale),
+         .step = step,
+         .rate = rate,
+         .beta1 = beta1,
+         .beta2 = beta2,
+         .eps = eps,
+         .decay = decay,
+         .rounding = seed ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
+         .seed = seed ? static_cast<uint64_t>(*seed) + i : 0,
+         .device = on.device()});
   }
+  kernels::adamw(kernels::AdamWList{steps});
 }
 
 void adamw_meta(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
@@ -258,12 +269,13 @@ TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
       "Tensor(d!)[] masters, int step, float rate=0.001, float beta1=0.9, float beta2=0.999, float "
       "eps=1e-08, float decay=0.01, float scale=1.0, int? seed=None) -> ()");
 }
-TORCH_LIBRARY_IMPL(dtypecheck, CPU, m) { m.impl("native_cat", native_cat_cpu); }
+TORCH_LIBRARY_IMPL(dtypecheck, CPU, m) { m.impl("native_cat", native_cat_dense); }
+TORCH_LIBRARY_IMPL(dtypecheck, CUDA, m) { m.impl("native_cat", native_cat_dense); }
 // So that they see sparse gradients and lists without tensors, too.
 TORCH_LIBRARY_IMPL(dtypecheck, CompositeExplicitAutograd, m) {
-  m.impl("global_norm", global_norm_cpu);
-  m.impl("unscale", unscale_cpu);
-  m.impl("adamw_", adamw_cpu);
+  m.impl("global_norm", global_norm_dense);
+  m.impl("unscale", unscale_dense);
+  m.impl("adamw_", adamw_dense);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, Meta, m) {
   m.impl("native_cat", native_cat_meta);
@@ -284,16 +296,16 @@ at::Tensor cat(const List& tensors, int64_t dim, Optional<at::ScalarType> dtype)
   return run.call(tensors, dim, dtype);
 }
 at::Tensor global_norm(const List& gradients, double factor) {
-  static const auto run = find_op<decltype(global_norm_cpu)>("dtypecheck::global_norm");
+  static const auto run = find_op<decltype(global_norm_dense)>("dtypecheck::global_norm");
   return run.call(gradients, factor);
 }
 std::tuple<List, at::Tensor> unscale(const List& gradients, double factor) {
-  static const auto run = find_op<decltype(unscale_cpu)>("dtypecheck::unscale");
+  static const auto run = find_op<decltype(unscale_dense)>("dtypecheck::unscale");
   return run.call(gradients, factor);
 }
 void adamw_(const List& weights, const List& gradients, const List& means, const List& squares,
             const List& masters, int64_t step, const AdamWOptions& o) {
-  static const auto run = find_op<decltype(adamw_cpu)>("dtypecheck::adamw_");
+  static const auto run = find_op<decltype(adamw_dense)>("dtypecheck::adamw_");
   run.call(weights, gradients, means, squares, masters, step, o.rate, o.beta1, o.beta2, o.eps,
            o.decay, o.scale, o.seed);
 }

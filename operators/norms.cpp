@@ -119,9 +119,9 @@ kernels::Output wanted(const at::Tensor& sums) {
   return sums.numel() ? output(sums) : kernels::Output{};
 }
 
-Three native_norm_cpu(const at::Tensor& given, const OptionalTensor& maybe_weight,
-                      const OptionalTensor& maybe_bias, int64_t kind, int64_t groups, double eps,
-                      bool silu) {
+Three native_norm_dense(const at::Tensor& given, const OptionalTensor& maybe_weight,
+                        const OptionalTensor& maybe_bias, int64_t kind, int64_t groups, double eps,
+                        bool silu) {
   const at::Tensor weight = or_undefined(maybe_weight), bias = or_undefined(maybe_bias);
   const at::Tensor x = laid_out(given, kind);
   if (any_double({x, weight, bias}))
@@ -131,6 +131,7 @@ Three native_norm_cpu(const at::Tensor& given, const OptionalTensor& maybe_weigh
   const Three made = room_forward(x, kind, groups, false);
   const auto& [y, mean, rstd] = made;
   if (x.numel() == 0) return made;
+  const OnDevice on(x);
   if (kind == kGroup) {
     kernels::group_norm({.samples = x.size(0),
                          .channels = x.size(1),
@@ -144,7 +145,8 @@ Three native_norm_cpu(const at::Tensor& given, const OptionalTensor& maybe_weigh
                          .mean = floats(mean),
                          .rstd = floats(rstd),
                          .layout = layout_of(x),
-                         .silu = silu});
+                         .silu = silu,
+                         .device = on.device()});
   } else if (kind == kLayer) {
     kernels::layer_norm({.rows = x.size(0),
                          .cols = x.size(1),
@@ -154,7 +156,8 @@ Three native_norm_cpu(const at::Tensor& given, const OptionalTensor& maybe_weigh
                          .eps = eps,
                          .y = output(y),
                          .mean = floats(mean),
-                         .rstd = floats(rstd)});
+                         .rstd = floats(rstd),
+                         .device = on.device()});
   } else {
     kernels::rms_norm({.rows = x.size(0),
                        .cols = x.size(1),
@@ -162,15 +165,17 @@ Three native_norm_cpu(const at::Tensor& given, const OptionalTensor& maybe_weigh
                        .gamma = input(gamma),
                        .eps = eps,
                        .y = output(y),
-                       .rstd = floats(rstd)});
+                       .rstd = floats(rstd),
+                       .device = on.device()});
   }
   return made;
 }
 
-Three native_norm_backward_cpu(const at::Tensor& grad, const at::Tensor& given,
-                               const at::Tensor& mean, const at::Tensor& rstd,
-                               const OptionalTensor& maybe_weight, const OptionalTensor& maybe_bias,
-                               int64_t kind, int64_t groups, bool silu, bool of_weights) {
+Three native_norm_backward_dense(const at::Tensor& grad, const at::Tensor& given,
+                                 const at::Tensor& mean, const at::Tensor& rstd,
+                                 const OptionalTensor& maybe_weight,
+                                 const OptionalTensor& maybe_bias, int64_t kind, int64_t groups,
+                                 bool silu, bool of_weights) {
   const at::Tensor weight = or_undefined(maybe_weight), bias = or_undefined(maybe_bias);
   const at::Tensor x = laid_out(given, kind);
   const at::Tensor dy = grad.contiguous(x.suggest_memory_format());
@@ -180,6 +185,7 @@ Three native_norm_backward_cpu(const at::Tensor& grad, const at::Tensor& given,
   const at::Tensor beta = bias.defined() ? bias.contiguous() : bias;
   const Three made = room_backward(x, weight, bias, of_weights);
   const auto& [dx, dweight, dbias] = made;
+  const OnDevice on(x);
   if (x.numel() == 0) {
     dweight.zero_();
     dbias.zero_();
@@ -198,7 +204,8 @@ Three native_norm_backward_cpu(const at::Tensor& grad, const at::Tensor& given,
                                   .dbeta = wanted(dbias),
                                   .layout = layout_of(x),
                                   .silu = silu,
-                                  .beta = input(beta)});
+                                  .beta = input(beta),
+                                  .device = on.device()});
   } else if (kind == kLayer) {
     kernels::layer_norm_backward({.rows = x.size(0),
                                   .cols = x.size(1),
@@ -209,7 +216,8 @@ Three native_norm_backward_cpu(const at::Tensor& grad, const at::Tensor& given,
                                   .rstd = floats(rstd),
                                   .dx = output(dx),
                                   .dgamma = wanted(dweight),
-                                  .dbeta = wanted(dbias)});
+                                  .dbeta = wanted(dbias),
+                                  .device = on.device()});
   } else {
     kernels::rms_norm_backward({.rows = x.size(0),
                                 .cols = x.size(1),
@@ -218,7 +226,8 @@ Three native_norm_backward_cpu(const at::Tensor& grad, const at::Tensor& given,
                                 .gamma = input(gamma),
                                 .rstd = floats(rstd),
                                 .dx = output(dx),
-                                .dgamma = wanted(dweight)});
+                                .dgamma = wanted(dweight),
+                                .device = on.device()});
   }
   return made;
 }
@@ -242,7 +251,7 @@ struct Norm : torch::autograd::Function<Norm> {
   static variable_list forward(AutogradContext* kept, const at::Tensor& x,
                                const OptionalTensor& weight, const OptionalTensor& bias,
                                int64_t kind, int64_t groups, double eps, bool silu) {
-    static const auto run = find_op<decltype(native_norm_cpu)>("dtypecheck::native_norm");
+    static const auto run = find_op<decltype(native_norm_dense)>("dtypecheck::native_norm");
     const at::AutoDispatchBelowADInplaceOrView below;
     const auto [y, mean, rstd] = run.call(x, weight, bias, kind, groups, eps, silu);
     kept->save_for_backward({x, or_undefined(weight), or_undefined(bias), mean, rstd});
@@ -257,7 +266,7 @@ struct Norm : torch::autograd::Function<Norm> {
   }
   static variable_list backward(AutogradContext* kept, variable_list gradients) {
     static const auto run =
-        find_op<decltype(native_norm_backward_cpu)>("dtypecheck::native_norm_backward");
+        find_op<decltype(native_norm_backward_dense)>("dtypecheck::native_norm_backward");
     const variable_list s = kept->get_saved_variables();
     const at::Tensor &x = s[0], &weight = s[1], &bias = s[2];
     const int64_t kind = kept->saved_data["kind"].toInt();
@@ -295,7 +304,7 @@ Three native_norm_autograd(const at::Tensor& x, const OptionalTensor& weight,
 
 at::Tensor normalized(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       Kind kind, int64_t groups, double eps, bool silu) {
-  static const auto run = find_op<decltype(native_norm_cpu)>("dtypecheck::native_norm");
+  static const auto run = find_op<decltype(native_norm_dense)>("dtypecheck::native_norm");
   return std::get<0>(run.call(x, or_none(weight), or_none(bias), kind, groups, eps, silu));
 }
 
@@ -400,8 +409,12 @@ TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
       group_norm_op);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, CPU, m) {
-  m.impl("native_norm", native_norm_cpu);
-  m.impl("native_norm_backward", native_norm_backward_cpu);
+  m.impl("native_norm", native_norm_dense);
+  m.impl("native_norm_backward", native_norm_backward_dense);
+}
+TORCH_LIBRARY_IMPL(dtypecheck, CUDA, m) {
+  m.impl("native_norm", native_norm_dense);
+  m.impl("native_norm_backward", native_norm_backward_dense);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, Meta, m) {
   m.impl("native_norm", native_norm_meta);

@@ -1,7 +1,8 @@
 // operators.h: kernels/ as operators of LibTorch, dtypecheck::layer_norm and its like: operands in
 // Float, Half or BFloat16, each in any of them, arithmetic in Float, each result rounded once, to
 // the dtype of `input`; gradients likewise, each in the dtype of its own operand. Where an operand
-// is Double, so is the arithmetic. On the CPU; torch.compile and fake tensors know them.
+// is Double, so is the arithmetic. On the CPU, and on CUDA once the kernels for it are loaded
+// (docs/kernels.md); torch.compile and fake tensors know them.
 //
 // Autocast: products take a Float input in its dtype, as LibTorch's do, and weights as they are;
 // norms are left alone. Second derivatives of norms and convolutions are LibTorch's, in Double.

@@ -33,6 +33,19 @@ at::Tensor bias_gradient(const at::Tensor& dy, int64_t kept, at::ScalarType dtyp
   return dy.sum(others, false, in).to(dtype);
 }
 
+// ---- on a GPU: by LibTorch's own ops, on its tensor cores where all are of one 16-bit dtype or
+// `compute` asks for BFloat16; else in Float, as a factor that is rounded to 16 bits loses digits.
+
+at::ScalarType computed_in(std::initializer_list<at::Tensor> operands, at::ScalarType result,
+                           bool as_bfloat16) {
+  if (any_double(operands) || result == at::kDouble) return at::kDouble;
+  if (as_bfloat16) return at::kBFloat16;
+  const bool is_one = std::all_of(operands.begin(), operands.end(), [&](const at::Tensor& t) {
+    return !t.defined() || t.scalar_type() == result;
+  });
+  return is_one ? result : at::kFloat;
+}
+
 // ---- matmul: a matrix, or a batch of them, by as many
 
 kernels::Matrix matrix_of(const at::Tensor& t) {
@@ -64,6 +77,17 @@ at::Tensor native_matmul_cpu(const at::Tensor& a, const at::Tensor& b, const Opt
                    .y = output(y),
                    .compute = how(as_bfloat16)});
   return y;
+}
+
+at::Tensor native_matmul_cuda(const at::Tensor& a, const at::Tensor& b, const OptionalTensor& bias,
+                              at::ScalarType dtype, bool as_bfloat16) {
+  const at::Tensor added = or_undefined(bias);
+  const at::ScalarType in = computed_in({a, b, added}, dtype, as_bfloat16);
+  const at::Tensor left = a.to(in), right = b.to(in);
+  if (added.defined() && a.dim() == 2)
+    return at::addmm(added.to(in), left, right).to(dtype).contiguous();
+  const at::Tensor y = at::matmul(left, right);
+  return (added.defined() ? y + added.to(in) : y).to(dtype).contiguous();
 }
 
 at::Tensor native_matmul_meta(const at::Tensor& a, const at::Tensor& b, const OptionalTensor&,
@@ -184,6 +208,19 @@ at::Tensor native_conv2d_cpu(const at::Tensor& x, const at::Tensor& weight,
   return y;
 }
 
+at::Tensor native_conv2d_cuda(const at::Tensor& x, const at::Tensor& weight,
+                              const OptionalTensor& bias, at::IntArrayRef stride,
+                              at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
+                              bool as_bfloat16) {
+  const at::Tensor added = or_undefined(bias);
+  const at::ScalarType in = computed_in({x, weight, added}, x.scalar_type(), as_bfloat16);
+  return at::convolution(x.to(in), weight.to(in),
+                         added.defined() ? OptionalTensor(added.to(in)) : OptionalTensor(), stride,
+                         padding, dilation, false, {0, 0}, groups)
+      .to(x.scalar_type())
+      .contiguous(x.suggest_memory_format());
+}
+
 at::Tensor native_conv2d_meta(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor&,
                               at::IntArrayRef stride, at::IntArrayRef padding,
                               at::IntArrayRef dilation, int64_t, bool) {
@@ -231,6 +268,23 @@ Three native_conv2d_backward_cpu(const at::Tensor& dy, const at::Tensor& x,
                             .dweight_layout = layout_of(dweight),
                             .dbias = wanted(dbias, of[2]),
                             .compute = how(as_bfloat16)});
+  return made;
+}
+
+Three native_conv2d_backward_cuda(const at::Tensor& dy, const at::Tensor& x,
+                                  const at::Tensor& weight, at::ScalarType bias,
+                                  at::IntArrayRef stride, at::IntArrayRef padding,
+                                  at::IntArrayRef dilation, int64_t groups, bool as_bfloat16,
+                                  std::array<bool, 3> of) {
+  const Three made = room_for_gradients(dy, x, weight, bias, of);
+  const auto& [dx, dweight, dbias] = made;
+  const at::ScalarType in = computed_in({dy, x, weight}, x.scalar_type(), as_bfloat16);
+  const auto found =
+      at::convolution_backward(dy.to(in), x.to(in), weight.to(in), c10::nullopt, stride, padding,
+                               dilation, false, {0, 0}, groups, {of[0], of[1], false});
+  if (of[0]) dx.copy_(std::get<0>(found));
+  if (of[1]) dweight.copy_(std::get<1>(found));
+  if (of[2]) dbias.copy_(bias_gradient(dy, 1, bias));
   return made;
 }
 
@@ -318,7 +372,8 @@ bool is_bfloat16(const OptionalDtype& compute) { return compute && *compute == a
 at::Tensor linear_op(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias,
                      OptionalDtype compute) {
   const char* const op = "linear";
-  check_operands(op, {{"input", x}, {"weight", weight}, {"bias", or_undefined(bias)}});
+  check_operands(op, {{"input", x}, {"weight", weight}, {"bias", or_undefined(bias)}},
+                 OnGpu::kLibTorch);
   check_compute(op, compute);
   TORCH_CHECK(weight.dim() == 2, op, ": Expected weight to be a matrix, but got size ",
               weight.sym_sizes());
@@ -356,7 +411,8 @@ std::vector<c10::SymInt> broadcast_batch(const char* op, const at::Tensor& a, co
 at::Tensor matmul_op(const at::Tensor& given, const at::Tensor& other, const OptionalTensor& bias,
                      OptionalDtype compute) {
   const char* const op = "matmul";
-  check_operands(op, {{"input", given}, {"other", other}, {"bias", or_undefined(bias)}});
+  check_operands(op, {{"input", given}, {"other", other}, {"bias", or_undefined(bias)}},
+                 OnGpu::kLibTorch);
   check_compute(op, compute);
   TORCH_CHECK(given.dim() >= 1 && other.dim() >= 1, op,
               ": Expected both factors to have at least one dimension, but got ", given.dim(),
@@ -405,7 +461,8 @@ at::Tensor conv2d_op(const at::Tensor& given, const at::Tensor& weight, const Op
                      int64_t groups, OptionalDtype compute) {
   static const auto run = find_op<decltype(native_conv2d_cpu)>("dtypecheck::native_conv2d");
   const char* const op = "conv2d";
-  check_operands(op, {{"input", given}, {"weight", weight}, {"bias", or_undefined(bias)}});
+  check_operands(op, {{"input", given}, {"weight", weight}, {"bias", or_undefined(bias)}},
+                 OnGpu::kLibTorch);
   check_compute(op, compute);
   TORCH_CHECK(given.dim() == 3 || given.dim() == 4, op,
               ": Expected input to have 3 or 4 dimensions, but got size ", given.sym_sizes());
@@ -436,32 +493,41 @@ at::Tensor conv2d_op(const at::Tensor& given, const at::Tensor& weight, const Op
 
 // ---- autocast: the input in its dtype, as LibTorch's products take it
 
+constexpr auto kOfCpu = c10::DispatchKey::AutocastCPU, kOfCuda = c10::DispatchKey::AutocastCUDA;
+
+template <c10::DispatchKey key>
 at::Tensor autocast_input(const at::Tensor& x) {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-  const at::ScalarType dtype = at::autocast::get_autocast_dtype(at::kCPU);
+  const at::ScalarType dtype =
+      at::autocast::get_autocast_dtype(key == kOfCpu ? at::kCPU : at::kCUDA);
 #else
-  const at::ScalarType dtype = at::autocast::get_autocast_cpu_dtype();
+  const at::ScalarType dtype = key == kOfCpu ? at::autocast::get_autocast_cpu_dtype()
+                                             : at::autocast::get_autocast_gpu_dtype();
 #endif
   const bool is_cast = x.is_floating_point() && x.scalar_type() != at::kDouble;
   return is_cast ? x.to(dtype) : x;
 }
 
+template <c10::DispatchKey key>
 at::Tensor linear_autocast(const at::Tensor& x, const at::Tensor& weight,
                            const OptionalTensor& bias, OptionalDtype compute) {
-  const c10::impl::ExcludeDispatchKeyGuard inside(c10::DispatchKey::AutocastCPU);
-  return linear_op(autocast_input(x), weight, bias, compute);
+  const c10::impl::ExcludeDispatchKeyGuard inside(key);
+  return linear_op(autocast_input<key>(x), weight, bias, compute);
 }
+template <c10::DispatchKey key>
 at::Tensor matmul_autocast(const at::Tensor& x, const at::Tensor& other, const OptionalTensor& bias,
                            OptionalDtype compute) {
-  const c10::impl::ExcludeDispatchKeyGuard inside(c10::DispatchKey::AutocastCPU);
-  return matmul_op(autocast_input(x), other, bias, compute);
+  const c10::impl::ExcludeDispatchKeyGuard inside(key);
+  return matmul_op(autocast_input<key>(x), other, bias, compute);
 }
+template <c10::DispatchKey key>
 at::Tensor conv2d_autocast(const at::Tensor& x, const at::Tensor& weight,
                            const OptionalTensor& bias, at::IntArrayRef stride,
                            at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
                            OptionalDtype compute) {
-  const c10::impl::ExcludeDispatchKeyGuard inside(c10::DispatchKey::AutocastCPU);
-  return conv2d_op(autocast_input(x), weight, bias, stride, padding, dilation, groups, compute);
+  const c10::impl::ExcludeDispatchKeyGuard inside(key);
+  return conv2d_op(autocast_input<key>(x), weight, bias, stride, padding, dilation, groups,
+                   compute);
 }
 
 TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
@@ -488,6 +554,11 @@ TORCH_LIBRARY_IMPL(dtypecheck, CPU, m) {
   m.impl("native_conv2d", native_conv2d_cpu);
   m.impl("native_conv2d_backward", native_conv2d_backward_cpu);
 }
+TORCH_LIBRARY_IMPL(dtypecheck, CUDA, m) {
+  m.impl("native_matmul", native_matmul_cuda);
+  m.impl("native_conv2d", native_conv2d_cuda);
+  m.impl("native_conv2d_backward", native_conv2d_backward_cuda);
+}
 TORCH_LIBRARY_IMPL(dtypecheck, Meta, m) {
   m.impl("native_matmul", native_matmul_meta);
   m.impl("native_conv2d", native_conv2d_meta);
@@ -504,9 +575,14 @@ TORCH_LIBRARY_IMPL(dtypecheck, CompositeImplicitAutograd, m) {
   m.impl("conv2d", conv2d_op);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, AutocastCPU, m) {
-  m.impl("linear", linear_autocast);
-  m.impl("matmul", matmul_autocast);
-  m.impl("conv2d", conv2d_autocast);
+  m.impl("linear", linear_autocast<kOfCpu>);
+  m.impl("matmul", matmul_autocast<kOfCpu>);
+  m.impl("conv2d", conv2d_autocast<kOfCpu>);
+}
+TORCH_LIBRARY_IMPL(dtypecheck, AutocastCUDA, m) {
+  m.impl("linear", linear_autocast<kOfCuda>);
+  m.impl("matmul", matmul_autocast<kOfCuda>);
+  m.impl("conv2d", conv2d_autocast<kOfCuda>);
 }
 
 std::vector<int64_t> twice(at::IntArrayRef numbers) {

@@ -25,7 +25,10 @@ void parallel_for(int64_t parts, kernels::Part part, void* context) {
 namespace {
 
 // Where not, the plain references run.
-TORCH_LIBRARY_FRAGMENT(dtypecheck, m) { m.def("has_vectors() -> bool", kernels::has_vectors); }
+TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
+  m.def("has_vectors() -> bool", kernels::has_vectors);
+  m.def("has_device_kernels() -> bool", kernels::has_device_kernels);  // else no GPU is served
+}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -35,7 +36,10 @@ static std::string library(const char* name) {
 }
 
 std::string preload_library() { return library("libdtypecheck_preload.so"); }
-std::string gpu_library() { return library("libdtypecheck_gpu_recorder.so"); }
+std::string gpu_library() {
+  const fs::path path = prefix() / "lib" / "libdtypecheck_gpu_recorder.so";
+  return fs::exists(path) ? path.string() : "";
+}
 std::string replace_library() { return library("libdtypecheck_replace.so"); }
 
 std::string preloadable(const std::string& library, const std::string& link_folder) {
@@ -118,6 +122,22 @@ std::optional<HookSources> operators_sources() {
                        .needs_cxx20 = true};
   }
   return std::nullopt;
+}
+
+std::optional<HookSources> cuda_kernels_sources() {
+  std::optional<HookSources> sources = operators_sources();
+  if (!sources) return std::nullopt;
+  sources->files.clear();
+  sources->name = "the kernels for a GPU";
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(sources->root) / "kernels"))
+    if (entry.path().extension() == ".cu") sources->files.push_back(entry.path().string());
+  std::sort(sources->files.begin(), sources->files.end());
+  return sources->files.empty() ? std::nullopt : sources;
+}
+
+std::string cuda_kernels_library() {
+  const fs::path library = prefix() / "lib/libdtypecheck_kernels_cuda.so";
+  return fs::exists(library) ? library.string() : "";
 }
 
 }  // namespace dtypecheck

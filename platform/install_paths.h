@@ -6,10 +6,11 @@
 //   bin/dtypecheck
 //   lib/libdtypecheck_preload.so       stage 1
 //   lib/libdtypecheck_replace.so       for cure
-//   lib/libdtypecheck_gpu_recorder.so  stage 3, for trace --gpu
+//   lib/libdtypecheck_gpu_recorder.so  stage 3, for the kernels of a GPU
 //   libexec/dtypecheck/hooks.txt       stage 2 libraries that were built ahead, one a line:
 //                                      "<libtorch version> <abi 0|1> <file>"
 //   lib/libdtypecheck_kernels.so       what the operators compute with, where it was built
+//   lib/libdtypecheck_kernels_cuda.so  and what they compute with on a GPU
 //   libexec/dtypecheck/operators.txt   those operators' libraries, as hooks.txt
 //   share/dtypecheck/src/              their sources and stage 2's; a build takes the source tree's
 // clang-format on
@@ -28,7 +29,7 @@ std::string source_tree();
 
 // Stage 1. Throws InputError when it is not there.
 std::string preload_library();
-// Stage 3, which knows CUPTI. The same.
+// Stage 3, which knows CUPTI. Empty where none was built: it needs CUPTI's headers.
 std::string gpu_library();
 // What shows a program other texts of its sources (tracer/replace/replace.c). The same.
 std::string replace_library();
@@ -65,5 +66,9 @@ struct HookSources {
 std::optional<HookSources> hook_sources();
 // The operators of LibTorch. Nothing when they or the kernels are not installed.
 std::optional<HookSources> operators_sources();
+// What they compute with on a GPU, which nvcc compiles; the same.
+std::optional<HookSources> cuda_kernels_sources();
+// That library, where it was built ahead; empty where not.
+std::string cuda_kernels_library();
 
 }  // namespace dtypecheck

@@ -10,14 +10,20 @@ namespace dtypecheck::kernels {
 // The variants, each in a file of its name.
 void adamw_vectors(const AdamW&);
 
+template <>
+DeviceVariant<AdamW>::Run DeviceVariant<AdamW>::run = nullptr;
+template <>
+DeviceVariant<AdamWList>::Run DeviceVariant<AdamWList>::run = nullptr;
+
 static constexpr Variant<AdamW> kVariants[] = {
+    DTYPECHECK_GRID_VARIANT(AdamW)  //
     {"vectors", vectors, adamw_vectors},
     {"ref", always, adamw_ref},
 };
 
 std::span<const Variant<AdamW>> adamw_variants() { return kVariants; }
 
-void adamw(const AdamW& a) {
+static void require_arguments(const AdamW& a) {
   const bool empty = a.n == 0;
   require(a.n >= 0 && a.first >= 0 && a.first <= std::numeric_limits<int64_t>::max() - a.n, "adamw",
           "n and first of 0 or more");
@@ -35,6 +41,11 @@ void adamw(const AdamW& a) {
   require_numbers(Output{a.square}, "adamw", "square", empty);
   require(a.rounding == Rounding::kNearest || (a.weight.dtype == Dtype::kBFloat16 && !a.master),
           "adamw", "a BFloat16 weight without master for stochastic rounding");
+}
+
+void adamw(const AdamW& a) {
+  require_arguments(a);
+  if (a.device) return run_on_device(a);
   for_each_part((a.n + kPartNumbers - 1) / kPartNumbers, [&](int64_t i) {
     const int64_t first = i * kPartNumbers;
     AdamW part = a;
@@ -47,6 +58,16 @@ void adamw(const AdamW& a) {
     if (a.master) part.master = a.master + first;
     run_first(adamw_variants(), part);
   });
+}
+
+void adamw(const AdamWList& a) {
+  if (a.steps.empty()) return;
+  if (!a.steps[0].device) {
+    for (const AdamW& step : a.steps) adamw(step);
+    return;
+  }
+  for (const AdamW& step : a.steps) require_arguments(step);
+  run_on_device(a);
 }
 
 }  // namespace dtypecheck::kernels

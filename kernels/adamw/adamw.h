@@ -37,11 +37,18 @@ struct AdamW {
   Rounding rounding = Rounding::kNearest;
   uint64_t seed = 0;  // of stochastic rounding: another for each tensor
   int64_t first = 0;  // index in its tensor of the first number here, where a tensor is split
+  const Device* device = nullptr;  // where all of these are on a GPU
 };
 
 // Variants give the same bits: multiply and add are fused in the same places.
 void adamw(const AdamW& arguments);  // throws InputError for arguments that are not as above
 std::span<const Variant<AdamW>> adamw_variants();
+
+// Of many tensors, all on the processor or all on a GPU: there in few launches.
+struct AdamWList {
+  std::span<const AdamW> steps;
+};
+void adamw(const AdamWList& arguments);
 
 void adamw_ref(const AdamW& arguments);
 

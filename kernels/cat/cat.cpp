@@ -7,7 +7,11 @@ namespace dtypecheck::kernels {
 // The variants, each in a file of its name.
 void cat_vectors(const Cat&);
 
+template <>
+DeviceVariant<Cat>::Run DeviceVariant<Cat>::run = nullptr;
+
 static constexpr Variant<Cat> kVariants[] = {
+    DTYPECHECK_GRID_VARIANT(Cat)  //
     {"vectors", vectors, cat_vectors},
     {"ref", always, cat_ref},
 };

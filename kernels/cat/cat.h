@@ -22,6 +22,7 @@ struct Cat {
   int64_t rows = 0;
   std::span<const CatPiece> pieces;
   Output y;  // rows x n, contiguous; overlaps no piece
+  const Device* device = nullptr;  // where all numbers are on a GPU
 };
 
 void cat(const Cat& arguments);  // throws InputError for arguments that are not as above

@@ -3,7 +3,7 @@
 // for is gathered from the image as it is packed.
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <utility>
 
 #include "kernels/conv2d/conv2d.h"
 #include "kernels/matmul/blocks.h"
@@ -28,6 +28,7 @@ struct Axis {
 
   int64_t at(int64_t place, int64_t u) const {
     const int64_t sum = place * step + start + u * apart;
+    if (divisor == 1) return sum >= 0 && sum < size ? sum : -1;  // division is slow
     return sum >= 0 && sum % divisor == 0 && sum / divisor < size ? sum / divisor : -1;
   }
   bool moves_by_one() const { return step == 1 && divisor == 1; }
@@ -47,11 +48,51 @@ struct Axis {
 // The order of the numbers of a patch.
 enum class Order { kChannelFirst /* channel, u, v */, kChannelLast /* u, v, channel */ };
 
+struct Number {
+  int64_t channel, u, v;
+};
+
+struct PatchShape {
+  Order order;
+  int64_t channels, height, width;
+
+  int64_t size() const { return channels * height * width; }
+  Number at(int64_t k) const {
+    const int64_t uv = height * width;
+    if (order == Order::kChannelFirst) return {k / uv, k % uv / width, k % width};
+    return {k % channels, k / channels / width, k / channels % width};
+  }
+  void go_on(Number& n) const {  // to k + 1
+    if (order == Order::kChannelLast && ++n.channel < channels) return;
+    if (order == Order::kChannelLast) n.channel = 0;
+    if (++n.v < width) return;
+    n.v = 0;
+    if (++n.u < height) return;
+    n.u = 0;
+    ++n.channel;
+  }
+};
+
+// A few numbers; a call of memcpy costs more than they do.
+template <class Bits>
+inline void copy_few(const Bits* from, int64_t count, Bits* to) {
+  constexpr int64_t kStep = 16 / sizeof(Bits);
+  int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) std::memcpy(to + i, from + i, 16);
+  if (i < count && count >= kStep)
+    return void(std::memcpy(to + count - kStep, from + count - kStep, 16));
+  for (; i < count; ++i) to[i] = from[i];
+}
+
 // Patches of images: numbers of patch k at place p. Places go through samples, rows and columns.
 class Patches {
  public:
   Patches(const Images& images, int64_t channels, Axis rows, Axis columns, Order order)
-      : images_(images), channels_(channels), rows_(rows), columns_(columns), order_(order) {}
+      : images_(images),
+        channels_(channels),
+        rows_(rows),
+        columns_(columns),
+        shape_{order, channels, rows.kernel, columns.kernel} {}
 
   // Channels of a group.
   Patches of_group(int64_t group) const {
@@ -68,7 +109,7 @@ class Patches {
                                         k * images_.strides.channel),
               images_.strides.column, images_.strides.channel};
     const Input gathered{room, images_.numbers.dtype};
-    const bool by_channel = order_ == Order::kChannelLast && images_.strides.channel == 1;
+    const bool by_channel = shape_.order == Order::kChannelLast && images_.strides.channel == 1;
     if (size_of(images_.numbers.dtype) == 4) {
       gather_as<uint32_t>(place, places, k, numbers, by_channel, room);
     } else {
@@ -82,19 +123,9 @@ class Patches {
   struct Place {
     int64_t sample, row, column;
   };
-  struct Number {
-    int64_t channel, u, v;
-  };
   int64_t sample_places() const { return rows_.places * columns_.places; }
   Place place_at(int64_t p) const {
     return {p / sample_places(), p % sample_places() / columns_.places, p % columns_.places};
-  }
-  Number number_at(int64_t k) const {
-    const int64_t kernel = rows_.kernel * columns_.kernel;
-    if (order_ == Order::kChannelFirst)
-      return {k / kernel, k % kernel / columns_.kernel, k % columns_.kernel};
-    const int64_t uv = k / channels_;
-    return {k % channels_, uv / columns_.kernel, uv % columns_.kernel};
   }
   // A patch is a number of each channel, and places follow each other in memory as they do here.
   bool is_plain() const {
@@ -113,8 +144,10 @@ class Patches {
       for (int64_t p = place; p < place + places; ++p, to += numbers)
         gather_place(place_at(p), k, numbers, to);
     } else {
-      for (int64_t i = k; i < k + numbers; ++i, to += places)
-        gather_number(number_at(i), place, places, to);
+      const Place first = place_at(place);
+      Number n = shape_.at(k);
+      for (; numbers > 0; --numbers, to += places, shape_.go_on(n))
+        gather_number(n, first, places, to);
     }
   }
 
@@ -123,7 +156,7 @@ class Patches {
   void gather_place(const Place& p, int64_t k, int64_t numbers, Bits* to) const {
     const Bits* const image = static_cast<const Bits*>(images_.numbers.data);
     for (const int64_t end = k + numbers; k < end;) {
-      const Number n = number_at(k);
+      const Number n = shape_.at(k);
       const int64_t run = std::min(channels_ - n.channel, end - k);
       const int64_t row = rows_.at(p.row, n.u), column = columns_.at(p.column, n.v);
       if (row < 0 || column < 0) {
@@ -139,10 +172,9 @@ class Patches {
 
   // One number at places p, p + 1, …: runs of columns.
   template <class Bits>
-  void gather_number(const Number& n, int64_t p, int64_t places, Bits* to) const {
+  void gather_number(const Number& n, Place at, int64_t places, Bits* to) const {
     const Bits* const image =
         static_cast<const Bits*>(images_.numbers.data) + n.channel * images_.strides.channel;
-    Place at = place_at(p);
     for (int64_t left = places; left > 0;) {
       const int64_t run = std::min(columns_.places - at.column, left);
       const int64_t row = rows_.at(at.row, n.u);
@@ -165,8 +197,7 @@ class Patches {
       const int64_t before = std::clamp<int64_t>(-first, 0, run);
       const int64_t inside = std::clamp<int64_t>(columns_.size - first, before, run) - before;
       std::fill_n(to, before, Bits{0});
-      if (inside > 0)
-        std::memcpy(to + before, row + first + before, static_cast<size_t>(inside) * sizeof(Bits));
+      copy_few(row + first + before, inside, to + before);
       std::fill_n(to + before + inside, run - before - inside, Bits{0});
       return;
     }
@@ -184,7 +215,7 @@ class Patches {
   Images images_;
   int64_t channels_;  // of a patch
   Axis rows_, columns_;
-  Order order_;
+  PatchShape shape_;
 };
 
 // Patches as a factor whose outer dimension is the places, from `first` on, or the numbers of a
@@ -214,68 +245,64 @@ class NumbersByPlaces : public Factor {
   Patches patches_;
 };
 
-// Weights in the order of patches: rows of `outer` (the output's channels, or for the gradient of
-// the image the input's of one group), `patch` numbers each. They are copied once, if they do not
-// lie so: a small part of the work that is done with each.
-class Weights {
+// The weights of one group in the order of patches, rows of the output's channels or, for the
+// gradient of the image, of the input's. Those that do not lie so are gathered as they are packed.
+class Weights : public Factor {
  public:
-  Weights(const ConvShape& s, const Images& weight, Order order, bool of_inputs)
-      : in_(s.in_channels / s.groups), out_(s.out_channels / s.groups), of_inputs_(of_inputs) {
-    const int64_t uv = s.kernel_height * s.kernel_width;
-    rows_ = of_inputs ? in_ : out_;
-    patch_ = (of_inputs ? out_ : in_) * uv;
-    numbers_ = weight.numbers;
-    if (!of_inputs && lies_so(s, weight.strides, order)) return;
-    copy_.resize(static_cast<size_t>(s.out_channels * in_ * uv * size_of(weight.numbers.dtype)));
-    if (size_of(weight.numbers.dtype) == 4) {
-      copy<uint32_t>(s, weight, order);
-    } else {
-      copy<uint16_t>(s, weight, order);
-    }
-    numbers_.data = copy_.data();
-  }
-  MatrixFactor of_group(int64_t group) const {
-    return MatrixFactor(from(numbers_, group * rows_ * patch_), patch_, 1);
+  Weights(const ConvShape& s, const Images& weight, Order order, bool of_inputs, int64_t group)
+      : shape_{order, 0, s.kernel_height, s.kernel_width}, strides_(weight.strides) {
+    const int64_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
+    rows_ = of_inputs ? in : out;
+    shape_.channels = of_inputs ? out : in;
+    numbers_ = from(weight.numbers, group * out * strides_.sample);
+    if (of_inputs) std::swap(strides_.sample, strides_.channel);
   }
   int64_t rows() const { return rows_; }
-  int64_t patch() const { return patch_; }
+  int64_t patch() const { return shape_.size(); }
+
+  View view(int64_t outer, int64_t outer_count, int64_t inner, int64_t inner_count,
+            float* room) const override {
+    const Input first = from(numbers_, outer * strides_.sample);
+    if (lies_so()) return {from(first, inner), strides_.sample, 1};
+    if (size_of(first.dtype) == 4) {
+      gather<uint32_t>(first, outer_count, inner, inner_count, room);
+    } else {
+      gather<uint16_t>(first, outer_count, inner, inner_count, room);
+    }
+    return {{room, first.dtype}, 1, outer_count};
+  }
 
  private:
-  bool lies_so(const ConvShape& s, const Strides& strides, Order order) const {
-    const Strides wanted = order == Order::kChannelFirst
-                               ? channels_first(in_, s.kernel_height, s.kernel_width)
-                               : channels_last(in_, s.kernel_height, s.kernel_width);
-    return strides.sample == wanted.sample && (in_ == 1 || strides.channel == wanted.channel) &&
-           (s.kernel_height == 1 || strides.row == wanted.row) &&
-           (s.kernel_width == 1 || strides.column == wanted.column);
+  bool lies_so() const {
+    const auto& [order, channels, height, width] = shape_;
+    const Strides wanted = order == Order::kChannelFirst ? channels_first(channels, height, width)
+                                                         : channels_last(channels, height, width);
+    return (channels == 1 || strides_.channel == wanted.channel) &&
+           (height == 1 || strides_.row == wanted.row) &&
+           (width == 1 || strides_.column == wanted.column);
   }
 
   template <class Bits>
-  void copy(const ConvShape& s, const Images& weight, Order order) {
-    Bits* const to = reinterpret_cast<Bits*>(copy_.data());
-    const Bits* const from = static_cast<const Bits*>(weight.numbers.data);
-    const int64_t uv = s.kernel_height * s.kernel_width, channels = of_inputs_ ? out_ : in_;
-    for (int64_t o = 0; o < s.out_channels; ++o) {
-      for (int64_t i = 0; i < in_; ++i) {
-        const int64_t group = o / out_, row = of_inputs_ ? i : o % out_;
-        const int64_t channel = of_inputs_ ? o % out_ : i;
-        for (int64_t k = 0; k < uv; ++k) {
-          const int64_t number =
-              order == Order::kChannelFirst ? channel * uv + k : k * channels + channel;
-          to[(group * rows_ + row) * patch_ + number] =
-              from[o * weight.strides.sample + i * weight.strides.channel +
-                   k / s.kernel_width * weight.strides.row +
-                   k % s.kernel_width * weight.strides.column];
-        }
-      }
+  void gather(Input first, int64_t rows, int64_t k, int64_t numbers, float* room) const {
+    const Bits* const weights = static_cast<const Bits*>(first.data);
+    Bits* to = reinterpret_cast<Bits*>(room);
+    constexpr int64_t kAhead = 8, kLine = 64 / sizeof(Bits);
+    const bool by_channel = shape_.order == Order::kChannelLast;
+    Number n = shape_.at(k);
+    for (; numbers > 0; --numbers, to += rows, shape_.go_on(n)) {
+      const Bits* const channel = weights + n.channel * strides_.channel;
+      const int64_t place = n.u * strides_.row + n.v * strides_.column;
+      // The next channels' are a page or more away, where nothing fetches them by itself.
+      const int64_t line = by_channel ? place : (n.u * shape_.width + n.v) * kLine;
+      __builtin_prefetch(channel + kAhead * strides_.channel + line);
+      for (int64_t r = 0; r < rows; ++r) to[r] = channel[place + r * strides_.sample];
     }
   }
 
-  int64_t in_, out_;
-  bool of_inputs_;
-  int64_t rows_ = 0, patch_ = 0;
+  PatchShape shape_;
+  Strides strides_;  // of the row, for the sample's; of the patch's channel, u and v
+  int64_t rows_ = 0;
   Input numbers_;
-  std::vector<char> copy_;
 };
 
 Order order_of(const Images& images, int64_t channels) {
@@ -283,19 +310,19 @@ Order order_of(const Images& images, int64_t channels) {
 }
 
 // The products of each group's weights and patches, as images in a layout.
-void write_images(const ConvShape& s, const Patches& patches, const Weights& weights, Input bias,
-                  Output y, Layout layout, int64_t places, const Tile& tile) {
-  const int64_t channels = weights.rows() * s.groups;
+void write_images(const ConvShape& s, const Patches& patches, const Images& weights, Order order,
+                  bool of_inputs, Input bias, Output y, Layout layout, int64_t places,
+                  const Tile& tile) {
   for (int64_t g = 0; g < s.groups; ++g) {
-    const MatrixFactor weight = weights.of_group(g);
-    const int64_t first = g * weights.rows();
+    const Weights weight(s, weights, order, of_inputs, g);
+    const int64_t channels = weight.rows() * s.groups, first = g * weight.rows();
     Product p;
-    p.inner = weights.patch();
+    p.inner = weight.patch();
     p.bias = from(bias, first);
     if (layout == Layout::kChannelsLast) {
       const PlacesByNumbers image(patches.of_group(g), 0);
       p.rows = s.samples * places;
-      p.cols = weights.rows();
+      p.cols = weight.rows();
       p.a = &image;
       p.b = &weight;
       p.y = from(y, first);
@@ -303,7 +330,7 @@ void write_images(const ConvShape& s, const Patches& patches, const Weights& wei
       multiply_in_blocks(p, tile);
       continue;
     }
-    p.rows = weights.rows();
+    p.rows = weight.rows();
     p.cols = places;
     p.a = &weight;
     p.bias_of_rows = true;
@@ -378,9 +405,8 @@ void conv2d_in_blocks(const Conv2d& c, const Tile& tile) {
   const Axes axes(s);
   const int64_t in = s.in_channels / s.groups;
   const Order order = order_of(c.x, in);
-  const Weights weights(s, c.weight, order, /*of_inputs=*/false);
-  write_images(s, Patches(c.x, in, axes.rows, axes.columns, order), weights, c.bias, c.y,
-               c.y_layout, s.out_height() * s.out_width(), tile);
+  write_images(s, Patches(c.x, in, axes.rows, axes.columns, order), c.weight, order,
+               /*of_inputs=*/false, c.bias, c.y, c.y_layout, s.out_height() * s.out_width(), tile);
 }
 
 void conv2d_backward_in_blocks(const Conv2dBackward& c, const Tile& tile) {
@@ -389,9 +415,8 @@ void conv2d_backward_in_blocks(const Conv2dBackward& c, const Tile& tile) {
     const Axes axes(s);
     const int64_t out = s.out_channels / s.groups;
     const Order order = order_of(c.dy, out);
-    const Weights weights(s, c.weight, order, /*of_inputs=*/true);
-    write_images(s, Patches(c.dy, out, axes.back_rows, axes.back_columns, order), weights, {}, c.dx,
-                 c.dx_layout, s.in_height * s.in_width, tile);
+    write_images(s, Patches(c.dy, out, axes.back_rows, axes.back_columns, order), c.weight, order,
+                 /*of_inputs=*/true, {}, c.dx, c.dx_layout, s.in_height * s.in_width, tile);
   }
   if (c.dweight.data) write_dweight(c, tile);
   if (c.dbias.data) write_dbias(c);

@@ -12,7 +12,11 @@ namespace dtypecheck::kernels {
 
 static void global_norm_vectors(const GlobalNorm&);
 
+template <>
+DeviceVariant<GlobalNorm>::Run DeviceVariant<GlobalNorm>::run = nullptr;
+
 static constexpr Variant<GlobalNorm> kVariants[] = {
+    DTYPECHECK_GRID_VARIANT(GlobalNorm)  //
     {"vectors", vectors, global_norm_vectors},
     {"ref", always, global_norm_ref},
 };

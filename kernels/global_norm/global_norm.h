@@ -23,6 +23,7 @@ struct GlobalNorm {
   std::span<const Gradient> gradients;
   float factor = 1;        // 1 / scale
   double* norm = nullptr;  // one number
+  const Device* device = nullptr;  // where all numbers are on a GPU
 };
 
 inline constexpr double kGlobalNormTolerance = 1e-12;  // of the norm; y is the same to the bit

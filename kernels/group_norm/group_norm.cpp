@@ -8,11 +8,18 @@ namespace dtypecheck::kernels {
 void group_norm_vectors(const GroupNorm&);
 void group_norm_backward_vectors(const GroupNormBackward&);
 
+template <>
+DeviceVariant<GroupNorm>::Run DeviceVariant<GroupNorm>::run = nullptr;
+template <>
+DeviceVariant<GroupNormBackward>::Run DeviceVariant<GroupNormBackward>::run = nullptr;
+
 static constexpr Variant<GroupNorm> kVariants[] = {
+    DTYPECHECK_GRID_VARIANT(GroupNorm)  //
     {"vectors", vectors, group_norm_vectors},
     {"ref", always, group_norm_ref},
 };
 static constexpr Variant<GroupNormBackward> kBackwardVariants[] = {
+    DTYPECHECK_GRID_VARIANT(GroupNormBackward)  //
     {"vectors", vectors, group_norm_backward_vectors},
     {"ref", always, group_norm_backward_ref},
 };

@@ -29,6 +29,7 @@ struct GroupNorm {
   float *mean = nullptr, *rstd = nullptr;  // samples x groups; null where backward is not wanted
   Layout layout = Layout::kChannelsFirst;
   bool silu = false;
+  const Device* device = nullptr;  // where all of these are on a GPU
 };
 
 struct GroupNormBackward {
@@ -41,6 +42,7 @@ struct GroupNormBackward {
   Layout layout = Layout::kChannelsFirst;
   bool silu = false;
   Input beta;  // of forward, for silu; null: 0
+  const Device* device = nullptr;  // where all of these are on a GPU
 };
 
 void group_norm(const GroupNorm& arguments);  // both throw InputError for arguments not as above

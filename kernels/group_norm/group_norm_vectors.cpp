@@ -7,6 +7,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/group_norm/group_norm_vectors.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 
 #include "kernels/vectors-inl.h"
@@ -53,6 +54,7 @@ HWY_NOINLINE void normalize_group(const GroupNorm& a, int64_t g, const float* ga
   for (int64_t c = 0; c < channels; ++c, x += a.spatial, y += a.spatial) {
     const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
     for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
+      if constexpr (kSilu) hwy::Prefetch(x + channels * a.spatial + i);  // there is time for it
       const V off = hn::Sub(load(x + i, count), center);
       store(activated<kSilu, T>(hn::MulAdd(off, factor, bias)), y + i, count);
     });

@@ -8,11 +8,18 @@ namespace dtypecheck::kernels {
 void layer_norm_vectors(const LayerNorm&);
 void layer_norm_backward_vectors(const LayerNormBackward&);
 
+template <>
+DeviceVariant<LayerNorm>::Run DeviceVariant<LayerNorm>::run = nullptr;
+template <>
+DeviceVariant<LayerNormBackward>::Run DeviceVariant<LayerNormBackward>::run = nullptr;
+
 static constexpr Variant<LayerNorm> kVariants[] = {
+    DTYPECHECK_GRID_VARIANT(LayerNorm)  //
     {"vectors", vectors, layer_norm_vectors},
     {"ref", always, layer_norm_ref},
 };
 static constexpr Variant<LayerNormBackward> kBackwardVariants[] = {
+    DTYPECHECK_GRID_VARIANT(LayerNormBackward)  //
     {"vectors", vectors, layer_norm_backward_vectors},
     {"ref", always, layer_norm_backward_ref},
 };

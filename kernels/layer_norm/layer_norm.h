@@ -24,6 +24,7 @@ struct LayerNorm {
   double eps = 1e-5;
   Output y;
   float *mean = nullptr, *rstd = nullptr;  // rows each; null where backward is not wanted
+  const Device* device = nullptr;  // where all of these are on a GPU
 };
 
 struct LayerNormBackward {
@@ -33,6 +34,7 @@ struct LayerNormBackward {
   const float *mean = nullptr, *rstd = nullptr;  // of forward
   Output dx;
   Output dgamma, dbeta;  // null: not wanted
+  const Device* device = nullptr;  // where all of these are on a GPU
 };
 
 void layer_norm(const LayerNorm& arguments);  // both throw InputError for arguments not as above

@@ -5,6 +5,8 @@
 // hundredth of the work. What is fast on a processor is its Tile; the order of the blocks is here.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/matmul/matmul.h"
 
 namespace dtypecheck::kernels {
@@ -56,12 +58,32 @@ struct Tile {
   // `count` of the outer dimension by `depth` of the inner one, as words [inner][width]; zeros
   // where count < width and after an odd depth. Writes at most kSlack words past the last.
   void (*pack)(const View& from, int64_t count, int64_t depth, int64_t width, float* to) = nullptr;
-  // sums[rows][cols], of which the first `count` rows are wanted.
-  void (*multiply)(int64_t words, int64_t count, const float* a, const float* b,
-                   float* sums) = nullptr;
+  // sums[rows][cols], of which the first `count` rows are wanted; or they are added to it.
+  void (*multiply)(int64_t words, int64_t count, const float* a, const float* b, float* sums,
+                   bool adds) = nullptr;
+  // Likewise of few rows, of which a has the words one after the other, zeros behind them, and b's
+  // numbers as they lie, which do so along the inner dimension. Null: there is no such.
+  void (*multiply_few)(int64_t depth, int64_t rows, const float* a, int64_t a_stride, const View& b,
+                       int64_t cols, float* sums, int64_t sums_stride) = nullptr;
   void (*finish)(const TileSums&) = nullptr;
 };
 inline constexpr int64_t kSlack = 16;
+
+// act(row, col, how many rows, how many columns), these as integral_constants: kRows by kCols as
+// long as there are as many, and one by one what is left.
+template <int kRows, int kCols, class Act>
+void for_each_few(int64_t rows, int64_t cols, const Act& act) {
+  const auto columns = [&](int64_t row, auto count) {
+    int64_t c = 0;
+    for (; c + kCols <= cols; c += kCols) act(row, c, count, std::integral_constant<int, kCols>());
+    for (; c < cols; ++c) act(row, c, count, std::integral_constant<int, 1>());
+  };
+  int64_t r = 0;
+  for (; r + kRows <= rows; r += kRows) columns(r, std::integral_constant<int, kRows>());
+  if (rows - r == 3) columns(r, std::integral_constant<int, 3>());
+  if (rows - r == 2) columns(r, std::integral_constant<int, 2>());
+  if (rows - r == 1) columns(r, std::integral_constant<int, 1>());
+}
 
 Tile vectors_tile();   // where has_vectors()
 Tile bfloat16_tile();  // where has_bfloat16_tile(): AVX512-BF16

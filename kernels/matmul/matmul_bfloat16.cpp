@@ -7,10 +7,12 @@
 // GCC 12 warns of its own _mm512_undefined_ps (bug 105593).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 
 // One by one, and not for the whole file: what is inlined from headers must run anywhere.
 #define ON_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
@@ -29,7 +31,8 @@ bool has_bfloat16_tile() {
 
 template <int kCount>
 ON_BFLOAT16 static void multiply_rows(int64_t words, const float* __restrict a,
-                                      const float* __restrict b, float* __restrict sums) {
+                                      const float* __restrict b, float* __restrict sums,
+                                      bool adds) {
   __m512 sum[kCount][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kCount; ++r) {
@@ -37,6 +40,10 @@ ON_BFLOAT16 static void multiply_rows(int64_t words, const float* __restrict a,
     for (int v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
   }
   for (; words > 0; --words, a += kRows, b += kCols) {
+    // The first tile that reads b waits for a cache that is far; a's comes from the second.
+    _mm_prefetch(reinterpret_cast<const char*>(b + 16 * kCols), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(b + 16 * kCols + kLanes), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(a + 16 * kRows), _MM_HINT_T0);
     __m512bh right[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) right[v] = (__m512bh)_mm512_loadu_ps(b + v * kLanes);
@@ -50,21 +57,26 @@ ON_BFLOAT16 static void multiply_rows(int64_t words, const float* __restrict a,
 #pragma GCC unroll 16
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(sums + r * kCols + v * kLanes, sum[r][v]);
+    for (int v = 0; v < kVectors; ++v) {
+      float* const to = sums + r * kCols + v * kLanes;
+      _mm512_storeu_ps(to, adds ? _mm512_add_ps(sum[r][v], _mm512_loadu_ps(to)) : sum[r][v]);
+    }
   }
 }
 
-static void multiply(int64_t words, int64_t count, const float* a, const float* b, float* sums) {
-  if (count == 1) return multiply_rows<1>(words, a, b, sums);
-  if (count <= 4) return multiply_rows<4>(words, a, b, sums);
-  if (count <= kRows / 2) return multiply_rows<kRows / 2>(words, a, b, sums);
-  multiply_rows<kRows>(words, a, b, sums);
+static void multiply(int64_t words, int64_t count, const float* a, const float* b, float* sums,
+                     bool adds) {
+  static constexpr auto kOfCount = []<int... kBefore>(std::integer_sequence<int, kBefore...>) {
+    return std::array{multiply_rows<kBefore + 1>...};
+  }
+  (std::make_integer_sequence<int, kRows>());
+  kOfCount[static_cast<size_t>(count - 1)](words, a, b, sums, adds);
 }
 
 // ---- pack
 
 // The first `count` numbers at p, 16 or fewer, as Floats; zeros behind them.
-ON_BFLOAT16 static __m512 sixteen(const void* p, Dtype dtype, int64_t count) {
+ON_BFLOAT16 inline static __m512 sixteen(const void* p, Dtype dtype, int64_t count) {
   const __mmask16 some = static_cast<__mmask16>(count >= 16 ? 0xffff : (1 << count) - 1);
   if (dtype == Dtype::kFloat) return _mm512_maskz_loadu_ps(some, p);
   const __m256i bits = _mm256_maskz_loadu_epi16(some, p);
@@ -72,15 +84,69 @@ ON_BFLOAT16 static __m512 sixteen(const void* p, Dtype dtype, int64_t count) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
-// 16 words of the inner dimension.
-ON_BFLOAT16 static __m512i pairs(const char* p, Dtype dtype, int64_t count) {
-  if (dtype == Dtype::kBFloat16) {
-    return _mm512_maskz_loadu_epi16(count >= 32 ? ~0u : (1u << count) - 1, p);
+// 16 words of the inner dimension, of `count` numbers.
+template <Dtype kDtype>
+ON_BFLOAT16 inline static __m512i pairs(const char* p, int64_t count) {
+  if (kDtype == Dtype::kBFloat16) {
+    return count >= 32 ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi16((1u << count) - 1, p);
   }
-  const int64_t size = dtype == Dtype::kFloat ? 4 : 2, first = std::min<int64_t>(count, 16);
-  const __m512 low = sixteen(p, dtype, first);
-  const __m512 high = count > 16 ? sixteen(p + 16 * size, dtype, count - 16) : _mm512_setzero_ps();
+  const int64_t size = kDtype == Dtype::kFloat ? 4 : 2;
+  const __m512 low = sixteen(p, kDtype, count);
+  const __m512 high = count > 16 ? sixteen(p + 16 * size, kDtype, count - 16) : _mm512_setzero_ps();
   return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+template <class Act>
+static void with_dtype(Dtype dtype, const Act& act) {
+  if (dtype == Dtype::kFloat) act(std::integral_constant<Dtype, Dtype::kFloat>());
+  if (dtype == Dtype::kHalf) act(std::integral_constant<Dtype, Dtype::kHalf>());
+  if (dtype == Dtype::kBFloat16) act(std::integral_constant<Dtype, Dtype::kBFloat16>());
+}
+
+// ---- multiply_few: both factors' words are along the inner dimension, a vector at a time.
+
+constexpr int kFewRows = 4, kFewCols = 4;
+
+template <Dtype kDtype, int kR, int kC>
+ON_BFLOAT16 static void multiply_dots(int64_t depth, const float* a, int64_t a_stride,
+                                      const View& b, float* sums, int64_t sums_stride) {
+  const char* const numbers = static_cast<const char*>(b.numbers.data);
+  const int64_t size = kDtype == Dtype::kFloat ? 4 : 2;
+  __m512 sum[kR][kC];
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) sum[r][c] = _mm512_setzero_ps();
+  }
+  for (int64_t k = 0; k < depth; k += 2 * kLanes) {
+    __m512bh left[kR];
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) left[r] = (__m512bh)_mm512_loadu_ps(a + r * a_stride + k / 2);
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) {
+      const auto right =
+          (__m512bh)pairs<kDtype>(numbers + (c * b.outer_stride + k) * size, depth - k);
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r) sum[r][c] = _mm512_dpbf16_ps(sum[r][c], left[r], right);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) sums[r * sums_stride + c] = _mm512_reduce_add_ps(sum[r][c]);
+  }
+}
+
+static void multiply_few(int64_t depth, int64_t rows, const float* a, int64_t a_stride,
+                         const View& b, int64_t cols, float* sums, int64_t sums_stride) {
+  with_dtype(b.numbers.dtype, [&](auto dtype) {
+    for_each_few<kFewRows, kFewCols>(rows, cols, [&](int64_t row, int64_t col, auto r, auto c) {
+      View here = b;
+      here.numbers = from(b.numbers, col * b.outer_stride);
+      multiply_dots<dtype(), r(), c()>(depth, a + row * a_stride, a_stride, here,
+                                       sums + row * sums_stride + col, sums_stride);
+    });
+  });
 }
 
 // As matmul_vectors.cpp says.
@@ -99,18 +165,22 @@ ON_BFLOAT16 static void transpose(__m512i (&v)[kLanes]) {
   }
 }
 
+template <Dtype kDtype>
 ON_BFLOAT16 static void pack_along_inner(const View& from, int64_t count, int64_t depth,
                                          int64_t width, float* to) {
+  // Rows are many, and short in a block: more than what fetches ahead by itself follows.
+  constexpr int64_t kAhead = 256;
   const char* const numbers = static_cast<const char*>(from.numbers.data);
-  const int64_t size = from.numbers.dtype == Dtype::kFloat ? 4 : 2;
+  const int64_t size = kDtype == Dtype::kFloat ? 4 : 2;
   for (int64_t k = 0; k < depth; k += 2 * kLanes) {
     const int64_t words = std::min<int64_t>(kLanes, (depth - k + 1) / 2);
     for (int64_t o = 0; o < width; o += kLanes) {
       __m512i v[kLanes];
+#pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) {
-        v[i] = o + i < count ? pairs(numbers + ((o + i) * from.outer_stride + k) * size,
-                                     from.numbers.dtype, std::min<int64_t>(32, depth - k))
-                             : _mm512_setzero_si512();
+        const char* const p = numbers + ((o + i) * from.outer_stride + k) * size;
+        if (o + i < count) _mm_prefetch(p + kAhead, _MM_HINT_T0);
+        v[i] = o + i < count ? pairs<kDtype>(p, depth - k) : _mm512_setzero_si512();
       }
       transpose(v);
       for (int64_t i = 0; i < words; ++i) _mm512_storeu_si512(to + (k / 2 + i) * width + o, v[i]);
@@ -118,10 +188,12 @@ ON_BFLOAT16 static void pack_along_inner(const View& from, int64_t count, int64_
   }
 }
 
+template <Dtype kDtype>
 ON_BFLOAT16 static void pack_along_outer(const View& from, int64_t count, int64_t depth,
                                          int64_t width, float* to) {
+  constexpr int64_t kRowsAhead = 12;
   const char* const numbers = static_cast<const char*>(from.numbers.data);
-  const int64_t size = from.numbers.dtype == Dtype::kFloat ? 4 : 2;
+  const int64_t size = kDtype == Dtype::kFloat ? 4 : 2, row = from.inner_stride * size;
   const __m512i upper = _mm512_set1_epi32(16 << 16);  // lane i: number i of low, and of high
   const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i together =
@@ -129,10 +201,11 @@ ON_BFLOAT16 static void pack_along_outer(const View& from, int64_t count, int64_
   for (int64_t k = 0; k < depth; k += 2, to += width) {
     for (int64_t o = 0; o < width; o += kLanes) {
       const int64_t some = std::clamp<int64_t>(count - o, 0, kLanes);
-      const char* const p = numbers + (k * from.inner_stride + o) * size;
-      const __m512 low = sixteen(p, from.numbers.dtype, some);
-      const __m512 high =
-          sixteen(p + from.inner_stride * size, from.numbers.dtype, k + 1 < depth ? some : 0);
+      const char* const p = numbers + k * row + o * size;
+      _mm_prefetch(p + kRowsAhead * row, _MM_HINT_T0);
+      _mm_prefetch(p + (kRowsAhead + 1) * row, _MM_HINT_T0);
+      const __m512 low = sixteen(p, kDtype, some);
+      const __m512 high = sixteen(p + row, kDtype, k + 1 < depth ? some : 0);
       const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh(high, low);
       _mm512_storeu_si512(to + o, _mm512_permutexvar_epi16(together, halves));
     }
@@ -151,14 +224,20 @@ static void pack_one_by_one(const View& from, int64_t count, int64_t depth, int6
         room[i * kCols + o] =
             load(from.numbers, o * from.outer_stride + (k + i) * from.inner_stride);
     }
-    pack_along_outer({{room}, 1, kCols}, count, here, width, to);
+    pack_along_outer<Dtype::kFloat>({{room}, 1, kCols}, count, here, width, to);
   }
 }
 
 static void pack(const View& from, int64_t count, int64_t depth, int64_t width, float* to) {
-  if (from.inner_stride == 1) return pack_along_inner(from, count, depth, width, to);
-  if (from.outer_stride == 1) return pack_along_outer(from, count, depth, width, to);
-  pack_one_by_one(from, count, depth, width, to);
+  if (from.inner_stride != 1 && from.outer_stride != 1)
+    return pack_one_by_one(from, count, depth, width, to);
+  with_dtype(from.numbers.dtype, [&](auto dtype) {
+    if (from.inner_stride == 1) {
+      pack_along_inner<dtype()>(from, count, depth, width, to);
+    } else {
+      pack_along_outer<dtype()>(from, count, depth, width, to);
+    }
+  });
 }
 
 Tile bfloat16_tile() {
@@ -168,6 +247,7 @@ Tile bfloat16_tile() {
   t.numbers_in_word = 2;
   t.pack = pack;
   t.multiply = multiply;
+  t.multiply_few = multiply_few;
   return t;
 }
 

@@ -1,9 +1,12 @@
 // The tile on Highway: rows x vectors of sums in as many registers as the processor has, less those
 // of b's vectors and one of a's number.
+#include <array>
+
 #include "kernels/matmul/blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/matmul/matmul_vectors.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 
 #include "kernels/vectors-inl.h"
@@ -35,7 +38,7 @@ constexpr int kCols = kVectors * kLanes;
 
 template <int kCount>
 HWY_NOINLINE void multiply_rows(int64_t words, const float* HWY_RESTRICT a,
-                                const float* HWY_RESTRICT b, float* HWY_RESTRICT sums) {
+                                const float* HWY_RESTRICT b, float* HWY_RESTRICT sums, bool adds) {
   const F d;
   V sum[kCount][kVectors];
 #pragma GCC unroll 16
@@ -44,6 +47,10 @@ HWY_NOINLINE void multiply_rows(int64_t words, const float* HWY_RESTRICT a,
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
   for (; words > 0; --words, a += kRows, b += kCols) {
+    // The first tile that reads b waits for a cache that is far; a's comes from the second.
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) hwy::Prefetch(b + 16 * kCols + v * kLanes);
+    hwy::Prefetch(a + 16 * kRows);
     V right[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * kLanes);
@@ -57,15 +64,63 @@ HWY_NOINLINE void multiply_rows(int64_t words, const float* HWY_RESTRICT a,
 #pragma GCC unroll 16
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, sums + r * kCols + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      float* const to = sums + r * kCols + v * kLanes;
+      hn::StoreU(adds ? hn::Add(sum[r][v], hn::LoadU(d, to)) : sum[r][v], d, to);
+    }
   }
 }
 
-void multiply(int64_t words, int64_t count, const float* a, const float* b, float* sums) {
-  if (count == 1) return multiply_rows<1>(words, a, b, sums);
-  if (count <= 4) return multiply_rows<4>(words, a, b, sums);
-  if (count <= kRows / 2) return multiply_rows<kRows / 2>(words, a, b, sums);
-  multiply_rows<kRows>(words, a, b, sums);
+void multiply(int64_t words, int64_t count, const float* a, const float* b, float* sums,
+              bool adds) {
+  static constexpr auto kOfCount = []<int... kBefore>(std::integer_sequence<int, kBefore...>) {
+    return std::array{multiply_rows<kBefore + 1>...};
+  }
+  (std::make_integer_sequence<int, kRows>());
+  kOfCount[static_cast<size_t>(count - 1)](words, a, b, sums, adds);
+}
+
+// ---- multiply_few: both factors' numbers are along the inner dimension, a vector at a time.
+
+constexpr int kFewRows = 4, kFewCols = HWY_TARGET == HWY_AVX2 ? 2 : 4;
+
+template <int kR, int kC, class T>
+HWY_NOINLINE void multiply_dots(int64_t depth, const float* a, int64_t a_stride, const T* b,
+                                int64_t b_stride, float* sums, int64_t sums_stride) {
+  V sum[kR][kC];
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) sum[r][c] = hn::Zero(F());
+  }
+  for_each_vector(depth, [&](int64_t k, size_t count) DTYPECHECK_INLINE {
+    V left[kR];
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) left[r] = load_all(a + r * a_stride + k);
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c) {
+      const V right = load(b + c * b_stride + k, count);
+#pragma GCC unroll 4
+      for (int r = 0; r < kR; ++r) sum[r][c] = hn::MulAdd(left[r], right, sum[r][c]);
+    }
+  });
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kC; ++c)
+      sums[r * sums_stride + c] = static_cast<float>(sum_of_lanes(sum[r][c]));
+  }
+}
+
+void multiply_few(int64_t depth, int64_t rows, const float* a, int64_t a_stride, const View& b,
+                  int64_t cols, float* sums, int64_t sums_stride) {
+  with_type_of(b.numbers.dtype, [&](auto number) {
+    const auto* const numbers = static_cast<const decltype(number)*>(b.numbers.data);
+    for_each_few<kFewRows, kFewCols>(rows, cols, [&](int64_t row, int64_t col, auto r, auto c) {
+      multiply_dots<r(), c()>(depth, a + row * a_stride, a_stride, numbers + col * b.outer_stride,
+                              b.outer_stride, sums + row * sums_stride + col, sums_stride);
+    });
+  });
 }
 
 // ---- pack
@@ -86,6 +141,10 @@ HWY_INLINE void transpose(V (&v)[kLanes]) {
   }
 }
 
+// Rows are many, and short in a block: more than what fetches ahead by itself follows. In bytes.
+constexpr int64_t kAhead = 256;
+constexpr int64_t kRowsAhead = 12;
+
 // A vector may reach past the width: what follows is written after it, or is slack.
 template <class T>
 HWY_INLINE void pack_along_inner(const T* from, int64_t stride, int64_t count, int64_t depth,
@@ -95,8 +154,9 @@ HWY_INLINE void pack_along_inner(const T* from, int64_t stride, int64_t count, i
     for (int64_t o = 0; o < width; o += kLanes) {
       V v[kLanes];
       for (int i = 0; i < kLanes; ++i) {
-        v[i] = o + i < count ? load(from + (o + i) * stride + k, static_cast<size_t>(numbers))
-                             : hn::Zero(F());
+        const T* const p = from + (o + i) * stride + k;
+        if (o + i < count) hwy::Prefetch(p + kAhead / static_cast<int64_t>(sizeof(T)));
+        v[i] = o + i < count ? load(p, static_cast<size_t>(numbers)) : hn::Zero(F());
       }
       transpose(v);
       for (int64_t i = 0; i < numbers; ++i) store_all(v[i], to + (k + i) * width + o);
@@ -110,6 +170,7 @@ HWY_INLINE void pack_along_outer(const T* from, int64_t stride, int64_t count, i
   for (int64_t k = 0; k < depth; ++k, from += stride, to += width) {
     for (int64_t o = 0; o < width; o += kLanes) {
       const int64_t numbers = std::min<int64_t>(kLanes, count - o);
+      hwy::Prefetch(from + kRowsAhead * stride + o);
       store_all(numbers > 0 ? load(from + o, static_cast<size_t>(numbers)) : hn::Zero(F()), to + o);
     }
   }
@@ -163,8 +224,8 @@ void finish(const TileSums& t) {
 // Without vectors, for tests.
 constexpr int kRows = 2, kCols = 3;
 
-void multiply(int64_t words, int64_t, const float* a, const float* b, float* sums) {
-  std::fill_n(sums, kRows * kCols, 0.f);
+void multiply(int64_t words, int64_t, const float* a, const float* b, float* sums, bool adds) {
+  if (!adds) std::fill_n(sums, kRows * kCols, 0.f);
   for (; words > 0; --words, a += kRows, b += kCols)
     for (int i = 0; i < kRows * kCols; ++i) sums[i] += a[i / kCols] * b[i % kCols];
 }
@@ -189,6 +250,7 @@ Tile tile() {
   t.cols = kCols;
 #if DTYPECHECK_VECTORS
   t.pack = pack;
+  t.multiply_few = multiply_few;
 #else
   t.pack = pack_one_by_one;
 #endif

@@ -8,11 +8,18 @@ namespace dtypecheck::kernels {
 void rms_norm_vectors(const RmsNorm&);
 void rms_norm_backward_vectors(const RmsNormBackward&);
 
+template <>
+DeviceVariant<RmsNorm>::Run DeviceVariant<RmsNorm>::run = nullptr;
+template <>
+DeviceVariant<RmsNormBackward>::Run DeviceVariant<RmsNormBackward>::run = nullptr;
+
 static constexpr Variant<RmsNorm> kVariants[] = {
+    DTYPECHECK_GRID_VARIANT(RmsNorm)  //
     {"vectors", vectors, rms_norm_vectors},
     {"ref", always, rms_norm_ref},
 };
 static constexpr Variant<RmsNormBackward> kBackwardVariants[] = {
+    DTYPECHECK_GRID_VARIANT(RmsNormBackward)  //
     {"vectors", vectors, rms_norm_backward_vectors},
     {"ref", always, rms_norm_backward_ref},
 };

@@ -21,6 +21,7 @@ struct RmsNorm {
   double eps = 1e-6;
   Output y;
   float* rstd = nullptr;  // rows; null where backward is not wanted
+  const Device* device = nullptr;  // where all of these are on a GPU
 };
 
 struct RmsNormBackward {
@@ -30,6 +31,7 @@ struct RmsNormBackward {
   const float* rstd = nullptr;  // of forward
   Output dx;
   Output dgamma;  // null: not wanted
+  const Device* device = nullptr;  // where all of these are on a GPU
 };
 
 void rms_norm(const RmsNorm& arguments);  // both throw InputError for arguments not as above

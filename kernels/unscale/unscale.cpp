@@ -11,7 +11,11 @@ namespace dtypecheck::kernels {
 // The variants, each in a file of its name.
 void unscale_vectors(const Unscale&);
 
+template <>
+DeviceVariant<Unscale>::Run DeviceVariant<Unscale>::run = nullptr;
+
 static constexpr Variant<Unscale> kVariants[] = {
+    DTYPECHECK_GRID_VARIANT(Unscale)  //
     {"vectors", vectors, unscale_vectors},
     {"ref", always, unscale_ref},
 };
@@ -24,7 +28,7 @@ void unscale(const Unscale& a) {
   require_numbers(a.x, "unscale", "x", /*optional=*/a.n == 0);
   require_numbers(Output{a.y}, "unscale", "y", /*optional=*/true);
   const int64_t parts = (a.n + kPartNumbers - 1) / kPartNumbers;
-  if (parts <= 1) return run_first(unscale_variants(), a);
+  if (parts <= 1 || a.device) return run_first(unscale_variants(), a);
   std::vector<double> sums(static_cast<size_t>(parts));
   for_each_part(parts, [&](int64_t i) {
     const int64_t first = i * kPartNumbers;

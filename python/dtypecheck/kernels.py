@@ -5,8 +5,9 @@
     y = kernels.group_norm(x, 32, weight, bias, silu=True)
 
 Each computes in Float, and rounds once to the dtype of its first operand; gradients have the dtype of what they belong to.
-On the CPU. They are torch.ops.dtypecheck's, known to torch.compile, torch.export and autocast: products take a Float input in
-autocast's dtype, and weights as they are. The same functions in C++ are operators/operators.h.
+On the CPU, and on CUDA where there is an nvcc to compile their kernels for it. They are torch.ops.dtypecheck's, known to
+torch.compile, torch.export and autocast: products take a Float input in autocast's dtype, and weights as they are. The same
+functions in C++ are operators/operators.h.
 
 Importing this loads a library for the PyTorch that is there: one that was built ahead, or one that the compiler of this
 machine makes, once. Where there is neither it raises ImportError.
@@ -23,26 +24,29 @@ from dtypecheck._tool import ToolMissing, find_tool
 __all__ = ["adamw_", "cat", "conv2d", "global_norm", "group_norm", "layer_norm", "linear", "matmul", "rms_norm", "unscale"]
 
 
-def _find_library(libtorch):
+def _find_libraries(libtorch):
     try:
         tool = find_tool()
     except ToolMissing as error:
         raise ImportError(f"dtypecheck.kernels: {error}") from None
-    done = subprocess.run([tool, "build-hook", "--operators", "--libtorch", str(libtorch)], stdin=subprocess.DEVNULL,
+    cuda = ["--cuda"] if torch.cuda.is_available() else []
+    done = subprocess.run([tool, "build-hook", "--operators", *cuda, "--libtorch", str(libtorch)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"{tool} ended with {done.returncode}"]
         raise ImportError("dtypecheck.kernels: " + said[-1].replace("dtypecheck: ", "", 1))
-    return done.stdout.decode().rstrip("\n")
+    return done.stdout.decode().splitlines()
 
 
 def _load():
     folder = pathlib.Path(torch.__file__).resolve().parent / "lib"
-    library = _find_library(folder / "libtorch_cpu.so")
+    libraries = _find_libraries(folder / "libtorch_cpu.so")
     # It is linked to no LibTorch, and takes the names of the one that is here.
     for name in ("libc10.so", "libtorch_cpu.so"):
         ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL)
-    torch.ops.load_library(library)
+    torch.ops.load_library(libraries[0])
+    for library in libraries[1:]:  # the kernels for a GPU, which know no PyTorch
+        ctypes.CDLL(library)
 
 
 # `dtypecheck trace --fix` may have loaded them, or the program itself be built with them.

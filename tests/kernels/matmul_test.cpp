@@ -115,6 +115,45 @@ TEST_CASE("matmul: sizes beside the tile, the vector and the block") {
   check_variants(MatmulCase(1, 1030, 20, 400, Dtype::kBFloat16, Dtype::kHalf, Dtype::kFloat));
   check_variants(MatmulCase(1, 20, 1100, 400, Dtype::kFloat, Dtype::kHalf, Dtype::kBFloat16));
   check_variants(MatmulCase(1, 1030, 20, 800, Dtype::kBFloat16, Dtype::kBFloat16, Dtype::kHalf));
+  // Two blocks of rows, with columns packed once and, over a deep inner dimension, twice.
+  check_variants(MatmulCase(1, 1530, 3, 20, Dtype::kHalf, Dtype::kHalf, Dtype::kFloat));
+  check_variants(MatmulCase(1, 1530, 3, 2400, Dtype::kHalf, Dtype::kFloat, Dtype::kFloat));
+  check_variants(MatmulCase(1, 18, 3, 4800, Dtype::kBFloat16, Dtype::kBFloat16, Dtype::kFloat));
+}
+
+TEST_CASE("matmul: few rows, whose weights are read as they lie") {
+  for (const Dtype dtype : kDtypes) {
+    for (const Compute compute : {Compute::kFloat, Compute::kBFloat16}) {
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 16, 17}) {
+        for (const int64_t cols : {1, 2, 3, 4, 5, 63, 64, 65, 131}) {
+          MatmulCase c(2, rows, cols, 21, Dtype::kHalf, dtype, Dtype::kHalf);
+          c.transpose_b();
+          c.m.compute = compute;
+          check_variants(c);
+        }
+      }
+      for (const int64_t inner : {1, 15, 16, 17, 31, 32, 33, 63, 65, 1280}) {
+        MatmulCase c(1, 6, 9, inner, dtype, Dtype::kHalf, Dtype::kFloat);
+        c.transpose_b();
+        c.m.compute = compute;
+        check_variants(c);
+      }
+      // What the one before left behind its rows is not read by the next, whose rows lie apart.
+      MatmulCase before(1, 1, 9, 64, dtype, Dtype::kHalf, Dtype::kFloat);
+      before.transpose_b();
+      before.m.compute = compute;
+      before.a.fill([](int64_t) { return NAN; });
+      matmul(before.arguments());
+      MatmulCase apart(1, 1, 9, 5, dtype, Dtype::kHalf, Dtype::kFloat);
+      apart.transpose_b();
+      apart.m.compute = compute;
+      apart.a = Numbers(dtype, 20);
+      apart.a.fill_normal(0, 1, 1);
+      apart.m.a.col_stride = 3;
+      apart.m.a.row_stride = 20;
+      check_variants(apart);
+    }
+  }
 }
 
 TEST_CASE("matmul: either factor transposed, rows apart, broadcast, without bias") {

@@ -72,6 +72,11 @@ std::string hook_cache(const std::string& fallback, std::string* why_not) {
   return in_run.string();
 }
 
+std::string cuda_kernels_name(const HookSources& sources) {
+  const uint64_t hash = hash_of_sources(sources, {"kernels", "core", "platform"});
+  return fmt::format("kernels-cuda-{:016x}.so", fnv1a_next(mark_of(sources.library), hash));
+}
+
 std::string operators_name(const HookSources& sources, const std::string& libtorch) {
   const uint64_t hash = hash_of_sources(sources, {"operators", "kernels"});
   return fmt::format("operators-{:016x}.so",

@@ -15,5 +15,7 @@ std::string hook_cache(const std::string& fallback, std::string* why_not);
 
 // The name in it of a library of the operators for the LibTorch of that path, by both's sources.
 std::string operators_name(const HookSources& sources, const std::string& libtorch);
+// That of the kernels for a GPU, which are for any LibTorch.
+std::string cuda_kernels_name(const HookSources& sources);
 
 }  // namespace dtypecheck

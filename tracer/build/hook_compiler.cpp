@@ -191,17 +191,21 @@ static std::vector<Job> compile_jobs(const Words& compiler, const LibTorchInfo& 
   return jobs;
 }
 
-[[noreturn]] static void fail(const LibTorchInfo& libtorch, const std::string& name,
-                              const std::vector<Job>& jobs, const std::string& output) {
+[[noreturn]] static void fail(const std::string& what, const std::vector<Job>& jobs,
+                              const std::string& output) {
   const std::string log = output + ".log";
   std::ofstream file(log);
   for (const Job& job : jobs) {
     const auto said = read_file_if_any(job.log);
     if (said) file << fmt::format("{}\n{}\n", fmt::join(job.command, " "), *said);
   }
-  throw InputError(fmt::format(
-      "{} for LibTorch {} could not be compiled with {}; what the compiler said is in {}", name,
-      libtorch.version.to_string(), jobs[0].command[0], log));
+  throw InputError(fmt::format("{} could not be compiled with {}; what the compiler said is in {}",
+                               what, jobs[0].command[0], log));
+}
+
+static void put(const std::string& library, const std::string& output) {
+  if (::rename(library.c_str(), output.c_str()) != 0)
+    throw InputError(fmt::format("{}: cannot be written: {}", output, std::strerror(errno)));
 }
 
 void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
@@ -216,12 +220,13 @@ void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
   const BuildFolder build(output);
   const Words compiler =
       find_compiler(language_standard(libtorch.version, sources.needs_cxx20), build);
-  say(fmt::format("compiling {} for LibTorch {}, once …", sources.name,
-                  libtorch.version.to_string()));
+  const std::string what =
+      fmt::format("{} for LibTorch {}", sources.name, libtorch.version.to_string());
+  say(fmt::format("compiling {}, once …", what));
   const Progress progress("the compiler is at work");
   Words objects;
   std::vector<Job> jobs = compile_jobs(compiler, libtorch, sources, build, objects);
-  if (!run_side_by_side(jobs)) fail(libtorch, sources.name, jobs, output);
+  if (!run_side_by_side(jobs)) fail(what, jobs, output);
 
   // Not linked to LibTorch: its symbols come from the copy that the program has loaded.
   Job link{compiler, build.file("link.log")};
@@ -233,10 +238,50 @@ void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
     const std::string folder = fs::path(sources.library).parent_path().string();
     link.command.insert(link.command.end(), {sources.library, "-Wl,-rpath," + folder});
   }
-  if (!run_side_by_side({link})) fail(libtorch, sources.name, {link}, output);
-  if (::rename(library.c_str(), output.c_str()) != 0) {
-    throw InputError(fmt::format("{}: cannot be written: {}", output, std::strerror(errno)));
+  if (!run_side_by_side({link})) fail(what, {link}, output);
+  put(library, output);
+}
+
+static std::string find_nvcc() {
+  Words places;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* home = std::getenv(name)) places.push_back(std::string(home) + "/bin/nvcc");
+  places.insert(places.end(), {"nvcc", "/usr/local/cuda/bin/nvcc"});
+  for (const std::string& place : places) {
+    try {
+      return find_program(place);
+    } catch (const InputError&) {
+    }
   }
+  throw InputError(
+      "no nvcc was found (CUDA_HOME, PATH, /usr/local/cuda) to compile the kernels for a GPU with; "
+      "install a CUDA toolkit of 12.4 or later");
+}
+
+// Its flags stand in a file, which CMake reads too.
+static Words nvcc_flags(const HookSources& sources) {
+  Words flags;
+  std::ifstream file(fs::path(sources.root) / "kernels/cuda/nvcc.txt");
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty() && line[0] == '-') flags.push_back(line);
+  return flags;
+}
+
+void compile_cuda_kernels(const HookSources& sources, const std::string& output) {
+  const BuildFolder build(output);
+  const std::string library = build.file("kernels.so");
+  Job job{{find_nvcc()}, build.file("nvcc.log")};
+  Words& command = job.command;
+  for (const std::string& flag : nvcc_flags(sources)) command.push_back(flag);
+  command.insert(command.end(),
+                 {"-w", "--threads=0", "-I" + sources.root, "-shared", "-o", library});
+  command.insert(command.end(), sources.files.begin(), sources.files.end());
+  const std::string folder = fs::path(sources.library).parent_path().string();
+  command.insert(command.end(), {sources.library, "-Xlinker=-rpath=" + folder});
+  say(fmt::format("compiling {}, once; it takes minutes …", sources.name));
+  const Progress progress("nvcc is at work");
+  if (!run_side_by_side({job})) fail(sources.name, {job}, output);
+  put(library, output);
 }
 
 }  // namespace dtypecheck
