@@ -38,8 +38,16 @@ bool is_of_builder(const std::string& name, const std::string& value) {
          value == "OFF" || name == "NDEBUG" || name == "_GLIBCXX_USE_CXX11_ABI";
 }
 
+// CPU_ONLY, NO_CUDA: a build for the CPU is what somebody asks for, wherever its macro stands.
+bool is_without_cuda(const std::string& name) {
+  const std::string text = lower(name);
+  return text.find("cpu_only") != text.npos || text.find("no_cuda") != text.npos ||
+         text.find("without_cuda") != text.npos;
+}
+
 void add(std::map<std::string, BuildMacro>& macros, const std::string& name,
          const std::string& value, bool is_switch) {
+  is_switch = is_switch || is_without_cuda(name);
   const auto [at, is_new] = macros.try_emplace(name, BuildMacro{value, is_switch});
   if (is_new) return;
   at->second.is_switch = at->second.is_switch && is_switch;

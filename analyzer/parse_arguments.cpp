@@ -12,6 +12,7 @@
 #include "analyzer/compile_command.h"
 #include "analyzer/project.h"
 #include "platform/files.h"
+#include "platform/libtorch_version.h"
 
 namespace fs = std::filesystem;
 
@@ -94,8 +95,9 @@ bool is_system_header(const std::string& name) {
          name.starts_with("torch/") || name.starts_with("c10/");
 }
 
-std::vector<std::string> inferred_includes(const fs::path& file, const Project& project) {
-  const Headers& headers = project.headers;
+// What the project does not have may stand beside it: packages of one repository share headers.
+std::vector<std::string> inferred_includes(const fs::path& file, const Project& project,
+                                           const Project& repository) {
   std::vector<std::string> arguments;
   std::set<std::string> added;
   std::vector<fs::path> open = {file};
@@ -104,16 +106,17 @@ std::vector<std::string> inferred_includes(const fs::path& file, const Project& 
     const fs::path from = open[next];
     for (const Include& include : includes_of(from)) {
       if (!include.is_quoted && is_system_header(include.name)) continue;
-      const fs::path header = resolve(include, from, headers);
+      fs::path header = resolve(include, from, project.headers);
+      if (header.empty()) header = resolve(include, from, repository.headers);
       if (header.empty()) continue;
       if (seen.insert(header).second) open.push_back(header);
       const std::string full = header.string();
       const std::string name = fs::path(include.name).lexically_normal().string();
       if (!full.ends_with("/" + name)) continue;  // ../x.h, found beside
       const std::string folder = full.substr(0, full.size() - name.size() - 1);
-      const char* how = is_in_folder_of_others(header, project.root) ? "-isystem"
-                        : include.is_quoted                          ? "-iquote"
-                                                                     : "-I";
+      const char* how = is_in_folder_of_others(header, repository.root) ? "-isystem"
+                        : include.is_quoted                             ? "-iquote"
+                                                                        : "-I";
       if (added.insert(how + folder).second) {
         arguments.insert(arguments.end(), {how, folder});
       }
@@ -122,8 +125,7 @@ std::vector<std::string> inferred_includes(const fs::path& file, const Project& 
   return arguments;
 }
 
-// The standard that the project's own build files ask for, when it is later than C++17: the headers
-// of LibTorch ask for no more.
+// The standard that the project's own build files ask for, when it is later than C++17.
 std::string inferred_standard(const fs::path& root) {
   static const std::regex kLater("(?:c\\+\\+|_STANDARD[ )]+|cxx_std_)(20|2a|23|2b)\\b");
   std::string standard = "17";
@@ -139,6 +141,14 @@ std::string inferred_standard(const fs::path& root) {
   return "-std=c++" + standard;
 }
 
+// That of the project, or what the headers of LibTorch ask for, where it is later.
+std::string standard_of(const Project& project, const Toolkits& toolkits) {
+  constexpr Version kFirstOf20 = {2, 14, 0};
+  const auto version = parse_version(toolkits.torch_version);
+  if (!version || *version < kFirstOf20) return project.standard;
+  return std::max(project.standard, std::string("-std=c++20"));
+}
+
 Project read_project(const fs::path& root) {
   Project project = {root, {}, {}, inferred_standard(root)};
   for_each_file(root, kMaxEntries, is_skipped_folder, [&](const fs::path& file) {
@@ -151,10 +161,9 @@ Project read_project(const fs::path& root) {
   return project;
 }
 
-const Project& project_of(const fs::path& file) {
+const Project& project_at(const fs::path& root) {
   static std::mutex lock;
   static std::map<fs::path, Project> known;
-  const fs::path root = project_root(file);
   const std::scoped_lock held(lock);
   const auto at = known.find(root);
   return at != known.end() ? at->second : known.emplace(root, read_project(root)).first->second;
@@ -249,7 +258,7 @@ void add_known(std::vector<std::string>& arguments, const CompileCommand& comman
 
 std::vector<std::string> parse_arguments(const fs::path& file, const CompileCommand* command,
                                          const Toolkits& toolkits, const fs::path& stubs) {
-  const Project& project = project_of(file);
+  const Project& project = project_at(project_root(file));
   std::vector<std::string> arguments;
   if (is_cuda(file))
     add_cuda(arguments, toolkits, stubs);
@@ -262,7 +271,8 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
       return argument.starts_with("-std=");
     });
   } else {
-    const std::vector<std::string> inferred = inferred_includes(file, project);
+    const Project& repository = project_at(repository_root(file));
+    const std::vector<std::string> inferred = inferred_includes(file, project, repository);
     arguments.insert(arguments.end(), inferred.begin(), inferred.end());
     add_macros(arguments, project.macros);
     arguments.push_back("-DTORCH_EXTENSION_NAME=extension");  // as the builder of extensions does
@@ -270,7 +280,7 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
   for (const std::string& name : folders_of_others()) {
     arguments.push_back("--system-header-prefix=" + name + "/");
   }
-  if (!has_standard) arguments.push_back(project.standard);
+  if (!has_standard) arguments.push_back(standard_of(project, toolkits));
   for (const std::string& include : toolkits.torch_includes) {
     arguments.insert(arguments.end(), {"-isystem", include});
   }
@@ -295,7 +305,7 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
 
 std::vector<std::string> with_other_switches(const fs::path& file,
                                              const std::vector<std::string>& arguments) {
-  const BuildMacros& macros = project_of(file).macros;
+  const BuildMacros& macros = project_at(project_root(file)).macros;
   const std::vector<std::string> asked = macros_asked_for(file, macros);
   if (asked.empty()) return {};
   std::vector<std::string> others = arguments;

@@ -101,6 +101,16 @@ fs::path project_root(const fs::path& file) {
   }
 }
 
+fs::path repository_root(const fs::path& file) {
+  fs::path root = project_root(file);
+  for (fs::path folder = root; !is_there(folder / ".git");) {
+    if (folder == folder.parent_path()) return root;
+    folder = folder.parent_path();
+    if (is_marked(folder)) root = folder;
+  }
+  return root;
+}
+
 const std::set<std::string>& folders_of_others() {
   static const std::set<std::string> names = {
       "third_party", "third-party", "thirdparty", "3rdparty", "3rd_party",  "extern",

@@ -13,6 +13,10 @@ namespace dtypecheck::analyzer {
 // The nearest folder above that looks like a project's own; where none does, the file's folder.
 std::filesystem::path project_root(const std::filesystem::path& file);
 
+// What the project may be a part of, with headers beside it: the repository, or where there is none
+// the outermost such folder.
+std::filesystem::path repository_root(const std::filesystem::path& file);
+
 // Folders of a tree that hold no code of the project's own: hidden ones, builds, packages.
 bool is_skipped_folder(const std::filesystem::path& folder);
 

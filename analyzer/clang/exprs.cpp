@@ -10,7 +10,7 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-static llvm::StringRef name_of(DeclarationName name) {
+llvm::StringRef name_of(DeclarationName name) {
   const IdentifierInfo* identifier = name.getAsIdentifierInfo();
   return identifier == nullptr ? "" : identifier->getName();
 }

@@ -20,6 +20,9 @@ struct MemberCall {
 };
 std::optional<MemberCall> member_call(const clang::Expr* expr);
 
+// "" where it is none, as that of an operator or a constructor: NamedDecl::getName() asserts there.
+llvm::StringRef name_of(clang::DeclarationName name);
+
 // The expression without parentheses, casts, copies, moves and temporaries around it.
 const clang::Expr* stripped(const clang::Expr* expr);
 

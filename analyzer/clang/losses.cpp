@@ -8,6 +8,7 @@
 
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/functions.h"
+#include "analyzer/clang/undeclared.h"
 
 namespace dtypecheck::analyzer {
 
@@ -45,6 +46,7 @@ class Understood : public RecursiveASTVisitor<Understood> {
   std::vector<const FunctionDecl*> functions;
   std::set<SourceLocation> words;  // in their files
   std::vector<SourceRange> loops;
+  std::vector<SourceLocation> atomics;  // of functions that nothing declares
   std::vector<SourceRange> idle;  // calls that were not understood, and whose result is not used
 
   bool shouldVisitImplicitCode() const { return false; }
@@ -71,6 +73,14 @@ class Understood : public RecursiveASTVisitor<Understood> {
     }
     return true;
   }
+  // A sum of a vendor's own.
+  bool VisitCallExpr(CallExpr* call) {
+    const FunctionDecl* callee = call->getDirectCallee();
+    if (callee != nullptr && is_stand_in(callee) && is_named_atomic(callee->getDeclName())) {
+      atomics.push_back(call->getBeginLoc());
+    }
+    return true;
+  }
   bool VisitMemberExpr(MemberExpr* member) {
     return add(member->getBase(), member->getMemberLoc());
   }
@@ -87,11 +97,23 @@ class Understood : public RecursiveASTVisitor<Understood> {
     const auto parts = call->subExpressions();
     const auto* callee =
         parts.empty() ? nullptr : dyn_cast<OverloadExpr>(parts.front()->IgnoreParenImpCasts());
-    return callee == nullptr ||
-           StringRef(callee->getName().getAsString()).contains_insensitive("atomic");
+    return callee == nullptr || is_named_atomic(callee->getName());
+  }
+  static bool is_named_atomic(DeclarationName name) {
+    return name_of(name).contains_insensitive("atomic");
+  }
+  bool is_stand_in(const Decl* decl) const {
+    return decl != nullptr && sources_.getFilename(decl->getLocation()) == kStandIns;
   }
   bool add(const Expr* base, SourceLocation location) {
-    if (base == nullptr || !base->containsErrors()) words.insert(sources_.getFileLoc(location));
+    if (base == nullptr) {
+      words.insert(sources_.getFileLoc(location));
+    } else if (!base->containsErrors()) {
+      const QualType type = base->getType();
+      const Decl* of =
+          (type->isPointerType() ? type->getPointeeType() : type)->getAsCXXRecordDecl();
+      if (!is_stand_in(of)) words.insert(sources_.getFileLoc(location));
+    }
     return true;
   }
 
@@ -173,14 +195,17 @@ void Losses::watch(Preprocessor& preprocessor) {
   });
 }
 
-std::vector<std::string> Losses::of(const ASTContext& context) const {
+std::vector<std::string> Losses::of(const ASTContext& context, bool has_stand_ins) const {
   std::vector<std::string> lost;
-  if (errors_.empty()) return lost;
+  if (errors_.empty() && !has_stand_ins) return lost;
   const SourceManager& sources = context.getSourceManager();
   Understood understood(context);
   understood.TraverseDecl(context.getTranslationUnitDecl());
   for (const SourceError& error : errors_) {
     if (costs(error, understood, context)) lost.push_back(at(sources, error.location, error.text));
+  }
+  for (const SourceLocation location : understood.atomics) {
+    lost.push_back(at(sources, location, "a sum that is not understood"));
   }
   std::set<SourceLocation> told;
   for (const Word& word : words_) {

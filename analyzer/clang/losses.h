@@ -31,7 +31,8 @@ class Losses {
   void add(SourceError error) { errors_.push_back(std::move(error)); }
 
   // The errors that cost something, as "file:line: text", first those and then words without one.
-  std::vector<std::string> of(const clang::ASTContext& context) const;
+  // What stands on a stand-in (undeclared.h) is not understood either.
+  std::vector<std::string> of(const clang::ASTContext& context, bool has_stand_ins) const;
 
  private:
   struct Word {

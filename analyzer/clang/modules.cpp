@@ -81,7 +81,7 @@ const FunctionDecl* Walk::body_of(const CallExpr* call) const {
   const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
   if (record != nullptr && record->hasDefinition()) {
     for (const CXXMethodDecl* method : record->methods()) {
-      if (method->getIdentifier() != nullptr && method->getName() == "forward") callee = method;
+      if (name_of(method->getDeclName()) == "forward") callee = method;
     }
   }
   return callee == nullptr ? nullptr : callee->getDefinition();

@@ -21,6 +21,7 @@
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/hidden_headers.h"
 #include "analyzer/clang/losses.h"
+#include "analyzer/clang/undeclared.h"
 #include "platform/install_paths.h"
 
 namespace dtypecheck::analyzer {
@@ -30,14 +31,27 @@ using namespace clang;
 
 constexpr size_t kMaxProblems = 5;
 
+// How often a file is parsed again with stand-ins for what is not declared: what a type has inside
+// shows when the type is known.
+constexpr int kMaxRounds = 4;
+
+struct Findings {
+  SourceFacts& facts;
+  Losses losses;
+  Undeclared& undeclared;
+};
+
 class Problems : public DiagnosticConsumer {
  public:
-  Problems(SourceFacts& facts, Losses& losses) : facts_(facts), losses_(losses) {}
+  explicit Problems(Findings& seen)
+      : facts_(seen.facts), losses_(seen.losses), undeclared_(seen.undeclared) {}
 
   void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic& info) override {
     DiagnosticConsumer::HandleDiagnostic(level, info);
     if (level < DiagnosticsEngine::Error) return;
-    if (level == DiagnosticsEngine::Error && is_of_others(info)) return;
+    const bool of_others = level == DiagnosticsEngine::Error && is_of_others(info);
+    undeclared_.note(info, of_others);
+    if (of_others) return;
     ++facts_.error_count;
     llvm::SmallString<256> text;
     info.FormatDiagnostic(text);
@@ -71,6 +85,7 @@ class Problems : public DiagnosticConsumer {
 
   SourceFacts& facts_;
   Losses& losses_;
+  Undeclared& undeclared_;
 };
 
 class Includes : public PPCallbacks {
@@ -106,14 +121,13 @@ class Skipping : public ASTConsumer {
 
 class Consumer : public Skipping {
  public:
-  Consumer(CompilerInstance& compiler, SourceFacts& facts, const Losses& losses)
-      : Skipping(compiler), facts_(facts), losses_(losses) {}
+  Consumer(CompilerInstance& compiler, SourceFacts& facts, const Losses& losses, bool has_stand_ins)
+      : Skipping(compiler), facts_(facts), losses_(losses), has_stand_ins_(has_stand_ins) {}
 
   void HandleTranslationUnit(ASTContext& context) override {
     if (compiler_.getASTReader()) leave_out_pch(context);
     add_facts(context, facts_);
-    facts_.lost = losses_.of(context);
-    if (facts_.lost.size() > kMaxProblems) facts_.lost.resize(kMaxProblems);
+    facts_.lost = losses_.of(context, has_stand_ins_);
     if (compiler_.getASTReader()) add_files_of_pch(*compiler_.getASTReader());
     add_files(context.getSourceManager());
     for (std::vector<std::string>* files : {&facts_.files, &facts_.system_files}) {
@@ -154,6 +168,7 @@ class Consumer : public Skipping {
     }
   }
   void add_file(FileEntryRef file, bool is_system) {
+    if (file.getName() == kStandIns) return;
     llvm::SmallString<256> path = file.getName();
     compiler_.getFileManager().makeAbsolutePath(path);
     (is_system ? facts_.system_files : facts_.files).push_back(path.str().str());
@@ -161,6 +176,7 @@ class Consumer : public Skipping {
 
   SourceFacts& facts_;
   const Losses& losses_;
+  const bool has_stand_ins_;
   std::set<const FileEntry*> in_pch_;
 };
 
@@ -195,7 +211,9 @@ class ParseAction : public ASTFrontendAction {
     return true;
   }
   std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance& compiler, StringRef) override {
-    return std::make_unique<Consumer>(compiler, facts_, losses_);
+    const auto& included = compiler.getPreprocessorOpts().Includes;
+    const bool has_stand_ins = llvm::is_contained(included, kStandIns.str());
+    return std::make_unique<Consumer>(compiler, facts_, losses_, has_stand_ins);
   }
 
  private:
@@ -258,18 +276,23 @@ std::string clang_resources() {
 }
 
 // False when Clang gave the file up.
-bool run(std::unique_ptr<FrontendAction> action, SourceFacts& facts, Losses& losses,
-         const std::vector<std::string>& arguments) {
+bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
+         const std::vector<std::string>& arguments, const std::string& stand_ins) {
   // Clang corrects misspelt names by those that it has seen. Such a guess is no fact, and it
   // differs with what a precompiled header has loaded.
   std::vector<std::string> command = {"clang++",         "-fsyntax-only",       "-w",
                                       "-ferror-limit=0", "-fno-spell-checking", "-Wno-narrowing",
                                       "-resource-dir",   clang_resources()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  command.push_back(facts.file);
-  Problems problems(facts, losses);
-  llvm::IntrusiveRefCntPtr<FileManager> files(
-      new FileManager(FileSystemOptions(), without_colliding_headers(arguments)));
+  if (!stand_ins.empty()) command.insert(command.end(), {"-include", kStandIns.str()});
+  command.push_back(seen.facts.file);
+  Problems problems(seen);
+  llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> sources(
+      new llvm::vfs::OverlayFileSystem(without_colliding_headers(arguments)));
+  llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> own(new llvm::vfs::InMemoryFileSystem);
+  own->addFile(kStandIns, 0, llvm::MemoryBuffer::getMemBuffer(stand_ins));
+  sources->pushOverlay(own);
+  llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(FileSystemOptions(), sources));
   tooling::ToolInvocation invocation(command, std::move(action), files.get());
   invocation.setDiagnosticConsumer(&problems);
   return invocation.run();
@@ -288,18 +311,47 @@ bool is_whole(const std::string& pch) {
 
 }  // namespace
 
-SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
-                       const std::string& pch) {
+namespace {
+
+SourceFacts parse_once(const std::string& file, const std::vector<std::string>& arguments,
+                       const std::string& pch, Undeclared& undeclared,
+                       const std::string& stand_ins) {
+  SourceFacts facts{.file = file};
+  Findings seen{facts, {}, undeclared};
+  run(std::make_unique<ParseAction>(facts, seen.losses, pch), seen, arguments, stand_ins);
+  return facts;
+}
+
+// With the precompiled headers, if they are whole and fit; a file that is not is thrown away.
+SourceFacts parse_first(const std::string& file, const std::vector<std::string>& arguments,
+                        std::string& pch, Undeclared& undeclared) {
   if (!pch.empty() && is_whole(pch)) {
-    SourceFacts facts{.file = file};
-    Losses losses;
-    run(std::make_unique<ParseAction>(facts, losses, pch), facts, losses, arguments);
+    SourceFacts facts = parse_once(file, arguments, pch, undeclared, "");
     if (facts.parsed) return facts;
+    undeclared = {};
   }
   if (!pch.empty()) llvm::sys::fs::remove(pch);
-  SourceFacts facts{.file = file};
-  Losses losses;
-  run(std::make_unique<ParseAction>(facts, losses, std::string()), facts, losses, arguments);
+  pch.clear();
+  return parse_once(file, arguments, pch, undeclared, "");
+}
+
+}  // namespace
+
+SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
+                       const std::string& given_pch) {
+  std::string pch = given_pch;
+  Undeclared undeclared;
+  SourceFacts facts = parse_first(file, arguments, pch, undeclared);
+  for (int round = 0; round < kMaxRounds && !facts.lost.empty() && undeclared.has_more(); ++round) {
+    SourceFacts next = parse_once(file, arguments, pch, undeclared, undeclared.header());
+    if (!next.parsed || next.lost.size() > facts.lost.size()) continue;
+    // What the file lacks is told as it is.
+    next.error_count = facts.error_count;
+    next.problems = facts.problems;
+    next.missing_headers = facts.missing_headers;
+    facts = std::move(next);
+  }
+  if (facts.lost.size() > kMaxProblems) facts.lost.resize(kMaxProblems);
   return facts;
 }
 
@@ -307,8 +359,9 @@ PchParts make_pch(const std::string& source, const std::vector<std::string>& arg
                   const std::string& pch) {
   SourceFacts seen{.file = source};
   PchParts parts;
-  Losses losses;
-  const bool is_made = run(std::make_unique<PchAction>(seen, parts, pch), seen, losses, arguments);
+  Undeclared undeclared;
+  Findings findings{seen, {}, undeclared};
+  const bool is_made = run(std::make_unique<PchAction>(seen, parts, pch), findings, arguments, "");
   if (is_made && seen.error_count == 0 && seen.missing_headers.empty()) parts.hash = hash_of(pch);
   if (parts.hash.empty()) llvm::sys::fs::remove(pch);
   return parts;

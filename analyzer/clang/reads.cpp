@@ -57,6 +57,28 @@ Place Walk::statement_of(const MemberCall& call) const {
                                             : written_place(context_, statement_->getBeginLoc());
 }
 
+// template <class T> T* pointer_of(const at::Tensor& x) { return x.data_ptr<T>(); }
+// Tensor and type are the caller's, and each of its calls is a read of its own, which it has to
+// check.
+void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const {
+  const auto* body = dyn_cast_or_null<CompoundStmt>(stack_.back()->getBody());
+  const bool only_returns =
+      body != nullptr && body->size() == 1 && isa<ReturnStmt>(body->body_front());
+  if (call_sites_.empty() || !only_returns || !type->getAs<SubstTemplateTypeParmType>()) return;
+  const auto* reference = dyn_cast<DeclRefExpr>(stripped(tensor));
+  const auto* parameter =
+      reference == nullptr ? nullptr : dyn_cast<ParmVarDecl>(reference->getDecl());
+  if (parameter == nullptr || parameter->getDeclContext() != stack_.back()) return;
+  const CallSite& site = call_sites_.back();
+  const unsigned at = parameter->getFunctionScopeIndex() + site.first;
+  if (at >= site.call->getNumArgs() || site.place.line == 0) return;
+  read.place = site.place;
+  read.function = stack_[stack_.size() - 2]->getNameAsString();
+  read.tensor.name = dtypes_.text(stripped(site.call->getArg(at)));
+  read.statement = {};  // what a check there would name is the helper's
+  read.type_place = {};
+}
+
 void Walk::read_of(const MemberCall& call) {
   ReadAs how;
   if (!read_kind(call.name, how) || !is_tensor(call.base->getType())) return;
@@ -76,6 +98,7 @@ void Walk::read_of(const MemberCall& call) {
   read.type_place = written_place(context_, call.types.front().getSourceRange().getBegin());
   read.statement = statement_of(call);
   read.tensor = dtypes_.fact(call.base);
+  leave_to_caller(read, call.base, argument.getAsType());
   add_read(std::move(read), dtypes_.tensor(call.base), argument.getAsType());
 }
 
@@ -147,7 +170,7 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   if (read.place.line == 0) return;
   if (read.function.empty()) read.function = function_;
   read.callers = callers_;
-  if (!call_sites_.empty() && read.how != ReadAs::kCast) read.given = call_sites_.front();
+  if (!call_sites_.empty() && read.how != ReadAs::kCast) read.given = call_sites_.front().place;
   read.type = written(type) + meaning(type);
   read.accepts = element_dtypes(type);
   read.is_written_long = is_written_long(type);

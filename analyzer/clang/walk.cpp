@@ -492,7 +492,7 @@ bool Walk::walk_through(const CallExpr* call) {
   }
   if (!in_main_file(context_, body->getLocation())) facts_.called.push_back(outside_name(body));
   stack_.push_back(body);
-  call_sites_.push_back(place_of(context_, call->getBeginLoc()));
+  call_sites_.push_back({place_of(context_, call->getBeginLoc()), call, skip});
   std::string outer = body->getNameAsString();
   std::swap(function_, outer);
   Key module;
@@ -525,10 +525,8 @@ void Walk::trust_unknown_check(const RecoveryExpr* unknown) {
   const auto parts = unknown->subExpressions();
   if (parts.size() < 2) return;
   const auto* callee = dyn_cast<OverloadExpr>(parts.front()->IgnoreParenImpCasts());
-  const IdentifierInfo* name =
-      callee == nullptr ? nullptr : callee->getName().getAsIdentifierInfo();
-  if (name == nullptr || !may_compare_dtypes(name->getName())) return;
-  if (says_other_than_dtype(name->getName())) return;
+  const llvm::StringRef name = callee == nullptr ? "" : name_of(callee->getName());
+  if (!may_compare_dtypes(name) || says_other_than_dtype(name)) return;
   for (const Expr* argument : parts.drop_front()) look_at_argument(dtypes_, argument);
 }
 

@@ -55,6 +55,12 @@ class Walk {
     std::string function;
   };
 
+  struct CallSite {
+    Place place;
+    const clang::CallExpr* call;
+    unsigned first;  // of its arguments that a parameter stands for
+  };
+
   void stmt(const clang::Stmt* stmt);
   void children(const clang::Stmt* stmt);
   void block(const clang::CompoundStmt* block);
@@ -108,6 +114,7 @@ class Walk {
   const Untyped* untyped(const clang::Expr* expr);
   std::string meaning(clang::QualType type) const;
   Place statement_of(const MemberCall& call) const;
+  void leave_to_caller(Read& read, const clang::Expr* tensor, clang::QualType type) const;
   void add_read(Read read, int symbol, clang::QualType type);
   const Switch* dispatch_of(clang::QualType type, DtypeSet accepts) const;
   std::string macro_at(clang::SourceLocation location) const;
@@ -119,9 +126,9 @@ class Walk {
   std::vector<Switch> switches_;  // innermost last; also one for each loop, for its breaks
   std::vector<Call> calls_;
   std::vector<const clang::FunctionDecl*> stack_;
-  std::string entry_;            // of stack_.front(), as other files know it
-  std::vector<int> parameters_;  // symbols of its parameters
-  std::vector<Place> call_sites_;  // of each function of the stack but the first
+  std::string entry_;                 // of stack_.front(), as other files know it
+  std::vector<int> parameters_;       // symbols of its parameters
+  std::vector<CallSite> call_sites_;  // of each function of the stack but the first
   std::map<Key, Untyped> pointers_;
   std::map<const clang::Expr*, Untyped> seen_untyped_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors

@@ -71,6 +71,18 @@ class Lint(tool.ToolTest):
                          [("csrc/ops/b.cu", "unchecked-data-ptr")])
         self.assertEqual((report["source"]["analysed"], report["source"]["partly"]), (2, 0))
 
+    def test_headers_of_the_package_beside_it(self):
+        """A package of a repository includes what its sibling has, by its own name or below the common folder's."""
+        self.write(".git/HEAD", "")
+        self.write("setup.py", "")
+        self.write("engine/torch/setup.py", "")
+        self.write("engine/common/include/engine/checks.h", "#define CHECK_FLOAT(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n")
+        source = GOOD.replace("TORCH_CHECK(x.scalar_type() == at::kFloat)", "CHECK_FLOAT(x)")
+        for file, name in (("a.cpp", "<engine/checks.h>"), ("b.cpp", '"common/include/engine/checks.h"')):
+            self.write(f"engine/torch/{file}", source.replace("void run", f"#include {name}\nvoid run"))
+        report = json.loads(self.lint("--format", "json", "engine/torch").out)
+        self.assertEqual((report["findings"], len(report["remarks"]), report["source"]["partly"]), ([], 1, 0))  # which LibTorch
+
     def test_the_standard_that_the_project_names(self):
         self.write("setup.py", "")
         self.write("bad.cpp", BAD + "template <typename T> concept Any = true;\n"
@@ -106,6 +118,16 @@ class Lint(tool.ToolTest):
         self.write("two.cpp", "#ifdef FAST\n#include <vendor_sdk.h>\nvendor_t handle;\n#endif\n" + BAD)
         report = json.loads(self.lint("--format", "json", "two.cpp").out)
         self.assertEqual((len(report["findings"]), report["source"]["analysed"], report["source"]["partly"]), (1, 1, 0))
+        # On by the build files, and it does not compile: the file is what it is with the switch off.
+        self.write("setup.py", "flags = ['-DFAST']\n")
+        self.write("two.cpp", "#ifdef FAST\nint at = 0 1;\n#endif\n" + BAD)
+        report = json.loads(self.lint("--format", "json", "two.cpp").out)
+        self.assertEqual((len(report["findings"]), report["source"]["analysed"], report["source"]["partly"]), (1, 1, 0))
+
+    def test_a_build_without_cuda_is_a_switch(self):
+        self.write("setup.py", "kinds = {'cpu': ['-DCPU_ONLY']}\nif debug:\n    flags += ['-DDEBUG']\n")
+        self.write("gpu.cpp", "#if defined(CPU_ONLY) || defined(DEBUG)\nint at = 0 1;\n#endif\n" + BAD)
+        self.assertEqual(json.loads(self.lint("--format", "json", "gpu.cpp").out)["source"]["partly"], 0)
 
     def test_operators_of_half_under_their_macros(self):
         text = ("#include <torch/extension.h>\n#include <cuda_fp16.h>\n"
@@ -294,10 +316,10 @@ class Lint(tool.ToolTest):
                   "__global__ void fill(__half* x) {\n  %s;\n}\n")
         self.write("fill.cu", kernel % "vendorFence(x)")
         self.assertEqual(self.partly("fill.cu"), 0)
-        for statement in ("x[0] = vendorLoad(x)", "vendorAtomicAdd(x, 1.f)"):
+        for statement, partly in (("x[0] = vendorLoad(x)", 0), ("vendorAtomicAdd(x, 1.f)", 1), ("x[0].vendor()", 1)):
             self.write("fill.cu", kernel % statement)
-            self.assertEqual(self.partly("fill.cu"), 1, statement)
-        self.write("fill.cu", (kernel % "x[0] = vendorLoad(x)").replace("__half", "float"))
+            self.assertEqual(self.partly("fill.cu"), partly, statement)
+        self.write("fill.cu", (kernel % "x[0].vendor()").replace("__half", "float"))
         self.assertEqual(self.partly("fill.cu"), 0)
 
     def test_errors_in_templates_of_the_host(self):
@@ -307,6 +329,8 @@ class Lint(tool.ToolTest):
         self.write("total.cpp", BAD + code % ("T first = sdk::load(x);", "sum += x[i];"))
         self.assertEqual(self.partly("total.cpp"), 0)
         self.write("total.cpp", BAD + code % ("", "sum += sdk::load(x);"))
+        self.assertEqual(self.partly("total.cpp"), 0)
+        self.write("total.cpp", BAD + code % ("", "sum += at::Tensor().sdk(x);"))
         self.assertEqual(self.partly("total.cpp"), 1)
 
     def test_a_check_that_nothing_declares(self):

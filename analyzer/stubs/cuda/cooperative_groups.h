@@ -18,6 +18,7 @@ struct thread_block {
   __device__ int any(int predicate) const;
   __device__ int all(int predicate) const;
   __device__ dim3 group_index() const;
+  __device__ dim3 group_dim() const;
   __device__ dim3 thread_index() const;
 };
 struct grid_group : thread_block {
@@ -42,6 +43,8 @@ struct thread_block_tile : thread_block {
   __device__ T shfl(T value, int lane) const;
   template <typename T>
   __device__ T shfl_down(T value, unsigned delta) const;
+  template <typename T>
+  __device__ T shfl_up(T value, unsigned delta) const;
   template <typename T>
   __device__ T shfl_xor(T value, unsigned lanes) const;
 };

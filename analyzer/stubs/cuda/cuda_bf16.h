@@ -1,14 +1,22 @@
 #pragma once
 #include <dtypecheck_cuda.h>
 
+struct __nv_bfloat16_raw { unsigned short x; };
 struct __nv_bfloat16 {
   unsigned short x;
   __nv_bfloat16() = default;
+  __host__ __device__ constexpr __nv_bfloat16(const __nv_bfloat16_raw& raw) : x(raw.x) {}
   __host__ __device__ __nv_bfloat16(float value);
   __host__ __device__ operator float() const;
 };
+struct __nv_bfloat162_raw { unsigned short x, y; };
 struct __nv_bfloat162 {
   __nv_bfloat16 x, y;
+  __nv_bfloat162() = default;
+  __host__ __device__ constexpr __nv_bfloat162(const __nv_bfloat16& low, const __nv_bfloat16& high)
+      : x(low), y(high) {}
+  __host__ __device__ constexpr __nv_bfloat162(const __nv_bfloat162_raw& raw)
+      : x(__nv_bfloat16_raw{raw.x}), y(__nv_bfloat16_raw{raw.y}) {}
 };
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
@@ -105,7 +113,6 @@ __device__ __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 low, __nv_bfloat16 hi
 __device__ __nv_bfloat162 __float2bfloat162_rn(float value);
 __device__ unsigned short __bfloat16_as_ushort(__nv_bfloat16 value);
 __device__ __nv_bfloat16 __ushort_as_bfloat16(unsigned short value);
-struct __nv_bfloat16_raw { unsigned short x; };
 __device__ __nv_bfloat16 __int2bfloat16_rn(int value);
 __device__ int __bfloat162int_rn(__nv_bfloat16 value);
 __device__ __nv_bfloat16 __int2bfloat16_rz(int value);

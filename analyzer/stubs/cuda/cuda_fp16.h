@@ -9,8 +9,13 @@ struct __half {
   __host__ __device__ __half(float value);
   __host__ __device__ operator float() const;
 };
+struct __half2_raw { unsigned short x, y; };
 struct __half2 {
   __half x, y;
+  __half2() = default;
+  __host__ __device__ constexpr __half2(const __half& low, const __half& high) : x(low), y(high) {}
+  __host__ __device__ constexpr __half2(const __half2_raw& raw)
+      : x(__half_raw{raw.x}), y(__half_raw{raw.y}) {}
 };
 typedef __half half;
 typedef __half2 half2;

@@ -80,8 +80,8 @@ DTYPECHECK_MAKE(long long, longlong)
 DTYPECHECK_MAKE(unsigned long long, ulonglong)
 #undef DTYPECHECK_MAKE
 
-#define CUDART_VERSION 12000
-#define CUDA_VERSION 12000
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
 struct dim3 {
   unsigned x, y, z;
   __host__ __device__ constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1)
@@ -346,7 +346,7 @@ __device__ int __float_as_int(float value);
 __device__ float __int_as_float(int value);
 __device__ unsigned __float_as_uint(float value);
 __device__ float __uint_as_float(unsigned value);
-__device__ float rsqrtf(float value);
+__host__ __device__ float rsqrtf(float value);
 __device__ unsigned __ballot_sync(unsigned mask, int predicate);
 __device__ int __any_sync(unsigned mask, int predicate);
 __device__ int __all_sync(unsigned mask, int predicate);

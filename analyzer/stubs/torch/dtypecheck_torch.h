@@ -900,6 +900,9 @@ namespace torch {
 using namespace at;
 using at::Tensor;
 struct NoGradGuard {};
+struct CustomClassHolder {
+  virtual ~CustomClassHolder();
+};
 using Dtype = at::ScalarType;
 struct Library {
   template <typename F>

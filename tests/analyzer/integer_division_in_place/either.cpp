@@ -1,6 +1,8 @@
 // A buffer of the caller or one like the input: all that is known is the dispatch around it.
 #include <torch/extension.h>
 
+#include <optional>
+
 at::Tensor mean(at::Tensor x, std::optional<at::Tensor> given, at::Tensor count) {
   at::Tensor out;
   if (given.has_value()) out = given.value();

@@ -1,0 +1,64 @@
+// undeclared.h: stands in for what a file names and nothing that was found declares.
+//
+// A vendor's SDK, a header that the build generates, a newer LibTorch than the bundled one: one
+// type that is not known costs the whole declaration that it stands in, and each name behind it. So
+// each undeclared name is noted with what its use says of it (a namespace, a type, a function, a
+// value, a macro), and the file is parsed again behind a header that declares them all: as types
+// that can be made of anything, called, added and turned into anything. What is done with them is
+// not known then, as it was not before; what stands around them is.
+#pragma once
+
+#include <clang/Basic/Diagnostic.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace dtypecheck::analyzer {
+
+// The header's name, which no file has.
+inline constexpr llvm::StringLiteral kStandIns = "/dtypecheck/undeclared.h";
+
+class Undeclared {
+ public:
+  // Looks at an error. In the headers of others only those count that a stand-in made.
+  void note(const clang::Diagnostic& error, bool is_of_others);
+
+  // True when a name came in since it was asked last.
+  bool has_more();
+
+  // The header, in C++14 and later.
+  std::string header() const;
+
+ private:
+  // Of two uses the one that says more counts, the later here: what is a type somewhere is one
+  // where it is called, and where it stands before `::`.
+  enum class Kind : uint8_t {
+    kValue,
+    kFunction,
+    kNamespace,
+    kType,
+    kTemplate,
+    kLoop,
+    kMacro,
+    kAttribute
+  };
+  struct Scope {
+    Kind kind = Kind::kNamespace;
+    std::string parameters;  // of a template
+    std::map<std::string, Scope> names;
+  };
+
+  void declare(const std::string& scope, const std::string& name, Kind kind,
+               const std::string& parameters = "");
+  bool stands_in(const std::string& name) const;
+  void declare_chain(std::string scope, const char* at, bool is_type);
+  void write(const Scope& scope, const std::string& name, bool is_in_class,
+             std::string& text) const;
+
+  Scope root_;
+  std::set<std::string> declared_later_;  // by the file itself, behind their first use
+  bool has_more_ = false;
+};
+
+}  // namespace dtypecheck::analyzer
