@@ -62,7 +62,7 @@ static int run(const DumpCommand& command) {
   if (format->is_binary) format->write(recorded.run, bytes);
   Output output = open_output(command.output);
   if (format->is_binary) {
-    output.stream() << bytes.view();
+    output.stream() << bytes.str();
   } else {
     format->write(recorded.run, output.stream());
   }

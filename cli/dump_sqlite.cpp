@@ -30,7 +30,7 @@ CREATE TABLE op_calls (id INTEGER PRIMARY KEY, process INTEGER, op TEXT, overloa
   error TEXT, error_type TEXT, file TEXT, line INTEGER, function TEXT, inner_file TEXT, inner_line INTEGER,
   inner_function TEXT, module TEXT, module_class TEXT, phase TEXT, first_step INTEGER, last_step INTEGER,
   count INTEGER, throws INTEGER, autocast TEXT, autocast_call TEXT, parent INTEGER, follows INTEGER,
-  compiled INTEGER);
+  compiled INTEGER, group_ranks TEXT);
 CREATE TABLE tensors (op_call INTEGER, is_result INTEGER, position INTEGER, name TEXT, role TEXT,
   dtype TEXT, kind TEXT, shape TEXT, device TEXT, parameter TEXT, origin INTEGER, requires_grad INTEGER,
   is_leaf INTEGER, is_written INTEGER, is_number INTEGER);
@@ -161,7 +161,7 @@ std::string autocast_text(const AutocastState& state) {
 class OpCallRows {
  public:
   explicit OpCallRows(Database& database)
-      : op_calls_(database, "op_calls", 25),
+      : op_calls_(database, "op_calls", 26),
         tensors_(database, "tensors", 15),
         scalars_(database, "scalars", 4),
         made_by_(database, "made_by", 5),
@@ -177,7 +177,8 @@ class OpCallRows {
                   call.autocast.is_wrapper ? "wrapper"
                   : call.autocast.is_inner ? "inner"
                                            : "",
-                  known(call.parent), known(call.follows), call.in_compiled_region);
+                  known(call.parent), known(call.follows), call.in_compiled_region,
+                  call.group);
     for (const bool is_result : {false, true}) {
       const auto& tensors = is_result ? call.results : call.operands;
       for (size_t i = 0; i < tensors.size(); ++i) add(call.id, is_result, i, tensors[i]);

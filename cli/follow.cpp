@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <thread>
@@ -32,11 +33,13 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A look takes as long as a report does, and a run of days has large traces: most of the time is
-// left to the program, which may be on the same machine. A trace grows where an op call is new,
-// which after the first steps is seldom: until then its header alone is read.
+// A look takes as long as a report of what it reads does, and a run of days has large traces: most
+// of the time is left to the program, which may be on the same machine. A trace grows where an op
+// call is new, which after the first steps is seldom: until then its header alone is read, and then
+// this trace and no other is judged anew. All of them together, for what only shows between ranks,
+// are looked at less often.
 constexpr auto kShortestWait = 1s;
-constexpr int kWaitsPerLook = 20;
+constexpr int kWaitsPerLook = 20, kWaitsPerWholeLook = 200;
 
 bool is_folder(const std::string& path) {
   std::error_code none;
@@ -54,17 +57,16 @@ bool has_ended(const std::vector<std::string>& inputs, const Run& run) {
           }));
 }
 
-double casts_per_step(const Run& run, uint64_t steps) {
-  uint64_t casts = 0;
-  for (const OpCall& call : run.calls) {
-    const bool casts_floating = (ops::facts_of(call.op) & ops::kCast) != 0 &&
-                                !call.operands.empty() && !call.results.empty() &&
-                                call.operands.front().is_floating() &&
-                                call.results.front().is_floating() &&
-                                call.operands.front().dtypes != call.results.front().dtypes;
-    if (casts_floating) casts += call.count;
-  }
-  return static_cast<double>(casts) / static_cast<double>(std::max<uint64_t>(steps, 1));
+// What the terminal shows of a trace.
+struct Counts {
+  uint64_t op_calls = 0, signatures = 0, casts = 0;
+};
+
+bool casts_floating(const OpCall& call) {
+  return (ops::facts_of(call.op) & ops::kCast) != 0 && !call.operands.empty() &&
+         !call.results.empty() && call.operands.front().is_floating() &&
+         call.results.front().is_floating() &&
+         call.operands.front().dtypes != call.results.front().dtypes;
 }
 
 // How far a trace is, by what is cheap to ask.
@@ -73,55 +75,65 @@ struct TraceState {
   uint64_t bytes = 0;
   int64_t changed = 0;  // of a text trace, which has no header: when it was written
   bool is_ended = false;
+  uint64_t steps = 0, events = 0;
 
-  bool operator==(const TraceState&) const = default;
+  // No op call is new, it has not ended, and counts, which some findings need, have not grown much.
+  bool is_as_good_as(const TraceState& now) const {
+    const auto is_near = [](uint64_t was, uint64_t is) { return is <= was + was / 2; };
+    return bytes == now.bytes && changed == now.changed && is_ended == now.is_ended &&
+           is_near(steps, now.steps) && is_near(events, now.events);
+  }
 };
 
 struct RunState {
-  std::vector<TraceState> traces;
+  std::map<std::string, TraceState> traces;  // by path
   std::vector<bool> ended;  // by input, of the programs that dtypecheck trace started
-  uint64_t steps = 0, events = 0;
 
-  // No op call is new, no process ended, and counts, which some findings need, have not grown much.
-  bool is_as_good_as(const RunState& now) const {
-    const auto is_near = [](uint64_t was, uint64_t is) { return is <= was + was / 2; };
-    return traces == now.traces && ended == now.ended && is_near(steps, now.steps) &&
-           is_near(events, now.events);
+  uint64_t steps() const {
+    uint64_t most = 0;
+    for (const auto& [path, trace] : traces) most = std::max(most, trace.steps);
+    return most;
+  }
+
+  // Those of which a look at `before` does not tell all.
+  std::set<std::string> news_since(const RunState& before) const {
+    std::set<std::string> news;
+    for (const auto& [path, trace] : traces) {
+      const auto was = before.traces.find(path);
+      if (was == before.traces.end() || !was->second.is_as_good_as(trace)) news.insert(path);
+    }
+    return news;
   }
 };
 
-void add_trace(const std::string& path, RunState& state) {
+TraceState trace_state(const std::string& path) {
   std::error_code none;
   if (fs::path(path).extension() == ".trace") {
-    state.traces.push_back({path, fs::file_size(path, none),
-                            fs::last_write_time(path, none).time_since_epoch().count(), false});
-    return;
+    return {path, fs::file_size(path, none),
+            fs::last_write_time(path, none).time_since_epoch().count()};
   }
   try {
     const trace::FileHeader header = read_trace_header(path);
-    state.traces.push_back({path, header.used_bytes, 0, header.end_state != 0});
-    state.steps = std::max(state.steps, header.steps);
-    state.events += header.events;
+    return {path, header.used_bytes, 0, header.end_state != 0, header.steps, header.events};
   } catch (const InputError&) {
-    state.traces.push_back({path});
+    return {path};
   }
 }
 
 RunState state_of(const std::vector<std::string>& inputs) {
   RunState state;
+  const auto add = [&](const std::string& path) { state.traces[path] = trace_state(path); };
   for (const std::string& input : inputs) {
     state.ended.push_back(is_folder(input) && ended_process_of(input).has_value());
     if (!is_folder(input)) {
-      add_trace(input, state);
+      add(input);
       continue;
     }
     std::error_code none;
-    std::set<std::string> files;
     for (const auto& entry : fs::directory_iterator(input, none)) {
       const fs::path kind = entry.path().extension();
-      if (kind == ".dtrace" || kind == ".trace") files.insert(entry.path());
+      if (kind == ".dtrace" || kind == ".trace") add(entry.path());
     }
-    for (const std::string& file : files) add_trace(file, state);
   }
   return state;
 }
@@ -134,23 +146,37 @@ class Follower {
   int run() {
     for (auto next_look = Clock::now();; std::this_thread::sleep_for(kShortestWait)) {
       const RunState now = state_of(inputs_);
+      const std::set<std::string> news = now.news_since(looked_at_);
+      const bool is_whole = news.size() == now.traces.size() || looked_at_.ended != now.ended ||
+                            has_ended(now) || Clock::now() >= next_whole_look_;
       const bool is_due =
-          Clock::now() >= next_look && !(looked_at_ && looked_at_->is_as_good_as(now));
+          Clock::now() >= next_look &&
+          (!news.empty() || looked_at_.ended != now.ended || (is_whole && news_between_ranks_));
       if (!is_due) {
         show_progress(now);
         continue;
       }
       const auto begin = Clock::now();
-      if (const auto status = look()) return *status;
-      looked_at_ = now;
-      next_look = Clock::now() + (Clock::now() - begin) * kWaitsPerLook;
+      if (const auto status = look(now, is_whole ? std::set<std::string>() : news)) return *status;
+      const auto time = Clock::now() - begin;
+      next_look = begin + time * (kWaitsPerLook + 1);
+      if (is_whole) next_whole_look_ = begin + time * kWaitsPerWholeLook;
+      news_between_ranks_ = !is_whole;
+      looked_at_.ended = now.ended;
+      for (const std::string& path : news) looked_at_.traces[path] = now.traces.at(path);
     }
   }
 
  private:
-  // The exit status, when the run has ended.
-  std::optional<int> look() {
-    const std::optional<judging::RecordedRun> recorded = read();
+  static bool has_ended(const RunState& state) {
+    return !state.traces.empty() &&
+           std::all_of(state.traces.begin(), state.traces.end(),
+                       [](const auto& trace) { return trace.second.is_ended; });
+  }
+
+  // At these traces, or at all. The exit status, when the run has ended.
+  std::optional<int> look(const RunState& state, const std::set<std::string>& traces) {
+    const std::optional<judging::RecordedRun> recorded = read(traces);
     if (!recorded) return std::nullopt;
     const reports::Report report = judging::judged_report(*recorded, options_);
     clear_line();
@@ -159,8 +185,9 @@ class Follower {
         out_.stream() << reports::line_of(report, finding) << '\n' << std::flush;
       }
     }
-    if (!has_ended(inputs_, recorded->run)) {
-      show_line(report);
+    if (!traces.empty() || !cli::has_ended(inputs_, recorded->run)) {
+      count(recorded->run);
+      show_line(state);
       return std::nullopt;
     }
     out_.finish();
@@ -169,9 +196,9 @@ class Follower {
   }
 
   // Nothing before the first op; what is wrong with a name is said when the run has not begun.
-  std::optional<judging::RecordedRun> read() {
+  std::optional<judging::RecordedRun> read(const std::set<std::string>& traces) {
     try {
-      return judging::read_recorded_run(inputs_);
+      return judging::read_recorded_run(inputs_, traces);
     } catch (const InputError&) {
       const bool may_come = std::all_of(
           inputs_.begin(), inputs_.end(),
@@ -181,22 +208,37 @@ class Follower {
     }
   }
 
-  void show_line(const reports::Report& report) {
+  void count(const Run& run) {
+    for (const Process& process : run.processes) counts_[process.file] = {};
+    for (const OpCall& call : run.calls) {
+      Counts& counts = counts_[run.process_of(call).file];
+      ++counts.signatures;
+      counts.op_calls += call.count;
+      if (casts_floating(call)) counts.casts += call.count;
+    }
+  }
+
+  void show_line(const RunState& state) {
     if (!shows_line_) return;
-    const reports::Summary s = reports::summarize(report);
-    steps_ = s.steps;
-    rest_of_line_ =
-        fmt::format("  {}  {}  {}  {} casts a step", reports::counted(s.op_calls, "op call"),
-                    reports::counted(s.signatures, "signature"),
-                    reports::counted(report.findings.size(), "finding"),
-                    reports::number_text(casts_per_step(report.run, s.steps)));
+    Counts all;
+    for (const auto& [file, counts] : counts_) {
+      all.op_calls += counts.op_calls;
+      all.signatures += counts.signatures;
+      all.casts += counts.casts;
+    }
+    steps_ = state.steps();
+    const auto steps = static_cast<double>(std::max<uint64_t>(steps_, 1));
+    rest_of_line_ = fmt::format(
+        "  {}  {}  {}  {} casts a step", reports::counted(all.op_calls, "op call"),
+        reports::counted(all.signatures, "signature"), reports::counted(known_.size(), "finding"),
+        reports::number_text(static_cast<double>(all.casts) / steps));
     print_line();
   }
 
   // Between two looks the steps alone go on.
   void show_progress(const RunState& state) {
-    if (!shows_line_ || rest_of_line_.empty() || state.steps <= steps_) return;
-    steps_ = state.steps;
+    if (!shows_line_ || rest_of_line_.empty() || state.steps() <= steps_) return;
+    steps_ = state.steps();
     print_line();
   }
 
@@ -215,7 +257,10 @@ class Follower {
   const judging::ReportOptions& options_;
   Output out_;
   std::set<std::string> known_;
-  std::optional<RunState> looked_at_;
+  RunState looked_at_;
+  Clock::time_point next_whole_look_;
+  bool news_between_ranks_ = false;  // since all traces were looked at together
+  std::map<std::string, Counts> counts_;
   uint64_t steps_ = 0;
   std::string rest_of_line_;  // on the terminal, behind the steps
   const bool shows_line_ = is_terminal(STDERR_FILENO);

@@ -22,12 +22,14 @@ namespace dtypecheck::cli {
 struct ProbeCommand {
   std::string python = "python3";
   std::string output;
+  std::string device = "cpu";
   int jobs = 0;
   double op_limit = 0;
 };
 
 static std::vector<std::string> call_of(const ProbeCommand& command) {
-  std::vector<std::string> call = {command.python, "-B", probe_script(), "-o", command.output};
+  std::vector<std::string> call = {command.python, "-B",       probe_script(), "-o",
+                                   command.output, "--device", command.device};
   if (command.jobs > 0) call.insert(call.end(), {"--jobs", std::to_string(command.jobs)});
   if (command.op_limit > 0)
     call.insert(call.end(), {"--op-limit", fmt::format("{}", command.op_limit)});
@@ -68,6 +70,8 @@ static std::function<int()> set_up(Options& options) {
            "interpreter of the environment whose torch is measured; default: python3")
       .type("EXE");
   options.add("-o,--output", command->output, "file for the contracts").type("FILE").required();
+  options.add_choice("--device", command->device, {"cpu", "cuda"},
+                     "whose kernels are measured; default: cpu");
   options.add("--jobs", command->jobs, "processes that measure; default: one a core, at most 4")
       .type("N")
       .range(1, 256);

@@ -32,7 +32,7 @@ struct TraceCommand {
   std::string out;
   bool steady = false;
   bool check_values = false;
-  bool gpu = false;
+  bool no_gpu = false;
   uint32_t timeline = 0;
   bool keep_going = false;
   bool fix = false;
@@ -61,7 +61,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   set_variable(environment, "DTYPECHECK_HOOKS", hooks);
   set_variable(environment, "DTYPECHECK_EXE", own_executable());
   set_variable(environment, "DTYPECHECK_OPTIONS", fmt::format("{}", fmt::join(options, ",")));
-  if (command.gpu) set_variable(environment, "DTYPECHECK_GPU", gpu_library());
+  if (!command.no_gpu) set_variable(environment, "DTYPECHECK_GPU", gpu_library());
   return environment;
 }
 
@@ -196,8 +196,8 @@ static std::function<int()> set_up(Options& options) {
       .excludes(keep_going);
   options.add_flag("--check-values", command->check_values,
                    "look for the first inf or NaN in the results");
-  options.add_flag("--gpu", command->gpu,
-                   "record the kernels that a CUDA device runs, through CUPTI, by op");
+  options.add_flag("--no-gpu", command->no_gpu,
+                   "do not record the kernels that a CUDA device runs, which CUPTI tells by op");
   options
       .add("--timeline", command->timeline,
            "record when each op call of the first steps began and how long it took, for dtypecheck "

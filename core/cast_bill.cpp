@@ -1,5 +1,7 @@
 #include "core/cast_bill.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -218,6 +220,23 @@ CastBill cast_bill(const Run& run) {
   }
   set_shares(run, casts, bill);
   return bill;
+}
+
+std::string bytes_text(double bytes) {
+  const char* unit = "bytes";
+  for (const char* larger : {"kB", "MB", "GB", "TB"}) {
+    if (bytes < 1000) break;
+    bytes /= 1000;
+    unit = larger;
+  }
+  const bool whole = std::string(unit) == "bytes" || bytes >= 100;
+  return whole ? fmt::format("{:.0f} {}", bytes, unit) : fmt::format("{:.1f} {}", bytes, unit);
+}
+
+std::string nanoseconds_text(double time_ns) {
+  if (time_ns < 1e6) return fmt::format("{:.0f} us", time_ns / 1e3);
+  if (time_ns >= 999.5e6) return fmt::format("{:.1f} s", time_ns / 1e9);
+  return fmt::format("{:.{}f} ms", time_ns / 1e6, time_ns < 9.95e6 ? 1 : 0);
 }
 
 }  // namespace dtypecheck

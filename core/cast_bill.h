@@ -87,4 +87,7 @@ struct CastBill {
 std::vector<Cast> casts_of(const Run& run);
 CastBill cast_bill(const Run& run);
 
+std::string bytes_text(double bytes);          // "2.7 MB"
+std::string nanoseconds_text(double time_ns);  // "1.5 ms"
+
 }  // namespace dtypecheck

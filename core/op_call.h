@@ -161,7 +161,7 @@ struct OpCall {
   uint64_t throws = 0;      // how many of them threw
   uint32_t first_step = 0;  // 0: before the first optimizer step, 1: in the first step, …
   uint32_t last_step = 0;
-  uint32_t process = 0;               // index into Run::processes; of several the first
+  uint32_t process = 0;  // index into Run::processes; of several the first
   // In a merged run all that made it, in their order; `count` is the sum. Empty: `process` alone.
   std::vector<ProcessRange> made_by;
   bool result_non_finite = false;     // with value checks: a result had inf or NaN …
@@ -169,7 +169,8 @@ struct OpCall {
   bool operands_were_finite = false;  // … while no operand had
   std::optional<InexactValue> inexact;
   std::optional<CastWork> cast;  // of one that changed the dtype, where that was recorded
-  std::vector<GpuWork> gpu;      // where CUPTI was recorded; the kernels of inner calls are theirs
+  std::string group;  // of a collective: the ranks of its process group, "0-2,5", where known
+  std::vector<GpuWork> gpu;  // where CUPTI was recorded; the kernels of inner calls are theirs
   bool in_compiled_region = false;  // op is "compiled::<name>": a torch.compile region as one call
 
   DtypeSet floating_dtypes() const;  // of the floating operands that take part in promotion

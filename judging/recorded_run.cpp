@@ -108,12 +108,19 @@ struct SortedInputs {
   std::vector<std::string> binary, text, folders;
 };
 
-static SortedInputs sort_inputs(const std::vector<std::string>& inputs) {
+static SortedInputs sort_inputs(const std::vector<std::string>& inputs,
+                                const std::set<std::string>& only) {
   SortedInputs sorted;
+  for (const std::string& file : only)
+    (is_text_trace(file) ? sorted.text : sorted.binary).push_back(file);
   for (const std::string& input : inputs) {
     std::error_code error;
     if (!fs::is_directory(input, error)) {
-      (is_text_trace(input) ? sorted.text : sorted.binary).push_back(input);
+      if (only.empty()) (is_text_trace(input) ? sorted.text : sorted.binary).push_back(input);
+      continue;
+    }
+    if (!only.empty()) {
+      sorted.folders.push_back(input);
       continue;
     }
     const auto texts = files_in(input, ".trace");
@@ -149,9 +156,10 @@ static void add_all(std::vector<std::string>& to, const std::vector<std::string>
   to.insert(to.end(), more.begin(), more.end());
 }
 
-RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
+RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
+                              const std::set<std::string>& only) {
   const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
-  const SortedInputs sorted = sort_inputs(inputs);
+  const SortedInputs sorted = sort_inputs(inputs, only);
   RecordedRun recorded;
   std::vector<std::string> unreadable;
   bool any = false;

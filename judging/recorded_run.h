@@ -2,6 +2,7 @@
 // could not be read.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ struct RecordedRun {
 std::vector<std::string> traces_of_folder(const std::string& folder);
 
 // Folders, *.dtrace files and *.trace text files. With something unreadable beside something
-// readable the rest is read. Throws InputError when nothing could be.
-RecordedRun read_recorded_run(const std::vector<std::string>& inputs);
+// readable the rest is read. Throws InputError when nothing could be. With `only`, the traces are
+// these files of the inputs alone.
+RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
+                              const std::set<std::string>& only = {});
 
 // The same of one run folder, where no trace at all is no error: the program may never have run an
 // op.

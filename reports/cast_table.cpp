@@ -77,12 +77,6 @@ std::vector<std::string> weights_lines(const Report& report, const std::vector<C
 
 }  // namespace
 
-std::string nanoseconds_text(double time_ns) {
-  if (time_ns < 1e6) return fmt::format("{:.0f} us", time_ns / 1e3);
-  if (time_ns >= 999.5e6) return fmt::format("{:.1f} s", time_ns / 1e9);
-  return fmt::format("{:.{}f} ms", time_ns / 1e6, time_ns < 9.95e6 ? 1 : 0);
-}
-
 std::string bill_text(const CastBill& bill) {
   const CastCost& all = bill.per_step;
   std::string text =
@@ -116,12 +110,19 @@ std::vector<std::string> cast_table(const Report& report) {
   std::vector<std::string> lines =
       wrap(fmt::format("casts: {}: {}", bill_text(bill), reasons_text(bill)), columns);
   const size_t shown = report.all ? casts.size() : std::min(casts.size(), kPlaces);
+  const bool has_gpu = bill.per_step.gpu_ns.has_value();  // whose column needs room
+  const bool has_weights = std::any_of(
+      casts.begin(), casts.end(), [](const CastLine& cast) { return cast.weights_per_step > 0; });
+  const int width = has_gpu && !has_weights ? 6 : 20;
   for (size_t i = 0; i < shown; ++i) {
     const CastLine& cast = casts[i];
     const std::string dtypes = fmt::format("{} to {}", dtype_name(cast.from), dtype_name(cast.to));
-    const std::string cost =
-        fmt::format("  {:<20}  {:>9}  {:<17}  ", casts_text(cast.cost.casts, cast.weights_per_step),
-                    bytes_text(cast.cost.moved_bytes()), dtypes);
+    std::string cost =
+        fmt::format("  {:<{}}  {:>9}  ", casts_text(cast.cost.casts, cast.weights_per_step), width,
+                    bytes_text(cast.cost.moved_bytes()));
+    if (has_gpu)
+      cost += fmt::format("{:>7}  ", cast.cost.gpu_ns ? nanoseconds_text(*cast.cost.gpu_ns) : "");
+    cost += fmt::format("{:<17}  ", dtypes);
     const std::string reason = reason_text(cast);
     const size_t beside = columns - std::min(columns, cost.size() + reason.size());
     if (beside >= kPlaceColumns) {

@@ -17,6 +17,5 @@ std::vector<std::string> cast_table(const Report& report);
 std::string bill_text(const CastBill& bill);
 // "autocast 12, asked 2"; of one reason "all for autocast".
 std::string reasons_text(const CastBill& bill);
-std::string nanoseconds_text(double time_ns);  // "1.5 ms"
 
 }  // namespace dtypecheck::reports

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "platform/printable.h"
+#include "reports/late_error.h"
 #include "reports/words.h"
 
 namespace dtypecheck::reports {
@@ -125,6 +126,8 @@ void say_uncaught(const Report& report, Lines& out) {
     out.push_back(fmt::format("no finding is about what ended {}: {}",
                               process_label(report.run, i),
                               cut(printable(uncaught->second), kRoom)));
+    const std::string late = late_error_text(report.run, i, uncaught->second);
+    if (!late.empty()) out.push_back(late);
   }
 }
 

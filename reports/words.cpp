@@ -25,17 +25,6 @@ std::string counted(uint64_t number, const std::string& what) {
   return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : es ? "es" : "s");
 }
 
-std::string bytes_text(double bytes) {
-  const char* unit = "bytes";
-  for (const char* larger : {"kB", "MB", "GB", "TB"}) {
-    if (bytes < 1000) break;
-    bytes /= 1000;
-    unit = larger;
-  }
-  const bool whole = std::string(unit) == "bytes" || bytes >= 100;
-  return whole ? fmt::format("{:.0f} {}", bytes, unit) : fmt::format("{:.1f} {}", bytes, unit);
-}
-
 std::string number_text(double number) {
   return number < 10 && number != static_cast<int>(number) ? fmt::format("{:.1f}", number)
                                                            : fmt::format("{:.0f}", number);

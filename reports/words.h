@@ -13,7 +13,6 @@ namespace dtypecheck::reports {
 
 std::string grouped(uint64_t number);                           // 41,312
 std::string counted(uint64_t number, const std::string& what);  // "1 error", "2 errors"
-std::string bytes_text(double bytes);                           // "2.7 MB"
 std::string number_text(double number);  // "288"; "0.5" of what happens in every other step
 std::string joined(const std::vector<std::string>& parts, const std::string& between);
 

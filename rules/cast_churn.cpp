@@ -37,9 +37,10 @@ void add(const Cast& cast, const CastCost& cost, Churns& to) {
 }
 
 std::string cost_text(const CastCost& cost) {
-  std::string text = fmt::format("{:.1f} MB", cost.moved_bytes() / 1e6);
-  if (cost.gpu_ns) return text + fmt::format(" and {:.3f} ms of the GPU", *cost.gpu_ns / 1e6);
-  return cost.cpu_ns ? text + fmt::format(" and {:.3f} ms of the CPU", *cost.cpu_ns / 1e6) : text;
+  const std::string text = bytes_text(cost.moved_bytes());
+  if (cost.gpu_ns) return text + fmt::format(" and {} of the GPU", nanoseconds_text(*cost.gpu_ns));
+  if (cost.cpu_ns) return text + fmt::format(" and {} of the CPU", nanoseconds_text(*cost.cpu_ns));
+  return text;
 }
 
 class Casts {

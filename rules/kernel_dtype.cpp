@@ -1,5 +1,5 @@
 // Finds: a kernel that was compiled for Half and reads BFloat16, or the reverse: two bytes each, so
-// nothing refuses, and every number is another one. Needs kernels in the trace (trace --gpu).
+// nothing refuses, and every number is another one. Needs kernels in the trace, those of a GPU.
 // Misses: kernels whose names have no dtype in them, as Triton's and those of plain C.
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Finds: a kernel on a GPU whose arithmetic is below what the dtypes of its op say: Float that is
 // multiplied in TF32 or Half, Half and BFloat16 that are summed up in themselves. Needs kernels in
-// the trace (trace --gpu).
+// the trace, those of a GPU.
 // Misses: kernels whose names say nothing, as Triton's.
 #include <fmt/format.h>
 

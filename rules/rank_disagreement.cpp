@@ -2,14 +2,13 @@
 // dtypes on one rank than on another.
 // Misses: what only some calls of a rank disagree in, since ranks may see different data: each rank
 // has to differ in all its calls of a place. Silent on what is sent from one rank to another, where
-// each pair has its own dtype, and where the ranks may be of two process groups, each of which
-// agrees.
+// each pair has its own dtype, and on a collective whose process group is not known: two groups may
+// well train in a dtype of their own.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -44,14 +43,14 @@ struct Variant {
 };
 
 using Place = std::tuple<std::string_view, std::string_view, std::string_view, int,
-                         std::string_view, int, std::string_view, Phase>;
+                         std::string_view, int, std::string_view, Phase, std::string_view>;
 using Dtypes = std::vector<std::pair<std::string_view, uint64_t>>;  // by operand, lists as one
 using Variants = std::map<Dtypes, Variant>;
 
 Place place_of(const OpCall& call) {
   const Site& site = call.site;
-  return {call.op,         call.overload,   site.line.file, site.line.line,
-          site.inner.file, site.inner.line, site.module,    site.phase};
+  return {call.op,         call.overload, site.line.file, site.line.line, site.inner.file,
+          site.inner.line, site.module,   site.phase,     call.group};
 }
 
 Dtypes dtypes_of(const OpCall& call) {
@@ -123,39 +122,6 @@ std::optional<Disagreement> disagreement(const Variants& variants) {
   return Disagreement{&odd->second, &usual->second, *what};
 }
 
-double elements_of(const OpCall& call, const char* name) {
-  const Operand* operand = call.operand(name);
-  if (operand == nullptr || !operand->has_shape) return 0;
-  return std::accumulate(operand->shape.begin(), operand->shape.end(), 1.0, std::multiplies<>());
-}
-
-// How many ranks a collective is of: the functional ones are told, and what is gathered or
-// scattered is so many times as large on one side; 0 where neither says it.
-double group_size(const OpCall& call) {
-  if (const ScalarArgument* told = call.scalar("group_size")) return told->value;
-  if (call.op.find("gather") == call.op.npos && call.op.find("scatter") == call.op.npos) return 0;
-  const double out = elements_of(call, "output_tensor"), in = elements_of(call, "input_tensor");
-  return out > 0 && in > 0 ? std::max(out, in) / std::min(out, in) : 0;
-}
-
-// A trace does not say which process group a collective is of. Two halves that each have ranks
-// enough, whose calls all came back, may be two groups that train in a dtype of their own; one rank
-// alone, a call that threw or never came back, or a group that is larger than one half, are not.
-bool may_be_groups(const Run& run, const Variants& variants) {
-  for (const auto& [dtypes, variant] : variants) {
-    if (variant.size() < 2 || variant.size() != variants.begin()->second.size()) return false;
-    if (variant.call->outcome != Outcome::kReturned) return false;
-    if (group_size(*variant.call) > static_cast<double>(variant.size())) return false;
-    for (const ProcessRange& range : variant.makers) {
-      for (uint32_t process = range.first; process <= range.last; ++process) {
-        const Process& rank = run.processes[process];
-        if (rank.end == EndState::kRunning || rank.signal != 0) return false;
-      }
-    }
-  }
-  return true;
-}
-
 class Ranks {
  public:
   explicit Ranks(const RunIndex& index) : run_(index.run()) {
@@ -165,7 +131,7 @@ class Ranks {
     }
     if (ranks.size() < 2) return;
     for (const OpCall& call : index.judged_calls()) {
-      const bool counts = is_collective(call.op) || !call.site.module.empty();
+      const bool counts = is_collective(call.op) ? !call.group.empty() : !call.site.module.empty();
       if (!counts || call.process >= run_.processes.size() || run_.process_of(call).rank < 0)
         continue;
       const Dtypes dtypes = dtypes_of(call);
@@ -180,10 +146,7 @@ class Ranks {
   std::vector<Disagreement> disagreements() const {
     std::vector<Disagreement> all;
     for (const auto& [place, variants] : places_) {
-      const auto found = disagreement(variants);
-      const bool counts =
-          found && !(is_collective(found->odd->call->op) && may_be_groups(run_, variants));
-      if (counts) all.push_back(*found);
+      if (const auto found = disagreement(variants)) all.push_back(*found);
     }
     std::sort(all.begin(), all.end(), [](const Disagreement& a, const Disagreement& b) {
       return a.usual->call->id < b.usual->call->id;
@@ -278,16 +241,16 @@ const Rule rank_disagreement = {
             .fix = "Give every rank the same dtype, before the model is wrapped.",
             .example = R"(
 process pid=1 rank=0
-op c10d::allreduce_ tensors=Float[4], -> Float[4] at train.py:20
+op c10d::allreduce_ tensors=Float[4], -> Float[4] at train.py:20 group 0-1
 process pid=2 rank=1
-op c10d::allreduce_ tensors=BFloat16[8], -> BFloat16[8] at train.py:20
+op c10d::allreduce_ tensors=BFloat16[8], -> BFloat16[8] at train.py:20 group 0-1
 # EXPECT train.py:20: error: ranks bring different dtypes to allreduce_: BFloat16 on rank 1, Float on rank 0 [rank-disagreement]
 # Ranks that reduce one tensor after the other in two dtypes agree.
 process pid=1 rank=0
-op c10d::allreduce_ tensors=Float[4], -> Float[4] at train.py:30
-op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30
+op c10d::allreduce_ tensors=Float[4], -> Float[4] at train.py:30 group 0-1
+op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30 group 0-1
 process pid=2 rank=1
-op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30
+op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30 group 0-1
 )"},
     .check_run = check_run,
 };

@@ -1,5 +1,5 @@
 // Finds: a product or convolution in Half or BFloat16 whose kernel did without tensor cores, and
-// the size that explains it. Needs kernels in the trace (trace --gpu).
+// the size that explains it. Needs kernels in the trace, those of a GPU.
 // Misses: GPUs without tensor cores have none to miss; which one it was the trace does not say, but
 // kernels of Volta and later are named so.
 #include <fmt/format.h>

@@ -39,7 +39,8 @@ namespace trace {
 //  6: kFlagMerged; ProcessRecord, ProcessFactRecord and MadeByRecord.
 //  7: CastCounters behind a signature that is a cast; OpTimeRecord and GpuTimeRecord;
 //     kSignatureServed and kFlagFix.
-constexpr uint32_t kTraceVersion = 7;
+//  8: GroupRecord.
+constexpr uint32_t kTraceVersion = 8;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -105,8 +106,9 @@ enum class Kind : uint16_t {
   kMadeBy = 13,
   kOpTime = 14,
   kGpuTime = 15,
+  kGroup = 16,
 };
-constexpr Kind kLastKind = Kind::kGpuTime;
+constexpr Kind kLastKind = Kind::kGroup;
 
 constexpr uint16_t kReserved = 0;   // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;
@@ -380,6 +382,14 @@ struct GpuTimeRecord {
   uint64_t time_ns;
 };
 static_assert(sizeof(GpuTimeRecord) == 40, "");
+
+// Which process group a collective is of; it stands behind the collective's signature.
+struct GroupRecord {
+  RecordHeader header;
+  uint32_t signature;
+  uint32_t ranks;  // string: "0-2,5"
+};
+static_assert(sizeof(GroupRecord) == 16, "");
 
 }  // namespace trace
 }  // namespace dtypecheck

@@ -74,6 +74,7 @@ struct Signature {
   std::vector<Makers> makers;
   std::vector<ThrowRecord> throws;
   std::vector<GpuWorkRecord> gpu;
+  uint32_t group = 0;  // string
   bool has_inexact = false, has_non_finite = false;
   InexactRecord inexact;
   NonFiniteRecord non_finite;
@@ -224,8 +225,11 @@ class TraceMerger::State::Input {
     if (!add_processes()) return all_.seen_twice_.push_back(name_);
     all_.flags_ |= header_.flags;
     const auto before = static_cast<uint32_t>(all_.signatures_.size());
-    const auto& offsets = records_.of(Kind::kSignature);
-    for (size_t offset : offsets) add_signature(offset);
+    for (size_t offset : records_.of(Kind::kGroup)) {
+      const auto record = bytes_.load<GroupRecord>(offset);
+      groups_[record.signature] = string(record.ranks);
+    }
+    for (size_t offset : records_.of(Kind::kSignature)) add_signature(offset);
     for (size_t i = before; i < all_.signatures_.size(); ++i) translate_origins(i);
     if (is_merged()) add_makers_of_merged();
     add_notes();
@@ -312,6 +316,11 @@ class TraceMerger::State::Input {
     key_.push_back(device_id | uint32_t{static_cast<uint16_t>(operand.list_index)} << 16);
   }
 
+  uint32_t group_of(uint32_t signature) const {
+    const auto known = groups_.find(signature);
+    return known == groups_.end() ? 0 : known->second;
+  }
+
   static uint32_t dtype_word(double value) {
     constexpr uint32_t kDtype = 1u << 31, kNone = 255;
     return kDtype | (value >= 0 && value < kNone ? static_cast<uint32_t>(value) : kNone);
@@ -326,7 +335,8 @@ class TraceMerger::State::Input {
          {string(record.op), string(record.overload), site(record.site), merged(record.parent),
           record.phase | low_autocast << 8 | uint32_t{record.autocast_cpu} << 16 |
               uint32_t{record.autocast_cuda} << 24,
-          record.operand_count | uint32_t{record.scalar_count} << 16, record.flags & kTold}) {
+          record.operand_count | uint32_t{record.scalar_count} << 16, record.flags & kTold,
+          group_of(record.id)}) {
       key_.push_back(word);
     }
     for (size_t i = 0; i < record.operand_count; ++i)
@@ -423,6 +433,7 @@ class TraceMerger::State::Input {
     signature.key_words = static_cast<uint32_t>(key_.size());
     all_.keys_.insert(all_.keys_.end(), key_.begin(), key_.end());
     all_.by_key_.emplace(hash, id);
+    signature.group = group_of(record.id);
     signature.tail_at = all_.tails_.size();
     signature.tail_bytes = record.header.size_bytes - sizeof record;
     all_.tails_ += bytes_.text(offset + sizeof record, signature.tail_bytes);
@@ -599,6 +610,7 @@ class TraceMerger::State::Input {
   uint32_t first_process_;
   std::vector<uint32_t> string_ids_, signature_ids_;  // of this trace to those of the merged
   std::unordered_map<uint32_t, uint32_t> site_ids_;
+  std::unordered_map<uint32_t, uint32_t> groups_;  // signature, of this trace, to a string
   std::vector<uint32_t> key_;
   std::set<uint32_t> devices_;
   uint32_t last_device_ = 0;
@@ -608,6 +620,7 @@ void TraceMerger::State::write_signature(uint32_t id, const Signature& signature
                                          std::string& out) const {
   append(out, signature.record, Kind::kSignature,
          std::string_view(tails_).substr(signature.tail_at, signature.tail_bytes));
+  if (signature.group != 0) append(out, GroupRecord{{}, id, signature.group}, Kind::kGroup);
   for (const ThrowRecord& record : signature.throws) append(out, record, Kind::kThrow);
   for (const GpuWorkRecord& record : signature.gpu) append(out, record, Kind::kGpuWork);
   if (signature.has_inexact) append(out, signature.inexact, Kind::kInexact);

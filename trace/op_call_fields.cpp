@@ -531,6 +531,17 @@ void made_by_json(const OpCall& call, Json& json) {
   }
 }
 
+// The process group of a collective.
+
+bool print_group(const OpCall& call, std::string& out) {
+  out += bare_or_quoted(call.group, kFreeWordCharacters);
+  return !call.group.empty();
+}
+void parse_group(TextCursor& cursor, OpCall& call) {
+  call.group = cursor.word("ranks, as in 0-2,5");
+}
+void group_json(const OpCall& call, Json& json) { json["group"] = text_or_null(call.group); }
+
 // Its id and those of other calls.
 void parent_json(const OpCall& call, Json& json) { json["parent_id"] = id_or_null(call.parent); }
 void follows_json(const OpCall& call, Json& json) { json["follows_id"] = id_or_null(call.follows); }
@@ -564,6 +575,7 @@ constexpr Field kFields[] = {
     {"step",       kValue, print_steps,      parse_steps,      kLines,  last_step_json,   "steps",    steps_cell},
     {"count",      kValue, print_count,      parse_count,      kLines,  count_json},
     {"by",         kValue, print_made_by,    parse_made_by,    kLines,  made_by_json},
+    {"group",      kValue, print_group,      parse_group,      kLines,  group_json},
     {"throws",     kValue, print_throws,     parse_throws,     kLines,  throws_json},
     {"entered",    kValue, print_entered,    parse_entered,    kLines,  entered_json},
     {"autocast",   kValue, print_autocast,   parse_autocast,   kReport, autocast_json,    "autocast", autocast_cell},

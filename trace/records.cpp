@@ -29,7 +29,8 @@ constexpr size_t kFixedBytes[] = {0,
                                   sizeof(ProcessFactRecord),
                                   sizeof(MadeByRecord),
                                   sizeof(OpTimeRecord),
-                                  sizeof(GpuTimeRecord)};
+                                  sizeof(GpuTimeRecord),
+                                  sizeof(GroupRecord)};
 size_t fixed_bytes(Kind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts };

@@ -83,7 +83,7 @@ size_t memory_of(const OpCall& call) {
                  memory_of(call.site.line) + memory_of(call.site.inner) +
                  memory_of(call.autocast.entered) + call.site.module.size() +
                  call.site.module_class.size() + call.op.size() + call.overload.size() +
-                 call.error.size() + call.error_type.size();
+                 call.error.size() + call.error_type.size() + call.group.size();
   for (const ScalarArgument& scalar : call.scalars) bytes += sizeof(scalar) + scalar.name.size();
   return bytes;
 }
@@ -107,6 +107,7 @@ std::vector<OpCall> SignatureReader::read(OpCallId first_id, uint32_t process, s
   read_throws();
   read_inexact_values();
   read_gpu_work();
+  read_groups();
   read_non_finite_results();
   if (merged > 0) read_made_by(process, merged);
   OpCallId next_id = first_id;
@@ -295,6 +296,16 @@ void SignatureReader::read_gpu_work() {
     work.time_ns = record.time_ns;
     work.bytes = record.bytes;
     if (take_room(sizeof work + work.name.size())) signature->call.gpu.push_back(std::move(work));
+  }
+}
+
+void SignatureReader::read_groups() {
+  for (size_t offset : records_.of(Kind::kGroup)) {
+    const auto record = bytes_.load<GroupRecord>(offset);
+    Signature* signature = signature_of(record.signature, "a process group", offset);
+    if (signature == nullptr) continue;
+    const std::string_view ranks = strings_.text(record.ranks, "the ranks of a process group");
+    if (take_room(ranks.size())) signature->call.group = ranks;
   }
 }
 

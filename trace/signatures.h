@@ -55,6 +55,7 @@ class SignatureReader {
   void read_inexact_values();
   void read_non_finite_results();
   void read_gpu_work();
+  void read_groups();
   void read_made_by(uint32_t process, size_t merged);
   void read_cast_counters(size_t offset, const SignatureRecord& record, OpCall& call) const;
   std::optional<GpuWorkKind> gpu_kind_of(uint8_t kind, size_t offset);

@@ -34,6 +34,7 @@
 //     step N | step N-M               first and last; 0 when left out
 //     count N (1)                     throws N (all of them for a call that threw, else 0)
 //     by FIRST[-LAST]xLEAST[-MOST][,…]  in a merged run: processes, and how often each called it
+//     group RANKS                     of a collective: its process group, 0-2,5
 //     autocast cpu:BFloat16[,cuda:Half] [wrapper] [inner]; "off" in place of the devices for none
 //     entered FILE:LINE [FUNCTION]    where the innermost autocast region was entered
 //     id #7  parent #6  follows #2    left out: the number of the op line, from 1; none; none

@@ -1,6 +1,7 @@
 // The table of op calls: filtered, sorted and grouped here, from the data block in the page. A
-// column is an array with a number for each row, or one number for all rows: the index of a string,
-// or in `count` the number itself. Row 0 is the op call with the id 1.
+// column is one number for all rows, or has so many bytes (`width`) for each row, the lowest first,
+// in base64, to be added to `base`: the index of a string, or in `count` the number itself. Row 0 is
+// the op call with the id 1.
 'use strict';
 (() => {
   const data = page.data('op-calls');
@@ -8,11 +9,20 @@
   const {element, number, counted} = page;
   const kRowsAtOnce = 300;
   const size = data.size;
+  function unpacked({base, width, bytes}) {
+    const packed = atob(bytes);
+    const values = new (base + 256 ** width > 2 ** 32 ? Float64Array : Uint32Array)(size);
+    for (let row = 0, at = 0; row < size; ++row) {
+      let value = base;
+      for (let weight = 1; weight < 256 ** width; weight *= 256)
+        value += packed.charCodeAt(at++) * weight;
+      values[row] = value;
+    }
+    return values;
+  }
   const columns = Object.fromEntries(
       Object.entries(data.columns)
-          .map(([
-                 name, values
-               ]) => [name, Array.isArray(values) ? Uint32Array.from(values) : {fill: values}]));
+          .map(([name, all]) => [name, typeof all === 'number' ? {fill: all} : unpacked(all)]));
   const valueOf = (name, row) => {
     const column = columns[name];
     return column.fill === undefined || column.BYTES_PER_ELEMENT ? column[row] : column.fill;

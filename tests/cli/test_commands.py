@@ -143,10 +143,7 @@ class OutputStreams(tool.ToolTest):
 
     def colours(self, environment):
         self.write("run.trace", tool.MIXED)
-        try:
-            pid, terminal = pty.fork()
-        except OSError as error:  # a chroot without devpts
-            self.skipTest(f"no pseudo-terminal here: {error}")
+        pid, terminal = self.pseudo_terminal(pty.fork)
         if pid == 0:
             os.chdir(self.work)
             os.execve(tool.DTYPECHECK, ["dtypecheck", "report", "run.trace"], {**self.environment, **environment})

@@ -81,7 +81,7 @@ class Terminal(tool.ToolTest):
 
     def on_terminal(self, *arguments, **environment):
         """What the tool writes on a terminal."""
-        ours, theirs = pty.openpty()
+        ours, theirs = self.pseudo_terminal(pty.openpty)
         process = self.start(*arguments, stdout=theirs, env={**self.environment, "TERM": "xterm", **environment})
         os.close(theirs)
         out = b""

@@ -247,6 +247,7 @@ class Follow(tool.ToolTest):
         self.write("run/run.json", '{"pid": null, "status": null, "signal": null}')
         text = "\n".join([head + " end=running", *lines]) + "\n"
         self.write("run/1.trace", text)
+        self.write("run/2.trace", tool.CLEAN.replace("pid=1", "pid=2 end=running"))
         process = self.start("report", "--follow", "run")
 
         def bytes_read():
@@ -261,8 +262,11 @@ class Follow(tool.ToolTest):
             before = bytes_read()
             time.sleep(3)
             self.assertLess(bytes_read() - before, len(text) / 10)
-            self.append("run/1.trace", tool.PROMOTED.splitlines()[1] + "\n")
+            self.append("run/2.trace", tool.PROMOTED.splitlines()[1] + "\n")  # beside the large one
             self.assertIn(b"[silent-promotion]", process.stdout.readline())
+            self.assertLess(bytes_read() - before, len(text) / 2)
+            self.append("run/1.trace", tool.MIXED.splitlines()[1] + "\n")
+            self.assertIn(b"[mixed-operands]", process.stdout.readline())
         finally:
             process.kill()
             tool.finish(process)

@@ -53,10 +53,7 @@ class Signals(tool.ToolTest):
 
     def test_control_c_on_a_terminal_arrives_once(self):
         self.write("counting.py", COUNTING)
-        try:
-            pid, terminal = pty.fork()
-        except OSError as error:  # a chroot without devpts
-            self.skipTest(f"no pseudo-terminal here: {error}")
+        pid, terminal = self.pseudo_terminal(pty.fork)
         if pid == 0:
             os.chdir(self.work)
             os.execve(tool.DTYPECHECK, ["dtypecheck", "trace", "--", sys.executable, "counting.py"], self.environment)

@@ -270,6 +270,22 @@ class Trace(Program):
 
 
 class Attach(Program):
+    def test_a_python_operator_of_before_is_recorded(self):
+        self.run_python("""
+            @torch.library.custom_op("tests::product", mutates_args=())
+            def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+                return a.float() @ b
+
+            product(torch.ones(2, 2), torch.ones(2, 2))
+            run = dtypecheck.attach("run")
+            product(torch.ones(2, 2), torch.ones(2, 2))
+            run.stop()
+            """)
+        dumped = subprocess.run([os.environ["DTYPECHECK"], "dump", "--format", "jsonl", self.folder / "run"], text=True,
+                                capture_output=True, check=True).stdout
+        ops = [json.loads(line).get("op") for line in dumped.splitlines()]
+        self.assertEqual(ops.count("tests::product"), 1)
+
     def test_the_report_comes_at_the_end(self):
         self.run_python("""
             run = dtypecheck.attach()

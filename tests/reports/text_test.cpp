@@ -1,4 +1,6 @@
 // What the text report does beyond what its goldens show: width, colour, --all, long lists.
+#include "trace/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 #include <sstream>
 
 #include "platform/printable.h"
+#include "reports/cast_table.h"
 #include "reports/summary.h"
 #include "reports/words.h"
 #include "tests/reports/cases.h"
@@ -185,6 +188,48 @@ TEST_CASE("what ended a program is told where no finding is about a call that th
   report.findings.clear();
   run.processes[0].facts["uncaught"] = "KeyboardInterrupt";
   CHECK(caveats(report).empty());
+}
+
+TEST_CASE("a kernel that fails is not the fault of the op that the traceback names") {
+  const auto run = parse_trace_text(R"(
+process pid=1 fact:uncaught="RuntimeError: CUDA error: device-side assert triggered"
+op aten::index self=Float[4]@cuda:0 indices=Long[2]@cuda:0, -> Float[2]@cuda:0 at train.py:5
+op aten::embedding weight=Half[9,4]@cuda:0 indices=Long[2]@cuda:0 -> Half[2,4]@cuda:0 \
+   at train.py:7 step 3 count 3 gpu kernel 0 2 30 0 "gather"
+op aten::gather self=Half[2,4]@cuda:0 index=Long[2,1]@cuda:0 -> Half[2,1]@cuda:0 \
+   at train.py:8 step 3 gpu kernel 0 1 30 0 "gather"
+op aten::mul self=Half[2,1]@cuda:0 other=Half[2,1]@cuda:0 -> Half[2,1]@cuda:0 \
+   at train.py:9 step 3
+op aten::nll_loss_forward self=Float[2,4]@cuda:0 target=Long[2]@cuda:0 -> Float[]@cuda:0 \
+   at train.py:10 step 3
+op aten::item self=Float[]@cuda:0 raised "CUDA error: device-side assert triggered" c10::Error \
+   at train.py:11 step 3
+)",
+                                    "late.trace")
+                       .run;
+  const std::vector<std::string> told = caveats(Report{.run = run});
+  REQUIRE(told.size() == 2);
+  // Line 5 was of a step before, the kernel of line 8 has ended, line 9 was given no index.
+  CHECK_THAT(told[1],
+             Contains("not the op of the traceback; in flight, and given indices, may have "
+                      "been aten::embedding at train.py:7, aten::nll_loss_forward at "
+                      "train.py:10; CUDA_LAUNCH_BLOCKING=1"));
+  Run other = run;
+  other.processes[0].facts["uncaught"] = "RuntimeError: CUDA error: invalid configuration argument";
+  CHECK(caveats(Report{.run = other}).size() == 1);
+}
+
+TEST_CASE("a line of casts has the GPU's time, where there was one") {
+  const Run run = parse_trace_text(R"(
+process pid=1 steps=1
+op aten::_to_copy self=Half[4,4]@cuda:0 -> Float[4,4]@cuda:0 at train.py:30 step 1 count 300 \
+   gpu kernel 0 300 2500000 0 "k" cast 1572864000 20 400000
+)",
+                                   "casts.trace")
+                      .run;
+  const std::vector<std::string> lines = cast_table(Report{.run = run, .columns = 96});
+  CHECK_THAT(lines.back(),
+             Contains("  300        9.4 GB   2.5 ms  Half to Float      train.py:30"));
 }
 
 TEST_CASE("a killed process is told, a worker of a process that ended is not") {

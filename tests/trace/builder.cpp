@@ -160,6 +160,14 @@ void TraceBuilder::gpu_work(uint32_t signature, uint8_t kind, const std::string&
   TraceFile::commit(record->header);
 }
 
+void TraceBuilder::group(uint32_t signature, const std::string& ranks) {
+  const uint32_t ranks_id = string(ranks);
+  auto* record = file_.reserve<GroupRecord>(Kind::kGroup);
+  record->signature = signature;
+  record->ranks = ranks_id;
+  TraceFile::commit(record->header);
+}
+
 void TraceBuilder::op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns) {
   auto* record = file_.reserve<OpTimeRecord>(Kind::kOpTime);
   record->signature = signature;
@@ -226,6 +234,7 @@ std::string sample_trace() {
   build.inexact(cast, 1365, 1368);
   build.non_finite(addmm, 3);
   build.gpu_work(addmm, 1, "gemm", 300);
+  build.group(linear, "0-2,5");
   build.op_time(addmm, 1000, 50);
   build.gpu_time(addmm, 1, "gemm", 1020);
   build.gpu_time(0, 2, "", 1030);

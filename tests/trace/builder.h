@@ -69,6 +69,7 @@ class TraceBuilder {
   // Of a signature with kSignatureCast, which is followed by its counters.
   void cast_work(uint32_t elements, uint32_t timed, uint32_t time_ns);
   void gpu_work(uint32_t signature, uint8_t kind, const std::string& name, uint64_t time_ns);
+  void group(uint32_t signature, const std::string& ranks);
   void op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns);
   void gpu_time(uint32_t signature, uint8_t kind, const std::string& name, uint64_t begin_unix_ns);
 

@@ -186,6 +186,7 @@ class RandomRun {
     }
     if (coin()) c.cast = CastWork{number(), number(), number()};
     c.in_compiled_region = rarely();
+    if (rarely()) c.group = text();
     return c;
   }
 

@@ -9,17 +9,17 @@ import unittest
 from traced import PROGRAMS, TracedTest, line_of, tool
 
 
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
-            "--master-addr", "127.0.0.1",
-            "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
-            "127.0.0.1:0"]
+def torchrun(ranks):
+    return [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks),
+            "--master-addr", "127.0.0.1", "--master-port", "0", "--rdzv-backend", "c10d",
+            "--rdzv-endpoint", "127.0.0.1:0"]
 
 
 class Torchrun(TracedTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.done = cls.traced_command([*TORCHRUN, PROGRAMS / "rank.py"])
+        cls.done = cls.traced_command([*torchrun(2), PROGRAMS / "rank.py"])
         cls.pids = {rank: int(cls.done.printed()[f"rank{rank}"][0]) for rank in (0, 1)}
 
     def test_program_ran(self):
@@ -96,7 +96,7 @@ class RanksDisagree(TracedTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.done = cls.traced_command([*TORCHRUN, PROGRAMS / "ranks_disagree.py"])
+        cls.done = cls.traced_command([*torchrun(2), PROGRAMS / "ranks_disagree.py"])
 
     def test_the_collective_and_the_module(self):
         self.assertEqual(self.done.status, 0, self.done.err)
@@ -106,6 +106,40 @@ class RanksDisagree(TracedTest):
         self.assertEqual(found["error"]["location"]["line"], line_of("ranks_disagree.py", "all_reduce"))
         self.assertIn("BFloat16 on rank 1, Float on rank 0", found["error"]["message"])
         self.assertEqual(found["warning"]["location"]["line"], line_of("ranks_disagree.py", "model"))
+
+
+class Groups(TracedTest):
+    """Each collective is compared within its process group."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.done = cls.traced_command([*torchrun(4), PROGRAMS / "rank_groups.py"])
+
+    def groups(self, place, **wanted):
+        calls = self.done.run.calls(line=line_of("rank_groups.py", place), **wanted)
+        return sorted((self.done.run.processes[call["pid"]]["rank"], call["group"])
+                      for call in calls)
+
+    def test_ranks_of_the_groups(self):
+        self.assertEqual(self.done.status, 0, self.done.err)
+        self.assertEqual(self.groups("agree", op="c10d::allreduce_"),
+                         [(0, "0-2"), (1, "0-2"), (2, "0-2"), (3, "3")])
+        self.assertEqual(self.groups("by name", op="_c10d_functional::all_reduce"),
+                         [(0, "0-2"), (1, "0-2"), (2, "0-2")])
+
+    def test_one_line_reduces_over_two_groups(self):
+        self.assertEqual(self.groups("two groups", op="c10d::allreduce_"),
+                         [(0, "0-2"), (0, "0-3"), (1, "0-2"), (1, "0-3"), (2, "0-2"), (2, "0-3"),
+                          (3, "0-3")])
+
+    def test_only_the_group_that_disagrees_is_told(self):
+        found = [finding for finding in self.done.run.report["findings"]
+                 if finding["rule"] == "rank-disagreement"]
+        self.assertEqual({finding["location"]["line"] for finding in found},
+                         {line_of("rank_groups.py", "by name")}, found)
+        for finding in found:
+            self.assertIn("BFloat16 on rank 2, Float on ranks 0, 1", finding["message"])
 
 
 class OtherLaunchers(TracedTest):

@@ -88,7 +88,7 @@ class Traced(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="dtypecheck-test-")
 
     def test_kernels_belong_to_their_ops(self):
-        self.assertIn("subscribed 1", trace(self.folder, "--gpu", SEES_GPU="1"))
+        self.assertIn("subscribed 1", trace(self.folder, SEES_GPU="1"))
         ops = by_op(self.folder)
         work = {one["kind"]: one for one in ops["test::launch"]["gpu"]}
         self.assertEqual((work["kernel"]["count"], work["kernel"]["time_ns"]), (10, 50000))
@@ -98,20 +98,20 @@ class Traced(unittest.TestCase):
         report = subprocess.run([DTYPECHECK, "report", os.path.join(self.folder, "run")], capture_output=True, text=True).stdout
         self.assertIn("test::launch of Half is summed up in Half", report)
 
-    def test_without_the_option_cupti_is_not_touched(self):
-        self.assertIn("subscribed 0", trace(self.folder, SEES_GPU="1"))
+    def test_where_it_is_not_wanted_cupti_is_not_touched(self):
+        self.assertIn("subscribed 0", trace(self.folder, "--no-gpu", SEES_GPU="1"))
 
     def test_without_a_gpu_cupti_is_not_touched(self):
-        self.assertIn("subscribed 0", trace(self.folder, "--gpu"))
+        self.assertIn("subscribed 0", trace(self.folder))
         self.assertNotIn("gpu", by_op(self.folder)["test::launch"])
 
     def test_a_profiler_is_left_alone(self):
-        trace(self.folder, "--gpu", SEES_GPU="1", PROFILES="1")
+        trace(self.folder, SEES_GPU="1", PROFILES="1")
         work = [one for one in by_op(self.folder)["test::launch"]["gpu"] if one["kind"] == "kernel"]
         self.assertEqual(work[0]["count"], 10)
 
     def test_recording_goes_on_after_a_profiler(self):
-        self.assertIn("subscribed 2", trace(self.folder, "--gpu", SEES_GPU="1", PROFILES="and ends"))
+        self.assertIn("subscribed 2", trace(self.folder, SEES_GPU="1", PROFILES="and ends"))
         work = [one for call in calls(self.folder) if call["op"] == "test::launch" for one in call.get("gpu", ())
                 if one["kind"] == "kernel"]
         self.assertEqual(sum(one["count"] for one in work), 15)
@@ -120,7 +120,7 @@ class Traced(unittest.TestCase):
         self.assertRegex(json.loads(report)["processes"][0]["facts"]["gpu"], r"^recorded but for steps 1")
 
     def test_recordings_in_turns_have_kernels_of_their_own(self):
-        trace(self.folder, "--gpu", SEES_GPU="1", TURNS="1")
+        trace(self.folder, SEES_GPU="1", TURNS="1")
         counts = [(one["name"][:6], one["count"]) for call in calls(self.folder) for one in call.get("gpu", ())
                   if one["kind"] == "kernel"]
         self.assertEqual(sorted(counts), [("ampere", 1), ("ampere", 10), ("no ker", 1)])
@@ -128,14 +128,14 @@ class Traced(unittest.TestCase):
     def test_a_trace_does_not_grow_with_the_run(self):
         sizes = []
         for launches in ("100", "10000"):
-            trace(self.folder, "--gpu", SEES_GPU="1", LAUNCHES=launches)
+            trace(self.folder, SEES_GPU="1", LAUNCHES=launches)
             (file,) = pathlib.Path(self.folder, "run").glob("*.dtrace")
             sizes.append(file.stat().st_size)
             shutil.rmtree(os.path.join(self.folder, "run"))
         self.assertEqual(*sizes)
 
     def test_time_line(self):
-        trace(self.folder, "--gpu", "--timeline", "1", SEES_GPU="1")
+        trace(self.folder, "--timeline", "1", SEES_GPU="1")
         written = subprocess.run([DTYPECHECK, "dump", "--format", "perfetto", os.path.join(self.folder, "run")],
                                  capture_output=True, text=True, check=True).stdout
         kernels = [event for event in json.loads(written)["traceEvents"] if event.get("cat") == "kernel"]

@@ -230,10 +230,18 @@ ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> i
   return out;
 }
 
+// Of the process group of a collective, "0-2,5"; 0 where it is not known.
+uint32_t describe_group(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (op.group_argument < 0 || !tracer.python) return 0;
+  const c10::IValue& group = inputs[op.group_argument];
+  return intern(group.isString() ? python::ranks_of_group(group.toStringRef())
+                                 : python::ranks_of_group(process_group_in(group)));
+}
+
 struct Description {
   OperandList operands;
   ScalarList scalars;
-  uint32_t op = 0, overload = 0, site = 0, parent = 0;
+  uint32_t group = 0, op = 0, overload = 0, site = 0, parent = 0;
   uint8_t phase = 0, autocast = 0;
   uint8_t autocast_cpu = static_cast<uint8_t>(Dtype::kUndefined), autocast_cuda = autocast_cpu;
   uint16_t result_room = 0;
@@ -244,6 +252,14 @@ template <typename T>
 char* append(char* at, const std::vector<T>& records) {
   if (!records.empty()) std::memcpy(at, records.data(), records.size() * sizeof(T));
   return at + records.size() * sizeof(T);
+}
+
+void write_group(uint32_t signature, uint32_t ranks) {
+  auto* record = tracer.file.reserve<trace::GroupRecord>(trace::Kind::kGroup);
+  if (!record) return;
+  record->signature = signature;
+  record->ranks = ranks;
+  tracer.file.commit(record->header);
 }
 
 // With the writing lock held.
@@ -274,6 +290,7 @@ trace::SignatureRecord* write(const Description& from) {
   record->follows = 0;
   append(append(reinterpret_cast<char*>(record + 1), from.operands), from.scalars);
   tracer.file.commit(record->header);
+  if (from.group) write_group(record->id, from.group);
   return record;
 }
 
@@ -420,6 +437,7 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   try {
     description.operands = describe_operands(*frame.op, inputs);
     description.scalars = describe_scalars(*frame.op, inputs);
+    description.group = describe_group(*frame.op, inputs);
   } catch (
       ...) {  // an exotic tensor that would not be described: the call is recorded without the rest
   }

@@ -64,6 +64,13 @@ inline uint64_t tensor_word(const c10::TensorImpl* impl) {
   return impl->key_set().raw_repr() * 64 + dtype;
 }
 
+// The c10d::ProcessGroup in an argument; null where there is none.
+inline const void* process_group_in(const c10::IValue& value) {
+  if (!value.isObject() || value.toObjectRef().slots().size() != 1) return nullptr;
+  const c10::IValue& capsule = value.toObjectRef().slots()[0];
+  return capsule.isCapsule() ? capsule.toCapsule().get() : nullptr;
+}
+
 // The signature that gave a tensor its dtype (origins.h); 0 when it was not seen.
 inline void set_origin(const c10::TensorImpl* plain, uint32_t signature) {
   tracer.origins.set(plain->unsafe_storage().unsafeGetStorageImpl(), data_of(plain),

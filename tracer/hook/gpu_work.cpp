@@ -8,7 +8,6 @@
 #include <cstring>
 #include <string>
 
-#include "platform/hash.h"
 #include "tracer/gpu/gpu.h"
 #include "tracer/hook/clock.h"
 #include "tracer/hook/facts.h"
@@ -53,9 +52,23 @@ uint32_t op_in_flight() {
 }
 
 // Names live as long as their module, and a module that is unloaded may leave its addresses to
-// another: the text is hashed.
+// another: the text is hashed, at each record. It may have 1,000 characters: eight at a time.
+uint64_t hash_of(const char* name) {
+  uint64_t word = 0, hash = std::strlen(name);
+  for (size_t left = hash; left > 0;) {
+    const size_t more = std::min(left, sizeof word);
+    word = 0;
+    std::memcpy(&word, name, more);
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    hash ^= hash >> 29;
+    name += more;
+    left -= more;
+  }
+  return hash;
+}
+
 uint64_t key_of(const DtypecheckGpuWork& work) {
-  const uint64_t name = work.name ? fnv1a(work.name) : 0;
+  const uint64_t name = work.name ? hash_of(work.name) : 0;
   return mix(mix(id_of(work.op), work.kind << 8 | work.device), name) | 1;
 }
 
@@ -93,7 +106,12 @@ void write_time(const DtypecheckGpuWork& work) {
   trace::TraceFile::commit(record->header);
 }
 
-// From one thread at a time; readers of the file may look on.
+// Ours is the one thread that writes it; readers of the file may look on.
+void add(uint64_t& counter, uint64_t more) {
+  __atomic_store_n(&counter, counter + more, __ATOMIC_RELAXED);
+}
+
+// From one thread at a time.
 void take(const DtypecheckGpuWork* work) {
   if (work->op != 0 && !is_of_this_turn(work->op)) {
     of_turns_before.fetch_add(1, std::memory_order_relaxed);
@@ -104,9 +122,9 @@ void take(const DtypecheckGpuWork* work) {
     without_room.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  __atomic_fetch_add(&record->count, 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&record->time_ns, work->time_ns, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&record->bytes, work->bytes, __ATOMIC_RELAXED);
+  add(record->count, 1);
+  add(record->time_ns, work->time_ns);
+  if (work->bytes) add(record->bytes, work->bytes);
   if (work->op & kIsTimed) write_time(*work);
 }
 
@@ -150,7 +168,8 @@ bool is_observed_by_others() {
 void saw_gpu() {
   if (tried.load(std::memory_order_relaxed) || tried.exchange(true)) return;
   const char* path = std::getenv("DTYPECHECK_GPU");
-  if (path && *path) start(path);
+  if (path && *path) return start(path);
+  if (path) write_fact("gpu", "not recorded: this dtypecheck was built without CUPTI's headers");
 }
 
 void finish_gpu_work() {

@@ -86,6 +86,14 @@ void add_argument(OpInfo& op, uint16_t index, const c10::Argument& schema) {
   }
 }
 
+// c10d::allreduce_(Tensor[] tensors, ProcessGroup process_group, …), and
+// _c10d_functional::all_reduce(Tensor input, str reduce_op, str group_name)
+bool is_process_group(const OpInfo& op, const c10::Argument& schema) {
+  if (op.name.find("c10d") == std::string::npos) return false;
+  return schema.name() == "group_name" ||
+         schema.type()->str().find("c10d.ProcessGroup") != std::string::npos;
+}
+
 struct Hidden {
   std::mutex mutex;
   std::vector<bool*> flags;
@@ -129,8 +137,10 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->overload = schema->overload_name();
   op->interest = ops::interest_in(op->name, op->overload);
   op->argument_count = static_cast<uint16_t>(schema->arguments().size());
-  for (size_t i = 0; i < schema->arguments().size(); ++i)
+  for (size_t i = 0; i < schema->arguments().size(); ++i) {
     add_argument(*op, static_cast<uint16_t>(i), schema->arguments()[i]);
+    if (is_process_group(*op, schema->arguments()[i])) op->group_argument = static_cast<int>(i);
+  }
   set_key_arguments(*op);
   op->may_return_first =
       !op->tensors.empty() && !ops::gives_dtype_to_memory(op->name, op->overload);
@@ -141,6 +151,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   const uint32_t facts = ops::facts_of(op->name);
   op->speaks_for_inner = (facts & ops::kGrouped) != 0;
   op->converts = (facts & ops::kCast) != 0 && !op->speaks_for_inner;
+  op->is_keyed_further = op->converts || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;
   if (op->interest == Interest::kNever) hide(*schema);

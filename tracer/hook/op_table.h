@@ -44,6 +44,7 @@ struct alignas(64) OpInfo {
       false;  // _foreach_…, _fused_…: what it calls for each tensor says nothing new
   bool may_call_anything = false;  // not LibTorch's own: its kernel may be Python
   bool makes_garbage = false;      // empty and its like: values mean nothing yet
+  bool is_keyed_further = false;   // a cast, or a collective with a process group: mix_further()
   bool may_return_first = false;   // a result in the first tensor's storage is no new tensor
   uint16_t argument_count = 0;
   uint16_t result_room = 0;
@@ -59,6 +60,7 @@ struct alignas(64) OpInfo {
   std::vector<Argument> tensors;  // and lists of them, in the schema's order
   std::vector<Argument> dtypes;   // arguments that are a ScalarType
   std::vector<Argument> numbers;
+  int group_argument = -1;  // which of a collective's arguments is its process group
 };
 
 // Ops of no interest are marked unobserved in the dispatcher, which then does not even make a

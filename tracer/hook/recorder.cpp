@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 
+#include "platform/hash.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
@@ -40,6 +41,14 @@ uint64_t mix_source(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValu
   if (op.tensors.empty() || !inputs[op.tensors.back().index].isTensor()) return h;
   const c10::TensorImpl* source = inputs[op.tensors.back().index].unsafeToTensorImpl();
   return is_plain(source) ? mix(h, uint64_t(source->dim()) << 1 | is_leaf(source)) : h;
+}
+
+// One line may reduce over one process group after the other.
+uint64_t mix_further(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (op.converts) return mix_source(h, op, inputs);
+  const c10::IValue& group = inputs[op.group_argument];
+  if (group.isString()) return mix(h, fnv1a(group.toStringRef()));
+  return mix(h, reinterpret_cast<uint64_t>(process_group_in(group)));
 }
 
 uint64_t mix_operands(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
@@ -200,7 +209,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   key = mix(
       key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
   key = mix_operands(key, *op, inputs);
-  if (op->converts) key = mix_source(key, *op, inputs);
+  if (op->is_keyed_further) key = mix_further(key, *op, inputs);
   frame.signature = expected.key == key ? expected.signature : tracer.signatures.find(key);
   if (!frame.signature)
     frame.signature = describe(state, key, frame, parent, inputs, autocast, inner);

@@ -132,7 +132,9 @@ void on_uncaught(const python::Refusal& refusal) {
   write_fact("uncaught", refusal.type + ": " + refusal.message);
   const bool speaks_of_dtypes = refusal.message.find("dtype") != std::string::npos ||
                                 refusal.message.find("floating point") != std::string::npos;
-  if (refusal.tensors.empty() && !speaks_of_dtypes) return;
+  // A GradScaler that accelerate never made is asked for by functions that hold no tensor, too.
+  const bool is_none = refusal.message.compare(0, 10, "'NoneType'") == 0;
+  if (refusal.tensors.empty() && !speaks_of_dtypes && !is_none) return;
   if (recorded.find(key_of_message(refusal.message.c_str()))) return;
   describe_refusal(state, refusal);
 }

@@ -39,16 +39,22 @@ bool is_there() {
   return c10::Dispatcher::singleton().findSchema({"dtypecheck::native_norm", ""}).has_value();
 }
 
-// What build-hook --operators prints; empty where it has said on stderr why there is none.
-std::string ask_for_library(const char* exe) {
+// What build-hook --operators prints, a path a line; empty where it has said on stderr why there is
+// none.
+std::vector<std::string> ask_for_libraries(const char* exe, bool of_cuda) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
   std::vector<char*> environment;
   for (char** variable = environ; *variable; ++variable)
     if (std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) environment.push_back(*variable);
   environment.push_back(nullptr);
-  const char* arguments[] = {
-      exe, "build-hook", "--operators", "--libtorch", tracer.stage1->libtorch_path, nullptr};
+  const char* arguments[] = {exe,
+                             "build-hook",
+                             "--operators",
+                             "--libtorch",
+                             tracer.stage1->libtorch_path,
+                             of_cuda ? "--cuda" : nullptr,
+                             nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -58,25 +64,27 @@ std::string ask_for_library(const char* exe) {
                                 environment.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  std::string path;
+  std::string said;
   char buffer[512];
   for (ssize_t got; error == 0 && (got = read(ends[0], buffer, sizeof buffer)) != 0;) {
     if (got > 0)
-      path.append(buffer, static_cast<size_t>(got));
+      said.append(buffer, static_cast<size_t>(got));
     else if (errno != EINTR)
       break;
   }
   close(ends[0]);
-  if (error != 0) return "";
+  if (error != 0) return {};
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  while (!path.empty() && path.back() == '\n') path.pop_back();
-  return path;
+  std::vector<std::string> lines;
+  for (size_t first = 0, end; (end = said.find('\n', first)) != std::string::npos; first = end + 1)
+    lines.push_back(said.substr(first, end - first));
+  return lines;
 }
 
-// A processor without vectors that convert Half would run the plain references.
-bool are_fast() {
-  const auto op = c10::Dispatcher::singleton().findSchema({"dtypecheck::has_vectors", ""});
+// What an op without arguments says.
+bool says(const char* name) {
+  const auto op = c10::Dispatcher::singleton().findSchema({name, ""});
   torch::jit::Stack stack;
   if (op) op->callBoxed(&stack);
   return !stack.empty() && stack[0].toBool();
@@ -85,7 +93,8 @@ bool are_fast() {
 bool load() {
   if (!is_there()) {
     const char* exe = std::getenv("DTYPECHECK_EXE");
-    const std::string path = exe ? ask_for_library(exe) : "";
+    const auto paths = exe ? ask_for_libraries(exe, false) : std::vector<std::string>();
+    const std::string path = paths.empty() ? "" : paths[0];
     // LibTorch's symbols are global since stage 1 came.
     if (path.empty() || !dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       const char* why = path.empty() ? nullptr : dlerror();
@@ -96,7 +105,23 @@ bool load() {
       return false;
     }
   }
-  return is_there() && are_fast();
+  // A processor without vectors that convert Half would run the plain references.
+  return is_there() && says("dtypecheck::has_vectors");
+}
+
+// Those for a GPU are a library of their own, which nvcc may have to compile.
+bool load_for_gpu() {
+  if (says("dtypecheck::has_device_kernels")) return true;
+  const char* exe = std::getenv("DTYPECHECK_EXE");
+  const auto paths = exe ? ask_for_libraries(exe, true) : std::vector<std::string>();
+  if (paths.size() == 2 && !dlopen(paths[1].c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    const char* why = dlerror();
+    tracer.stage1->complain((std::string("--fix: no kernels for the GPU, so LibTorch's own ops "
+                                         "serve there: ") +
+                             (why ? why : paths[1]))
+                                .c_str());
+  }
+  return says("dtypecheck::has_device_kernels");
 }
 
 // At the first call that they are for; what a program loads itself is taken.
@@ -110,12 +135,30 @@ bool are_loaded(ThreadState* state) {
   return loaded;
 }
 
-bool is_for_kernels(const c10::IValue& value) {
+// The same at the first call on a GPU.
+bool are_loaded_for_gpu(ThreadState* state) {
+  static std::once_flag once;
+  static bool loaded = false;
+  std::call_once(once, [state] {
+    const BusyScope ours(state);
+    loaded = load_for_gpu();
+  });
+  return loaded;
+}
+
+// Products on a GPU are LibTorch's own whichever way, with the casts that --fix makes.
+bool is_norm(const KernelForm& form) { return std::strstr(form.kernel, "norm") != nullptr; }
+
+bool is_on_gpu(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() && value.toTensor().is_cuda();
+}
+
+bool is_for_kernels(const c10::IValue& value, bool on_gpu) {
   if (!value.isTensor()) return true;
   const at::Tensor& t = value.toTensor();
   if (!t.defined()) return true;
   const c10::ScalarType type = t.scalar_type();
-  return t.device().is_cpu() && t.layout() == c10::Layout::Strided &&
+  return (on_gpu ? t.is_cuda() : t.device().is_cpu()) && t.layout() == c10::Layout::Strided &&
          !t.unsafeGetTensorImpl()->is_wrapped_number() &&
          (type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16 ||
           type == c10::ScalarType::Float);
@@ -206,9 +249,10 @@ bool serve_by_kernels(Call& call) {
     return false;
   // The engine casts a gradient to what it belongs to by itself, and is to have all digits.
   if (call.mix.is_mixed() && call.is_called_by_engine()) return false;
+  const bool on_gpu = is_norm(*form) && !call.arguments.empty() && is_on_gpu(call.arguments[0]);
   for (const c10::IValue& argument : call.arguments)
-    if (!is_for_kernels(argument)) return false;
-  if (!are_loaded(call.state)) return false;
+    if (!is_for_kernels(argument, on_gpu)) return false;
+  if (!are_loaded(call.state) || (on_gpu && !are_loaded_for_gpu(call.state))) return false;
   torch::jit::Stack stack;
   if (!arguments_of(call, *form, stack)) return false;
   const auto op = c10::Dispatcher::singleton().findSchema({form->kernel, ""});

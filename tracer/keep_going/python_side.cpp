@@ -21,7 +21,6 @@ namespace {
 using python::Object;
 using python::Ref;
 
-constexpr int kWholeFile = 257;  // Py_file_input
 constexpr const char* kPythonSource =
 #include "tracer/keep_going/python_refusals.inc"
     ;
@@ -173,16 +172,10 @@ void watch_grad() {
 
 // install(told) of the source.
 bool run_source() {
-  const Ref code(python::api.Py_CompileString(kPythonSource, "<frozen dtypecheck>", kWholeFile));
-  const Ref names(code ? python::api.PyDict_New() : nullptr);
-  if (!names) return false;
-  const Ref builtins(python::api.PyImport_ImportModule("builtins"));
-  python::api.PyDict_SetItemString(names.get(), "__builtins__", builtins.get());
-  const Ref ran(python::api.PyEval_EvalCode(code.get(), names.get(), names.get()));
-  Object* install = ran ? python::dict_item(names.get(), "install") : nullptr;
+  const Ref install = python::own_function(kPythonSource, "install");
   const Ref callback = python::new_callback("told", told, python::kOneArgument);
   if (!install || !callback) return false;
-  cast_grad = python::api.PyObject_CallFunctionObjArgs(install, callback.get(), nullptr);
+  cast_grad = python::api.PyObject_CallFunctionObjArgs(install.get(), callback.get(), nullptr);
   if (cast_grad) watch_grad();
   return cast_grad != nullptr;
 }

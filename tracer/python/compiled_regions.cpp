@@ -12,10 +12,6 @@ namespace tracer {
 namespace python {
 namespace {
 
-constexpr int kFileInput = 257;  // Py_file_input
-
-// The file name keeps the wrapper's frame out of the user's code.
-constexpr const char* kFileName = "<frozen dtypecheck>";
 constexpr const char* kSource = R"(
 def wrap(compiled_graph, enter, leave):
     original = compiled_graph.__call__
@@ -60,17 +56,6 @@ Object* leave(Object*, Object* outputs) {
   return return_none();
 }
 
-// The function `wrap` of the source above.
-Ref make_wrapper() {
-  const Ref code(api.Py_CompileString(kSource, kFileName, kFileInput));
-  const Ref names(code ? api.PyDict_New() : nullptr);
-  if (!names) return Ref();
-  Object* builtins = api.PyImport_ImportModule("builtins");
-  api.PyDict_SetItemString(names.get(), "__builtins__", builtins);
-  const Ref ran(api.PyEval_EvalCode(code.get(), names.get(), names.get()));
-  return Ref::share(ran ? dict_item(names.get(), "wrap") : nullptr);
-}
-
 }  // namespace
 
 bool watch_compiled_regions(const RegionWatcher& watcher) {
@@ -80,7 +65,7 @@ bool watch_compiled_regions(const RegionWatcher& watcher) {
   Object* compiled_graph = imported_item("torch._inductor.output_code", "CompiledFxGraph");
   if (compiled_graph == nullptr || in_place) return in_place;
   watching = watcher;
-  const Ref wrap = make_wrapper();
+  const Ref wrap = own_function(kSource, "wrap");
   const Ref on_enter = new_callback("enter", enter, kOneArgument);
   const Ref on_leave = new_callback("leave", leave, kOneArgument);
   if (!wrap || !on_enter || !on_leave) return false;

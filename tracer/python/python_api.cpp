@@ -58,6 +58,8 @@ int take_gil() {
   }
 }
 
+constexpr int kFileInput = 257;  // Py_file_input
+
 struct MethodDefinition {  // PyMethodDef
   const char* name;
   Object* (*function)(Object*, Object*);
@@ -139,6 +141,16 @@ Ref new_callback(const char* name, Object* (*function)(Object*, Object*), int fl
   auto* definition =
       new MethodDefinition{name, function, flags, nullptr};  // as long as the function
   return Ref(api.PyCFunction_NewEx(definition, nullptr, nullptr));
+}
+
+Ref own_function(const char* source, const char* name) {
+  const Ref code(api.Py_CompileString(source, "<frozen dtypecheck>", kFileInput));
+  const Ref names(code ? api.PyDict_New() : nullptr);
+  const Ref builtins(names ? api.PyImport_ImportModule("builtins") : nullptr);
+  if (builtins) api.PyDict_SetItemString(names.get(), "__builtins__", builtins.get());
+  const Ref ran(builtins ? api.PyEval_EvalCode(code.get(), names.get(), names.get()) : nullptr);
+  if (!ran) api.PyErr_Clear();
+  return Ref::share(ran ? dict_item(names.get(), name) : nullptr);
 }
 
 std::ptrdiff_t sequence_size(Object* sequence) {

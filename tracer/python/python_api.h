@@ -163,6 +163,10 @@ Ref instance_dict(Object* object);
 Object* imported_item(const char* module, const char* name);
 long long as_integer(Object* object, long long otherwise);
 
+// The function `name` of a Python source of ours, whose frames are kept out of the user's code. Null,
+// and no error left, when it could not be made. Runs that source.
+Ref own_function(const char* source, const char* name);
+
 // A function that Python can call. `flags` is kOneArgument or kNoArguments; `argument` is null
 // without one.
 Ref new_callback(const char* name, Object* (*function)(Object* self, Object* argument), int flags);

@@ -92,6 +92,11 @@ bool resolve(const Walk& walk, Site* out);
 // trees seen so far. Cold: takes the GIL. Empty when it is no known parameter.
 std::string parameter_name(const void* impl);
 
+// The ranks of a process group, "0-2,5", by its C++ object or its name; empty when
+// torch.distributed does not know it. Cold: takes the GIL.
+std::string ranks_of_group(const void* group);
+std::string ranks_of_group(const std::string& name);
+
 // Tensors among the local variables of a Python frame, for a refusal that no op raised; in a method
 // of an nn.Module the module's own parameters as well. Of a list
 // of tensors, the first one and the first of each other dtype ("grads[3]"). A tensor subclass of

@@ -6,6 +6,7 @@
 #include "tracer/python/frames.h"
 #include "tracer/python/module_tree.h"
 #include "tracer/python/parameter_names.h"
+#include "tracer/python/python_operators.h"
 #include "tracer/python/python_sites.h"
 #include "tracer/python/site_of_frames.h"
 #include "tracer/python/tensors.h"
@@ -121,12 +122,23 @@ void on_uncaught(Object* arguments) {
   g_seen(refusal);
 }
 
+// Only touched with the GIL held. What runs in it imports, too.
+bool operators_are_watched = false;
+
+void watch_operators() {
+  const Interpreter interpreter;
+  if (!interpreter) return;
+  operators_are_watched = true;
+  operators_are_watched = dispatch_python_operators();
+}
+
 // Hot: an audit event is each import, each open(), and more.
 int on_audit_event(const char* event, Object* arguments, void*) {
-  if (event[0] != 's' || std::strcmp(event, "sys.excepthook") != 0) return 0;
+  const bool imports = !operators_are_watched && std::strcmp(event, "import") == 0;
+  if (!imports && (event[0] != 's' || std::strcmp(event, "sys.excepthook") != 0)) return 0;
   if (!active()) return 0;
   try {
-    on_uncaught(arguments);
+    imports ? watch_operators() : on_uncaught(arguments);
   } catch (...) {  // no memory: the program is on its way out with an error of its own
   }
   return 0;
@@ -154,6 +166,7 @@ void watch_uncaught(void (*seen)(const Refusal& refusal)) {
     const bool is_first = g_seen == nullptr;
     g_seen = seen;
     if (interpreter && is_first) api.PySys_AddAuditHook(on_audit_event, nullptr);
+    if (interpreter && is_first) watch_operators();
   } catch (...) {
   }
 }

@@ -4,7 +4,6 @@ import torch
 import torch.nn.functional as F
 
 calls = 0
-# Not as torch.library.custom_op, whose functions LibTorch 2.15 calls without an op around them.
 library = torch.library.Library("tests", "DEF")
 
 

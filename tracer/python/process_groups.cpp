@@ -1,0 +1,95 @@
+// process_groups.cpp: whom a collective is with. The C++ object knows its size alone, and groups of
+// one size are many: the ranks stand in two dictionaries of torch.distributed, by the Python object
+// of the group, since torch 1.13.
+#include <algorithm>
+#include <vector>
+
+#include "tracer/python/python_api.h"
+#include "tracer/python/python_sites.h"
+#include "tracer/python/text.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+namespace {
+
+constexpr const char* kModule = "torch.distributed.distributed_c10d";
+
+// Behind an object's header pybind11 has the address of what it wraps.
+const void* wrapped(const Object* object) { return load<const void*>(object, 16); }
+
+// The first entry that `fits`; nothing of a group's own is called, as a look-up would.
+template <typename Fits>
+Object* find_group(const char* dictionary, const Fits& fits) {
+  Object* groups = imported_item(kModule, dictionary);
+  if (!is_instance(groups, api.PyDict_Type)) return nullptr;
+  std::ptrdiff_t at = 0;
+  Object *group = nullptr, *value = nullptr;
+  while (api.PyDict_Next(groups, &at, &group, &value) != 0)
+    if (fits(group, value)) return group;
+  return nullptr;
+}
+
+std::string ranges_of(std::vector<long long> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::string text;
+  for (size_t first = 0, last = 0; first < ranks.size(); first = ++last) {
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(ranks[first]);
+    if (last > first) text += "-" + std::to_string(ranks[last]);
+  }
+  return text;
+}
+
+// Of {rank: its place in the group}.
+std::string keys_of(Object* ranks) {
+  std::vector<long long> all;
+  std::ptrdiff_t at = 0;
+  Object *rank = nullptr, *place = nullptr;
+  while (is_instance(ranks, api.PyDict_Type) && api.PyDict_Next(ranks, &at, &rank, &place) != 0)
+    all.push_back(as_integer(rank, -1));
+  return ranges_of(std::move(all));
+}
+
+template <typename Fits>
+std::string ranks_where(const Fits& fits) {
+  std::string ranks;
+  find_group("_pg_group_ranks", [&](const Object* group, Object* value) {
+    if (!fits(group)) return false;
+    ranks = keys_of(value);
+    return true;
+  });
+  return ranks;
+}
+
+template <typename Ask>
+std::string with_interpreter(const Ask& ask) {
+  if (!active()) return std::string();
+  try {
+    const Interpreter interpreter;
+    return interpreter ? ask() : std::string();
+  } catch (...) {
+    return std::string();
+  }
+}
+
+}  // namespace
+
+std::string ranks_of_group(const void* group) {
+  if (group == nullptr) return std::string();
+  return with_interpreter(
+      [&] { return ranks_where([&](const Object* each) { return wrapped(each) == group; }); });
+}
+
+std::string ranks_of_group(const std::string& name) {
+  return with_interpreter([&] {
+    const Object* named = find_group(
+        "_pg_names", [&](const Object*, Object* value) { return text_of(value) == name; });
+    return named == nullptr ? std::string()
+                            : ranks_where([&](const Object* each) { return each == named; });
+  });
+}
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck
