@@ -191,6 +191,8 @@ def cast_expression(source, statement, cure):
     code = cure["code"]
     if code.startswith("."):
         return append_cast(source, statement, cure)
+    if is_assignment(code):
+        return insert_assignment(source, statement, with_torch(source, code))
     wanted = ast.dump(without_cast(code))
     places = [n for n in head_nodes(statement)
               if isinstance(n, ast.expr) and is_loaded(n) and ast.dump(n) == wanted]
@@ -200,6 +202,23 @@ def cast_expression(source, statement, cure):
         in_call = [n for n in places if is_argument_of(statement, n, cure.get("op", ""))]
     place = only(in_call or places, f"`{source.segment(places[0]) if places else code}`")
     source.replace(place, with_torch(source, code))
+
+
+def is_assignment(code):
+    try:
+        return isinstance(ast.parse(code).body[0], ast.Assign)
+    except (SyntaxError, IndexError):
+        return False
+
+
+def insert_assignment(source, statement, code):
+    """Behind the statement, or as the first of its block: the variables have their values there."""
+    if not is_compound(statement):
+        require_own_lines(source, statement)
+        return source.insert_line(statement.end_lineno, source.indent_of(statement.lineno - 1), code)
+    first = statement.body[0]
+    require_own_lines(source, first)
+    source.insert_line(first.lineno - 1, source.indent_of(first.lineno - 1), code)
 
 
 def replace_text(source, statement, cure):

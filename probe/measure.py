@@ -31,6 +31,7 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=max(1, min(os.cpu_count() or 1, 4)),
                         help="child processes")
     parser.add_argument("--op-limit", type=float, default=60.0, help="seconds that one op may take")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--only", default="", help="tasks with this text in their name")
     return parser.parse_args()
 
@@ -41,6 +42,9 @@ def fail(message):
 
 
 ARGUMENTS = parse_arguments() if __name__ == "__main__" else None
+# Children are forked, and a process whose parent has initialised CUDA has none: here NVML is asked
+# whether there is a device.
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 try:
     import torch
 except ImportError as error:
@@ -56,6 +60,11 @@ import contract_file  # noqa: E402
 import record  # noqa: E402
 import replay  # noqa: E402
 import tasks  # noqa: E402
+
+if ARGUMENTS is not None and ARGUMENTS.device == "cuda":
+    if not torch.cuda.is_available():
+        fail("%s: torch %s finds no CUDA device" % (sys.executable, torch.__version__))
+    replay.DEVICE = "cuda"
 
 
 def work(pipe, all_tasks):
@@ -227,6 +236,8 @@ def in_mode(row, mode):
 
 
 def capability():
+    if replay.DEVICE == "cuda":
+        return "sm_%d%d" % torch.cuda.get_device_capability()
     if hasattr(torch.backends, "cpu") and hasattr(torch.backends.cpu, "get_cpu_capability"):
         return torch.backends.cpu.get_cpu_capability()
     for line in torch.__config__.show().split("\n"):
@@ -238,8 +249,8 @@ def capability():
 def runtime():
     version = torch.__version__.split("+")[0]
     autocasts = "".join(",autocast:" + name for name, _ in replay.autocast_dtypes())
-    return ("cpu %s measured %s capability=%s build=%s python=%s dtypes=%s modes=plain,grad,backward%s"
-            % (version, datetime.date.today().isoformat(), capability(), torch.__version__,
+    return ("%s %s measured %s capability=%s build=%s python=%s dtypes=%s modes=plain,grad,backward%s"
+            % (replay.DEVICE, version, datetime.date.today().isoformat(), capability(), torch.__version__,
                sys.version.split()[0], replay.measured_letters(), autocasts))
 
 
@@ -247,7 +258,7 @@ def load_tasks():
     try:
         return tasks.all_tasks()
     except ImportError as error:
-        fail("%s: %s; torch's operator database needs it: %s -m pip install expecttest pyyaml "
+        fail("%s: %s; torch's operator database needs it: %s -m pip install pyyaml "
              "packaging 'numpy<2'" % (sys.executable, error, sys.executable))
 
 

@@ -1,4 +1,5 @@
 """One op call seen at the dispatcher, called again with every combination of operand dtypes."""
+import os
 import re
 import warnings
 
@@ -10,6 +11,8 @@ import letters
 # Those of letters.DTYPES that this torch has.
 DTYPES = {letter: getattr(torch, name) for letter, name in letters.DTYPES.items()
           if hasattr(torch, name)}
+# Where calls are repeated: they are seen on the CPU, which has all of them.
+DEVICE = "cpu"
 FLOATING = [DTYPES[letter] for letter in letters.FIRST]
 MAX_ELEMENTS = 1 << 14
 VALUE_WORD = re.compile(r"shape mismatch|out of bounds|size mismatch")
@@ -65,6 +68,9 @@ class Call:
         """With copies of the operands: the caller goes on to write into them."""
         return Call(self.op, [copy_of(value) for value in self.values])
 
+    def on(self, device):
+        return Call(self.op, [moved(value, device) for value in self.values])
+
     def with_dtypes(self, combination, requires_grad=False):
         values = [copy_of(value) if self.writes else value for value in self.values]
         for place, i in enumerate(self.operands):
@@ -107,7 +113,7 @@ class Call:
 
 def is_floating(value, dtypes=tuple(FLOATING)):
     return (isinstance(value, torch.Tensor) and value.dtype in dtypes
-            and value.layout == torch.strided and value.device.type == "cpu")
+            and value.layout == torch.strided and value.device.type in ("cpu", DEVICE))
 
 
 def is_operand(value, dtypes=tuple(FLOATING)):
@@ -139,6 +145,16 @@ def copy_of(value):
         return value.detach().clone()
     if isinstance(value, (list, tuple)):
         return [copy_of(v) for v in value]
+    return value
+
+
+def moved(value, device):
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, torch.device):
+        return torch.device(device)
+    if isinstance(value, (list, tuple)):
+        return [moved(v, device) for v in value]
     return value
 
 
@@ -222,6 +238,8 @@ def clean(error):
 
 def outcome_of_error(error, combination):
     text = clean(error)
+    if DEVICE == "cuda" and "CUDA error" in text:
+        os._exit(3)  # this process has no CUDA any more: a fresh child goes on with the next op
     # Values that a dtype cannot hold (a singular matrix, an index) say nothing about dtypes.
     is_wide = any(letter not in letters.FIRST for letter in combination)
     is_about_dtypes = DTYPE_WORD.search(text) and not VALUE_WORD.search(text)
@@ -232,9 +250,17 @@ def outcome_of_error(error, combination):
 
 def outcome_of(call, values, combination):
     try:
-        return letters_of(call.run(values))
+        found = letters_of(call.run(values))
+        wait_for_device()
+        return found
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the outcome
         return outcome_of_error(error, combination)
+
+
+def wait_for_device():
+    """What a kernel ends in is told where the device is next asked."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
 
 
 def forward(call, combination, requires_grad=False):
@@ -254,6 +280,7 @@ def backward(call, combination):
     try:
         torch.autograd.grad(outputs, inputs, [torch.ones_like(t) for t in outputs],
                             allow_unused=True)
+        wait_for_device()
         return "."
     except Exception as error:  # noqa: BLE001
         return outcome_of_error(error, combination)
@@ -264,16 +291,22 @@ def is_differentiated(call):
     return not call.writes and "_backward" not in name and "_foreach" not in name
 
 
+def is_autocast_on():
+    if DEVICE == "cuda":
+        return torch.is_autocast_enabled()
+    if hasattr(torch, "is_autocast_cpu_enabled"):
+        return torch.is_autocast_cpu_enabled()
+    return torch.is_autocast_enabled("cpu")
+
+
 def autocast_dtypes():
     found = []
     for name, dtype in (("BFloat16", torch.bfloat16), ("Half", torch.float16)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                with torch.autocast("cpu", dtype=dtype):
-                    enabled = (torch.is_autocast_enabled("cpu")
-                               if not hasattr(torch, "is_autocast_cpu_enabled")
-                               else torch.is_autocast_cpu_enabled())
+                with torch.autocast(DEVICE, dtype=dtype):
+                    enabled = is_autocast_on()
                 if enabled:
                     found.append((name, dtype))
             except (RuntimeError, TypeError):
@@ -303,6 +336,8 @@ def measure(call, autocasts, begun=lambda: None, is_wide=False):
 
     begun() is called before each mode: a watcher's limit is for one of them.
     """
+    if DEVICE != "cpu":
+        call = call.on(DEVICE)
     base = base_of(call)
     measured = combinations(call, "grad", is_wide)
     modes = {}
@@ -322,9 +357,9 @@ def measure(call, autocasts, begun=lambda: None, is_wide=False):
             return modes
         for name, dtype in autocasts:
             begun()
-            with torch.autocast("cpu", dtype=dtype, cache_enabled=False):
+            with torch.autocast(DEVICE, dtype=dtype, cache_enabled=False):
                 outcomes = {c: forward(call, c) for c in measured}
-            if dtype == torch.float16:
+            if dtype == torch.float16 and DEVICE == "cpu":
                 outcomes = on_any_cpu(outcomes)
             if outcomes != as_plain:
                 modes["autocast:" + name] = outcomes

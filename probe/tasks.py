@@ -1,4 +1,8 @@
 """What is measured: torch's own operator database, and by hand what it lacks."""
+import sys
+import types
+import unittest
+
 import torch
 
 import hand_written
@@ -20,6 +24,12 @@ def all_tasks():
 
 
 def op_database():
+    try:
+        import expecttest  # noqa: F401
+    except ImportError:  # a base class of torch's own tests, of which the database needs the name
+        stand_in = types.ModuleType("expecttest")
+        stand_in.TestCase = unittest.TestCase
+        sys.modules["expecttest"] = stand_in
     from torch.testing._internal.common_methods_invocations import op_db
     return op_db
 

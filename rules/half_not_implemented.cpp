@@ -48,8 +48,7 @@ std::vector<Cure> cures(const CureWriter& write, const OpCall& call, Dtype dtype
     const std::string root = root_module(parameter->parameter);
     all.push_back(write.cast_parameters(call, *parameter, root, Dtype::kFloat));
   } else if (tensors.size() == 1) {
-    auto cure = write.cast_operand(call, *tensors[0], Dtype::kFloat, noun_of(*tensors[0]));
-    if (cure) all.push_back(*std::move(cure));
+    all = write.raise_operand(call, *tensors[0], noun_of(*tensors[0]));
   }
   return all;
 }

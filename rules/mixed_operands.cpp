@@ -153,7 +153,7 @@ void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) 
   const auto is_found = [&](const Operand& operand) {
     return operand.dtypes == DtypeSet(wanted->found) &&
            (operand.name.starts_with("ind") || operand.name.starts_with("target") ||
-            operand.name == "labels");
+            operand.name == "labels" || operand.name == "offsets");
   };
   const auto odd = std::find_if(call.operands.begin(), call.operands.end(), is_found);
   if (odd == call.operands.end()) return;

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "core/follow_links.h"
+#include "platform/text.h"
 #include "rules/engine/cures.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
@@ -34,11 +34,6 @@ struct Training {
   bool is_there() const { return step != nullptr || backward != nullptr; }
 };
 
-std::string fact(const Process& process, const char* key) {
-  const auto found = process.facts.find(key);
-  return found == process.facts.end() ? "" : found->second;
-}
-
 std::string asked_for(const Process& process) {
   const std::string precision = fact(process, "accelerate.mixed_precision");
   return precision == "fp16" || precision == "bf16" ? precision : "";
@@ -61,23 +56,6 @@ int forward_rank(const OpCall* call) {
   return 1 + (call->site.module.empty() ? 0 : 1) + (is_trained ? 2 : 0);
 }
 
-// The op, or one around it, gives what it is called with one dtype under autocast.
-bool autocast_takes(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
-                    Dtype dtype) {
-  const std::string device = call.device_type();
-  const auto runtime = options.contracts->find(device, index.run().process_of(call).libtorch);
-  bool is_taken = false;
-  follow_links(&call, [&](const OpCall& at) {
-    OpCall under = at;
-    under.autocast.enabled = {{device, dtype}};
-    is_taken =
-        runtime && options.contracts->ask(*runtime, under, contracts::Mode::kAutocast).verdict ==
-                       contracts::Verdict::kAccepts;
-    return is_taken ? nullptr : index.run().call(at.parent);
-  });
-  return is_taken;
-}
-
 // A lower layer that is given Float, or a trained Float layer that is given something lower:
 // autocast would have given both one dtype. What came of a repair or of a promotion says nothing by
 // itself.
@@ -95,7 +73,10 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
   if (index.provenance().of(call, *mix->odd.operand).promotion != nullptr) return;
   // A moving average of weights is no layer: autocast leaves it as it is.
-  if (call.site.module.empty() && !autocast_takes(index, options, call, low)) return;
+  const bool is_layer_of_model = !call.site.module.empty();
+  if (!is_layer_of_model &&
+      under_autocast(index, options, call, low) != contracts::Verdict::kAccepts)
+    return;
   if (training.refusal == nullptr) training.refusal = &call, training.low = low;
   training.refuses_trained |=
       (mix->odd.is_parameter() ? mix->odd : mix->met).operand->requires_grad;
@@ -257,9 +238,71 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Proces
   return details;
 }
 
+// "'NoneType' object has no attribute 'get_scale'": the script asks for a GradScaler's method.
+bool wants_scaler(const OpCall& call) {
+  constexpr std::string_view kMethods[] = {
+      "scale",      "unscale_",   "_unscale_grads_",   "step",
+      "update",     "get_scale",  "get_growth_factor", "_check_inf_per_device",
+      "is_enabled", "state_dict", "load_state_dict"};
+  constexpr std::string_view kNone = "'NoneType' object has no attribute '";
+  if (call.outcome != Outcome::kThrew || !call.error.starts_with(kNone)) return false;
+  std::string_view method = std::string_view(call.error).substr(kNone.size());
+  method = method.substr(0, method.find('\''));
+  return std::find(std::begin(kMethods), std::end(kMethods), method) != std::end(kMethods);
+}
+
+// On a CPU neither fp16 nor bf16 has a scaler: the line has to do without.
+Details explain_scaler(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                       const Training& training) {
+  Details details{.odd = "",
+                  .why =
+                      "accelerate accepts fp16 on a CPU, and there enters no autocast and makes "
+                      "no GradScaler, without a word: accelerator.scaler is None",
+                  .fix = ""};
+  details.severity = Severity::kError;
+  const CureWriter write(index, options);
+  const CodeLine line = write.line_of(call);
+  const std::string text(trimmed(line.text));
+  for (const CodeLine::Call& used : line.calls) {
+    const std::string callee(line.text_of(used.callee));
+    const size_t dot = callee.rfind('.');
+    if (dot == callee.npos || !callee.substr(0, dot).ends_with("scaler")) continue;
+    const std::string scaler = callee.substr(0, dot), whole(line.text_of(used.whole));
+    const bool gives_scale = callee.ends_with(".get_scale");
+    const bool is_statement = text == whole;
+    if (!line.is_unique(used.whole) || (!gives_scale && !is_statement)) break;
+    const std::string code = gives_scale
+                                 ? fmt::format("({} if {} is not None else 1.0)", whole, scaler)
+                                 : fmt::format("{} and {}", scaler, whole);
+    details.cures.push_back(write.rewrite(call, Dtype::kUndefined, {whole, code},
+                                          "do without the scaler where there is none"));
+    break;
+  }
+  if (forward_rank(training.forward) > 0)
+    details.cures.push_back(ask_for_bfloat16(options, training));
+  if (details.cures.empty()) {
+    details.fix =
+        "on a CPU ask for bf16, for which accelerate opens autocast there, and skip what needs the "
+        "scaler where accelerator.scaler is None";
+  }
+  return details;
+}
+
+void check_scalers(const RunIndex& index, const std::vector<Training>& processes, Findings& out) {
+  for (const OpCall& call : index.run().calls) {
+    const Process& process = index.run().process_of(call);
+    if (!wants_scaler(call) || !is_fp16_on_cpu(process, asked_for(process))) continue;
+    const std::string message = fmt::format(
+        "accelerate was given mixed_precision=\"fp16\", but made no GradScaler: {}", call.error);
+    const Training& training = processes.at(call.process);
+    out.add(call, message, [&] { return explain_scaler(index, out.options(), call, training); });
+  }
+}
+
 void check_run(const RunIndex& index, Findings& out) {
   const Run& run = index.run();
   const std::vector<Training> processes = training_of(index, out.options());
+  check_scalers(index, processes, out);
   for (size_t i = 0; i < processes.size(); ++i) {
     const Process& process = run.processes[i];
     const Training& training = processes[i];

@@ -183,7 +183,11 @@ void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dt
   auto made = maker == nullptr ? std::nullopt : judged.write.cast_result(*maker, dtype);
   if (made && judged.write.is_made_for_more(call, odd, maker))
     words.add(std::exchange(made, std::nullopt));
-  words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
+  if (dtype == Dtype::kFloat) {
+    for (Cure& cure : judged.write.raise_operand(call, odd, noun(odd))) words.add(std::move(cure));
+  } else {
+    words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
+  }
   words.add(std::move(made));
 }
 
@@ -199,6 +203,14 @@ std::string own_advice(std::string_view error) {
 // or one that the message asks for where nothing was measured; none where neither is known.
 std::optional<Dtype> wanted_dtype(const Refusal& refusal, const Operand& odd,
                                   const Choice& choice) {
+  // What meets a Bool mask is one.
+  const auto is_mask = [&](const Operand& other) {
+    return &other != &odd && is_tensor(other) && other.dtypes == DtypeSet(Dtype::kBool);
+  };
+  const auto& operands = refusal.call.operands;
+  const bool meets_mask = std::any_of(operands.begin(), operands.end(), is_mask);
+  if (meets_mask && choice.taken.within(kIntegers) && choice.taken.contains(Dtype::kBool))
+    return Dtype::kBool;
   for (const Dtype dtype : {Dtype::kFloat, Dtype::kLong, Dtype::kInt, Dtype::kBool}) {
     if (choice.taken.contains(dtype)) return dtype;
   }
@@ -353,6 +365,17 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
                                      dtype_word(*met), noun(*met)),
               .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
               .odd = odd->name};
+  // Which part of a complex number was meant nothing tells, and a cast drops one without a word.
+  // One real operand can be made complex; a layer has two, weight and bias.
+  const auto reals =
+      std::count_if(refusal.call.operands.begin(), refusal.call.operands.end(),
+                    [](const Operand& o) { return is_tensor(o) && o.dtypes.within(kFloating); });
+  const bool is_layer = odd->dtypes.within(kFloating) && met->dtypes.within(kComplex) && reals > 1;
+  if (is_layer || (odd->dtypes.within(kComplex) && met->dtypes.within(kFloating))) {
+    words.why = "complex numbers have two parts, and a layer of real numbers has no place for them";
+    words.fix = "choose what is meant, .real, .abs() or torch.view_as_real(), before this line";
+    return words;
+  }
   const auto verdict = verdict_with(judged, refusal.call, *odd, wanted);
   const bool is_taken = verdict == contracts::Verdict::kAccepts ||
                         (is_mask && verdict == contracts::Verdict::kUnknown);
@@ -470,6 +493,16 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
     words.add(judged.write.rewrite(refusal.call, Dtype::kFloat,
                                    with_suffix(line, *tensor, cast_suffix(line, Dtype::kFloat)),
                                    fmt::format("cast the tensor before {}()", method)));
+  }
+  if (refusal.error.find("operator.invert") != refusal.error.npos) {
+    words.message = "~ inverts integers and Bool, and the tensor is neither";
+    words.why = "a mask of zeros and ones in a floating dtype is data like any other";
+    words.fix = "cast the mask to Bool before it is inverted";
+    if (const auto mask = inverted(line)) {
+      words.add(judged.write.rewrite(refusal.call, Dtype::kBool,
+                                     with_suffix(line, *mask, cast_suffix(line, Dtype::kBool)),
+                                     "cast the mask to Bool before it is inverted"));
+    }
   }
   const auto foreign =
       words.cures.empty() ? foreign_call(line, refusal.call) : std::optional<ForeignCall>();

@@ -101,8 +101,8 @@ bool is_named(std::string_view keyword, std::string_view argument) {
 
 // Their first argument behind the tensor is a dimension.
 bool has_dimension_first(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kOps = {"index_",     "gather", "scatter",
-                                                    "take_along", "select", "cumsum"};
+  constexpr std::array<std::string_view, 5> kOps = {"index_", "gather", "scatter", "select",
+                                                    "cumsum"};
   return std::any_of(kOps.begin(), kOps.end(),
                      [&](std::string_view op) { return bare(name).starts_with(op); });
 }
@@ -156,7 +156,8 @@ std::optional<Span> argument_of(const CodeLine& line, const CodeLine::Call& call
   if (!is_sure || index >= positions.size()) return std::nullopt;
   // "einsum(equation, a, b)": a list given one by one.
   const std::optional<size_t> element = list_index(operand.name);
-  if (element && index + 1 == names.size() && positions.size() > names.size()) {
+  const bool is_foreach = op.short_op().starts_with("_foreach");
+  if (element && !is_foreach && index + 1 == names.size() && positions.size() > names.size()) {
     index += *element;
     return index < positions.size() ? std::optional(positions[index]) : std::nullopt;
   }
@@ -272,9 +273,25 @@ std::string first_parts(std::string_view path, size_t count) {
   return std::string(path.substr(0, end));
 }
 
-// Which argument of a module an operand is: the only one, or what its name says.
-const CodeLine::Argument* module_argument(const CodeLine::Call& call, const OpCall& op,
-                                          const Operand& operand) {
+// A model hands its "labels" to a loss as the target, and its "class_labels" to its
+// "class_embedding".
+bool is_handed_as(std::string_view keyword, std::string_view name, const Site& site) {
+  constexpr size_t kShortest = 4;  // "id", "to" and the like are in many names
+  if (name == "target") return keyword == "labels" || keyword == "targets";
+  if (name != "indices") return false;
+  std::string_view rest = last_part(site.module);
+  while (!rest.empty()) {
+    const std::string_view word = next_piece(rest, '_');
+    if (word.size() >= kShortest && keyword.starts_with(word)) return true;
+  }
+  return false;
+}
+
+// Which argument of a module an operand is: the only one, what its name says, or the only variable
+// that the line gave a value to which made the operand.
+const CodeLine::Argument* module_argument(const CodeLine& line, const CodeLine::Call& call,
+                                          const OpCall& op, const Operand& operand,
+                                          const std::vector<std::string>& made) {
   if (call.has_star) return nullptr;
   const std::string_view name = bare(list_name(operand.name));
   const bool is_hidden = name == "hx" || name == "cx";
@@ -282,17 +299,26 @@ const CodeLine::Argument* module_argument(const CodeLine::Call& call, const OpCa
   const bool is_attention = op.site.module_class == "MultiheadAttention";
   for (const CodeLine::Argument& argument : call.arguments) {
     if (argument.keyword.empty()) continue;
-    if (argument.keyword == name ||
+    if (argument.keyword == name || is_handed_as(argument.keyword, name, op.site) ||
         (is_attention && argument.keyword == "attn_mask" && (name == "bias" || name == "self"))) {
       return &argument;
     }
   }
   if (is_hidden && call.arguments.size() == 2) return &call.arguments[1];
+  if (name == "offsets" && call.arguments.size() > 1 && call.arguments[1].keyword.empty())
+    return &call.arguments[1];  // of an EmbeddingBag
   const bool is_input = name == "input" || name == "mat1" || name == "self";
   const bool is_recurrent = op.site.module_class.find("LSTM") != std::string::npos ||
                             op.site.module_class.find("GRU") != std::string::npos ||
                             op.site.module_class.find("RNN") != std::string::npos;
-  return is_input && is_recurrent && !call.arguments.empty() ? &call.arguments.front() : nullptr;
+  if (is_input && is_recurrent && !call.arguments.empty()) return &call.arguments.front();
+  const CodeLine::Argument* found = nullptr;
+  for (const CodeLine::Argument& argument : call.arguments) {
+    if (std::find(made.begin(), made.end(), line.text_of(argument.value)) == made.end()) continue;
+    if (found != nullptr) return nullptr;
+    found = &argument;
+  }
+  return found;
 }
 
 }  // namespace
@@ -325,22 +351,23 @@ Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix
   return {whole, whole.substr(0, at) + new_text + whole.substr(at + old_text.size())};
 }
 
-Patch with_suffix(const CodeLine& line, const std::vector<Span>& alike, std::string_view suffix) {
-  if (alike.size() == 1) return with_suffix(line, alike.front(), suffix);
-  const std::string one(line.text_of(alike.front()));
-  const std::string changed = (line.is_primary(alike.front()) ? one : "(" + one + ")");
-  Span whole{alike.front().begin, alike.back().end};
+Patch with_suffix(const CodeLine& line, const std::vector<Span>& spans, std::string_view suffix) {
+  if (spans.size() == 1) return with_suffix(line, spans.front(), suffix);
+  Span whole{spans.front().begin, spans.back().end};
   for (const CodeLine::Call& call : line.calls) {
     const bool has_end =
-        call.whole.begin <= alike.back().begin && alike.back().end <= call.whole.end;
+        call.whole.begin <= spans.back().begin && spans.back().end <= call.whole.end;
     const bool has_begin =
-        call.whole.begin <= alike.front().begin && alike.front().end <= call.whole.end;
+        call.whole.begin <= spans.front().begin && spans.front().end <= call.whole.end;
     if (has_begin && !has_end) whole.begin = std::min(whole.begin, call.whole.begin);
     if (has_end && !has_begin) whole.end = std::max(whole.end, call.whole.end);
   }
   std::string text(line.text_of(whole));
-  for (auto at = alike.rbegin(); at != alike.rend(); ++at)
+  for (auto at = spans.rbegin(); at != spans.rend(); ++at) {
+    const std::string one(line.text_of(*at));
+    const std::string changed = line.is_primary(*at) ? one : "(" + one + ")";
     text.replace(at->begin - whole.begin, one.size(), changed + std::string(suffix));
+  }
   return {line.is_unique(whole) ? std::string(line.text_of(whole)) : "", text};
 }
 
@@ -417,7 +444,8 @@ const Operand* same_tensor(const OpCall& call, const Operand& operand) {
 }
 
 static std::optional<ModuleInput> module_input_in(const CodeLine& line, const OpCall& call,
-                                                  const Operand& operand) {
+                                                  const Operand& operand,
+                                                  const std::vector<std::string>& made) {
   const CodeLine::Call* found = nullptr;
   size_t depth = 0;
   bool is_one = true;
@@ -429,15 +457,48 @@ static std::optional<ModuleInput> module_input_in(const CodeLine& line, const Op
     found = &candidate;
   }
   if (found == nullptr || !is_one) return std::nullopt;
-  const CodeLine::Argument* argument = module_argument(*found, call, operand);
+  const CodeLine::Argument* argument = module_argument(line, *found, call, operand, made);
   if (argument == nullptr) return std::nullopt;
   return ModuleInput{argument->value, argument->keyword, first_parts(call.site.module, depth),
                      found->arguments.size() == 1};
 }
 
 std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
-                                        const Operand& operand) {
-  return in_focus(line, [&](const CodeLine& part) { return module_input_in(part, call, operand); });
+                                        const Operand& operand,
+                                        const std::vector<std::string>& made) {
+  return in_focus(line,
+                  [&](const CodeLine& part) { return module_input_in(part, call, operand, made); });
+}
+
+std::vector<std::string> names_bound(const CodeLine& line) {
+  Span targets;
+  const size_t in = line.text.find(" in ");
+  const size_t begin = line.text.find_first_not_of(" \t");
+  if (begin != line.text.npos && line.text.compare(begin, 4, "for ") == 0 && in != line.text.npos)
+    targets = {line.text.find_first_not_of(' ', begin + 4), in};
+  for (const CodeLine::Operation& operation : line.operations) {
+    if (operation.sign != "=") continue;
+    if (targets.end != 0) return {};  // "a = b = …"
+    targets = {begin, operation.left.end};
+  }
+  if (targets.end <= targets.begin) return {};
+  std::vector<std::string> names;
+  std::string_view rest = trimmed(line.text_of(targets));
+  // "for step, (x, y) in enumerate(loader):" draws what is in the brackets.
+  const size_t open = rest.find('(');
+  if (open != rest.npos && open > 0 && rest.ends_with(')') &&
+      line.text.compare(in == line.text.npos ? 0 : in, 14, " in enumerate(") == 0)
+    rest = rest.substr(open);
+  if (rest.starts_with('(') && rest.ends_with(')')) rest = rest.substr(1, rest.size() - 2);
+  while (!rest.empty()) {
+    const std::string_view name = trimmed(next_piece(rest, ','));
+    const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    });
+    if (!is_name) return {};
+    names.emplace_back(name);
+  }
+  return names;
 }
 
 static std::optional<Span> made_in(const CodeLine& line, const OpCall& maker) {
@@ -526,6 +587,20 @@ static std::optional<Span> called_on_in(const CodeLine& line, std::string_view m
 
 std::optional<Span> called_on(const CodeLine& line, std::string_view method) {
   return in_focus(line, [&](const CodeLine& part) { return called_on_in(part, method); });
+}
+
+static std::optional<Span> inverted_in(const CodeLine& line) {
+  std::optional<Span> found;
+  for (const CodeLine::Operation& operation : line.operations) {
+    if (operation.sign != "~") continue;
+    if (found) return std::nullopt;
+    found = operation.right;
+  }
+  return found;
+}
+
+std::optional<Span> inverted(const CodeLine& line) {
+  return in_focus(line, [](const CodeLine& part) { return inverted_in(part); });
 }
 
 static std::optional<Span> number_in(const CodeLine& line, double value) {

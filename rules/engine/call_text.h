@@ -20,10 +20,10 @@ struct Patch {
 };
 
 // The expression with a suffix: "(a + b).to(torch.float16)", or, where the line has the expression
-// twice, with the call around it: "self.fc(x.to(torch.float16))". Of several that have one text
-// each gets it: "f(x.half(), a) - f(x.half(), b)".
+// twice, with the call around it: "self.fc(x.to(torch.float16))". Of several each gets it:
+// "f(x.half(), a) - f(x.half(), b)".
 Patch with_suffix(const CodeLine& line, Span expression, std::string_view suffix);
-Patch with_suffix(const CodeLine& line, const std::vector<Span>& alike, std::string_view suffix);
+Patch with_suffix(const CodeLine& line, const std::vector<Span>& spans, std::string_view suffix);
 
 // The operand of the call in this line: an argument, a side of an operator, what is assigned to a
 // subscript. Several where the line has such a call several times, each with the same text there.
@@ -43,8 +43,14 @@ struct ModuleInput {
   std::string module;
   bool is_only;  // the module is called with nothing else
 };
+// `made`: what the line binds that made the operand.
 std::optional<ModuleInput> module_input(const CodeLine& line, const OpCall& call,
-                                        const Operand& operand);
+                                        const Operand& operand,
+                                        const std::vector<std::string>& made = {});
+
+// The variables that the line gives a value to: "for x, y in loader:", "a, b = f()". None where it
+// gives one to anything else.
+std::vector<std::string> names_bound(const CodeLine& line);
 
 // The call on this line that made the tensor: "torch.zeros(4)" of aten::zeros.
 std::optional<Span> made_text(const CodeLine& line, const OpCall& maker);
@@ -55,6 +61,9 @@ std::optional<Patch> other_dtype(const CodeLine& line, Dtype dtype, Dtype instea
 
 // The tensor that a method is called on: "x" of "x.numpy()".
 std::optional<Span> called_on(const CodeLine& line, std::string_view method);
+
+// What the line inverts: "mask" of "~mask".
+std::optional<Span> inverted(const CodeLine& line);
 
 // The argument that is this number.
 std::optional<Span> number_text(const CodeLine& line, double value);

@@ -4,15 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
 namespace {
-
-std::string_view fact(const Process& process, const char* name) {
-  const auto found = process.facts.find(name);
-  return found == process.facts.end() ? std::string_view() : std::string_view(found->second);
-}
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
@@ -24,9 +20,7 @@ bool says(const std::string& uncaught, const OpCall& call) {
 // A worker hands its exception to the process that made it, and ends as if nothing had been.
 bool parent_failed(const Run& run, const Process& process) {
   return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
-    const std::string_view status = fact(other, "exit.status");
-    const bool failed = !fact(other, "uncaught").empty() || (!status.empty() && status != "0");
-    return other.pid == process.parent_pid && other.host == process.host && failed;
+    return other.pid == process.parent_pid && other.host == process.host && ended_badly(other);
   });
 }
 
@@ -44,7 +38,7 @@ bool was_caught(const Run& run, const OpCall& call) {
   const Process& process = run.process_of(call);
   // A cell may have called a module of the user's own, of which the notebook showed the exception.
   if (!process.cells.empty() && is_users_own(call.site)) return false;
-  const std::string_view status = fact(process, "exit.status");
+  const std::string status = fact(process, "exit.status");
   const std::string uncaught = as_raised(fact(process, "uncaught"));
   if (uncaught.empty()) return status == "0" && !parent_failed(run, process);
   if (says(uncaught, call)) return false;

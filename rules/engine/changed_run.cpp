@@ -113,7 +113,10 @@ std::map<std::string, Finding> ChangedRun::after(
   }
   std::map<std::string, Finding> found;
   for (Finding& finding : judge(other, options_)) {
-    if (finding.severity == Severity::kNote) continue;
+    // What a program caught is a note, and an error again where the refusal that ended it is gone.
+    const bool is_refusal =
+        finding.call != kNoOpCall && other.calls[finding.call - 1].outcome == Outcome::kThrew;
+    if (finding.severity == Severity::kNote && !(is_refusal && changed.empty())) continue;
     const std::string key = key_of(finding, other);
     if (finding.call != kNoOpCall) finding.call = recorded[finding.call - 1];
     found.try_emplace(key, std::move(finding));

@@ -143,6 +143,7 @@ class Reader {
       if (sign == "(" && is_postfix) read_call(i);
       if (sign == "[" && is_postfix) read_subscript(i);
       if (is_binary(i)) read_operation(i, precedence(sign));
+      if (sign == "~" && !line_.is_cpp) read_inversion(i);
       if (is_assignment(sign) && depth_[i] == 0) read_operation(i, 0);
     }
   }
@@ -268,6 +269,24 @@ class Reader {
     if (opens(sign) || closes(sign) || is_one_of(sign, kEnds) || is_assignment(sign)) return true;
     const int own = is_binary(i) ? precedence(sign) : 0;
     return own > 0 && (to_the_left ? own < than : own <= than);
+  }
+
+  // "~mask", "~(a > b)": its left side is empty.
+  void read_inversion(size_t sign) {
+    size_t end = sign + 1;
+    while (end < tokens_.size()) {
+      if (opens(word(end)) && partner_[end]) {
+        end = *partner_[end] + 1;
+      } else if (is_dot(end) ||
+                 (tokens_[end].kind == Kind::kName && !is_one_of(word(end), kKeywords))) {
+        ++end;
+      } else {
+        break;
+      }
+    }
+    if (end == sign + 1) return;
+    const Span none = span(sign, sign + 1);
+    line_.operations.push_back({"~", {none.begin, none.begin}, span(sign + 1, end)});
   }
 
   void read_operation(size_t sign, int binds) {

@@ -190,6 +190,7 @@ std::string CurePlaces::key(const Cure& cure, const std::string& odd) const {
       about = fmt::format("process {} {} {}", call->process, call->device_type(),
                           static_cast<int>(call->site.phase));
   }
+  if (cure.kind == CureKind::kCastOperand) about += cure.code;
   return fmt::format("{} {} {} {}", static_cast<int>(cure.kind), static_cast<int>(cure.dtype),
                      cure.operand, about);
 }
@@ -209,6 +210,9 @@ CureSeeds CurePlaces::cast_operand(const Cure& cure, const OpCall& call) const {
     is_there = true;
     if (operand.dtypes == DtypeSet(cure.dtype)) continue;
     if (operand.is_written) seeds.wrong = copy_words(call, operand, cure.dtype);
+    // "f(x.to(torch.float32)).to(torch.float16)" ends in a cast to what was there.
+    const auto old = operand.dtypes.single();
+    if (old && cure.code.ends_with(to_dtype(call, *old))) seeds.back = *old;
     check_integers(run_.call(operand.origin), operand.dtypes, seeds);
     const OpCall* outer = &call;
     const Operand* outer_operand = &operand;

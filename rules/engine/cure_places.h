@@ -22,6 +22,7 @@ struct CureSeeds {
   std::set<OpCallId> results;                        // calls whose results are cast
   std::set<OpCallId> under_autocast;                 // calls that a region is opened around
   Dtype dtype = Dtype::kUndefined;                   // of the casts
+  Dtype back = Dtype::kUndefined;  // what the calls with cast operands give is cast to, if anything
   AutocastState::Region region;
   size_t touched = 0;           // tensors, parameters or calls: how large the change is
   bool lowers_trained = false;  // a trained parameter is narrower than it was

@@ -118,6 +118,47 @@ std::string cast_suffix(const CodeLine& line, Dtype dtype) {
   return fmt::format(".to({}::k{})", is_aten ? "at" : "torch", dtype_name(dtype));
 }
 
+contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& options,
+                                  const OpCall& call, Dtype dtype) {
+  using contracts::Verdict;
+  const std::string device = call.device_type();
+  const auto runtime = options.contracts->find(device, index.run().process_of(call).libtorch);
+  if (!runtime) return Verdict::kUnknown;
+  Verdict found = Verdict::kUnknown;
+  follow_links(&call, [&](const OpCall& asked) {
+    OpCall under = asked;
+    under.autocast.enabled = {{device, dtype}};
+    const auto one = options.contracts->ask(*runtime, under, contracts::Mode::kAutocast).verdict;
+    if (one != Verdict::kUnknown) found = one;
+    return found == Verdict::kAccepts ? nullptr : index.run().call(asked.parent);
+  });
+  return found;
+}
+
+// A file that uses tensors of others may not import torch: ".float()" needs no name. One of which
+// no import was kept says nothing.
+static bool lacks_torch(const LineText& line_text, const std::string& file) {
+  constexpr int kHead = 80;
+  bool imports = false;
+  for (int number = 1; line_text && number <= kHead; ++number) {
+    const std::string text = line_text(file, number);
+    imports |= text.starts_with("import ") || text.starts_with("from ");
+    if (!places_of_word(text, "torch").empty()) return false;
+  }
+  return imports;
+}
+
+std::string CureWriter::cast_at(const CodeLine& line, const SourceLine& where, Dtype dtype) const {
+  constexpr std::pair<Dtype, const char*> kMethods[] = {
+      {Dtype::kFloat, ".float()"},       {Dtype::kDouble, ".double()"}, {Dtype::kHalf, ".half()"},
+      {Dtype::kBFloat16, ".bfloat16()"}, {Dtype::kLong, ".long()"},     {Dtype::kBool, ".bool()"}};
+  const auto method = std::find_if(std::begin(kMethods), std::end(kMethods),
+                                   [&](const auto& known) { return known.first == dtype; });
+  const bool has_method = !line.is_cpp && method != std::end(kMethods);
+  return has_method && lacks_torch(options_.line_text, where.file) ? method->second
+                                                                   : cast_suffix(line, dtype);
+}
+
 CodeLine CureWriter::line_of(const OpCall& call) const {
   return CodeLine::at(options_.line_text, call.site.line);
 }
@@ -233,29 +274,50 @@ std::optional<Cure> CureWriter::cast_module_input(const OpCall& call, const Oper
     its = same;
     return index_.run().call(around.parent);
   });
-  const auto input = module_input(line, *layer, *its);
+  const OpCall* origin = index_.run().call(operand.origin);
+  const bool is_near = origin != nullptr && origin->site.line.file == call.site.line.file &&
+                       origin->site.line.function == call.site.line.function;
+  const auto made = is_near ? names_bound(line_of(*origin)) : std::vector<std::string>();
+  const auto input = module_input(line, *layer, *its, made);
   std::string module = input ? input->module : call.site.module;
   // The line calls the whole model; what a library casts in it, it casts to what it is called with.
   if (!input && !is_in_forward(call.site.line)) module = root_module(module);
   if (is_users_own(call.site) && !is_from_outside(call, operand, module)) return std::nullopt;
   // An index or a mask beside it is none of its input; both hidden states are one argument.
-  const bool is_one_of_several = (input && !input->is_only) || !operand.is_floating();
+  const bool is_counted = !operand.is_floating() || kIntegral.contains(dtype);
+  const bool is_one_of_several = (input && !input->is_only) || is_counted;
   Cure cure = is_one_of_several ? cure_of(CureKind::kCastOperand, *layer,
                                           std::string(list_name(its->name)), dtype)
                                 : cure_of(CureKind::kCastModuleInput, call, module, dtype);
-  const std::string suffix = cast_suffix(line, dtype);
+  const std::string suffix = cast_at(line, call.site.line, dtype);
   if (input) take(cure, with_suffix(line, input->argument, suffix));
   // A line of the module's own, which calls it no more.
   const bool is_inside = !input && call.site.line.function == call.site.module_class + ".forward";
   if (is_inside && !line.text.empty()) cure.where = {};
-  const std::string what = is_one_of_several && input
-                               ? fmt::format("the {} of {}",
-                                             !input->keyword.empty()        ? input->keyword
-                                             : list_name(its->name) == "hx" ? "hidden state"
-                                                                            : noun,
-                                             module)
-                               : fmt::format("what {} is called with", module);
+  const std::string what =
+      is_one_of_several && input ? fmt::format("the {} of {}",
+                                               !input->keyword.empty()        ? input->keyword
+                                               : list_name(its->name) == "hx" ? "hidden state"
+                                                                              : noun,
+                                               module)
+      : is_counted && !input     ? fmt::format("the {} of {}", noun, call.site.module)
+                                 : fmt::format("what {} is called with", module);
   say(cure, what, what, Site{.line = cure.where}, suffix);
+  return cure;
+}
+
+// "[t.to(torch.float16) for t in now]", where a variable holds a list of which the operand is one.
+std::optional<Cure> CureWriter::cast_list(const OpCall& call, const Operand& operand, Dtype dtype,
+                                          const CodeLine& line) const {
+  Operand whole = operand;
+  whole.name = list_name(operand.name);
+  if (whole.name == operand.name || line.is_cpp || !is_users_own(call.site)) return std::nullopt;
+  const std::vector<Span> text = operand_text(line, call, whole);
+  if (text.size() != 1 || !line.is_unique(text.front())) return std::nullopt;
+  Cure cure = cure_of(CureKind::kCastOperand, call, whole.name, dtype);
+  cure.replaces = line.text_of(text.front());
+  cure.code = fmt::format("[t{} for t in {}]", cast_suffix(line, dtype), cure.replaces);
+  say(cure, "each of " + cure.replaces, "", call.site, "");
   return cure;
 }
 
@@ -264,6 +326,7 @@ std::optional<Cure> CureWriter::cast_operand(const OpCall& call, const Operand& 
   const CodeLine line = line_of(call);
   const auto found = find(line, call, operand);
   if (!found) {
+    if (auto cure = cast_list(call, operand, dtype, line)) return cure;
     if (auto cure = cast_module_input(call, operand, dtype, noun, line)) return cure;
     if (!line.text.empty() && line.calls.empty() && line.operations.empty() &&
         line.subscripts.empty()) {
@@ -275,11 +338,193 @@ std::optional<Cure> CureWriter::cast_operand(const OpCall& call, const Operand& 
   }
   Cure cure = found ? cure_of(CureKind::kCastOperand, *found->call, found->operand->name, dtype)
                     : cure_of(CureKind::kCastOperand, call, operand.name, dtype);
-  const std::string suffix = cast_suffix(line, dtype);
+  const std::string suffix = cast_at(line, call.site.line, dtype);
   if (found) take(cure, with_suffix(line, found->text, suffix));
   const std::string whole = fmt::format("the {} of {}", noun, call.short_op());
   say(cure, found ? what_to_cast(line, found->text.front(), noun, whole) : "the " + noun, whole,
       call.site, suffix);
+  return cure;
+}
+
+// The smallest call around the expression, an argument of it or what its method is called on.
+static const CodeLine::Call* call_around(const CodeLine& line, Span inner) {
+  const CodeLine::Call* found = nullptr;
+  for (const CodeLine::Call& call : line.calls) {
+    const bool is_around =
+        call.whole.begin <= inner.begin && inner.end <= call.whole.end && !(call.whole == inner);
+    const bool is_smaller = found == nullptr || call.whole.end - call.whole.begin <
+                                                    found->whole.end - found->whole.begin;
+    if (is_around && is_smaller) found = &call;
+  }
+  return found;
+}
+
+std::optional<Cure> CureWriter::cast_and_back(const OpCall& call, const Operand& operand,
+                                              Dtype dtype) const {
+  const CodeLine line = line_of(call);
+  const auto found = line.is_cpp ? std::nullopt : find(line, call, operand);
+  const auto back = operand.dtypes.single();
+  if (!found || !back || found->text.size() != 1) return std::nullopt;
+  const Span text = found->text.front();
+  const CodeLine::Call* around = call_around(line, text);
+  const bool is_it =
+      around != nullptr && line.is_unique(around->whole) &&
+      !lacks_torch(options_.line_text, call.site.line.file) &&
+      name_of_callee(line.text_of(around->callee)) == name_of_callee(found->call->short_op());
+  const bool gives_it = options_.contracts->passes_dtype_on(ops::without_alias(found->call->op));
+  if (!is_it || !gives_it) return std::nullopt;
+  std::string code(line.text_of(around->whole));
+  const std::string inner(line.text_of(text));
+  const std::string suffix = cast_at(line, call.site.line, dtype);
+  code.replace(text.begin - around->whole.begin, inner.size(),
+               (line.is_primary(text) ? inner : "(" + inner + ")") + suffix);
+  code += cast_suffix(line, *back);
+  Cure cure = cure_of(CureKind::kCastOperand, *found->call, found->operand->name, dtype);
+  take(cure, {std::string(line.text_of(around->whole)), code});
+  cure.text = fmt::format("compute it in {} and cast it back{}: {}", dtype_name(dtype),
+                          at(call.site), cure.code);
+  return cure;
+}
+
+std::vector<Cure> CureWriter::raise_operand(const OpCall& call, const Operand& operand,
+                                            const std::string& noun) const {
+  std::vector<Cure> all;
+  const auto dtype = operand.dtypes.single();
+  auto cure = cast_operand(call, operand, Dtype::kFloat, noun);
+  const bool is_low =
+      dtype && kLowPrecision.contains(*dtype) && index_.has_parameters_in(call.process, *dtype);
+  auto back = is_low ? cast_and_back(call, operand, Dtype::kFloat) : std::nullopt;
+  const auto found = find(line_of(call), call, operand);
+  const bool is_called_twice = found && found->text.size() > 1;
+  if (is_low && !back && !is_called_twice && cure && !cure->code.empty()) {
+    Cure both = *cure;
+    both.text += fmt::format(", and what comes of it back for the layers behind: {}",
+                             to_dtype(call, *dtype));
+    both.code.clear();
+    both.replaces.clear();
+    both.where = {};
+    all.push_back(std::move(both));
+  }
+  if (back) all.push_back(*std::move(back));
+  if (cure) all.push_back(*std::move(cure));
+  return all;
+}
+
+std::optional<Cure> CureWriter::cast_operands(const OpCall& call,
+                                              const std::vector<const Operand*>& operands,
+                                              Dtype dtype) const {
+  const CodeLine line = line_of(call);
+  const OpCall* at_call = nullptr;
+  std::vector<Span> texts;
+  std::vector<std::string> names;
+  for (const Operand* operand : operands) {
+    const auto found = find(line, call, *operand);
+    if (!found || found->text.size() != 1) return std::nullopt;
+    if (at_call != nullptr && found->call != at_call) return std::nullopt;
+    at_call = found->call;
+    if (std::find(texts.begin(), texts.end(), found->text.front()) != texts.end())
+      return std::nullopt;
+    texts.push_back(found->text.front());
+    names.push_back(found->operand->name);
+  }
+  if (texts.size() < 2) return std::nullopt;
+  std::sort(texts.begin(), texts.end(), [](Span a, Span b) { return a.begin < b.begin; });
+  Cure cure =
+      cure_of(CureKind::kCastOperand, *at_call, fmt::format("{}", fmt::join(names, ",")), dtype);
+  const std::string suffix = cast_suffix(line, dtype);
+  take(cure, with_suffix(line, texts, suffix));
+  const std::string what = fmt::format("the {}", fmt::join(names, " and the "));
+  say(cure, what, fmt::format("{} of {}", what, call.short_op()), call.site, suffix);
+  return cure;
+}
+
+// All that the variable holds, cast: what it is the lines below tell, "batch["x"]", "x, y = batch"
+// or "batch.x". "" where they tell nothing, or several.
+std::string CureWriter::cast_container(const std::string& name, SourceLine below,
+                                       const std::string& suffix) const {
+  constexpr int kBlock = 12;
+  bool is_dict = false, is_list = false, is_tuple = false;
+  below.extent = {};
+  for (int i = 0; i < kBlock; ++i) {
+    ++below.line;
+    const std::string text = CodeLine::at(options_.line_text, below).text;
+    for (const size_t at : places_of_word(text, name)) {
+      const std::string_view rest = std::string_view(text).substr(at + name.size());
+      is_dict |= rest.starts_with("[\"") || rest.starts_with("['");
+      is_list |= rest.size() > 1 && rest[0] == '[' && std::isdigit(rest[1]) != 0;
+      is_tuple |= rest.size() > 1 && rest[0] == '.' && std::isalpha(rest[1]) != 0;
+      const bool is_unpacked =
+          trimmed(rest).empty() && text.find(',') < text.find('=') && text.find('=') < at;
+      is_list |= is_unpacked;
+    }
+  }
+  if (is_dict + is_list + is_tuple != 1) return "";
+  if (is_dict) return fmt::format("{0} = {{k: v{1} for k, v in {0}.items()}}", name, suffix);
+  if (is_list) return fmt::format("{0} = [t{1} for t in {0}]", name, suffix);
+  return fmt::format("{0} = type({0})(*(t{1} for t in {0}))", name, suffix);
+}
+
+std::optional<Cure> CureWriter::cast_batch(const OpCall& call, const Operand& operand,
+                                           Dtype dtype) const {
+  const OpCall* origin = index_.run().call(operand.origin);
+  if (origin == nullptr || is_in_cpp(call) || !is_users_own(origin->site)) return std::nullopt;
+  const SourceLine& drawn_at = origin->site.line;
+  const std::vector<std::string> names = names_bound(line_of(*origin));
+  if (names.empty() || !operand.has_shape || operand.shape.empty()) return std::nullopt;
+  // What else the line makes of as many rows, and reads no more: one for each variable, in turn.
+  std::vector<const OpCall*> drawn;
+  uint64_t count = 0;  // calls that differ in their sizes alone are one signature
+  for (const OpCall& other : index_.run().calls) {
+    const bool is_beside = other.process == origin->process && other.parent == kNoOpCall &&
+                           other.site.line.file == drawn_at.file &&
+                           other.site.line.line == drawn_at.line && other.results.size() == 1;
+    if (!is_beside) continue;
+    const Operand& result = other.results.front();
+    const bool has_rows =
+        result.has_shape && !result.shape.empty() && result.shape.front() == operand.shape.front();
+    const auto readers = index_.consumers(other);
+    const bool is_read_here = std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
+      const SourceLine& line = index_.run().call(id)->site.line;
+      return line.file == drawn_at.file && line.line == drawn_at.line;
+    });
+    if (!has_rows || is_read_here) continue;
+    drawn.push_back(&other);
+    count += other.count;
+  }
+  // A worker has drawn more batches than one by then, each of the same tensors.
+  const bool are_as_many = std::all_of(drawn.begin(), drawn.end(), [&](const OpCall* other) {
+    return other->count == drawn.front()->count;
+  });
+  if (origin->process != call.process && are_as_many) count = drawn.size();
+  const bool are_alike = std::all_of(drawn.begin(), drawn.end(), [&](const OpCall* other) {
+    return other->results.front().dtypes == operand.dtypes;
+  });
+  const CodeLine line = line_of(call);
+  Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
+  if (names.size() == 1) {
+    if (count < 2 || !are_alike) return std::nullopt;
+    cure.code = cast_container(names.front(), drawn_at, cast_suffix(line, dtype));
+    if (cure.code.empty()) return std::nullopt;
+    cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
+    return cure;
+  }
+  if (count != names.size() || (!are_alike && drawn.size() != count)) return std::nullopt;
+  const auto found = find(line, call, operand);
+  const auto input = found ? std::nullopt : module_input(line, call, operand, names);
+  const std::string text(found   ? line.text_of(found->text.front())
+                         : input ? line.text_of(input->argument)
+                                 : "");
+  std::vector<std::string> left, right;
+  if (std::find(names.begin(), names.end(), text) == names.end()) return std::nullopt;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!are_alike && (names[i] == text) != (drawn[i] == origin)) return std::nullopt;
+    if (!are_alike && drawn[i]->results.front().dtypes != operand.dtypes) continue;
+    left.push_back(names[i]);
+    right.push_back(names[i] + cast_suffix(line, dtype));
+  }
+  if (left.size() < 2) return std::nullopt;
+  cure.code = fmt::format("{} = {}", fmt::join(left, ", "), fmt::join(right, ", "));
+  cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
   return cure;
 }
 
@@ -291,7 +536,7 @@ std::optional<Cure> CureWriter::cast_result(const OpCall& maker, Dtype dtype) co
   const auto asked = maker.result_dtype();
   const auto other = made && asked ? other_dtype(line, *asked, dtype) : std::nullopt;
   if (!made && index_.has(maker, ops::kUninitialized)) return std::nullopt;
-  const std::string suffix = cast_suffix(line, dtype);
+  const std::string suffix = cast_at(line, maker.site.line, dtype);
   if (other) {
     take(cure, *other);
   } else if (made && is_module_of_cpp(line, *made)) {
@@ -383,19 +628,8 @@ std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) c
       !options_.contracts->runtimes()[*runtime].has_mode("autocast:Half")) {
     dtype = Dtype::kBFloat16;  // the CPU's autocast learnt Half late
   }
-  // Autocast casts where it sees the outermost call that it knows.
-  bool is_refused = false, is_accepted = false;
-  follow_links(&call, [&](const OpCall& asked) {
-    OpCall under = asked;
-    under.autocast.enabled = {{device, dtype}};
-    const auto verdict =
-        runtime ? options_.contracts->ask(*runtime, under, contracts::Mode::kAutocast).verdict
-                : contracts::Verdict::kUnknown;
-    is_accepted |= verdict == contracts::Verdict::kAccepts;
-    is_refused |= verdict == contracts::Verdict::kRejects;
-    return index_.run().call(asked.parent);
-  });
-  if (is_refused && !is_accepted) return std::nullopt;
+  const auto verdict = under_autocast(index_, options_, call, dtype);
+  if (verdict == contracts::Verdict::kRejects) return std::nullopt;
   // In a forward pass the line is one of the module's own, and the region is around no more.
   const bool is_in_module = is_in_forward(call.site.line);
   Cure cure = cure_of(CureKind::kOpenAutocast, call,

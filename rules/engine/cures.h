@@ -25,6 +25,18 @@ class CureWriter {
   // layers of one module. `noun` is what people call it.
   std::optional<Cure> cast_operand(const OpCall& call, const Operand& operand, Dtype dtype,
                                    const std::string& noun) const;
+  // To Float, for an op that takes nothing lower. In a program with lower parameters the layers
+  // behind it want what it would have given: where the op gives the dtype that it takes it is cast
+  // back at once, and where it gives another, as a Fourier transform does, or several, the first
+  // cure says so and has no code, for the place is not known.
+  std::vector<Cure> raise_operand(const OpCall& call, const Operand& operand,
+                                  const std::string& noun) const;
+  // Several of one call at once; nothing where the line does not name each.
+  std::optional<Cure> cast_operands(const OpCall& call, const std::vector<const Operand*>& operands,
+                                    Dtype dtype) const;
+  // What the line draws with the operand and has its dtype as well, where all of it is drawn:
+  // "x, y = x.to(torch.float32), y.to(torch.float32)" below "for x, y in loader:".
+  std::optional<Cure> cast_batch(const OpCall& call, const Operand& operand, Dtype dtype) const;
   // At the line of the user's own that made a tensor, by a cast or as a factory.
   std::optional<Cure> cast_result(const OpCall& maker, Dtype dtype) const;
   // What the module gives, by the call that reads its parameter; in words.
@@ -64,13 +76,25 @@ class CureWriter {
     std::vector<Span> text;  // more than one where the line has it in like calls
   };
   std::optional<Found> find(const CodeLine& line, const OpCall& call, const Operand& operand) const;
+  std::optional<Cure> cast_and_back(const OpCall& call, const Operand& operand, Dtype dtype) const;
   std::optional<Cure> cast_module_input(const OpCall& call, const Operand& operand, Dtype dtype,
                                         const std::string& noun, const CodeLine& line) const;
+  std::optional<Cure> cast_list(const OpCall& call, const Operand& operand, Dtype dtype,
+                                const CodeLine& line) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
+
+  std::string cast_container(const std::string& name, SourceLine below,
+                             const std::string& suffix) const;
+  std::string cast_at(const CodeLine& line, const SourceLine& where, Dtype dtype) const;
 
   const RunIndex& index_;
   const JudgeOptions& options_;
 };
+
+// What the call becomes in a region of this dtype: autocast casts where it sees the outermost call
+// that it knows, so that one around it may be taken where the call itself is not.
+contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& options,
+                                  const OpCall& call, Dtype dtype);
 
 // ".to(torch.float16)", in a line of C++ ".to(torch::kHalf)" or, where it says at::,
 // ".to(at::kHalf)".

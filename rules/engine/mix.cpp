@@ -43,17 +43,23 @@ bool is_nameless_weight(const RunIndex& index, const OpCall& call, const Operand
 }
 
 // What a product is added to is a bias where it has one dimension; a mask of attention has more.
-// The weight of a loss weighs classes.
+// The weight of a loss weighs classes, that of lerp its two ends.
 Role role_in(const RunIndex& index, const OpCall& call, const Operand& operand) {
   const bool is_addend = index.has(call, ops::kAddsProduct) && operand.role == Role::kBias;
   const bool is_mask = is_addend && operand.has_shape && operand.shape.size() > 1;
-  return is_mask || index.has(call, ops::kLoss) ? Role::kInput : operand.role;
+  const bool is_share = operand.name == "weight" && call.operand("end") != nullptr;
+  return is_mask || is_share || index.has(call, ops::kLoss) ? Role::kInput : operand.role;
 }
 
 // What lerp_ is given of a model it moves a tensor towards: it is no layer's weight there.
 bool writes_in_place(const OpCall& call) {
-  const Operand* self = call.operand("self");
-  return self != nullptr && self->is_written && ops::parse_op_name(call.op).in_place;
+  const bool is_foreach = call.op.starts_with("aten::_foreach");
+  const auto is_it = [&](const Operand& operand) {
+    const bool is_list = is_foreach && list_name(operand.name) == "self";
+    return operand.is_written && (operand.name == "self" || (is_list && !is_trained_leaf(operand)));
+  };
+  return ops::parse_op_name(call.op).in_place &&
+         std::any_of(call.operands.begin(), call.operands.end(), is_it);
 }
 
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
@@ -146,6 +152,22 @@ bool is_lone_double(const RunIndex& index, const OpCall& call, const Side& param
   return wanted != others.end() && wanted->second > in_double;
 }
 
+// A buffer or kernel that was computed in Double, beside parameters of which none that is trained
+// is Double.
+bool is_table_in_double(const RunIndex& index, const OpCall& call, const Side& parameter) {
+  if (parameter.dtype != Dtype::kDouble) return false;
+  const Operand* behind = parameter_behind(index, *parameter.operand);
+  const Operand& table = behind == nullptr ? *parameter.operand : *behind;
+  if (table.requires_grad || cast_beside(index, parameter) > 1) return false;
+  const std::vector<OpCall>& calls = index.run().calls;
+  return std::none_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+    return other.process == call.process &&
+           std::any_of(other.operands.begin(), other.operands.end(), [](const Operand& o) {
+             return is_trained_leaf(o) && o.dtypes == DtypeSet(Dtype::kDouble);
+           });
+  });
+}
+
 // The input's dtype comes down from another parameter of the same model: its embedding's table.
 bool is_models_own_dtype(const Side& parameter, const Provenance& input) {
   return input.parameter != nullptr && !parameter.parameter.empty() &&
@@ -168,17 +190,21 @@ bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& si
   if (is_left_behind(index, call, parameter, input.dtype)) return true;
   if (is_born_apart(index, parameter, input.dtype)) return true;
   if (is_lone_double(index, call, parameter, input.dtype)) return true;
+  if (input.dtype == Dtype::kFloat && is_table_in_double(index, call, parameter)) return true;
   const auto parameters = std::count_if(sides.begin(), sides.end(),
                                         [](const Side& side) { return side.is_parameter(); });
   return parameters == 1 && is_models_own_dtype(parameter, source);
 }
 
 // An op in place keeps the dtype of what it writes: what it reads has to change. Not where a
-// parameter is stepped, nor statistics.
-std::optional<Mix> read_against_written(const OpCall& call, const Sides& sides) {
-  if (!writes_in_place(call)) return std::nullopt;
-  const Side* written = first_of(sides, [](const Side& side) {
-    return side.operand->is_written && !is_trained_leaf(*side.operand) &&
+// parameter is stepped, nor statistics; but a product that is added to one merges two others.
+std::optional<Mix> read_against_written(const RunIndex& index, const OpCall& call,
+                                        const Sides& sides) {
+  const bool merges = ops::parse_op_name(call.op).in_place && index.has(call, ops::kMultiplies) &&
+                      call.site.phase != Phase::kOptimizer;
+  if (!merges && !writes_in_place(call)) return std::nullopt;
+  const Side* written = first_of(sides, [&](const Side& side) {
+    return side.operand->is_written && (merges || !is_trained_leaf(*side.operand)) &&
            side.operand->role != Role::kState;
   });
   if (written == nullptr) return std::nullopt;
@@ -221,6 +247,10 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
   const Side* own = first_of(sides, is_models_own);
   const Side* foreign = first_of(sides, is_foreign);
   if (own != nullptr && foreign != nullptr && own->dtype != foreign->dtype) return *foreign;
+  // What NumPy made and nobody cast: whoever computes in Double sets it as the default, and has
+  // parameters of it.
+  const Side* wide = first_of(sides, [](const Side& side) { return side.dtype == Dtype::kDouble; });
+  if (wide != nullptr && !index.has_parameters_in(call.process, Dtype::kDouble)) return *wide;
   const auto is_cast = [&](const Side& side) {
     const OpCall* maker = index.provenance().of(call, *side.operand).maker;
     return maker != nullptr && index.has(*maker, ops::kCast);
@@ -248,6 +278,34 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
     if (changed == nullptr) changed = &side;
   }
   return changed;
+}
+
+// A line of the user's casts up what a layer gave in the dtype of the model's parameters.
+bool is_cast_up(const RunIndex& index, const OpCall& call, const Side& side) {
+  const OpCall* maker = index.provenance().of(call, *side.operand).maker;
+  if (maker == nullptr || !index.has(*maker, ops::kCast) || maker->operands.empty()) return false;
+  const auto low = maker->operands.front().dtypes.single();
+  return side.dtype == Dtype::kFloat && is_users_own(maker->site) && low &&
+         kLowPrecision.contains(*low) && index.has_parameters_in(call.process, *low);
+}
+
+// A table in Float raises queries and keys, or a norm that computes in Float does, and the values
+// that it was not applied to are alone in what all were meant to be: what was promoted is odd,
+// however many it is.
+std::optional<Mix> promoted_against_rest(const RunIndex& index, const OpCall& call,
+                                         const Sides& sides) {
+  if (sides.size() < 3) return std::nullopt;  // a tie, where it is asked as well
+  const auto is_promoted = [&](const Side& side) {
+    return index.provenance().of(call, *side.operand).promotion != nullptr ||
+           is_cast_up(index, call, side);
+  };
+  const Side* raised = first_of(sides, is_promoted);
+  if (raised == nullptr) return std::nullopt;
+  const Side* rest = first_of(sides, [&](const Side& s) { return s.dtype != raised->dtype; });
+  const bool is_clear = std::all_of(sides.begin(), sides.end(), [&](const Side& side) {
+    return is_promoted(side) == (side.dtype == raised->dtype);
+  });
+  return is_clear ? std::optional(Mix{*raised, *rest}) : std::nullopt;
 }
 
 Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
@@ -300,7 +358,8 @@ bool is_about_linear(const OpCall& call, const std::string& message) {
 }
 
 // "m.grad = p.grad": torch refuses the assignment before any op, and says which dtype the tensor
-// has. Among the variables of the function the gradient is the one that is called so.
+// has. Among the variables of the function the gradient is the one that is called so, and what it
+// is assigned to is a leaf that is trained, where one has the other dtype.
 bool assigns_gradient(const OpCall& call) {
   return call.error.find("assign a gradient with dtype") != call.error.npos;
 }
@@ -312,11 +371,16 @@ std::optional<Mix> assigned_gradient(const OpCall& call) {
     return found == call.operands.end() ? nullptr : &*found;
   };
   const Operand* gradient = find([](const Operand& o) { return o.name.ends_with(".grad"); });
-  if (gradient == nullptr) return std::nullopt;
-  const Operand* tensor = find([&](const Operand& o) {
+  const std::vector<Dtype> named = named_dtypes(call.error);
+  if (gradient == nullptr || named.empty() || named.front() != *gradient->dtypes.single())
+    return std::nullopt;
+  const auto is_other = [&](const Operand& o) {
     return o.dtypes != gradient->dtypes && names_dtype(call.error, *o.dtypes.single()) &&
            list_name(o.name) == o.name && !gradient->name.starts_with(o.name + ".");
-  });
+  };
+  const Operand* tensor =
+      find([&](const Operand& o) { return is_other(o) && o.is_leaf && o.requires_grad; });
+  if (tensor == nullptr) tensor = find(is_other);
   if (tensor == nullptr) return std::nullopt;
   const auto side = [](const Operand& operand) {
     return Side{&operand, Role::kInput, operand.parameter, *operand.dtypes.single()};
@@ -349,8 +413,9 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
     const auto differs = [&](const Side& side) { return side.dtype != changed->dtype; };
     if (const Side* met = first_of(sides, differs)) return Mix{*changed, *met};
   }
-  if (const auto mix = read_against_written(call, sides)) return mix;
+  if (const auto mix = read_against_written(index, call, sides)) return mix;
   if (const auto mix = input_against_parameters(index, call, sides)) return mix;
+  if (const auto mix = promoted_against_rest(index, call, sides)) return mix;
   return minority(index, call, sides);
 }
 

@@ -45,6 +45,8 @@ class MixCures {
       if (is_in_same_file(source_.maker)) at_maker();
       at_maker_of_met();
     }
+    cast_batch();
+    cast_all_odd();
     cast_side(mix_.odd, mix_.met.dtype);
     at_maker();
     cast_side(mix_.met, mix_.odd.dtype);
@@ -96,6 +98,24 @@ class MixCures {
     add(write_.cast_operand(call_, operand, dtype, side.noun()));
   }
 
+  // Of a run that died over one of a batch nothing tells that the loss refuses the other.
+  void cast_batch() {
+    if (mix_.odd.is_parameter() || mix_.odd.dtype != Dtype::kDouble) return;
+    add(write_.cast_batch(call_, *mix_.odd.operand, mix_.met.dtype));
+  }
+
+  // Query and key, where a table has raised both.
+  void cast_all_odd() {
+    if (mix_.odd.is_parameter() || index_.has(call_, ops::kBackward)) return;
+    std::vector<const Operand*> odd;
+    for (const Operand& operand : call_.operands) {
+      if (operand.dtypes != DtypeSet(mix_.odd.dtype) || !operand.promotes()) continue;
+      if (is_parameter(operand) || operand.is_written) return;
+      odd.push_back(&operand);
+    }
+    if (odd.size() > 1) add(write_.cast_operands(call_, odd, mix_.met.dtype));
+  }
+
   // What an op that is not in place writes by one inside of it, it has made itself.
   bool is_written(const Side& side) const {
     const OpCall* outer = index_.run().call(call_.parent);
@@ -114,10 +134,22 @@ class MixCures {
     const bool is_by_default = made && mix_.met.dtype == Dtype::kFloat &&
                                maker->scalar("dtype") == nullptr && maker->operands.empty() &&
                                kLowPrecision.contains(mix_.odd.dtype) &&
+                               !was_lowered_by_autocast(mix_.odd) &&
                                call_.autocast.region_for(call_.device_type()) == nullptr;
     if (is_by_default) add(*made);
+    cast_all_read();
     cast_side(mix_.odd, mix_.met.dtype);
     if (made) add(*made);
+  }
+
+  // "w.addmm_(up, down)": both factors are read.
+  void cast_all_read() {
+    std::vector<const Operand*> read;
+    for (const Operand& operand : call_.operands) {
+      const bool is_odd = operand.dtypes == DtypeSet(mix_.odd.dtype) && operand.promotes();
+      if (is_odd && !operand.is_written) read.push_back(&operand);
+    }
+    if (read.size() > 1) add(write_.cast_operands(call_, read, mix_.met.dtype));
   }
 
   // An inner op of a recurrent layer gets the two hidden states apart, the layer as a pair.
@@ -158,9 +190,18 @@ class MixCures {
 
   // Also where a DataLoader's worker makes the batch.
   void at_maker() {
-    const bool is_tensor_made =
-        source_.maker != nullptr && source_.parameter == nullptr && !mix_.odd.is_parameter();
+    const bool is_tensor_made = source_.maker != nullptr && source_.parameter == nullptr &&
+                                !mix_.odd.is_parameter() && !is_learned();
     if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
+  }
+
+  // A parameter that no module holds, a prompt that is learned say, stays in the dtype that it was
+  // made in: what reads it is cast.
+  bool is_learned() const {
+    const Operand& giver =
+        source_.promoted_by != nullptr ? *source_.promoted_by : *mix_.odd.operand;
+    return giver.requires_grad && index_.run().call(giver.origin) == source_.maker &&
+           index_.has(*source_.maker, ops::kFactory);
   }
 
   // "torch.lerp(p.grad, m, b)", and "m.lerp_(p.grad, b)" below: no line of the user's makes the odd
@@ -194,7 +235,9 @@ class MixCures {
   void of_odd_parameter() {
     const bool is_trained = mix_.odd.operand->requires_grad && mix_.odd.operand->is_leaf;
     if (is_trained && kLowPrecision.contains(mix_.met.dtype)) cast_side(mix_.met, mix_.odd.dtype);
-    cast_parameter(mix_.odd, mix_.met.dtype);
+    const bool is_table =
+        mix_.odd.parameter.empty() && !is_trained && mix_.odd.dtype == Dtype::kDouble;
+    if (!is_table) cast_parameter(mix_.odd, mix_.met.dtype);
   }
 
   bool is_low_in_float_layer() const {

@@ -26,11 +26,6 @@ constexpr const char* kTooMany = "the run has more cures than are checked";
 
 bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
 
-std::string fact(const Process& process, const char* name) {
-  const auto found = process.facts.find(name);
-  return found == process.facts.end() ? "" : found->second;
-}
-
 std::string where(const OpCall& call) { return call.op + at_place(call.site); }
 
 }  // namespace
@@ -326,8 +321,7 @@ bool Replay::ended_there(const Finding& finding) const {
   const OpCall* call = run_.call(finding.call);
   const Process& process = run_.processes.at(finding.process);
   if (call != nullptr && call->outcome == Outcome::kThrew && !was_caught(run_, *call)) return true;
-  const std::string status = fact(process, "exit.status");
-  return !fact(process, "uncaught").empty() || (!status.empty() && status != "0");
+  return ended_badly(process);
 }
 
 Replay::Ruling Replay::rule(const Finding& finding, const Cure& cure) {

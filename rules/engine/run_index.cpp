@@ -35,6 +35,16 @@ static bool op_promotes(const contracts::Contracts& contracts, const OpCall& cal
   return overload.is_known ? overload.promotes : contracts.promotes(op);
 }
 
+std::string fact(const Process& process, const std::string& name) {
+  const auto found = process.facts.find(name);
+  return found == process.facts.end() ? "" : found->second;
+}
+
+bool ended_badly(const Process& process) {
+  const std::string status = fact(process, "exit.status");
+  return !fact(process, "uncaught").empty() || (!status.empty() && status != "0");
+}
+
 RunIndex::RunIndex(const Run& run, const contracts::Contracts& contracts)
     : run_(run), provenance_(run), contracts_(contracts) {
   struct Op {
@@ -249,6 +259,13 @@ const RunIndex::ParameterDtypes& RunIndex::parameters() const {
     }
   }
   return all;
+}
+
+bool RunIndex::has_parameters_in(uint32_t process, Dtype dtype) const {
+  const auto& owners = parameters().by_owner;
+  return std::any_of(owners.begin(), owners.end(), [&](const auto& owner) {
+    return std::get<0>(owner.first) == process && owner.second.contains(dtype);
+  });
 }
 
 std::map<Dtype, size_t> RunIndex::parameter_dtypes(uint32_t process,

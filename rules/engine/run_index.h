@@ -20,6 +20,9 @@
 
 namespace dtypecheck::rules {
 
+std::string fact(const Process& process, const std::string& name);  // "" where it is not known
+bool ended_badly(const Process& process);  // by an exception, or with a status of failure
+
 class RunIndex {
  public:
   explicit RunIndex(const Run& run,
@@ -84,6 +87,7 @@ class RunIndex {
   // Half UNet on purpose, and so is the LoRA inside it. A lone layer ("kernel.weight") is in no
   // model, and is held against all parameters of the process.
   std::map<Dtype, size_t> parameter_dtypes(uint32_t process, const std::string& parameter) const;
+  bool has_parameters_in(uint32_t process, Dtype dtype) const;
 
  private:
   bool threw_in_repaired(const OpCall& call) const;

@@ -147,6 +147,11 @@ void Spread::visit(const OpCall& call, Work& work) {
   const Answer& answer = ask(call, changed, work.seeds);
   changed.fate = answer.fate;
   changed.results = answer.results;
+  if (work.seeds.back != Dtype::kUndefined && work.seeds.operands.contains(call.id)) {
+    for (DtypeSet& result : changed.results) {
+      if (result == DtypeSet(work.seeds.dtype)) result = work.seeds.back;
+    }
+  }
   if (is_as_recorded) {  // a later visit took back what an earlier one found
     changed.fate = call.outcome == Outcome::kReturned ? Fate::kFine : Fate::kRefused;
     changed.results = dtypes_of(call.results);
@@ -244,6 +249,11 @@ const Spread::Answer& Spread::ask(const OpCall& call, const ChangedCall& changed
 }
 
 Spread::Answer Spread::find_out(const OpCall& call, const OpCall& asked) {
+  // randn_like takes the dtype of its tensor, and makes no integers.
+  const bool may_refuse = index_.has(call, ops::kFactory) && !call.operands.empty();
+  if (auto answer = may_refuse ? measured(call, asked) : std::nullopt;
+      answer && answer->fate == Fate::kRefused)
+    return *answer;
   if (auto answer = by_nature(call, asked)) return *answer;
   if (auto answer = measured(call, asked)) return *answer;
   if (call.autocast.is_wrapper && !index_.has(call, ops::kAutocastWidest))

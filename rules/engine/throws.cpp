@@ -186,13 +186,23 @@ std::optional<MissingKernel> missing_kernel(std::string_view message) {
 }
 
 std::optional<WantedInteger> wanted_integer(std::string_view message) {
-  if (contains(message, "expected scalar type Long but found ")) {
-    const auto found = dtype_after(message, "but found ");
-    if (found) return WantedInteger{Dtype::kLong, *found};
+  struct Wanted {
+    std::string_view sentence, before_dtype;
+  };
+  constexpr std::array<Wanted, 2> kWantLong = {{
+      {"expected scalar type Long but found ", "but found "},
+      {"expected target dtype to be Long", "but got "},  // class labels, 2.15
+  }};
+  for (const auto& [sentence, before_dtype] : kWantLong) {
+    if (!contains(message, sentence)) continue;
+    if (const auto found = dtype_after(message, before_dtype))
+      return WantedInteger{Dtype::kLong, *found};
   }
   if (contains(message, "following scalar types: Long, Int; but got ")) {
     for (Dtype dtype : {Dtype::kBFloat16, Dtype::kHalf, Dtype::kFloat, Dtype::kDouble}) {
-      if (contains(message, fmt::format(".{}Tensor", dtype_name(dtype))))
+      const std::string name = dtype_name(dtype);  // "torch.FloatTensor", from C++ "CPUFloatType"
+      if (contains(message, fmt::format(".{}Tensor", name)) ||
+          contains(message, fmt::format("{}Type instead", name)))
         return WantedInteger{Dtype::kLong, dtype};
     }
   }

@@ -56,6 +56,19 @@ class Measurement(tool.ToolTest):
             self.assertEqual(result.status, 2)
             self.assertIn(f"{path}: cannot be written", result.err)
 
+    def test_no_such_device(self):
+        self.environment["CUDA_VISIBLE_DEVICES"] = ""
+        result = self.run_tool("probe", "--python", TORCH, "--device", "cuda", "-o", "a.contracts")
+        self.assertEqual(result.status, 2)
+        self.assertIn("finds no CUDA device", result.err)
+
+    def test_calls_are_repeated_on_the_device(self):
+        """On "meta", which every torch has, and where a product asks nothing of its dtypes."""
+        done = subprocess.run([TORCH, "-B", self.write("measure_meta.py", ON_META)], text=True,
+                              capture_output=True, timeout=tool.PATIENCE_S * 10)
+        self.assertEqual(done.stdout.splitlines()[-1:], ["cpu 4 of 16 taken, meta 16 of 16"],
+                         done.stderr[-2000:])
+
     def test_ops_that_die_or_hang_cost_only_themselves(self):
         script = self.write("measure_bad.py", BAD_OPS)
         environment = dict(self.environment, PYTHONPATH=f"{PROBE}")
@@ -70,6 +83,25 @@ class Measurement(tool.ToolTest):
 
 
 # Two ops of a task are made to die and to hang; the third is measured all the same.
+ON_META = f"""
+import argparse, sys
+sys.path.insert(0, {str(PROBE)!r})
+import measure, replay, torch
+
+def product(recorder):
+    with recorder:
+        torch.mm(torch.ones(2, 3), torch.ones(3, 2))
+
+told = []
+for replay.DEVICE in "cpu", "meta":
+    found = measure.Measurement([("product", product)], argparse.Namespace(only="", jobs=1, op_limit=60.0))
+    found.run()
+    outcomes = found.rows["aten::mm", "self,mat2", "first"]["plain"].values()
+    taken = sum(isinstance(outcome, str) for outcome in outcomes)
+    told.append(f"{{replay.DEVICE}} {{taken}} of {{len(outcomes)}}")
+print(told[0] + " taken, " + told[1])
+"""
+
 BAD_OPS = """
 import argparse, os, sys, time
 import torch

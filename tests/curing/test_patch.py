@@ -48,6 +48,14 @@ class PatchTest(unittest.TestCase):
         self.check("import torch\ny = f(\n    a,\n    self.w[0])\n", 3, "cast operand", "self.w[0].half()",
                    "import torch\ny = f(\n    a,\n    self.w[0].half())\n")
 
+    def test_an_assignment_below_the_line_that_draws(self):
+        code = "x, y = x.to(torch.float32), y.to(torch.float32)"
+        self.check("import torch\nfor x, y in loader:\n    f(x, y)\n", 2, "cast result", code,
+                   f"import torch\nfor x, y in loader:\n    {code}\n    f(x, y)\n")
+        self.check("import torch\nx, y = next(it)\nf(x, y)\n", 2, "cast result", code,
+                   f"import torch\nx, y = next(it)\n{code}\nf(x, y)\n")
+        self.refuse("shares its line", "import torch\nfor x, y in loader: f(x, y)\n", 2, "cast result", code)
+
     def test_the_argument_of_the_op_where_the_name_stands_twice(self):
         self.check("import torch\ny = torch.mm(x, w) + g(x)\n", 2, "cast operand", "x.half()",
                    "import torch\ny = torch.mm(x.half(), w) + g(x)\n", op="mm")

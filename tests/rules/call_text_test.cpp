@@ -118,8 +118,7 @@ TEST_CASE("call_text rewrites what no cast replaces") {
         "torch::zeros({2}, torch::kFloat)");
   CHECK(!other_dtype(sized, Dtype::kFloat, Dtype::kHalf));  // "kFloat" is a part of "kFloat16"
   const CodeLine spelt("x = x.to(at::ScalarType::Half);", true);
-  CHECK(other_dtype(spelt, Dtype::kHalf, Dtype::kFloat)->new_text ==
-        "x.to(at::ScalarType::Float)");
+  CHECK(other_dtype(spelt, Dtype::kHalf, Dtype::kFloat)->new_text == "x.to(at::ScalarType::Float)");
   const CodeLine divided("total /= n + 1", false);
   CHECK(not_in_place(divided, call_of("div_", {"self"}))->new_text == "total = total / (n + 1)");
   CHECK(python_path("net.2.attn.0") == "net[2].attn[0]");
@@ -188,4 +187,59 @@ TEST_CASE("what a line reads once more") {
   CHECK(again("return torch.matmul(g, w), x.T + g", "self"));
   CHECK_FALSE(again("return torch.matmul(g, w), x.T + g.T", "self"));
   CHECK_FALSE(again("return torch.matmul(g, w), x.T + go", "other"));
+}
+
+TEST_CASE("names that a line binds") {
+  const auto bound = [](const char* text) { return names_bound(CodeLine(text, false)); };
+  using Names = std::vector<std::string>;
+  CHECK(bound("    for features, prices in loader:") == Names{"features", "prices"});
+  CHECK(bound("x, y = next(batches)") == Names{"x", "y"});
+  CHECK(bound("for (x, y) in loader:") == Names{"x", "y"});
+  CHECK(bound("loss = f(x)") == Names{"loss"});
+  CHECK(bound("self.x, y = next(batches)").empty());
+  CHECK(bound("for i, (x, y) in enumerate(loader):") == Names{"x", "y"});
+  CHECK(bound("for (a, b), (c, d) in zip(one, other):").empty());
+  CHECK(bound("for i, (x, (y, z)) in enumerate(loader):").empty());
+  CHECK(bound("f(x)").empty());
+}
+
+TEST_CASE("what a line inverts") {
+  const auto inverted_on = [](const char* text) {
+    const CodeLine line(text, false);
+    const auto span = inverted(line);
+    return span ? std::string(line.text_of(*span)) : "";
+  };
+  CHECK(inverted_on("score = score.masked_fill(~mask, -1e9)") == "mask");
+  CHECK(inverted_on("x = ~batch['mask'].view(1, -1) & other") == "batch['mask'].view(1, -1)");
+  CHECK(inverted_on("x = ~(a > b)") == "(a > b)");
+  CHECK(inverted_on("x = ~a & ~b").empty());  // which of them it was is not known
+  CHECK(inverted_on("x = a ^ b").empty());
+}
+
+TEST_CASE("the only variable that the line bound which made the operand") {
+  const CodeLine line("pred = unet(noisy(x), t, added=classes)", false);
+  OpCall call = call_of("embedding", {"indices"});
+  call.site.module = "unet.class_embedding";
+  const auto input = [&](const std::vector<std::string>& made) {
+    const auto found = module_input(line, call, call.operands.front(), made);
+    return found ? std::string(line.text_of(found->argument)) : "";
+  };
+  CHECK(input({"images", "classes"}) == "classes");
+  CHECK(input({"t", "classes"}).empty());
+  CHECK(input({}).empty());
+}
+
+TEST_CASE("the keyword that a model hands to a part of it") {
+  const auto handed = [](const char* text, const char* module, const char* operand) {
+    const CodeLine line(text, false);
+    OpCall call = call_of("embedding", {operand});
+    call.site.module = module;
+    const auto found = module_input(line, call, call.operands.front());
+    return found ? std::string(line.text_of(found->argument)) : "";
+  };
+  constexpr const char* kLine = "pred = unet(noisy(x), t, class_labels=classes)";
+  CHECK(handed(kLine, "unet.class_embedding", "indices") == "classes");
+  CHECK(handed(kLine, "unet.time_embedding", "indices").empty());
+  CHECK(handed(kLine, "unet.class_embedding", "weight").empty());
+  CHECK(handed("loss = m(input_ids=x, labels=y).loss", "m.loss", "target") == "y");
 }

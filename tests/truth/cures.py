@@ -64,6 +64,8 @@ def applied(source, cure):
             return None
         lines[at] = lines[at].replace(old, code)
         return "\n".join(lines)
+    if re.match(r"[\w, ]+ = ", code):
+        return below(lines, statement_head(source, at + 1), code)
     if cure["kind"] == "setting":
         first, last = statement_at(source, at + 1)
         statement = "\n".join(lines[first - 1:last])
@@ -85,6 +87,19 @@ def applied(source, cure):
         lines.insert(span[0] - 1, indent + code)
         return "\n".join(lines)
     return None
+
+
+def statement_head(source, line):
+    """The statement that begins at the line."""
+    return next(n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.stmt) and n.lineno == line)
+
+
+def below(lines, statement, code):
+    """The code as a line of its own behind the statement, or first in its block."""
+    is_block = hasattr(statement, "body")
+    at = statement.body[0].lineno - 1 if is_block else statement.end_lineno
+    indent = re.match(r"\s*", lines[at if is_block else statement.lineno - 1]).group()
+    return "\n".join(lines[:at] + [indent + code] + lines[at:])
 
 
 def moved(source, cure):
