@@ -6,6 +6,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 
+import gloo
+
 
 def main():
     dist.init_process_group("gloo")
@@ -21,7 +23,7 @@ def main():
             dist.all_reduce(torch.ones(2), group=each)  # <- two groups
     print(f"rank{rank} done\n", end="", flush=True)
     dist.barrier()
-    dist.destroy_process_group()
+    gloo.leave()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import os
 import torch
 import torch.distributed as dist
 
+import gloo
+
 
 def main():
     dist.init_process_group("gloo")
@@ -16,7 +18,7 @@ def main():
     total = out.detach().reshape(-1)[:8 if rank == 1 else 4].contiguous()
     dist.all_reduce(total)  # <- all_reduce
     print(f"rank{rank} {os.getpid()}\n", end="", flush=True)
-    dist.destroy_process_group()
+    gloo.leave()
 
 
 if __name__ == "__main__":
