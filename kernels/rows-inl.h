@@ -13,7 +13,7 @@
 
 #if DTYPECHECK_VECTORS
 HWY_BEFORE_NAMESPACE();
-namespace dtypecheck::kernels::HWY_NAMESPACE {
+namespace dtypecheck::kernels::DTYPECHECK_ISA {
 
 // Rows are cut into parts of so many, at most 32: each part of backward has sums of its own.
 inline int64_t rows_of_part(int64_t rows, int64_t cols) {
@@ -67,18 +67,31 @@ HWY_INLINE RowMoments moments_of_row(const T* x, int64_t n, float* row) {
   return {m.mean, m.variance, off};
 }
 
+// The same of x where it lies, where that is enough.
 template <bool kCentered, class T>
-HWY_INLINE void write_row(const float* row, int64_t n, double off, float rstd, const float* gamma,
+HWY_INLINE bool quick_moments_of_row(const T* x, int64_t n, RowMoments& m) {
+  if constexpr (!kCentered) return quick_mean_square(x, n, m.variance);
+  Moments quick;
+  if (!quick_moments(x, n, quick)) return false;
+  m = {quick.mean, quick.variance, quick.mean};
+  return true;
+}
+
+// Of what moments_of_row leaves, or of x.
+template <bool kCentered, class From, class T>
+HWY_INLINE void write_row(const From* row, int64_t n, double off, float rstd, const float* gamma,
                           const float* beta, T* y) {
   const V factor = hn::Set(F(), rstd), shift = hn::Set(F(), static_cast<float>(off * rstd));
-  for_each_vector(n, [=](int64_t i, size_t count) HWY_ATTR {
-    const V v = load_all(row + i), weight = load_all(gamma + i);
-    if constexpr (kCentered) {
-      const V z = hn::MulSub(v, factor, shift);
-      store(hn::MulAdd(z, weight, load_all(beta + i)), y + i, count);
+  write_each(y, n, [=](int64_t i, size_t count) DTYPECHECK_INLINE {
+    V v;
+    if constexpr (std::is_same_v<From, float>) {
+      v = load_all(row + i);  // there is room behind it
     } else {
-      store(hn::Mul(hn::Mul(v, factor), weight), y + i, count);
+      v = load(row + i, count);
     }
+    const V weight = load_all(gamma + i);
+    if constexpr (!kCentered) return hn::Mul(hn::Mul(v, factor), weight);
+    return hn::MulAdd(hn::MulSub(v, factor, shift), weight, load_all(beta + i));
   });
 }
 
@@ -92,13 +105,22 @@ HWY_NOINLINE void normalize_rows(const LayerNorm& a, int64_t first, int64_t last
     const int64_t count = std::min(together, last - start);
     RowMoments m[kMostRowsAtOnce];
     float rstd[kMostRowsAtOnce];
-    for (int64_t r = 0; r < count; ++r)
-      m[r] = moments_of_row<kCentered>(x + (start + r) * a.cols, a.cols, &rows[0] + r * room);
+    bool quick[kMostRowsAtOnce];
+    for (int64_t r = 0; r < count; ++r) {
+      const T* const row = x + (start + r) * a.cols;
+      quick[r] = quick_moments_of_row<kCentered>(row, a.cols, m[r]);
+      if (!quick[r]) m[r] = moments_of_row<kCentered>(row, a.cols, &rows[0] + r * room);
+    }
     for (int64_t r = 0; r < count; ++r)
       rstd[r] = static_cast<float>(1 / std::sqrt(m[r].variance + a.eps));
     for (int64_t r = 0; r < count; ++r) {
-      write_row<kCentered>(rows.data() + r * room, a.cols, m[r].off, rstd[r], gamma, beta,
-                           y + (start + r) * a.cols);
+      const int64_t at = (start + r) * a.cols;
+      if (quick[r]) {
+        write_row<kCentered>(x + at, a.cols, m[r].off, rstd[r], gamma, beta, y + at);
+      } else {
+        write_row<kCentered>(rows.data() + r * room, a.cols, m[r].off, rstd[r], gamma, beta,
+                             y + at);
+      }
       if (a.mean) a.mean[start + r] = static_cast<float>(m[r].mean);
       if (a.rstd) a.rstd[start + r] = rstd[r];
     }
@@ -180,7 +202,7 @@ HWY_INLINE void rows_backward(const LayerNormBackward& a, int64_t row, const flo
     const T *const row_dy = dy + r * a.cols, *const row_x = x + r * a.cols;
     T* const row_dx = dx + r * a.cols;
     const V c = center[r], s = rstd[r];
-    for_each_vector(a.cols, [=](int64_t i, size_t count) HWY_ATTR {
+    write_each(row_dx, a.cols, [=](int64_t i, size_t count) DTYPECHECK_INLINE {
       V off = load(row_x + i, count), h = load(row_dy + i, count);
       const V weight = load_all(gamma + i);
       if constexpr (kCentered) {
@@ -189,7 +211,7 @@ HWY_INLINE void rows_backward(const LayerNormBackward& a, int64_t row, const flo
       } else {
         h = hn::Mul(h, weight);
       }
-      store(hn::Mul(s, hn::NegMulAdd(hn::Mul(off, s), mean_dot, h)), row_dx + i, count);
+      return hn::Mul(s, hn::NegMulAdd(hn::Mul(off, s), mean_dot, h));
     });
   }
 }
@@ -226,7 +248,7 @@ void normalize_backward(const LayerNormBackward& a, const T* dy, const T* x, T* 
   write_sums(a.dbeta, dbeta.data(), parts, a.cols);
 }
 
-}  // namespace dtypecheck::kernels::HWY_NAMESPACE
+}  // namespace dtypecheck::kernels::DTYPECHECK_ISA
 HWY_AFTER_NAMESPACE();
 #endif
 #endif  // include guard

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/device.h"
+#include "kernels/element.h"
 #include "platform/error.h"
 #ifdef DTYPECHECK_EMULATED_GRID
 #include "kernels/cuda/emulated_grid.h"
@@ -69,6 +70,13 @@ bool has_vectors();
 template <class Arguments>
 bool vectors(const Arguments&) {
   return has_vectors();
+}
+
+// It has AVX512-BF16 beside those (bfloat16_target.h).
+bool has_bfloat16_vectors();
+template <class Arguments>
+bool in_bfloat16(const Arguments& a) {
+  return a.x.dtype == Dtype::kBFloat16 && has_bfloat16_vectors();
 }
 
 }  // namespace dtypecheck::kernels

@@ -1,12 +1,13 @@
 // vectors-inl.h: what the vectorised variants share. Included once for each instruction set, after
 // <hwy/foreach_target.h>. All arithmetic is in vectors of Float; Half and BFloat16 are converted as
 // they are read and written. The numbers past the last whole vector go through a zero-filled one,
-// so that a tail is computed as the rest is.
+// so that a tail is computed as the rest is. bfloat16_target.h has one set more.
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/element.h"
@@ -18,6 +19,31 @@
 #define DTYPECHECK_KERNELS_VECTORS_INL_H
 #endif
 
+#ifndef DTYPECHECK_ON_BFLOAT16
+#define DTYPECHECK_ON_BFLOAT16 0
+#endif
+#undef DTYPECHECK_ISA
+#if DTYPECHECK_ON_BFLOAT16
+// Functions of its own name, as those of HWY_AVX3 stand beside them in one library.
+#define DTYPECHECK_ISA N_BFLOAT16
+#undef HWY_TARGET_STR
+#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512bf16"
+#else
+#define DTYPECHECK_ISA HWY_NAMESPACE
+#endif
+
+// name_vectors(arguments), which runs run_name of the best set of instructions; name_bfloat16 in a
+// file that includes bfloat16_target.h.
+#undef DTYPECHECK_VARIANT
+#if DTYPECHECK_ON_BFLOAT16
+#define DTYPECHECK_VARIANT(Arguments, name) \
+  void name##_bfloat16(const Arguments& a) { DTYPECHECK_ISA::run_##name(a); }
+#else
+#define DTYPECHECK_VARIANT(Arguments, name) \
+  HWY_EXPORT(run_##name);                   \
+  void name##_vectors(const Arguments& a) { HWY_DYNAMIC_DISPATCH(run_##name)(a); }
+#endif
+
 #undef DTYPECHECK_VECTORS
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 #define DTYPECHECK_VECTORS 0  // the reference is as fast
@@ -25,7 +51,7 @@
 #define DTYPECHECK_VECTORS 1
 
 HWY_BEFORE_NAMESPACE();
-namespace dtypecheck::kernels::HWY_NAMESPACE {
+namespace dtypecheck::kernels::DTYPECHECK_ISA {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using F = hn::ScalableTag<float>;
@@ -112,6 +138,39 @@ HWY_INLINE void for_each_vector(int64_t n, Act act) {
   if (i < n) act(i, static_cast<size_t>(n - i));
 }
 
+// Writes number(i, count) for each vector of 0 … n - 1.
+template <class T, class Number>
+HWY_INLINE void write_each(T* to, int64_t n, Number number) {
+  int64_t done = 0;
+#if DTYPECHECK_ON_BFLOAT16
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    // The processor's own rounding takes what is below 2^-126 for 0. To ask costs as much as to
+    // round, so four vectors are asked at once.
+    constexpr int kDenormal = 0x20;
+    for (; done + 64 <= n; done += 64) {
+      V v[4];
+      __mmask16 small = 0;
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) {
+        v[k] = number(done + k * 16, size_t{16});
+        small |= _mm512_fpclass_ps_mask(v[k].raw, kDenormal);
+      }
+      if (HWY_UNLIKELY(small != 0)) {
+        for (int k = 0; k < 4; ++k) store_all(v[k], to + done + k * 16);
+        continue;
+      }
+#pragma GCC unroll 2
+      for (int k = 0; k < 4; k += 2) {
+        const auto both = (__m512i)_mm512_cvtne2ps_pbh(v[k + 1].raw, v[k].raw);
+        _mm512_storeu_si512(to + done + k * 16, both);
+      }
+    }
+  }
+#endif
+  for_each_vector(n - done, [&](int64_t i, size_t count)
+                                HWY_ATTR { store(number(done + i, count), to + done + i, count); });
+}
+
 // Sums are kept in Float over so many numbers, and those sums in double: a whole group of a norm
 // loses no digits.
 constexpr int64_t kChunk = 4096;
@@ -187,11 +246,100 @@ inline Moments moments_of_infinite(double mean) {
   return {mean, std::isfinite(mean) ? INFINITY : NAN};
 }
 
+#if DTYPECHECK_ON_BFLOAT16
+// The sums of a and of a * b, or of that alone. Pairs of neighbours are multiplied exactly, and
+// added in Float; numbers below 2^-126 count as 0.
+template <bool kBoth>
+HWY_INLINE TwoSums sums_of_products(const BFloat16* a, const BFloat16* b, int64_t n) {
+  const __m512bh ones = (__m512bh)_mm512_set1_epi16(0x3f80);
+  const auto add = [=](int64_t i, __mmask32 here, __m512& sum, __m512& products) HWY_ATTR {
+    const __m512bh left = (__m512bh)_mm512_maskz_loadu_epi16(here, a + i);
+    const __m512bh right = (__m512bh)_mm512_maskz_loadu_epi16(here, b + i);
+    if constexpr (kBoth) sum = _mm512_dpbf16_ps(sum, left, ones);
+    products = _mm512_dpbf16_ps(products, left, right);
+  };
+  TwoSums total;
+  for (int64_t start = 0; start < n; start += kChunk) {
+    const int64_t end = std::min(n, start + kChunk);
+    __m512 sum[4], products[4];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) sum[k] = products[k] = _mm512_setzero_ps();
+    int64_t i = start;
+    for (; i + 128 <= end; i += 128) {
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) add(i + k * 32, ~__mmask32{0}, sum[k], products[k]);
+    }
+    for (; i < end; i += 32) {
+      const int64_t left = std::min<int64_t>(32, end - i);
+      add(i, static_cast<__mmask32>((uint64_t{1} << left) - 1), sum[0], products[0]);
+    }
+    const auto all = [](const __m512* parts) HWY_ATTR {
+      return sum_of_lanes(
+          hn::Add(hn::Add(V{parts[0]}, V{parts[1]}), hn::Add(V{parts[2]}, V{parts[3]})));
+    };
+    if constexpr (kBoth) total.first += all(sum);
+    total.second += all(products);
+  }
+  return total;
+}
+
+// Squares around 0 lose as many digits as the mean's square is larger than the variance: where
+// those are few, and nothing is beyond the numbers that the processor multiplies.
+HWY_INLINE bool keeps_digits(double mean, double variance) {
+  return mean * mean <= 16 * variance && variance > 0x1p-100 && std::isfinite(variance);
+}
+#endif
+
+// What can be had quickly, of numbers that it is had for; the rest is computed with more care.
+template <class T>
+constexpr bool kQuick = DTYPECHECK_ON_BFLOAT16&& std::is_same_v<T, BFloat16>;
+
+template <class T>
+HWY_INLINE bool quick_moments([[maybe_unused]] const T* x, [[maybe_unused]] int64_t n,
+                              [[maybe_unused]] Moments& m) {
+#if DTYPECHECK_ON_BFLOAT16
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const double size = static_cast<double>(n);
+    const TwoSums sums = sums_of_products<true>(x, x, n);
+    m.mean = sums.first / size;
+    m.variance = sums.second / size - m.mean * m.mean;
+    return keeps_digits(m.mean, m.variance);
+  }
+#endif
+  return false;
+}
+template <class T>
+HWY_INLINE bool quick_mean_square([[maybe_unused]] const T* x, [[maybe_unused]] int64_t n,
+                                  [[maybe_unused]] double& mean_square) {
+#if DTYPECHECK_ON_BFLOAT16
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    mean_square = sums_of_products<false>(x, x, n).second / static_cast<double>(n);
+    return keeps_digits(0, mean_square);
+  }
+#endif
+  return false;
+}
+// Of dy and of dy times the normalised x.
+template <class T>
+HWY_INLINE bool quick_gradient_sums([[maybe_unused]] const T* dy, [[maybe_unused]] const T* x,
+                                    [[maybe_unused]] int64_t n, [[maybe_unused]] double mean,
+                                    [[maybe_unused]] double rstd, [[maybe_unused]] TwoSums& sums) {
+#if DTYPECHECK_ON_BFLOAT16
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    sums = sums_of_products<true>(dy, x, n);
+    sums.second = (sums.second - mean * sums.first) * rstd;
+    return keeps_digits(mean * rstd, 1) && std::isfinite(sums.second);
+  }
+#endif
+  return false;
+}
+
 // Chunk by chunk: the first around its own mean, each other around the mean of those before, and
 // all put together as Chan et al. 1979 do. x is read once, but for the first chunk. No difference
 // of large squares: where a chunk lies far from those before, the variance of all is as large.
 template <class T>
 HWY_INLINE Moments moments(const T* x, int64_t n) {
+  if (Moments m; quick_moments(x, n, m)) return m;
   constexpr int64_t kFirst = 1024;
   double mean = 0, squares = 0;
   for (int64_t start = 0, size = 0; start < n; start += size) {
@@ -337,13 +485,18 @@ HWY_INLINE void with_type_of(Dtype dtype, WithType with_type) {
 // Calls run(x, y) with pointers to the numbers, which have one dtype.
 template <class Run>
 HWY_INLINE void with_numbers(const Input& x, const Output& y, Run run) {
-  with_type_of(x.dtype, [&](auto number) HWY_ATTR {
+  const auto with = [&](auto number) HWY_ATTR {
     using T = decltype(number);
     run(static_cast<const T*>(x.data), static_cast<T*>(y.data));
-  });
+  };
+#if DTYPECHECK_ON_BFLOAT16  // which runs for no other
+  with(BFloat16());
+#else
+  with_type_of(x.dtype, with);
+#endif
 }
 
-}  // namespace dtypecheck::kernels::HWY_NAMESPACE
+}  // namespace dtypecheck::kernels::DTYPECHECK_ISA
 HWY_AFTER_NAMESPACE();
 
 #endif  // DTYPECHECK_VECTORS

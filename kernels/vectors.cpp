@@ -11,4 +11,14 @@ bool has_vectors() {
   return has;
 }
 
+bool has_bfloat16_vectors() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  static const bool has = (hwy::SupportedTargets() & HWY_TARGETS & HWY_AVX3) != 0 &&
+                          __builtin_cpu_supports("avx512bf16");
+  return has;
+#else
+  return false;
+#endif
+}
+
 }  // namespace dtypecheck::kernels

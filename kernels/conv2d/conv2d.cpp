@@ -18,11 +18,11 @@ static void conv2d_backward_vectors(const Conv2dBackward& c) {
 }
 
 static bool can_bfloat16(const Conv2d& c) {
-  return has_bfloat16_tile() &&
+  return has_bfloat16_vectors() &&
          multiplies_bfloat16(c.compute, c.x.numbers.dtype, c.weight.numbers.dtype);
 }
 static bool can_backward_bfloat16(const Conv2dBackward& c) {
-  return has_bfloat16_tile() &&
+  return has_bfloat16_vectors() &&
          multiplies_bfloat16(c.compute, c.dy.numbers.dtype, c.weight.numbers.dtype) &&
          multiplies_bfloat16(c.compute, c.dy.numbers.dtype, c.x.numbers.dtype);
 }

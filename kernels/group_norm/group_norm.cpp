@@ -5,6 +5,8 @@
 namespace dtypecheck::kernels {
 
 // The variants, each in a file of its name.
+void group_norm_bfloat16(const GroupNorm&);
+void group_norm_backward_bfloat16(const GroupNormBackward&);
 void group_norm_vectors(const GroupNorm&);
 void group_norm_backward_vectors(const GroupNormBackward&);
 
@@ -15,11 +17,13 @@ DeviceVariant<GroupNormBackward>::Run DeviceVariant<GroupNormBackward>::run = nu
 
 static constexpr Variant<GroupNorm> kVariants[] = {
     DTYPECHECK_GRID_VARIANT(GroupNorm)  //
+    {"bfloat16", in_bfloat16, group_norm_bfloat16},
     {"vectors", vectors, group_norm_vectors},
     {"ref", always, group_norm_ref},
 };
 static constexpr Variant<GroupNormBackward> kBackwardVariants[] = {
     DTYPECHECK_GRID_VARIANT(GroupNormBackward)  //
+    {"bfloat16", in_bfloat16, group_norm_backward_bfloat16},
     {"vectors", vectors, group_norm_backward_vectors},
     {"ref", always, group_norm_backward_ref},
 };

@@ -13,7 +13,7 @@
 #include "kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dtypecheck::kernels::HWY_NAMESPACE {
+namespace dtypecheck::kernels::DTYPECHECK_ISA {
 #if DTYPECHECK_VECTORS
 
 inline float rstd_of(const Moments& m, double eps) {
@@ -42,6 +42,11 @@ HWY_INLINE void for_each_group(int64_t groups, int64_t numbers, const Body& body
 
 // ---- channels first
 
+// The next group is fetched where there is time for it: beside SiLU, or where sums are had so
+// quickly that they would wait for it.
+template <bool kSilu, class T>
+constexpr bool kPrefetches = kSilu || kQuick<T>;
+
 template <bool kSilu, class T>
 HWY_NOINLINE void normalize_group(const GroupNorm& a, int64_t g, const float* gamma,
                                   const float* beta, const T* x, T* y) {
@@ -49,17 +54,17 @@ HWY_NOINLINE void normalize_group(const GroupNorm& a, int64_t g, const float* ga
   x += g * channels * a.spatial;
   y += g * channels * a.spatial;
   const Moments m = moments(x, channels * a.spatial);
-  const float mean = static_cast<float>(m.mean), rstd = rstd_of(m, a.eps);
-  const V center = hn::Set(F(), mean);
+  const float rstd = rstd_of(m, a.eps);
   for (int64_t c = 0; c < channels; ++c, x += a.spatial, y += a.spatial) {
-    const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
-    for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
-      if constexpr (kSilu) hwy::Prefetch(x + channels * a.spatial + i);  // there is time for it
-      const V off = hn::Sub(load(x + i, count), center);
-      store(activated<kSilu, T>(hn::MulAdd(off, factor, bias)), y + i, count);
+    const float by = rstd * gamma[first + c];
+    const V factor = hn::Set(F(), by);
+    const V bias = hn::Set(F(), static_cast<float>(beta[first + c] - m.mean * by));
+    write_each(y, a.spatial, [=](int64_t i, size_t count) DTYPECHECK_INLINE {
+      if constexpr (kPrefetches<kSilu, T>) hwy::Prefetch(x + channels * a.spatial + i);
+      return activated<kSilu, T>(hn::MulAdd(load(x + i, count), factor, bias));
     });
   }
-  if (a.mean) a.mean[g] = mean;
+  if (a.mean) a.mean[g] = static_cast<float>(m.mean);
   if (a.rstd) a.rstd[g] = rstd;
 }
 
@@ -93,35 +98,39 @@ HWY_NOINLINE void group_backward(const GroupNormBackward& a, int64_t g, const fl
     float* const kept_here = kept + (keeps ? c * kept_of_channel : 0);
     const T *const here_dy = dy + c * a.spatial, *const here_x = x + c * a.spatial;
     const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
-    const TwoSums sums = two_sums(a.spatial, [=](int64_t i, size_t count, V& sum, V& dot) HWY_ATTR {
-      const V off = hn::Sub(load(here_x + i, count), center);
-      const V d = before_activation<kSilu>(load(here_dy + i, count), hn::MulAdd(off, factor, bias));
-      if (keeps) store_all(d, kept_here + i);
-      sum = hn::Add(sum, d);
-      dot = hn::MulAdd(d, hn::Mul(off, scale), dot);
-    });
+    TwoSums sums;
+    if (kSilu || !quick_gradient_sums(here_dy, here_x, a.spatial, a.mean[g], rstd, sums)) {
+      sums = two_sums(a.spatial, [=](int64_t i, size_t count, V& sum, V& dot) HWY_ATTR {
+        const V off = hn::Sub(load(here_x + i, count), center), y = hn::MulAdd(off, factor, bias);
+        const V d = before_activation<kSilu>(load(here_dy + i, count), y);
+        if (keeps) store_all(d, kept_here + i);
+        sum = hn::Add(sum, d);
+        dot = hn::MulAdd(d, hn::Mul(off, scale), dot);
+      });
+    }
     sum_h += gamma[first + c] * sums.first;
     sum_dot += gamma[first + c] * sums.second;
     dbeta[g * channels + c] = sums.first;
     dgamma[g * channels + c] = sums.second;
   }
   const GroupSlope of(sum_h, sum_dot, static_cast<double>(channels * a.spatial), rstd);
-  const V slope = hn::Set(F(), of.slope), shift = hn::Set(F(), of.shift);
+  const V slope = hn::Set(F(), of.slope);
+  const V shift = hn::Set(F(), of.shift - a.mean[g] * of.slope);
   for (int64_t c = 0; c < channels; ++c, dy += a.spatial, x += a.spatial, dx += a.spatial) {
     const V factor = hn::Set(F(), rstd * gamma[first + c]), bias = hn::Set(F(), beta[first + c]);
     const float* const kept_here = kept + (keeps ? c * kept_of_channel : 0);
-    const auto write = [=](V off, V d, int64_t i, size_t count) DTYPECHECK_INLINE {
-      store(hn::MulSub(d, factor, hn::MulAdd(off, slope, shift)), dx + i, count);
+    const auto made = [=](V number, V d) DTYPECHECK_INLINE {
+      return hn::MulSub(d, factor, hn::MulAdd(number, slope, shift));
     };
     if (keeps) {
-      for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
-        write(hn::Sub(load(x + i, count), center), load_all(kept_here + i), i, count);
+      write_each(dx, a.spatial, [=](int64_t i, size_t count) DTYPECHECK_INLINE {
+        return made(load(x + i, count), load_all(kept_here + i));
       });
     } else {
-      for_each_vector(a.spatial, [=](int64_t i, size_t count) HWY_ATTR {
-        const V off = hn::Sub(load(x + i, count), center);
-        const V y = hn::MulAdd(off, factor, bias);
-        write(off, before_activation<kSilu>(load(dy + i, count), y), i, count);
+      write_each(dx, a.spatial, [=](int64_t i, size_t count) DTYPECHECK_INLINE {
+        const V number = load(x + i, count);
+        const V y = hn::MulAdd(hn::Sub(number, center), factor, bias);
+        return made(number, before_activation<kSilu>(load(dy + i, count), y));
       });
     }
   }
@@ -275,10 +284,9 @@ HWY_NOINLINE void normalize_places(ChannelTable& t, int64_t places, int64_t chan
                                    T* y) {
   const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias();
   for (int64_t p = 0; p < places; ++p, x += channels, y += channels) {
-    for_each_vector(channels, [=](int64_t c, size_t count) HWY_ATTR {
+    write_each(y, channels, [=](int64_t c, size_t count) DTYPECHECK_INLINE {
       const V off = hn::Sub(load(x + c, count), load_all(mean + c));
-      store(activated<kSilu, T>(hn::MulAdd(off, load_all(factor + c), load_all(bias + c))), y + c,
-            count);
+      return activated<kSilu, T>(hn::MulAdd(off, load_all(factor + c), load_all(bias + c)));
     });
   }
 }
@@ -361,12 +369,12 @@ HWY_NOINLINE void places_backward(ChannelTable& t, int64_t places, int64_t chann
   const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias(),
                      *const slope = t.slope(), *const shift = t.shift();
   for (int64_t p = 0; p < places; ++p, dy += channels, x += channels, dx += channels) {
-    for_each_vector(channels, [=](int64_t c, size_t count) HWY_ATTR {
+    write_each(dx, channels, [=](int64_t c, size_t count) DTYPECHECK_INLINE {
       const V off = hn::Sub(load(x + c, count), load_all(mean + c)), by = load_all(factor + c);
       V here = load(dy + c, count);
       if constexpr (kSilu) here = silu_gradient(here, hn::MulAdd(off, by, load_all(bias + c)));
       const V less = hn::MulAdd(off, load_all(slope + c), load_all(shift + c));
-      store(hn::MulSub(here, by, less), dx + c, count);
+      return hn::MulSub(here, by, less);
     });
   }
 }
@@ -466,18 +474,14 @@ void run_group_norm_backward(const GroupNormBackward& a) {
 void run_group_norm(const GroupNorm& a) { group_norm_ref(a); }
 void run_group_norm_backward(const GroupNormBackward& a) { group_norm_backward_ref(a); }
 #endif
-}  // namespace dtypecheck::kernels::HWY_NAMESPACE
+}  // namespace dtypecheck::kernels::DTYPECHECK_ISA
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace dtypecheck::kernels {
 
-HWY_EXPORT(run_group_norm);
-HWY_EXPORT(run_group_norm_backward);
-void group_norm_vectors(const GroupNorm& a) { HWY_DYNAMIC_DISPATCH(run_group_norm)(a); }
-void group_norm_backward_vectors(const GroupNormBackward& a) {
-  HWY_DYNAMIC_DISPATCH(run_group_norm_backward)(a);
-}
+DTYPECHECK_VARIANT(GroupNorm, group_norm)
+DTYPECHECK_VARIANT(GroupNormBackward, group_norm_backward)
 
 }  // namespace dtypecheck::kernels
 #endif

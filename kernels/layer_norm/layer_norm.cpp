@@ -5,6 +5,8 @@
 namespace dtypecheck::kernels {
 
 // The variants, each in a file of its name.
+void layer_norm_bfloat16(const LayerNorm&);
+void layer_norm_backward_bfloat16(const LayerNormBackward&);
 void layer_norm_vectors(const LayerNorm&);
 void layer_norm_backward_vectors(const LayerNormBackward&);
 
@@ -15,11 +17,13 @@ DeviceVariant<LayerNormBackward>::Run DeviceVariant<LayerNormBackward>::run = nu
 
 static constexpr Variant<LayerNorm> kVariants[] = {
     DTYPECHECK_GRID_VARIANT(LayerNorm)  //
+    {"bfloat16", in_bfloat16, layer_norm_bfloat16},
     {"vectors", vectors, layer_norm_vectors},
     {"ref", always, layer_norm_ref},
 };
 static constexpr Variant<LayerNormBackward> kBackwardVariants[] = {
     DTYPECHECK_GRID_VARIANT(LayerNormBackward)  //
+    {"bfloat16", in_bfloat16, layer_norm_backward_bfloat16},
     {"vectors", vectors, layer_norm_backward_vectors},
     {"ref", always, layer_norm_backward_ref},
 };

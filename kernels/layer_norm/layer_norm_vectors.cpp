@@ -7,7 +7,7 @@
 #include "kernels/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dtypecheck::kernels::HWY_NAMESPACE {
+namespace dtypecheck::kernels::DTYPECHECK_ISA {
 #if DTYPECHECK_VECTORS
 
 void run_layer_norm(const LayerNorm& a) {
@@ -24,18 +24,14 @@ void run_layer_norm_backward(const LayerNormBackward& a) {
 void run_layer_norm(const LayerNorm& a) { layer_norm_ref(a); }
 void run_layer_norm_backward(const LayerNormBackward& a) { layer_norm_backward_ref(a); }
 #endif
-}  // namespace dtypecheck::kernels::HWY_NAMESPACE
+}  // namespace dtypecheck::kernels::DTYPECHECK_ISA
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace dtypecheck::kernels {
 
-HWY_EXPORT(run_layer_norm);
-HWY_EXPORT(run_layer_norm_backward);
-void layer_norm_vectors(const LayerNorm& a) { HWY_DYNAMIC_DISPATCH(run_layer_norm)(a); }
-void layer_norm_backward_vectors(const LayerNormBackward& a) {
-  HWY_DYNAMIC_DISPATCH(run_layer_norm_backward)(a);
-}
+DTYPECHECK_VARIANT(LayerNorm, layer_norm)
+DTYPECHECK_VARIANT(LayerNormBackward, layer_norm_backward)
 
 }  // namespace dtypecheck::kernels
 #endif

@@ -86,8 +86,7 @@ void for_each_few(int64_t rows, int64_t cols, const Act& act) {
 }
 
 Tile vectors_tile();   // where has_vectors()
-Tile bfloat16_tile();  // where has_bfloat16_tile(): AVX512-BF16
-bool has_bfloat16_tile();
+Tile bfloat16_tile();  // where has_bfloat16_vectors()
 inline bool multiplies_bfloat16(Compute compute, Dtype a, Dtype b) {
   return compute == Compute::kBFloat16 || (a == Dtype::kBFloat16 && b == Dtype::kBFloat16);
 }

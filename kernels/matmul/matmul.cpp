@@ -9,7 +9,7 @@ static void matmul_bfloat16(const Matmul& m) { matmul_in_blocks(m, bfloat16_tile
 static void matmul_vectors(const Matmul& m) { matmul_in_blocks(m, vectors_tile()); }
 
 static bool can_bfloat16(const Matmul& m) {
-  return has_bfloat16_tile() &&
+  return has_bfloat16_vectors() &&
          multiplies_bfloat16(m.compute, m.a.numbers.dtype, m.b.numbers.dtype);
 }
 

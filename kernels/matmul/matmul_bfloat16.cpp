@@ -21,12 +21,6 @@ namespace dtypecheck::kernels {
 
 static constexpr int kRows = 14, kVectors = 2, kLanes = 16, kCols = kVectors * kLanes;
 
-bool has_bfloat16_tile() {
-  static const bool has = has_vectors() && __builtin_cpu_supports("avx512bf16") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  return has;
-}
-
 // ---- multiply
 
 template <int kCount>
@@ -256,7 +250,6 @@ Tile bfloat16_tile() {
 #else
 namespace dtypecheck::kernels {
 
-bool has_bfloat16_tile() { return false; }
 Tile bfloat16_tile() { return {}; }
 
 }  // namespace dtypecheck::kernels

@@ -5,6 +5,8 @@
 namespace dtypecheck::kernels {
 
 // The variants, each in a file of its name.
+void rms_norm_bfloat16(const RmsNorm&);
+void rms_norm_backward_bfloat16(const RmsNormBackward&);
 void rms_norm_vectors(const RmsNorm&);
 void rms_norm_backward_vectors(const RmsNormBackward&);
 
@@ -15,11 +17,13 @@ DeviceVariant<RmsNormBackward>::Run DeviceVariant<RmsNormBackward>::run = nullpt
 
 static constexpr Variant<RmsNorm> kVariants[] = {
     DTYPECHECK_GRID_VARIANT(RmsNorm)  //
+    {"bfloat16", in_bfloat16, rms_norm_bfloat16},
     {"vectors", vectors, rms_norm_vectors},
     {"ref", always, rms_norm_ref},
 };
 static constexpr Variant<RmsNormBackward> kBackwardVariants[] = {
     DTYPECHECK_GRID_VARIANT(RmsNormBackward)  //
+    {"bfloat16", in_bfloat16, rms_norm_backward_bfloat16},
     {"vectors", vectors, rms_norm_backward_vectors},
     {"ref", always, rms_norm_backward_ref},
 };

@@ -7,7 +7,7 @@
 #include "kernels/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dtypecheck::kernels::HWY_NAMESPACE {
+namespace dtypecheck::kernels::DTYPECHECK_ISA {
 #if DTYPECHECK_VECTORS
 
 void run_rms_norm(const RmsNorm& a) {
@@ -36,18 +36,14 @@ void run_rms_norm_backward(const RmsNormBackward& a) {
 void run_rms_norm(const RmsNorm& a) { rms_norm_ref(a); }
 void run_rms_norm_backward(const RmsNormBackward& a) { rms_norm_backward_ref(a); }
 #endif
-}  // namespace dtypecheck::kernels::HWY_NAMESPACE
+}  // namespace dtypecheck::kernels::DTYPECHECK_ISA
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace dtypecheck::kernels {
 
-HWY_EXPORT(run_rms_norm);
-HWY_EXPORT(run_rms_norm_backward);
-void rms_norm_vectors(const RmsNorm& a) { HWY_DYNAMIC_DISPATCH(run_rms_norm)(a); }
-void rms_norm_backward_vectors(const RmsNormBackward& a) {
-  HWY_DYNAMIC_DISPATCH(run_rms_norm_backward)(a);
-}
+DTYPECHECK_VARIANT(RmsNorm, rms_norm)
+DTYPECHECK_VARIANT(RmsNormBackward, rms_norm_backward)
 
 }  // namespace dtypecheck::kernels
 #endif

@@ -168,23 +168,27 @@ static void check_variants(NormCase given, float mean, float spread) {
                            << " in " << given.shape.groups << ", " << dtype_name(given.x.dtype())
                            << " by " << dtype_name(given.gamma.dtype()) << ", mean " << mean
                            << ", spread " << spread);
-  with_each_variant<typename Kernel::Forward>(Kernel::forward_variants(), {}, [&](auto variant) {
+  const auto forward = [&](auto variant) {
     NormCase found = given;
     variant(Kernel::forward(found));
     check_near(found.y, doubles(expected.y), allowed);
     check_near(found.rstd, doubles(expected.rstd), 1e-6 * largest(expected.rstd));
     if (Kernel::kCentered) check_near(found.mean, doubles(expected.mean), 4 * 0x1p-24 * spread);
-  });
+  };
+  with_each_variant<typename Kernel::Forward>(Kernel::forward_variants(), Kernel::forward(given),
+                                              forward);
   Kernel::reference(Kernel::backward(expected));
   given.mean = expected.mean;
   given.rstd = expected.rstd;
-  with_each_variant<typename Kernel::Backward>(Kernel::backward_variants(), {}, [&](auto variant) {
+  const auto backward = [&](auto variant) {
     NormCase found = given;
     variant(Kernel::backward(found));
     check_near(found.dx, doubles(expected.dx), allowed * largest(expected.rstd));
     check_near(found.dgamma, doubles(expected.dgamma), sum_tolerance(given.shape, allowed));
     check_near(found.dbeta, doubles(expected.dbeta), sum_tolerance(given.shape, allowed));
-  });
+  };
+  with_each_variant<typename Kernel::Backward>(Kernel::backward_variants(), Kernel::backward(given),
+                                               backward);
 }
 
 TEMPLATE_TEST_CASE("norms: variants give what the reference gives", "", RmsKernel, LayerKernel,
@@ -210,11 +214,37 @@ TEMPLATE_TEST_CASE("norms: a large mean, huge and tiny numbers", "", RmsKernel, 
       // Where eps is the larger, z is small and the gradient is 1 / sqrt(eps).
       check_variants<TestType>(c, 0, std::max(spread, 1e-6f));
     }
-    for (const Dtype x : kDtypes)
-      check_variants<TestType>(NormCase(s, x, Dtype::kFloat, 100, 3), 100, 3);
+    for (const Dtype x : kDtypes) {
+      for (const float mean :
+           {100.f, 13.f, 11.f, 3.f})  // about four spreads a sum of squares is enough
+        check_variants<TestType>(NormCase(s, x, Dtype::kFloat, mean, 3), mean, 3);
+    }
+    NormCase tiny(s, Dtype::kBFloat16, Dtype::kFloat, 0, 0x1p-61f);  // squares that have few digits
+    tiny.eps = 0x1p-200;
+    check_variants<TestType>(tiny, 0, 0x1p-61f);
     check_variants<TestType>(NormCase(s, Dtype::kHalf, Dtype::kHalf, 60000, 1000), 60000, 1000);
     check_variants<TestType>(NormCase(s, Dtype::kHalf, Dtype::kHalf, 0, 0x1p-20f), 0, 1e-3f);
   }
+}
+
+TEMPLATE_TEST_CASE("norms: results that BFloat16 has as denormals only", "", RmsKernel, LayerKernel,
+                   GroupKernel, GroupLastKernel) {
+  NormCase c(TestType::kGroups ? Shape{2, 6, 170, 2} : Shape{3, 137, 1, 1}, Dtype::kBFloat16,
+             Dtype::kFloat);
+  c.gamma.fill([](int64_t) { return 0x1p-128f; });
+  c.beta.fill([](int64_t) { return 0.f; });
+  NormCase expected = c;
+  TestType::reference(TestType::forward(expected));
+  REQUIRE(largest(expected.y) > 0x1p-128);
+  with_each_variant<typename TestType::Forward>(
+      TestType::forward_variants(), TestType::forward(c), [&](auto variant) {
+        NormCase found = c;
+        variant(TestType::forward(found));
+        for (int64_t i = 0; i < c.shape.size(); ++i) {
+          if (std::fabs(found.y[i] - expected.y[i]) > 0x1p-132f)
+            FAIL("number " << i << ": " << found.y[i] << " for " << expected.y[i]);
+        }
+      });
 }
 
 TEMPLATE_TEST_CASE("norms: long sums keep their digits", "", RmsKernel, LayerKernel, GroupKernel,
