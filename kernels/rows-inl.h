@@ -67,14 +67,16 @@ HWY_INLINE RowMoments moments_of_row(const T* x, int64_t n, float* row) {
   return {m.mean, m.variance, off};
 }
 
-// The same of x where it lies, where that is enough.
+// Of x where it lies, in 16 bits, which is converted again as the row is written: that takes less
+// time than Floats that are kept. Around 0, where that is enough.
 template <bool kCentered, class T>
 HWY_INLINE bool quick_moments_of_row(const T* x, int64_t n, RowMoments& m) {
-  if constexpr (!kCentered) return quick_mean_square(x, n, m.variance);
-  Moments quick;
-  if (!quick_moments(x, n, quick)) return false;
-  m = {quick.mean, quick.variance, quick.mean};
-  return true;
+  if constexpr (sizeof(T) != 2) return false;
+  const TwoSums sums = sums_and_squares<kCentered>(x, n);
+  const double size = static_cast<double>(n);
+  m.mean = m.off = kCentered ? sums.first / size : 0;
+  m.variance = sums.second / size - m.mean * m.mean;
+  return keeps_digits(m.mean, m.variance);
 }
 
 // Of what moments_of_row leaves, or of x.
@@ -154,11 +156,11 @@ HWY_INLINE void rows_backward(const LayerNormBackward& a, int64_t row, const flo
   const int64_t step = static_cast<int64_t>(lanes());
   const T *const dy = all_dy + row * a.cols, *const x = all_x + row * a.cols;
   T* const dx = all_dx + row * a.cols;
-  V center[kRows], rstd[kRows];
+  V shift[kRows], rstd[kRows];  // the normalised x is x * rstd - shift
   double sum_h[kRows] = {}, sum_dot[kRows] = {};
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
-    center[r] = hn::Set(d, kCentered ? a.mean[row + r] : 0.f);
+    shift[r] = hn::Set(d, kCentered ? a.mean[row + r] * a.rstd[row + r] : 0.f);
     rstd[r] = hn::Set(d, a.rstd[row + r]);
   }
   for (int64_t start = 0; start < a.cols; start += kChunk) {
@@ -173,9 +175,7 @@ HWY_INLINE void rows_backward(const LayerNormBackward& a, int64_t row, const flo
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
         const V here = load(dy + r * a.cols + i, count), h = hn::Mul(here, weight);
-        V off = load(x + r * a.cols + i, count);
-        if constexpr (kCentered) off = hn::Sub(off, center[r]);
-        const V z = hn::Mul(off, rstd[r]);
+        const V z = hn::MulSub(load(x + r * a.cols + i, count), rstd[r], shift[r]);
         dot[r] = hn::MulAdd(h, z, dot[r]);
         dgamma = hn::MulAdd(here, z, dgamma);
         if constexpr (kCentered) {
@@ -197,21 +197,15 @@ HWY_INLINE void rows_backward(const LayerNormBackward& a, int64_t row, const flo
   }
   const double n = static_cast<double>(a.cols);
   for (int r = 0; r < kRows; ++r) {
-    const V mean_h = hn::Set(d, static_cast<float>(sum_h[r] / n));
-    const V mean_dot = hn::Set(d, static_cast<float>(sum_dot[r] / n));
+    // dx = dy * gamma * rstd - (x * slope + bias)
+    const double s = a.rstd[row + r], by = sum_dot[r] / n * s * s;
+    const V slope = hn::Set(d, static_cast<float>(by)), factor = rstd[r];
+    const double center = kCentered ? a.mean[row + r] : 0, mean_h = kCentered ? sum_h[r] / n : 0;
+    const V bias = hn::Set(d, static_cast<float>(mean_h * s - center * hn::GetLane(slope)));
     const T *const row_dy = dy + r * a.cols, *const row_x = x + r * a.cols;
-    T* const row_dx = dx + r * a.cols;
-    const V c = center[r], s = rstd[r];
-    write_each(row_dx, a.cols, [=](int64_t i, size_t count) DTYPECHECK_INLINE {
-      V off = load(row_x + i, count), h = load(row_dy + i, count);
-      const V weight = load_all(gamma + i);
-      if constexpr (kCentered) {
-        off = hn::Sub(off, c);
-        h = hn::MulSub(h, weight, mean_h);
-      } else {
-        h = hn::Mul(h, weight);
-      }
-      return hn::Mul(s, hn::NegMulAdd(hn::Mul(off, s), mean_dot, h));
+    write_each(dx + r * a.cols, a.cols, [=](int64_t i, size_t count) DTYPECHECK_INLINE {
+      const V h = hn::Mul(load(row_dy + i, count), load_all(gamma + i));
+      return hn::MulSub(h, factor, hn::MulAdd(load(row_x + i, count), slope, bias));
     });
   }
 }

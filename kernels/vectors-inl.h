@@ -246,6 +246,12 @@ inline Moments moments_of_infinite(double mean) {
   return {mean, std::isfinite(mean) ? INFINITY : NAN};
 }
 
+// Squares around 0 lose as many digits as the mean's square is larger than the variance: where
+// those are few, and nothing is beyond the numbers that the processor multiplies.
+HWY_INLINE bool keeps_digits(double mean, double variance) {
+  return mean * mean <= 16 * variance && variance > 0x1p-100 && std::isfinite(variance);
+}
+
 #if DTYPECHECK_ON_BFLOAT16
 // The sums of a and of a * b, or of that alone. Pairs of neighbours are multiplied exactly, and
 // added in Float; numbers below 2^-126 count as 0.
@@ -282,43 +288,25 @@ HWY_INLINE TwoSums sums_of_products(const BFloat16* a, const BFloat16* b, int64_
   }
   return total;
 }
-
-// Squares around 0 lose as many digits as the mean's square is larger than the variance: where
-// those are few, and nothing is beyond the numbers that the processor multiplies.
-HWY_INLINE bool keeps_digits(double mean, double variance) {
-  return mean * mean <= 16 * variance && variance > 0x1p-100 && std::isfinite(variance);
-}
 #endif
 
 // What can be had quickly, of numbers that it is had for; the rest is computed with more care.
 template <class T>
 constexpr bool kQuick = DTYPECHECK_ON_BFLOAT16&& std::is_same_v<T, BFloat16>;
 
-template <class T>
-HWY_INLINE bool quick_moments([[maybe_unused]] const T* x, [[maybe_unused]] int64_t n,
-                              [[maybe_unused]] Moments& m) {
+// The sums of x, if it is asked for, and of its squares.
+template <bool kBoth, class T>
+HWY_INLINE TwoSums sums_and_squares(const T* x, int64_t n) {
 #if DTYPECHECK_ON_BFLOAT16
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    const double size = static_cast<double>(n);
-    const TwoSums sums = sums_of_products<true>(x, x, n);
-    m.mean = sums.first / size;
-    m.variance = sums.second / size - m.mean * m.mean;
-    return keeps_digits(m.mean, m.variance);
-  }
+  if constexpr (kQuick<T>) return sums_of_products<kBoth>(x, x, n);
 #endif
-  return false;
+  return two_sums(n, [=](int64_t i, size_t count, V& sum, V& squares) DTYPECHECK_INLINE {
+    const V v = load(x + i, count);
+    if constexpr (kBoth) sum = hn::Add(sum, v);
+    squares = hn::MulAdd(v, v, squares);
+  });
 }
-template <class T>
-HWY_INLINE bool quick_mean_square([[maybe_unused]] const T* x, [[maybe_unused]] int64_t n,
-                                  [[maybe_unused]] double& mean_square) {
-#if DTYPECHECK_ON_BFLOAT16
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    mean_square = sums_of_products<false>(x, x, n).second / static_cast<double>(n);
-    return keeps_digits(0, mean_square);
-  }
-#endif
-  return false;
-}
+
 // Of dy and of dy times the normalised x.
 template <class T>
 HWY_INLINE bool quick_gradient_sums([[maybe_unused]] const T* dy, [[maybe_unused]] const T* x,
@@ -339,7 +327,12 @@ HWY_INLINE bool quick_gradient_sums([[maybe_unused]] const T* dy, [[maybe_unused
 // of large squares: where a chunk lies far from those before, the variance of all is as large.
 template <class T>
 HWY_INLINE Moments moments(const T* x, int64_t n) {
-  if (Moments m; quick_moments(x, n, m)) return m;
+  if constexpr (sizeof(T) == 2) {
+    const double size = static_cast<double>(n);
+    const TwoSums sums = sums_and_squares<true>(x, n);
+    const double mean = sums.first / size, variance = sums.second / size - mean * mean;
+    if (keeps_digits(mean, variance)) return {mean, variance};
+  }
   constexpr int64_t kFirst = 1024;
   double mean = 0, squares = 0;
   for (int64_t start = 0, size = 0; start < n; start += size) {
