@@ -1,5 +1,9 @@
 // parse_arguments.cpp: how a file is parsed that no build system describes. Its include folders are
 // those that resolve what it includes, and no others: a folder too many can hide a system header.
+#include <fmt/format.h>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -143,10 +147,9 @@ std::string inferred_standard(const fs::path& root) {
 
 // That of the project, or what the headers of LibTorch ask for, where it is later.
 std::string standard_of(const Project& project, const Toolkits& toolkits) {
-  constexpr Version kFirstOf20 = {2, 14, 0};
   const auto version = parse_version(toolkits.torch_version);
-  if (!version || *version < kFirstOf20) return project.standard;
-  return std::max(project.standard, std::string("-std=c++20"));
+  if (!version) return project.standard;
+  return std::max(project.standard, fmt::format("-std=c++{}", language_of_headers(*version)));
 }
 
 Project read_project(const fs::path& root) {

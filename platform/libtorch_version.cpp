@@ -66,4 +66,6 @@ std::optional<Version> version_of_headers(const std::filesystem::path& include_f
   return std::nullopt;
 }
 
+int language_of_headers(const Version& libtorch) { return libtorch < Version{2, 14, 0} ? 17 : 20; }
+
 }  // namespace dtypecheck

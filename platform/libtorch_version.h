@@ -29,4 +29,8 @@ std::optional<Version> parse_minor(std::string_view text);
 // What torch/version.h below a folder of headers says.
 std::optional<Version> version_of_headers(const std::filesystem::path& include_folder);
 
+// The C++ that its headers need at least: 17, or 20 from 2.14 on. tracer/hook/CMakeLists.txt says
+// it to CMake.
+int language_of_headers(const Version& libtorch);
+
 }  // namespace dtypecheck

@@ -44,4 +44,10 @@ TEST_CASE("the version that headers state") {
   CHECK(version_of_headers(folder.path()) == Version{2, 9, 1});
 }
 
+TEST_CASE("libtorch_version: the language of its headers") {
+  CHECK(language_of_headers({1, 13, 1}) == 17);
+  CHECK(language_of_headers({2, 13, 9}) == 17);
+  CHECK(language_of_headers({2, 14, 0}) == 20);
+}
+
 }  // namespace dtypecheck

@@ -141,7 +141,7 @@ static Words find_compiler(const std::string& standard, const BuildFolder& build
 }
 
 static std::string language_standard(const Version& libtorch, bool needs_cxx20 = false) {
-  return libtorch < Version{2, 14, 0} && !needs_cxx20 ? "c++17" : "c++20";
+  return fmt::format("c++{}", needs_cxx20 ? 20 : language_of_headers(libtorch));
 }
 
 std::string usable_compiler(const Version& libtorch) {
