@@ -91,12 +91,13 @@ bool has_variable(const CodeLine& line, const std::string& name) {
 
 // "nn.Linear(8, 16).to(torch.float32)" where the line makes the module: "self.gate = …" of
 // "net.gate".
-std::optional<Patch> made_in(const CodeLine& line, const std::string& module, Dtype dtype) {
+std::optional<Patch> made_in(const CodeLine& line, const std::string& module,
+                             const std::string& suffix) {
   const std::string wanted = "self." + module.substr(module.rfind('.') + 1);
   for (const CodeLine::Operation& operation : line.operations) {
     const bool is_it = operation.sign == "=" && line.text_of(operation.left) == wanted &&
                        line.is_primary(operation.right);
-    if (is_it) return with_suffix(line, operation.right, cast_suffix(line, dtype));
+    if (is_it) return with_suffix(line, operation.right, suffix);
   }
   return std::nullopt;
 }
@@ -135,7 +136,29 @@ contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& opt
   return found;
 }
 
-// A file that uses tensors of others may not import torch: ".float()" needs no name. One of which
+// The line gives the file the name "torch": "import torch", and not "import torch.nn as nn".
+static bool binds_torch(std::string_view line) {
+  constexpr std::string_view kImport = "import ", kFrom = "from ", kAs = " as ";
+  line = trimmed(line.substr(0, line.find('#')));
+  const bool is_from = line.starts_with(kFrom);
+  if (!is_from && !line.starts_with(kImport)) {
+    const std::vector<size_t> places = places_of_word(line, "torch");
+    return std::any_of(places.begin(), places.end(),
+                       [&](size_t at) { return line.substr(at).starts_with("torch."); });
+  }
+  const size_t names = line.find(kImport);
+  if (names == line.npos) return false;
+  for (std::string_view rest = line.substr(names + kImport.size()); !rest.empty();) {
+    const std::string_view name = trimmed(next_piece(rest, ','));
+    const size_t as = name.find(kAs);
+    const std::string_view bound = as == name.npos ? name : trimmed(name.substr(as + kAs.size()));
+    const bool is_package = !is_from && as == name.npos && bound.starts_with("torch.");
+    if (bound == "torch" || is_package) return true;
+  }
+  return false;
+}
+
+// A file that uses tensors of others may have no name "torch": ".float()" needs none. One of which
 // no import was kept says nothing.
 static bool lacks_torch(const LineText& line_text, const std::string& file) {
   constexpr int kHead = 80;
@@ -143,7 +166,7 @@ static bool lacks_torch(const LineText& line_text, const std::string& file) {
   for (int number = 1; line_text && number <= kHead; ++number) {
     const std::string text = line_text(file, number);
     imports |= text.starts_with("import ") || text.starts_with("from ");
-    if (!places_of_word(text, "torch").empty()) return false;
+    if (binds_torch(text)) return false;
   }
   return imports;
 }
@@ -316,9 +339,70 @@ std::optional<Cure> CureWriter::cast_list(const OpCall& call, const Operand& ope
   if (text.size() != 1 || !line.is_unique(text.front())) return std::nullopt;
   Cure cure = cure_of(CureKind::kCastOperand, call, whole.name, dtype);
   cure.replaces = line.text_of(text.front());
-  cure.code = fmt::format("[t{} for t in {}]", cast_suffix(line, dtype), cure.replaces);
+  cure.code = fmt::format("[t{} for t in {}]", cast_at(line, call.site.line, dtype), cure.replaces);
   say(cure, "each of " + cure.replaces, "", call.site, "");
   return cure;
+}
+
+// The head of a function, at which all of one that is compiled runs.
+static bool is_head(const CodeLine& line) {
+  const std::string_view text = trimmed(line.text);
+  return text.starts_with("def ") || text.starts_with("async def ");
+}
+
+// Of a call of the compiled function, or of the module whose forward it is: the only argument, or
+// the only one that is what the line that made the operand gave a value to, or what the function
+// that made it gave.
+static const CodeLine::Argument* compiled_argument(const CodeLine& line, const OpCall& call,
+                                                   const std::vector<std::string>& made) {
+  const std::string& function = call.site.line.function;
+  const std::string modules = fmt::format(".{}.", call.site.module);
+  for (const CodeLine::Call& candidate : line.calls) {
+    const std::string_view callee = name_of_callee(line.text_of(candidate.callee));
+    const bool is_it = callee == name_of_callee(function) ||
+                       modules.find(fmt::format(".{}.", callee)) != modules.npos;
+    if (!is_it || candidate.has_star || candidate.arguments.empty()) continue;
+    if (candidate.arguments.size() == 1) return &candidate.arguments.front();
+    const CodeLine::Argument* found = nullptr;
+    for (const CodeLine::Argument& argument : candidate.arguments) {
+      const std::string_view text = line.text_of(argument.value);
+      const auto name = name_of_callee(text.substr(0, text.find('(')));
+      if (std::find(made.begin(), made.end(), name) == made.end()) continue;
+      if (found != nullptr) return nullptr;
+      found = &argument;
+    }
+    return found;
+  }
+  return nullptr;
+}
+
+// The lines of a compiled function are not known, but that of its call is: while it was compiled
+// that had op calls.
+std::optional<Cure> CureWriter::cast_for_compiled(const OpCall& call, const Operand& operand,
+                                                  Dtype dtype, const std::string& noun) const {
+  constexpr OpCallId kNear = 5000;
+  const OpCall* origin = index_.run().call(operand.origin);
+  if (origin == nullptr || is_parameter(operand) || !is_users_own(call.site)) return std::nullopt;
+  if (origin->site.line == call.site.line) return std::nullopt;
+  std::vector<std::string> made = names_bound(line_of(*origin));
+  made.emplace_back(name_of_callee(origin->site.line.function));
+  const SourceLine* asked = &call.site.line;
+  for (OpCallId id = call.id; id-- > 1 && call.id - id < kNear;) {
+    const OpCall& before = index_.run().calls[id - 1];
+    const bool is_new = before.process == call.process && is_users_own(before.site) &&
+                        !(before.site.line == *asked) && !(before.site.line == call.site.line);
+    if (!is_new) continue;
+    asked = &before.site.line;
+    const CodeLine line = line_of(before);
+    const CodeLine::Argument* argument = compiled_argument(line, call, made);
+    if (argument == nullptr) continue;
+    Cure cure = cure_of(CureKind::kCastOperand, call, operand.name, dtype);
+    cure.where = before.site.line;
+    take(cure, with_suffix(line, argument->value, cast_at(line, cure.where, dtype)));
+    say(cure, "the " + noun + " of the compiled function", "", before.site, "");
+    return cure;
+  }
+  return std::nullopt;
 }
 
 std::optional<Cure> CureWriter::cast_operand(const OpCall& call, const Operand& operand,
@@ -326,6 +410,9 @@ std::optional<Cure> CureWriter::cast_operand(const OpCall& call, const Operand& 
   const CodeLine line = line_of(call);
   const auto found = find(line, call, operand);
   if (!found) {
+    if (is_head(line)) {
+      if (auto cure = cast_for_compiled(call, operand, dtype, noun)) return cure;
+    }
     if (auto cure = cast_list(call, operand, dtype, line)) return cure;
     if (auto cure = cast_module_input(call, operand, dtype, noun, line)) return cure;
     if (!line.text.empty() && line.calls.empty() && line.operations.empty() &&
@@ -369,7 +456,6 @@ std::optional<Cure> CureWriter::cast_and_back(const OpCall& call, const Operand&
   const CodeLine::Call* around = call_around(line, text);
   const bool is_it =
       around != nullptr && line.is_unique(around->whole) &&
-      !lacks_torch(options_.line_text, call.site.line.file) &&
       name_of_callee(line.text_of(around->callee)) == name_of_callee(found->call->short_op());
   const bool gives_it = options_.contracts->passes_dtype_on(ops::without_alias(found->call->op));
   if (!is_it || !gives_it) return std::nullopt;
@@ -378,7 +464,7 @@ std::optional<Cure> CureWriter::cast_and_back(const OpCall& call, const Operand&
   const std::string suffix = cast_at(line, call.site.line, dtype);
   code.replace(text.begin - around->whole.begin, inner.size(),
                (line.is_primary(text) ? inner : "(" + inner + ")") + suffix);
-  code += cast_suffix(line, *back);
+  code += cast_at(line, call.site.line, *back);
   Cure cure = cure_of(CureKind::kCastOperand, *found->call, found->operand->name, dtype);
   take(cure, {std::string(line.text_of(around->whole)), code});
   cure.text = fmt::format("compute it in {} and cast it back{}: {}", dtype_name(dtype),
@@ -431,7 +517,7 @@ std::optional<Cure> CureWriter::cast_operands(const OpCall& call,
   std::sort(texts.begin(), texts.end(), [](Span a, Span b) { return a.begin < b.begin; });
   Cure cure =
       cure_of(CureKind::kCastOperand, *at_call, fmt::format("{}", fmt::join(names, ",")), dtype);
-  const std::string suffix = cast_suffix(line, dtype);
+  const std::string suffix = cast_at(line, call.site.line, dtype);
   take(cure, with_suffix(line, texts, suffix));
   const std::string what = fmt::format("the {}", fmt::join(names, " and the "));
   say(cure, what, fmt::format("{} of {}", what, call.short_op()), call.site, suffix);
@@ -503,7 +589,7 @@ std::optional<Cure> CureWriter::cast_batch(const OpCall& call, const Operand& op
   Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
   if (names.size() == 1) {
     if (count < 2 || !are_alike) return std::nullopt;
-    cure.code = cast_container(names.front(), drawn_at, cast_suffix(line, dtype));
+    cure.code = cast_container(names.front(), drawn_at, cast_at(line, drawn_at, dtype));
     if (cure.code.empty()) return std::nullopt;
     cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
     return cure;
@@ -520,11 +606,88 @@ std::optional<Cure> CureWriter::cast_batch(const OpCall& call, const Operand& op
     if (!are_alike && (names[i] == text) != (drawn[i] == origin)) return std::nullopt;
     if (!are_alike && drawn[i]->results.front().dtypes != operand.dtypes) continue;
     left.push_back(names[i]);
-    right.push_back(names[i] + cast_suffix(line, dtype));
+    right.push_back(names[i] + cast_at(line, drawn_at, dtype));
   }
   if (left.size() < 2) return std::nullopt;
   cure.code = fmt::format("{} = {}", fmt::join(left, ", "), fmt::join(right, ", "));
   cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
+  return cure;
+}
+
+// The statement above, of the same function, that gives the variable its value, or the function's
+// own head, whose parameter it is.
+static std::optional<SourceLine> bound_above(const LineText& line_text, const CodeLine& line,
+                                             SourceLine at, std::string_view name) {
+  constexpr int kBlock = 20;
+  size_t indent = line.text.find_first_not_of(" \t");
+  at.extent = {};
+  for (int i = 0; i < kBlock && at.line > 1; ++i) {
+    --at.line;
+    const CodeLine above = CodeLine::at(line_text, at);
+    const size_t begin = above.text.find_first_not_of(" \t");
+    if (begin == above.text.npos || begin > indent) continue;
+    const std::vector<std::string> names = names_bound(above);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return at;
+    indent = begin;
+    if (!trimmed(above.text).starts_with("def ")) continue;
+    const bool is_parameter = !places_of_word(above.text, name).empty();
+    return is_parameter ? std::optional(at) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// The statement hands the variable to a layer: "self.head(f)", "model.head(f.mean(1))".
+static bool is_given_to_layer(const CodeLine& line, const std::string& name,
+                              const std::string& model) {
+  return std::any_of(line.calls.begin(), line.calls.end(), [&](const CodeLine::Call& call) {
+    const std::string_view callee = line.text_of(call.callee);
+    const bool is_layer =
+        callee.starts_with("self.") || (!model.empty() && callee.starts_with(model + "."));
+    return is_layer && std::any_of(call.arguments.begin(), call.arguments.end(),
+                                   [&](const CodeLine::Argument& argument) {
+                                     const auto value = line.text_of(argument.value);
+                                     return !places_of_word(value, name).empty();
+                                   });
+  });
+}
+
+bool CureWriter::is_read_by_next(const OpCall& call, const std::string& name) const {
+  const CodeLine line = line_of(call);
+  SourceLine below = call.site.line;
+  const size_t indent = line.text.find_first_not_of(" \t");
+  below.extent = {};
+  for (int i = 0; i < kLinesBelow; ++i) {
+    ++below.line;
+    const CodeLine next = CodeLine::at(options_.line_text, below);
+    const size_t begin = next.text.find_first_not_of(" \t");
+    if (begin == next.text.npos) continue;
+    if (begin < indent) return false;
+    if (is_given_to_layer(next, name, root_module(call.site.module))) return true;
+    const std::vector<std::string> names = names_bound(next);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return false;
+  }
+  return false;
+}
+
+std::optional<Cure> CureWriter::cast_variable(const OpCall& call, const Operand& operand,
+                                              Dtype dtype) const {
+  const OpCall* origin = index_.run().call(operand.origin);
+  const CodeLine line = line_of(call);
+  const bool has_line = origin != nullptr && is_users_own(call.site) && !is_in_cpp(call) &&
+                        origin->process == call.process && !line.text.empty();
+  if (!has_line) return std::nullopt;
+  const auto found = find(line, call, operand);
+  const auto input = found ? std::nullopt : module_input(line, call, operand);
+  if (!found && !input) return std::nullopt;
+  const std::string name(line.text_of(found ? found->text.front() : input->argument));
+  if (name.empty() || !is_read_by_next(call, name)) return std::nullopt;
+  const auto bound = bound_above(options_.line_text, line, call.site.line, name);
+  if (!bound) return std::nullopt;
+  Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
+  cure.where = *bound;
+  cure.code = fmt::format("{0} = {0}{1}", name, cast_at(line, *bound, dtype));
+  cure.text =
+      fmt::format("cast {} for all that read it{}: {}", name, at(Site{.line = *bound}), cure.code);
   return cure;
 }
 
@@ -565,7 +728,7 @@ Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
       maker != nullptr && maker->site.line.known() && !is_installed(maker->site.line);
   const CodeLine line = CodeLine::at(options_.line_text, is_told ? maker->site.line : SourceLine());
   auto other = is_told ? other_dtype(line, *operand.dtypes.single(), dtype) : std::nullopt;
-  if (!other && is_told) other = made_in(line, module, dtype);
+  if (!other && is_told) other = made_in(line, module, cast_at(line, maker->site.line, dtype));
   if (is_told) cure.where = maker->site.line;
   const CodeLine use = line_of(call);
   bool is_shown = is_told;
@@ -638,12 +801,11 @@ std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) c
                               : fmt::format("with torch.autocast(\"{}\", dtype={}):", device,
                                             torch_dtype(dtype));
   // All of a compiled function runs at the line that begins it, around which no region can be.
-  const std::string text(trimmed(line_of(call).text));
-  const bool is_head = text.starts_with("def ") || text.starts_with("async def ");
-  if (is_head) cure.where = {};
+  const bool is_compiled = is_head(line_of(call));
+  if (is_compiled) cure.where = {};
   cure.text = fmt::format("run {} under autocast{}: {}",
                           !cure.operand.empty() ? cure.operand
-                          : is_head             ? "what calls the function"
+                          : is_compiled         ? "what calls the function"
                                                 : "the line",
                           at(call.site), cure.code);
   return cure;

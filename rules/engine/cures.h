@@ -37,6 +37,11 @@ class CureWriter {
   // What the line draws with the operand and has its dtype as well, where all of it is drawn:
   // "x, y = x.to(torch.float32), y.to(torch.float32)" below "for x, y in loader:".
   std::optional<Cure> cast_batch(const OpCall& call, const Operand& operand, Dtype dtype) const;
+  // The variable that the line reads, below the statement above that gives it its value: where one
+  // of the next lines hands it to another layer.
+  std::optional<Cure> cast_variable(const OpCall& call, const Operand& operand, Dtype dtype) const;
+  // In the line of the call and back: nothing where the call gives another dtype than it takes.
+  std::optional<Cure> cast_and_back(const OpCall& call, const Operand& operand, Dtype dtype) const;
   // At the line of the user's own that made a tensor, by a cast or as a factory.
   std::optional<Cure> cast_result(const OpCall& maker, Dtype dtype) const;
   // What the module gives, by the call that reads its parameter; in words.
@@ -76,7 +81,9 @@ class CureWriter {
     std::vector<Span> text;  // more than one where the line has it in like calls
   };
   std::optional<Found> find(const CodeLine& line, const OpCall& call, const Operand& operand) const;
-  std::optional<Cure> cast_and_back(const OpCall& call, const Operand& operand, Dtype dtype) const;
+  bool is_read_by_next(const OpCall& call, const std::string& name) const;
+  std::optional<Cure> cast_for_compiled(const OpCall& call, const Operand& operand, Dtype dtype,
+                                        const std::string& noun) const;
   std::optional<Cure> cast_module_input(const OpCall& call, const Operand& operand, Dtype dtype,
                                         const std::string& noun, const CodeLine& line) const;
   std::optional<Cure> cast_list(const OpCall& call, const Operand& operand, Dtype dtype,

@@ -47,6 +47,7 @@ class MixCures {
     }
     cast_batch();
     cast_all_odd();
+    cast_for_layers();
     cast_side(mix_.odd, mix_.met.dtype);
     at_maker();
     cast_side(mix_.met, mix_.odd.dtype);
@@ -102,6 +103,21 @@ class MixCures {
   void cast_batch() {
     if (mix_.odd.is_parameter() || mix_.odd.dtype != Dtype::kDouble) return;
     add(write_.cast_batch(call_, *mix_.odd.operand, mix_.met.dtype));
+  }
+
+  // What the next layer reads as well it would refuse as well, where all of the model has one
+  // dtype.
+  void cast_for_layers() {
+    if (!mix_.met.is_parameter() || !is_models_dtype(mix_.met)) return;
+    add(write_.cast_variable(call_, *mix_.odd.operand, mix_.met.dtype));
+  }
+
+  // No other parameter of the model has another.
+  bool is_models_dtype(const Side& side) const {
+    const auto others = index_.parameter_dtypes(call_.process, side.parameter);
+    return std::all_of(others.begin(), others.end(), [&](const auto& other) {
+      return other.second == 0 || other.first == side.dtype;
+    });
   }
 
   // Query and key, where a table has raised both.
@@ -177,7 +193,10 @@ class MixCures {
         add(write_.cast_parameters(*step->call, *step->giver, owner, wanted));
       }
     }
-    if (before != nullptr && before == source_.maker) at_maker();
+    // What is lowered where it is made may be read by a Float layer that the run did not reach.
+    const bool may_be_read_in_float =
+        kLowPrecision.contains(wanted) && index_.has_parameters_in(call_.process, Dtype::kFloat);
+    if (before != nullptr && before == source_.maker && !may_be_read_in_float) at_maker();
     add(write_.cast_operand(promotion, *source_.promoted_by, wanted,
                             noun_of(*source_.promoted_by)));
   }
@@ -191,8 +210,13 @@ class MixCures {
   // Also where a DataLoader's worker makes the batch.
   void at_maker() {
     const bool is_tensor_made = source_.maker != nullptr && source_.parameter == nullptr &&
-                                !mix_.odd.is_parameter() && !is_learned();
+                                (!mix_.odd.is_parameter() || is_computed()) && !is_learned();
     if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
+  }
+
+  // "F.linear(x, self.fc.weight * gate)": what takes the place of a weight, and is none.
+  bool is_computed() const {
+    return mix_.odd.parameter.empty() && !mix_.odd.operand->is_leaf && source_.promotion != nullptr;
   }
 
   // A parameter that no module holds, a prompt that is learned say, stays in the dtype that it was
@@ -225,10 +249,7 @@ class MixCures {
   void cast_model(const Side& side, Dtype dtype) {
     const std::string root = root_module(side.parameter);
     if (root.empty() || root == owner_module(side.parameter)) return;
-    for (const auto& [other, count] : index_.parameter_dtypes(call_.process, side.parameter)) {
-      if (count > 0 && other != side.dtype) return;
-    }
-    add(write_.cast_parameters(call_, *side.operand, root, dtype));
+    if (is_models_dtype(side)) add(write_.cast_parameters(call_, *side.operand, root, dtype));
   }
 
   // Trained parameters stay in Float, or become it.
@@ -249,10 +270,19 @@ class MixCures {
   // be lowered once. Trained weights must stay Float.
   void of_low_input() {
     if (is_recurrent_state(*mix_.odd.operand)) return cast_hidden(mix_.met.dtype);
-    if (mix_.met.parameter.empty()) return;
+    if (mix_.met.parameter.empty()) {
+      // A weight that was computed, from integers say: what the model's own dtype comes from lies
+      // on both sides of it.
+      if (source_.parameter != nullptr)
+        add(write_.cast_and_back(call_, *mix_.odd.operand, mix_.met.dtype));
+      return;
+    }
     if (is_trained(mix_.met)) {
       // What a region has lowered the lines behind it may take in Float, as they were written for.
-      if (was_lowered_by_autocast(mix_.odd)) cast_side(mix_.odd, mix_.met.dtype);
+      if (was_lowered_by_autocast(mix_.odd)) {
+        cast_for_layers();
+        cast_side(mix_.odd, mix_.met.dtype);
+      }
       open_autocast();
     } else {
       add(write_.cast_parameters(call_, *mix_.met.operand, root_module(mix_.met.parameter),

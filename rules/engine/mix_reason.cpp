@@ -50,13 +50,16 @@ std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& 
 }
 
 // "the weight was cast to BFloat16 by aten::_to_copy at train.py:13": also what was met did not
-// have its dtype by default.
+// have its dtype by default, or has it among parameters that have the other: an adapter that was
+// made after its model was lowered.
 std::string met_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
   if (!mix.met.is_parameter()) return "";
   const Provenance way = index.provenance().of(call, *mix.met.operand);
-  const bool is_default = way.maker == nullptr || way.parameter != nullptr ||
-                          (mix.met.dtype == Dtype::kFloat && !index.has(*way.maker, ops::kCast));
-  return is_default ? "" : fmt::format("; the {} was {}", mix.met.noun(), made_text(way));
+  if (way.maker == nullptr || way.parameter != nullptr) return "";
+  const std::string made = fmt::format("; the {} was {}", mix.met.noun(), made_text(way));
+  if (mix.met.dtype != Dtype::kFloat || index.has(*way.maker, ops::kCast)) return made;
+  const bool is_among = index.has_parameters_in(call.process, mix.odd.dtype);
+  return is_among ? made + ", beside parameters in " + dtype_name(mix.odd.dtype) : "";
 }
 
 std::string autocast_reason(const RunIndex& index, const OpCall& call) {

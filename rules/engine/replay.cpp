@@ -87,12 +87,13 @@ void Replay::judge(std::vector<Finding>& findings) {
     const size_t left = cure.verdict == CureVerdict::kFails ? 0 : consequences_left(finding, cure);
     // Of a run that died there the rule knows better what was meant than what little follows.
     if (cure.verdict == CureVerdict::kHoldsSoFar)
-      return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, is_vague(cure), left, 0, 0,
-                        size_t{0});
+      return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, is_vague(cure), left,
+                        static_cast<int>(leaves_cause(finding, cure)), 0, size_t{0});
     const auto size = static_cast<double>(std::max<size_t>(seeds.touched, 1));
     return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, is_vague(cure), left,
                       static_cast<int>(std::log2(size) / 2), rank_of(cure.dtype), seeds.touched);
   };
+  for (const Finding& finding : findings) keys_[finding.id] = key_of(finding, run_);
   for (Finding& finding : findings) {
     if (finding.cures.empty()) continue;
     if (work_ > kMaxWork) {
@@ -118,6 +119,26 @@ void Replay::judge(std::vector<Finding>& findings) {
                   : rule == nullptr
                       ? ""
                       : fmt::format("none that was checked holds; in general: {}", rule->doc.fix);
+  }
+  lend_cures(findings);
+}
+
+// A cause without a cure that holds has that of its consequence, where one does.
+void Replay::lend_cures(std::vector<Finding>& findings) {
+  const auto has_one = [](const Finding& finding) {
+    return !finding.cures.empty() && finding.cures.front().verdict != CureVerdict::kFails;
+  };
+  std::map<std::string_view, Finding*> causes;
+  for (Finding& finding : findings) {
+    if (!finding.cures.empty() && !has_one(finding)) causes[finding.id] = &finding;
+  }
+  for (const Finding& finding : findings) {
+    const auto cause = causes.find(finding.follows);
+    if (cause == causes.end() || !has_one(finding)) continue;
+    Finding& lacking = *cause->second;
+    lacking.fix = finding.fix;
+    lacking.cures.insert(lacking.cures.begin(), finding.cures.front());
+    causes.erase(cause);
   }
 }
 
@@ -314,6 +335,13 @@ size_t Replay::consequences_left(const Finding& finding, const Cure& cure) {
     const OpCall& call = *run_.call(id);
     return !effect.refused_before.contains(id) && is_in(family, call);
   }));
+}
+
+// What the finding came of, a promotion say, is there as before: it gives the next line or the next
+// step what this one refused.
+bool Replay::leaves_cause(const Finding& finding, const Cure& cure) {
+  const auto cause = keys_.find(finding.follows);
+  return cause != keys_.end() && effect_of(finding, cure).after.contains(cause->second);
 }
 
 // Nothing is known of what comes behind it.

@@ -26,6 +26,7 @@ class Replay {
   void judge(std::vector<Finding>& findings);
 
  private:
+  static void lend_cures(std::vector<Finding>& findings);
   // What a cure does to a run, whichever finding it is for.
   struct Effect {
     CureSeeds seeds;
@@ -58,6 +59,7 @@ class Replay {
   Family family_of(const Finding& finding) const;
   bool is_in(const Family& family, const OpCall& call) const;
   size_t consequences_left(const Finding& finding, const Cure& cure);
+  bool leaves_cause(const Finding& finding, const Cure& cure);
   bool ended_there(const Finding& finding) const;
 
   const RunIndex& index_;
@@ -70,7 +72,8 @@ class Replay {
   std::vector<OpCallId> followers_;  // of these, repairs that follow another
   std::set<OpCallId> around_;        // these, and the calls around them
   std::map<std::string, Effect> effects_;
-  size_t work_ = 0;  // op calls looked at
+  std::map<std::string, std::string> keys_;  // of findings, by their ids
+  size_t work_ = 0;                          // op calls looked at
 };
 
 }  // namespace dtypecheck::rules
