@@ -201,6 +201,15 @@ static std::string copy_words(const OpCall& call, const Operand& operand, Dtype 
                      to_dtype(call, dtype), call.op);
 }
 
+// The code has one cast, in one expression of its line.
+static bool casts_once(const Cure& cure) {
+  const std::string suffix = fmt::format(".to({})", torch_dtype(cure.dtype));
+  const size_t first = cure.code.find(suffix);
+  const bool is_one =
+      first == cure.code.npos || cure.code.find(suffix, first + 1) == cure.code.npos;
+  return !cure.code.empty() && is_one;
+}
+
 // The operand of an inner op is one of the op that the line calls: all inside get the cast tensor.
 CureSeeds CurePlaces::cast_operand(const Cure& cure, const OpCall& call) const {
   CureSeeds seeds{.dtype = cure.dtype};
@@ -227,8 +236,10 @@ CureSeeds CurePlaces::cast_operand(const Cure& cure, const OpCall& call) const {
       const OpCall& beside = *run_.call(id);
       const Operand* its = beside.operand(outer_operand->name);
       if (its == nullptr || its->dtypes != operand.dtypes) continue;
-      // "a.sqrt() * x + b.sqrt() * y": what is cast in one call is not cast in the other.
-      if (is_another_on_line(beside, *outer) && !is_same_tensor(*its, *outer_operand)) continue;
+      // "a.sqrt() * x + b.sqrt() * y": what is cast in one call is not cast in the other. Nor where
+      // both are one tensor, or one signature, but for code that casts it in each.
+      const bool is_meant = is_same_tensor(*its, *outer_operand) && !casts_once(cure);
+      if (is_another_on_line(beside, *outer) && !is_meant) continue;
       cast_in(beside, *its, seeds);
       cast_for_backward(beside, *its, seeds);
       ++seeds.touched;

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "core/follow_links.h"
 #include "ops/arguments.h"
 #include "rules/engine/throws.h"
 #include "rules/engine/words.h"
@@ -62,6 +63,20 @@ bool writes_in_place(const OpCall& call) {
          std::any_of(call.operands.begin(), call.operands.end(), is_it);
 }
 
+// "F.linear(h, hyper(cond))": what takes a weight's place and was computed, from parameters or not.
+bool is_computed(const RunIndex& index, const Operand& operand) {
+  if (is_parameter(operand) || operand.is_leaf) return false;
+  const OpCall* origin = nullptr;
+  follow_links(index.run().call(operand.origin), [&](const OpCall& call) -> const OpCall* {
+    origin = &call;
+    const bool is_view = index.has(call, ops::kPassesOn) && !call.operands.empty();
+    return is_view ? index.run().call(call.operands.front().origin) : nullptr;
+  });
+  return origin != nullptr && !index.has(*origin, ops::kPassesOn) &&
+         !index.has(*origin, ops::kFactory) && !index.has(*origin, ops::kUninitialized) &&
+         !index.has(*origin, ops::kCast);
+}
+
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
   Side side{&operand, role_in(index, call, operand), "", *operand.dtypes.single()};
   if (const Operand* parameter = parameter_behind(index, operand)) {
@@ -77,6 +92,7 @@ Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand
   if (side.role == Role::kInput && is_nameless_weight(index, call, operand)) {
     side.role = Role::kWeight;
   }
+  side.is_computed = side.is_parameter() && side.parameter.empty() && is_computed(index, operand);
   return side;
 }
 
@@ -308,6 +324,33 @@ std::optional<Mix> promoted_against_rest(const RunIndex& index, const OpCall& ca
   return is_clear ? std::optional(Mix{*raised, *rest}) : std::nullopt;
 }
 
+// The one dtype that the parameters around the line have: of the smallest module around it that has
+// any, of these the trained ones, where some are.
+std::optional<Dtype> dtype_around(const RunIndex& index, const OpCall& call) {
+  for (std::string module = call.site.module; !module.empty();) {
+    if (const auto dtypes = index.dtypes_in(call.process, module); dtypes.size() > 0)
+      return dtypes.single();
+    const size_t dot = module.rfind('.');
+    module.resize(dot == module.npos ? 0 : dot);
+  }
+  return std::nullopt;
+}
+
+// A line of a module's own that reads no parameter: what has the dtype of the module's parameters
+// is as it was meant to be, and the next layer wants it.
+std::optional<Mix> against_model(const RunIndex& index, const OpCall& call, const Sides& sides) {
+  const auto is_known = [](const Side& side) {
+    return !side.parameter.empty() || (side.is_parameter() && !side.is_computed);
+  };
+  const bool is_plain = call.site.phase == Phase::kForward && !index.has(call, ops::kLoss) &&
+                        std::none_of(sides.begin(), sides.end(), is_known);
+  const auto dtype = is_plain ? dtype_around(index, call) : std::nullopt;
+  if (!dtype) return std::nullopt;
+  const Side* own = first_of(sides, [&](const Side& side) { return side.dtype == *dtype; });
+  const Side* odd = first_of(sides, [&](const Side& side) { return side.dtype != *dtype; });
+  return own == nullptr || odd == nullptr ? std::nullopt : std::optional(Mix{*odd, *own});
+}
+
 Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
   const std::map<Dtype, size_t> count = votes(sides);
   const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
@@ -414,6 +457,7 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
     if (const Side* met = first_of(sides, differs)) return Mix{*changed, *met};
   }
   if (const auto mix = read_against_written(index, call, sides)) return mix;
+  if (const auto mix = against_model(index, call, sides)) return mix;
   if (const auto mix = input_against_parameters(index, call, sides)) return mix;
   if (const auto mix = promoted_against_rest(index, call, sides)) return mix;
   return minority(index, call, sides);

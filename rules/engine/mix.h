@@ -15,6 +15,7 @@ struct Side {
   Role role = Role::kInput;  // as the user sees it: mat2 of a linear's addmm is the weight
   std::string parameter;     // also when a transposed view of it was passed
   Dtype dtype = Dtype::kUndefined;
+  bool is_computed = false;  // it takes a parameter's place, and is none
 
   bool is_parameter() const { return role == Role::kWeight || role == Role::kBias; }
   std::string noun() const;  // "input", "weight", "tensors[1]", "gradient"

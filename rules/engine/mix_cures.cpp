@@ -34,7 +34,7 @@ class MixCures {
     if (source_.promotion != nullptr) at_promotion();
     if (is_written(mix_.met)) {
       of_written();
-    } else if (mix_.odd.is_parameter()) {
+    } else if (mix_.odd.is_parameter() && !mix_.odd.is_computed) {
       of_odd_parameter();
     } else if (is_low_in_float_layer()) {
       of_low_input();
@@ -108,7 +108,7 @@ class MixCures {
   // What the next layer reads as well it would refuse as well, where all of the model has one
   // dtype.
   void cast_for_layers() {
-    if (!mix_.met.is_parameter() || !is_models_dtype(mix_.met)) return;
+    if (mix_.met.parameter.empty() || !is_models_dtype(mix_.met)) return;
     add(write_.cast_variable(call_, *mix_.odd.operand, mix_.met.dtype));
   }
 
@@ -210,13 +210,8 @@ class MixCures {
   // Also where a DataLoader's worker makes the batch.
   void at_maker() {
     const bool is_tensor_made = source_.maker != nullptr && source_.parameter == nullptr &&
-                                (!mix_.odd.is_parameter() || is_computed()) && !is_learned();
+                                (!mix_.odd.is_parameter() || mix_.odd.is_computed) && !is_learned();
     if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
-  }
-
-  // "F.linear(x, self.fc.weight * gate)": what takes the place of a weight, and is none.
-  bool is_computed() const {
-    return mix_.odd.parameter.empty() && !mix_.odd.operand->is_leaf && source_.promotion != nullptr;
   }
 
   // A parameter that no module holds, a prompt that is learned say, stays in the dtype that it was

@@ -261,6 +261,19 @@ const RunIndex::ParameterDtypes& RunIndex::parameters() const {
   return all;
 }
 
+DtypeSet RunIndex::dtypes_in(uint32_t process, std::string_view module) const {
+  DtypeSet trained, frozen;
+  const std::string below = std::string(module) + '.';
+  const auto& all = parameters().of;
+  for (auto at = all.lower_bound({process, below}); at != all.end(); ++at) {
+    const auto& [of, name] = at->first;
+    if (of != process || !name.starts_with(below)) break;
+    const auto& [owner, dtype] = at->second;
+    (std::get<2>(owner) ? trained : frozen) |= DtypeSet(dtype);
+  }
+  return trained.size() > 0 ? trained : frozen;
+}
+
 bool RunIndex::has_parameters_in(uint32_t process, Dtype dtype) const {
   const auto& owners = parameters().by_owner;
   return std::any_of(owners.begin(), owners.end(), [&](const auto& owner) {

@@ -87,6 +87,8 @@ class RunIndex {
   // Half UNet on purpose, and so is the LoRA inside it. A lone layer ("kernel.weight") is in no
   // model, and is held against all parameters of the process.
   std::map<Dtype, size_t> parameter_dtypes(uint32_t process, const std::string& parameter) const;
+  // Of the parameters below the module that were read: of those that are trained, where some are.
+  DtypeSet dtypes_in(uint32_t process, std::string_view module) const;
   bool has_parameters_in(uint32_t process, Dtype dtype) const;
 
  private:
