@@ -634,8 +634,9 @@ const OpCall* integers_behind(const Run& run, const OpCall* origin, DtypeSet dty
   return found;
 }
 
-// The numbers of arange(end) and randint(high).
+// The numbers of arange(end) and randint(high); one_hot's are 0 and 1.
 std::optional<double> largest_made(const OpCall& maker) {
+  if (maker.short_op() == "one_hot") return 1;
   for (const char* name : {"end", "high"}) {
     const ScalarArgument* scalar = maker.scalar(name);
     if (scalar != nullptr && !scalar->dtype) return std::fabs(scalar->value) - 1;

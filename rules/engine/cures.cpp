@@ -808,6 +808,8 @@ std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) c
                           : is_compiled         ? "what calls the function"
                                                 : "the line",
                           at(call.site), cure.code);
+  if (!is_in_cpp(call) && lacks_torch(options_.line_text, call.site.line.file))
+    cure.text += ", and import torch";
   return cure;
 }
 

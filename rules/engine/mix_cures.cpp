@@ -253,6 +253,11 @@ class MixCures {
     if (is_trained && kLowPrecision.contains(mix_.met.dtype)) cast_side(mix_.met, mix_.odd.dtype);
     const bool is_table =
         mix_.odd.parameter.empty() && !is_trained && mix_.odd.dtype == Dtype::kDouble;
+    // A buffer in Double may be made of several tensors: it is cast where the line reads it.
+    if (!is_trained && mix_.odd.dtype == Dtype::kDouble) {
+      auto cure = write_.cast_operand(call_, *mix_.odd.operand, mix_.met.dtype, mix_.odd.noun());
+      if (cure && cure->kind == CureKind::kCastOperand && !cure->code.empty()) add(*cure);
+    }
     if (!is_table) cast_parameter(mix_.odd, mix_.met.dtype);
   }
 
@@ -274,10 +279,8 @@ class MixCures {
     }
     if (is_trained(mix_.met)) {
       // What a region has lowered the lines behind it may take in Float, as they were written for.
-      if (was_lowered_by_autocast(mix_.odd)) {
-        cast_for_layers();
-        cast_side(mix_.odd, mix_.met.dtype);
-      }
+      cast_for_layers();
+      if (was_lowered_by_autocast(mix_.odd)) cast_side(mix_.odd, mix_.met.dtype);
       open_autocast();
     } else {
       add(write_.cast_parameters(call_, *mix_.met.operand, root_module(mix_.met.parameter),
