@@ -4,20 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 
 #include "core/follow_links.h"
 #include "platform/text.h"
+#include "rules/engine/cure_parts.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
-
-// ", train.py:40", or nothing where the line is not known.
-std::string at(const Site& site) {
-  const std::string line = place(site);
-  return line.empty() ? "" : ", " + line;
-}
 
 bool is_below(std::string_view path, std::string_view module) {
   return path == module ||
@@ -27,17 +21,6 @@ bool is_below(std::string_view path, std::string_view module) {
 // No variable held the module, and the trace calls it by its class: "Linear", "Net.fc".
 bool is_nameless(const std::string& module) {
   return !module.empty() && std::isupper(static_cast<unsigned char>(module.front())) != 0;
-}
-
-// Line and function of a forward pass, which runs inside of its module.
-bool is_in_forward(const SourceLine& line) { return line.function.ends_with("forward"); }
-
-Cure cure_of(CureKind kind, const OpCall& call, std::string operand, Dtype dtype) {
-  return {.kind = kind,
-          .dtype = dtype,
-          .call = call.id,
-          .operand = std::move(operand),
-          .where = call.site.line};
 }
 
 // "cast the target, train.py:40: target.float()", or, without code, "cast the target of mse_loss to
@@ -65,11 +48,6 @@ std::string what_to_cast(const CodeLine& line, Span text, const std::string& nou
   if (is_word) return "the " + noun;
   const std::string name = short_name(line, text);
   return name.empty() ? whole : name;
-}
-
-void take(Cure& cure, Patch patch) {
-  cure.replaces = std::move(patch.old_text);
-  cure.code = std::move(patch.new_text);
 }
 
 // A module's parameters are made where its class is, in which the variable that holds it is not
@@ -119,58 +97,6 @@ std::string cast_suffix(const CodeLine& line, Dtype dtype) {
   return fmt::format(".to({}::k{})", is_aten ? "at" : "torch", dtype_name(dtype));
 }
 
-contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& options,
-                                  const OpCall& call, Dtype dtype) {
-  using contracts::Verdict;
-  const std::string device = call.device_type();
-  const auto runtime = options.contracts->find(device, index.run().process_of(call).libtorch);
-  if (!runtime) return Verdict::kUnknown;
-  Verdict found = Verdict::kUnknown;
-  follow_links(&call, [&](const OpCall& asked) {
-    OpCall under = asked;
-    under.autocast.enabled = {{device, dtype}};
-    const auto one = options.contracts->ask(*runtime, under, contracts::Mode::kAutocast).verdict;
-    if (one != Verdict::kUnknown) found = one;
-    return found == Verdict::kAccepts ? nullptr : index.run().call(asked.parent);
-  });
-  return found;
-}
-
-// The line gives the file the name "torch": "import torch", and not "import torch.nn as nn".
-static bool binds_torch(std::string_view line) {
-  constexpr std::string_view kImport = "import ", kFrom = "from ", kAs = " as ";
-  line = trimmed(line.substr(0, line.find('#')));
-  const bool is_from = line.starts_with(kFrom);
-  if (!is_from && !line.starts_with(kImport)) {
-    const std::vector<size_t> places = places_of_word(line, "torch");
-    return std::any_of(places.begin(), places.end(),
-                       [&](size_t at) { return line.substr(at).starts_with("torch."); });
-  }
-  const size_t names = line.find(kImport);
-  if (names == line.npos) return false;
-  for (std::string_view rest = line.substr(names + kImport.size()); !rest.empty();) {
-    const std::string_view name = trimmed(next_piece(rest, ','));
-    const size_t as = name.find(kAs);
-    const std::string_view bound = as == name.npos ? name : trimmed(name.substr(as + kAs.size()));
-    const bool is_package = !is_from && as == name.npos && bound.starts_with("torch.");
-    if (bound == "torch" || is_package) return true;
-  }
-  return false;
-}
-
-// A file that uses tensors of others may have no name "torch": ".float()" needs none. One of which
-// no import was kept says nothing.
-static bool lacks_torch(const LineText& line_text, const std::string& file) {
-  constexpr int kHead = 80;
-  bool imports = false;
-  for (int number = 1; line_text && number <= kHead; ++number) {
-    const std::string text = line_text(file, number);
-    imports |= text.starts_with("import ") || text.starts_with("from ");
-    if (binds_torch(text)) return false;
-  }
-  return imports;
-}
-
 std::string CureWriter::cast_at(const CodeLine& line, const SourceLine& where, Dtype dtype) const {
   constexpr std::pair<Dtype, const char*> kMethods[] = {
       {Dtype::kFloat, ".float()"},       {Dtype::kDouble, ".double()"}, {Dtype::kHalf, ".half()"},
@@ -190,58 +116,6 @@ std::string CureWriter::name_in_line(const OpCall& call, const Operand& operand)
   const CodeLine line = line_of(call);
   const auto found = find(line, call, operand);
   return found ? short_name(line, found->text.front()) : "";
-}
-
-// Of the smallest call that has the span for an argument.
-static std::string callee_of(const CodeLine& line, Span argument) {
-  const CodeLine::Call* found = nullptr;
-  for (const CodeLine::Call& call : line.calls) {
-    const bool is_it = std::any_of(call.arguments.begin(), call.arguments.end(),
-                                   [&](const auto& given) { return given.value == argument; });
-    if (is_it) found = &call;
-  }
-  return found == nullptr ? "" : std::string(line.text_of(found->callee));
-}
-
-// "lerp" of "torch.lerp" and of "m.lerp_": they refuse alike.
-static std::string_view name_of_callee(std::string_view callee) {
-  callee.remove_prefix(callee.find_last_of(".:>") + 1);
-  return callee.substr(0, callee.find_last_not_of('_') + 1);
-}
-
-// Behind a line that died: what the next ones of the block call alike would die there.
-constexpr int kLinesBelow = 10;
-
-bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const {
-  const CodeLine line = line_of(call);
-  const auto found = find(line, call, operand);
-  if (!found) return false;
-  if (stands_again(line, found->text)) return true;
-  const std::string callee = callee_of(line, found->text.front());
-  const std::string name(line.text_of(found->text.front()));
-  SourceLine below = call.site.line;
-  below.extent = {};
-  const size_t indent = line.text.find_first_not_of(" \t");
-  for (int i = 0; i < kLinesBelow && !callee.empty(); ++i) {
-    ++below.line;
-    const CodeLine next = CodeLine::at(options_.line_text, below);
-    const size_t begin = next.text.find_first_not_of(" \t");
-    if (begin == next.text.npos) continue;
-    if (begin < indent) break;
-    for (const CodeLine::Call& other : next.calls) {
-      const auto is_it = [&](const CodeLine::Argument& a) { return next.text_of(a.value) == name; };
-      const bool reads = std::any_of(other.arguments.begin(), other.arguments.end(), is_it);
-      if (reads && name_of_callee(next.text_of(other.callee)) == name_of_callee(callee))
-        return true;
-    }
-  }
-  return false;
-}
-
-bool CureWriter::is_made_for_more(const OpCall& call, const Operand& operand,
-                                  const OpCall* maker) const {
-  return maker != nullptr && maker->site.line.file == call.site.line.file &&
-         is_read_again(call, operand);
 }
 
 // An op that the line calls may compute with what another op inside of it made: cross_entropy's
@@ -342,12 +216,6 @@ std::optional<Cure> CureWriter::cast_list(const OpCall& call, const Operand& ope
   cure.code = fmt::format("[t{} for t in {}]", cast_at(line, call.site.line, dtype), cure.replaces);
   say(cure, "each of " + cure.replaces, "", call.site, "");
   return cure;
-}
-
-// The head of a function, at which all of one that is compiled runs.
-static bool is_head(const CodeLine& line) {
-  const std::string_view text = trimmed(line.text);
-  return text.starts_with("def ") || text.starts_with("async def ");
 }
 
 // Of a call of the compiled function, or of the module whose forward it is: the only argument, or
@@ -524,173 +392,6 @@ std::optional<Cure> CureWriter::cast_operands(const OpCall& call,
   return cure;
 }
 
-// All that the variable holds, cast: what it is the lines below tell, "batch["x"]", "x, y = batch"
-// or "batch.x". "" where they tell nothing, or several.
-std::string CureWriter::cast_container(const std::string& name, SourceLine below,
-                                       const std::string& suffix) const {
-  constexpr int kBlock = 12;
-  bool is_dict = false, is_list = false, is_tuple = false;
-  below.extent = {};
-  for (int i = 0; i < kBlock; ++i) {
-    ++below.line;
-    const std::string text = CodeLine::at(options_.line_text, below).text;
-    for (const size_t at : places_of_word(text, name)) {
-      const std::string_view rest = std::string_view(text).substr(at + name.size());
-      is_dict |= rest.starts_with("[\"") || rest.starts_with("['");
-      is_list |= rest.size() > 1 && rest[0] == '[' && std::isdigit(rest[1]) != 0;
-      is_tuple |= rest.size() > 1 && rest[0] == '.' && std::isalpha(rest[1]) != 0;
-      const bool is_unpacked =
-          trimmed(rest).empty() && text.find(',') < text.find('=') && text.find('=') < at;
-      is_list |= is_unpacked;
-    }
-  }
-  if (is_dict + is_list + is_tuple != 1) return "";
-  if (is_dict) return fmt::format("{0} = {{k: v{1} for k, v in {0}.items()}}", name, suffix);
-  if (is_list) return fmt::format("{0} = [t{1} for t in {0}]", name, suffix);
-  return fmt::format("{0} = type({0})(*(t{1} for t in {0}))", name, suffix);
-}
-
-std::optional<Cure> CureWriter::cast_batch(const OpCall& call, const Operand& operand,
-                                           Dtype dtype) const {
-  const OpCall* origin = index_.run().call(operand.origin);
-  if (origin == nullptr || is_in_cpp(call) || !is_users_own(origin->site)) return std::nullopt;
-  const SourceLine& drawn_at = origin->site.line;
-  const std::vector<std::string> names = names_bound(line_of(*origin));
-  if (names.empty() || !operand.has_shape || operand.shape.empty()) return std::nullopt;
-  // What else the line makes of as many rows, and reads no more: one for each variable, in turn.
-  std::vector<const OpCall*> drawn;
-  uint64_t count = 0;  // calls that differ in their sizes alone are one signature
-  for (const OpCall& other : index_.run().calls) {
-    const bool is_beside = other.process == origin->process && other.parent == kNoOpCall &&
-                           other.site.line.file == drawn_at.file &&
-                           other.site.line.line == drawn_at.line && other.results.size() == 1;
-    if (!is_beside) continue;
-    const Operand& result = other.results.front();
-    const bool has_rows =
-        result.has_shape && !result.shape.empty() && result.shape.front() == operand.shape.front();
-    const auto readers = index_.consumers(other);
-    const bool is_read_here = std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
-      const SourceLine& line = index_.run().call(id)->site.line;
-      return line.file == drawn_at.file && line.line == drawn_at.line;
-    });
-    if (!has_rows || is_read_here) continue;
-    drawn.push_back(&other);
-    count += other.count;
-  }
-  // A worker has drawn more batches than one by then, each of the same tensors.
-  const bool are_as_many = std::all_of(drawn.begin(), drawn.end(), [&](const OpCall* other) {
-    return other->count == drawn.front()->count;
-  });
-  if (origin->process != call.process && are_as_many) count = drawn.size();
-  const bool are_alike = std::all_of(drawn.begin(), drawn.end(), [&](const OpCall* other) {
-    return other->results.front().dtypes == operand.dtypes;
-  });
-  const CodeLine line = line_of(call);
-  Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
-  if (names.size() == 1) {
-    if (count < 2 || !are_alike) return std::nullopt;
-    cure.code = cast_container(names.front(), drawn_at, cast_at(line, drawn_at, dtype));
-    if (cure.code.empty()) return std::nullopt;
-    cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
-    return cure;
-  }
-  if (count != names.size() || (!are_alike && drawn.size() != count)) return std::nullopt;
-  const auto found = find(line, call, operand);
-  const auto input = found ? std::nullopt : module_input(line, call, operand, names);
-  const std::string text(found   ? line.text_of(found->text.front())
-                         : input ? line.text_of(input->argument)
-                                 : "");
-  std::vector<std::string> left, right;
-  if (std::find(names.begin(), names.end(), text) == names.end()) return std::nullopt;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!are_alike && (names[i] == text) != (drawn[i] == origin)) return std::nullopt;
-    if (!are_alike && drawn[i]->results.front().dtypes != operand.dtypes) continue;
-    left.push_back(names[i]);
-    right.push_back(names[i] + cast_at(line, drawn_at, dtype));
-  }
-  if (left.size() < 2) return std::nullopt;
-  cure.code = fmt::format("{} = {}", fmt::join(left, ", "), fmt::join(right, ", "));
-  cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
-  return cure;
-}
-
-// The statement above, of the same function, that gives the variable its value, or the function's
-// own head, whose parameter it is.
-static std::optional<SourceLine> bound_above(const LineText& line_text, const CodeLine& line,
-                                             SourceLine at, std::string_view name) {
-  constexpr int kBlock = 20;
-  size_t indent = line.text.find_first_not_of(" \t");
-  at.extent = {};
-  for (int i = 0; i < kBlock && at.line > 1; ++i) {
-    --at.line;
-    const CodeLine above = CodeLine::at(line_text, at);
-    const size_t begin = above.text.find_first_not_of(" \t");
-    if (begin == above.text.npos || begin > indent) continue;
-    const std::vector<std::string> names = names_bound(above);
-    if (std::find(names.begin(), names.end(), name) != names.end()) return at;
-    indent = begin;
-    if (!trimmed(above.text).starts_with("def ")) continue;
-    const bool is_parameter = !places_of_word(above.text, name).empty();
-    return is_parameter ? std::optional(at) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-// The statement hands the variable to a layer: "self.head(f)", "model.head(f.mean(1))".
-static bool is_given_to_layer(const CodeLine& line, const std::string& name,
-                              const std::string& model) {
-  return std::any_of(line.calls.begin(), line.calls.end(), [&](const CodeLine::Call& call) {
-    const std::string_view callee = line.text_of(call.callee);
-    const bool is_layer =
-        callee.starts_with("self.") || (!model.empty() && callee.starts_with(model + "."));
-    return is_layer && std::any_of(call.arguments.begin(), call.arguments.end(),
-                                   [&](const CodeLine::Argument& argument) {
-                                     const auto value = line.text_of(argument.value);
-                                     return !places_of_word(value, name).empty();
-                                   });
-  });
-}
-
-bool CureWriter::is_read_by_next(const OpCall& call, const std::string& name) const {
-  const CodeLine line = line_of(call);
-  SourceLine below = call.site.line;
-  const size_t indent = line.text.find_first_not_of(" \t");
-  below.extent = {};
-  for (int i = 0; i < kLinesBelow; ++i) {
-    ++below.line;
-    const CodeLine next = CodeLine::at(options_.line_text, below);
-    const size_t begin = next.text.find_first_not_of(" \t");
-    if (begin == next.text.npos) continue;
-    if (begin < indent) return false;
-    if (is_given_to_layer(next, name, root_module(call.site.module))) return true;
-    const std::vector<std::string> names = names_bound(next);
-    if (std::find(names.begin(), names.end(), name) != names.end()) return false;
-  }
-  return false;
-}
-
-std::optional<Cure> CureWriter::cast_variable(const OpCall& call, const Operand& operand,
-                                              Dtype dtype) const {
-  const OpCall* origin = index_.run().call(operand.origin);
-  const CodeLine line = line_of(call);
-  const bool has_line = origin != nullptr && is_users_own(call.site) && !is_in_cpp(call) &&
-                        origin->process == call.process && !line.text.empty();
-  if (!has_line) return std::nullopt;
-  const auto found = find(line, call, operand);
-  const auto input = found ? std::nullopt : module_input(line, call, operand);
-  if (!found && !input) return std::nullopt;
-  const std::string name(line.text_of(found ? found->text.front() : input->argument));
-  if (name.empty() || !is_read_by_next(call, name)) return std::nullopt;
-  const auto bound = bound_above(options_.line_text, line, call.site.line, name);
-  if (!bound) return std::nullopt;
-  Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
-  cure.where = *bound;
-  cure.code = fmt::format("{0} = {0}{1}", name, cast_at(line, *bound, dtype));
-  cure.text =
-      fmt::format("cast {} for all that read it{}: {}", name, at(Site{.line = *bound}), cure.code);
-  return cure;
-}
-
 std::optional<Cure> CureWriter::cast_result(const OpCall& maker, Dtype dtype) const {
   if (!is_users_own(maker.site)) return std::nullopt;
   const CodeLine line = line_of(maker);
@@ -753,136 +454,6 @@ Cure CureWriter::cast_parameters(const OpCall& call, const Operand& operand,
     cure.text = fmt::format("cast {} to {}{}: {}", module, dtype_name(dtype), since, cure.code);
   }
   return cure;
-}
-
-// at::autocast has a pair of functions for each device before LibTorch 2.4, and from then on one
-// pair that takes the device.
-static std::string autocast_in_cpp(const Process& process, const std::string& device, Dtype dtype) {
-  const auto newer = [](const std::string& version) {
-    const size_t dot = version.find('.');
-    return dot != version.npos &&
-           std::pair(std::atoi(version.c_str()), std::atoi(version.c_str() + dot + 1)) >=
-               std::pair(2, 4);
-  };
-  std::string upper = device;
-  std::transform(upper.begin(), upper.end(), upper.begin(), ::toupper);
-  if (process.libtorch.empty() || newer(process.libtorch)) {
-    return fmt::format(
-        "at::autocast::set_autocast_dtype(at::k{0}, at::k{1}); "
-        "at::autocast::set_autocast_enabled(at::k{0}, true);",
-        upper, dtype_name(dtype));
-  }
-  return device == "cpu" ? fmt::format(
-                               "at::autocast::set_autocast_cpu_dtype(at::k{}); "
-                               "at::autocast::set_cpu_enabled(true);",
-                               dtype_name(dtype))
-                         : fmt::format(
-                               "at::autocast::set_autocast_gpu_dtype(at::k{}); "
-                               "at::autocast::set_enabled(true);",
-                               dtype_name(dtype));
-}
-
-std::optional<Cure> CureWriter::open_autocast(const OpCall& call, Dtype dtype) const {
-  const std::string device = call.device_type();
-  const Process& process = index_.run().process_of(call);
-  const auto runtime = options_.contracts->find(device, process.libtorch);
-  if (call.autocast.region_for(device) != nullptr || call.autocast.is_inner) return std::nullopt;
-  if (runtime && device == "cpu" && dtype == Dtype::kHalf &&
-      !options_.contracts->runtimes()[*runtime].has_mode("autocast:Half")) {
-    dtype = Dtype::kBFloat16;  // the CPU's autocast learnt Half late
-  }
-  const auto verdict = under_autocast(index_, options_, call, dtype);
-  if (verdict == contracts::Verdict::kRejects) return std::nullopt;
-  // In a forward pass the line is one of the module's own, and the region is around no more.
-  const bool is_in_module = is_in_forward(call.site.line);
-  Cure cure = cure_of(CureKind::kOpenAutocast, call,
-                      is_in_module ? "" : root_module(call.site.module), dtype);
-  cure.code = is_in_cpp(call) ? autocast_in_cpp(process, device, dtype)
-                              : fmt::format("with torch.autocast(\"{}\", dtype={}):", device,
-                                            torch_dtype(dtype));
-  // All of a compiled function runs at the line that begins it, around which no region can be.
-  const bool is_compiled = is_head(line_of(call));
-  if (is_compiled) cure.where = {};
-  cure.text = fmt::format("run {} under autocast{}: {}",
-                          !cure.operand.empty() ? cure.operand
-                          : is_compiled         ? "what calls the function"
-                                                : "the line",
-                          at(call.site), cure.code);
-  if (!is_in_cpp(call) && lacks_torch(options_.line_text, call.site.line.file))
-    cure.text += ", and import torch";
-  return cure;
-}
-
-std::optional<Cure> CureWriter::move_autocast(const OpCall& call) const {
-  const OpCall* before = index_.autocast_before(call);
-  if (before == nullptr || is_in_cpp(call)) return std::nullopt;
-  const std::string device = call.device_type();
-  auto cure = open_autocast(call, before->autocast.region_for(device)->dtype);
-  if (!cure) return std::nullopt;
-  const std::string opens(trimmed(CodeLine::at(options_.line_text, before->autocast.entered).text));
-  const bool is_block = opens.starts_with("with ") && opens.ends_with(':');
-  if (!is_block || opens.find('\n') != opens.npos) return std::nullopt;
-  cure->kind = CureKind::kMoveAutocast;
-  cure->operand.clear();
-  cure->code = opens;
-  cure->text = fmt::format("let the autocast of {} take in the line{}: {}",
-                           place(Site{.line = before->autocast.entered}), at(call.site), opens);
-  return cure;
-}
-
-bool CureWriter::has_framework(const OpCall& call, std::string_view name) const {
-  const std::string folder = fmt::format("/{}/", name);
-  const std::vector<OpCall>& calls = index_.run().calls;
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
-    return other.process == call.process && other.site.inner.file.find(folder) != std::string::npos;
-  });
-}
-
-Cure CureWriter::master_weights(const OpCall& call) const {
-  Cure cure = cure_of(CureKind::kMasterWeights, call, "", Dtype::kFloat);
-  cure.where = {};
-  if (is_in_cpp(call)) {
-    cure.text =
-        "keep trainable parameters in Float and let autocast lower the compute: cast each with "
-        "parameter.set_data(parameter.to(torch::kFloat)) before the optimizer is made";
-  } else if (has_framework(call, "diffusers")) {
-    cure.text =
-        "keep trainable parameters in Float and let autocast lower the compute: "
-        "cast_training_params(model, dtype=torch.float32), diffusers.training_utils, before the "
-        "optimizer is made";
-  } else {
-    cure.text =
-        "keep trainable parameters in Float and let autocast lower the compute: "
-        "p.data = p.data.to(torch.float32) for each trainable p before the optimizer is made";
-  }
-  return cure;
-}
-
-std::vector<Cure> CureWriter::masters_of(const OpCall& call, const Operand* parameter) const {
-  std::vector<Cure> cures;
-  if (parameter != nullptr && is_in_cpp(call)) {
-    const OpCall* maker = index_.provenance().of(call, *parameter).maker;
-    auto cure = maker == nullptr ? std::nullopt : cast_result(*maker, Dtype::kFloat);
-    const bool is_lowered = cure && index_.has(*maker, ops::kCast) && !cure->replaces.empty();
-    if (is_lowered) {
-      cure->text =
-          fmt::format("keep trainable parameters in Float{}: {}", at(maker->site), cure->code);
-      cures.push_back(*std::move(cure));
-    }
-  }
-  const bool has_autocast = index_.autocast_elsewhere(call.process, call.device_type()) != nullptr;
-  if (parameter != nullptr && !parameter->parameter.empty()) {
-    Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);
-    if (has_autocast) {
-      cure.kind = CureKind::kMasterWeights;
-      cure.operand.clear();
-    } else {
-      cure.text += fmt::format(", and open autocast to compute in {}", dtype_word(*parameter));
-    }
-    if (!cure.replaces.empty()) cures.push_back(std::move(cure));
-  }
-  cures.push_back(master_weights(call));
-  return cures;
 }
 
 Cure CureWriter::rewrite(const OpCall& call, Dtype dtype, Patch patch,

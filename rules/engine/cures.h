@@ -1,6 +1,7 @@
 // cures.h: makes cures: what to change, at which line, in the program's language and with the names
 // that the line has. Where the line cannot be read, or has more than one thing that may be meant,
-// the cure says in words what to cast and has no code.
+// the cure says in words what to cast and has no code. Casts are in cures.cpp, those of a variable
+// for all that reads it in variable_cures.cpp, autocast and masters in autocast_cures.cpp.
 #pragma once
 
 #include <optional>

@@ -1,0 +1,227 @@
+// Casts of a variable, for all that reads it: what a loop draws, and what several layers read.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "platform/text.h"
+#include "rules/engine/cure_parts.h"
+#include "rules/engine/cures.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+
+// Of the smallest call that has the span for an argument.
+static std::string callee_of(const CodeLine& line, Span argument) {
+  const CodeLine::Call* found = nullptr;
+  for (const CodeLine::Call& call : line.calls) {
+    const bool is_it = std::any_of(call.arguments.begin(), call.arguments.end(),
+                                   [&](const auto& given) { return given.value == argument; });
+    if (is_it) found = &call;
+  }
+  return found == nullptr ? "" : std::string(line.text_of(found->callee));
+}
+
+// Behind a line that died: what the next ones of the block call alike would die there.
+constexpr int kLinesBelow = 10;
+
+bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const {
+  const CodeLine line = line_of(call);
+  const auto found = find(line, call, operand);
+  if (!found) return false;
+  if (stands_again(line, found->text)) return true;
+  const std::string callee = callee_of(line, found->text.front());
+  const std::string name(line.text_of(found->text.front()));
+  SourceLine below = call.site.line;
+  below.extent = {};
+  const size_t indent = line.text.find_first_not_of(" \t");
+  for (int i = 0; i < kLinesBelow && !callee.empty(); ++i) {
+    ++below.line;
+    const CodeLine next = CodeLine::at(options_.line_text, below);
+    const size_t begin = next.text.find_first_not_of(" \t");
+    if (begin == next.text.npos) continue;
+    if (begin < indent) break;
+    for (const CodeLine::Call& other : next.calls) {
+      const auto is_it = [&](const CodeLine::Argument& a) { return next.text_of(a.value) == name; };
+      const bool reads = std::any_of(other.arguments.begin(), other.arguments.end(), is_it);
+      if (reads && name_of_callee(next.text_of(other.callee)) == name_of_callee(callee))
+        return true;
+    }
+  }
+  return false;
+}
+
+bool CureWriter::is_made_for_more(const OpCall& call, const Operand& operand,
+                                  const OpCall* maker) const {
+  return maker != nullptr && maker->site.line.file == call.site.line.file &&
+         is_read_again(call, operand);
+}
+
+// All that the variable holds, cast: what it is the lines below tell, "batch["x"]", "x, y = batch"
+// or "batch.x". "" where they tell nothing, or several.
+std::string CureWriter::cast_container(const std::string& name, SourceLine below,
+                                       const std::string& suffix) const {
+  constexpr int kBlock = 12;
+  bool is_dict = false, is_list = false, is_tuple = false;
+  below.extent = {};
+  for (int i = 0; i < kBlock; ++i) {
+    ++below.line;
+    const std::string text = CodeLine::at(options_.line_text, below).text;
+    for (const size_t at : places_of_word(text, name)) {
+      const std::string_view rest = std::string_view(text).substr(at + name.size());
+      is_dict |= rest.starts_with("[\"") || rest.starts_with("['");
+      is_list |= rest.size() > 1 && rest[0] == '[' && std::isdigit(rest[1]) != 0;
+      is_tuple |= rest.size() > 1 && rest[0] == '.' && std::isalpha(rest[1]) != 0;
+      const bool is_unpacked =
+          trimmed(rest).empty() && text.find(',') < text.find('=') && text.find('=') < at;
+      is_list |= is_unpacked;
+    }
+  }
+  if (is_dict + is_list + is_tuple != 1) return "";
+  if (is_dict) return fmt::format("{0} = {{k: v{1} for k, v in {0}.items()}}", name, suffix);
+  if (is_list) return fmt::format("{0} = [t{1} for t in {0}]", name, suffix);
+  return fmt::format("{0} = type({0})(*(t{1} for t in {0}))", name, suffix);
+}
+
+std::optional<Cure> CureWriter::cast_batch(const OpCall& call, const Operand& operand,
+                                           Dtype dtype) const {
+  const OpCall* origin = index_.run().call(operand.origin);
+  if (origin == nullptr || is_in_cpp(call) || !is_users_own(origin->site)) return std::nullopt;
+  const SourceLine& drawn_at = origin->site.line;
+  const std::vector<std::string> names = names_bound(line_of(*origin));
+  if (names.empty() || !operand.has_shape || operand.shape.empty()) return std::nullopt;
+  // What else the line makes of as many rows, and reads no more: one for each variable, in turn.
+  std::vector<const OpCall*> drawn;
+  uint64_t count = 0;  // calls that differ in their sizes alone are one signature
+  for (const OpCall& other : index_.run().calls) {
+    const bool is_beside = other.process == origin->process && other.parent == kNoOpCall &&
+                           other.site.line.file == drawn_at.file &&
+                           other.site.line.line == drawn_at.line && other.results.size() == 1;
+    if (!is_beside) continue;
+    const Operand& result = other.results.front();
+    const bool has_rows =
+        result.has_shape && !result.shape.empty() && result.shape.front() == operand.shape.front();
+    const auto readers = index_.consumers(other);
+    const bool is_read_here = std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
+      const SourceLine& line = index_.run().call(id)->site.line;
+      return line.file == drawn_at.file && line.line == drawn_at.line;
+    });
+    if (!has_rows || is_read_here) continue;
+    drawn.push_back(&other);
+    count += other.count;
+  }
+  // A worker has drawn more batches than one by then, each of the same tensors.
+  const bool are_as_many = std::all_of(drawn.begin(), drawn.end(), [&](const OpCall* other) {
+    return other->count == drawn.front()->count;
+  });
+  if (origin->process != call.process && are_as_many) count = drawn.size();
+  const bool are_alike = std::all_of(drawn.begin(), drawn.end(), [&](const OpCall* other) {
+    return other->results.front().dtypes == operand.dtypes;
+  });
+  const CodeLine line = line_of(call);
+  Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
+  if (names.size() == 1) {
+    if (count < 2 || !are_alike) return std::nullopt;
+    cure.code = cast_container(names.front(), drawn_at, cast_at(line, drawn_at, dtype));
+    if (cure.code.empty()) return std::nullopt;
+    cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
+    return cure;
+  }
+  if (count != names.size() || (!are_alike && drawn.size() != count)) return std::nullopt;
+  const auto found = find(line, call, operand);
+  const auto input = found ? std::nullopt : module_input(line, call, operand, names);
+  const std::string text(found   ? line.text_of(found->text.front())
+                         : input ? line.text_of(input->argument)
+                                 : "");
+  std::vector<std::string> left, right;
+  if (std::find(names.begin(), names.end(), text) == names.end()) return std::nullopt;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!are_alike && (names[i] == text) != (drawn[i] == origin)) return std::nullopt;
+    if (!are_alike && drawn[i]->results.front().dtypes != operand.dtypes) continue;
+    left.push_back(names[i]);
+    right.push_back(names[i] + cast_at(line, drawn_at, dtype));
+  }
+  if (left.size() < 2) return std::nullopt;
+  cure.code = fmt::format("{} = {}", fmt::join(left, ", "), fmt::join(right, ", "));
+  cure.text = fmt::format("cast all that is drawn{}: {}", at(origin->site), cure.code);
+  return cure;
+}
+
+// The statement above, of the same function, that gives the variable its value, or the function's
+// own head, whose parameter it is.
+static std::optional<SourceLine> bound_above(const LineText& line_text, const CodeLine& line,
+                                             SourceLine at, std::string_view name) {
+  constexpr int kBlock = 20;
+  size_t indent = line.text.find_first_not_of(" \t");
+  at.extent = {};
+  for (int i = 0; i < kBlock && at.line > 1; ++i) {
+    --at.line;
+    const CodeLine above = CodeLine::at(line_text, at);
+    const size_t begin = above.text.find_first_not_of(" \t");
+    if (begin == above.text.npos || begin > indent) continue;
+    const std::vector<std::string> names = names_bound(above);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return at;
+    indent = begin;
+    if (!trimmed(above.text).starts_with("def ")) continue;
+    const bool is_parameter = !places_of_word(above.text, name).empty();
+    return is_parameter ? std::optional(at) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// The statement hands the variable to a layer: "self.head(f)", "model.head(f.mean(1))".
+static bool is_given_to_layer(const CodeLine& line, const std::string& name,
+                              const std::string& model) {
+  return std::any_of(line.calls.begin(), line.calls.end(), [&](const CodeLine::Call& call) {
+    const std::string_view callee = line.text_of(call.callee);
+    const bool is_layer =
+        callee.starts_with("self.") || (!model.empty() && callee.starts_with(model + "."));
+    return is_layer && std::any_of(call.arguments.begin(), call.arguments.end(),
+                                   [&](const CodeLine::Argument& argument) {
+                                     const auto value = line.text_of(argument.value);
+                                     return !places_of_word(value, name).empty();
+                                   });
+  });
+}
+
+bool CureWriter::is_read_by_next(const OpCall& call, const std::string& name) const {
+  const CodeLine line = line_of(call);
+  SourceLine below = call.site.line;
+  const size_t indent = line.text.find_first_not_of(" \t");
+  below.extent = {};
+  for (int i = 0; i < kLinesBelow; ++i) {
+    ++below.line;
+    const CodeLine next = CodeLine::at(options_.line_text, below);
+    const size_t begin = next.text.find_first_not_of(" \t");
+    if (begin == next.text.npos) continue;
+    if (begin < indent) return false;
+    if (is_given_to_layer(next, name, root_module(call.site.module))) return true;
+    const std::vector<std::string> names = names_bound(next);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return false;
+  }
+  return false;
+}
+
+std::optional<Cure> CureWriter::cast_variable(const OpCall& call, const Operand& operand,
+                                              Dtype dtype) const {
+  const OpCall* origin = index_.run().call(operand.origin);
+  const CodeLine line = line_of(call);
+  const bool has_line = origin != nullptr && is_users_own(call.site) && !is_in_cpp(call) &&
+                        origin->process == call.process && !line.text.empty();
+  if (!has_line) return std::nullopt;
+  const auto found = find(line, call, operand);
+  const auto input = found ? std::nullopt : module_input(line, call, operand);
+  if (!found && !input) return std::nullopt;
+  const std::string name(line.text_of(found ? found->text.front() : input->argument));
+  if (name.empty() || !is_read_by_next(call, name)) return std::nullopt;
+  const auto bound = bound_above(options_.line_text, line, call.site.line, name);
+  if (!bound) return std::nullopt;
+  Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
+  cure.where = *bound;
+  cure.code = fmt::format("{0} = {0}{1}", name, cast_at(line, *bound, dtype));
+  cure.text =
+      fmt::format("cast {} for all that read it{}: {}", name, at(Site{.line = *bound}), cure.code);
+  return cure;
+}
+
+}  // namespace dtypecheck::rules
