@@ -86,6 +86,10 @@ std::string CureWriter::cast_container(const std::string& name, SourceLine below
 std::optional<Cure> CureWriter::cast_batch(const OpCall& call, const Operand& operand,
                                            Dtype dtype) const {
   const OpCall* origin = index_.run().call(operand.origin);
+  if (origin == nullptr) {  // another process may have made it
+    const Provenance way = index_.provenance().of(call, operand);
+    if (!way.steps.empty() && way.steps.front().is_in_worker) origin = way.steps.front().call;
+  }
   if (origin == nullptr || is_in_cpp(call) || !is_users_own(origin->site)) return std::nullopt;
   const SourceLine& drawn_at = origin->site.line;
   const std::vector<std::string> names = names_bound(line_of(*origin));
