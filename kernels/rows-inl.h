@@ -72,11 +72,10 @@ HWY_INLINE RowMoments moments_of_row(const T* x, int64_t n, float* row) {
 template <bool kCentered, class T>
 HWY_INLINE bool quick_moments_of_row(const T* x, int64_t n, RowMoments& m) {
   if constexpr (sizeof(T) != 2) return false;
-  const TwoSums sums = sums_and_squares<kCentered>(x, n);
-  const double size = static_cast<double>(n);
-  m.mean = m.off = kCentered ? sums.first / size : 0;
-  m.variance = sums.second / size - m.mean * m.mean;
-  return keeps_digits(m.mean, m.variance);
+  Moments quick;
+  if (!quick_moments<kCentered>(x, n, quick)) return false;
+  m = {quick.mean, quick.variance, quick.mean};
+  return true;
 }
 
 // Of what moments_of_row leaves, or of x.

@@ -307,6 +307,16 @@ HWY_INLINE TwoSums sums_and_squares(const T* x, int64_t n) {
   });
 }
 
+// Around 0, where that is enough; of the mean square alone the mean is 0.
+template <bool kCentered, class T>
+HWY_INLINE bool quick_moments(const T* x, int64_t n, Moments& m) {
+  const TwoSums sums = sums_and_squares<kCentered>(x, n);
+  const double size = static_cast<double>(n);
+  m.mean = kCentered ? sums.first / size : 0;
+  m.variance = sums.second / size - m.mean * m.mean;
+  return keeps_digits(m.mean, m.variance);
+}
+
 // Of dy and of dy times the normalised x.
 template <class T>
 HWY_INLINE bool quick_gradient_sums([[maybe_unused]] const T* dy, [[maybe_unused]] const T* x,
@@ -328,10 +338,7 @@ HWY_INLINE bool quick_gradient_sums([[maybe_unused]] const T* dy, [[maybe_unused
 template <class T>
 HWY_INLINE Moments moments(const T* x, int64_t n) {
   if constexpr (sizeof(T) == 2) {
-    const double size = static_cast<double>(n);
-    const TwoSums sums = sums_and_squares<true>(x, n);
-    const double mean = sums.first / size, variance = sums.second / size - mean * mean;
-    if (keeps_digits(mean, variance)) return {mean, variance};
+    if (Moments m; quick_moments<true>(x, n, m)) return m;
   }
   constexpr int64_t kFirst = 1024;
   double mean = 0, squares = 0;

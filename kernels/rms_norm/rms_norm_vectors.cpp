@@ -1,4 +1,4 @@
-#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/rms_norm/as_layer_norm.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rms_norm/rms_norm_vectors.cpp"
@@ -11,22 +11,12 @@ namespace dtypecheck::kernels::DTYPECHECK_ISA {
 #if DTYPECHECK_VECTORS
 
 void run_rms_norm(const RmsNorm& a) {
-  LayerNorm same;
-  same.rows = a.rows;
-  same.cols = a.cols;
-  same.gamma = a.gamma;
-  same.eps = a.eps;
-  same.rstd = a.rstd;
+  const LayerNorm same = as_layer_norm(a);
   with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR { normalize<false>(same, x, y); });
 }
 
 void run_rms_norm_backward(const RmsNormBackward& a) {
-  LayerNormBackward same;
-  same.rows = a.rows;
-  same.cols = a.cols;
-  same.gamma = a.gamma;
-  same.rstd = a.rstd;
-  same.dgamma = a.dgamma;
+  const LayerNormBackward same = as_layer_norm(a);
   with_numbers(a.x, a.dx, [&](const auto* x, auto* dx) HWY_ATTR {
     normalize_backward<false>(same, static_cast<decltype(x)>(a.dy.data), x, dx);
   });

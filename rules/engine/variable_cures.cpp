@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "platform/text.h"
 #include "rules/engine/cure_parts.h"
@@ -22,8 +23,24 @@ static std::string callee_of(const CodeLine& line, Span argument) {
   return found == nullptr ? "" : std::string(line.text_of(found->callee));
 }
 
-// Behind a line that died: what the next ones of the block call alike would die there.
-constexpr int kLinesBelow = 10;
+// The lines of the block behind one that died, as many as may be about what it reads, until
+// `answers(line)` has an answer: what they call alike would die there.
+template <class Answers>
+static bool asked_below(const LineText& line_text, const CodeLine& line, SourceLine below,
+                        const Answers& answers) {
+  constexpr int kLinesBelow = 10;
+  const size_t indent = line.text.find_first_not_of(" \t");
+  below.extent = {};
+  for (int i = 0; i < kLinesBelow; ++i) {
+    ++below.line;
+    const CodeLine next = CodeLine::at(line_text, below);
+    const size_t begin = next.text.find_first_not_of(" \t");
+    if (begin == next.text.npos) continue;
+    if (begin < indent) return false;
+    if (const std::optional<bool> answer = answers(next)) return *answer;
+  }
+  return false;
+}
 
 bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const {
   const CodeLine line = line_of(call);
@@ -32,23 +49,17 @@ bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const
   if (stands_again(line, found->text)) return true;
   const std::string callee = callee_of(line, found->text.front());
   const std::string name(line.text_of(found->text.front()));
-  SourceLine below = call.site.line;
-  below.extent = {};
-  const size_t indent = line.text.find_first_not_of(" \t");
-  for (int i = 0; i < kLinesBelow && !callee.empty(); ++i) {
-    ++below.line;
-    const CodeLine next = CodeLine::at(options_.line_text, below);
-    const size_t begin = next.text.find_first_not_of(" \t");
-    if (begin == next.text.npos) continue;
-    if (begin < indent) break;
+  if (callee.empty()) return false;
+  const auto reads_it = [&](const CodeLine& next) -> std::optional<bool> {
     for (const CodeLine::Call& other : next.calls) {
       const auto is_it = [&](const CodeLine::Argument& a) { return next.text_of(a.value) == name; };
       const bool reads = std::any_of(other.arguments.begin(), other.arguments.end(), is_it);
       if (reads && name_of_callee(next.text_of(other.callee)) == name_of_callee(callee))
         return true;
     }
-  }
-  return false;
+    return std::nullopt;
+  };
+  return asked_below(options_.line_text, line, call.site.line, reads_it);
 }
 
 bool CureWriter::is_made_for_more(const OpCall& call, const Operand& operand,
@@ -189,21 +200,13 @@ static bool is_given_to_layer(const CodeLine& line, const std::string& name,
 }
 
 bool CureWriter::is_read_by_next(const OpCall& call, const std::string& name) const {
-  const CodeLine line = line_of(call);
-  SourceLine below = call.site.line;
-  const size_t indent = line.text.find_first_not_of(" \t");
-  below.extent = {};
-  for (int i = 0; i < kLinesBelow; ++i) {
-    ++below.line;
-    const CodeLine next = CodeLine::at(options_.line_text, below);
-    const size_t begin = next.text.find_first_not_of(" \t");
-    if (begin == next.text.npos) continue;
-    if (begin < indent) return false;
+  const auto hands_it_on = [&](const CodeLine& next) -> std::optional<bool> {
     if (is_given_to_layer(next, name, root_module(call.site.module))) return true;
     const std::vector<std::string> names = names_bound(next);
     if (std::find(names.begin(), names.end(), name) != names.end()) return false;
-  }
-  return false;
+    return std::nullopt;
+  };
+  return asked_below(options_.line_text, line_of(call), call.site.line, hands_it_on);
 }
 
 std::optional<Cure> CureWriter::cast_variable(const OpCall& call, const Operand& operand,
