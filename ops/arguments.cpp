@@ -56,6 +56,13 @@ constexpr Argument kArguments[] = {
     {"grad_scale",          Role::kInput,  kOwnDtype},
     {"lr",                  Role::kInput,  kOwnDtype},
     {"tensor_lr",           Role::kInput,  kOwnDtype},
+    {"ind*",                Role::kInput,  kIndex},
+    {"offsets",             Role::kInput,  kIndex},
+    {"batch_sizes",         Role::kInput,  kIndex},
+    {"mask*",               Role::kInput,  kCondition},
+    {"condition",           Role::kInput,  kCondition},
+    {"target*",             Role::kInput,  kLabels},
+    {"labels",              Role::kInput,  kLabels},
 };
 // clang-format on
 

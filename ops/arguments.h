@@ -18,14 +18,17 @@ inline std::string_view list_name(std::string_view name) {
 // Never kOut: whether an op writes an argument and reads nothing of it, its schema says better.
 Role role_of_argument(std::string_view name);
 
-enum ArgumentFact : uint8_t {
-  kGenericName = 1u << 0,     // many ops call an input so: the name tells a user nothing
-  kFactor = 1u << 1,          // half of a binary op or of a product
-  kRightFactor = 1u << 2,     // of a product: a parameter that stands there is the weight
-  kDivisor = 1u << 3,         // what a division divides by
-  kAddend = 1u << 4,          // a scalar there is added, or compared with each element
-  kOwnDtype = 1u << 5,        // has a dtype of its own, whatever the parameters of the step are
-  kWrittenSilently = 1u << 6  // written in place, though some schemas do not say so
+enum ArgumentFact : uint16_t {
+  kGenericName = 1u << 0,      // many ops call an input so: the name tells a user nothing
+  kFactor = 1u << 1,           // half of a binary op or of a product
+  kRightFactor = 1u << 2,      // of a product: a parameter that stands there is the weight
+  kDivisor = 1u << 3,          // what a division divides by
+  kAddend = 1u << 4,           // a scalar there is added, or compared with each element
+  kOwnDtype = 1u << 5,         // has a dtype of its own, whatever the parameters of the step are
+  kWrittenSilently = 1u << 6,  // written in place, though some schemas do not say so
+  kIndex = 1u << 7,            // integers that say where, or how many
+  kCondition = 1u << 8,        // booleans that say which
+  kLabels = 1u << 9            // of a loss: classes for some, values for others
 };
 uint32_t argument_facts(std::string_view name);
 

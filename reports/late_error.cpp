@@ -30,9 +30,8 @@ bool is_on_gpu(const OpCall& call) {
 // Kernels assert that an index is in range: of embedding, gather, index, nll_loss, one_hot.
 bool takes_indices(const OpCall& call) {
   return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-    const std::string_view name = ops::list_name(operand.name);
-    const bool is_index = name == "index" || name == "indices" || name == "target";
-    return is_index && !operand.is_floating();
+    const bool may_index = ops::argument_facts(operand.name) & (ops::kIndex | ops::kLabels);
+    return may_index && !operand.is_floating();
   });
 }
 

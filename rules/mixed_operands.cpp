@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/follow_links.h"
+#include "ops/arguments.h"
 #include "rules/engine/cures.h"
 #include "rules/engine/mix_cures.h"
 #include "rules/engine/mix_reason.h"
@@ -152,8 +153,7 @@ void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) 
   if (!wanted) return;
   const auto is_found = [&](const Operand& operand) {
     return operand.dtypes == DtypeSet(wanted->found) &&
-           (operand.name.starts_with("ind") || operand.name.starts_with("target") ||
-            operand.name == "labels" || operand.name == "offsets");
+           (ops::argument_facts(operand.name) & (ops::kIndex | ops::kLabels)) != 0;
   };
   const auto odd = std::find_if(call.operands.begin(), call.operands.end(), is_found);
   if (odd == call.operands.end()) return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/follow_links.h"
+#include "ops/arguments.h"
 #include "platform/text.h"
 #include "rules/contracts/pattern.h"
 #include "rules/engine/cures.h"
@@ -36,10 +37,7 @@ bool is_tensor(const Operand& operand) {
 
 // Indices and masks are integers or bool beside any data: they are no side of a mismatch.
 bool is_index(const Operand& operand) {
-  for (const std::string_view start : {"ind", "mask", "condition", "offsets", "batch_sizes"}) {
-    if (operand.name.starts_with(start)) return true;
-  }
-  return false;
+  return (ops::argument_facts(operand.name) & (ops::kIndex | ops::kCondition)) != 0;
 }
 
 // A refusal, as its rule sees it: the call to speak of, what it said, and the dtypes in that.

@@ -52,3 +52,14 @@ TEST_CASE("sides of a product and of a division") {
   CHECK(is_divisor("aten::reciprocal_", "self"));
   CHECK_FALSE(is_divisor("aten::div", "self"));
 }
+
+TEST_CASE("what is no side of a mismatch, and what may be classes") {
+  for (const char* name : {"index", "indices[1]", "ind", "offsets", "batch_sizes"})
+    CHECK(argument_facts(name) == kIndex);
+  for (const char* name : {"mask", "mask_check", "condition"})
+    CHECK(argument_facts(name) == kCondition);
+  for (const char* name : {"target", "targets", "target_lengths", "labels"})
+    CHECK(argument_facts(name) == kLabels);
+  for (const char* name : {"self", "attn_mask", "col_offsets", "is_target", "label"})
+    CHECK((argument_facts(name) & (kIndex | kCondition | kLabels)) == 0);
+}
