@@ -82,17 +82,27 @@ static std::vector<Dtype> certain_dtypes_in(std::string_view text) {
 static std::string surroundings(const Sighting& sighting, uint64_t size_bytes) {
   std::string_view before = sighting.before, after = sighting.after;
   if (size_bytes > kReport) {
-    const size_t traceback = before.rfind("Traceback (most recent call last)");
+    const size_t traceback = before.rfind(kTraceback);
     const size_t nearby = before.size() > kNearby ? before.size() - kNearby : 0;
     before.remove_prefix(traceback == std::string_view::npos ? nearby
                                                              : std::min(traceback, nearby));
     after = after.substr(0, kNearby);
   }
+  std::string text = normal_text(
+      without_frames(std::string(before) + "\n" + sighting.text + "\n" + std::string(after)));
   // The sentence itself has spoken already.
-  std::string line = sighting.text;
-  const size_t at = line.find(sighting.sentence);
-  if (at != std::string::npos) line.replace(at, sighting.sentence.size(), " ");
-  return normal_text(without_frames(std::string(before) + "\n" + line + "\n" + std::string(after)));
+  for (size_t at = text.find(sighting.normal); at != std::string::npos;
+       at = text.find(sighting.normal, at))
+    text.replace(at, sighting.normal.size(), " ");
+  return text;
+}
+
+// Of the traceback that ends in the message; somebody who cut a traceback to a few frames may have
+// put the message before them.
+static std::vector<Frame> frames_beside(const Sighting& sighting, uint64_t size_bytes) {
+  std::vector<Frame> frames = frames_of(sighting.before);
+  if (!frames.empty() || size_bytes > kReport) return frames;
+  return frames_of(sighting.after.substr(0, sighting.after.find(kTraceback)));
 }
 
 static std::string innermost(const std::vector<Frame>& frames) {
@@ -152,7 +162,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
                   .operands = operands_of(sighting),
                   .meaning = with_dates(message.meaning),
                   .versions = with_dates(message.versions),
-                  .frames = frames_of(sighting.before)};
+                  .frames = frames_beside(sighting, size_bytes)};
   for (const std::string& op : message.ops) out.ops.push_back(with_dates(op));
   std::optional<KernelVerdict> kernel;
   if (message.family == Family::kKernel) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "explain/message_table.h"
+#include "explain/traceback.h"
 #include "platform/error.h"
 #include "platform/text.h"
 
@@ -17,7 +18,8 @@ static constexpr size_t kLongestLine = 1024;  // looked at on each side of an an
 static constexpr size_t kWrapped = 256;       // of the lines before, where a message may begin
 static constexpr size_t kAround = 160;        // on each side of an anchor: tells sights apart
 static constexpr size_t kMaxSightings = 128;
-static constexpr size_t kMaxAlike = 8;             // sightings of one message with other dtypes
+static constexpr uint64_t kMostPlaces = 8;  // of one sighting, of which one may have a traceback
+static constexpr size_t kMaxAlike = 8;      // sightings of one message with other dtypes
 static constexpr uint32_t kMaxSeenOfAnchor = 512;  // places that are looked at
 static constexpr size_t kShortText = 64 << 10;
 static constexpr size_t kPiece = 1 << 20;
@@ -192,7 +194,7 @@ void LogScanner::look_at(const Hit& hit) {
   const size_t at_in_line = std::min(at - line_begin, line.size());
   const uint64_t key = key_of(hit.anchor, line, at_in_line);
   if (const auto seen = seen_.find(key); seen != seen_.end()) {
-    for (uint32_t sighting : seen->second) sightings_[sighting].count_hit(hit.end);
+    for (uint32_t sighting : seen->second) count(sightings_[sighting], hit.end, line);
     return;
   }
   if (++seen_of_anchor_[hit.anchor] > kMaxSeenOfAnchor) return;
@@ -237,10 +239,29 @@ void LogScanner::look_for_command(std::string_view line) {
     command_ = command;
 }
 
-void Sighting::count_hit(uint64_t hit_end) {
-  if (hit_end < last_hit + (end - begin)) return;
+bool Sighting::count_hit(uint64_t hit_end) {
+  if (hit_end < last_hit + (end - begin)) return false;
   last_hit = hit_end;
   ++count;
+  return true;
+}
+
+std::string_view LogScanner::before(std::string_view line) const {
+  const size_t begin = static_cast<size_t>(line.data() - buffer_.data());
+  const size_t low = begin > kBefore ? begin - kBefore : 0;
+  return std::string_view(buffer_).substr(low, begin - low);
+}
+
+std::string_view LogScanner::after(std::string_view line) const {
+  const size_t end = static_cast<size_t>(line.data() - buffer_.data()) + line.size();
+  return std::string_view(buffer_).substr(end, kAfter);
+}
+
+void LogScanner::count(Sighting& sighting, uint64_t hit_end, std::string_view line) const {
+  if (!sighting.count_hit(hit_end) || sighting.count > kMostPlaces) return;
+  if (!frames_of(sighting.before).empty() || frames_of(before(line)).empty()) return;
+  sighting.before = before(line);
+  sighting.after = after(line);
 }
 
 // The quotation mark that a pattern leaves out, where the sentence has its counterpart.
@@ -288,7 +309,7 @@ size_t LogScanner::sighting_of(size_t message, size_t spelling, const PlacedText
   for (size_t i = 0; i < sightings_.size(); ++i) {
     if (sightings_[i].message != message) continue;
     if (sightings_[i].normal == normal) {
-      sightings_[i].count_hit(hit_end);
+      count(sightings_[i], hit_end, line);
       return i;
     }
     ++alike;
@@ -296,7 +317,6 @@ size_t LogScanner::sighting_of(size_t message, size_t spelling, const PlacedText
   if (alike == kMaxAlike || sightings_.size() == kMaxSightings) return sightings_.size();
   const std::string_view text = buffer_;
   const size_t line_begin = static_cast<size_t>(line.data() - text.data());
-  const size_t low = line_begin > kBefore ? line_begin - kBefore : 0;
   size_t begin = window_begin + window.origins[match.begin];
   size_t end = window_begin + window.origins[match.end - 1] + 1;
   take_in_quotes(text, begin, end);
@@ -307,8 +327,8 @@ size_t LogScanner::sighting_of(size_t message, size_t spelling, const PlacedText
                         .sentence = std::string(text.substr(begin, end - begin)),
                         .normal = std::move(normal),
                         .holes = match.holes,
-                        .before = std::string(text.substr(low, line_begin - low)),
-                        .after = std::string(text.substr(line_begin + line.size(), kAfter)),
+                        .before = std::string(before(line)),
+                        .after = std::string(after(line)),
                         .line = line_at_base_ + static_cast<uint64_t>(newlines),
                         .begin = base_ + begin,
                         .end = base_ + end,

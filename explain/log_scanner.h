@@ -24,7 +24,9 @@ struct Sighting {
   std::string sentence;  // what of it matched
   std::string normal;    // the same in normal form
   std::vector<std::string> holes;
-  std::string before, after;    // what stands around it
+  // What stands around it: where it came first, or where it came below a traceback, of its first
+  // places. A title repeats the last line of the traceback below it.
+  std::string before, after;
   uint64_t line = 0;            // from 1
   uint64_t begin = 0, end = 0;  // of the sentence, as offsets in the stream without escapes
   uint64_t count = 1;
@@ -32,7 +34,8 @@ struct Sighting {
 
   // Counts a hit, but for one in the sentence that was counted last: a sentence may have several
   // anchors.
-  void count_hit(uint64_t hit_end);
+  // Whether it was counted.
+  bool count_hit(uint64_t hit_end);
 };
 
 // Takes terminal colour and other escape sequences out of a stream.
@@ -72,6 +75,9 @@ class LogScanner {
   void look_for_version(std::string_view text);
   void look_for_command(std::string_view line);
   void try_messages(const Hit& hit, std::string_view line, std::vector<uint32_t>& found);
+  void count(Sighting& sighting, uint64_t hit_end, std::string_view line) const;
+  std::string_view before(std::string_view line) const;
+  std::string_view after(std::string_view line) const;
   void settle_hits(bool all);
   void forget_old();
   size_t sighting_of(size_t message, size_t spelling, const PlacedText& window,

@@ -1,4 +1,5 @@
 // traceback.h: the frames of a Python traceback, in the order printed: the innermost is the last.
+// As Python prints them, IPython and notebooks, rich and pytest.
 #pragma once
 
 #include <string>
@@ -6,6 +7,9 @@
 #include <vector>
 
 namespace dtypecheck::explain {
+
+// The line above one.
+constexpr std::string_view kTraceback = "Traceback (most recent call last)";
 
 struct Frame {
   std::string file;

@@ -6,6 +6,7 @@
 #include "explain/message_table.h"
 #include "explain/normal_text.h"
 #include "explain/template_match.h"
+#include "explain/traceback.h"
 #include "platform/error.h"
 
 using namespace dtypecheck;
@@ -53,6 +54,57 @@ TEST_CASE("repeated messages are one, counted") {
   const auto found = sightings_of(log);
   REQUIRE(found.size() == 1);
   CHECK(found[0].count == 1000);
+}
+
+TEST_CASE("the place of a repeated message is the first with a traceback") {
+  const std::string frame = "  File \"a.py\", line 1, in ";
+  const auto found = sightings_of(kMessage + "\nstep 1\n" + frame + "f\n" + kMessage + "\n" +
+                                  frame + "g\n" + kMessage + "\nend\n");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].line == 1);
+  CHECK(found[0].before.ends_with("in f\n"));
+  CHECK(sightings_of(kMessage + "\nstep 1\n" + kMessage + "\n")[0].before.empty());
+}
+
+static Frame last_frame(std::string_view text) {
+  const auto frames = frames_of(text);
+  return frames.empty() ? Frame{} : frames.back();
+}
+
+TEST_CASE("frames as Python, IPython, rich and pytest print them") {
+  for (const char* text : {
+           "  File \"/v/norm.py\", line 190, in forward\n    return F.norm(x)\n",
+           "[rank1]:   File \"/v/norm.py\", line 190, in forward\n[rank1]:     y\n    return "
+           "F.norm(x)\n",
+           "File /v/norm.py:190, in forward(self, x)\n    189 a = b\n--> 190 return F.norm(x)\n",
+           "File [/v/norm.py:190](https://host/norm.py:190), in forward(x)\n-> 190 return "
+           "F.norm(x)\n",
+           "│ /v/norm.py:190 in forward        │\n│                  │\n│   189 │   a = b │\n"
+           "│ ❱ 190 │   return F.norm(x)   │\n",
+           "/v/norm.py:190: in forward\n    return F.norm(x)\n",
+       }) {
+    INFO(text);
+    const Frame frame = last_frame(text);
+    CHECK(frame.file == "/v/norm.py");
+    CHECK(frame.line == 190);
+    CHECK(frame.function == "forward");
+  }
+  const Frame old =
+      last_frame("~/lib/norm.py in forward(self, x)\n    189 a\n--> 190 return F.norm(x)\n");
+  CHECK(old.file == "~/lib/norm.py");
+  CHECK(old.code == "return F.norm(x)");
+  CHECK(last_frame("Cell In[5], line 3, in go(x)\n----> 3     go()\n").function == "go");
+  CHECK(last_frame("<ipython-input-7-6275> in <module>()\n").function == "<module>");
+  for (const char* prose : {"see train.py:12 in the folder", "train.py in the folder fails",
+                            "run train.py:12 in main", "train.py:12: warning: x"})
+    CHECK(frames_of(prose).empty());
+}
+
+TEST_CASE("source lines that are printed with a frame are no words around it") {
+  CHECK(without_frames("a\nFile /v/n.py:2, in f(x)\n      1 autocast\n----> 2 backward\nb\n") ==
+        "a\nb\n");
+  CHECK(without_frames("│ /v/n.py:2 in f │\n│ ❱ 2 │   autocast │\nb\n") == "b\n");
+  CHECK(without_frames("2 autocast\n") == "2 autocast\n");
 }
 
 TEST_CASE("several messages on one line") {
