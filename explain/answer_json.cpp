@@ -16,6 +16,10 @@ static ordered_json json_of(const Explanation& error) {
   for (size_t i = 1; i < error.categories.size() && i <= kMostOthers; ++i)
     out["also"].push_back(category_name(error.categories[i]));
   out["confidence"] = error.confidence;
+  for (size_t i = 0; i < error.categories.size() && i <= kMostOthers; ++i) {
+    const Category category = error.categories[i];
+    out["shown"][std::string(category_name(category))] = fault_of(category).shown;
+  }
   for (size_t i = 0; i < kCategoryCount; ++i) {
     if (error.scores[i] > 0) out["scores"][std::string(kCategoryNames[i])] = error.scores[i];
   }

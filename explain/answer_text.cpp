@@ -10,6 +10,7 @@ namespace dtypecheck::explain {
 
 static constexpr size_t kShownColumns = 400;  // of a message
 static constexpr size_t kMostOthers = 2;
+static constexpr double kSure = 0.6;  // below it the text does not tell the first from the second
 
 const Frame* own_frame(const Explanation& error) {
   const std::vector<Frame>& frames = error.frames;
@@ -101,12 +102,27 @@ class Writer {
   }
 
   void others(const Explanation& error) {
+    const size_t count = std::min(error.categories.size(), kMostOthers + 1);
+    if (all_) return all_others(error, count);
+    const bool is_open = error.confidence < kSure && count > 1;
+    if (is_open) return say(fmt::format("or: {}", open(error.categories[1])), 0);
     std::string names;
-    for (size_t i = 1; i < error.categories.size() && i <= kMostOthers; ++i) {
-      if (all_) say(fmt::format("or: {}", category_line(error.categories[i])), 0);
+    for (size_t i = 1; i < count; ++i)
       names += (names.empty() ? "" : ", ") + std::string(category_name(error.categories[i]));
+    if (!names.empty()) say(fmt::format("or: {}", names), 0);
+  }
+
+  void all_others(const Explanation& error, size_t count) {
+    say(fmt::format("it is, if {}", fault_of(error.categories.front()).shown), 2);
+    for (size_t i = 1; i < count; ++i) {
+      say(fmt::format("or: {}", category_line(error.categories[i])), 0);
+      say(fmt::format("it is, if {}", fault_of(error.categories[i]).shown), 2);
     }
-    if (!all_ && !names.empty()) say(fmt::format("or: {}", names), 0);
+  }
+
+  // What only whoever runs it can see.
+  static std::string open(Category category) {
+    return fmt::format("{}, if {}", category_name(category), fault_of(category).shown);
   }
 
   void list(std::string_view title, const std::vector<std::string>& items) {

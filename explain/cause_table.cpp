@@ -18,6 +18,8 @@ Cause& cause_above(const Field& field, Fault& fault) {
 void read_field(const Field& field, Fault& fault) {
   if (field.key == "means") {
     fault.meaning = field.value;
+  } else if (field.key == "shown") {
+    fault.shown = field.value;
   } else if (field.key == "silent") {
     fault.silent = field.number(field.value);
   } else if (field.key == "cause") {
@@ -41,7 +43,8 @@ void read_field(const Field& field, Fault& fault) {
   } else if (field.key == "hides") {
     fault.hides.push_back(field.value);
   } else {
-    field.fail_unknown_key({"means", "silent", "cause", "cure", "signs", "of", "dtypes", "hides"});
+    field.fail_unknown_key(
+        {"means", "shown", "silent", "cause", "cure", "signs", "of", "dtypes", "hides"});
   }
 }
 
@@ -55,8 +58,8 @@ CauseTable read_cause_table(std::string_view text, std::string_view file) {
     if (!fault.meaning.empty())
       block.head.fail(fmt::format("fault '{}' stands there twice", block.head.value));
     for (const Field& field : block.fields) read_field(field, fault);
-    block.require({"means", "cause", "cure"});
-    block.allow_once({"means", "silent"});
+    block.require({"means", "shown", "cause", "cure"});
+    block.allow_once({"means", "shown", "silent"});
     if (fault.causes.back().cure.empty()) block.head.fail("its last cause has no cure");
   }
   for (size_t i = 0; i < table.size(); ++i) {

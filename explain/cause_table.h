@@ -24,6 +24,7 @@ struct Cause {
 
 struct Fault {
   std::string meaning;
+  std::string shown;          // what shows that it is this one
   double silent = 0;          // how common it is among faults that raise nothing
   std::vector<Cause> causes;  // the commonest first
   std::vector<std::string> hides;

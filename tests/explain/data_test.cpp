@@ -137,17 +137,19 @@ TEST_CASE("phrases are compared as texts are: without quotation marks, in lower 
 
 TEST_CASE("mistakes in causes.txt") {
   const auto error = [](const std::string& text) {
-    return error_of(read_cause_table, "fault cublas\n  means it\n" + text);
+    return error_of(read_cause_table, "fault cublas\n  means it\n  shown so\n" + text);
   };
   CHECK(error("  cause a\n  cure b\n").find("table.txt: no fault 'input-weight-mismatch'") == 0);
-  CHECK(error("  cure b\n").find("table.txt:3: 'cure' stands before any cause") == 0);
-  CHECK(error("  cause a\n  cause b\n  cure c\n").find("table.txt:4: the cause above it has no") ==
+  CHECK(error("  cure b\n").find("table.txt:4: 'cure' stands before any cause") == 0);
+  CHECK(error("  cause a\n  cause b\n  cure c\n").find("table.txt:5: the cause above it has no") ==
         0);
   CHECK(error("  cause a\n  cure b\n  cause c\n").find("its last cause has no cure") !=
         std::string::npos);
   CHECK(error("  cause a\n  cure b\n  sings c\n").find("unknown key 'sings'") != std::string::npos);
   CHECK(error("  cause a\n  cure b\nfault cublas\n  means it\n").find("twice") !=
         std::string::npos);
+  CHECK(error_of(read_cause_table, "fault cublas\n  means it\n  cause a\n  cure b\n") ==
+        "table.txt:1: has no field 'shown'");
 }
 
 TEST_CASE("mistakes in kernels.txt") {
@@ -165,9 +167,10 @@ TEST_CASE("mistakes in kernels.txt") {
 
 TEST_CASE("mistakes in causes' messages, dtypes and in the calibration") {
   const auto cause = [](const std::string& text) {
-    return error_of(read_cause_table, "fault cublas\n  means it\n  cause a\n  cure b\n" + text);
+    return error_of(read_cause_table,
+                    "fault cublas\n  means it\n  shown so\n  cause a\n  cure b\n" + text);
   };
-  CHECK(cause("  dtypes Half | Hlaf\n") == "table.txt:5: 'Hlaf' is no dtype");
+  CHECK(cause("  dtypes Half | Hlaf\n") == "table.txt:6: 'Hlaf' is no dtype");
   const auto signals = [](const std::string& text) { return error_of(read_signal_table, text); };
   CHECK(signals("calibration messages 1.2 0.5 0.8 0.9\n").empty());
   CHECK(signals("calibration messages 1.2 0.5\n").find("expected a number") != std::string::npos);

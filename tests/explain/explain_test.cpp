@@ -367,6 +367,17 @@ TEST_CASE("ten lines for a usual error, and the rest with --all") {
   CHECK(text_of(usual).find("mat1 is Half, mat2 is Float") != std::string::npos);
 }
 
+TEST_CASE("an answer that is open says what shows the other") {
+  const std::string open = text_of("expected scalar type Float but found Half");
+  CHECK(open.find("or: autocast-misuse, if torch.is_autocast_enabled() is False") !=
+        std::string::npos);
+  const std::string sure = text_of("Attempting to unscale FP16 gradients.");
+  CHECK(sure.find("or: ") != std::string::npos);
+  CHECK(sure.find(", if ") == std::string::npos);
+  CHECK(text_of("Attempting to unscale FP16 gradients.", true).find("it is, if the traceback") !=
+        std::string::npos);
+}
+
 TEST_CASE("two errors of one fault share what is said of it") {
   const std::string one = "self and mat2 must have the same dtype, but got BFloat16 and Float\n";
   const std::string other = "mat1 and mat2 must have the same dtype, but got Half and Float\n";
