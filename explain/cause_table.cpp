@@ -35,11 +35,7 @@ void read_field(const Field& field, Fault& fault) {
   } else if (field.key == "of") {
     cause_above(field, fault).messages = field.parts();
   } else if (field.key == "dtypes") {
-    for (const std::string& name : field.parts()) {
-      const auto dtype = parse_dtype(name);
-      if (!dtype) field.fail(fmt::format("'{}' is no dtype", name));
-      cause_above(field, fault).dtypes.push_back(*dtype);
-    }
+    cause_above(field, fault).dtypes = dtypes_in(field);
   } else if (field.key == "hides") {
     fault.hides.push_back(field.value);
   } else {

@@ -29,6 +29,16 @@ Category category_in(const Field& field, std::string_view name) {
                          fmt::join(kCategoryNames, ", ")));
 }
 
+std::vector<Dtype> dtypes_in(const Field& field) {
+  std::vector<Dtype> dtypes;
+  for (const std::string& name : field.parts()) {
+    const auto dtype = parse_dtype(name);
+    if (!dtype) field.fail(fmt::format("'{}' is no dtype", name));
+    dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
 static std::string& table_folder() {
   static std::string folder;
   return folder;

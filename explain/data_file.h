@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/dtype_set.h"
 #include "explain/category.h"
 #include "platform/data_file.h"
 
@@ -15,6 +16,9 @@ namespace dtypecheck::explain {
 // one of them stands there twice, and where no category is called so.
 std::vector<std::string> phrases_in(const Field& field);
 Category category_in(const Field& field, std::string_view name);
+
+// "Half | BFloat16". Throws InputError with file and line where one is no dtype.
+std::vector<Dtype> dtypes_in(const Field& field);
 
 // The text of a table: the embedded one, or the file of that name in a folder that was set before
 // any table was read, for whoever tries a change. Throws InputError where the folder lacks the

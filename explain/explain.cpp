@@ -171,10 +171,14 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
     out.versions = kernel->version;
     out.is_missing_kernel = true;
   }
-  const std::string around = surroundings(sighting, size_bytes);
-  const std::string where = innermost(out.frames);
-  take(rank(message, sighting, kernel, around, where), out);
-  add_causes(message.id, around + " " + where, out);
+  const Evidence evidence{message,
+                          sighting,
+                          out.dtypes,
+                          kernel,
+                          surroundings(sighting, size_bytes),
+                          innermost(out.frames)};
+  take(rank(evidence), out);
+  add_causes(message.id, evidence.surroundings + " " + evidence.innermost, out);
   return out;
 }
 

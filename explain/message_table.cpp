@@ -91,11 +91,14 @@ void read_field(const Field& field, Message& message) {
   } else if (field.key == "symptom") {
     if (field.value != "yes") field.fail("expected: symptom yes");
     message.is_symptom = true;
+  } else if (field.key == "vague") {
+    if (field.value != "yes") field.fail("expected: vague yes");
+    message.is_vague = true;
   } else if (field.key == "dtypes") {
     message.least_dtypes = static_cast<size_t>(field.number(field.value));
   } else {
     field.fail_unknown_key({"says", "family", "leans", "spelled", "never", "means", "op",
-                            "versions", "symptom", "dtypes"});
+                            "versions", "symptom", "vague", "dtypes"});
   }
 }
 
@@ -103,7 +106,7 @@ Message message_in(const Block& block, const std::vector<Message>& earlier) {
   Message message{.id = block.head.value};
   for (const Field& field : block.fields) read_field(field, message);
   block.require({"says", "family", "means"});
-  block.allow_once({"family", "leans", "never", "means", "versions", "symptom", "dtypes"});
+  block.allow_once({"family", "leans", "never", "means", "versions", "symptom", "vague", "dtypes"});
   const bool is_known = std::any_of(earlier.begin(), earlier.end(),
                                     [&](const Message& other) { return other.id == message.id; });
   if (is_known) block.head.fail(fmt::format("message '{}' stands there twice", message.id));

@@ -44,6 +44,7 @@ struct Message {
   std::vector<std::string> ops;  // "op: operand pair"
   std::string versions;          // which LibTorch says so
   bool is_symptom = false;       // a sign, not an error: it leads only where nothing else does
+  bool is_vague = false;         // any op may say it: words around it count as without a message
   size_t least_dtypes = 0;       // so many "{}" must hold a dtype, or the sentence is another one
 };
 

@@ -40,13 +40,31 @@ bool holds(const Place& outer, const Place& inner) {
 
 bool overlap(const Place& a, const Place& b) { return a.begin < b.end && b.begin < a.end; }
 
-std::vector<Word> words_in(std::string_view text, unsigned families) {
+// What is read for signals.
+struct Text {
+  std::string_view words;
+  unsigned families = 0;                               // signals beside one of these speak
+  const std::vector<std::string>& dtypes = kNoDtypes;  // that the message names
+
+  static inline const std::vector<std::string> kNoDtypes;
+};
+
+bool can_speak(const Signal& signal, const Text& text) {
+  const auto is_named = [&](Dtype dtype) {
+    return std::find(text.dtypes.begin(), text.dtypes.end(), dtype_name(dtype)) !=
+           text.dtypes.end();
+  };
+  return (signal.families & text.families) &&
+         std::all_of(signal.dtypes.begin(), signal.dtypes.end(), is_named) &&
+         (signal.near.empty() || has_any(text.words, signal.near));
+}
+
+std::vector<Word> words_in(const Text& text) {
   std::vector<Word> words;
   for (const Signal& signal : signal_table().signals) {
-    if (!(signal.families & families)) continue;
-    if (!signal.near.empty() && !has_any(text, signal.near)) continue;
+    if (!can_speak(signal, text)) continue;
     for (std::string_view phrase : signal.words) {
-      std::vector<Place> places = places_of(text, phrase);
+      std::vector<Place> places = places_of(text.words, phrase);
       if (!places.empty()) words.push_back({&signal, std::move(places)});
     }
   }
@@ -69,8 +87,8 @@ void drop_parts_of_longer(std::vector<Word>& words) {
 
 // For one category a place speaks once, for the signal that weighs most; each further word of a
 // signal adds less than the one before.
-void add_signals(Scores& scores, unsigned families, std::string_view text, double factor) {
-  std::vector<Word> words = words_in(text, families);
+void add_signals(Scores& scores, const Text& text, double factor) {
+  std::vector<Word> words = words_in(text);
   drop_parts_of_longer(words);
   std::stable_sort(words.begin(), words.end(), [](const Word& a, const Word& b) {
     return a.signal->weight > b.signal->weight;
@@ -96,15 +114,23 @@ void add_signals(Scores& scores, unsigned families, std::string_view text, doubl
 
 // Autocast and a plain mismatch are what there is to say when nothing more is known: where the op
 // or its kind is named, they are the circumstances in which it failed.
-static void defer_to_the_named(Scores& scores) {
+static bool names_the_op(const Scores& scores) {
   using enum Category;
-  double named = 0;
-  for (Category category :
-       {kExtension, kNorm, kBackward, kAttention, kPromotion, kCompile, kIndexPut})
-    named = std::max(named, scores[static_cast<size_t>(category)]);
-  if (named < kNamed) return;
-  for (Category category : {kAutocast, kInputWeight})
+  const auto is_named = [&](Category category) {
+    return scores[static_cast<size_t>(category)] >= kNamed;
+  };
+  constexpr Category kOps[] = {kExtension, kNorm,    kBackward, kAttention,
+                               kPromotion, kCompile, kIndexPut};
+  return std::any_of(std::begin(kOps), std::end(kOps), is_named);
+}
+
+static void make_circumstances(Scores& scores) {
+  for (Category category : {Category::kAutocast, Category::kInputWeight})
     scores[static_cast<size_t>(category)] *= kCircumstance;
+}
+
+static void defer_to_the_named(Scores& scores) {
+  if (names_the_op(scores)) make_circumstances(scores);
 }
 
 static Ranking ranked(const Scores& scores, const Calibration& calibration) {
@@ -150,24 +176,30 @@ static void add_spellings(Scores& scores, const Message& message, std::string_vi
   }
 }
 
-Ranking rank(const Message& message, const Sighting& sighting,
-             const std::optional<KernelVerdict>& kernel, std::string_view surroundings,
-             std::string_view innermost) {
+Ranking rank(const Evidence& evidence) {
+  const Message& message = evidence.message;
   Scores scores{};
   for (const auto& [category, weight] : message.leans)
     scores[static_cast<size_t>(category)] += weight;
-  if (kernel) scores[static_cast<size_t>(kernel->category)] += kernel->weight;
-  add_spellings(scores, message, sighting.sentence);
-  Scores from_signals{};
+  if (const auto& kernel = evidence.kernel)
+    scores[static_cast<size_t>(kernel->category)] += kernel->weight;
+  add_spellings(scores, message, evidence.sighting.sentence);
   const bool says_it_all = message.family == Family::kOwn;
-  const unsigned family = bit_of(says_it_all ? Family::kMismatch : message.family);
+  const unsigned family = bit_of(says_it_all ? Family::kMismatch : message.family) |
+                          (message.is_vague ? bit_of(Family::kProse) : 0);
   const double factor = says_it_all ? kAside : 1;
-  add_signals(from_signals, family, surroundings, factor);
-  if (says_it_all) add_signals(from_signals, bit_of(Family::kOwn), surroundings, 1);
-  add_signals(from_signals, family, innermost, factor * kFrameWeight);
-  for (Category category : message.never) from_signals[static_cast<size_t>(category)] = 0;
-  defer_to_the_named(from_signals);
-  for (size_t i = 0; i < scores.size(); ++i) scores[i] += from_signals[i];
+  Scores of_frames{}, of_words{};
+  add_signals(of_words, {evidence.surroundings, family, evidence.dtypes}, factor);
+  if (says_it_all)
+    add_signals(of_words, {evidence.surroundings, bit_of(Family::kOwn), evidence.dtypes}, 1);
+  add_signals(of_frames, {evidence.innermost, family, evidence.dtypes}, factor * kFrameWeight);
+  for (Category category : message.never)
+    of_words[static_cast<size_t>(category)] = of_frames[static_cast<size_t>(category)] = 0;
+  // Words may be about something else, the frames are where it failed.
+  if (names_the_op(of_frames)) make_circumstances(scores);
+  for (size_t i = 0; i < scores.size(); ++i) of_words[i] += of_frames[i];
+  defer_to_the_named(of_words);
+  for (size_t i = 0; i < scores.size(); ++i) scores[i] += of_words[i];
   return with_others(ranked(scores, signal_table().of_messages), message.family);
 }
 
@@ -187,7 +219,7 @@ Ranking rank_prose(std::string_view text) {
     for (size_t i = 0; i < scores.size(); ++i)
       scores[i] = fault_of(static_cast<Category>(i)).silent;
   }
-  add_signals(scores, bit_of(Family::kProse), text, 1);
+  add_signals(scores, {text, bit_of(Family::kProse)}, 1);
   defer_to_the_named(scores);
   const bool is_known =
       is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
@@ -205,7 +237,7 @@ const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes) {
 
 Ranking rank_unknown(const UnknownKind& kind, std::string_view text, bool is_certain) {
   Scores from_signals{};
-  add_signals(from_signals, bit_of(Family::kProse) | bit_of(kind.family), text, 1);
+  add_signals(from_signals, {text, bit_of(Family::kProse) | bit_of(kind.family)}, 1);
   const bool is_known =
       is_certain || *std::max_element(from_signals.begin(), from_signals.end()) >= kProseThreshold;
   if (!is_known) return {};

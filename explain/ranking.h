@@ -18,11 +18,17 @@ struct Ranking {
   Scores scores{};
 };
 
-// `kernel` is what the kernel's name says, of a message that names one. `surroundings` and
-// `innermost` (the last frames of the traceback) are in normal form.
-Ranking rank(const Message& message, const Sighting& sighting,
-             const std::optional<KernelVerdict>& kernel, std::string_view surroundings,
-             std::string_view innermost);
+// What is known of a message where it stands.
+struct Evidence {
+  const Message& message;
+  const Sighting& sighting;
+  const std::vector<std::string>& dtypes;      // that it names
+  const std::optional<KernelVerdict>& kernel;  // what the name says of a message that names one
+  std::string surroundings, innermost;  // the words around it and the last frames of its traceback,
+                                        // in normal form
+};
+
+Ranking rank(const Evidence& evidence);
 
 // Whether a report in words, in normal form, says that a dtype went wrong and nothing was raised.
 bool is_silent_fault(std::string_view text);

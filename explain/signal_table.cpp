@@ -30,12 +30,14 @@ Signal signal_in(const Block& block) {
       signal.words = phrases_in(field);
     } else if (field.key == "near") {
       signal.near = phrases_in(field);
+    } else if (field.key == "dtypes") {
+      signal.dtypes = dtypes_in(field);
     } else {
-      field.fail_unknown_key({"words", "near"});
+      field.fail_unknown_key({"words", "near", "dtypes"});
     }
   }
   block.require({"words"});
-  block.allow_once({"words", "near"});
+  block.allow_once({"words", "near", "dtypes"});
   return signal;
 }
 

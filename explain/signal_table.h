@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dtype_set.h"
 #include "explain/category.h"
 #include "explain/message_table.h"
 
@@ -20,6 +21,7 @@ struct Signal {
   double weight = 0;
   std::vector<std::string> words;  // any of them
   std::vector<std::string> near;   // where not empty: one of these must be there too
+  std::vector<Dtype> dtypes;       // the message must name each of them
 };
 
 // From scores to how sure an answer is. Scores are divided by the temperature; `unlisted` is the

@@ -65,7 +65,7 @@ TEST_CASE("mistakes in messages.txt") {
   };
   CHECK(error("  mean it\n") ==
         "table.txt:5: unknown key 'mean', expected one of says, family, "
-        "leans, spelled, never, means, op, versions, symptom, dtypes");
+        "leans, spelled, never, means, op, versions, symptom, vague, dtypes");
   CHECK(error("massage two\n").find("table.txt:5: unknown key 'massage'") == 0);
   CHECK(error(good).find("table.txt:5: message 'one' stands there twice") == 0);
   CHECK(error("  leans norm-mixd 3\n").find("table.txt:5: unknown category 'norm-mixd'") == 0);
@@ -77,6 +77,7 @@ TEST_CASE("mistakes in messages.txt") {
   CHECK(error("  family values\n").find("twice") != std::string::npos);
   CHECK(error("  says {} {}\n").find("5 characters in a row") != std::string::npos);
   CHECK(error("  symptom no\n").find("symptom yes") != std::string::npos);
+  CHECK(error("  vague no\n").find("vague yes") != std::string::npos);
   CHECK(error("  op\n").find("'op' is empty") != std::string::npos);
   CHECK(error("message two\n").find("table.txt:5: has no field 'says'") == 0);
   CHECK(error_of(read_message_table, "message one\n  says one two\n  means it\n  family ownn\n") ==
@@ -93,6 +94,8 @@ TEST_CASE("mistakes in signals.txt") {
   CHECK(error("signal cublas 1 beside" + words).find("beside") != std::string::npos);
   CHECK(error("signal cublas 1 beside owns" + words).find("no family") != std::string::npos);
   CHECK(error("signal cublas 1 beside prose\n  words a |\n").find("ends in |") !=
+        std::string::npos);
+  CHECK(error("signal cublas 1 beside prose\n  dtypes Hlaf" + words).find("no dtype") !=
         std::string::npos);
   CHECK(error("signal cublas 1 beside prose\n  word a\n").find("unknown key") != std::string::npos);
   CHECK(error("signal cublas 1 beside prose\n  words a | a\n").find("'a' stands there twice") !=

@@ -49,6 +49,61 @@ TEST_CASE("the place tells one sentence's faults apart") {
   CHECK(category_of(said + "\nF.grid_sample with a Float grid") == "promotion-cat-or-arith");
 }
 
+// A title, then what the console printed.
+TEST_CASE("the traceback below a title that repeats its last line") {
+  const std::string said = "RuntimeError: expected scalar type Float but found Half\n";
+  const std::string norm =
+      "Traceback (most recent call last):\n  File \"run.py\", line 3, in <module>\n    go()\n"
+      "  File \"/v/torch/nn/functional.py\", line 9, in layer_norm\n    return torch.layer_norm(\n";
+  const Answer answer = answer_to(said + "\n" + norm + said);
+  REQUIRE(answer.errors.size() == 1);
+  CHECK(category_name(answer.errors[0].categories[0]) == "norm-mixed");
+  CHECK(answer.errors[0].line == 1);
+  CHECK(answer.errors[0].frames.size() == 2);
+  CHECK(answer.command == "python run.py");
+  // Frames without the line that ends them; a traceback that ends in something else.
+  CHECK(category_of(said + norm.substr(norm.find('\n') + 1)) == "norm-mixed");
+  CHECK(answer_to(said + norm + "KeyError: 'a'\n").errors[0].frames.empty());
+}
+
+TEST_CASE("an error in a backward function is the backward's") {
+  const std::string said =
+      "RuntimeError: self and mat2 must have the same dtype, but got Float and Half";
+  const std::string frame = "  File \"lora.py\", line 3, in ";
+  CHECK(category_of(frame + "backward\n    d_x.addmm_(d_y, lora_a)\n" + said) == "backward-dtype");
+  CHECK(category_of(frame + "forward\n    y.addmm_(x, lora_a)\n" + said) ==
+        "input-weight-mismatch");
+}
+
+TEST_CASE("Half beside BFloat16 was loaded so") {
+  const std::string said = "RuntimeError: mat1 and mat2 must have the same dtype, but got ";
+  const std::string beside = "\n\nfrom_pretrained, then the first forward";
+  CHECK(category_of(said + "BFloat16 and Half" + beside) == "loading-checkpoint-dtype");
+  CHECK(category_of(said + "Float and Half" + beside) == "input-weight-mismatch");
+}
+
+TEST_CASE("words count beside a sentence that any op may say") {
+  const std::string said = "(no error) it hangs when ranks pass tensors of different dtypes";
+  CHECK(category_of(said + "\n\nNCCL all_reduce") == "distributed-dtype");
+  CHECK(category_of("RuntimeError: expected tensors of different dtypes") ==
+        "input-weight-mismatch");
+}
+
+TEST_CASE("a model in Float that the fused attention refuses was loaded so") {
+  const std::string dtypes = "supports torch.float16 and torch.bfloat16";
+  CHECK(category_of("Flash Attention 2.0 only " + dtypes +
+                    " dtypes, but the current dtype in LlamaModel is torch.float32.") ==
+        "loading-checkpoint-dtype");
+  CHECK(category_of("RuntimeError: FlashAttention only support fp16 and bf16 data type") ==
+        "library-limits-dtype");
+}
+
+TEST_CASE("gradients that underflow lack a scaler") {
+  CHECK(category_of("(no error) fp16 gradients underflow to zero, there is no loss scaling") ==
+        "gradscaler-fp16-params");
+  CHECK(category_of("(no error) fp16 activations underflow to zero") == "overflow-nan");
+}
+
 TEST_CASE("the kernel's name says the device") {
   CHECK(category_of("\"addmm_impl_cpu_\" not implemented for 'Half'") == "cpu-half-unimplemented");
   CHECK(category_of("\"upsample_nearest2d_out_frame\" not implemented for 'BFloat16'") ==
