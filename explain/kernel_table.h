@@ -42,9 +42,12 @@ const KernelTable& kernel_table();
 // Throws InputError with file and line.
 KernelTable read_kernel_table(std::string_view text, std::string_view file);
 
+// What a name weighs that the table does not know: it may be an extension's own.
+constexpr double kUnknownKernel = 2;
+
 struct KernelVerdict {
   Category category = Category::kLibraryLimits;
-  double weight = 2;
+  double weight = kUnknownKernel;
   std::string op;       // what users call it, with the kernel's name as the log has it
   std::string version;  // since when the kernel is there, or that it is still missing; may be empty
 };

@@ -195,6 +195,11 @@ Ranking rank(const Evidence& evidence) {
   add_signals(of_frames, {evidence.innermost, family, evidence.dtypes}, factor * kFrameWeight);
   for (Category category : message.never)
     of_words[static_cast<size_t>(category)] = of_frames[static_cast<size_t>(category)] = 0;
+  // LibTorch's own kernels are no extension's, whatever uses them.
+  if (evidence.kernel && evidence.kernel->weight > kUnknownKernel) {
+    constexpr auto kOwner = static_cast<size_t>(Category::kExtension);
+    of_words[kOwner] = of_frames[kOwner] = 0;
+  }
   // Words may be about something else, the frames are where it failed.
   if (names_the_op(of_frames)) make_circumstances(scores);
   for (size_t i = 0; i < scores.size(); ++i) of_words[i] += of_frames[i];

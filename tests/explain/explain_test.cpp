@@ -98,6 +98,20 @@ TEST_CASE("a model in Float that the fused attention refuses was loaded so") {
         "library-limits-dtype");
 }
 
+TEST_CASE("what was expected and what came, without further words") {
+  CHECK(category_of("Expected Float, got Half\n\nthe rasterizer of gsplat") ==
+        "custom-extension-data_ptr");
+  CHECK(category_of("expected float32 but got float64, in nn.Linear") == "input-weight-mismatch");
+  CHECK(category_of("expected 3, got 4").empty());
+  CHECK(category_of("expected str, got float").empty());
+}
+
+TEST_CASE("kernels of quantized weights are an extension's") {
+  const std::string said = "RuntimeError: expected scalar type Half but found BFloat16\n\n";
+  CHECK(category_of(said + "an AWQ model, moe_wna16_marlin_gemm") == "custom-extension-data_ptr");
+  CHECK(category_of(said + "a model") == "input-weight-mismatch");
+}
+
 TEST_CASE("gradients that underflow lack a scaler") {
   CHECK(category_of("(no error) fp16 gradients underflow to zero, there is no loss scaling") ==
         "gradscaler-fp16-params");
@@ -116,6 +130,11 @@ TEST_CASE("the kernel's name says the device") {
   CHECK(answer_to("\"slow_conv2d_cpu\" not implemented for 'Half'").errors[0].versions ==
         "Half on the CPU since 2.2 (measured)");
   CHECK(category_of("\"dark mode\" not implemented for 'Windows'").empty());
+  // A name that LibTorch does not have, beside an extension's.
+  CHECK(category_of("\"scatter\" not implemented for 'Half'\n\ntorch_scatter.scatter_max") ==
+        "custom-extension-data_ptr");
+  CHECK(category_of("\"LayerNormKernelImpl\" not implemented for 'Half'\n\ntorch_scatter") ==
+        "cpu-half-unimplemented");
 }
 
 TEST_CASE("tensors of one dtype on two devices are no mismatch of dtypes") {
