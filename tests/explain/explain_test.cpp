@@ -112,6 +112,28 @@ TEST_CASE("kernels of quantized weights are an extension's") {
   CHECK(category_of(said + "a model") == "input-weight-mismatch");
 }
 
+TEST_CASE("an error that lists dtypes says which are taken") {
+  CHECK(
+      category_of("TypeError: Expected input of [torch.float16, torch.float32, torch.float64]. Got "
+                  "torch.bfloat16") == "library-limits-dtype");
+  CHECK(category_of("TypeError: input has torch.float16, target has torch.bfloat16") ==
+        "input-weight-mismatch");
+}
+
+TEST_CASE("NaN under autocast is a value that does not fit") {
+  CHECK(category_of("(no error) NaN appears since everything runs under autocast") ==
+        "overflow-nan");
+  CHECK(category_of("(no error) grad_fn is None since everything runs under autocast") ==
+        "autocast-misuse");
+}
+
+TEST_CASE("what was not cast to the weights' dtype is the input") {
+  CHECK(category_of("mismatch error in training: embeds are not cast to weight_dtype") ==
+        "input-weight-mismatch");
+  CHECK(category_of("no error, but the fp32 weights are not cast after loading the checkpoint") ==
+        "loading-checkpoint-dtype");
+}
+
 TEST_CASE("gradients that underflow lack a scaler") {
   CHECK(category_of("(no error) fp16 gradients underflow to zero, there is no loss scaling") ==
         "gradscaler-fp16-params");
