@@ -213,6 +213,22 @@ TEST_CASE("of two messages at one place the table's first is meant") {
   CHECK(answer_to("found_inf must be a float tensor.").errors.size() == 1);
 }
 
+TEST_CASE("what newer LibTorch refuses") {
+  CHECK(
+      category_of("For RowWise scaling, a and b should be float8, scales should be float, scale_a "
+                  "should be (4, 1)") == "library-limits-dtype");
+  CHECK(
+      category_of("torch.take_along_dim(): dtype of indices should be int but got Float instead") ==
+      "promotion-cat-or-arith");
+  CHECK(
+      category_of("`fused=True` requires all the params to be floating point Tensors of supported "
+                  "devices: ['cuda'].") == "optimizer-state-dtype");
+  CHECK(category_of("make_graphed_callables does not support the autocast caching. Please set "
+                    "`cache_enabled=False`.") == "autocast-misuse");
+  CHECK(category_of("the scaling of a and b should be 8").empty());
+  CHECK(category_of("fused=True is slower here").empty());
+}
+
 TEST_CASE("messages of libraries around LibTorch") {
   CHECK(category_of("ValueError: Bfloat16 is only supported on GPUs with compute capability of at "
                     "least 8.0.") == "library-limits-dtype");
