@@ -429,6 +429,9 @@ TEST_CASE("an unknown error that names dtypes is about them, and no answer is su
 }
 
 TEST_CASE("one weak word is never sure") {
+  const std::string said = "RuntimeError: expected scalar type BFloat16 but found Float\n\n";
+  CHECK(answer_to(said + "outputs = model(**batch_inputs)").errors[0].confidence < 0.8);
+  CHECK(answer_to(said + "pixel_values enter the first layer").errors[0].confidence > 0.8);
   const Answer answer = answer_to("the fp16 run fails in the forward");
   if (!answer.errors.empty()) CHECK(answer.errors[0].confidence < 0.6);
 }
