@@ -189,12 +189,22 @@ void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dt
   words.add(std::move(made));
 }
 
-// "Use the `^` or `logical_xor()` operator instead.": LibTorch knows best.
+// "Use the `^` or `logical_xor()` operator instead.", "If you are trying to invert a mask, use the
+// `~` …": LibTorch knows best.
 std::string own_advice(std::string_view error) {
-  const size_t begin = error.find(". Use ");
-  if (begin == error.npos) return "";
-  const std::string_view advice = error.substr(begin + 2);
-  return fmt::format("as LibTorch says: {}", advice.substr(0, advice.find_first_of(".\n")));
+  for (const std::string_view beginning : {". Use ", ". If you are trying to "}) {
+    const size_t begin = error.find(beginning);
+    if (begin == error.npos) continue;
+    const std::string_view advice = error.substr(begin + 2);
+    return fmt::format("as LibTorch says: {}", advice.substr(0, advice.find_first_of(".\n")));
+  }
+  return "";
+}
+
+std::optional<Patch> advised(const Refusal& refusal, const CodeLine& line) {
+  const auto says = [&](const char* sign) { return refusal.error.find(sign) != std::string::npos; };
+  if (says("`^`")) return other_sign(line, refusal.call, "^");
+  return says("`~`") ? inverse(line, refusal.call) : std::nullopt;
 }
 
 // The dtype to cast to: one that was measured to be taken, Float before integers where either is,
@@ -218,6 +228,11 @@ std::optional<Dtype> wanted_dtype(const Refusal& refusal, const Operand& odd,
   if (wanted == DtypeSet(Dtype::kBool)) return Dtype::kBool;
   if (wanted.within(kIntegers) && wanted.contains(Dtype::kLong)) return Dtype::kLong;
   if (wanted.contains(Dtype::kFloat)) return Dtype::kFloat;
+  // No table has the op: what is compiled for neither Float nor integers does not exist.
+  if (choice.taken.empty() && choice.refused.empty() && missing_kernel(refusal.error)) {
+    if (odd.dtypes.within(kIntegers)) return Dtype::kFloat;
+    if (odd.dtypes == DtypeSet(Dtype::kFloat)) return Dtype::kLong;
+  }
   // Of tables that know no integers: no floating dtype is taken, and so they are what is wanted.
   constexpr DtypeSet kFloats = kLowPrecision | Dtype::kFloat | Dtype::kDouble;
   const bool wants_integers = odd.dtypes.within(kFloating) && wanted.empty() &&
@@ -309,27 +324,32 @@ const Operand* operand_named(const Refusal& refusal) {
 }
 
 // "input_lengths must be integral", "Expected dtype int32/int64 for index": the message wants
-// integers and says of what, and that one is floating.
+// integers and says of what, and that one is floating, or another integer.
 std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
   const std::string& error = refusal.error;
-  const bool wants_integers =
-      is_word(error, "integral") || error.find("dtype int32/int64") != error.npos ||
-      error.find("dtype int64") != error.npos || error.find("of type Long") != error.npos;
+  DtypeSet wanted;
+  for (const Dtype dtype : refusal.named) wanted |= dtype;
+  const bool names_integers = !wanted.empty() && wanted.within(kIntegral);
+  const bool wants_integers = is_word(error, "integral") ||
+                              (names_integers && error.find("xpected dtype") != error.npos) ||
+                              error.find("of type Long") != error.npos;
   if (!wants_integers) return std::nullopt;
   const Operand* odd = nullptr;
   for (const Operand& operand : refusal.call.operands) {
-    const bool is_meant = is_tensor(operand) && operand.dtypes.within(kFloating) &&
-                          is_word(error, list_name(operand.name));
+    const bool is_other = operand.dtypes.within(kFloating) ||
+                          (names_integers && operand.dtypes.within(kIntegral - wanted));
+    const bool is_meant = is_tensor(operand) && is_other && is_word(error, list_name(operand.name));
     if (is_meant && odd != nullptr) return std::nullopt;
     if (is_meant) odd = &operand;
   }
   if (odd == nullptr) return std::nullopt;
   Words words{.message = fmt::format("{} is {}, and {} needs {}", odd->name, dtype_word(*odd),
                                      refusal.call.op, dtype_name(Dtype::kLong)),
-              .why =
-                  "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
-                  "tensor to that",
+              .why = "it counts, addresses or chooses with it",
               .odd = odd->name};
+  words.why += odd->dtypes.within(kFloating)
+                   ? ", and LibTorch never rounds a floating tensor to that"
+                   : ", and takes no other integers for that";
   cast(judged, refusal.call, *odd, Dtype::kLong, words);
   return words;
 }
@@ -377,9 +397,10 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
   const auto verdict = verdict_with(judged, refusal.call, *odd, wanted);
   const bool is_taken = verdict == contracts::Verdict::kAccepts ||
                         (is_mask && verdict == contracts::Verdict::kUnknown);
-  if (!odd->is_written && is_taken) {
-    cast(judged, refusal.call, *odd, wanted, words);
-  }
+  if (!odd->is_written && is_taken) cast(judged, refusal.call, *odd, wanted, words);
+  const bool is_asked = odd->is_written && names(refusal, wanted) && names_both;
+  const OpCall* maker = is_asked ? judged.index.provenance().of(refusal.call, *odd).maker : nullptr;
+  if (maker != nullptr) words.add(judged.write.cast_result(*maker, wanted));
   return words;
 }
 
@@ -408,10 +429,8 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
         fmt::format("{} has no {} kernel on {}", call.op, dtype_word(*odd), call.device_type());
   }
   words.fix = own_advice(refusal.error);
-  const auto other = refusal.error.find("`^`") == std::string::npos
-                         ? std::nullopt
-                         : other_sign(judged.write.line_of(call), "-", "^");
-  if (other) words.add(judged.write.rewrite(call, Dtype::kBool, *other, words.fix));
+  if (const auto patch = advised(refusal, judged.write.line_of(call)))
+    words.add(judged.write.rewrite(call, Dtype::kBool, *patch, "do as LibTorch's message says"));
   const Choice choice = choice_for(judged, call, *odd);
   const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, choice);
   if (!choice.taken.empty()) {
@@ -468,11 +487,41 @@ Words of_foreign(const Refusal& refusal, const Judged& judged, const CodeLine& l
   return words;
 }
 
+// "p.grad = …": the gradient has the dtype of its tensor, where that says nothing else.
+std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged,
+                                 const CodeLine& line) {
+  const bool is_assigned = refusal.error.starts_with("attempting to assign a gradient") ||
+                           refusal.error.starts_with("assigned grad has data of a different type");
+  if (!is_assigned) return std::nullopt;
+  const auto set =
+      std::find_if(line.operations.begin(), line.operations.end(), [&](const auto& one) {
+        return one.sign == "=" && line.text_of(one.left).ends_with(".grad");
+      });
+  if (set == line.operations.end()) return std::nullopt;
+  const std::string_view left = line.text_of(set->left);
+  const std::string_view tensor = left.substr(0, left.rfind('.'));
+  const auto operand = std::find_if(refusal.call.operands.begin(), refusal.call.operands.end(),
+                                    [&](const Operand& one) { return one.name == tensor; });
+  const bool is_known = operand != refusal.call.operands.end();
+  std::optional<Dtype> dtype = is_known ? operand->dtypes.single() : std::nullopt;
+  if (refusal.named.size() == 2) dtype = refusal.named.back();  // first the gradient's
+  if (!dtype) return std::nullopt;
+  Words words{.message = fmt::format("{} is {}, and takes no gradient of another dtype", tensor,
+                                     dtype_name(*dtype)),
+              .why = "an optimizer computes with a parameter and its gradient in one dtype",
+              .odd = is_known ? operand->name : ""};
+  words.add(judged.write.rewrite(refusal.call, *dtype,
+                                 with_suffix(line, set->right, cast_suffix(line, *dtype)),
+                                 "cast the gradient to the dtype of its tensor"));
+  return words;
+}
+
 // The operands of a Python function are its variables: that they are what was refused is not known.
 Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(std::string_view("python::").size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
   const CodeLine line = judged.write.line_of(refusal.call);
+  if (auto words = of_gradient(refusal, judged, line)) return *words;
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",

@@ -168,20 +168,53 @@ struct Sign {
   std::string_view sign;
   std::string_view op;
 };
-constexpr std::array<Sign, 22> kSignOps = {
-    {{"@", "matmul"},    {"@", "mm"},          {"@", "bmm"},         {"@", "mv"},
-     {"@", "dot"},       {"+", "add"},         {"-", "sub"},         {"*", "mul"},
-     {"/", "div"},       {"**", "pow"},        {"/", "true_divide"}, {"//", "floor_divide"},
-     {"%", "remainder"}, {"&", "bitwise_and"}, {"|", "bitwise_or"},  {"^", "bitwise_xor"},
-     {"<", "lt"},        {"<=", "le"},         {">", "gt"},          {">=", "ge"},
-     {"==", "eq"},       {"!=", "ne"}}};
+constexpr std::array<Sign, 27> kSignOps = {{{"@", "matmul"},
+                                            {"@", "mm"},
+                                            {"@", "bmm"},
+                                            {"@", "mv"},
+                                            {"@", "dot"},
+                                            {"+", "add"},
+                                            {"-", "sub"},
+                                            {"-", "rsub"},
+                                            {"*", "mul"},
+                                            {"/", "div"},
+                                            {"**", "pow"},
+                                            {"/", "true_divide"},
+                                            {"//", "floor_divide"},
+                                            {"%", "remainder"},
+                                            {"&", "bitwise_and"},
+                                            {"|", "bitwise_or"},
+                                            {"^", "bitwise_xor"},
+                                            {"<<", "lshift"},
+                                            {">>", "rshift"},
+                                            {"<<", "bitwise_left_shift"},
+                                            {">>", "bitwise_right_shift"},
+                                            {"<", "lt"},
+                                            {"<=", "le"},
+                                            {">", "gt"},
+                                            {">=", "ge"},
+                                            {"==", "eq"},
+                                            {"!=", "ne"}}};
 
-bool is_written_as(const OpCall& op, std::string_view sign) {
+bool is_written_as(const OpCall& op, const CodeLine::Operation& operation) {
   const std::string full = op.short_op();
+  std::string_view sign = operation.sign;
+  if (operation.is_unary()) return bare(full) == (sign == "-" ? "neg" : "bitwise_not");
   if (sign.size() > 1 && sign.ends_with('=') && full.ends_with('_')) sign.remove_suffix(1);
   return std::any_of(kSignOps.begin(), kSignOps.end(), [&](const Sign& known) {
     return known.sign == sign && known.op == bare(full);
   });
+}
+
+// The only one on the line that calls the op.
+const CodeLine::Operation* operation_of(const CodeLine& line, const OpCall& op) {
+  const CodeLine::Operation* found = nullptr;
+  for (const CodeLine::Operation& operation : line.operations) {
+    if (!is_written_as(op, operation)) continue;
+    if (found != nullptr) return nullptr;
+    found = &operation;
+  }
+  return found;
 }
 
 std::optional<Span> side_of(const CodeLine& line, const OpCall& op, const Operand& operand) {
@@ -189,14 +222,10 @@ std::optional<Span> side_of(const CodeLine& line, const OpCall& op, const Operan
   const bool is_left = name == "self" || name == "input" || name == "tensor";
   const bool is_right =
       name == "other" || name == "mat2" || name == "tensor2" || name == "vec" || name == "exponent";
-  const CodeLine::Operation* found = nullptr;
-  for (const CodeLine::Operation& operation : line.operations) {
-    if (!is_written_as(op, operation.sign)) continue;
-    if (found != nullptr) return std::nullopt;
-    found = &operation;
-  }
+  const CodeLine::Operation* found = operation_of(line, op);
   if (found == nullptr || is_left == is_right) return std::nullopt;
-  return is_left ? found->left : found->right;
+  const bool is_first = is_left != (bare(op.short_op()) == "rsub");
+  return is_first && !found->is_unary() ? found->left : found->right;
 }
 
 // "a[index] = value"
@@ -621,42 +650,68 @@ std::optional<Span> number_text(const CodeLine& line, double value) {
   return in_focus(line, [&](const CodeLine& part) { return number_in(part, value); });
 }
 
-// The only operation of this kind, written anew around its two sides.
-static std::optional<Patch> rewritten_in(const CodeLine& line, std::string_view sign,
-                                         std::string_view before, std::string_view instead) {
-  const CodeLine::Operation* found = nullptr;
-  for (const CodeLine::Operation& operation : line.operations) {
-    if (operation.sign != sign) continue;
-    if (found != nullptr) return std::nullopt;
-    found = &operation;
-  }
-  if (found == nullptr) return std::nullopt;
-  const Span whole{found->left.begin, found->right.end};
-  const std::string_view left = line.text_of(found->left), right = line.text_of(found->right);
-  const bool is_one = line.is_primary(found->right) || !line.may_be_tensor(found->right);
-  return Patch{line.is_unique(whole) ? std::string(line.text_of(whole)) : "",
-               fmt::format("{}{} {} {}", before.empty() ? "" : fmt::format("{} = ", left), left,
-                           instead, is_one ? std::string(right) : fmt::format("({})", right))};
+static std::string bracketed(const CodeLine& line, Span span) {
+  const bool is_one = line.is_primary(span) || !line.may_be_tensor(span);
+  return is_one ? std::string(line.text_of(span)) : fmt::format("({})", line.text_of(span));
 }
 
-static std::optional<Patch> rewritten(const CodeLine& line, std::string_view sign,
-                                      std::string_view before, std::string_view instead) {
-  return in_focus(line,
-                  [&](const CodeLine& part) { return rewritten_in(part, sign, before, instead); });
+static Patch in_place_of(const CodeLine& line, Span whole, std::string text) {
+  return {line.is_unique(whole) ? std::string(line.text_of(whole)) : "", std::move(text)};
 }
 
-std::optional<Patch> not_in_place(const CodeLine& line, const OpCall& call) {
-  for (const CodeLine::Operation& operation : line.operations) {
-    const std::string& sign = operation.sign;
-    if (sign.size() < 2 || sign == "==" || sign == "!=" || !is_written_as(call, sign)) continue;
-    return rewritten(line, sign, "=", sign.substr(0, sign.size() - 1));
+// "a = a / 2" of "a /= 2".
+static std::optional<Patch> sign_not_in_place(const CodeLine& line, const OpCall& call) {
+  const CodeLine::Operation* found = operation_of(line, call);
+  if (found == nullptr || found->is_unary() || !found->sign.ends_with('=')) return std::nullopt;
+  const std::string_view left = line.text_of(found->left);
+  const std::string_view sign = std::string_view(found->sign).substr(0, found->sign.size() - 1);
+  return in_place_of(line, {found->left.begin, found->right.end},
+                     fmt::format("{0} = {0} {1} {2}", left, sign, bracketed(line, found->right)));
+}
+
+// "n = n.sqrt()" of "n.sqrt_()", where that is the whole statement.
+static std::optional<Patch> method_not_in_place(const CodeLine& line, const OpCall& call) {
+  const std::string_view statement = trimmed(line.text);
+  for (const CodeLine::Call& method : line.calls) {
+    const std::string_view callee = line.text_of(method.callee);
+    if (line.is_cpp || line.text_of(method.whole) != statement) continue;
+    if (last_part(callee) != call.short_op() || is_function(callee)) continue;
+    const std::string_view variable = line.text_of(receiver(line, method));
+    if (variable.find_first_of("([ ") != variable.npos) continue;
+    const std::string_view arguments = statement.substr(callee.size());
+    return in_place_of(
+        line, method.whole,
+        fmt::format("{} = {}{}", variable, callee.substr(0, callee.size() - 1), arguments));
   }
   return std::nullopt;
 }
 
-std::optional<Patch> other_sign(const CodeLine& line, std::string_view sign,
+std::optional<Patch> not_in_place(const CodeLine& line, const OpCall& call) {
+  if (!call.short_op().ends_with('_')) return std::nullopt;
+  return in_focus(line, [&](const CodeLine& part) {
+    auto patch = sign_not_in_place(part, call);
+    return patch ? patch : method_not_in_place(part, call);
+  });
+}
+
+std::optional<Patch> other_sign(const CodeLine& line, const OpCall& call,
                                 std::string_view instead) {
-  return rewritten(line, sign, "", instead);
+  return in_focus(line, [&](const CodeLine& part) -> std::optional<Patch> {
+    const CodeLine::Operation* found = operation_of(part, call);
+    if (found == nullptr || found->is_unary()) return std::nullopt;
+    const std::string right = bracketed(part, found->right);
+    return in_place_of(part, {found->left.begin, found->right.end},
+                       fmt::format("{} {} {}", part.text_of(found->left), instead, right));
+  });
+}
+
+std::optional<Patch> inverse(const CodeLine& line, const OpCall& call) {
+  return in_focus(line, [&](const CodeLine& part) -> std::optional<Patch> {
+    const CodeLine::Operation* found = operation_of(part, call);
+    if (found == nullptr) return std::nullopt;
+    return in_place_of(part, {found->left.begin, found->right.end},
+                       "~" + bracketed(part, found->right));
+  });
 }
 
 std::string python_path(std::string_view path) {

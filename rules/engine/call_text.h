@@ -68,10 +68,11 @@ std::optional<Span> inverted(const CodeLine& line);
 // The argument that is this number.
 std::optional<Span> number_text(const CodeLine& line, double value);
 
-// "a = a / 2" of "a /= 2"; "a ^ b" of "a - b".
+// "a = a / 2" of "a /= 2", "a = a.sqrt()" of "a.sqrt_()"; "a ^ b" of "a - b"; "~a" of "-a" and of
+// "1 - a".
 std::optional<Patch> not_in_place(const CodeLine& line, const OpCall& call);
-std::optional<Patch> other_sign(const CodeLine& line, std::string_view sign,
-                                std::string_view instead);
+std::optional<Patch> other_sign(const CodeLine& line, const OpCall& call, std::string_view instead);
+std::optional<Patch> inverse(const CodeLine& line, const OpCall& call);
 
 // "self.net[2].weight" of "self.net.2.weight": what Python calls a module or parameter.
 std::string python_path(std::string_view path);

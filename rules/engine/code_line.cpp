@@ -143,7 +143,7 @@ class Reader {
       if (sign == "(" && is_postfix) read_call(i);
       if (sign == "[" && is_postfix) read_subscript(i);
       if (is_binary(i)) read_operation(i, precedence(sign));
-      if (sign == "~" && !line_.is_cpp) read_inversion(i);
+      if ((sign == "~" || sign == "-") && !line_.is_cpp && !is_binary(i)) read_unary(i);
       if (is_assignment(sign) && depth_[i] == 0) read_operation(i, 0);
     }
   }
@@ -271,8 +271,8 @@ class Reader {
     return own > 0 && (to_the_left ? own < than : own <= than);
   }
 
-  // "~mask", "~(a > b)": its left side is empty.
-  void read_inversion(size_t sign) {
+  // "~mask", "-(a > b)": its left side is empty.
+  void read_unary(size_t sign) {
     size_t end = sign + 1;
     while (end < tokens_.size()) {
       if (opens(word(end)) && partner_[end]) {
@@ -286,7 +286,8 @@ class Reader {
     }
     if (end == sign + 1) return;
     const Span none = span(sign, sign + 1);
-    line_.operations.push_back({"~", {none.begin, none.begin}, span(sign + 1, end)});
+    line_.operations.push_back(
+        {std::string(word(sign)), {none.begin, none.begin}, span(sign + 1, end)});
   }
 
   void read_operation(size_t sign, int binds) {

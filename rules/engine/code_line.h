@@ -33,6 +33,8 @@ struct CodeLine {
   struct Operation {
     std::string sign;  // "@", "+=", "=": of an assignment the left side is the target
     Span left, right;
+
+    bool is_unary() const { return left.begin == left.end; }  // "-x", "~x": in Python alone
   };
   struct Subscript {
     Span base, index, whole;
