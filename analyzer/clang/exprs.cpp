@@ -102,9 +102,14 @@ bool may_hold_tensor(QualType type) {
   if (type.isNull()) return false;
   if (is_tensor(type)) return true;
   const auto* holder = dyn_cast_or_null<ClassTemplateSpecializationDecl>(record_of(type));
-  return holder != nullptr && holder->getIdentifier() != nullptr &&
-         holder->getName() == "optional" && holder->getTemplateArgs().size() > 0 &&
-         is_tensor(holder->getTemplateArgs()[0].getAsType());
+  if (holder == nullptr || holder->getIdentifier() == nullptr || holder->getName() != "optional")
+    return false;
+  // One that no header here declares was made up with any number of arguments.
+  llvm::ArrayRef<TemplateArgument> held = holder->getTemplateArgs().asArray();
+  if (!held.empty() && held.front().getKind() == TemplateArgument::Pack)
+    held = held.front().getPackAsArray();
+  return !held.empty() && held.front().getKind() == TemplateArgument::Type &&
+         is_tensor(held.front().getAsType());
 }
 
 bool is_no_tensor(const Expr* expr) {
