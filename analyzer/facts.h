@@ -41,8 +41,9 @@ struct TensorFact {
   TensorSource source = TensorSource::kOther;
   // Something looked at its dtype in a way that the analyzer cannot follow.
   bool looked_at = false;
-  Place place;         // of the call that made it; line 0: it comes from outside
-  DtypeSet cast_from;  // what it had before the cast that made it; empty: no cast did
+  Place place;                      // of the call that made it; line 0: it comes from outside
+  DtypeSet cast_from;               // what it had before the cast that made it; empty: no cast did
+  std::vector<std::string> fields;  // it has the dtype that each of these holds (FieldOfClass)
 
   bool is_external() const {
     return source == TensorSource::kParameter || source == TensorSource::kMember;
@@ -100,6 +101,23 @@ struct OutsideCall {
   std::string entry;  // the function that the walk came from; "": no other file knows it
   Callers callers = Callers::kUnseen;  // of that function
   std::vector<TensorArgument> arguments;
+};
+
+// Where fields that hold a tensor or a dtype are written. Other files know a field as
+// "ops::Linear::weight_"; a class that a source defines has the source's name in front.
+struct FieldWrite {
+  std::string field;
+  TensorFact tensor;
+};
+struct FieldOfClass {
+  std::string name;
+  bool is_shared = false;     // who includes its header may write it
+  bool is_of_module = false;  // casting the module casts it
+};
+struct ClassOfFields {
+  std::string file;  // that defines it; "": the one that is parsed
+  std::vector<FieldOfClass> fields;
+  std::vector<std::string> bodies_elsewhere;  // of its methods, which may write any of them
 };
 
 // A type that names `long` for the elements of a tensor outside of a read:
@@ -220,7 +238,12 @@ struct SourceFacts {
   std::vector<OutsideCall> outside_calls;
   std::vector<std::string> bound;   // functions of other files that are bound to Python here
   std::vector<std::string> called;  // functions of headers that were walked through in a caller
-  std::vector<std::string> files;         // that were read for it, the project's own and …
+  std::vector<ClassOfFields> classes;
+  std::vector<FieldWrite> field_writes;
+  std::vector<std::string> open_fields;  // that are written where nobody can say what; ".name": any
+  std::vector<std::string> methods;      // whose bodies are here, of what other files declare
+  bool casts_modules = false;            // to another dtype, or loads them
+  std::vector<std::string> files;        // that were read for it, the project's own and …
   std::vector<std::string> system_files;  // … those of others
   bool project_names_bfloat16 = false;    // look_around(), not kept: other code of its project does
 };

@@ -17,7 +17,7 @@ namespace dtypecheck::analyzer {
 
 namespace {
 
-constexpr std::string_view kFirstLine = "dtypecheck facts 2";
+constexpr std::string_view kFirstLine = "dtypecheck facts 3";
 constexpr auto kKeptFor = std::chrono::hours(30 * 24);
 
 // Folders that the arguments name for headers.

@@ -28,13 +28,17 @@ static void from_json(const Json& json, Place& place) {
   if (!can_be) throw InputError(fmt::format("a place in column {}", place.column));
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at, place, cast_from)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at, place, cast_from,
+                                   fields)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Read, place, function, callers, how, type, accepts,
                                    is_written_long, type_place, cast, given, statement, tensor,
                                    is_of_class, in_dispatch, dispatched, has_dispatched_dtype,
                                    entry, parameter, dispatched_parameter)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorArgument, position, tensor, parameter, same_as)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutsideCall, function, entry, callers, arguments)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FieldWrite, field, tensor)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FieldOfClass, name, is_shared, is_of_module)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClassOfFields, file, fields, bodies_elsewhere)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LongElement, place, type_place, function, type)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dispatch, place, function, callers, macro, tensor, cases)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LowPrecisionSum, place, function, name, dtypes, is_atomic)
@@ -46,10 +50,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IntegerDivision, place, function, tensor, is_
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HalfArithmetic, place, function, fault, text, dtypes, other)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargeNumber, place, function, name, text, is_half)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
-                                   error_count, lost, functions, sees_tensors, reads,
-                                   long_elements, dispatches, sums, large_numbers, ops, bit_casts,
+                                   error_count, lost, functions, sees_tensors, reads, long_elements,
+                                   dispatches, sums, large_numbers, ops, bit_casts,
                                    integer_divisions, conversions, half_arithmetic, outside_calls,
-                                   bound, called, files, system_files)
+                                   bound, called, classes, field_writes, open_fields, methods,
+                                   casts_modules, files, system_files)
 
 std::string facts_to_json(const SourceFacts& facts) {
   return Json(facts).dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -14,6 +14,7 @@
 #include "analyzer/precompiled_headers.h"
 #include "analyzer/project.h"
 #include "analyzer/project_calls.h"
+#include "analyzer/project_fields.h"
 #include "analyzer/worker.h"
 #include "platform/cache_folder.h"
 #include "platform/install_paths.h"
@@ -105,6 +106,7 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   });
   if (shows_progress) fmt::print(stderr, "\r\x1b[K");
   all = by_file(std::move(all));
+  join_fields(all);
   join_calls(all);
   for (SourceFacts& facts : all) look_around(facts);
   return all;

@@ -21,11 +21,6 @@ namespace {
 constexpr size_t kMaxFileBytes = 16 << 20;  // what is longer is generated
 constexpr size_t kMaxFiles = 20'000;
 
-bool is_source(const fs::path& path) {
-  static const std::set<std::string> endings = {".cpp", ".cc", ".cxx", ".c++", ".cu"};
-  return endings.contains(path.extension().string());
-}
-
 // A folder that is only called "build" may hold sources, and whoever names a folder wants its own.
 bool is_skipped(const fs::path& folder) {
   return is_there(folder / "CMakeCache.txt") ||
@@ -45,6 +40,11 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
 }
 
 }  // namespace
+
+bool is_source(const fs::path& path) {
+  static const std::set<std::string> endings = {".cpp", ".cc", ".cxx", ".c++", ".cu"};
+  return endings.contains(path.extension().string());
+}
 
 std::vector<std::string> sources_of(const std::vector<std::string>& paths,
                                     const Database& database) {

@@ -1,6 +1,7 @@
 // lint_sources.h: which files `lint` is about, and their text.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 namespace dtypecheck::analyzer {
 
 using Database = std::optional<CompileDatabase>;
+
+// By its name: C++ or CUDA, and no header.
+bool is_source(const std::filesystem::path& path);
 
 // The sources among the paths and in the folders among them; without paths those of the database.
 // Throws InputError where there is none.

@@ -15,11 +15,26 @@ static void add_new(std::vector<Fact>& facts, std::vector<Fact>& others) {
   }
 }
 
+template <typename Fact>
+static void append(std::vector<Fact>& facts, std::vector<Fact>& others) {
+  for (Fact& fact : others) facts.push_back(std::move(fact));
+}
+
+// A field holds what is written with any of the switches.
+static void add_fields(SourceFacts& facts, SourceFacts& other) {
+  append(facts.classes, other.classes);
+  append(facts.field_writes, other.field_writes);
+  append(facts.open_fields, other.open_fields);
+  append(facts.methods, other.methods);
+  facts.casts_modules = facts.casts_modules || other.casts_modules;
+}
+
 void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {
   // With a switch for debugging that nobody has tried for long, a file may not even compile: the
   // way that is understood better is the file's.
   if (other.parsed && other.lost.size() < facts.lost.size()) std::swap(facts, other);
   if (!other.parsed) return;
+  add_fields(facts, other);
   add_new(facts.long_elements, other.long_elements);
   add_new(facts.dispatches, other.dispatches);
   add_new(facts.sums, other.sums);

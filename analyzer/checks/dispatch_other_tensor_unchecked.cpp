@@ -1,6 +1,7 @@
 // Finds: inside a dispatch on one tensor, scalar_t pointers and accessors of another one whose
 // dtype is compared with nothing. One finding a dispatch.
-// Misses: fields. Silent on purpose: tensors made like the dispatched one, or compared with it.
+// Misses: fields that are made equal elsewhere. Silent on purpose: tensors made like the dispatched
+// one, or compared with it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Finds: typed pointers and accessors of a fixed type on parameters whose dtype nobody compared.
-// One finding a function. Misses: fields, and tensors whose callers are in another file, which are
-// notes. Silent on purpose: item<T>(), which converts; bytes; tensors made here.
+// One finding a function. Misses: tensors whose callers are in another file, which are notes.
+// Silent on purpose: item<T>(), which converts; bytes; tensors made here.
 #include <fmt/format.h>
 
 #include <algorithm>

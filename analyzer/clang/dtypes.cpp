@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/StringSet.h>
 
+#include "analyzer/clang/fields.h"
 #include "analyzer/op_answers.h"
 #include "ops/ops.h"
 
@@ -163,7 +164,17 @@ int Dtypes::variable(const Expr* expr) {
   const int known = state.symbol_at(key);
   if (known >= 0) return known;
   const int symbol = make(source, kAnyDtype, text(expr));
+  if (const auto* member = dyn_cast<MemberExpr>(expr)) return field_at_entry(member, key, symbol);
   state.bind(key, symbol);
+  return symbol;
+}
+
+int Dtypes::field_at_entry(const MemberExpr* expr, const Key& key, int symbol) {
+  const auto* field = cast<FieldDecl>(expr->getMemberDecl());
+  const auto [name, is_new] = field_names_.try_emplace(field);
+  if (is_new) name->second = field_name(field, context_);
+  if (!name->second.empty()) field_symbols_.emplace_back(symbol, name->second);
+  state.bind_entry(key, symbol);
   return symbol;
 }
 
@@ -364,6 +375,9 @@ int Dtypes::method_result(const MemberCall& call) {
   if (call.name == "type_as" && call.call->getNumArgs() == 1)
     return like(tensor(call.call->getArg(0)));
   if (passes_tensor_on(call.name)) return tensor(call.base);
+  const bool registers = call.name == "register_buffer" || call.name == "register_parameter";
+  if (registers && is_module(call.base->getType()) && call.call->getNumArgs() > 1)
+    return tensor(call.call->getArg(1));
   if (call.name.starts_with("new_")) {
     const int options = options_among(call.call, 0);
     return like(options >= 0 ? options : tensor(call.base));
@@ -455,8 +469,14 @@ TensorFact Dtypes::fact(const Expr* expr) {
 TensorFact Dtypes::fact_of(int symbol) const {
   const Made& made = made_.at(symbol);
   const DtypeSet cast_from = made.cast_from < 0 ? DtypeSet() : state.dtypes(made.cast_from);
-  return {made.name, state.dtypes(symbol), made.source, state.looked_at(symbol), made.place,
-          cast_from};
+  TensorFact fact = {
+      made.name, state.dtypes(symbol), made.source, state.looked_at(symbol), made.place, cast_from,
+      {}};
+  if (state.is_mixed(symbol)) return fact;
+  for (const auto& [of_field, name] : field_symbols_) {
+    if (state.knows(of_field) && state.same(of_field, symbol)) fact.fields.push_back(name);
+  }
+  return fact;
 }
 
 void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {

@@ -22,6 +22,10 @@ class Dtypes {
   int tensor(const clang::Expr* expr);
   // The symbol of a dtype, a type meta or tensor options; -1: it is not known what it is.
   int dtype(const clang::Expr* expr);
+  void begin_function() {
+    state = State();
+    field_symbols_.clear();
+  }
   void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
   void assign(const clang::Expr* to, int symbol);
   // The variable or field that holds a module, through pointers and holders.
@@ -92,8 +96,11 @@ class Dtypes {
   int function_result(const clang::CallExpr* call);
   int like(int symbol);  // another tensor of the same dtype
   bool key_of(const clang::Expr* expr, Key& key, TensorSource& source) const;
+  int field_at_entry(const clang::MemberExpr* expr, const Key& key, int symbol);
 
   const clang::ASTContext& context_;
+  std::vector<std::pair<int, std::string>> field_symbols_;  // of what fields held at the entry
+  std::map<const clang::FieldDecl*, std::string> field_names_;
   std::vector<Made> made_;  // by symbol
   std::map<const clang::Expr*, int> results_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;

@@ -4,6 +4,7 @@
 #include <clang/Basic/SourceManager.h>
 
 #include "analyzer/clang/arithmetic.h"
+#include "analyzer/clang/fields.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/walk.h"
 
@@ -26,6 +27,7 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
   Walk walk(context, facts);
   for (const EntryPoint& entry : entry_points(context))
     walk.function(entry.function, entry.callers);
+  find_field_writes(context, facts);
   facts.bound = bound_outside(context);
   facts.long_elements = long_elements(context);
   find_arithmetic(context, facts);

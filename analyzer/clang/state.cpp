@@ -52,6 +52,7 @@ void State::unify(int a, int b) {
   const DtypeSet both = kept.dtypes & merged.dtypes;
   if (!both.empty()) kept.dtypes = both;
   kept.looked_at = kept.looked_at || merged.looked_at;
+  kept.is_mixed = kept.is_mixed || merged.is_mixed;
   merged.parent = to;
 }
 
@@ -116,8 +117,9 @@ void State::leave_class(int symbol) {
   for (const auto& [other, node] : nodes_) {
     if (other != symbol && same(other, symbol)) others.push_back(other);
   }
-  for (const int other : others) nodes_[other] = {others.front(), known.dtypes, known.looked_at};
-  nodes_[symbol] = {symbol, known.dtypes, known.looked_at};
+  for (const int other : others)
+    nodes_[other] = {others.front(), known.dtypes, known.looked_at, known.is_mixed};
+  nodes_[symbol] = {symbol, known.dtypes, known.looked_at, known.is_mixed};
 }
 
 // if (bias.has_value()) TORCH_CHECK(bias->dtype() == x.dtype()); the other way says nothing of
@@ -135,7 +137,7 @@ void State::agree_where_absent(const State& other) {
     if (mate != nodes_.end())
       own.parent = root(mate->first);
     else
-      own = {symbol, other.dtypes(symbol), other.looked_at(symbol)};
+      own = {symbol, other.dtypes(symbol), other.looked_at(symbol), other.is_mixed(symbol)};
   }
 }
 
@@ -147,6 +149,14 @@ State State::join(const State& in_a, const State& in_b) {
   a.agree_where_absent(in_b);
   b.agree_where_absent(in_a);
   return join_present(a, b);
+}
+
+// A field that only one way wrote still holds on the other what it held before.
+void State::mix_fields_of_one_way(const State& way, const State& other) {
+  for (const auto& [key, symbol] : way.symbols_) {
+    const bool is_written = key.size() > 1 && !way.entries_.contains(key);
+    if (is_written && !other.symbols_.contains(key)) node(symbol).is_mixed = true;
+  }
 }
 
 State State::join_present(const State& a, const State& b) {
@@ -162,13 +172,16 @@ State State::join_present(const State& a, const State& b) {
     if (in_a) dtypes |= a.dtypes(symbol);
     if (in_b) dtypes |= b.dtypes(symbol);
     const bool seen = (in_a && a.looked_at(symbol)) || (in_b && b.looked_at(symbol));
-    joined.nodes_[symbol] = {root, dtypes, seen};
+    const bool mixed = (in_a && a.is_mixed(symbol)) || (in_b && b.is_mixed(symbol));
+    joined.nodes_[symbol] = {root, dtypes, seen, mixed};
   };
   for (const auto& [symbol, node] : a.nodes_) add(symbol);
   for (const auto& [symbol, node] : b.nodes_) {
     if (!a.nodes_.contains(symbol)) add(symbol);
   }
   joined.symbols_ = a.symbols_;
+  joined.entries_ = a.entries_;
+  joined.entries_.insert(b.entries_.begin(), b.entries_.end());
   for (const auto& [key, symbol] : b.symbols_) {
     const auto [at, is_new] = joined.symbols_.try_emplace(key, symbol);
     if (is_new || joined.same(at->second, symbol) || b.is_absent(symbol)) continue;
@@ -178,9 +191,13 @@ State State::join_present(const State& a, const State& b) {
     }
     // The variable holds another tensor on each way. It goes on as the first one's symbol, which
     // gets the dtypes of both.
+    joined.entries_.erase(key);
+    joined.node(at->second).is_mixed = true;
     joined.node(at->second).dtypes |= joined.dtypes(symbol);
     if (joined.looked_at(symbol)) joined.look_at(at->second);
   }
+  joined.mix_fields_of_one_way(a, b);
+  joined.mix_fields_of_one_way(b, a);
   joined.join_modules(a, b);
   return joined;
 }

@@ -36,7 +36,17 @@ class State {
   bool is_absent(int symbol) const { return absent_.contains(symbol); }
 
   int symbol_at(const Key& key) const;  // -1: none
-  void bind(const Key& key, int symbol) { symbols_[key] = symbol; }
+  void bind(const Key& key, int symbol) {
+    symbols_[key] = symbol;
+    entries_.erase(key);
+  }
+  // The symbol stands for what the field held when the function was entered.
+  void bind_entry(const Key& key, int symbol) {
+    bind(key, symbol);
+    entries_.insert(key);
+  }
+  // A variable that holds one tensor or another goes on as the symbol of one of them.
+  bool is_mixed(int symbol) const { return node(symbol).is_mixed; }
 
   // The dtype of a module's parameters: its own, or that of the module that it is part of. -1: not
   // known.
@@ -56,6 +66,7 @@ class State {
     int parent;
     DtypeSet dtypes;
     bool looked_at = false;
+    bool is_mixed = false;
   };
   static State join_present(const State& a, const State& b);
   int root(int symbol) const;
@@ -67,8 +78,10 @@ class State {
   std::map<int, Node> nodes_;
   std::set<int> absent_;
   void join_modules(const State& a, const State& b);
+  void mix_fields_of_one_way(const State& way, const State& other);
 
   std::map<Key, int> symbols_;
+  std::set<Key> entries_;  // of them, bound by bind_entry()
   Modules modules_;
 };
 

@@ -14,6 +14,7 @@
 #include "analyzer/check.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/project.h"
+#include "analyzer/project_fields.h"
 
 namespace dtypecheck::analyzer {
 namespace {
@@ -27,6 +28,9 @@ class CurrentFacts {
   const SourceFacts& of(ASTContext& context) {
     if (!facts_) {
       facts_ = facts_of(context);
+      std::vector<SourceFacts> alone = {std::move(*facts_)};
+      join_fields(alone);
+      facts_ = std::move(alone.front());
       look_around(*facts_);
     }
     return *facts_;

@@ -11,9 +11,6 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-// Where a function has more statements and calls than these, the rest of it is left out: a
-// generated one would take minutes.
-static constexpr uint64_t kMaxSteps = 400'000;
 static constexpr size_t kMaxCallDepth = 5;
 
 static bool is_constant(const Expr* condition, const ASTContext& context, bool& value) {
@@ -27,7 +24,13 @@ bool Walk::is_ours(SourceLocation location) const {
 }
 
 void Walk::function(const FunctionDecl* function, Callers callers) {
-  dtypes_.state = State();
+  enter(function, callers);
+  run_body(function->getBody(), nullptr);
+  ++facts_.functions;
+}
+
+void Walk::enter(const FunctionDecl* function, Callers callers) {
+  dtypes_.begin_function();
   pointers_.clear();
   switches_.clear();
   callers_ = callers;
@@ -43,8 +46,6 @@ void Walk::function(const FunctionDecl* function, Callers callers) {
         dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
     dtypes_.bind(parameter, parameters_.back());
   }
-  run_body(function->getBody(), nullptr);
-  ++facts_.functions;
 }
 
 void Walk::children(const Stmt* stmt) {
@@ -185,9 +186,11 @@ void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
   stmt(condition);
   const State before = dtypes_.state;
   switches_.emplace_back();
-  stmt(body);
-  stmt(step);
-  dtypes_.state = State::join(dtypes_.state, before);
+  for (int round = 0; round < (sites_ == nullptr ? 1 : 2); ++round) {  // writes of a later round
+    stmt(body);
+    stmt(step);
+    dtypes_.state = State::join(dtypes_.state, before);
+  }
   for (const State& end : switches_.back().ends) {
     dtypes_.state = State::join(dtypes_.state, end);
   }
@@ -196,8 +199,11 @@ void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
 
 // do { … } while (0) is how macros are written: what the body learns holds after it.
 void Walk::do_while(const DoStmt* stmt) {
+  bool again = true;
   do_once(stmt->getBody());
   this->stmt(stmt->getCond());
+  const bool is_once = is_constant(stmt->getCond(), context_, again) && !again;
+  if (sites_ != nullptr && !is_once) loop(stmt->getBody(), stmt->getCond(), nullptr);
 }
 
 // for (const Tensor& t : {a, b, c}) check(t): the body once for each, so that each is checked.
@@ -398,6 +404,7 @@ void Walk::expr(const Expr* one) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
   if (const auto* made = dyn_cast<CXXConstructExpr>(one)) optimizer_of(made);
+  if (const auto* list = dyn_cast<InitListExpr>(one)) initialize_fields(list);
   if (const auto* unknown = dyn_cast<RecoveryExpr>(one)) trust_unknown_check(unknown);
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
   if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
@@ -408,9 +415,7 @@ void Walk::expr(const Expr* one) {
   }
   if (assignment != nullptr && assignment->getOpcode() == BO_Assign) {
     if (holds_dtype(assignment->getType())) {
-      const int symbol = dtypes_.dtype(assignment->getRHS());
-      dtypes_.assign(assignment->getLHS(),
-                     symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
+      assign_dtype(assignment->getLHS(), assignment->getRHS());
     }
     const Untyped* pointer = untyped(assignment->getRHS());
     const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
@@ -545,7 +550,17 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
     const int symbol = dtypes_.tensor(value);
     if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
     dtypes_.assign(to, symbol);
+    wrote(to, symbol);
+  } else if (holds_dtype(to->getType())) {
+    assign_dtype(to, value);
   }
+}
+
+void Walk::assign_dtype(const Expr* to, const Expr* value) {
+  int symbol = dtypes_.dtype(value);
+  if (symbol < 0) symbol = dtypes_.make(TensorSource::kOther, kAnyDtype);
+  dtypes_.assign(to, symbol);
+  wrote(to, symbol);
 }
 
 void Walk::call(const CallExpr* call) {

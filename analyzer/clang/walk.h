@@ -23,7 +23,18 @@ class Walk {
 
   void function(const clang::FunctionDecl* function, Callers callers);
 
+  // What a function writes to fields, by the expressions that do, or initialize them: of those in
+  // `sites`, whoever calls it.
+  using Sites = std::map<const clang::Expr*, std::string>;  // to the field
+  void writes(const clang::FunctionDecl* function, const Sites& sites,
+              std::vector<FieldWrite>& out);
+
  private:
+  struct Written {
+    const clang::Expr* site;
+    int symbol;
+    TensorFact fact;
+  };
   // A dispatch that control is inside of.
   struct Switch {
     int symbol = -1;  // of the dtype; -1: a switch over something else
@@ -87,6 +98,7 @@ class Walk {
   bool call_lambda(const clang::CallExpr* call);
   bool walk_through(const clang::CallExpr* call);
   void assign(const clang::CXXOperatorCallExpr* assignment);
+  void assign_dtype(const clang::Expr* to, const clang::Expr* value);
   void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
   void run_body(const clang::Stmt* body, const clang::Expr* call);
   void trust_opaque_check(const clang::CallExpr* call);
@@ -94,6 +106,12 @@ class Walk {
   bool declare_tensor_arg(const clang::VarDecl* variable);
   bool check_of_tensor_args(const clang::CallExpr* call);
   void call_outside(const clang::CallExpr* call);
+  void enter(const clang::FunctionDecl* function, Callers callers);
+  void initialize_fields(const clang::CXXConstructorDecl* constructor);
+  void initialize_fields(const clang::InitListExpr* list);
+  int initialize(const clang::Expr* init);
+  void wrote(const clang::Expr* site, int symbol);
+  TensorFact at_exit(const Written& written) const;
   int parameter_of(int symbol) const;
 
   void read_of(const MemberCall& call);
@@ -120,6 +138,10 @@ class Walk {
   std::string macro_at(clang::SourceLocation location) const;
   bool is_ours(clang::SourceLocation location) const;
 
+  // Where a function has more statements and calls than these, the rest of it is left out: a
+  // generated one would take minutes.
+  static constexpr uint64_t kMaxSteps = 400'000;
+
   const clang::ASTContext& context_;
   SourceFacts& facts_;
   Dtypes dtypes_;
@@ -143,6 +165,8 @@ class Walk {
   const clang::Stmt* statement_ = nullptr;  // of a block, before which another could stand
   Callers callers_ = Callers::kUnseen;
   size_t lambda_depth_ = 0;
+  const Sites* sites_ = nullptr;  // null: the walk is not about fields
+  std::vector<Written> written_;
   uint64_t steps_ = 0;
 };
 

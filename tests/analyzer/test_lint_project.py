@@ -53,6 +53,27 @@ void launch_NAME(at::Tensor x, at::Tensor out) {
 }
 """
 
+LAYER = """\
+#pragma once
+#include <torch/extension.h>
+class Layer {
+ public:
+  explicit Layer(at::Tensor w);
+  void set(at::Tensor w);
+  void forward();
+ private:
+  at::Tensor weight_;
+};
+struct Params { at::Tensor weight; };
+struct Config { at::ScalarType dtype = at::kFloat; };
+"""
+FORWARD = '#include "layer.h"\nvoid run(const float* x);\nvoid Layer::forward() { run(weight_.data_ptr<float>()); }\n'
+MADE = '#include "layer.h"\nLayer::Layer(at::Tensor w) : weight_(w.to(at::kFloat)) {}\n'
+SET = '#include "layer.h"\nvoid Layer::set(at::Tensor w) {\n  TORCH_CHECK(w.scalar_type() == at::kFloat);\n  weight_ = w;\n}\n'
+READ_PARAMS = ('#include "layer.h"\nvoid run(const float* x);\n'
+               "void apply(const Params& params) { run(params.weight.data_ptr<float>()); }\n")
+FILL_PARAMS = '#include "layer.h"\nvoid fill(Params& params) { params.weight = at::zeros({1}, at::kHalf); }\n'
+
 
 class AcrossFiles(tool.ToolTest):
     def findings(self, *paths):
@@ -130,6 +151,67 @@ class AcrossFiles(tool.ToolTest):
         self.assertEqual(self.findings(), [])
         self.write("a.cpp", '#include "util/read.h"\nint a() { return 1; }\n')
         self.assertEqual(self.findings(), [("util/read.h", 3, "note", "unchecked-data-ptr")])
+
+    def layer(self, **files):
+        self.write("setup.py", "")
+        self.write("layer.h", LAYER)
+        for name, text in files.items():
+            self.write(f"{name}.cpp", text)
+
+    def test_a_field_that_each_file_checks(self):
+        self.layer(forward=FORWARD, made=MADE, set=SET)
+        self.assertEqual(self.findings(), [])
+
+    def test_a_field_that_one_file_does_not_check(self):
+        self.layer(forward=FORWARD, made=MADE, set=SET.replace("  TORCH_CHECK(w.scalar_type() == at::kFloat);\n", ""))
+        self.assertEqual(self.findings(), [("forward.cpp", 3, "note", "unchecked-data-ptr")])
+
+    def test_a_field_of_another_dtype(self):
+        self.layer(forward=FORWARD, made=MADE.replace("kFloat", "kHalf"), set=SET.replace("kFloat", "kHalf"))
+        self.assertEqual(self.findings(), [("forward.cpp", 3, "error", "unchecked-data-ptr")])
+
+    def test_a_method_that_is_not_in_the_run(self):
+        self.layer(forward=FORWARD, made=MADE.replace("kFloat", "kHalf"))
+        self.assertEqual(self.findings(), [("forward.cpp", 3, "note", "unchecked-data-ptr")])
+
+    def test_a_struct_that_one_file_fills(self):
+        self.layer(read=READ_PARAMS, fill=FILL_PARAMS)
+        self.assertEqual(self.findings(), [("read.cpp", 3, "error", "unchecked-data-ptr")])
+        self.write("other/more.cpp", "int more() { return 1; }\n")
+        self.assertEqual(self.findings("read.cpp", "fill.cpp"), [("read.cpp", 3, "note", "unchecked-data-ptr")])
+
+    def test_a_struct_that_python_may_fill(self):
+        bind = ('#include "layer.h"\nvoid set_by_python(at::Tensor Params::*field);\n'
+                "void bind() { set_by_python(&Params::weight); }\n")
+        self.layer(read=READ_PARAMS, fill=FILL_PARAMS, bind=bind)
+        self.assertEqual(self.findings(), [("read.cpp", 3, "note", "unchecked-data-ptr")])
+
+    def test_options_that_another_file_sets(self):
+        make = ('#include "layer.h"\nvoid run(const float* x);\nvoid make(const Config& config) {\n'
+                "  at::Tensor x = at::empty({1}, config.dtype);\n  run(x.data_ptr<float>());\n}\n")
+        self.layer(make=make.replace("float", "at::Half"))
+        self.assertEqual(self.findings(), [("make.cpp", 5, "error", "unchecked-data-ptr")])
+        self.layer(set='#include "layer.h"\nvoid set(Config& config, at::ScalarType dtype) { config.dtype = dtype; }\n')
+        self.assertEqual(self.findings(), [])
+
+    def test_a_module_that_another_file_casts(self):
+        net = ('#include "net.h"\nvoid run(const float* x);\n'
+               "void Net::forward() { run(table_.data_ptr<float>()); }\n")
+        self.write("setup.py", "")
+        self.write("net.h", "#pragma once\n#include <torch/extension.h>\nstruct Net : torch::nn::Module {\n"
+                            '  Net() { table_ = register_buffer("table", torch::zeros({4}, at::kHalf)); }\n'
+                            "  void forward();\n  at::Tensor table_;\n};\n")
+        self.write("net.cpp", net)
+        self.assertEqual(self.findings(), [("net.cpp", 3, "error", "unchecked-data-ptr")])
+        self.write("cast.cpp", '#include "net.h"\nvoid cast(Net& net) { net.to(torch::kFloat); }\n')
+        self.assertEqual(self.findings(), [("net.cpp", 3, "note", "unchecked-data-ptr")])
+
+    def test_a_file_that_changes_what_a_field_holds(self):
+        self.layer(forward=FORWARD, made=MADE, set=SET)
+        for text, found in ((MADE, []), (MADE.replace("kFloat", "kHalf"), ["note"]), (MADE, [])):
+            self.write("made.cpp", text)
+            done = self.run_tool("lint", "--torch", TORCH, "--format", "json", ".")  # with the cache
+            self.assertEqual([f["severity"] for f in json.loads(done.out)["findings"]], found)
 
 
 if __name__ == "__main__":
