@@ -103,6 +103,10 @@ static void say_what_was_recorded(const judging::RecordedRun& recorded, const Ru
 // A faulty name is told before a run of hours, not after it.
 static void check_report_options(const TraceCommand& command) {
   judging::check_report_inputs(command.report);
+  if (command.no_report && !command.report.output.empty())
+    throw InputError(
+        fmt::format("--no-report writes no findings, and --output names {} for them; leave one out",
+                    command.report.output));
   if (!command.report.output.empty()) open_output(command.report.output).finish();
 }
 

@@ -307,6 +307,12 @@ class Reports(tool.ToolTest):
         self.assertNotIn("train.py", result.err)
         self.assertIn("the trace is in", result.err)
 
+    def test_no_report_has_no_file(self):
+        result = self.run_tool("trace", "--no-report", "-o", "report.txt", "--", "true")
+        self.assertEqual(result.status, 2)
+        self.assertIn("--no-report writes no findings, and --output names report.txt", result.err)
+        self.assertFalse((self.folder / "report.txt").exists())
+
     def test_fail_on(self):
         self.assertEqual(self.trace(tool.MIXED, "--fail-on", "error", status=7).status, 1)
         self.assertEqual(self.trace(tool.MIXED, "--fail-on", "never", status=7).status, 7)
