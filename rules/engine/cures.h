@@ -69,8 +69,9 @@ class CureWriter {
   // too, or one of the next gives it to the same function: a cast at the call would not be met
   // there.
   bool is_made_for_more(const OpCall& call, const Operand& operand, const OpCall* maker) const;
-  // The line, or one of the next, reads the operand in another place, too.
-  bool is_read_again(const OpCall& call, const Operand& operand) const;
+  // The line, or one of the next, reads the operand in another place, too: `met` is what it met.
+  bool is_read_again(const OpCall& call, const Operand& operand,
+                     const Operand* met = nullptr) const;
   // A line of the framework's called an op of the process.
   bool has_framework(const OpCall& call, std::string_view name) const;
 

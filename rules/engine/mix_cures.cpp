@@ -41,7 +41,7 @@ class MixCures {
     }
     // "return g @ w.T, x.T @ g": of a run that died in the first product nothing tells that the
     // second refuses g as well, but the line does.
-    if (write_.is_read_again(call_, *mix_.odd.operand)) {
+    if (write_.is_read_again(call_, *mix_.odd.operand, mix_.met.operand)) {
       if (is_in_same_file(source_.maker)) at_maker();
       at_maker_of_met();
     }

@@ -42,22 +42,43 @@ static bool asked_below(const LineText& line_text, const CodeLine& line, SourceL
   return false;
 }
 
-bool CureWriter::is_read_again(const OpCall& call, const Operand& operand) const {
+// The statement gives the variable to the same function again, or computes with it and with what it
+// met: one calls alike, the other mixes the same two.
+static bool mixes_again(const CodeLine& line, const std::string& name, std::string_view callee,
+                        const std::string& met) {
+  const auto is_it = [&](const CodeLine::Argument& a) { return line.text_of(a.value) == name; };
+  const auto is_same = [&](const CodeLine::Call& call) {
+    return name_of_callee(line.text_of(call.callee)) == callee &&
+           std::any_of(call.arguments.begin(), call.arguments.end(), is_it);
+  };
+  if (!callee.empty() && std::any_of(line.calls.begin(), line.calls.end(), is_same)) return true;
+  const auto reads_both = [&](Span span) {
+    const std::string_view text = line.text_of(span);
+    return !places_of_word(text, name).empty() && !places_of_word(text, met).empty();
+  };
+  if (met.empty() || met == name) return false;
+  return std::any_of(line.operations.begin(), line.operations.end(), [&](const auto& operation) {
+    return operation.sign != "=" && reads_both({operation.left.begin, operation.right.end});
+  });
+}
+
+bool CureWriter::is_read_again(const OpCall& call, const Operand& operand,
+                               const Operand* met) const {
   const CodeLine line = line_of(call);
   const auto found = find(line, call, operand);
   if (!found) return false;
   if (stands_again(line, found->text)) return true;
   const std::string callee = callee_of(line, found->text.front());
   const std::string name(line.text_of(found->text.front()));
-  if (callee.empty()) return false;
+  const auto other = met == nullptr ? std::nullopt : find(line, call, *met);
+  const std::string met_name = other ? std::string(line.text_of(other->text.front())) : "";
+  if (callee.empty() && met_name.empty()) return false;
   const auto reads_it = [&](const CodeLine& next) -> std::optional<bool> {
-    for (const CodeLine::Call& other : next.calls) {
-      const auto is_it = [&](const CodeLine::Argument& a) { return next.text_of(a.value) == name; };
-      const bool reads = std::any_of(other.arguments.begin(), other.arguments.end(), is_it);
-      if (reads && name_of_callee(next.text_of(other.callee)) == name_of_callee(callee))
-        return true;
-    }
-    return std::nullopt;
+    if (mixes_again(next, name, name_of_callee(callee), met_name)) return true;
+    const std::vector<std::string> names = names_bound(next);
+    const bool is_rebound = std::find(names.begin(), names.end(), name) != names.end() ||
+                            std::find(names.begin(), names.end(), met_name) != names.end();
+    return is_rebound ? std::optional(false) : std::nullopt;
   };
   return asked_below(options_.line_text, line, call.site.line, reads_it);
 }
