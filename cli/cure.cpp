@@ -90,7 +90,8 @@ class Session {
         report_(judging::judged_report(recorded_, {.all = command.all})),
         causes_(causes_in(report_, candidates_)) {
     for (Candidate& candidate : candidates_)
-      candidate.patch = curing::make_patch(*candidate.cure, recorded_.run, recorded_.sources);
+      candidate.patch =
+          curing::make_patch(*candidate.cure, recorded_.run, recorded_.sources, program_if_known());
   }
 
   int apply() {
@@ -128,6 +129,13 @@ class Session {
         fmt::format("{}: the folder that the program ran in is gone; name the command "
                     "behind --",
                     description.folder));
+  }
+  curing::Program program_if_known() const {
+    try {
+      return program();
+    } catch (const InputError&) {
+      return {};  // told where it is run
+    }
   }
 
   // What came of trying it: 2 proven, or as good as that, 1 cured with a warning behind it.

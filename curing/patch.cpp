@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/dtype_names.h"
 #include "curing/embedded.h"
@@ -47,14 +48,40 @@ Json ask(const std::string& python, const Json& question) {
   return Json::parse(read_file(out));
 }
 
-std::string why_not(const Cure& cure, const Run& run, const Sources& sources) {
+bool is_cell(const std::string& file) { return file.starts_with("In ["); }
+
+// What stood in the cell when it ran; "" where the file is no cell.
+std::string cell_of(const Cure& cure, const Run& run) {
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr || !is_cell(cure.where.file)) return "";
+  const auto& cells = run.process_of(*call).cells;
+  const auto cell = cells.find(cure.where.file);
+  return cell == cells.end() ? "" : cell->second;
+}
+
+// The one that the command reads: "papermill train.ipynb ran.ipynb" writes the other.
+std::string notebook_of(const Program& program) {
+  std::string_view before;
+  for (const std::string& argument : program.command) {
+    const bool is_written = std::exchange(before, argument).starts_with("--output");
+    const std::string file = (fs::path(program.folder) / argument).lexically_normal();
+    if (argument.ends_with(".ipynb") && !is_written && is_file(file)) return file;
+  }
+  return "";
+}
+
+std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
+                    const std::string& notebook) {
   const std::string& file = cure.where.file;
   const OpCall* call = run.call(cure.call);
   if (cure.code.empty()) return "it is told in words alone";
   if (!cure.where.known()) return "the line to change is not known";
   if (call != nullptr && run.process_of(*call).python.empty())
     return "the program is no Python, so its source would have to be built again";
-  if (file.starts_with("In [")) return "it is a notebook's cell: change it there";
+  if (is_cell(file)) {
+    const bool is_found = !notebook.empty() && !cell_of(cure, run).empty();
+    return is_found ? "" : "it is a notebook's cell, and the command names no notebook: change it there";
+  }
   if (!is_file(file)) return fmt::format("{} is no file here", file);
   if (sources.line(file, cure.where.line).empty())
     return fmt::format("the run kept no lines of {}", file);
@@ -64,18 +91,27 @@ std::string why_not(const Cure& cure, const Run& run, const Sources& sources) {
 
 }  // namespace
 
-Patch make_patch(const Cure& cure, const Run& run, const Sources& sources) {
-  Patch patch{.file = cure.where.file, .reason = why_not(cure, run, sources)};
+// What the diff calls the file: from here, where it is below.
+static std::string shown_name(const std::string& file) {
+  std::error_code unknown;
+  const fs::path near = fs::path(file).lexically_proximate(fs::current_path(unknown));
+  const bool is_below = !near.empty() && *near.begin() != "..";
+  return is_below ? near.string() : file;
+}
+
+Patch make_patch(const Cure& cure, const Run& run, const Sources& sources,
+                 const Program& program) {
+  const std::string notebook = is_cell(cure.where.file) ? notebook_of(program) : "";
+  Patch patch{.file = notebook.empty() ? cure.where.file : notebook,
+              .reason = why_not(cure, run, sources, notebook)};
   if (!patch.reason.empty()) return patch;
   const OpCall* call = run.call(cure.call);
-  std::error_code unknown;
-  const fs::path near = fs::path(patch.file).lexically_proximate(fs::current_path(unknown));
   const Extent& extent = cure.where.extent;
-  const bool is_below = !near.empty() && *near.begin() != "..";
   try {
     const Json answer =
         ask(python_of(run, call), {{"path", patch.file},
-                                   {"shown", is_below ? near.string() : patch.file},
+                                   {"shown", shown_name(cure.where.file)},
+                                   {"cell", cell_of(cure, run)},
                                    {"line", cure.where.line},
                                    {"extent", {extent.column, extent.end_line, extent.end_column}},
                                    {"kind", cure_kind_name(cure.kind)},

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/cure.h"
 #include "core/run.h"
 #include "trace/sources.h"
 
 namespace dtypecheck::curing {
+
+// How to run the program.
+struct Program {
+  std::vector<std::string> command;
+  std::string folder;  // where it is run
+};
 
 struct Patch {
   std::string file;    // absolute
@@ -19,8 +26,9 @@ struct Patch {
 };
 
 // Where the source is no longer what ran, is no Python, or has no sure place for the change, the
-// patch has a reason and no text. Writes nothing.
-Patch make_patch(const Cure& cure, const Run& run, const Sources& sources);
+// patch has a reason and no text. A cell is changed in the notebook that the program's command
+// names. Writes nothing.
+Patch make_patch(const Cure& cure, const Run& run, const Sources& sources, const Program& program);
 
 // Writes the text over the file, of which a copy stays behind as FILE.before-cure, with a number
 // where there is one. Returns the copy's path. Throws InputError.

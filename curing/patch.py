@@ -4,7 +4,7 @@
 
 QUESTION: {"path", "line", "extent", "kind", "dtype", "replaces", "code", "op"}, as core/cure.h has them; "extent" is
         [column, end line, end column] of the call, zeros where it is not known; "op" is the name of the op without its
-        namespace
+        namespace; "cell", where the path is a notebook: what stood in the cell that the line is of, when it ran
 ANSWER:   {"text", "diff"}, the whole source with the change and a unified diff; or {"reason"}: why it could not be placed
         surely
 
@@ -30,20 +30,21 @@ class Unplaced(Exception):
 class Source:
     """A source as bytes, since ast counts columns in bytes of UTF-8."""
 
-    def __init__(self, path):
-        with open(path, "rb") as file:
-            data = file.read()
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise Unplaced(f"{path} is not UTF-8") from None
+    def __init__(self, path, data, ran=()):
+        decoded(path, data)
         self.path = path
         self.lines = data.split(b"\n")
-        try:
-            self.tree = ast.parse(data, path)
-        except (SyntaxError, ValueError) as error:
-            raise Unplaced(f"this Python cannot parse {path}: {error}") from None
+        self.ran = dict(zip(self.lines, ran))  # what Python saw in place of the line
+        self.tree = self.parsed(data, f"this Python cannot parse {path}")
+        self.others = []  # trees of other cells
         self.edits = []  # (line, column, end line, end column, bytes); lines from 0
+
+    def parsed(self, data, problem):
+        lines = [self.ran.get(line, line) for line in data.split(b"\n")]
+        try:
+            return ast.parse(b"\n".join(lines), self.path)
+        except (SyntaxError, ValueError) as error:
+            raise Unplaced(f"{problem}: {error}") from None
 
     def segment(self, node):
         return self.between(node.lineno - 1, node.col_offset, node.end_lineno - 1, node.end_col_offset).decode()
@@ -80,6 +81,65 @@ class Source:
             first = lines[line][:column] + text + lines[end_line][end_column:]
             lines[line:end_line + 1] = [first]
         return b"\n".join(lines)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def decoded(path, data):
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unplaced(f"{path} is not UTF-8") from None
+
+
+class Notebook:
+    """A file of JSON, one of whose cells is what ran: IPython's own lines, "%time f()", ran as calls of it."""
+
+    LAYOUTS = [{"indent": indent, "ensure_ascii": is_ascii} for is_ascii in (False, True) for indent in (1, 2, 4, None)]
+
+    def __init__(self, path, ran):
+        self.data, self.ran = decoded(path, read(path)), self.lines_of(ran)
+        try:
+            self.notebook = json.loads(self.data)
+            cells = [c for c in self.notebook["cells"] if c["cell_type"] == "code"]
+            fitting = [c for c in cells if self.fits(self.lines_of("".join(c["source"])))]
+        except (ValueError, KeyError, TypeError):
+            raise Unplaced(f"{path} is no notebook") from None
+        if len(fitting) != 1:
+            count = f"{len(fitting)} cells" if fitting else "no cell"
+            raise Unplaced(f"{path} has {count} with what ran")
+        self.cell = fitting[0]
+        self.others = ["".join(c["source"]) for c in cells if c is not self.cell]
+
+    @staticmethod
+    def lines_of(text):
+        return text.rstrip().split("\n")
+
+    def fits(self, lines):
+        return len(lines) == len(self.ran) and all(
+            stood == ran or ("get_ipython()" in ran and re.search("[%!?]", stood)) for stood, ran in zip(lines, self.ran))
+
+    def source(self, name):
+        source = Source(name, "".join(self.cell["source"]).encode(), [line.encode() for line in self.ran])
+        for other in self.others:
+            lines = [line for line in other.split("\n") if not line.lstrip().startswith(("%", "!"))]
+            try:
+                source.others.append(ast.parse("\n".join(lines)))
+            except (SyntaxError, ValueError):
+                pass  # in another language, or none that has been run
+        return source
+
+    def with_cell(self, text):
+        """The whole file, laid out as it was where that is one of the usual ways."""
+        end = self.data[len(self.data.rstrip()):]
+        layout = next((layout for layout in self.LAYOUTS
+                       if json.dumps(self.notebook, **layout) + end == self.data), self.LAYOUTS[0])
+        is_list = isinstance(self.cell["source"], list)
+        self.cell["source"] = text.splitlines(keepends=True) if is_list else text
+        return json.dumps(self.notebook, **layout) + end
 
 
 def statement_at(source, line):
@@ -159,12 +219,13 @@ def only(places, what):
 
 def torch_name(source):
     """How the module calls torch; None where it does not import it under a name."""
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Import):
-            continue
-        for alias in node.names:
-            if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
-                return alias.asname or "torch"
+    for tree in (source.tree, *source.others):
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Import):
+                continue
+            for alias in node.names:
+                if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
+                    return alias.asname or "torch"
     return None
 
 
@@ -409,20 +470,17 @@ def patch(cure):
     change = replace_text if cure.get("replaces") else CHANGES.get(cure["kind"])
     if change is None or not cure["code"]:
         raise Unplaced("it is told in words alone")
-    source = Source(cure["path"])
+    name = cure.get("shown", cure["path"])
+    notebook = Notebook(cure["path"], cure["cell"]) if cure.get("cell") else None
+    source = notebook.source(name) if notebook else Source(cure["path"], read(cure["path"]))
     change(source, statement_at(source, cure["line"]), cure)
     data = source.changed()
-    try:
-        changed = ast.parse(data, cure["path"])
-    except (SyntaxError, ValueError) as error:
-        raise Unplaced(f"the change does not parse: {error}") from None
-    if ast.dump(changed) == ast.dump(source.tree):
+    if ast.dump(source.parsed(data, "the change does not parse")) == ast.dump(source.tree):
         raise Unplaced("the line says so already")
-    old = b"\n".join(source.lines).decode().splitlines(keepends=True)
-    new = data.decode().splitlines(keepends=True)
-    name = cure.get("shown", cure["path"])
+    text = data.decode()
+    old, new = b"\n".join(source.lines).decode().splitlines(keepends=True), text.splitlines(keepends=True)
     diff = "".join(line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, name, name, n=1))
-    return {"text": data.decode(), "diff": diff.replace("\r\n", "\n")}
+    return {"text": notebook.with_cell(text) if notebook else text, "diff": diff.replace("\r\n", "\n")}
 
 
 def main(question, answer_file):

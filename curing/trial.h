@@ -12,12 +12,6 @@
 
 namespace dtypecheck::curing {
 
-// How to run it.
-struct Program {
-  std::vector<std::string> command;
-  std::string folder;  // where it is run
-};
-
 enum class Proof : uint8_t {
   kNotTried = 0,   // or it could not be: `words` says why
   kProven,         // the finding is gone, none is new, and the program did not end badly

@@ -65,6 +65,27 @@ half = torch.float16
 net = load("net", torch_dtype=half)
 net(torch.ones(2, 4))
 """
+# Runs the cells of a notebook as a kernel does: tests/tracer/programs/notebook.py says how.
+RUNNER = """\
+import json, linecache, sys, types
+
+class InteractiveShell:
+    _instance = None
+
+module = types.ModuleType("IPython.core.interactiveshell")
+module.InteractiveShell = InteractiveShell
+sys.modules[module.__name__] = module
+shell = InteractiveShell._instance = InteractiveShell()
+shell.compile = types.SimpleNamespace(_filename_map={})
+space = {}
+with open(sys.argv[1]) as file:
+    cells = json.load(file)["cells"]
+for number, cell in enumerate(cells, 1):
+    source, name = "".join(cell["source"]), f"/tmp/ipykernel_71/{number * 1000}.py"
+    shell.compile._filename_map[name] = number
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    exec(compile(source, name, "exec"), space)
+"""
 CLEAN = "import torch\nprint(torch.ones(2) + 1)\n"
 
 
@@ -101,6 +122,24 @@ class CureTest(unittest.TestCase):
         """The recorded crash in a folder of its own, with its source in the place that was recorded."""
         shutil.copytree(self.folder / "crash/run", self.folder / name / "run")
         return self.folder / name / "run"
+
+    def test_a_cell_of_a_notebook(self):
+        folder = self.folder / "notebook"
+        folder.mkdir()
+        (folder / "runner.py").write_text(RUNNER)
+        cells = [["import torch\n"], ["weight = torch.ones(4, 4).half()\n"], ["torch.ones(2, 4) @ weight"]]
+        text = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}, indent=1)
+        (folder / "train.ipynb").write_text(text)
+        self.run_tool("trace", "--no-report", "--out", "run", "--", sys.executable, "runner.py", "train.ipynb", cwd=folder)
+        (cause,) = json.loads(self.cure("--json", "run", status=0, cwd=folder).stdout)["causes"]
+        proven = next(cure for cure in cause["cures"] if cure["verdict"] == "proven")
+        self.assertEqual((folder / "train.ipynb").read_text(), text)
+        self.cure("--apply", str(proven["number"]), "run", status=0, cwd=folder)
+        self.assertNotEqual((folder / "train.ipynb").read_text(), text)
+        self.assertEqual((folder / "train.ipynb.before-cure").read_text(), text)
+        done = subprocess.run([sys.executable, "runner.py", "train.ipynb"], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("names no notebook", self.cure("run", "--", sys.executable, "runner.py", status=1, cwd=folder).stdout)
 
     def test_proven_with_the_users_file_as_it_was(self):
         source = self.folder / "crash/train.py"

@@ -1,6 +1,7 @@
 """curing/patch.py: where a change goes, and where there is no sure place for it."""
 
 import ast
+import json
 import pathlib
 import sys
 import tempfile
@@ -176,6 +177,39 @@ class PatchTest(unittest.TestCase):
 
     def test_a_form_feed_and_columns_in_bytes(self):
         self.check("\f\nä = f('ä', x)\n", 2, "cast operand", "x.half()", "\f\nä = f('ä', x.half())\n")
+
+    # ---- notebooks
+
+    CELL = "%time fit()\ny = f(x)\n"
+    RAN = "get_ipython().run_line_magic('time', 'fit()')\ny = f(x)\n"
+
+    def notebook(self, *cells, **layout):
+        kinds = [{"cell_type": "code", "source": cell} for cell in cells]
+        title = {"cell_type": "markdown", "source": ["y = f(x)\n"]}
+        return json.dumps({"cells": [title, *kinds], "nbformat": 4}, **layout) + "\n"
+
+    def patched_cell(self, text, ran, code="x.half()"):
+        self.path.write_text(text)
+        return patch.patch({"path": str(self.path), "shown": "In [3]", "line": 2, "kind": "cast operand", "code": code,
+                            "dtype": "float16", "op": "", "replaces": "", "extent": (0, 0, 0), "cell": ran})
+
+    def test_the_cell_that_ran(self):
+        changed = "%time fit()\ny = f(x.to(th.half))\n"
+        for layout in ({"indent": 1, "ensure_ascii": False}, {"indent": 4}, {}):
+            cells = ["%env A=ä\nimport torch as th\n", "z = 1\n"]
+            answer = self.patched_cell(self.notebook(*cells, self.CELL, **layout), self.RAN, "x.to(torch.half)")
+            self.assertEqual(answer["text"], self.notebook(*cells, changed, **layout))
+            self.assertIn("--- In [3]\n", answer["diff"])
+        lines = self.CELL.splitlines(keepends=True)
+        answer = self.patched_cell(self.notebook(lines), self.RAN)
+        self.assertEqual(json.loads(answer["text"])["cells"][1]["source"], ["%time fit()\n", "y = f(x.half())\n"])
+
+    def test_no_such_cell(self):
+        for reason, text in (("no cell with what ran", self.notebook("y = f(x)\n", "a = 1\ny = f(x)\n")),
+                             ("2 cells with what ran", self.notebook(self.CELL, self.CELL)),
+                             ("is no notebook", "[1]"), ("is no notebook", "{")):
+            with self.assertRaisesRegex(patch.Unplaced, reason):
+                self.patched_cell(text, self.RAN)
 
 
 if __name__ == "__main__":
