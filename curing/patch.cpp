@@ -80,7 +80,8 @@ std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
     return "the program is no Python, so its source would have to be built again";
   if (is_cell(file)) {
     const bool is_found = !notebook.empty() && !cell_of(cure, run).empty();
-    return is_found ? "" : "it is a notebook's cell, and the command names no notebook: change it there";
+    return is_found ? ""
+                    : "it is a notebook's cell, and the command names no notebook: change it there";
   }
   if (!is_file(file)) return fmt::format("{} is no file here", file);
   if (sources.line(file, cure.where.line).empty())
@@ -99,8 +100,7 @@ static std::string shown_name(const std::string& file) {
   return is_below ? near.string() : file;
 }
 
-Patch make_patch(const Cure& cure, const Run& run, const Sources& sources,
-                 const Program& program) {
+Patch make_patch(const Cure& cure, const Run& run, const Sources& sources, const Program& program) {
   const std::string notebook = is_cell(cure.where.file) ? notebook_of(program) : "";
   Patch patch{.file = notebook.empty() ? cure.where.file : notebook,
               .reason = why_not(cure, run, sources, notebook)};
