@@ -36,6 +36,7 @@ Replay::Replay(const RunIndex& index, const JudgeOptions& options)
       places_(index),
       spread_(index, places_, *options.contracts),
       rules_(run_, options),
+      ahead_(index, options),
       line_text_(options.line_text) {
   for (const OpCall& call : run_.calls) {
     if (!was_refused(call)) continue;
@@ -88,7 +89,8 @@ void Replay::judge(std::vector<Finding>& findings) {
     // Of a run that died there the rule knows better what was meant than what little follows.
     if (cure.verdict == CureVerdict::kHoldsSoFar)
       return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, is_vague(cure), left,
-                        static_cast<int>(leaves_cause(finding, cure)), 0, size_t{0});
+                        static_cast<int>(leaves_cause(finding, cure)), ahead(finding, cure),
+                        size_t{0});
     const auto size = static_cast<double>(std::max<size_t>(seeds.touched, 1));
     return std::tuple(rank_of(cure.verdict), seeds.lowers_trained, is_vague(cure), left,
                       static_cast<int>(std::log2(size) / 2), rank_of(cure.dtype), seeds.touched);
@@ -342,6 +344,12 @@ size_t Replay::consequences_left(const Finding& finding, const Cure& cure) {
 bool Replay::leaves_cause(const Finding& finding, const Cure& cure) {
   const auto cause = keys_.find(finding.follows);
   return cause != keys_.end() && effect_of(finding, cure).after.contains(cause->second);
+}
+
+// What the lines behind the one that died would say to it.
+int Replay::ahead(const Finding& finding, const Cure& cure) const {
+  const OpCall* call = run_.call(finding.call);
+  return call == nullptr ? 0 : static_cast<int>(ahead_.of(*call, cure));
 }
 
 // Nothing is known of what comes behind it.

@@ -11,6 +11,7 @@
 
 #include "rules/engine/changed_run.h"
 #include "rules/engine/cure_places.h"
+#include "rules/engine/read_ahead.h"
 #include "rules/engine/spread.h"
 
 namespace dtypecheck::rules {
@@ -60,6 +61,7 @@ class Replay {
   bool is_in(const Family& family, const OpCall& call) const;
   size_t consequences_left(const Finding& finding, const Cure& cure);
   bool leaves_cause(const Finding& finding, const Cure& cure);
+  int ahead(const Finding& finding, const Cure& cure) const;
   bool ended_there(const Finding& finding) const;
 
   const RunIndex& index_;
@@ -67,6 +69,7 @@ class Replay {
   CurePlaces places_;
   Spread spread_;
   ChangedRun rules_;
+  ReadAhead ahead_;
   LineText line_text_;
   std::vector<OpCallId> refused_;    // calls that were refused when they were recorded
   std::vector<OpCallId> followers_;  // of these, repairs that follow another
