@@ -38,6 +38,8 @@ class CureWriter {
   // What the line draws with the operand and has its dtype as well, where all of it is drawn:
   // "x, y = x.to(torch.float32), y.to(torch.float32)" below "for x, y in loader:".
   std::optional<Cure> cast_batch(const OpCall& call, const Operand& operand, Dtype dtype) const;
+  // The same of what a function returns, where it makes several of them alike.
+  std::optional<Cure> cast_returned(const OpCall& call, const Operand& operand, Dtype dtype) const;
   // The variable that the line reads, below the statement above that gives it its value: where one
   // of the next lines hands it to another layer.
   std::optional<Cure> cast_variable(const OpCall& call, const Operand& operand, Dtype dtype) const;
@@ -83,6 +85,7 @@ class CureWriter {
     std::vector<Span> text;  // more than one where the line has it in like calls
   };
   std::optional<Found> find(const CodeLine& line, const OpCall& call, const Operand& operand) const;
+  std::vector<size_t> returned_alike(const OpCall& origin, size_t count) const;
   bool is_read_by_next(const OpCall& call, const std::string& name) const;
   std::optional<Cure> cast_for_compiled(const OpCall& call, const Operand& operand, Dtype dtype,
                                         const std::string& noun) const;

@@ -103,6 +103,7 @@ class MixCures {
   void cast_batch() {
     if (mix_.odd.is_parameter() || mix_.odd.dtype != Dtype::kDouble) return;
     add(write_.cast_batch(call_, *mix_.odd.operand, mix_.met.dtype));
+    add(write_.cast_returned(call_, *mix_.odd.operand, mix_.met.dtype));
   }
 
   // What the next layer reads as well it would refuse as well, where all of the model has one

@@ -111,6 +111,7 @@ std::vector<std::string> names_of_class(const std::string& function) {
 
 // Both sides of an op that takes one dtype, or promotes.
 ReadAhead::Known ReadAhead::mixed(const Known& a, const Known& b, bool promotes, Scope& scope) {
+  if (!promotes && scope.region) return Value{*scope.region};
   if (!a || !b) return std::nullopt;
   const bool is_sure = a->is_sure && b->is_sure;
   if (a->dtype == b->dtype) return Value{a->dtype, a->promotes || b->promotes, is_sure};
@@ -311,11 +312,14 @@ Ahead ReadAhead::of(const OpCall& refused, const Cure& cure) const {
   const CodeLine line = CodeLine::at(options_.line_text, at);
   const bool is_told = !line.is_cpp && is_users_own(refused.site) && cure.where.known() &&
                        cure.where.file == at.file && !cure.code.empty() &&
-                       cure.kind != CureKind::kOpenAutocast && cure.kind != CureKind::kMoveAutocast;
+                       cure.kind != CureKind::kMoveAutocast;
   if (!is_told || line.text.empty()) return Ahead::kNothing;
   Scope scope = scope_of(refused);
   CodeLine changed = line;
-  if (cure.where.line == at.line && !cure.replaces.empty()) {
+  if (cure.kind == CureKind::kOpenAutocast) {
+    if (cure.where.line != at.line) return Ahead::kNothing;
+    scope.region = cure.dtype;
+  } else if (cure.where.line == at.line && !cure.replaces.empty()) {
     const size_t place = line.text.find(cure.replaces);
     if (place == line.text.npos) return Ahead::kNothing;
     std::string text = line.text;
@@ -332,6 +336,7 @@ Ahead ReadAhead::of(const OpCall& refused, const Cure& cure) const {
     scope.changed = name;
   }
   run(changed, scope);
+  scope.region.reset();
   if (trimmed(line.text).starts_with("return")) return scope.seen;
   at.extent = {};
   int number = at.line + static_cast<int>(std::count(line.text.begin(), line.text.end(), '\n'));

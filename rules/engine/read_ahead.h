@@ -42,6 +42,7 @@ class ReadAhead {
     std::map<std::string, Value> names;  // "x", "self.down"
     std::string changed;                 // of them, by the cure
     std::string module;                  // that `self` is; "" where it is not known
+    std::optional<Dtype> region;         // of autocast around the statement
     uint32_t process = 0;
     Ahead seen = Ahead::kNothing;
   };

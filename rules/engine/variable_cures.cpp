@@ -205,6 +205,82 @@ static std::optional<SourceLine> bound_above(const LineText& line_text, const Co
   return std::nullopt;
 }
 
+// "torch.tensor np.stack" of "torch.tensor(np.stack(a))": what like expressions share.
+static std::string callees_in(const CodeLine& line, Span span) {
+  std::string all;
+  for (const CodeLine::Call& call : line.calls) {
+    const bool is_inside = span.begin <= call.whole.begin && call.whole.end <= span.end;
+    if (is_inside) all += fmt::format("{} ", line.text_of(call.callee));
+  }
+  return all;
+}
+
+// Which of what a function returns, "return f(a), g(b), f(c)", is made as the one by this call of a
+// line of that statement; nothing where the line is of another.
+std::vector<size_t> CureWriter::returned_alike(const OpCall& origin, size_t count) const {
+  constexpr int kLines = 6;
+  SourceLine at = origin.site.line;
+  at.extent = {};
+  std::string text = std::string(trimmed(CodeLine::at(options_.line_text, at).text));
+  for (int i = 0; i < kLines && !text.starts_with("return") && at.line > 1; ++i) {
+    --at.line;
+    text = std::string(trimmed(CodeLine::at(options_.line_text, at).text));
+  }
+  if (!text.starts_with("return")) return {};
+  const std::string_view given = trimmed(std::string_view(text).substr(6));
+  const CodeLine tuple(given.starts_with('(') ? std::string(given) : fmt::format("({})", given),
+                       /*is_cpp=*/false);
+  const std::vector<Span> elements = tuple.elements({0, tuple.text.size()});
+  const CodeLine made = line_of(origin);
+  const auto maker = made_text(made, origin);
+  if (elements.size() != count || !maker) return {};
+  const std::string own = callees_in(made, *maker);
+  std::vector<size_t> alike;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (callees_in(tuple, elements[i]) == own) alike.push_back(i);
+  }
+  return alike;
+}
+
+// "x, y = x.to(torch.float32), y.to(torch.float32)" below "x, t, y = sample()", where the function
+// makes both alike.
+std::optional<Cure> CureWriter::cast_returned(const OpCall& call, const Operand& operand,
+                                              Dtype dtype) const {
+  const OpCall* origin = index_.run().call(operand.origin);
+  const CodeLine line = line_of(call);
+  const bool has_line = origin != nullptr && origin->process == call.process &&
+                        is_users_own(origin->site) && is_users_own(call.site) && !line.is_cpp &&
+                        origin->site.line.function != call.site.line.function;
+  if (!has_line) return std::nullopt;
+  const auto found = find(line, call, operand);
+  const auto input = found ? std::nullopt : module_input(line, call, operand);
+  if (!found && !input) return std::nullopt;
+  const std::string name(line.text_of(found ? found->text.front() : input->argument));
+  const auto bound = bound_above(options_.line_text, line, call.site.line, name);
+  if (!bound) return std::nullopt;
+  const CodeLine drawn = CodeLine::at(options_.line_text, *bound);
+  const std::vector<std::string> names = names_bound(drawn);
+  const std::string_view function = name_of_callee(origin->site.line.function);
+  const bool is_drawn =
+      std::any_of(drawn.calls.begin(), drawn.calls.end(), [&](const CodeLine::Call& one) {
+        return name_of_callee(drawn.text_of(one.callee)) == function;
+      });
+  if (names.size() < 2 || !is_drawn) return std::nullopt;
+  const std::vector<size_t> alike = returned_alike(*origin, names.size());
+  std::vector<std::string> left, right;
+  for (const size_t i : alike) {
+    left.push_back(names[i]);
+    right.push_back(names[i] + cast_at(line, *bound, dtype));
+  }
+  if (left.size() < 2 || std::find(left.begin(), left.end(), name) == left.end())
+    return std::nullopt;
+  Cure cure = cure_of(CureKind::kCastResult, *origin, "", dtype);
+  cure.where = *bound;
+  cure.code = fmt::format("{} = {}", fmt::join(left, ", "), fmt::join(right, ", "));
+  cure.text = fmt::format("cast all that is drawn{}: {}", at(Site{.line = *bound}), cure.code);
+  return cure;
+}
+
 // The statement hands the variable to a layer: "self.head(f)", "model.head(f.mean(1))".
 static bool is_given_to_layer(const CodeLine& line, const std::string& name,
                               const std::string& model) {
