@@ -188,7 +188,12 @@ class MixCures {
     if (source_.parameter != nullptr) {
       const ProvenanceStep* step = step_of(*source_.parameter);
       const std::string owner = owner_module(source_.parameter->parameter);
-      if (step != nullptr && source_.parameter->requires_grad) {
+      // A line of the module's own reads it: what the module gives comes later.
+      const bool is_own = promotion.site.module == owner && is_users_own(promotion.site);
+      if (step != nullptr && source_.parameter->requires_grad && is_own) {
+        add(write_.cast_operand(promotion, *source_.promoted_by, wanted,
+                                noun_of(*source_.promoted_by)));
+      } else if (step != nullptr && source_.parameter->requires_grad) {
         add(write_.cast_output(*step->call, owner, wanted));
       } else if (step != nullptr) {
         add(write_.cast_parameters(*step->call, *step->giver, owner, wanted));
@@ -255,10 +260,14 @@ class MixCures {
     const bool is_table =
         mix_.odd.parameter.empty() && !is_trained && mix_.odd.dtype == Dtype::kDouble;
     // A buffer in Double may be made of several tensors: it is cast where the line reads it.
-    if (!is_trained && mix_.odd.dtype == Dtype::kDouble) {
+    const bool is_read_once = !write_.is_read_again(call_, *mix_.odd.operand, mix_.met.operand);
+    if (!is_trained && mix_.odd.dtype == Dtype::kDouble && is_read_once) {
       auto cure = write_.cast_operand(call_, *mix_.odd.operand, mix_.met.dtype, mix_.odd.noun());
       if (cure && cure->kind == CureKind::kCastOperand && !cure->code.empty()) add(*cure);
     }
+    const bool is_buffer = !is_trained && mix_.odd.dtype == Dtype::kDouble && !is_read_once;
+    if (is_buffer && source_.maker != nullptr && source_.parameter == nullptr)
+      add(write_.cast_result(*source_.maker, mix_.met.dtype));
     if (!is_table) cast_parameter(mix_.odd, mix_.met.dtype);
   }
 
