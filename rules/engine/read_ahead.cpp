@@ -101,10 +101,20 @@ std::optional<Span> cast_like(const CodeLine& line, const CodeLine::Call& call) 
   return is_like ? std::optional(argument) : std::nullopt;
 }
 
-std::vector<std::string> names_of_class(const std::string& function) {
+// "Net.__init__" of "Net.forward"; "" of a function that no class has.
+std::string maker_of_class(const std::string& function) {
   const size_t dot = function.rfind('.');
-  return dot == function.npos ? std::vector<std::string>{}
-                              : std::vector<std::string>{function.substr(0, dot) + ".__init__"};
+  return dot == function.npos ? "" : function.substr(0, dot) + ".__init__";
+}
+
+// "model" of the layer "model.inp" that the line calls as self.inp.
+std::string module_of_self(const CodeLine& line, std::string module) {
+  for (const CodeLine::Call& call : line.calls) {
+    const std::string_view callee = line.text_of(call.callee);
+    const std::string_view suffix = callee.starts_with("self.") ? callee.substr(4) : "";
+    if (!suffix.empty() && module.ends_with(suffix)) module.resize(module.size() - suffix.size());
+  }
+  return module;
 }
 
 }  // namespace
@@ -236,17 +246,23 @@ void ReadAhead::run(const CodeLine& line, Scope& scope) const {
   value(line, {returns ? begin + 7 : begin, line.text.size()}, scope);
 }
 
+// A cast of the run's that another line made of what this call gave: the variable may hold that by
+// now.
+bool ReadAhead::is_cast_since(const OpCall& call) const {
+  const auto readers = index_.consumers(call);
+  return std::any_of(readers.begin(), readers.end(), [&](OpCallId reader) {
+    const OpCall& other = *index_.run().call(reader);
+    return index_.has(other, ops::kCast) && !(other.site.line == call.site.line);
+  });
+}
+
 // What the variables of the function, and the attributes that its class makes, were made in: of a
-// line that gives one a value, what its last op gave. Whatever was cast elsewhere since is another.
-ReadAhead::Scope ReadAhead::make_scope(const OpCall& refused) const {
-  Scope scope{.process = refused.process};
+// line that gives one a value, what its last op gave.
+void ReadAhead::add_made(const OpCall& refused, Scope& scope) const {
   const SourceLine& at = refused.site.line;
-  const std::vector<std::string> makers = names_of_class(at.function);
-  const auto is_local = [&](const SourceLine& line) {
-    return line.function == at.function && line.line < at.line;
-  };
+  const std::string maker = maker_of_class(at.function);
   const auto is_of_class = [&](const SourceLine& line) {
-    return std::find(makers.begin(), makers.end(), line.function) != makers.end();
+    return !maker.empty() && line.function == maker;
   };
   std::vector<const OpCall*> makes;  // from the last one back
   std::set<int> cast_since;          // lines of them
@@ -254,32 +270,34 @@ ReadAhead::Scope ReadAhead::make_scope(const OpCall& refused) const {
   for (OpCallId id = refused.id; id-- > 1 && refused.id - id < kCallsBefore;) {
     const OpCall& call = index_.run().calls[id - 1];
     const SourceLine& line = call.site.line;
+    const bool is_local = line.function == at.function && line.line < at.line;
     const bool is_here = call.process == refused.process && line.file == at.file &&
-                         is_users_own(call.site) && (is_local(line) || is_of_class(line));
+                         is_users_own(call.site) && (is_local || is_of_class(line));
     if (!is_here) continue;
     makes.push_back(&call);
-    const auto readers = index_.consumers(call);
-    const bool is_cast = std::any_of(readers.begin(), readers.end(), [&](OpCallId reader) {
-      const OpCall& other = *index_.run().call(reader);
-      return index_.has(other, ops::kCast) && !(other.site.line == line);
-    });
-    if (is_cast) cast_since.insert(line.line);
-    is_class_cast |= is_cast && is_of_class(line);
+    if (!is_cast_since(call)) continue;
+    cast_since.insert(line.line);
+    is_class_cast |= is_of_class(line);
   }
   std::set<int> done;
   for (const OpCall* call : makes) {
     const SourceLine& line = call->site.line;
+    const bool is_attribute = is_of_class(line);
     if (!done.insert(line.line).second || cast_since.contains(line.line)) continue;
     const auto dtype = call->result_dtype();
-    if (!dtype || !is_tensor_dtype(*dtype)) continue;
+    if (!dtype || !is_tensor_dtype(*dtype) || (is_attribute && is_class_cast)) continue;
     const std::string name = bound_name(CodeLine::at(options_.line_text, line));
-    if (name.empty() || name.starts_with("self.") != is_of_class(line)) continue;
-    if (is_class_cast && is_of_class(line)) continue;
-    if (is_local(line) && is_bound_between(options_.line_text, name, line.line, at)) continue;
+    if (name.empty() || name.starts_with("self.") != is_attribute) continue;
+    if (!is_attribute && is_bound_between(options_.line_text, name, line.line, at)) continue;
     scope.names.try_emplace(name, Value{*dtype, call->results.front().promotes()});
   }
+}
+
+ReadAhead::Scope ReadAhead::make_scope(const OpCall& refused) const {
+  Scope scope{.process = refused.process};
+  add_made(refused, scope);
   // What was refused is known best.
-  const CodeLine line = CodeLine::at(options_.line_text, at);
+  const CodeLine line = CodeLine::at(options_.line_text, refused.site.line);
   for (const Operand& operand : refused.operands) {
     const auto dtype = operand.dtypes.single();
     if (!dtype || !is_tensor_dtype(*dtype) || operand.is_wrapped_number) continue;
@@ -289,22 +307,40 @@ ReadAhead::Scope ReadAhead::make_scope(const OpCall& refused) const {
         scope.names.insert_or_assign(text, Value{*dtype, operand.promotes()});
     }
   }
-  // "model" of the layer "model.inp" that the line calls as self.inp.
-  if (!makers.empty()) {
-    scope.module = refused.site.module;
-    for (const CodeLine::Call& call : line.calls) {
-      const std::string callee(line.text_of(call.callee));
-      const std::string suffix = callee.starts_with("self.") ? callee.substr(4) : "";
-      if (!suffix.empty() && scope.module.ends_with(suffix))
-        scope.module.resize(scope.module.size() - suffix.size());
-    }
-  }
+  if (!maker_of_class(refused.site.line.function).empty())
+    scope.module = module_of_self(line, refused.site.module);
   return scope;
 }
 
 const ReadAhead::Scope& ReadAhead::scope_of(const OpCall& refused) const {
   if (last_.first != refused.id) last_ = {refused.id, make_scope(refused)};
   return last_.second;
+}
+
+// The statement as the cure leaves it, and in `scope` what it changes elsewhere; nothing where what
+// it does to the statement is not known.
+std::optional<CodeLine> ReadAhead::with(const Cure& cure, const CodeLine& line,
+                                        const SourceLine& at, Scope& scope) const {
+  if (cure.kind == CureKind::kOpenAutocast) {
+    if (cure.where.line != at.line) return std::nullopt;
+    scope.region = cure.dtype;
+    return line;
+  }
+  if (cure.where.line == at.line && !cure.replaces.empty()) {
+    const size_t place = line.text.find(cure.replaces);
+    if (place == line.text.npos) return std::nullopt;
+    std::string text = line.text;
+    text.replace(place, cure.replaces.size(), cure.code);
+    return CodeLine(text, /*is_cpp=*/false);
+  }
+  const bool is_assignment = cure.code.find(" = ") != std::string::npos;
+  const std::string name = bound_name(is_assignment ? CodeLine(cure.code, /*is_cpp=*/false)
+                                                    : CodeLine::at(options_.line_text, cure.where));
+  const bool is_here = name.starts_with("self.") || cure.where.function == at.function;
+  if (!is_here || !scope.names.contains(name)) return std::nullopt;
+  scope.names.insert_or_assign(name, Value{cure.dtype});
+  scope.changed = name;
+  return line;
 }
 
 Ahead ReadAhead::of(const OpCall& refused, const Cure& cure) const {
@@ -315,39 +351,24 @@ Ahead ReadAhead::of(const OpCall& refused, const Cure& cure) const {
                        cure.kind != CureKind::kMoveAutocast;
   if (!is_told || line.text.empty()) return Ahead::kNothing;
   Scope scope = scope_of(refused);
-  CodeLine changed = line;
-  if (cure.kind == CureKind::kOpenAutocast) {
-    if (cure.where.line != at.line) return Ahead::kNothing;
-    scope.region = cure.dtype;
-  } else if (cure.where.line == at.line && !cure.replaces.empty()) {
-    const size_t place = line.text.find(cure.replaces);
-    if (place == line.text.npos) return Ahead::kNothing;
-    std::string text = line.text;
-    text.replace(place, cure.replaces.size(), cure.code);
-    changed = CodeLine(text, false);
-  } else {
-    const bool is_assignment = cure.code.find(" = ") != std::string::npos;
-    const CodeLine maker =
-        is_assignment ? CodeLine(cure.code, false) : CodeLine::at(options_.line_text, cure.where);
-    const std::string name = bound_name(maker);
-    const bool is_here = name.starts_with("self.") || cure.where.function == at.function;
-    if (!is_here || !scope.names.contains(name)) return Ahead::kNothing;
-    scope.names.insert_or_assign(name, Value{cure.dtype});
-    scope.changed = name;
-  }
-  run(changed, scope);
+  const auto changed = with(cure, line, at, scope);
+  if (!changed) return Ahead::kNothing;
+  run(*changed, scope);
   scope.region.reset();
   if (trimmed(line.text).starts_with("return")) return scope.seen;
+  const auto more_lines = [](const CodeLine& statement) {
+    return static_cast<int>(std::count(statement.text.begin(), statement.text.end(), '\n'));
+  };
   at.extent = {};
-  int number = at.line + static_cast<int>(std::count(line.text.begin(), line.text.end(), '\n'));
+  at.line += more_lines(line);
   for (int i = 0; i < kLinesBelow; ++i) {
-    at.line = ++number;
+    ++at.line;
     const CodeLine next = CodeLine::at(options_.line_text, at);
     const size_t begin = indent_of(next);
     if (begin == next.text.npos || next.text[begin] == '#') continue;
     if (begin != indent_of(line)) break;
     run(next, scope);
-    number += static_cast<int>(std::count(next.text.begin(), next.text.end(), '\n'));
+    at.line += more_lines(next);
   }
   return scope.seen;
 }

@@ -49,6 +49,10 @@ class ReadAhead {
 
   const Scope& scope_of(const OpCall& refused) const;
   Scope make_scope(const OpCall& refused) const;
+  void add_made(const OpCall& refused, Scope& scope) const;
+  bool is_cast_since(const OpCall& call) const;
+  std::optional<CodeLine> with(const Cure& cure, const CodeLine& line, const SourceLine& at,
+                               Scope& scope) const;
   void run(const CodeLine& line, Scope& scope) const;
   Known value(const CodeLine& line, Span span, Scope& scope) const;
   Known of_operation(const CodeLine& line, const CodeLine::Operation& operation,
