@@ -247,7 +247,7 @@ static std::string others_in_list(const ProvenanceIndex& index, const OpCall& ca
 void Findings::say_provenance(Finding& finding) const {
   const OpCall* call = run_.call(finding.call);
   const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
-  if (odd == nullptr || !odd->is_floating()) return;
+  if (odd == nullptr) return;
   const Provenance way = provenance_.of(*call, *odd);
   const std::string made = how_made(way);
   if (made.empty()) return;
