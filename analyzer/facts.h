@@ -245,7 +245,9 @@ struct SourceFacts {
   bool casts_modules = false;            // to another dtype, or loads them
   std::vector<std::string> files;        // that were read for it, the project's own and …
   std::vector<std::string> system_files;  // … those of others
-  bool project_names_bfloat16 = false;    // look_around(), not kept: other code of its project does
+  // look_around(), not kept
+  bool project_names_bfloat16 = false;  // other code of its project does
+  bool is_of_gpu = false;               // CUDA's, or C++ that includes CUDA's headers
 };
 
 // One JSON object: what the parsing process answers.

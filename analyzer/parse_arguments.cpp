@@ -2,8 +2,6 @@
 // those that resolve what it includes, and no others: a folder too many can hide a system header.
 #include <fmt/format.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -50,23 +48,6 @@ struct Project {
   BuildMacros macros;
   std::string standard;
 };
-
-struct Include {
-  std::string name;
-  bool is_quoted;
-};
-
-std::vector<Include> includes_of(const fs::path& file) {
-  static const std::regex kInclude("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
-  std::vector<Include> includes;
-  std::ifstream text(file);
-  for (std::string line; std::getline(text, line);) {
-    std::smatch match;
-    if (line.size() > kMaxLineLength || line.find("include") == std::string::npos) continue;
-    if (std::regex_search(line, match, kInclude)) includes.push_back({match[2], match[1] == "\""});
-  }
-  return includes;
-}
 
 // How many folders lie between two files.
 size_t distance(const fs::path& a, const fs::path& b) {

@@ -5,9 +5,11 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <regex>
 #include <set>
 #include <string>
 
+#include "analyzer/compile_command.h"
 #include "platform/files.h"
 
 namespace fs = std::filesystem;
@@ -19,6 +21,7 @@ namespace {
 constexpr size_t kMaxEntries = 20'000;
 constexpr uintmax_t kMaxBytes = 64 << 20;  // of a project that are read
 constexpr uintmax_t kMaxFile = 2 << 20;
+constexpr size_t kMaxLineLength = 1'000;
 
 bool is_marked(const fs::path& folder) {
   for (const char* mark : {".git", "setup.py", "pyproject.toml", "setup.cfg"}) {
@@ -92,6 +95,13 @@ bool has_half_alone(const Dispatch& dispatch) {
   return dispatch.cases.contains(Dtype::kHalf) && !dispatch.cases.contains(Dtype::kBFloat16);
 }
 
+// Those of CUDA and its libraries, and LibTorch's about them: ATen/cuda/CUDAContext.h, cublas_v2.h.
+bool is_of_gpu(const Include& include) {
+  static const std::regex kGpu(
+      "(^|/)(cuda|hip|cub(las)?|cudnn|curand|cusparse|cufft)[^/]*(/|\\.h|$)");
+  return std::regex_search(include.name, kGpu);
+}
+
 }  // namespace
 
 fs::path project_root(const fs::path& file) {
@@ -106,7 +116,7 @@ fs::path repository_root(const fs::path& file) {
   for (fs::path folder = root; !is_there(folder / ".git");) {
     if (folder == folder.parent_path()) return root;
     folder = folder.parent_path();
-    if (is_marked(folder)) root = folder;
+    if (is_marked(folder) || is_there(folder / "CMakeLists.txt")) root = folder;
   }
   return root;
 }
@@ -145,7 +155,22 @@ bool is_skipped_folder(const fs::path& folder) {
          name == "site-packages";
 }
 
+std::vector<Include> includes_of(const fs::path& file) {
+  static const std::regex kInclude("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
+  std::vector<Include> includes;
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    std::smatch match;
+    if (line.size() > kMaxLineLength || line.find("include") == std::string::npos) continue;
+    if (std::regex_search(line, match, kInclude)) includes.push_back({match[2], match[1] == "\""});
+  }
+  return includes;
+}
+
 void look_around(SourceFacts& facts) {
+  if (facts.dispatches.empty()) return;
+  const std::vector<Include> includes = includes_of(facts.file);
+  facts.is_of_gpu = is_cuda(facts.file) || std::any_of(includes.begin(), includes.end(), is_of_gpu);
   if (std::any_of(facts.dispatches.begin(), facts.dispatches.end(), has_half_alone)) {
     facts.project_names_bfloat16 = project_names_bfloat16(facts.file);
   }

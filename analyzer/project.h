@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "analyzer/facts.h"
 
@@ -13,9 +14,16 @@ namespace dtypecheck::analyzer {
 // The nearest folder above that looks like a project's own; where none does, the file's folder.
 std::filesystem::path project_root(const std::filesystem::path& file);
 
-// What the project may be a part of, with headers beside it: the repository, or where there is none
-// the outermost such folder.
+// What the project may be a part of, with headers beside it: the repository. Of a tree that came
+// without its history, the outermost folder that looks like a project's or is built as one.
 std::filesystem::path repository_root(const std::filesystem::path& file);
+
+struct Include {
+  std::string name;
+  bool is_quoted;
+};
+// What a file includes, under whatever condition.
+std::vector<Include> includes_of(const std::filesystem::path& file);
 
 // Folders of a tree that hold no code of the project's own: hidden ones, builds, packages.
 bool is_skipped_folder(const std::filesystem::path& folder);

@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "analyzer/check.h"
-#include "analyzer/compile_command.h"
 
 namespace dtypecheck::analyzer {
 
@@ -24,7 +23,7 @@ static bool handles_half_elsewhere(const SourceFacts& facts) {
 
 // Why a dispatch that has Half needs BFloat16 too; "": nothing says that it does.
 static std::string need_of_bfloat16(const SourceFacts& facts) {
-  if (!is_cuda(facts.file)) return ", which autocast casts to on the CPU";
+  if (!facts.is_of_gpu) return ", which autocast casts to on the CPU";
   return facts.project_names_bfloat16 ? ", which its project has elsewhere" : "";
 }
 
@@ -65,7 +64,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     const bool warns = half_elsewhere && missing.contains(Dtype::kHalf);
     std::string because = warns ? ", which other dispatches of this file have" : "";
     // BFloat16 is what autocast casts to there.
-    const bool suits_autocast = !is_cuda(facts.file) && dispatch.cases.contains(Dtype::kBFloat16);
+    const bool suits_autocast = !facts.is_of_gpu && dispatch.cases.contains(Dtype::kBFloat16);
     if (suits_autocast && !warns) continue;
     if (dispatch.cases.contains(Dtype::kHalf)) {
       because = need_of_bfloat16(facts);

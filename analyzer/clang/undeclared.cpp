@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace dtypecheck::analyzer {
 
@@ -97,28 +98,36 @@ bool is_number(StringRef argument) {
 // The template arguments that begin at `at`, and what follows them; null where it does not look
 // like any.
 struct Arguments {
-  std::string parameters;
+  std::vector<StringRef> given;
   const char* behind = nullptr;
 };
 Arguments arguments_at(const char* at) {
-  std::string kinds;
+  Arguments arguments;
   int depth = 0;
   const char* begin = at + 1;
   for (; *at != 0 && *at != ';' && *at != '{'; ++at) {
     if (*at == '<' || *at == '(') ++depth;
     const bool ends = (*at == '>' || *at == ')') && --depth == 0;
     if (ends || (*at == ',' && depth == 1)) {
-      kinds += is_number(StringRef(begin, static_cast<size_t>(at - begin))) ? 'n' : 't';
+      arguments.given.push_back(StringRef(begin, static_cast<size_t>(at - begin)).trim());
       begin = at + 1;
     }
     if (!ends) continue;
-    // As many as there are may be too few elsewhere: the last one stands for any number.
-    std::string parameters;
-    const size_t last = kinds.find_last_not_of(kinds.back()) + 1;
-    for (size_t i = 0; i < last; ++i) parameters += kinds[i] == 'n' ? "auto, " : "class, ";
-    return {parameters + (kinds.back() == 'n' ? "auto..." : "class..."), skip_blanks(at + 1)};
+    arguments.behind = skip_blanks(at + 1);
+    return arguments;
   }
   return {};
+}
+
+// The parameters of a template that is given these. As many as there are may be too few elsewhere:
+// the last one stands for any number.
+std::string parameters_of(const std::vector<StringRef>& arguments) {
+  std::string kinds;
+  for (const StringRef argument : arguments) kinds += is_number(argument) ? 'n' : 't';
+  std::string parameters;
+  const size_t last = kinds.find_last_not_of(kinds.back()) + 1;
+  for (size_t i = 0; i < last; ++i) parameters += kinds[i] == 'n' ? "auto, " : "class, ";
+  return parameters + (kinds.back() == 'n' ? "auto..." : "class...");
 }
 
 // What a message quotes, the first or the next.
@@ -197,14 +206,36 @@ void Undeclared::declare_chain(std::string scope, const char* at, bool is_type) 
       const Arguments given = arguments_at(next);
       const bool is_called =
           given.behind != nullptr && !is_type && (*given.behind == '(' || *given.behind == '<');
-      if (given.behind != nullptr) kind = is_called ? Kind::kFunction : Kind::kTemplate;
-      parameters = given.parameters;
+      if (given.behind != nullptr) {
+        kind = is_called ? Kind::kFunction : Kind::kTemplate;
+        parameters = parameters_of(given.given);
+      }
     } else if (!is_type && (*next == '(' || is_launch)) {
       kind = is_shouted(name) && is_loop(next) ? Kind::kLoop : Kind::kFunction;
     } else if (*next == '{' || is_word(*next)) {
       kind = Kind::kType;
     }
     return declare(scope, name, kind, parameters);
+  }
+}
+
+// A value that nothing declares is an object here, which no `auto` takes before C++20.
+void Undeclared::overload(Scope& within, const std::string& name, const char* at) {
+  for (auto& [inner, scope] : within.names) {
+    if (inner != name || scope.kind != Kind::kFunction) {
+      overload(scope, name, at);
+      continue;
+    }
+    const Arguments arguments = arguments_at(at);
+    std::string parameters;
+    for (const StringRef argument : arguments.given) {
+      const auto value = root_.names.find(argument.str());
+      const bool is_value = value != root_.names.end() && value->second.kind == Kind::kValue;
+      parameters += is_value              ? "const ::dtypecheck_undeclared::Any&, "
+                    : is_number(argument) ? "auto, "
+                                          : "class, ";
+    }
+    if (!parameters.empty()) has_more_ |= scope.overloads.insert(parameters).second;
   }
 }
 
@@ -219,6 +250,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
   llvm::SmallString<128> text;
   error.FormatDiagnostic(text);
   const std::string name = quoted(text, 0);
+  const std::string called = std::exchange(called_, "");
   if (is_of_others && !is_redeclared(error.getID())) return;
   switch (error.getID()) {
     case diag::err_unknown_typename: {
@@ -230,6 +262,8 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       return declare_chain("", at, true);
     }
     case diag::err_undeclared_var_use:
+      if (*skip_blanks(skip_word(at)) == '(') called_ = name;
+      return declare_chain("", at, false);
     case diag::err_undeclared_use:
     case diag::err_no_template:
     case diag::err_unknown_template_name:
@@ -240,6 +274,13 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       const char* line = line_of(sources, error.getLocation());
       const bool is_macro = *skip_blanks(skip_word(line)) == '(' && is_shouted(word_at(line));
       if (is_macro) declare("", word_at(line), Kind::kMacro);
+      return;
+    }
+    case diag::err_expected_semi_after_expr:
+      return declare("", called, Kind::kStatement);
+    case diag::err_ovl_no_viable_function_in_call: {
+      const char* arguments = skip_blanks(skip_word(at));
+      if (*arguments == '<') overload(root_, word_at(at), arguments);
       return;
     }
     case diag::err_expected_class_name:
@@ -285,6 +326,9 @@ void Undeclared::write(const Scope& scope, const std::string& name, bool is_in_c
     case Kind::kMacro:
       text += "#define " + name + "(...)\n";
       return;
+    case Kind::kStatement:
+      text += "#define " + name + "(...) (void)::dtypecheck_undeclared::call(__VA_ARGS__);\n";
+      return;
     case Kind::kAttribute:
       text += "#define " + name + "\n";
       return;
@@ -306,8 +350,11 @@ void Undeclared::write(const Scope& scope, const std::string& name, bool is_in_c
                                " " + name + "(const Args&...) { return {}; }\n";
       text += "template <class... Types, class... Args> " + rest;
       text += "#if __cplusplus >= 201703L\ntemplate <auto first, auto... rest, class... Args> " +
-              rest + "template <class T, auto first, auto... rest, class... Args> " + rest +
-              "#endif\n";
+              rest + "template <class T, auto first, auto... rest, class... Args> " + rest;
+      for (const std::string& parameters : scope.overloads) {
+        text += "template <" + parameters + "class... Args> " + rest;
+      }
+      text += "#endif\n";
       return;
     }
     case Kind::kValue:
@@ -331,7 +378,7 @@ std::string Undeclared::header() const {
   for (const StringRef op : kOperators) {
     text += (kOperator + op + "(A&&, B&&);\n").str();
   }
-  text += "}\n";
+  text += "template <class... Args> Any call(const Args&...);\n}\n";
   for (const auto& [name, scope] : rest.names) write(scope, name, false, text);
   return text + "#pragma clang force_cuda_host_device end\n";
 }

@@ -41,11 +41,13 @@ class Undeclared {
     kTemplate,
     kLoop,
     kMacro,
+    kStatement,
     kAttribute
   };
   struct Scope {
     Kind kind = Kind::kNamespace;
-    std::string parameters;  // of a template
+    std::string parameters;           // of a template
+    std::set<std::string> overloads;  // of a function: the template parameters of some uses
     std::map<std::string, Scope> names;
   };
 
@@ -53,11 +55,14 @@ class Undeclared {
                const std::string& parameters = "");
   bool stands_in(const std::string& name) const;
   void declare_chain(std::string scope, const char* at, bool is_type);
+  // Adds to the stand-in of a function one for the template arguments that it is given at `at`.
+  void overload(Scope& within, const std::string& name, const char* at);
   void write(const Scope& scope, const std::string& name, bool is_in_class,
              std::string& text) const;
 
   Scope root_;
   std::set<std::string> declared_later_;  // by the file itself, behind their first use
+  std::string called_;  // by the last error: FOO_CASES(x), if a semicolon is missed behind it
   bool has_more_ = false;
 };
 

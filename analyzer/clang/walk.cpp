@@ -292,8 +292,9 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   over.entry = dtypes_.state;
   over.lambdas = lambda_depth_;
   switches_.push_back(std::move(over));
-  dtypes_.state.dead = true;  // until the first case
   const auto* body = dyn_cast<CompoundStmt>(stmt->getBody());
+  // Until the first case; but what stands before it are cases of a macro that nothing declares.
+  dtypes_.state.dead = body == nullptr || body->body_empty() || !isa<Expr>(body->body_front());
   if (body != nullptr)
     block(body);
   else

@@ -83,6 +83,17 @@ class Lint(tool.ToolTest):
         report = json.loads(self.lint("--format", "json", "engine/torch").out)
         self.assertEqual((report["findings"], len(report["remarks"]), report["source"]["partly"]), ([], 1, 0))  # which LibTorch
 
+    def test_headers_of_a_tree_without_its_history(self):
+        """As an archive of a repository is unpacked; what lies beside it is none of its own."""
+        for tree in ("engine-1.0", "other-1.0"):
+            self.write(f"{tree}/python/setup.py", "")
+            self.write(f"{tree}/python/csrc/good.cpp", GOOD.replace("TORCH_CHECK(x.scalar_type() == at::kFloat)", "CHECK_FLOAT(x)")
+                       .replace("void run", "#include <engine/checks.h>\nvoid run"))
+        self.write("engine-1.0/CMakeLists.txt", "")
+        self.write("engine-1.0/include/engine/checks.h", "#define CHECK_FLOAT(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n")
+        self.assertNotIn("not found", self.lint("engine-1.0/python/csrc/good.cpp").out)
+        self.assertIn("engine/checks.h: not found", self.lint("other-1.0/python/csrc/good.cpp").out)
+
     def test_the_standard_that_the_project_names(self):
         self.write("setup.py", "")
         self.write("bad.cpp", BAD + "template <typename T> concept Any = true;\n"

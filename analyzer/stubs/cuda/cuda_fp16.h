@@ -19,6 +19,8 @@ struct __half2 {
 };
 typedef __half half;
 typedef __half2 half2;
+typedef __half nv_half;
+typedef __half2 nv_half2;
 __host__ __device__ __half __float2half(float value);
 __host__ __device__ __half __float2half_rn(float value);
 __host__ __device__ float __half2float(__half value);
