@@ -145,21 +145,31 @@ static bool is_plain_name(const std::string& name) {
   });
 }
 
-static std::string check_of(const Read& read, Dtype dtype) {
-  const std::string& name = read.tensor.name;
+// "": none can be written.
+static std::string check_of_dtype(const Read& read) {
+  const auto dtype = read.accepts.single();
+  if (!dtype) return "";
   return fmt::format(
       "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "
       "{0}.scalar_type());",
-      name, dtype_name(dtype));
+      read.tensor.name, dtype_name(*dtype));
 }
 
-void add_dtype_checks(Finding& finding, const ReadGroup& group) {
+static std::string check_of_equality(const Read& read) {
+  if (!is_plain_name(read.dispatched.name)) return "";
+  return fmt::format(
+      "TORCH_CHECK({0}.scalar_type() == {1}.scalar_type(), \"{0} must have the dtype of {1}, got "
+      "\", {0}.scalar_type());",
+      read.tensor.name, read.dispatched.name);
+}
+
+static void add_checks(Finding& finding, const ReadGroup& group,
+                       std::string (*check_of)(const Read& read)) {
   std::map<Place, std::vector<std::string>> checks;
   for (const Read* read : group.all) {
-    const auto dtype = read->accepts.single();
-    if (read->statement.line == 0 || !dtype || !is_plain_name(read->tensor.name)) return;
+    const std::string check = check_of(*read);
+    if (read->statement.line == 0 || check.empty() || !is_plain_name(read->tensor.name)) return;
     std::vector<std::string>& here = checks[read->statement];
-    const std::string check = check_of(*read, *dtype);
     if (std::find(here.begin(), here.end(), check) == here.end()) here.push_back(check);
   }
   for (const auto& [place, here] : checks) {
@@ -168,6 +178,22 @@ void add_dtype_checks(Finding& finding, const ReadGroup& group) {
     for (const std::string& check : here) text += check + "\n" + indent;
     finding.edits.push_back({place.file, place.line, place.column, "", text});
   }
+}
+
+void add_dtype_checks(Finding& finding, const ReadGroup& group) {
+  add_checks(finding, group, check_of_dtype);
+}
+
+void add_checks_of_equality(Finding& finding, const ReadGroup& group) {
+  add_checks(finding, group, check_of_equality);
+}
+
+bool is_lent(const Read* read) {
+  const std::string& name = read->tensor.name;
+  for (const char* word : {"temp", "tmp", "workspace", "scratch", "buffer"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
 }
 
 std::string types_of(const ReadGroup& group) {

@@ -59,6 +59,10 @@ const char* is_or_are(const ReadGroup& group);
 // The cure of unchecked reads: a TORCH_CHECK of each tensor before the statement that reads it.
 // Nothing is added where one of them has no such place, or no name that can be written there.
 void add_dtype_checks(Finding& finding, const ReadGroup& group);
+// The same of reads in a dispatch: each tensor is compared with the dispatched one.
+void add_checks_of_equality(Finding& finding, const ReadGroup& group);
+// Memory that the caller lends, by its name: the op writes it before it reads it.
+bool is_lent(const Read* read);
 // The cure of a text that stands in the source as such; nothing is added where it does not.
 void add_replacement(Finding& finding, const Place& place, const std::string& old_text,
                      const std::string& new_text);

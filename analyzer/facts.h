@@ -86,6 +86,9 @@ struct Read {
   bool is_typed() const { return how == ReadAs::kPointer || how == ReadAs::kAccessor; }
   // As the dtype of the dispatched tensor, which it is not known to have.
   bool is_of_other_tensor() const { return is_typed() && in_dispatch && !has_dispatched_dtype; }
+  bool is_cast_as_other_tensor() const {
+    return how == ReadAs::kCast && in_dispatch && !has_dispatched_dtype;
+  }
 };
 
 // A call of a function of the project whose body is in another file. Functions are known there by

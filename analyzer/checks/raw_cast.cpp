@@ -2,7 +2,8 @@
 // the function or in those of the same file that call it.
 // Misses: pointers that go through a field or another file before the cast. Silent on purpose:
 // casts to bytes and to vectors that are used to copy, the bits of a number, what is made of bytes;
-// tensors that were made here; template parameters that only a caller knows.
+// tensors that were made here; template parameters that only a caller knows. The type of a dispatch
+// is dispatched-raw-cast's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,22 +23,13 @@ static bool is_of_storage(const Read& read) {
   return dtype && bits.single() && dtype_size_bytes(*dtype) <= dtype_size_bytes(*bits.single());
 }
 
-// Memory that the caller lends: the op writes it before it reads it.
-static bool is_scratch(const Read* read) {
-  const std::string& name = read->tensor.name;
-  for (const char* word : {"temp", "tmp", "workspace", "scratch", "buffer"}) {
-    if (name.find(word) != name.npos) return true;
-  }
-  return false;
-}
-
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {
-    if (read.how != ReadAs::kCast || read.accepts.empty() || read.has_dispatched_dtype) continue;
+    if (read.how != ReadAs::kCast || read.accepts.empty() || read.in_dispatch) continue;
     if (read.tensor.is_unchecked())
       unchecked.push_back(&read);
-    else if (!read.in_dispatch && !is_of_storage(read))
+    else if (!is_of_storage(read))
       add_known_mismatch(raw_cast, read, out);
   }
   for (const BitCast& cast : facts.bit_casts) {
@@ -52,10 +44,9 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     }
   }
   for (const ReadGroup& group : by_function(unchecked)) {
-    const Read& read = *group.first;
-    const bool is_bound = read.callers == Callers::kBound;
-    const bool is_lent = std::all_of(group.all.begin(), group.all.end(), is_scratch);
-    const Severity severity = is_lent    ? Severity::kNote
+    const bool is_bound = group.first->callers == Callers::kBound;
+    const Severity severity = std::all_of(group.all.begin(), group.all.end(), is_lent)
+                                  ? Severity::kNote
                               : is_bound ? Severity::kError
                                          : Severity::kWarning;
     Finding& finding = out.add(

@@ -430,6 +430,17 @@ class Lint(tool.ToolTest):
         self.assertEqual((self.work / "bad.cpp").stat().st_mode & 0o777, 0o640)
         self.assertIn("no findings in 1 file", self.lint("bad.cpp").out)
 
+    def test_fix_in_a_dispatch(self):
+        """The check compares with the dispatched tensor: one of a fixed dtype would refuse the other cases."""
+        self.write("bad.cpp", "#include <torch/extension.h>\ntemplate <typename T>\nvoid run(T* q, T* k);\n"
+                   "void attend(at::Tensor q, at::Tensor k) {\n"
+                   "  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, q.scalar_type(), \"attend\", [&] {\n"
+                   "    run((scalar_t*)q.data_ptr(), (scalar_t*)k.data_ptr());\n  });\n}\n")
+        self.assertIn("1 finding cured in 1 file", self.lint("--fix", "bad.cpp").out)
+        self.assertEqual((self.work / "bad.cpp").read_text().splitlines()[5],
+                         '    TORCH_CHECK(k.scalar_type() == q.scalar_type(), "k must have the dtype of q, got ", k.scalar_type());')
+        self.assertIn("no findings in 1 file", self.lint("bad.cpp").out)
+
     def test_no_fix_where_a_check_would_run_on_another_way(self):
         self.write("bad.cpp", BAD.replace("  run(", "  if (x.defined()) run("))
         before = (self.work / "bad.cpp").read_text()

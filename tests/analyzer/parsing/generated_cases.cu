@@ -39,7 +39,7 @@ at::Tensor attend(at::Tensor q, at::Tensor k) {
       return DISPATCH_GROUP(k.size(0), N, [&] {
         return attend_rows<HEAD_DIM, N, 2>(static_cast<type_t*>(q.data_ptr()),
                                            static_cast<type_t*>(k.data_ptr()), q.size(0));
-        // EXPECT warning: k is cast to type_t from an untyped pointer, and nothing compares the dtype [raw-cast]
+        // EXPECT warning: k is cast to the type of q from an untyped pointer, and nothing says that it has its dtype [dispatched-raw-cast]
       });
     });
   });
