@@ -84,7 +84,7 @@ OpAnswer answer_of(const SourceOp& op, size_t result) {
   const uint32_t facts = ops::facts_of(name);
   const Behaviour& behaviour = Contracts::shipped().behaviour(name);
   if (result == 0 && answers_in_first(op, facts, behaviour)) return {.is_first = true};
-  if (const auto always = behaviour.always_in(result)) return {.dtypes = *always};
+  if (const auto always = behaviour.always_in(result)) return {.dtypes = *always, .is_always = true};
   if (!are_known(op)) return {};
   const bool sums_in_long =
       (facts & ops::kSumsInLong) != 0 && op.operands.front().dtypes.within(kIntegers);

@@ -18,6 +18,8 @@ struct OpAnswer {
   // elements in another order.
   bool is_first = false;
   DtypeSet dtypes;  // otherwise; empty: not known
+  // Always in this dtype, whatever it is given: in Long, positions and counts of elements.
+  bool is_always = false;
 };
 
 // The dtype of result number `result`. Names of operands may be left out; where a mix is answered

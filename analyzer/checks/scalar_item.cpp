@@ -1,7 +1,8 @@
 // Finds: item<T>() of a tensor whose dtype is known and does not fit into T: an int64 sum read as
 // int, a Double read as float, a Float cast to Half just to read one number of it, an int64 sum
 // that is cast to Int first. Silent on purpose: tensors of a dtype that nobody knows, which
-// item<T>() converts.
+// item<T>() converts; positions and counts of elements, beyond int in larger tensors than there
+// are.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
@@ -23,6 +24,7 @@ static bool tell_cast(const Read& read, CheckFindings& out) {
   const DtypeSet to = read.tensor.dtypes;
   const auto from = read.tensor.cast_from.single();
   if (!from || !to.single() || !loses(*from, to)) return false;
+  if (read.tensor.is_position) return true;
   const bool wraps = *from == Dtype::kLong;
   Finding& finding =
       out.add(scalar_item, wraps ? Severity::kWarning : Severity::kNote, read.place, read.function,
@@ -36,7 +38,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const Read& read : facts.reads) {
     if (read.how != ReadAs::kItem || tell_cast(read, out)) continue;
     const auto dtype = read.tensor.dtypes.single();
-    if (!dtype || !loses(*dtype, read.accepts)) continue;
+    if (!dtype || !loses(*dtype, read.accepts) || read.tensor.is_position) continue;
     const bool throws = *dtype == Dtype::kLong;
     Finding& finding = out.add(
         scalar_item, throws ? Severity::kWarning : Severity::kNote, read.place, read.function,

@@ -360,7 +360,10 @@ int Dtypes::op_result(const CallExpr* call, size_t result) {
   if (options >= 0) return result == 0 ? like(options) : -1;
   const OpAnswer answer = answer_of(called.op, result);
   if (answer.is_first) return called.symbols.empty() ? -1 : called.symbols.front();
-  return answer.dtypes.empty() ? -1 : make(TensorSource::kOther, answer.dtypes);
+  if (answer.dtypes.empty()) return -1;
+  const int symbol = make(TensorSource::kOther, answer.dtypes);
+  made_[symbol].is_position = answer.is_always && answer.dtypes == DtypeSet(Dtype::kLong);
+  return symbol;
 }
 
 int Dtypes::result(const Expr* expr, size_t number) {
@@ -468,10 +471,12 @@ TensorFact Dtypes::fact(const Expr* expr) {
 
 TensorFact Dtypes::fact_of(int symbol) const {
   const Made& made = made_.at(symbol);
-  const DtypeSet cast_from = made.cast_from < 0 ? DtypeSet() : state.dtypes(made.cast_from);
+  const bool is_cast = made.cast_from >= 0;
+  const DtypeSet cast_from = is_cast ? state.dtypes(made.cast_from) : DtypeSet();
+  const bool is_position = made.is_position || (is_cast && made_.at(made.cast_from).is_position);
   TensorFact fact = {
       made.name, state.dtypes(symbol), made.source, state.looked_at(symbol), made.place, cast_from,
-      {}};
+      {},        is_position};
   if (state.is_mixed(symbol)) return fact;
   for (const auto& [of_field, name] : field_symbols_) {
     if (state.knows(of_field) && state.same(of_field, symbol)) fact.fields.push_back(name);

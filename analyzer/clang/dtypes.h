@@ -84,6 +84,7 @@ class Dtypes {
     std::string name;
     Place place;  // of the call that gave it
     int cast_from = -1;
+    bool is_position = false;
   };
   int tensor_of_call(const clang::CallExpr* call);
   DtypeSet default_dtype(const clang::CallExpr* call, llvm::StringRef name) const;

@@ -102,8 +102,11 @@ def copy_without_python(path, folder):
     """Debian's LibTorch has no pybind11 beside it: what is bound to Python is registered as an operator. Nor const_data_ptr."""
     text = path.read_text().replace("torch/extension.h", "torch/all.h").replace("const_data_ptr", "data_ptr")
     text = text.replace("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)", "TORCH_LIBRARY(cases, m)")
-    if "TORCH_LIBRARY" in text:
-        text = "#include <torch/library.h>  // " + text[:text.index("\n")].lstrip("/ ") + text[text.index("\n"):]
+    first, rest = text.split("\n", 1)
+    if "TORCH_LIBRARY" in text and first == "#include <torch/all.h>":
+        text = f"#include <torch/script.h>\n{rest}"  # which has both, in one line
+    elif "TORCH_LIBRARY" in text:
+        text = f"#include <torch/library.h>  // {first.lstrip('/ ')}\n{rest}"
     copy = pathlib.Path(folder) / f"{path.parent.name}.{path.name}"
     copy.write_text(text)
     return copy
