@@ -101,6 +101,29 @@ std::optional<Span> cast_like(const CodeLine& line, const CodeLine::Call& call) 
   return is_like ? std::optional(argument) : std::nullopt;
 }
 
+// "torch.relu", "F.relu": a function, and no method of a tensor.
+bool is_of_torch(std::string_view base) {
+  constexpr std::string_view kModules[] = {"F", "functional", "torch", "nn", "th", "linalg"};
+  return std::find(std::begin(kModules), std::end(kModules), base.substr(base.rfind('.') + 1)) !=
+         std::end(kModules);
+}
+
+// "y" of "y.unsqueeze(-1)" and of "y[0]", which have its dtype; the span itself of anything else.
+Span passed_on(const CodeLine& line, Span span) {
+  for (const CodeLine::Subscript& subscript : line.subscripts) {
+    if (subscript.whole == span) return passed_on(line, subscript.base);
+  }
+  for (const CodeLine::Call& call : line.calls) {
+    const std::string_view callee = line.text_of(call.callee);
+    const size_t dot = callee.rfind('.');
+    if (call.whole != span || dot == callee.npos || is_of_torch(callee.substr(0, dot))) continue;
+    const uint32_t facts = ops::facts_of("aten::" + std::string(callee.substr(dot + 1)));
+    const bool passes = (facts & ops::kPassesOn) != 0 && (facts & ops::kCast) == 0;
+    if (passes) return passed_on(line, {call.callee.begin, call.callee.begin + dot});
+  }
+  return span;
+}
+
 // "Net.__init__" of "Net.forward"; "" of a function that no class has.
 std::string maker_of_class(const std::string& function) {
   const size_t dot = function.rfind('.');
@@ -178,17 +201,14 @@ ReadAhead::Known ReadAhead::of_call(const CodeLine& line, const CodeLine::Call& 
   if (call.has_star) return std::nullopt;
   const size_t dot = callee.rfind('.');
   const std::string base = dot == callee.npos ? "" : callee.substr(0, dot);
-  constexpr std::string_view kModules[] = {"F", "functional", "torch", "nn", "th", "linalg"};
-  const bool is_of_torch = std::find(std::begin(kModules), std::end(kModules),
-                                     base.substr(base.rfind('.') + 1)) != std::end(kModules);
-  const Known receiver = base.empty() || is_of_torch || base == "self"
+  const Known receiver = base.empty() || is_of_torch(base) || base == "self"
                              ? std::nullopt
                              : value(line, {call.callee.begin, call.callee.begin + dot}, scope);
   if (const auto dtype = cast_to(line, call); dtype && receiver) return Value{*dtype};
   if (const auto like = cast_like(line, call); like && receiver) return value(line, *like, scope);
   if (callee.starts_with("self.") && given.size() == 1 && !receiver)
     return of_layer(callee, given.front(), scope);
-  if (!is_of_torch && !receiver) return std::nullopt;
+  if (!is_of_torch(base) && !receiver) return std::nullopt;
   if (receiver) given.insert(given.begin(), receiver);
   if (given.empty()) return std::nullopt;
   const std::string op = "aten::" + std::string(name_of_callee(callee));
@@ -302,7 +322,7 @@ ReadAhead::Scope ReadAhead::make_scope(const OpCall& refused) const {
     const auto dtype = operand.dtypes.single();
     if (!dtype || !is_tensor_dtype(*dtype) || operand.is_wrapped_number) continue;
     for (const Span span : operand_text(line, refused, operand)) {
-      const std::string text(line.text_of(span));
+      const std::string text(line.text_of(passed_on(line, span)));
       if (bound_name(CodeLine(text + " = 0", false)) == text)
         scope.names.insert_or_assign(text, Value{*dtype, operand.promotes()});
     }
