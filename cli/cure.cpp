@@ -91,7 +91,7 @@ class Session {
         causes_(causes_in(report_, candidates_)) {
     for (Candidate& candidate : candidates_)
       candidate.patch =
-          curing::make_patch(*candidate.cure, recorded_.run, recorded_.sources, program_if_known());
+          curing::make_patch({candidate.cure}, recorded_.run, recorded_.sources, program_if_known());
   }
 
   int apply() {
@@ -101,9 +101,10 @@ class Session {
         throw InputError(fmt::format("cure {}: {}; change it by hand: {}", candidate.number,
                                      candidate.patch.reason, candidate.cure->text));
       }
-      const std::string copy = curing::apply(candidate.patch);
-      say(fmt::format("{} is changed; as it was it is in {}", printable(candidate.patch.file),
-                      printable(copy)));
+      const std::vector<std::string> copies = curing::apply(candidate.patch);
+      for (size_t i = 0; i < copies.size(); ++i)
+        say(fmt::format("{} is changed; as it was it is in {}",
+                        printable(candidate.patch.files[i].file), printable(copies[i])));
       return print_text(printable_lines(candidate.patch.diff));
     }
     throw InputError(fmt::format("there is no cure {}; {} has {}", command_.apply, input_,

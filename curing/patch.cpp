@@ -100,28 +100,38 @@ static std::string shown_name(const std::string& file) {
   return is_below ? near.string() : file;
 }
 
-Patch make_patch(const Cure& cure, const Run& run, const Sources& sources, const Program& program) {
-  const std::string notebook = is_cell(cure.where.file) ? notebook_of(program) : "";
-  Patch patch{.file = notebook.empty() ? cure.where.file : notebook,
-              .reason = why_not(cure, run, sources, notebook)};
-  if (!patch.reason.empty()) return patch;
+static Json question_of(const Cure& cure, const Run& run, const std::string& path) {
   const OpCall* call = run.call(cure.call);
   const Extent& extent = cure.where.extent;
+  return {{"path", path},
+          {"shown", shown_name(cure.where.file)},
+          {"cell", cell_of(cure, run)},
+          {"line", cure.where.line},
+          {"extent", {extent.column, extent.end_line, extent.end_column}},
+          {"kind", cure_kind_name(cure.kind)},
+          {"dtype", name_in_torch(cure.dtype)},
+          {"replaces", cure.replaces},
+          {"code", cure.code},
+          {"op", call == nullptr ? "" : call->short_op()}};
+}
+
+Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
+                 const Program& program) {
+  if (cures.empty()) return {.reason = "it is told in words alone"};
+  Json questions = Json::array();
+  for (const Cure* cure : cures) {
+    const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
+    if (std::string reason = why_not(*cure, run, sources, notebook); !reason.empty())
+      return {.reason = std::move(reason)};
+    questions.push_back(question_of(*cure, run, notebook.empty() ? cure->where.file : notebook));
+  }
+  Patch patch;
   try {
-    const Json answer =
-        ask(python_of(run, call), {{"path", patch.file},
-                                   {"shown", shown_name(cure.where.file)},
-                                   {"cell", cell_of(cure, run)},
-                                   {"line", cure.where.line},
-                                   {"extent", {extent.column, extent.end_line, extent.end_column}},
-                                   {"kind", cure_kind_name(cure.kind)},
-                                   {"dtype", name_in_torch(cure.dtype)},
-                                   {"replaces", cure.replaces},
-                                   {"code", cure.code},
-                                   {"op", call == nullptr ? "" : call->short_op()}});
+    const Json answer = ask(python_of(run, run.call(cures.front()->call)), {{"cures", questions}});
     patch.reason = answer.value("reason", "");
-    patch.text = answer.value("text", "");
     patch.diff = answer.value("diff", "");
+    for (const Json& file : answer.value("files", Json::array()))
+      patch.files.push_back({file.at("path"), file.at("text")});
   } catch (const Json::exception& error) {
     patch.reason = fmt::format("its Python answered nonsense: {}", error.what());
   } catch (const InputError& error) {
@@ -137,16 +147,19 @@ static std::string free_name(const std::string& file) {
   return name;
 }
 
-std::string apply(const Patch& patch) {
-  const std::string copy = free_name(patch.file);
-  try {
-    fs::copy_file(patch.file, copy);
-  } catch (const fs::filesystem_error& error) {
-    throw InputError(fmt::format("{}: no copy could be made, so nothing was changed: {}", copy,
-                                 error.code().message()));
+std::vector<std::string> apply(const Patch& patch) {
+  std::vector<std::string> copies;
+  for (const ChangedFile& changed : patch.files) {
+    copies.push_back(free_name(changed.file));
+    try {
+      fs::copy_file(changed.file, copies.back());
+    } catch (const fs::filesystem_error& error) {
+      throw InputError(fmt::format("{}: no copy could be made, so nothing was changed: {}",
+                                   copies.back(), error.code().message()));
+    }
   }
-  replace_file(patch.file, {patch.text});
-  return copy;
+  for (const ChangedFile& changed : patch.files) replace_file(changed.file, {changed.text});
+  return copies;
 }
 
 }  // namespace dtypecheck::curing

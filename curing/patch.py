@@ -2,13 +2,14 @@
 
     patch.py QUESTION ANSWER, both files of JSON
 
-QUESTION: {"path", "line", "extent", "kind", "dtype", "replaces", "code", "op"}, as core/cure.h has them; "extent" is
-        [column, end line, end column] of the call, zeros where it is not known; "op" is the name of the op without its
-        namespace; "cell", where the path is a notebook: what stood in the cell that the line is of, when it ran
-ANSWER:   {"text", "diff"}, the whole source with the change and a unified diff; or {"reason"}: why it could not be placed
-        surely
+QUESTION: {"cures": [{"path", "line", "extent", "kind", "dtype", "replaces", "code", "op"}, …]}, as core/cure.h has them;
+        "extent" is [column, end line, end column] of the call, zeros where it is not known; "op" is the name of the op
+        without its namespace; "cell", where the path is a notebook: what stood in the cell that the line is of, when it ran
+ANSWER:   {"files": [{"path", "text"}, …], "diff"}, each changed source whole, and a unified diff of all; or {"reason"}: why
+        a cure could not be placed surely
 
-A change is made where the statement of the line has one place for it, and only there.
+A change is made where the statement of the line has one place for it, and only there. All cures are read from the sources
+as they stand; two that ask for the same edit make it once, two whose edits overlap cannot be made together.
 """
 
 import ast
@@ -55,11 +56,16 @@ class Source:
         middle = self.lines[line + 1:end_line]
         return b"\n".join([self.lines[line][column:], *middle, self.lines[end_line][:end_column]])
 
+    def edit(self, line, column, end_line, end_column, text):
+        edit = (line, column, end_line, end_column, text.encode())
+        if edit not in self.edits:
+            self.edits.append(edit)
+
     def replace(self, node, text):
-        self.edits.append((node.lineno - 1, node.col_offset, node.end_lineno - 1, node.end_col_offset, text.encode()))
+        self.edit(node.lineno - 1, node.col_offset, node.end_lineno - 1, node.end_col_offset, text)
 
     def insert(self, line, column, text):
-        self.edits.append((line, column, line, column, text.encode()))
+        self.edit(line, column, line, column, text)
 
     def insert_line(self, line, indent, text):
         """Before the line; its line end is that of the line."""
@@ -75,6 +81,9 @@ class Source:
 
     def changed(self):
         lines = list(self.lines)
+        places = sorted(edit[:4] for edit in self.edits)
+        if any(a[2:] > b[:2] for a, b in zip(places, places[1:])):
+            raise Unplaced("two changes of the same code")
         # From the end; of two at one place the one that was asked for first comes to stand first.
         edits = sorted(enumerate(self.edits), key=lambda numbered: (*numbered[1][:2], numbered[0]), reverse=True)
         for _, (line, column, end_line, end_column, text) in edits:
@@ -292,7 +301,7 @@ def replace_text(source, statement, cure):
     call = call_at(statement, cure)
     here = [place for place in found if call is not None and is_inside(place, call)]
     place = only(here if len(here) == 1 else found, f"`{cure['replaces']}`")
-    source.edits.append((*place, with_torch(source, cure["code"]).encode()))
+    source.edit(*place, with_torch(source, cure["code"]))
 
 
 def is_argument_of(statement, place, op):
@@ -346,8 +355,7 @@ def set_dtype(source, statement, dtype):
         if name is None or name == node.func.attr:
             return False
         column = node.func.end_col_offset
-        source.edits.append((node.func.end_lineno - 1, column - len(node.func.attr), node.func.end_lineno - 1, column,
-                             name.encode()))
+        source.edit(node.func.end_lineno - 1, column - len(node.func.attr), node.func.end_lineno - 1, column, name)
         return True
     text = f'"{dtype}"' if kind == "text" and isinstance(node.value, str) else with_torch(source, f"torch.{dtype}")
     if source.segment(node) == text:
@@ -466,34 +474,58 @@ CHANGES = {"cast operand": cast_expression, "cast result": cast_expression, "cas
            "move autocast": move_autocast, "setting": change_setting}
 
 
-def patch(cure):
-    change = replace_text if cure.get("replaces") else CHANGES.get(cure["kind"])
-    if change is None or not cure["code"]:
-        raise Unplaced("it is told in words alone")
-    name = cure.get("shown", cure["path"])
-    notebook = Notebook(cure["path"], cure["cell"]) if cure.get("cell") else None
-    source = notebook.source(name) if notebook else Source(cure["path"], read(cure["path"]))
-    change(source, statement_at(source, cure["line"]), cure)
-    data = source.changed()
-    if ast.dump(source.parsed(data, "the change does not parse")) == ast.dump(source.tree):
-        raise Unplaced("the line says so already")
-    text = data.decode()
-    old, new = b"\n".join(source.lines).decode().splitlines(keepends=True), text.splitlines(keepends=True)
-    diff = "".join(line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, name, name, n=1))
-    return {"text": notebook.with_cell(text) if notebook else text, "diff": diff.replace("\r\n", "\n")}
+class File:
+    """A source that cures change, or a notebook's cell."""
+
+    def __init__(self, cure):
+        self.path, self.name = cure["path"], cure.get("shown", cure["path"])
+        self.notebook = Notebook(self.path, cure["cell"]) if cure.get("cell") else None
+        self.source = self.notebook.source(self.name) if self.notebook else Source(self.path, read(self.path))
+
+    def change(self, cure):
+        change = replace_text if cure.get("replaces") else CHANGES.get(cure["kind"])
+        if change is None or not cure["code"]:
+            raise Unplaced("it is told in words alone")
+        change(self.source, statement_at(self.source, cure["line"]), cure)
+
+    def changed(self):
+        """The whole file, and its diff."""
+        source = self.source
+        data = source.changed()
+        if ast.dump(source.parsed(data, "the change does not parse")) == ast.dump(source.tree):
+            raise Unplaced("the line says so already")
+        text = data.decode()
+        old, new = b"\n".join(source.lines).decode().splitlines(keepends=True), text.splitlines(keepends=True)
+        lines = difflib.unified_diff(old, new, self.name, self.name, n=1)
+        diff = "".join(line if line.endswith("\n") else line + "\n" for line in lines).replace("\r\n", "\n")
+        return (self.notebook.with_cell(text) if self.notebook else text), diff
+
+
+def patch(question):
+    files = {}  # by path and cell: two cells of one notebook are two patches
+    for cure in question["cures"]:
+        key = (cure["path"], cure.get("cell"))
+        if key not in files:
+            files[key] = File(cure)
+        files[key].change(cure)
+    if len({path for path, _ in files}) != len(files):
+        raise Unplaced("several cells of one notebook")
+    changed = [(file.path, *file.changed()) for file in files.values()]
+    return {"files": [{"path": path, "text": text} for path, text, _ in changed],
+            "diff": "".join(diff for _, _, diff in changed)}
 
 
 def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
-        cure = json.load(file)
+        cures = json.load(file)
     try:
-        answer = patch(cure)
+        answer = patch(cures)
     except Unplaced as reason:
         answer = {"reason": str(reason)}
     except OSError as error:
-        answer = {"reason": f"{cure['path']}: {error.strerror}"}
+        answer = {"reason": f"{error.filename}: {error.strerror}"}
     except RecursionError:
-        answer = {"reason": f"{cure['path']} is nested too deeply"}
+        answer = {"reason": "a source is nested too deeply"}
     with open(answer_file, "w", encoding="utf-8") as file:
         json.dump(answer, file)
 

@@ -61,10 +61,13 @@ class Interruption {
 class Attempt {
  public:
   Attempt(const Patch& patch, const Program& program) : folder_("cure") {
-    const std::string changed = in_folder("changed"), list = in_folder("list");
-    const std::string original = fs::canonical(patch.file).string();
-    replace_file(changed, {patch.text}, {.syncs = false});
-    const std::string pairs = original + '\0' + changed + '\0';
+    const std::string list = in_folder("list");
+    std::string pairs;
+    for (const ChangedFile& file : patch.files) {
+      const std::string changed = fmt::format("{}{}", in_folder("changed"), pairs.size());
+      replace_file(changed, {file.text}, {.syncs = false});
+      pairs += fs::canonical(file.file).string() + '\0' + changed + '\0';
+    }
     replace_file(list, {pairs}, {.syncs = false});
 
     Environment environment = current_environment();

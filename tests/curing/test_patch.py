@@ -19,10 +19,11 @@ class PatchTest(unittest.TestCase):
 
     def patched(self, text, line, kind, code, dtype="float32", op="", replaces="", extent=(0, 0, 0)):
         self.path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        answer = patch.patch({"path": str(self.path), "line": line, "kind": kind, "code": code, "dtype": dtype, "op": op,
-                              "replaces": replaces, "extent": extent})
-        ast.parse(answer["text"])
-        return answer["text"]
+        cure = {"path": str(self.path), "line": line, "kind": kind, "code": code, "dtype": dtype, "op": op,
+                "replaces": replaces, "extent": extent}
+        changed, = patch.patch({"cures": [cure]})["files"]
+        ast.parse(changed["text"])
+        return changed["text"]
 
     def check(self, text, line, kind, code, expected, **more):
         self.assertEqual(self.patched(text, line, kind, code, **more), expected)
@@ -178,6 +179,29 @@ class PatchTest(unittest.TestCase):
     def test_a_form_feed_and_columns_in_bytes(self):
         self.check("\f\nä = f('ä', x)\n", 2, "cast operand", "x.half()", "\f\nä = f('ä', x.half())\n")
 
+    # ---- several cures
+
+    def of_several(self, text, *cures):
+        self.path.write_text(text)
+        other = self.path.with_name("other.py")
+        other.write_text(text)
+        cures = [{"path": str(path), "line": line, "kind": kind, "code": code, "dtype": "float16", "extent": extent}
+                 for path, (line, kind, code, extent) in zip([self.path] * (len(cures) - 1) + [other], cures)]
+        return patch.patch({"cures": cures})
+
+    def test_two_files(self):
+        text = "import torch\ny = f(x)\nz = g(x)\n"
+        cast = (2, "cast operand", "x.half()", (0, 0, 0))
+        answer = self.of_several(text, cast, (3, *cast[1:]), cast, cast)
+        self.assertEqual([changed["text"] for changed in answer["files"]],
+                         ["import torch\ny = f(x.half())\nz = g(x.half())\n", "import torch\ny = f(x.half())\nz = g(x)\n"])
+        self.assertEqual(answer["diff"].count("\n+++ "), 2)
+
+    def test_edits_that_overlap(self):
+        casts = [(2, "cast operand", code, (0, 0, 0)) for code in ("x.half()", "(x + 1).half()", "x.half()")]
+        with self.assertRaisesRegex(patch.Unplaced, "two changes of the same code"):
+            self.of_several("import torch\ny = f(x + 1)\n", *casts)
+
     # ---- notebooks
 
     CELL = "%time fit()\ny = f(x)\n"
@@ -190,19 +214,21 @@ class PatchTest(unittest.TestCase):
 
     def patched_cell(self, text, ran, code="x.half()"):
         self.path.write_text(text)
-        return patch.patch({"path": str(self.path), "shown": "In [3]", "line": 2, "kind": "cast operand", "code": code,
-                            "dtype": "float16", "op": "", "replaces": "", "extent": (0, 0, 0), "cell": ran})
+        cure = {"path": str(self.path), "shown": "In [3]", "line": 2, "kind": "cast operand", "code": code,
+                "dtype": "float16", "op": "", "replaces": "", "extent": (0, 0, 0), "cell": ran}
+        answer = patch.patch({"cures": [cure]})
+        return answer["files"][0]["text"], answer["diff"]
 
     def test_the_cell_that_ran(self):
         changed = "%time fit()\ny = f(x.to(th.half))\n"
         for layout in ({"indent": 1, "ensure_ascii": False}, {"indent": 4}, {}):
             cells = ["%env A=ä\nimport torch as th\n", "z = 1\n"]
-            answer = self.patched_cell(self.notebook(*cells, self.CELL, **layout), self.RAN, "x.to(torch.half)")
-            self.assertEqual(answer["text"], self.notebook(*cells, changed, **layout))
-            self.assertIn("--- In [3]\n", answer["diff"])
+            text, diff = self.patched_cell(self.notebook(*cells, self.CELL, **layout), self.RAN, "x.to(torch.half)")
+            self.assertEqual(text, self.notebook(*cells, changed, **layout))
+            self.assertIn("--- In [3]\n", diff)
         lines = self.CELL.splitlines(keepends=True)
-        answer = self.patched_cell(self.notebook(lines), self.RAN)
-        self.assertEqual(json.loads(answer["text"])["cells"][1]["source"], ["%time fit()\n", "y = f(x.half())\n"])
+        text, _ = self.patched_cell(self.notebook(lines), self.RAN)
+        self.assertEqual(json.loads(text)["cells"][1]["source"], ["%time fit()\n", "y = f(x.half())\n"])
 
     def test_no_such_cell(self):
         for reason, text in (("no cell with what ran", self.notebook("y = f(x)\n", "a = 1\ny = f(x)\n")),
