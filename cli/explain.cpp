@@ -1,6 +1,7 @@
 // dtypecheck explain: from a message, a traceback or a whole log to what went wrong and what cures
 // it.
 #include <errno.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "explain/answer.h"
 #include "explain/data_file.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
 
@@ -24,17 +26,36 @@ struct ExplainCommand {
   bool json = false, all = false;
 };
 
-static void feed_stdin(explain::LogScanner& scanner) {
+// `name` and `way_out` are for the message of what cannot be read.
+static void feed_from(int fd, const std::string& name, const char* way_out,
+                      explain::LogScanner& scanner) {
   std::vector<char> buffer(1 << 20);
   for (;;) {
-    const ssize_t got = read(STDIN_FILENO, buffer.data(), buffer.size());
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      throw InputError(
-          fmt::format("standard input: {}; give the text as an argument", strerror(errno)));
+    if (got < 0) throw InputError(fmt::format("{}: {}; {}", name, strerror(errno), way_out));
     if (got == 0) return;
     scanner.feed({buffer.data(), static_cast<size_t>(got)});
   }
+}
+
+// A log may be larger than memory, and a pipe as `<(command)` makes it.
+static void feed_file(const std::string& path, explain::LogScanner& scanner) {
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const int error = errno;
+  constexpr char kWayOut[] = "name a log, or pipe it: dtypecheck explain - < LOG";
+  if (fd < 0) throw InputError(fmt::format("{}: {}; {}", path, strerror(error), kWayOut));
+  feed_from(fd, path, kWayOut, scanner);
+}
+
+// No message of LibTorch is one word with a dot or a slash inside and no bracket or quote: such an
+// argument is the name of a log, whether it is there or not.
+static bool is_meant_as_file(const std::string& text) {
+  if (is_there(text)) return true;
+  const size_t dot = text.rfind('.'), slash = text.rfind('/');
+  const bool has_extension = dot != std::string::npos && dot > 0 && dot + 1 < text.size();
+  return (slash != std::string::npos || has_extension) &&
+         text.find_first_of(" \t\n:()'\"") == std::string::npos;
 }
 
 static std::string joined(const std::vector<std::string>& words) {
@@ -48,7 +69,9 @@ static int run(const ExplainCommand& command) {
   explain::LogScanner scanner;
   const std::string text = joined(command.words);
   if (text.empty() || text == "-") {
-    feed_stdin(scanner);
+    feed_from(STDIN_FILENO, "standard input", "give the text as an argument", scanner);
+  } else if (command.words.size() == 1 && is_meant_as_file(text)) {
+    feed_file(text, scanner);
   } else {
     scanner.feed(text);
   }
@@ -70,7 +93,8 @@ static int run(const ExplainCommand& command) {
 static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<ExplainCommand>();
   options
-      .add("TEXT", command->words, "a message or traceback; - or nothing: a log on standard input")
+      .add("TEXT", command->words,
+           "a message or traceback, or the name of a log; - or nothing: a log on standard input")
       .type("");
   options.add_flag("--json", command->json, "one JSON object");
   options.add_flag("--all", command->all, "all causes, ops and versions, not the likeliest alone");
@@ -82,10 +106,11 @@ static std::function<int()> set_up(Options& options) {
 extern const Command explain_command = {
     .name = "explain",
     .summary = "explain a dtype error: a message, a traceback or a whole log",
-    .arguments = "[--json] [--all] [TEXT | -]",
+    .arguments = "[--json] [--all] [TEXT | LOG | -]",
     .examples =
         "  dtypecheck explain \"expected scalar type Float but found Half\"\n"
-        "  dtypecheck explain - < train.log\n",
+        "  dtypecheck explain train.log\n"
+        "  python train.py 2>&1 | dtypecheck explain -\n",
     .set_up = set_up,
 };
 

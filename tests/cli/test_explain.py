@@ -81,6 +81,21 @@ class Inputs(ExplainTest):
         self.addCleanup(os.close, folder)
         self.assert_one_line(self.run_tool("explain", "-", stdin=folder), "standard input", "Is a directory")
 
+    def test_name_of_a_log(self):
+        self.write("train.log", TRACEBACK)
+        self.assertEqual(self.explain("--json", "train.log").out, self.explain("--json", "-", log=TRACEBACK).out)
+        self.write("out", TRACEBACK)
+        self.assertEqual(self.explain("out").out, self.explain("-", log=TRACEBACK).out)
+
+    def test_name_of_a_log_that_is_not_there(self):
+        for name in ("trian.log", "logs/train", "/nowhere/out"):
+            self.assert_one_line(self.explain(name), name, "No such file", "explain - <")
+        self.assert_one_line(self.explain("."), "Is a directory")
+
+    def test_messages_are_no_names(self):
+        for message in ("Half", "'Half'.", "c10::Half", SCALAR, "expected m1 and m2 to have the same dtype: a/b.c"):
+            self.assertEqual(self.explain(message).status, 0, message)
+
     def test_unwritable_output(self):
         with open("/dev/full", "wb") as full:
             result = self.run_tool("explain", SCALAR, stdout=full)
