@@ -16,6 +16,12 @@
 // 8, or past the end of the file. It trusts nothing else either: ids that were not defined, counts
 // that do not fit their record and numbers outside an enum are damage, and damage costs one record.
 //
+// Checksums are CRC-32C (checks.h). RecordHeader::check is of what never changes in a record, and
+// stands there when it is committed; FileHeader::check is the same of the header. The rest,
+// counters and what the first call returned, is sealed when the process ends: RecordHeader::seal,
+// and FileHeader::seal last. So no bit of a trace whose process ended can change unnoticed, and of
+// one that was killed none but those of counters and results.
+//
 // All numbers are little-endian. Ids are per file, start at 1 and are dense per kind; 0 means none.
 // Strings are UTF-8 by intention and any bytes in fact. Counters inside SignatureRecord go on
 // changing after it was committed.
@@ -40,11 +46,13 @@ namespace trace {
 //  7: CastCounters behind a signature that is a cast; OpTimeRecord and GpuTimeRecord;
 //     kSignatureServed and kFlagFix.
 //  8: GroupRecord.
-constexpr uint32_t kTraceVersion = 8;
+//  9: RecordHeader::check and seal; FileHeader::records, check and seal; the members of
+//     SignatureRecord stand in another order; kAbandoned.
+constexpr uint32_t kTraceVersion = 9;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
-constexpr uint32_t kHeaderBytes = 256;
+constexpr uint32_t kHeaderBytes = 272;
 // The mapping; a tracer that reaches its end records no further signature.
 constexpr uint32_t kMaxFileBytes = 256u << 20;
 constexpr uint32_t kGrowBytes = 128u << 10;  // what is allocated at a time
@@ -78,6 +86,9 @@ struct FileHeader {
   // Sites at which autocast regions were entered, in the order they were first seen; 0: none.
   // SignatureRecord::autocast counts them from 1.
   uint32_t autocast_sites[12];  // 208
+  uint64_t records;             // 256  that were reserved
+  uint32_t check;               // 264  checksum of bytes 0 to 19, 32 to 55 and 96 to 207
+  uint32_t seal;                // 268  checksum of all before; 0 until the process ended
 };
 static_assert(sizeof(FileHeader) == kHeaderBytes, "the header's layout is part of the format");
 
@@ -110,18 +121,21 @@ enum class Kind : uint16_t {
 };
 constexpr Kind kLastKind = Kind::kGroup;
 
-constexpr uint16_t kReserved = 0;   // RecordHeader::state while it is being filled in
+constexpr uint16_t kReserved = 0;  // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;
+constexpr uint16_t kAbandoned = 0xa5a6;  // the process ended before it was filled in
 
 // Every record begins so.
-//   0        4      6       8
-//   | size   | kind | state | …
+//   0        4      6       8       12     16
+//   | size   | kind | state | check | seal | …
 struct RecordHeader {
   uint32_t size_bytes;  // of the whole record, a multiple of 8
   uint16_t kind;
   uint16_t state;
+  uint32_t check;  // of what never changes
+  uint32_t seal;   // of what does, once the process ended; 0 before, and where nothing does
 };
-static_assert(sizeof(RecordHeader) == 8, "");
+static_assert(sizeof(RecordHeader) == 16, "");
 
 // A string; its id is the number of kString records up to and including this one, and is stored to
 // be checked.
@@ -131,7 +145,7 @@ struct StringRecord {
   uint32_t length_bytes;
   // char bytes[length_bytes], then zeros up to the multiple of 8
 };
-static_assert(sizeof(StringRecord) == 16, "");
+static_assert(sizeof(StringRecord) == 24, "");
 
 // One source line (Python), or one return address (C++) that the reader turns into a line with the
 // process' mappings. The innermost address of the program may lie in a function of a LibTorch
@@ -140,14 +154,14 @@ static_assert(sizeof(StringRecord) == 16, "");
 struct LineRecord {
   RecordHeader header;
   uint32_t id;
-  uint32_t file;        // string; 0 with an address
-  uint32_t function;    // string; 0 when not known
+  uint32_t file;      // string; 0 with an address
+  uint32_t function;  // string; 0 when not known
   // 0 when not known; with an address, the id of the LineRecord of the caller's, a smaller id.
   int32_t line;
   // Return address in the traced process. Of a Python line: pack_extent() of the call there.
   uint64_t address;
 };
-static_assert(sizeof(LineRecord) == 32, "");
+static_assert(sizeof(LineRecord) == 40, "");
 
 // 16 bits each, from the lowest: column, column of the end, lines between them; 0 when not known,
 // or when one is out of range. Columns as in core/site.h.
@@ -168,24 +182,24 @@ struct SiteRecord {
   uint32_t module_class;  // string: "Conv2d"
   uint32_t reserved;
 };
-static_assert(sizeof(SiteRecord) == 32, "");
+static_assert(sizeof(SiteRecord) == 40, "");
 
 // One tensor that went in or came out.
 //   flags: bit 0 requires_grad, 1 is_leaf, 2 is_written, 3 is_wrapped_number, 4 has_shape,
 //   5 shape was cut to kMaxDims
 struct OperandRecord {
-  uint32_t name;        // string: the argument's name; 0 for a result
-  uint32_t parameter;   // string: qualified parameter name; 0 when it is none
-  uint32_t origin;      // signature id that gave the tensor its dtype; 0 when not seen
-  uint16_t device;      // string: "cpu"
-  uint16_t list_size;   // of the list it stands in, at most 65535; 0 outside of lists
-  int16_t list_index;   // -1: not an element of a list
-  uint8_t dtype;        // Dtype
-  uint8_t kind;         // TensorKind
-  uint8_t role;         // Role
+  uint32_t name;       // string: the argument's name; 0 for a result
+  uint32_t parameter;  // string: qualified parameter name; 0 when it is none
+  uint32_t origin;     // signature id that gave the tensor its dtype; 0 when not seen
+  uint16_t device;     // string: "cpu"
+  uint16_t list_size;  // of the list it stands in, at most 65535; 0 outside of lists
+  int16_t list_index;  // -1: not an element of a list
+  uint8_t dtype;       // Dtype
+  uint8_t kind;        // TensorKind
+  uint8_t role;        // Role
   uint8_t flags;
   uint8_t dim_count;
-  int8_t device_index;  // -1: none
+  int8_t device_index;      // -1: none
   int32_t shape[kMaxDims];  // at most INT32_MAX
 };
 static_assert(sizeof(OperandRecord) == 44, "");
@@ -213,30 +227,31 @@ static_assert(sizeof(ScalarRecord) == 16, "");
 struct SignatureRecord {
   RecordHeader header;
   uint32_t id;
-  uint32_t op;             // string: "aten::addmm", "compiled::…", "python::…"
-  uint32_t overload;       // string; 0 for none
-  uint32_t site;           // site id; 0 when not known
-  uint32_t parent;         // signature id; 0 for none
-  uint8_t phase;           // Phase
-  uint8_t autocast;
-  uint8_t autocast_cpu;    // Dtype
-  uint8_t autocast_cuda;   // Dtype
+  uint32_t op;        // string: "aten::addmm", "compiled::…", "python::…"
+  uint32_t overload;  // string; 0 for none
+  uint32_t site;      // site id; 0 when not known
+  uint32_t parent;    // signature id; 0 for none
+  uint32_t first_step;
   uint16_t operand_count;
   uint16_t scalar_count;
-  uint16_t result_room;    // OperandRecords reserved for results
-  uint16_t result_count;   // filled in when the first call returned; <= result_room
-  uint32_t first_step;
-  uint32_t last_step;      // changes
-  uint64_t count;          // changes: calls begun
-  uint64_t throws;         // changes: calls that threw
-  uint32_t flags;          // changes: kSignature…
-  // Changes: of a repaired call, the signature of the repair that its operands came from; 0: none.
+  uint16_t result_room;   // OperandRecords reserved for results
+  uint8_t phase;          // Phase
+  uint8_t autocast_cpu;   // Dtype
+  uint8_t autocast_cuda;  // Dtype
+  // What follows changes: the wrapper's bit of autocast, and all else.
+  uint8_t autocast;
+  uint16_t result_count;  // filled in when the first call returned; <= result_room
+  uint32_t last_step;
+  uint64_t count;   // calls begun
+  uint64_t throws;  // calls that threw
+  uint32_t flags;   // kSignature…
+  // Of a repaired call, the signature of the repair that its operands came from; 0: none.
   uint32_t follows;
   // OperandRecord operands[operand_count]; ScalarRecord scalars[scalar_count]; OperandRecord
   // results[result_room]; then zeros up to the multiple of 8, and with kSignatureCast a
   // CastCounters. Scalars may stand at any multiple of 4.
 };
-static_assert(sizeof(SignatureRecord) == 72, "");
+static_assert(sizeof(SignatureRecord) == 80, "");
 constexpr uint8_t kAutocastCpu = 1, kAutocastCuda = 2, kAutocastWrapper = 4, kAutocastInner = 8;
 constexpr int kAutocastSiteShift = 4;
 constexpr uint32_t kSignatureRepaired = 1, kSignatureServed = 2, kSignatureInCompiled = 4,
@@ -259,11 +274,11 @@ struct ThrowRecord {
   RecordHeader header;
   // The op call that it was thrown in, and those around it; 0: none (no finding by itself).
   uint32_t signature;
-  uint32_t message;    // string
-  uint32_t type;       // string: demangled C++ type or Python type name
+  uint32_t message;  // string
+  uint32_t type;     // string: demangled C++ type or Python type name
   uint32_t step;
 };
-static_assert(sizeof(ThrowRecord) == 24, "");
+static_assert(sizeof(ThrowRecord) == 32, "");
 
 // Something about the program: key and value. Later records of a key win. A key that begins with
 // kCellFact is what stood in a notebook's cell: "cell In [2]".
@@ -273,18 +288,18 @@ struct FactRecord {
   uint32_t key;    // string: "argv", "executable", "accelerate.mixed_precision", "env.RANK", …
   uint32_t value;  // string
 };
-static_assert(sizeof(FactRecord) == 16, "");
+static_assert(sizeof(FactRecord) == 24, "");
 
 // A file mapped executable in a C++ program: turns addresses into lines when the report is made.
 struct MappingRecord {
   RecordHeader header;
-  uint64_t begin;        // addresses [begin, end)
+  uint64_t begin;  // addresses [begin, end)
   uint64_t end;
   uint64_t file_offset;  // of begin
   uint32_t path;         // string
   uint32_t reserved;
 };
-static_assert(sizeof(MappingRecord) == 40, "");
+static_assert(sizeof(MappingRecord) == 48, "");
 
 // A conversion of an integer tensor to a floating dtype that cannot hold one of its values.
 struct InexactRecord {
@@ -294,7 +309,7 @@ struct InexactRecord {
   double from;
   double to;
 };
-static_assert(sizeof(InexactRecord) == 32, "");
+static_assert(sizeof(InexactRecord) == 40, "");
 
 // With value checks: the first time that a signature's result had inf or NaN.
 //   flags: bit 0 NaN (else inf), bit 1 all operands were finite
@@ -305,7 +320,7 @@ struct NonFiniteRecord {
   uint32_t flags;
   uint32_t result;  // index of the result
 };
-static_assert(sizeof(NonFiniteRecord) == 24, "");
+static_assert(sizeof(NonFiniteRecord) == 32, "");
 constexpr uint32_t kNonFiniteIsNan = 1, kNonFiniteOperandsWereFinite = 2;
 
 // What a GPU did for an op: one for each (signature, kind, kernel, device).
@@ -321,7 +336,7 @@ struct GpuWorkRecord {
   uint64_t time_ns;  // changes: of the GPU
   uint64_t bytes;    // changes: copied or filled
 };
-static_assert(sizeof(GpuWorkRecord) == 48, "");
+static_assert(sizeof(GpuWorkRecord) == 56, "");
 
 // In a merged trace: one of its processes. They are counted from 0, in the order of the file.
 struct ProcessRecord {
@@ -332,7 +347,7 @@ struct ProcessRecord {
   uint32_t reserved;
   unsigned char file_header[kHeaderBytes];  // the FileHeader of that trace
 };
-static_assert(sizeof(ProcessRecord) == 24 + kHeaderBytes, "");
+static_assert(sizeof(ProcessRecord) == 32 + kHeaderBytes, "");
 
 // In a merged trace: a fact, as in FactRecord, of one process.
 struct ProcessFactRecord {
@@ -342,7 +357,7 @@ struct ProcessFactRecord {
   uint32_t value;  // string
   uint32_t reserved;
 };
-static_assert(sizeof(ProcessFactRecord) == 24, "");
+static_assert(sizeof(ProcessFactRecord) == 32, "");
 
 // In a merged trace: processes that made an op call, and how often each of them did: at least
 // `least` and at most `most` times. Those of a signature are in the order of the processes.
@@ -355,7 +370,7 @@ struct MadeByRecord {
   uint64_t least;
   uint64_t most;
 };
-static_assert(sizeof(MadeByRecord) == 40, "");
+static_assert(sizeof(MadeByRecord) == 48, "");
 
 // With a time line (trace --timeline): one op call, when it returned.
 struct OpTimeRecord {
@@ -367,7 +382,7 @@ struct OpTimeRecord {
   uint64_t begin_unix_ns;
   uint64_t time_ns;
 };
-static_assert(sizeof(OpTimeRecord) == 40, "");
+static_assert(sizeof(OpTimeRecord) == 48, "");
 
 // With a time line: one piece of work of a GPU.
 struct GpuTimeRecord {
@@ -381,7 +396,7 @@ struct GpuTimeRecord {
   uint64_t begin_unix_ns;
   uint64_t time_ns;
 };
-static_assert(sizeof(GpuTimeRecord) == 40, "");
+static_assert(sizeof(GpuTimeRecord) == 48, "");
 
 // Which process group a collective is of; it stands behind the collective's signature.
 struct GroupRecord {
@@ -389,7 +404,7 @@ struct GroupRecord {
   uint32_t signature;
   uint32_t ranks;  // string: "0-2,5"
 };
-static_assert(sizeof(GroupRecord) == 16, "");
+static_assert(sizeof(GroupRecord) == 24, "");
 
 }  // namespace trace
 }  // namespace dtypecheck

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "platform/error.h"
+#include "trace/checks.h"
 #include "trace/text_cursor.h"
 
 namespace dtypecheck::trace {
@@ -74,6 +75,9 @@ void check_header(const FileHeader& header, size_t size_bytes, Damage& damage) {
   }
   if (size_bytes > kMaxFileBytes) {
     damage.note(fmt::format("{} bytes long, expected at most {}", size_bytes, kMaxFileBytes));
+  }
+  if (header.check != check_of(header) || (header.seal != 0 && header.seal != seal_of(header))) {
+    damage.note("a header whose checksum is wrong");
   }
   if (header.header_bytes != kHeaderBytes) {
     damage.note(

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "platform/error.h"
+#include "trace/checks.h"
 #include "trace/header.h"
 #include "trace/tables.h"
 
@@ -170,15 +171,27 @@ Identity identity_of(const FileHeader& header) {
   return {std::string(header.host, end), header.pid, header.start_unix_ns};
 }
 
-// A record as bytes, its size, kind and state filled in.
+// A record as bytes, its header filled in.
 template <typename Record>
 void append(std::string& out, Record record, Kind kind, std::string_view behind = {}) {
   const size_t size = (sizeof record + behind.size() + 7) / 8 * 8;
-  record.header = {static_cast<uint32_t>(size), static_cast<uint16_t>(kind), kCommitted};
+  record.header = {static_cast<uint32_t>(size), static_cast<uint16_t>(kind), kCommitted, 0, 0};
   const size_t at = out.size();
   out.resize(at + size, '\0');
   std::memcpy(out.data() + at, &record, sizeof record);
   if (!behind.empty()) std::memcpy(out.data() + at + sizeof record, behind.data(), behind.size());
+  const uint32_t checks[] = {check_of(out.data() + at), seal_of(out.data() + at)};
+  std::memcpy(out.data() + at + offsetof(RecordHeader, check), checks, sizeof checks);
+}
+
+uint64_t count_records(const std::string& bytes) {
+  uint64_t records = 0;
+  for (size_t at = kHeaderBytes; at < bytes.size(); ++records) {
+    uint32_t size_bytes;
+    std::memcpy(&size_bytes, bytes.data() + at, sizeof size_bytes);
+    at += size_bytes;
+  }
+  return records;
 }
 
 }  // namespace
@@ -242,7 +255,7 @@ class TraceMerger::State::Input {
 
   TraceRecords checked_records() {
     check_header(header_, bytes_.size_bytes(), damage_);
-    return find_records(bytes_, kHeaderBytes, header_.used_bytes, damage_);
+    return find_records(bytes_, header_, damage_);
   }
 
   // False where they are all there already.
@@ -682,6 +695,9 @@ std::string TraceMerger::State::bytes() const {
   header.flags = flags_ | kFlagMerged;
   std::fill(std::begin(header.autocast_sites), std::end(header.autocast_sites), 0u);
   std::copy(autocast_sites_.begin(), autocast_sites_.end(), header.autocast_sites);
+  header.records = count_records(out);
+  header.check = check_of(header);
+  header.seal = seal_of(header);
   std::memcpy(out.data(), &header, sizeof header);
   return out;
 }

@@ -67,7 +67,7 @@ void read(const TraceBytes& bytes, const std::string& name, Run& run, Symbolizer
   const FileHeader header = read_header(bytes, name);
   Damage damage;
   check_header(header, bytes.size_bytes(), damage);
-  const TraceRecords records = find_records(bytes, kHeaderBytes, header.used_bytes, damage);
+  const TraceRecords records = find_records(bytes, header, damage);
   StringTable strings(bytes, records, damage);
   SiteTable sites(bytes, records, strings, damage, symbolizer);
   const bool is_merged = header.flags & kFlagMerged;

@@ -4,58 +4,56 @@
 
 #include <algorithm>
 
+#include "trace/checks.h"
+
 namespace dtypecheck::trace {
 namespace {
-
-size_t rounded_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 bool is_known(uint16_t kind) {
   return kind >= static_cast<uint16_t>(Kind::kString) && kind <= static_cast<uint16_t>(kLastKind);
 }
 
-// By kind, of those that are known.
-constexpr size_t kFixedBytes[] = {0,
-                                  sizeof(StringRecord),
-                                  sizeof(LineRecord),
-                                  sizeof(SiteRecord),
-                                  sizeof(SignatureRecord),
-                                  sizeof(ThrowRecord),
-                                  sizeof(FactRecord),
-                                  sizeof(MappingRecord),
-                                  sizeof(InexactRecord),
-                                  sizeof(NonFiniteRecord),
-                                  sizeof(GpuWorkRecord),
-                                  sizeof(ProcessRecord),
-                                  sizeof(ProcessFactRecord),
-                                  sizeof(MadeByRecord),
-                                  sizeof(OpTimeRecord),
-                                  sizeof(GpuTimeRecord),
-                                  sizeof(GroupRecord)};
-size_t fixed_bytes(Kind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
-
-enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts };
+enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts, kCheck };
 
 class Walk {
  public:
-  Walk(const TraceBytes& bytes, uint64_t used_bytes, Damage& damage)
-      : bytes_(bytes), used_bytes_(used_bytes), damage_(damage) {}
+  Walk(const TraceBytes& bytes, const FileHeader& header, Damage& damage)
+      : bytes_(bytes),
+        used_bytes_(header.used_bytes),
+        expected_(expected_of(header)),
+        is_sealed_(header.seal != 0),
+        damage_(damage) {}
 
-  TraceRecords run(size_t begin) {
-    size_t offset = begin;
+  TraceRecords run() {
+    size_t offset = kHeaderBytes, found = 0, faults = 0;
     while (!is_end(offset)) {
       const Fault fault = fault_of(offset);
       if (fault == Fault::kNone) {
+        ++found;
         add(offset);
         offset += header(offset).size_bytes;
       } else {
-        damage_.leave_out(fmt::format("{} at byte {}", describe(fault, offset), offset));
+        ++faults;
+        damage_.note(fmt::format("{} at byte {}", describe(fault, offset), offset));
         offset = next_sound(offset + sizeof(RecordHeader));
       }
+    }
+    const size_t missing = expected_ > found ? expected_ - found : 0;
+    if (missing + faults > 0) {
+      damage_.note(fmt::format("{} of {} records are there", found, expected_));
+      damage_.leave_out(std::max(missing, faults), missing >= faults ? expected_ : 0);
     }
     return std::move(records_);
   }
 
  private:
+  // A number that a file so long can have; 0 where it is none.
+  static size_t expected_of(const FileHeader& header) {
+    const uint64_t most =
+        std::min<uint64_t>(header.used_bytes, kMaxFileBytes) / sizeof(RecordHeader);
+    return header.records <= most ? header.records : 0;
+  }
+
   RecordHeader header(size_t offset) const { return bytes_.load<RecordHeader>(offset); }
 
   // Zeros where the header says that nothing is.
@@ -67,12 +65,20 @@ class Walk {
   Fault fault_of(size_t offset) const {
     const RecordHeader found = header(offset);
     if (!is_known(found.kind)) return Fault::kKind;
-    if (found.state != kReserved && found.state != kCommitted) return Fault::kState;
+    if (found.state != kCommitted && found.state != kAbandoned &&
+        (is_sealed_ || found.state != kReserved))
+      return Fault::kState;
     const Kind kind = static_cast<Kind>(found.kind);
     if (found.size_bytes % 8 != 0 || found.size_bytes < fixed_bytes(kind)) return Fault::kSize;
     if (!bytes_.holds(offset, found.size_bytes)) return Fault::kEnd;
-    if (found.state == kReserved) return Fault::kNone;  // its counts may not be there yet
-    return found.size_bytes == bytes_by_counts(offset, kind) ? Fault::kNone : Fault::kCounts;
+    if (found.state != kCommitted) return Fault::kNone;  // its counts may not be there yet
+    if (found.size_bytes != counted_bytes(offset)) return Fault::kCounts;
+    return is_unchanged(offset, found) ? Fault::kNone : Fault::kCheck;
+  }
+
+  bool is_unchanged(size_t offset, const RecordHeader& found) const {
+    const char* record = bytes_.text(offset, found.size_bytes).data();
+    return found.check == check_of(record) && (!is_sealed_ || found.seal == seal_of(record));
   }
 
   std::string describe(Fault fault, size_t offset) const {
@@ -93,20 +99,16 @@ class Walk {
                            bytes_.size_bytes() - offset);
       case Fault::kCounts:
         return fmt::format("a record of {} bytes, expected {} by its counts,", found.size_bytes,
-                           bytes_by_counts(offset, kind));
+                           counted_bytes(offset));
+      case Fault::kCheck:
+        return fmt::format("a record of kind {} whose checksum is wrong", found.kind);
     }
     return "";
   }
 
-  size_t bytes_by_counts(size_t offset, Kind kind) const {
-    if (kind == Kind::kString) {
-      const auto record = bytes_.load<StringRecord>(offset);
-      return rounded_up(sizeof(record) + size_t{record.length_bytes});
-    }
-    if (kind != Kind::kSignature) return fixed_bytes(kind);
-    const auto record = bytes_.load<SignatureRecord>(offset);
-    return rounded_up(result_offset(0, record, record.result_room)) +
-           (record.flags & kSignatureCast ? sizeof(CastCounters) : 0);
+  // Its fixed part is there.
+  size_t counted_bytes(size_t offset) const {
+    return bytes_by_counts(bytes_.text(offset, sizeof(RecordHeader)).data());
   }
 
   bool is_sound(size_t offset) const {
@@ -132,6 +134,8 @@ class Walk {
 
   const TraceBytes& bytes_;
   uint64_t used_bytes_;
+  size_t expected_;  // records; 0: not known
+  bool is_sealed_;   // the process is over, and nothing changes any more
   Damage& damage_;
   TraceRecords records_;
 };
@@ -147,15 +151,20 @@ void Damage::leave_out(std::string cause) {
   ++left_out_;
 }
 
-std::string Damage::to_string() const {
-  if (left_out_ == 0) return first_cause_;
-  return fmt::format("{}; {} record{} left out", first_cause_, left_out_,
-                     left_out_ == 1 ? "" : "s");
+void Damage::leave_out(size_t records, size_t of_all) {
+  left_out_ += records;
+  all_ = of_all;
 }
 
-TraceRecords find_records(const TraceBytes& bytes, size_t begin, uint64_t used_bytes,
-                          Damage& damage) {
-  return Walk(bytes, used_bytes, damage).run(begin);
+std::string Damage::to_string() const {
+  if (left_out_ == 0) return first_cause_;
+  const std::string all = all_ == 0 ? "" : fmt::format(" of {}", all_);
+  return fmt::format("{}; {}{} record{} left out", first_cause_, left_out_, all,
+                     left_out_ == 1 && all.empty() ? "" : "s");
+}
+
+TraceRecords find_records(const TraceBytes& bytes, const FileHeader& header, Damage& damage) {
+  return Walk(bytes, header, damage).run();
 }
 
 }  // namespace dtypecheck::trace

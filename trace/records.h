@@ -19,11 +19,12 @@ class Damage {
  public:
   void note(std::string cause);       // no record was lost, or it cannot be told how many
   void leave_out(std::string cause);  // one record was lost
-  std::string to_string() const;      // empty when nothing was wrong
+  void leave_out(size_t records, size_t of_all);  // as many more; 0: nobody knows of how many
+  std::string to_string() const;                  // empty when nothing was wrong
 
  private:
   std::string first_cause_;
-  size_t left_out_ = 0;
+  size_t left_out_ = 0, all_ = 0;
 };
 
 class TraceBytes {
@@ -56,11 +57,10 @@ struct TraceRecords {
   const std::vector<size_t>& of(Kind kind) const { return of_kind[static_cast<int>(kind)]; }
 };
 
-// Walks from `begin` on. `used_bytes` is what the header says: where it is less than what can be
-// walked, it is not believed. After a record that cannot be, goes on at the next place where two
-// sound ones follow each other.
-TraceRecords find_records(const TraceBytes& bytes, size_t begin, uint64_t used_bytes,
-                          Damage& damage);
+// Walks through what follows the header. Its used_bytes is not believed where it is less than what
+// can be walked; its count of records tells how many are lost. After a record that cannot be, goes
+// on at the next place where two sound ones follow each other.
+TraceRecords find_records(const TraceBytes& bytes, const FileHeader& header, Damage& damage);
 
 // Of a signature's parts, from the start of its record.
 inline size_t operand_offset(size_t record, size_t index) {

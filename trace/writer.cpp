@@ -1,5 +1,4 @@
-// Cold but for TraceFile::commit(), see trace_writer.h: no formatting beyond the file's name, no
-// exception, no iostream.
+// Cold, see writer.h: no formatting beyond the file's name, no exception, no iostream.
 #include "trace/writer.h"
 
 #include <errno.h>
@@ -15,6 +14,8 @@
 #include <unistd.h>
 
 #include "platform/hash.h"
+#include "trace/checks.h"
+
 namespace dtypecheck {
 namespace trace {
 namespace {
@@ -162,6 +163,16 @@ void TraceFile::fill_header(int64_t pid, int32_t rank) {
   memcpy(header.host, host_, sizeof(header.host));
   __atomic_store_n(&header.used_bytes, uint64_t{kHeaderBytes}, __ATOMIC_RELEASE);
   memcpy(header.magic, kMagic, sizeof(kMagic));
+  commit_header();
+}
+
+void TraceFile::commit_header() {
+  __atomic_store_n(&header_->check, check_of(*header_), __ATOMIC_RELAXED);
+}
+
+void TraceFile::commit(RecordHeader& record) {
+  record.check = check_of(reinterpret_cast<const char*>(&record));
+  __atomic_store_n(&record.state, kCommitted, __ATOMIC_RELEASE);
 }
 
 int TraceFile::last_error() const { return __atomic_load_n(&last_error_, __ATOMIC_RELAXED); }
@@ -186,6 +197,7 @@ void* TraceFile::reserve_locked(Kind kind, uint32_t size_bytes) {
   if (has_id(kind))
     reinterpret_cast<StringRecord*>(record)->id = ++last_ids_[static_cast<int>(kind)];
   __atomic_store_n(&record->size_bytes, size_bytes, __ATOMIC_RELEASE);
+  __atomic_store_n(&header_->records, header_->records + 1, __ATOMIC_RELAXED);
   __atomic_store_n(&header_->used_bytes, end, __ATOMIC_RELEASE);
   return record;
 }
@@ -281,6 +293,7 @@ int TraceFile::reopen_in_child() {
   header_->flags = parent.flags;
   memcpy(header_->libtorch, parent.libtorch, sizeof(parent.libtorch));
   memcpy(header_->python, parent.python, sizeof(parent.python));
+  commit_header();
   return 0;
 }
 
@@ -304,6 +317,7 @@ int TraceFile::move_to(const char* folder) {
   header_->flags = last.flags;
   memcpy(header_->libtorch, last.libtorch, sizeof(last.libtorch));
   memcpy(header_->python, last.python, sizeof(last.python));
+  commit_header();
   forget_ids();
   leave_file(before, last.used_bytes, last_mapped_bytes);
   return 0;
@@ -331,22 +345,52 @@ int TraceFile::leave_parents_file() {
 void TraceFile::finish(uint32_t end_state) {
   if (header_ == nullptr || getpid() != owner_pid_) return;
   const Guard guard(lock_);
-  header_->end_unix_ns = unix_ns();
-  header_->end_state = end_state;
   is_finished_ = true;
   const int fd = open_again();
+  if (fd < 0 || !seal_file(fd, end_state)) {
+    header_->end_unix_ns = unix_ns();
+    header_->end_state = end_state;
+  }
   if (fd < 0) return;
   if (ftruncate(fd, static_cast<off_t>(header_->used_bytes)) == 0)
     allocated_bytes_ = header_->used_bytes;
   ::close(fd);
 }
 
+// Threads may count on while a process ends. What they have the file mapped at becomes a copy of
+// their own first, so that nothing changes behind its checksum.
+bool TraceFile::seal_file(int fd, uint32_t end_state) {
+  const uint64_t used_bytes = header_->used_bytes;
+  void* file = mmap(nullptr, used_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (file == MAP_FAILED) return false;
+  const bool is_copy = mmap(header_, mapped_bytes_, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd, 0) != MAP_FAILED;
+  if (is_copy) {
+    auto* header = static_cast<FileHeader*>(file);
+    char* bytes = static_cast<char*>(file);
+    seal_records(bytes + kHeaderBytes, bytes + used_bytes);
+    header->end_unix_ns = unix_ns();
+    header->end_state = end_state;
+    header->check = check_of(*header);
+    __atomic_store_n(&header->seal, seal_of(*header), __ATOMIC_RELEASE);
+  }
+  munmap(file, used_bytes);
+  return is_copy;
+}
+
 void TraceFile::resume() {
   if (header_ == nullptr || getpid() != owner_pid_) return;
   const Guard guard(lock_);
-  header_->end_unix_ns = 0;
-  header_->end_state = 0;
-  is_finished_ = false;
+  const int fd = open_again();
+  if (fd < 0) return;
+  if (mmap(header_, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+           fd, 0) != MAP_FAILED) {
+    header_->seal = 0;
+    header_->end_unix_ns = 0;
+    header_->end_state = 0;
+    is_finished_ = false;
+  }
+  ::close(fd);
 }
 
 void TraceFile::close() {

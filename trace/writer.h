@@ -1,6 +1,6 @@
-// trace_writer.h: the trace file of this process, written through a shared mapping (trace_format.h
-// has the bytes). Hot: commit() is one store; reserve() and intern() are for what is seen for the
-// first time and take a lock; none of them formats or throws.
+// writer.h: the trace file of this process, written through a shared mapping (format.h has the
+// bytes). For what is seen for the first time: reserve() and intern() take a lock, commit()
+// computes a checksum; none of them formats or throws.
 //
 // It runs inside the traced program, so it never aborts and prints nothing. What goes wrong comes
 // back as an errno number, after which reserve() gives null: the caller drops that record and
@@ -51,11 +51,12 @@ class TraceFile {
     return static_cast<Record*>(reserve(kind, sizeof(Record) + bytes_behind));
   }
 
-  // To be called once the record is filled in; from then on readers see it. Counters may change
-  // later.
-  static void commit(RecordHeader& record) {
-    __atomic_store_n(&record.state, kCommitted, __ATOMIC_RELEASE);
-  }
+  // To be called once the record is filled in; from then on readers see it. What format.h says of
+  // may change later.
+  static void commit(RecordHeader& record);
+
+  // To be called once the header's constant fields are filled in: the versions and the flags.
+  void commit_header();
 
   // The id of the string record with this text, which is written when there is none yet; 0 for no
   // text and when there is no room. Longer than kMaxStringBytes: cut. Thread-safe.
@@ -72,10 +73,13 @@ class TraceFile {
   // meanwhile.
   int move_to(const char* folder);
 
-  // Notes how the process ends and gives back the room beyond the last record. Does nothing in a
-  // vfork()ed child. Records that were reserved may still be filled in; there will be no new ones.
+  // Notes how the process ends, seals what was recorded and gives back the room beyond the last
+  // record. Does nothing in a vfork()ed child. There will be no new records; what is stored in old
+  // ones from now on does not reach the file. Where the file cannot be opened again (its folder was
+  // moved) it stays unsealed.
   void finish(uint32_t end_state);
-  // Takes finish() back: exec() failed and the program goes on.
+  // Takes finish() back: exec() failed and the program goes on. Where the file cannot be opened
+  // again there is no room for anything any more.
   void resume();
   // Unmaps the file and frees what it took, for tests: nobody may hold a pointer into it any more.
   void close();
@@ -98,6 +102,7 @@ class TraceFile {
   bool make_room_for_string();
   int leave_parents_file();
   void forget_ids();
+  bool seal_file(int fd, uint32_t end_state);
   static void leave_file(FileHeader* file, uint64_t used_bytes, uint64_t mapped_bytes);
 
   static constexpr uint32_t kPathBytes = 4096;

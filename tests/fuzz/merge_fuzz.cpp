@@ -3,6 +3,7 @@
 #include "target.h"
 #include "trace/merge.h"
 #include "trace/text.h"
+#include "trace/with_checks.h"
 
 namespace dtypecheck::fuzz {
 
@@ -11,7 +12,7 @@ void take(std::string_view input) {
   const size_t half = input.size() / 2 / 8 * 8;
   for (const std::string_view part : {input, input.substr(0, half), input.substr(half)}) {
     try {
-      merger.add(part, "fuzz.dtrace");
+      merger.add(test::with_checks(std::string(part)), "fuzz.dtrace");
     } catch (const InputError&) {
     }
   }

@@ -11,6 +11,7 @@
 #include "trace/builder.h"
 #include "trace/records.h"
 #include "trace/text.h"
+#include "trace/with_checks.h"
 
 namespace dtypecheck {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using test::sample_trace;
 using test::TemporaryFolder;
 using test::TraceBuilder;
+using test::with_checks;
 using trace::FileHeader;
 using trace::OperandRecord;
 using trace::SignatureRecord;
@@ -264,7 +266,7 @@ TEST_CASE("what cannot be read at all is told with the way out") {
         "pass a *.dtrace "
         "file or the folder of a run");
   CHECK(error_of(whole.substr(0, 100)) ==
-        "x.dtrace: cut short at byte 100, expected a header of 256 bytes; record it again");
+        "x.dtrace: cut short at byte 100, expected a header of 272 bytes; record it again");
   std::string bytes = whole;
   put<uint32_t>(bytes, offsetof(FileHeader, endian), 0x04030201);
   CHECK(error_of(bytes) ==
@@ -296,25 +298,95 @@ TEST_CASE("a trace cut at any byte gives what is left, and says so") {
   CHECK(most == all);
 }
 
-TEST_CASE("any flipped bit gives a run or an error, and costs little") {
+// Bits that tell what kind of file it is, and which version; the reader refuses the file.
+bool is_refused(const std::string& bytes) {
+  try {
+    read(bytes);
+    return false;
+  } catch (const InputError&) {
+    return true;
+  }
+}
+
+std::string with_flipped(std::string bytes, size_t bit) {
+  bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+  return bytes;
+}
+
+TEST_CASE("no flipped bit goes unnoticed, and it costs little") {
   const std::string whole = sample_trace();
   const Run sound = read(whole);
+  REQUIRE(sound.processes.at(0).damaged.empty());
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
-    std::string bytes = whole;
-    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
-    Run run;
-    try {
-      read_trace_bytes(bytes.data(), bytes.size(), "x.dtrace", run);
-    } catch (const InputError&) {
+    const std::string bytes = with_flipped(whole, bit);
+    INFO("bit " << bit % 8 << " of byte " << bit / 8);
+    if (is_refused(bytes)) {
       CHECK(bit / 8 < 16);  // magic, byte order, version
       continue;
     }
-    INFO("bit " << bit % 8 << " of byte " << bit / 8 << ": " << run.processes.at(0).damaged);
-    // A signature may become two op calls, and may go; the one message or op that a string loses
-    // may stand in more.
+    const Run run = read(bytes);
+    CHECK(run.processes.at(0).damaged != "");
+    // Each op call has two signatures and a throw at most.
     CHECK(run.calls.size() + 2 >= sound.calls.size());
     CHECK(parse_trace_text(to_text(run), "dump").run.calls.size() == run.calls.size());
   }
+}
+
+TEST_CASE("of a process that was killed no bit goes unnoticed but those that change to the end") {
+  const TemporaryFolder folder;
+  const auto file = test::new_trace_file();
+  REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
+  TraceBuilder build(*file);
+  const uint32_t op = build.signature({.op = "aten::a", .operands = {{"self", 5, {2}}}});
+  build.threw(op, "no", "E");
+  const std::string killed = test::read_bytes(file->path()).substr(0, file->header()->used_bytes);
+  REQUIRE(read(killed).processes.at(0).damaged.empty());
+  const size_t signature = record_of(killed, trace::Kind::kSignature);
+  const size_t changing = signature + offsetof(SignatureRecord, autocast);
+  for (size_t bit = trace::kHeaderBytes * 8; bit < killed.size() * 8; ++bit) {
+    const size_t byte = bit / 8;
+    if (byte >= changing && byte < signature + sizeof(SignatureRecord)) continue;
+    if (byte >= trace::result_offset(signature, {.operand_count = 1, .scalar_count = 1}, 0) &&
+        byte < signature + get<uint32_t>(killed, signature))
+      continue;
+    const std::string bytes = with_flipped(killed, bit);
+    size_t at = trace::kHeaderBytes;  // of the record that the bit is in
+    while (at + get<uint32_t>(killed, at) <= byte) at += get<uint32_t>(killed, at);
+    const size_t of_record = byte - at;
+    if (of_record >= 6 && of_record < 8 && get<uint16_t>(bytes, at + 6) == trace::kReserved)
+      continue;  // as if it had been killed in the middle of it
+    if (of_record >= offsetof(trace::RecordHeader, seal) && of_record < sizeof(trace::RecordHeader))
+      continue;  // there is no seal
+    INFO("bit " << bit % 8 << " of byte " << byte);
+    CHECK(read(bytes).processes.at(0).damaged != "");
+  }
+}
+
+TEST_CASE("what is stored after the end does not reach the file") {
+  const TemporaryFolder folder;
+  const auto file = test::new_trace_file();
+  REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
+  TraceBuilder build(*file);
+  build.signature({.op = "aten::a"});
+  auto* late = file->reserve<SignatureRecord>(trace::Kind::kSignature);
+  auto* signature = reinterpret_cast<SignatureRecord*>(
+      reinterpret_cast<char*>(file->header()) +
+      record_of(test::read_bytes(file->path()), trace::Kind::kSignature));
+  file->finish(1);
+  signature->count = 77;
+  file->header()->steps = 5;
+  TraceFile::commit(late->header);
+  const Run run = read(test::read_bytes(file->path()));
+  CHECK(run.processes.at(0).damaged.empty());
+  CHECK(run.processes.at(0).steps == 0);
+  REQUIRE(run.calls.size() == 1);
+  CHECK(run.calls[0].count == 1);
+  file->resume();  // exec failed, and all goes on
+  CHECK(build.signature({.op = "aten::b"}) != 0);
+  file->finish(1);
+  const Run resumed = read(test::read_bytes(file->path()));
+  CHECK(resumed.processes.at(0).damaged.empty());
+  CHECK(resumed.calls.size() == 2);
 }
 
 TEST_CASE("damage costs one record") {
@@ -323,12 +395,12 @@ TEST_CASE("damage costs one record") {
   const auto damaged = [&](size_t offset, auto value) {
     std::string bytes = whole;
     put(bytes, offset, value);
-    return read(bytes);
+    return read(with_checks(bytes));
   };
   const std::string place = std::to_string(cast);
   Run run = damaged(cast, uint32_t{12});  // a size that is none
   CHECK(run.processes[0].damaged ==
-        "a record of 12 bytes, expected at least 72, at byte " + place + "; 2 records left out");
+        "a record of 12 bytes, expected at least 80, at byte " + place + "; 2 of 42 records left out");
   CHECK(run.calls.size() == 4);  // the call itself, and what was noted about it
   run = damaged(cast + 4, uint16_t{77});
   CHECK(run.processes[0].damaged.find("a record of unknown kind 77 at byte " + place) == 0);
@@ -350,7 +422,7 @@ TEST_CASE("an id without its record is damage, and the op call stays") {
   std::string bytes = sample_trace();
   const size_t cast = record_of(bytes, trace::Kind::kSignature);
   put<uint32_t>(bytes, cast + offsetof(SignatureRecord, site), 99);
-  const Run run = read(bytes);
+  const Run run = read(with_checks(bytes));
   CHECK(run.processes[0].damaged == "the site 99 of an op call is not there");
   CHECK(run.calls.size() == 5);
   CHECK_FALSE(run.calls[0].site.line.known());
@@ -360,7 +432,7 @@ TEST_CASE("a parent is an earlier op call") {
   std::string bytes = sample_trace();
   const size_t addmm = record_of(bytes, trace::Kind::kSignature, 2);
   put<uint32_t>(bytes, addmm + offsetof(SignatureRecord, parent), 3);  // itself
-  const Run run = read(bytes);
+  const Run run = read(with_checks(bytes));
   CHECK(run.processes[0].damaged == "op call 3, the parent of op call 3, does not come before it");
   for (const OpCall& call : run.calls) CHECK(call.parent == kNoOpCall);
 }
@@ -372,7 +444,7 @@ TEST_CASE("a parent comes earlier in the file, whatever its id") {
   put<uint32_t>(bytes, addmm + offsetof(SignatureRecord, id), 1);
   put<uint32_t>(bytes, cast + offsetof(SignatureRecord, id), 3);
   put<uint32_t>(bytes, cast + offsetof(SignatureRecord, parent), 2);
-  const Run run = read(bytes);
+  const Run run = read(with_checks(bytes));
   CHECK(run.processes[0].damaged == "op call 2, the parent of op call 3, does not come before it");
   for (const OpCall& call : run.calls) CHECK(call.parent < call.id);
 }
@@ -380,8 +452,8 @@ TEST_CASE("a parent comes earlier in the file, whatever its id") {
 TEST_CASE("a record that was not committed is skipped") {
   std::string bytes = sample_trace();
   const size_t linear = record_of(bytes, trace::Kind::kSignature, 1);
-  put<uint16_t>(bytes, linear + offsetof(trace::RecordHeader, state), trace::kReserved);
-  const Run run = read(bytes);
+  put<uint16_t>(bytes, linear + offsetof(trace::RecordHeader, state), trace::kAbandoned);
+  const Run run = read(with_checks(bytes));
   REQUIRE(run.calls.size() == 3);
   CHECK(run.calls[1].op == "aten::addmm");
 }
@@ -390,7 +462,7 @@ TEST_CASE("used_bytes that lags behind loses nothing, and zeros at the end are f
   const std::string whole = sample_trace();
   std::string bytes = whole;
   put<uint64_t>(bytes, offsetof(FileHeader, used_bytes), trace::kHeaderBytes);
-  CHECK(read(bytes) == read(whole));
+  CHECK(read(with_checks(bytes)) == read(whole));
   CHECK(read(whole + std::string(5000, '\0')) == read(whole));
 }
 
@@ -398,7 +470,8 @@ TEST_CASE("a large count in a small file takes no memory") {
   std::string bytes = sample_trace();
   const size_t string = record_of(bytes, trace::Kind::kString);
   put<uint32_t>(bytes, string + offsetof(trace::StringRecord, id), 0xfffffff0);
-  CHECK(read(bytes).processes[0].damaged.find("string id 4294967280 is impossible") == 0);
+  CHECK(read(with_checks(bytes)).processes[0].damaged.find("string id 4294967280 is impossible") ==
+        0);
 }
 
 TEST_CASE("a small file cannot become a large run") {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/launch.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/tracer.h"
 
@@ -64,7 +65,10 @@ void write_facts_at_start() {
   const auto write_variable = [](const char* name) {
     if (const char* value = std::getenv(name)) write_fact(std::string("env.") + name, value);
   };
-  for (const char* name : kRankVariables) write_variable(name);
+  for (const LauncherVariables& launcher : kLaunchers) {
+    write_variable(launcher.rank);
+    if (launcher.size) write_variable(launcher.size);
+  }
   for (const char* name : kLaunchVariables) write_variable(name);
 }
 

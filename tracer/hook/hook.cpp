@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/launch.h"
 #include "tracer/hook/autocast_regions.h"
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
@@ -65,11 +66,9 @@ uint32_t number_of_option(const char* options, const char* name) {
                                        all.c_str() + all.find('=', at) + 1, nullptr, 10));
 }
 
-// torchrun and accelerate say RANK, also where SLURM or MPI start them on each node, so it goes
-// first.
 int rank_of_process() {
-  for (const char* name : kRankVariables) {
-    const char* rank = std::getenv(name);
+  for (const LauncherVariables& launcher : kLaunchers) {
+    const char* rank = std::getenv(launcher.rank);
     if (rank && *rank) return std::atoi(rank);
   }
   return -1;
@@ -83,6 +82,8 @@ void fill_header() {
   header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
   if (keep_going::on.load())
     header->flags |= tracer.options.fix ? trace::kFlagFix : trace::kFlagKeepGoing;
+  header->rank = rank_of_process();
+  tracer.file.commit_header();
 }
 
 bool open_file() {
@@ -164,7 +165,6 @@ bool Tracer::begin_in_child() {
   forget_file();
   forget_gpu_work();
   fill_header();
-  file.header()->rank = rank_of_process();
   write_facts_at_start();
   data_worker = python::in_data_worker();
   on = true;
