@@ -33,7 +33,7 @@ static bool names_a_run(const std::filesystem::path& path) {
 static Side read_side(const std::string& path) {
   Side side;
   if (names_a_run(path)) {
-    side.recorded = judging::read_recorded_run({path});
+    side.recorded = judging::read_one_input(path);
     side.lock = judging::lock_of(side.recorded.run);
     side.is_run = true;
   } else {

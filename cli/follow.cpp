@@ -13,6 +13,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "core/whole_run.h"
 #include "judging/recorded_run.h"
 #include "ops/ops.h"
 #include "platform/error.h"
@@ -53,7 +54,7 @@ bool has_ended(const std::vector<std::string>& inputs, const Run& run) {
                      }) ||
          (!run.processes.empty() &&
           std::none_of(run.processes.begin(), run.processes.end(), [&](const Process& process) {
-            return reports::has_no_end(run, process) && process.signal == 0;
+            return has_no_end(run, process) && process.signal == 0;
           }));
 }
 

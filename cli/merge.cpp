@@ -22,6 +22,7 @@
 #include "reports/words.h"
 #include "symbols/symbols.h"
 #include "trace/format.h"
+#include "trace/run_folder.h"
 #include "trace/sources.h"
 
 namespace fs = std::filesystem;
@@ -107,7 +108,15 @@ std::vector<Input> inputs_of(const MergeCommand& command, std::vector<Missing>& 
       add(input);
       continue;
     }
-    for (const std::string& path : judging::traces_of_folder(input)) add(path);
+    const std::vector<std::string> there = judging::traces_of_folder(input);
+    for (const std::string& path : there) add(path);
+    const bool has_merged = std::any_of(inputs.begin(), inputs.end(),
+                                        [](const Input& known) { return known.is_merged; });
+    for (const std::string& name : expected_of(input).traces) {
+      const std::string path = (fs::path(input) / name).string();
+      if (has_merged || std::find(there.begin(), there.end(), path) != there.end()) continue;
+      missing.push_back({path, "was there when the run ended, and is gone"});
+    }
     for (const std::string& note : judging::untraced_notes(input)) missing.push_back({input, note});
   }
   std::sort(inputs.begin(), inputs.end(),

@@ -10,6 +10,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/printable.h"
+#include "platform/program.h"
 #include "platform/terminal.h"
 #include "symbols/symbols.h"
 #include "trace/reader.h"
@@ -44,6 +45,24 @@ static std::string without_prefix(const std::string& line) {
   return line.starts_with(prefix) ? line.substr(prefix.size()) : line;
 }
 
+// What stage 1 writes of each program that is started in an environment without it, with the path
+// and the arguments behind tabs. Programs that will run no op are no loss.
+static std::optional<std::string> note_text(const std::string& line) {
+  constexpr std::string_view kStarted = "started without LD_PRELOAD:\t";
+  const std::string text = without_prefix(line);
+  if (!text.starts_with(kStarted)) return text;
+  std::vector<std::string> words;
+  std::istringstream rest(text.substr(kStarted.size()));
+  for (std::string word; std::getline(rest, word, '\t');) words.push_back(word);
+  if (words.empty()) return std::nullopt;
+  const std::vector<std::string> arguments(words.begin() + 1, words.end());
+  if (!may_run_libtorch(words.front(), arguments)) return std::nullopt;
+  return fmt::format(
+      "{} was started in an environment without LD_PRELOAD and DTYPECHECK_RUN, and ran "
+      "untraced; start it with the environment of the process that starts it",
+      fmt::join(arguments.empty() ? words : arguments, " "));
+}
+
 std::vector<std::string> untraced_notes(const std::string& folder) {
   std::vector<std::string> notes;
   std::error_code error;
@@ -53,7 +72,8 @@ std::vector<std::string> untraced_notes(const std::string& folder) {
     const std::string pid = name.substr(9, name.size() - 9 - 4);
     std::istringstream lines(read_file_if_any(entry.path().string(), kMaxNoteBytes).value_or(""));
     for (std::string line; std::getline(lines, line);) {
-      notes.push_back(printable(fmt::format("process {}: {}", pid, without_prefix(line))));
+      const auto text = note_text(line);
+      if (text) notes.push_back(printable(fmt::format("process {}: {}", pid, *text)));
     }
   }
   std::sort(notes.begin(), notes.end());
@@ -144,7 +164,8 @@ static void add_sources(const std::string& input, RecordedRun& recorded) {
 static void add_end(const std::string& folder, Run& run) {
   const auto ended = ended_process_of(folder);
   for (Process& process : run.processes) {
-    const bool is_of_folder = fs::path(process.file).parent_path() == fs::path(folder);
+    const bool is_of_folder =
+        fs::path(process.file).parent_path() == fs::path(folder + "/x").parent_path();
     if (!ended || !is_of_folder || process.pid != ended->pid || process.end != EndState::kRunning)
       continue;
     process.signal = ended->signal;
@@ -156,8 +177,20 @@ static void add_all(std::vector<std::string>& to, const std::vector<std::string>
   to.insert(to.end(), more.begin(), more.end());
 }
 
-RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
-                              const std::set<std::string>& only) {
+// What is missing beside the files that could not be read. A merged trace stands for the files that
+// it was made of, which may be gone.
+static void add_missing(RecordedRun& recorded, const std::vector<std::string>& folders,
+                        bool is_one_machine) {
+  std::vector<ExpectedRun> expected;
+  for (const std::string& folder : folders) {
+    expected.push_back(expected_of(folder));
+    expected.back().is_one_machine = is_one_machine;
+  }
+  add_all(recorded.left_out, missing_processes(recorded.run, expected));
+}
+
+static RecordedRun read_inputs(const std::vector<std::string>& inputs,
+                               const std::set<std::string>& only) {
   const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
   const SortedInputs sorted = sort_inputs(inputs, only);
   RecordedRun recorded;
@@ -185,11 +218,35 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
   return recorded;
 }
 
+static bool is_folder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+static std::vector<std::string> folders_of(const std::vector<std::string>& inputs) {
+  std::vector<std::string> folders;
+  std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(folders), is_folder);
+  return folders;
+}
+
+RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
+                              const std::set<std::string>& only) {
+  RecordedRun recorded = read_inputs(inputs, only);
+  if (only.empty()) add_missing(recorded, folders_of(inputs), /*is_one_machine=*/false);
+  return recorded;
+}
+
+RecordedRun read_one_input(const std::string& input) {
+  return is_folder(input) ? read_recorded_run({input}) : read_inputs({input}, {});
+}
+
 RecordedRun read_run_folder(const std::string& folder) {
   const bool has_trace =
       !files_in(folder, ".dtrace").empty() || !files_in(folder, ".trace").empty();
-  if (has_trace) return read_recorded_run({folder});
-  return {.left_out = untraced_notes(folder)};
+  if (!has_trace) return {.left_out = untraced_notes(folder)};
+  RecordedRun recorded = read_inputs({folder}, {});
+  add_missing(recorded, {folder}, /*is_one_machine=*/true);
+  return recorded;
 }
 
 }  // namespace dtypecheck::judging

@@ -22,12 +22,14 @@ std::vector<std::string> traces_of_folder(const std::string& folder);
 
 // Folders, *.dtrace files and *.trace text files. With something unreadable beside something
 // readable the rest is read. Throws InputError when nothing could be. With `only`, the traces are
-// these files of the inputs alone.
+// these files of the inputs alone, and whether the run is whole is not asked.
 RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
                               const std::set<std::string>& only = {});
+// One input, which may be one process of many on purpose: its other ranks are not missed.
+RecordedRun read_one_input(const std::string& input);
 
-// The same of one run folder, where no trace at all is no error: the program may never have run an
-// op.
+// The same of the folder of a run that this machine made just now, where no trace at all is no error:
+// the program may never have run an op. Ranks of other machines are not missed.
 RecordedRun read_run_folder(const std::string& folder);
 
 // "process 4711: no tracer for this LibTorch …": the lines of each untraced.<pid>.txt that stage 1

@@ -5,8 +5,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "platform/elf_file.h"
@@ -95,7 +98,7 @@ std::string find_program(const std::string& name) {
 // The loader drops LD_PRELOAD when exec raises privileges: another owner's set-id bit, or file
 // capabilities.
 static bool raises_privileges(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return false;
   if ((info.st_mode & S_ISUID) && info.st_uid != ::getuid()) return true;
   if ((info.st_mode & S_ISGID) && (info.st_mode & S_IXGRP) && info.st_gid != ::getgid())
@@ -119,6 +122,44 @@ std::string why_not_traceable(const std::string& path) {
   if (loader.empty()) return "is statically linked, and nothing can be preloaded into it";
   if (is_musl(loader)) return "is linked to musl, and the tracer is built for glibc";
   return "";
+}
+
+static bool is_started_for_libtorch(const std::string& word) {
+  const std::string name = fs::path(word).filename().string();
+  for (const char* python : {"python", "pypy"}) {
+    if (name.starts_with(python) &&
+        name.find_first_not_of("0123456789.", std::strlen(python)) == name.npos)
+      return true;
+  }
+  return name == "torchrun" || name == "accelerate" || name == "deepspeed";
+}
+
+static std::string first_line_of(const std::string& path) {
+  std::ifstream file(path);
+  char text[256] = {};
+  file.read(text, sizeof text - 1);
+  const std::string_view read(text, static_cast<size_t>(file.gcount()));
+  return std::string(read.substr(0, read.find('\n')));
+}
+
+bool may_run_libtorch(const std::string& path, const std::vector<std::string>& arguments) {
+  // A shell's script is one argument of many words.
+  const auto names_it = [](const std::string& argument) {
+    std::istringstream words(argument);
+    for (std::string word; words >> word;) {
+      if (is_started_for_libtorch(word)) return true;
+    }
+    return false;
+  };
+  if (is_started_for_libtorch(path) || std::any_of(arguments.begin(), arguments.end(), names_it))
+    return true;
+  std::error_code none;
+  if (!fs::is_regular_file(path, none)) return false;
+  const std::string line = first_line_of(path);
+  if (line.starts_with("#!")) return names_it(line.substr(2));
+  const auto elf = ElfFile::open(path);
+  const std::string_view names = elf ? elf->dynamic_names() : std::string_view();
+  return names.find("libtorch") != names.npos || names.find("libc10") != names.npos;
 }
 
 // Other loaders ignore what they cannot preload; the program's children may be able to.

@@ -2,20 +2,9 @@
 
 #include <algorithm>
 
+#include "core/whole_run.h"
+
 namespace dtypecheck::reports {
-
-// A worker that a process forks ends by os._exit as a rule (Python's multiprocessing does it), so
-// that it leaves no end behind says nothing when its parent went through its own.
-static bool is_worker_of_an_ended(const Run& run, const Process& process) {
-  return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
-    return other.end != EndState::kRunning && other.host == process.host &&
-           other.pid == process.parent_pid;
-  });
-}
-
-bool has_no_end(const Run& run, const Process& process) {
-  return process.end == EndState::kRunning && !is_worker_of_an_ended(run, process);
-}
 
 bool Report::complete() const {
   return left_out.empty() &&

@@ -56,9 +56,6 @@ struct Report {
   bool results_valid() const;  // no op call was repaired: the program computed what it says
 };
 
-// It was killed, left by os._exit, or still runs: nobody knows what it would have done.
-bool has_no_end(const Run& run, const Process& process);
-
 struct Format {
   const char* name;  // as --format takes it
   const char* summary;

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/whole_run.h"
 #include "platform/printable.h"
 #include "reports/late_error.h"
 #include "reports/words.h"

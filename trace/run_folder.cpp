@@ -6,12 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/launch.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/output.h"
@@ -115,6 +118,25 @@ RunFolder RunFolder::create(const std::string& path, const std::vector<std::stri
   return folder;
 }
 
+// A launcher started dtypecheck itself: the other ranks have folders of their own.
+static bool is_one_rank() {
+  return std::any_of(std::begin(kLaunchers), std::end(kLaunchers),
+                     [](const LauncherVariables& launcher) {
+                       const char* rank = std::getenv(launcher.rank);
+                       return rank != nullptr && *rank != '\0';
+                     });
+}
+
+static std::vector<std::string> trace_names(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".dtrace") names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 void RunFolder::note_end(const ChildEnd& end) { write_description(&end); }
 
 void RunFolder::write_description(const ChildEnd* end) const {
@@ -130,6 +152,8 @@ void RunFolder::write_description(const ChildEnd* end) const {
   json["status"] = end && end->signal == 0 ? nlohmann::ordered_json(end->exit_status) : nullptr;
   json["pid"] = end ? nlohmann::ordered_json(end->pid) : nullptr;
   json["signal"] = end && end->signal != 0 ? nlohmann::ordered_json(end->signal) : nullptr;
+  json["one_rank"] = is_one_rank();
+  if (end) json["traces"] = trace_names(path_);
   const std::string path = fmt::format("{}/{}", path_, kDescription);
   try {
     // Arguments may be any bytes; JSON is UTF-8.
@@ -153,17 +177,38 @@ RunDescription read_run_description(const std::string& folder) {
   }
 }
 
-std::optional<EndedProcess> ended_process_of(const std::string& folder) {
+static nlohmann::json description_of(const std::string& folder) {
   const auto text = read_file_if_any(fmt::format("{}/{}", folder, kDescription));
   const auto json = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
-  const auto number = [&](const char* name) {
-    return json.is_object() && json.contains(name) && json[name].is_number_integer()
-               ? json[name].get<int64_t>()
-               : -1;
-  };
+  return json.is_object() ? json : nlohmann::json::object();
+}
+
+static int64_t number_in(const nlohmann::json& json, const char* name) {
+  return json.contains(name) && json[name].is_number_integer() ? json[name].get<int64_t>() : -1;
+}
+
+std::optional<EndedProcess> ended_process_of(const std::string& folder) {
+  const nlohmann::json json = description_of(folder);
+  const auto number = [&](const char* name) { return number_in(json, name); };
   const int64_t signal = std::max<int64_t>(number("signal"), 0);
   if (number("pid") <= 0 || (signal == 0 && number("status") < 0)) return std::nullopt;
   return EndedProcess{number("pid"), static_cast<int>(signal)};
+}
+
+ExpectedRun expected_of(const std::string& folder) {
+  const nlohmann::json json = description_of(folder);
+  ExpectedRun expected{.folder = folder};
+  expected.is_one_rank = json.contains("one_rank") && json["one_rank"] == true;
+  const auto ended = ended_process_of(folder);
+  if (!ended) return expected;
+  expected.pid = ended->pid;
+  expected.signal = ended->signal;
+  expected.status = static_cast<int>(std::max<int64_t>(number_in(json, "status"), 0));
+  if (!json.contains("traces") || !json["traces"].is_array()) return expected;
+  for (const nlohmann::json& name : json["traces"]) {
+    if (name.is_string()) expected.traces.push_back(name);
+  }
+  return expected;
 }
 
 // Names sort by date and time; of the same second, the higher pid was started last (as a rule).

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/whole_run.h"
 #include "platform/child.h"
 
 namespace dtypecheck {
@@ -48,6 +49,9 @@ struct EndedProcess {
   int signal = 0;  // 0: it ended by itself
 };
 std::optional<EndedProcess> ended_process_of(const std::string& folder);
+
+// What its run.json says should be there; nothing where there is none, or it says nothing.
+ExpectedRun expected_of(const std::string& folder);
 
 // The folder in ./dtypecheck-runs that was started last. Throws InputError when there is none.
 std::string newest_run_folder();

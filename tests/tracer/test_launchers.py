@@ -81,6 +81,19 @@ class Torchrun(TracedTest):
         self.assertIn("rank.py", {pathlib.Path(file["path"]).name for file in kept})
         merged.unlink()
 
+    def test_a_rank_is_missing(self):
+        copy = self.folder / "one-rank"
+        shutil.copytree(self.done.run.folder, copy)
+        (gone,) = copy.glob("*.r1.dtrace")
+        gone.unlink()
+        for inputs in ([copy], copy.glob("*.dtrace")):
+            done = tool("report", *inputs, statuses=[2])
+            self.assertIn(b"rank 1 of 2 left no trace", done.stdout + done.stderr)
+        tool("merge", copy, "-o", self.folder / "one-rank.dtrace", statuses=[2])
+        done = tool("report", self.folder / "one-rank.dtrace", statuses=[2])
+        self.assertIn(b"rank 1 of 2 left no trace", done.stdout + done.stderr)
+        tool("diff", *self.done.run.files, statuses=[0, 1])  # one process of each side is meant
+
     def test_collectives(self):
         calls = self.done.run.calls(line=line_of("rank.py", "all_reduce"), op="c10d::allreduce_")
         self.assertEqual({call["pid"] for call in calls}, set(self.pids.values()))

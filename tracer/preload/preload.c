@@ -37,8 +37,8 @@
 
 extern char** environ;
 
-/* What pthread_atfork() calls, which is linked in from a part of glibc: musl has no such symbol, and
- * its loader ends each program whose preloaded library needs it. */
+/* What pthread_atfork() calls, which is linked in from a part of glibc: musl has no such symbol,
+ * and its loader ends each program whose preloaded library needs it. */
 extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
                              void* library) __attribute__((weak));
 extern void dtypecheck_trampoline_first(void); /* trampoline.S */
@@ -142,6 +142,86 @@ static int find_object(const char* base_prefix, char* path, struct dl_phdr_info*
   return 1;
 }
 
+/* ---- children without us ----------------------------------------------------------------------
+ */
+
+/* As it was when this process began: the program may change its environment. */
+static char run_of_start[PATH_MAX];
+static int is_building; /* the hook, which is no part of the run */
+
+__attribute__((constructor)) static void at_start(void) {
+  const char* run = getenv("DTYPECHECK_RUN");
+  if (run && strlen(run) < sizeof run_of_start) strcpy(run_of_start, run);
+}
+
+static int brings_us(char* const env[]) {
+  int has_run = 0, has_preload = 0;
+  for (; env && *env; ++env) {
+    if (starts_with(*env, "DTYPECHECK_RUN=")) has_run = strcmp(*env + 15, run_of_start) == 0;
+    if (starts_with(*env, "LD_PRELOAD="))
+      has_preload = strstr(*env, "libdtypecheck_preload") != NULL;
+  }
+  return has_run && has_preload;
+}
+
+static int names_python(const char* word) {
+  return strstr(word, "python") || strstr(word, "torchrun") || strstr(word, "accelerate") ||
+         strstr(word, "deepspeed");
+}
+
+/* ldconfig, uname and gcc, which libraries start: the system's programs run no op, unless they are
+ * told to start one that does. */
+static int is_of_no_interest(const char* file, char* const argv[]) {
+  if (names_python(file)) return 0;
+  for (int i = 0; argv && argv[i]; ++i)
+    if (names_python(argv[i])) return 0;
+  return !strchr(file, '/') || starts_with(file, "/bin/") || starts_with(file, "/sbin/") ||
+         starts_with(file, "/usr/bin/") || starts_with(file, "/usr/sbin/");
+}
+
+static void note_path(char* path, size_t room, long pid) {
+  snprintf(path, room, "%s/untraced.%ld.txt", run_of_start, pid);
+}
+
+/* A program is about to be started in an environment that does not load us into it. Whether it is
+ * one that could run LibTorch is judged when the report is made (judging/recorded_run.h). Between
+ * vfork and exec: the stack and system calls alone. */
+static int note_start(const char* file, char* const argv[], char* const env[], long pid) {
+  if (!run_of_start[0] || is_building || !file || brings_us(env)) return 0;
+  if (is_of_no_interest(file, argv)) return 0;
+  if (strchr(file, '/') && access(file, X_OK) != 0) return 0;
+  char path[PATH_MAX + 32], line[1024];
+  note_path(path, sizeof path, pid);
+  int n = snprintf(line, sizeof line, "dtypecheck: started without LD_PRELOAD:\t%.600s", file);
+  for (int i = 0; argv && argv[i] && n > 0 && n < (int)sizeof line - 260; ++i)
+    n += snprintf(line + n, sizeof line - (size_t)n, "\t%.200s", argv[i]);
+  if (n <= 0) return 0;
+  for (char* c = line; *c; ++c)
+    if (*c == '\n') *c = ' ';
+  line[n++] = '\n';
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return 0;
+  write_all(fd, line, (size_t)n);
+  close(fd);
+  return n;
+}
+
+/* It was not started after all. */
+static void take_note_back(int bytes) {
+  if (bytes == 0) return;
+  char path[PATH_MAX + 32];
+  note_path(path, sizeof path, (long)getpid());
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  struct stat st;
+  if (fd < 0) return;
+  if (fstat(fd, &st) == 0 && st.st_size > bytes) {
+    if (ftruncate(fd, st.st_size - bytes) != 0) st.st_size = 0;
+  } else {
+    unlink(path);
+  }
+  close(fd);
+}
+
 /* ---- stage 2 --------------------------------------------------------------------------------- */
 
 /* The name under which stage 2 for this very LibTorch file is kept; see tracer/protocol.md. */
@@ -180,10 +260,12 @@ static int build_hook(const char* exe, const char* path) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child;
+  is_building = 1;
   if (posix_spawn(&child, exe, &actions, NULL, argv, env) == 0) {
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
   }
+  is_building = 0;
   posix_spawn_file_actions_destroy(&actions);
   free(env);
   /* It leaves its note where the environment names the run. */
@@ -221,7 +303,8 @@ static void load_stage2(const char* folder, const char* hooks, const char* exe,
   if (!start) return complain_about(path, "is not a tracer");
   traced_pid = getpid();
   if (__register_atfork) __register_atfork(NULL, NULL, after_fork_in_child, NULL);
-  if (start(&stage1) != 0) traced_pid = 0;
+  if (start(&stage1) != 0)
+    traced_pid = 0;
   else
     stage2 = hook;
 }
@@ -614,9 +697,11 @@ static void will_exec(int failed) {
 EXPORT int execve(const char* path, char* const argv[], char* const env[]) {
   static int (*real)(const char*, char* const[], char* const[]);
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execve");
+  const int noted = note_start(path, argv, env, (long)getpid());
   will_exec(0);
   const int result = real(path, argv, env);
   const int saved_errno = errno;
+  take_note_back(noted);
   will_exec(1);
   errno = saved_errno;
   return result;
@@ -627,12 +712,55 @@ EXPORT int execv(const char* path, char* const argv[]) { return execve(path, arg
 EXPORT int execvp(const char* file, char* const argv[]) {
   static int (*real)(const char*, char* const[]);
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execvp");
+  const int noted = note_start(file, argv, environ, (long)getpid());
   will_exec(0);
   const int result = real(file, argv);
   const int saved_errno = errno;
+  take_note_back(noted);
   will_exec(1);
   errno = saved_errno;
   return result;
+}
+
+EXPORT int execvpe(const char* file, char* const argv[], char* const env[]) {
+  static int (*real)(const char*, char* const[], char* const[]);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execvpe");
+  const int noted = note_start(file, argv, env, (long)getpid());
+  will_exec(0);
+  const int result = real(file, argv, env);
+  const int saved_errno = errno;
+  take_note_back(noted);
+  will_exec(1);
+  errno = saved_errno;
+  return result;
+}
+
+typedef int (*SpawnFn)(pid_t*, const char*, const posix_spawn_file_actions_t*,
+                       const posix_spawnattr_t*, char* const[], char* const[]);
+
+static int spawn(SpawnFn real, pid_t* pid, const char* file,
+                 const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
+                 char* const argv[], char* const env[]) {
+  pid_t child = 0;
+  const int error = real(&child, file, actions, attributes, argv, env);
+  if (error == 0) note_start(file, argv, env, (long)child);
+  if (pid) *pid = child;
+  return error;
+}
+
+EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                       const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
+  static SpawnFn real;
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "posix_spawn");
+  return spawn(real, pid, path, actions, attributes, argv, env);
+}
+
+EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
+                        const posix_spawnattr_t* attributes, char* const argv[],
+                        char* const env[]) {
+  static SpawnFn real;
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "posix_spawnp");
+  return spawn(real, pid, file, actions, attributes, argv, env);
 }
 
 EXPORT void _exit(int status) {

@@ -1,0 +1,191 @@
+#include "core/whole_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "core/launch.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck {
+namespace {
+
+constexpr int kMostRanks = 1 << 20;
+
+std::optional<int> number_of(const Process& process, const char* variable) {
+  const auto found = process.facts.find(fmt::format("env.{}", variable));
+  if (found == process.facts.end()) return std::nullopt;
+  const std::string& text = found->second;
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// 0 where nobody says it.
+int ranks_of_launch(const Process& process) {
+  for (const LauncherVariables& launcher : kLaunchers) {
+    if (!process.facts.contains(fmt::format("env.{}", launcher.rank))) continue;
+    const int ranks = launcher.size ? number_of(process, launcher.size).value_or(0) : 0;
+    return process.rank >= 0 && process.rank < ranks && ranks <= kMostRanks ? ranks : 0;
+  }
+  return 0;
+}
+
+struct Launch {
+  int ranks = 0;
+  int ranks_of_machine = 0;  // 0: not known
+  std::set<int> there;
+  bool is_one_machine = false;
+
+  bool is_disjoint(const Launch& other) const {
+    return std::none_of(there.begin(), there.end(),
+                        [&](int rank) { return other.there.contains(rank); });
+  }
+  bool has_machine_of(int rank) const {
+    if (ranks_of_machine <= 0) return true;
+    const int first = rank - rank % ranks_of_machine;
+    const auto next = there.lower_bound(first);
+    return next != there.end() && *next < first + ranks_of_machine;
+  }
+};
+
+std::string folder_of(const Process& process) {
+  return fs::path(process.file).parent_path().lexically_normal().string();
+}
+
+const ExpectedRun* expected_in(const std::string& folder,
+                               const std::vector<ExpectedRun>& expected) {
+  const auto found = std::find_if(expected.begin(), expected.end(), [&](const ExpectedRun& run) {
+    return fs::path(run.folder + "/x").parent_path().lexically_normal().string() == folder;
+  });
+  return found == expected.end() ? nullptr : &*found;
+}
+
+// A launch over several machines was traced into a folder on each, as a rule: folders whose ranks
+// are not the same belong together.
+std::vector<Launch> launches_of(const Run& run, const std::vector<ExpectedRun>& expected) {
+  std::map<std::pair<std::string, int>, Launch> by_folder;
+  for (const Process& process : run.processes) {
+    const int ranks = ranks_of_launch(process);
+    const std::string folder = folder_of(process);
+    const ExpectedRun* of_folder = expected_in(folder, expected);
+    if (ranks == 0 || (of_folder && of_folder->is_one_rank)) continue;
+    Launch& launch = by_folder[{folder, ranks}];
+    launch.ranks = ranks;
+    launch.ranks_of_machine = number_of(process, "LOCAL_WORLD_SIZE").value_or(0);
+    launch.is_one_machine = of_folder && of_folder->is_one_machine;
+    launch.there.insert(process.rank);
+  }
+  std::vector<Launch> launches;
+  for (const auto& [folder, launch] : by_folder) {
+    const auto same = std::find_if(launches.begin(), launches.end(), [&](const Launch& other) {
+      return other.ranks == launch.ranks && other.is_disjoint(launch);
+    });
+    if (same == launches.end())
+      launches.push_back(launch);
+    else
+      same->there.insert(launch.there.begin(), launch.there.end());
+  }
+  return launches;
+}
+
+// "0, 2-7"
+std::string numbers_text(const std::vector<int>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]);
+    if (end > i + 1) text += fmt::format("-{}", numbers[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+std::string ranks_sentence(const std::vector<int>& missing, int ranks, const char* what) {
+  return fmt::format("{} {} of {} {}", missing.size() == 1 ? "rank" : "ranks",
+                     numbers_text(missing), ranks, what);
+}
+
+void add_ranks(const Launch& launch, std::vector<std::string>& out) {
+  std::vector<int> here, elsewhere;
+  for (int rank = 0; rank < launch.ranks; ++rank) {
+    if (launch.there.contains(rank)) continue;
+    (launch.has_machine_of(rank) ? here : elsewhere).push_back(rank);
+  }
+  if (!here.empty()) out.push_back(ranks_sentence(here, launch.ranks, "left no trace"));
+  if (!elsewhere.empty() && !launch.is_one_machine) {
+    out.push_back(ranks_sentence(elsewhere, launch.ranks,
+                                 "ran on other machines; name the folders of their traces too"));
+  }
+}
+
+void add_listed(const Run& run, const ExpectedRun& expected, std::vector<std::string>& out) {
+  for (const std::string& name : expected.traces) {
+    const bool is_read = std::any_of(
+        run.processes.begin(), run.processes.end(),
+        [&](const Process& process) { return fs::path(process.file).filename().string() == name; });
+    std::error_code none;
+    // One that is there and cannot be read is told by who reads it.
+    if (is_read || fs::exists(fs::path(expected.folder) / name, none)) continue;
+    out.push_back(
+        fmt::format("{}/{}: was there when the run ended, and is gone", expected.folder, name));
+  }
+}
+
+// That the program which was started ran no op says nothing: launchers run none. But where it
+// failed, and nothing that was traced says why, what it did is not here.
+void add_silent_failure(const Run& run, const ExpectedRun& expected,
+                        std::vector<std::string>& out) {
+  if (expected.pid == 0 || (expected.status == 0 && expected.signal == 0)) return;
+  bool has_child = false;
+  for (const Process& process : run.processes) {
+    const auto status = process.facts.find("exit.status");
+    const bool failed = process.facts.contains("uncaught") || process.signal != 0 ||
+                        process.end == EndState::kRunning ||
+                        (status != process.facts.end() && status->second != "0");
+    if (process.pid == expected.pid || failed) return;
+    has_child |= process.parent_pid == expected.pid;
+  }
+  if (!has_child) return;
+  out.push_back(
+      fmt::format("{}: process {}, which was started, {} and left no trace, though processes "
+                  "that it started did",
+                  expected.folder, expected.pid,
+                  expected.signal != 0 ? fmt::format("was killed by signal {}", expected.signal)
+                                       : fmt::format("ended with status {}", expected.status)));
+}
+
+bool is_worker_of_an_ended(const Run& run, const Process& process) {
+  return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
+    return other.end != EndState::kRunning && other.host == process.host &&
+           other.pid == process.parent_pid;
+  });
+}
+
+}  // namespace
+
+bool has_no_end(const Run& run, const Process& process) {
+  return process.end == EndState::kRunning && !is_worker_of_an_ended(run, process);
+}
+
+std::vector<std::string> missing_processes(const Run& run,
+                                           const std::vector<ExpectedRun>& expected) {
+  std::vector<std::string> out;
+  for (const Launch& launch : launches_of(run, expected)) add_ranks(launch, out);
+  for (const ExpectedRun& folder : expected) {
+    const size_t before = out.size();
+    add_listed(run, folder, out);
+    if (out.size() == before) add_silent_failure(run, folder, out);
+  }
+  return out;
+}
+
+}  // namespace dtypecheck

@@ -1,0 +1,35 @@
+// whole_run.h: what is expected of a run, compared with what is there. Nobody may call a run clean
+// of which a part is missing, so this is asked in one place: the processes that its folder lists,
+// all ranks of its launch, and an end of each. What was expected of a file is the reader's
+// (Process::damaged), and why a process was not traced stands in the run's folder
+// (trace/run_folder.h); docs/ci.md lists all of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/run.h"
+
+namespace dtypecheck {
+
+// What the folder of a run says should be there.
+struct ExpectedRun {
+  std::string folder;               // as it was named
+  std::vector<std::string> traces;  // names of files, when the program had ended
+  int64_t pid = 0;                  // of the program; 0: it has not ended
+  int status = 0, signal = 0;       // that it ended with
+  bool is_one_rank = false;     // it was started as one rank of a launch: the others are elsewhere
+  bool is_one_machine = false;  // ranks of other machines are not expected
+};
+
+// It was killed, left by os._exit, or still runs: nobody knows what it would have done. A worker
+// that a process forks ends by os._exit as a rule (Python's multiprocessing does it): that it
+// leaves no end behind says nothing where its parent went through its own.
+bool has_no_end(const Run& run, const Process& process);
+
+// Which whole processes are missing, a sentence each: "rank 1 of 2 left no trace".
+std::vector<std::string> missing_processes(const Run& run,
+                                           const std::vector<ExpectedRun>& expected);
+
+}  // namespace dtypecheck

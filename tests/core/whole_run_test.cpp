@@ -1,0 +1,89 @@
+#include "core/whole_run.h"
+
+#include <catch2/catch.hpp>
+
+#include "trace/text.h"
+
+namespace dtypecheck {
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+std::string rank(int rank, const std::string& folder, const std::string& facts,
+                 const char* name = "RANK") {
+  const std::string number = std::to_string(rank);
+  return "process pid=" + std::to_string(100 + rank) + " rank=" + number + " file=" + folder +
+         "/h." + number + ".dtrace fact:env." + name + "=\"" + number + "\" " + facts + "\n";
+}
+
+const std::string kOfTwo = "fact:env.WORLD_SIZE=\"2\"";
+const std::string kOfFour = "fact:env.WORLD_SIZE=\"4\" fact:env.LOCAL_WORLD_SIZE=\"2\"";
+
+Sentences missing(const std::string& text, const std::vector<ExpectedRun>& expected = {}) {
+  return missing_processes(parse_trace_text(text, "t").run, expected);
+}
+
+TEST_CASE("all ranks of a launch are expected") {
+  CHECK(missing(rank(0, "a", kOfTwo) + rank(1, "a", kOfTwo)).empty());
+  CHECK(missing(rank(1, "a", kOfTwo)) == Sentences{"rank 0 of 2 left no trace"});
+  CHECK(missing(rank(3, "a", "fact:env.WORLD_SIZE=\"8\"")) ==
+        Sentences{"ranks 0-2, 4-7 of 8 left no trace"});
+  CHECK(missing(rank(0, "a", "fact:env.SLURM_NTASKS=\"2\"", "SLURM_PROCID")) ==
+        Sentences{"rank 1 of 2 left no trace"});
+  // Two runs: the ranks of one are none of the other.
+  CHECK(missing(rank(0, "a", kOfTwo) + rank(1, "a", kOfTwo) + rank(0, "b", kOfTwo)) ==
+        Sentences{"rank 1 of 2 left no trace"});
+}
+
+TEST_CASE("nothing is expected where no launcher says how many there are") {
+  CHECK(missing("process pid=1\n").empty());
+  CHECK(missing(rank(0, "a", "")).empty());
+  CHECK(missing(rank(0, "a", "fact:env.WORLD_SIZE=\"two\"")).empty());
+  CHECK(missing(rank(0, "a", "fact:env.WORLD_SIZE=\"2000000000\"")).empty());
+  CHECK(missing(rank(5, "a", kOfTwo)).empty());  // it cannot be
+  // Left in the environment of a process that is no rank.
+  CHECK(missing("process pid=1 file=a/h.dtrace fact:env.WORLD_SIZE=\"2\"\n").empty());
+  // SLURM's number of tasks says nothing of torchrun's ranks.
+  CHECK(missing(rank(0, "a", "fact:env.SLURM_PROCID=\"0\" fact:env.SLURM_NTASKS=\"2\"")).empty());
+}
+
+TEST_CASE("ranks of several machines lie in several folders") {
+  const std::string first = rank(0, "a", kOfFour) + rank(1, "a", kOfFour);
+  CHECK(missing(first + rank(2, "b", kOfFour) + rank(3, "b", kOfFour)).empty());
+  CHECK(missing(first) ==
+        Sentences{"ranks 2-3 of 4 ran on other machines; name the folders of their traces too"});
+  CHECK(missing(rank(0, "a", kOfFour) + rank(2, "b", kOfFour) + rank(3, "b", kOfFour)) ==
+        Sentences{"rank 1 of 4 left no trace"});
+  // What one machine has just recorded cannot hold the others' ranks, but all of its own.
+  CHECK(missing(first, {{.folder = "a", .is_one_machine = true}}).empty());
+  CHECK(missing(rank(0, "a", kOfFour), {{.folder = "a", .is_one_machine = true}}) ==
+        Sentences{"rank 1 of 4 left no trace"});
+  // dtypecheck was itself started as a rank.
+  CHECK(missing(rank(0, "a", kOfFour), {{.folder = "a/", .is_one_rank = true}}).empty());
+}
+
+TEST_CASE("what a run's folder lists has to be there") {
+  const std::string one = "process pid=7 file=a/h.7.dtrace\n";
+  CHECK(missing(one, {{.folder = "a", .traces = {"h.7.dtrace"}}}).empty());
+  CHECK(missing(one, {{.folder = "a", .traces = {"h.7.dtrace", "h.8.dtrace"}}}) ==
+        Sentences{"a/h.8.dtrace: was there when the run ended, and is gone"});
+}
+
+TEST_CASE("a program that failed without a trace is missed where its children left one") {
+  const ExpectedRun failed{.folder = "a", .pid = 7, .status = 1};
+  const std::string worker = "process pid=8 parent_pid=7 file=a/h.8.dtrace";
+  CHECK(missing(worker + "\n", {failed}) ==
+        Sentences{"a: process 7, which was started, ended with status 1 and left no trace, though "
+                  "processes that it started did"});
+  CHECK(missing(worker + "\n", {{.folder = "a", .pid = 7, .signal = 9}}).size() == 1);
+  CHECK(missing(worker + "\n", {{.folder = "a", .pid = 7}}).empty());  // a launcher, as a rule
+  // A launcher fails when what it started does, which says so itself.
+  CHECK(missing(worker + " fact:uncaught=\"RuntimeError: no\"\n", {failed}).empty());
+  CHECK(missing(worker + " fact:exit.status=\"1\"\n", {failed}).empty());
+  CHECK(missing(worker + " end=running\n", {failed}).empty());
+  CHECK(missing("process pid=7 file=a/h.7.dtrace\n" + worker + "\n", {failed}).empty());
+  CHECK(missing("process pid=8 parent_pid=5 file=a/h.8.dtrace\n", {failed}).empty());
+}
+
+}  // namespace
+}  // namespace dtypecheck
