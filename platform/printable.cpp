@@ -141,12 +141,26 @@ std::string pad(std::string_view text, size_t columns) {
   return out;
 }
 
+static bool is_name(std::string_view word) {
+  return word.size() <= kLongestName && word.find_first_of("/._:") != word.npos;
+}
+
 std::vector<std::string> wrap(std::string_view text, size_t columns) {
   std::vector<std::string> lines;
   while (display_width(text) > columns) {
     const size_t fits = std::max<size_t>(bytes_that_fit(text, columns), 1);
-    const size_t space = text.rfind(' ', fits);
-    const bool at_space = space != std::string_view::npos && space > 0;
+    size_t space = text.rfind(' ', fits);
+    if (space == text.npos || space == 0) {
+      const size_t next = std::min(text.find(' ', fits), text.size());
+      if (!is_name(text.substr(0, next))) {
+        space = text.npos;
+      } else if (next == text.size()) {
+        break;
+      } else {
+        space = next;
+      }
+    }
+    const bool at_space = space != std::string_view::npos;
     const size_t end = at_space ? space : fits;
     lines.emplace_back(text.substr(0, end));
     text.remove_prefix(at_space ? end + 1 : end);

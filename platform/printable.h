@@ -26,6 +26,9 @@ std::string shorten(std::string_view text, size_t columns);  // "unet.down_b…1
 std::string shorten_path(std::string_view path, size_t columns, size_t name_columns);
 std::string cut(std::string_view text, size_t columns);  // "one of the optimizer's param…"
 std::string pad(std::string_view text, size_t columns);  // with spaces on the right
-std::vector<std::string> wrap(std::string_view text, size_t columns);  // breaks long words too
+// Breaks long words too, but no path and no name ("unet.down_blocks.0.attentions"), which are of use
+// in one piece alone: such a line is longer, up to kLongestName.
+std::vector<std::string> wrap(std::string_view text, size_t columns);
+inline constexpr size_t kLongestName = 400;
 
 }  // namespace dtypecheck

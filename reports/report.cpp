@@ -13,6 +13,15 @@ bool Report::complete() const {
          });
 }
 
+std::set<uint32_t> processes_of_throws(const Run& run, const std::vector<Finding>& findings) {
+  std::set<uint32_t> processes;
+  for (const Finding& finding : findings) {
+    const OpCall* call = run.call(finding.call);
+    if (call != nullptr && call->outcome == Outcome::kThrew) processes.insert(call->process);
+  }
+  return processes;
+}
+
 bool Report::results_valid() const {
   return std::none_of(run.calls.begin(), run.calls.end(),
                       [](const OpCall& call) { return call.outcome == Outcome::kRepaired; });

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct SourceScan {
   std::string headers;  // what they were parsed against: "LibTorch 2.11.0"
 };
 
+// The processes in which a call threw that one of the findings is about.
+std::set<uint32_t> processes_of_throws(const Run& run, const std::vector<Finding>& findings);
+
 struct Report {
   const Run& run;
   std::vector<Finding> findings;
@@ -48,6 +52,8 @@ struct Report {
   std::optional<Severity> fail_level = Severity::kWarning;
   LineText line_text;  // none: no source lines are shown
   FileText file_text;  // none: no fingerprints of lines
+  // Of which a finding about a call that threw was accepted, and is not among these.
+  std::set<uint32_t> accepted_throws_of;  // processes
   bool is_beside_baseline = false;  // the findings are those that a baseline does not have
   std::optional<SourceScan> scan;
   ProvenanceIndex provenance{run};

@@ -114,16 +114,17 @@ void say_killed(const Report& report, Lines& out) {
 // a traceback could be read as a judgement that dtypes are in order.
 void say_uncaught(const Report& report, Lines& out) {
   constexpr size_t kRoom = 160;
-  std::set<uint32_t> told;
-  for (const Finding& finding : report.findings) {
-    const OpCall* call = report.run.call(finding.call);
-    if (call != nullptr && call->outcome == Outcome::kThrew) told.insert(call->process);
-  }
+  const std::set<uint32_t> told = processes_of_throws(report.run, report.findings);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const auto& facts = report.run.processes[i].facts;
     const auto uncaught = facts.find("uncaught");
     if (uncaught == facts.end() || uncaught->second.empty() || told.count(i) != 0) continue;
     if (uncaught->second.starts_with("KeyboardInterrupt")) continue;
+    if (report.accepted_throws_of.count(i) != 0) {
+      out.push_back(fmt::format("{} ended by what was accepted: {}", process_label(report.run, i),
+                                cut(printable(uncaught->second), kRoom)));
+      continue;
+    }
     out.push_back(fmt::format("no finding is about what ended {}: {}",
                               process_label(report.run, i),
                               cut(printable(uncaught->second), kRoom)));

@@ -70,7 +70,7 @@ class FullFinding {
     std::erase(parts, "");
     std::string line;
     for (const std::string& part : parts) {
-      const std::string shown = fitted(report_, part, columns_ - 4);
+      const std::string shown = fitted(report_, part, kLongestName);
       if (!line.empty() && display_width(line) + 2 + display_width(shown) > columns_ - 2) {
         add("  " + line);
         line = "  " + shown;
@@ -122,10 +122,13 @@ class FullFinding {
 
   void say_inner(const Site& site) {
     std::string text = "inside " + place(report_, site.inner);
-    if (site.inner.known() && !site.inner.function.empty()) {
-      text += "  " + printable(site.inner.function);
-    }
-    add("    " + paint_.dim(fitted(report_, text, columns_ - 4)));
+    const bool has_function = site.inner.known() && !site.inner.function.empty();
+    const std::string function = has_function ? printable(site.inner.function) : "";
+    const size_t width = display_width(text) + 2 + display_width(function);
+    const bool fits = !report_.shortens || width <= columns_ - 4;
+    if (has_function && fits) text += "  " + function;
+    add("    " + paint_.dim(fitted(report_, text, kLongestName)));
+    if (has_function && !fits) add("      " + paint_.dim(shorten(function, columns_ - 6)));
   }
 
   void say_op(const OpCall& call) {
@@ -136,7 +139,9 @@ class FullFinding {
   void say_outcome(const OpCall& call) {
     if (!was_let_through(call) && call.outcome != Outcome::kThrew) {
       const std::string verb = report_.scan ? " returns" : " returned";
-      add("    " + fitted(report_, printable(call.op) + verb + results(call), columns_ - 4));
+      const std::string text = printable(call.op) + verb + results(call);
+      for (const std::string& piece : report_.shortens ? wrap(text, columns_ - 4) : Lines{text})
+        add("    " + piece);
     } else {
       say_error(raised(call, report_.scan ? "raises" : "raised"), call.error);
     }
@@ -152,7 +157,10 @@ class FullFinding {
     if (call.results.empty() || call.results.front().dtypes.empty()) return text;
     const Operand& result = call.results.front();
     text += fmt::format(" {} {}", result.dtypes.to_string(), shape_text(result));
-    if (call.result_non_finite) text += call.result_nan ? " with NaN" : " with inf";
+    if (call.first_nan() != nullptr)
+      text += " with NaN";
+    else if (call.first_inf() != nullptr)
+      text += " with inf";
     return text;
   }
 
@@ -235,10 +243,11 @@ std::string brief_finding(const Report& report, const Finding& finding, Indent i
                        where, paint.dim(fmt::format("[{}]", printable(finding.rule))));
   }
   const size_t width = text_columns(report) - indent.spaces().size();
-  where = shorten_path(where, width / 4, width * 2 / 5);
+  where = shorten_path(where, width / 4, kLongestName);
   const std::string rule = fmt::format("[{}]", shorten(printable(finding.rule), width / 4));
   const size_t fixed = severity.size() + 2 + 2 + display_width(where) + 2 + display_width(rule);
-  const size_t room = std::max(width, fixed + 1) - fixed;
+  const size_t least = display_width(where) > width * 2 / 5 ? 16 : 1;  // beside a long name
+  const size_t room = std::max(width, fixed + least) - fixed;
   const std::string message = pad(cut(printable(finding.message), room), room);
   return fmt::format("{}{}: {}  {}  {}", indent.spaces(),
                      paint.severity(finding.severity, severity), message, where, paint.dim(rule));

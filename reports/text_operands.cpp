@@ -17,9 +17,15 @@ using Lines = std::vector<std::string>;
 constexpr size_t kMaxRows = 6;
 constexpr size_t kMinNoteColumns = 28;  // less room beside a row: the notes go below it
 
+// What stands behind an operand. Source text may be cut at its end, the rest not.
+struct Note {
+  std::string text;
+  bool is_source = false;
+};
+
 struct Row {
   std::string name, dtype, shape;
-  Lines notes;  // parameter name, origins: packed into as few lines as there is room
+  std::vector<Note> notes;  // parameter name, origins: packed into as few lines as there is room
   bool odd = false;
 };
 
@@ -37,8 +43,6 @@ std::string shape_and_kind(const Operand& operand, bool with_device) {
   return joined(parts, " ");
 }
 
-constexpr size_t kTableWidth = 32;  // about what name, dtype and shape take before a note
-
 std::string step_text(const Report& report, const ProvenanceStep& step) {
   Lines parts = {printable(step_name(step)), place(report, step.call->site.line)};
   std::erase(parts, "");
@@ -52,25 +56,24 @@ std::string led_to(size_t between, const std::string& text) {
 
 // The nearest op, the parameter that the dtype came through, and the op that made it, at the far
 // end. What lies between only passed it on, and is counted.
-Lines origin_notes(const Report& report, const Finding& finding, const OpCall& call,
-                   const Operand& operand) {
+std::vector<Note> origin_notes(const Report& report, const Finding& finding, const OpCall& call,
+                               const Operand& operand) {
   const Provenance way = report.provenance.of(call, operand);
   if (way.steps.empty()) return {};
   const ProvenanceStep& nearest = way.steps.front();
-  Lines notes = {(way.is_probable ? "probably from " : "from ") + step_text(report, nearest)};
+  std::vector<Note> notes = {
+      {(way.is_probable ? "probably from " : "from ") + step_text(report, nearest)}};
   const bool is_told = nearest.call->site.line == finding.site.line;  // above the table
   const std::string code = is_told ? "" : code_at(report, nearest.call->site.line);
-  const bool fits = notes[0].size() + 2 + code.size() + kTableWidth <= size_t(report.columns);
-  if (!code.empty() && fits) notes[0] += "  " + code;
-  if (!code.empty() && !fits) notes.push_back("     " + code);  // the place must not be cut for it
-  size_t told = 1;                                              // steps
+  if (!code.empty()) notes.push_back({code, /*is_source=*/true});
+  size_t told = 1;  // steps
   for (size_t i = 0; i < way.steps.size(); ++i) {
     if (way.parameter == nullptr || way.steps[i].giver != way.parameter) continue;
-    notes.push_back(led_to(i + 1 - told, printable(way.parameter->parameter)));
+    notes.push_back({led_to(i + 1 - told, printable(way.parameter->parameter))});
     told = i + 1;
   }
   if (told < way.steps.size()) {
-    notes.push_back(led_to(way.steps.size() - 1 - told, step_text(report, way.steps.back())));
+    notes.push_back({led_to(way.steps.size() - 1 - told, step_text(report, way.steps.back()))});
   }
   return notes;
 }
@@ -84,7 +87,7 @@ Row row_of(const Report& report, const Finding& finding, const OpCall& call, con
   row.odd = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
   row.notes = origin_notes(report, finding, call, operand);
   if (!operand.parameter.empty()) {
-    row.notes.insert(row.notes.begin(), printable(operand.parameter));
+    row.notes.insert(row.notes.begin(), Note{printable(operand.parameter)});
   }
   return row;
 }
@@ -124,15 +127,22 @@ Widths widths_of(const std::vector<Row>& rows, size_t columns) {
   return widths;
 }
 
-// As many notes on a line as fit; one that is too long alone is shortened.
-Lines pack(const Report& report, const Lines& notes, size_t room) {
+constexpr char kBelow[] = "     ";  // before what goes on from the line above
+
+// As many notes on a line as fit; one that is too long alone takes several.
+Lines pack(const Report& report, const std::vector<Note>& notes, size_t room) {
   Lines lines;
-  for (const std::string& note : notes) {
-    const std::string separator = note.starts_with("<-") ? " " : ", ";
-    if (!lines.empty() && display_width(lines.back() + separator + note) <= room) {
-      lines.back() += separator + note;
+  for (const auto& [text, is_source] : notes) {
+    const std::string separator = is_source ? "  " : text.starts_with("<-") ? " " : ", ";
+    if (!lines.empty() && display_width(lines.back() + separator + text) <= room) {
+      lines.back() += separator + text;
+    } else if (is_source) {
+      lines.push_back(kBelow + fitted_start(report, text, room - display_width(kBelow)));
     } else {
-      lines.push_back(fitted(report, note, room));
+      const bool is_wide = report.shortens && display_width(text) > room;
+      const Lines pieces = is_wide ? wrap(text, room - display_width(kBelow)) : Lines{text};
+      for (size_t i = 0; i < pieces.size(); ++i)
+        lines.push_back((i == 0 ? "" : kBelow) + pieces[i]);
     }
   }
   return lines;

@@ -87,6 +87,9 @@ TEST_CASE("text is wrapped at spaces, and in a word when it must be") {
   CHECK(wrap("", 10) == Lines{""});
   CHECK(wrap("one two three", 8) == Lines{"one two", "three"});
   CHECK(wrap("onetwothree", 4) == Lines{"onet", "woth", "ree"});
+  CHECK(wrap("at src/models/unet.py:41 in f", 10) == Lines{"at", "src/models/unet.py:41", "in f"});
+  CHECK(wrap("unet.down_blocks.0", 4) == Lines{"unet.down_blocks.0"});
+  CHECK(wrap(std::string(500, '/'), 400).size() == 2);
   CHECK(wrap("数据类型", 3) == Lines{"数", "据", "类", "型"});
   CHECK(wrap("数", 1).size() >= 1);  // wider than the line: still ends
 }
