@@ -88,4 +88,14 @@ std::string OpCall::short_op() const {
   return colons == std::string::npos ? op : op.substr(colons + 2);
 }
 
+static const NonFinite* first_of(const OpCall& call, bool nan) {
+  const auto found =
+      std::find_if(call.non_finite.begin(), call.non_finite.end(),
+                   [&](const NonFinite& what) { return what.is_nan == nan && !what.is_loss; });
+  return found == call.non_finite.end() ? nullptr : &*found;
+}
+
+const NonFinite* OpCall::first_inf() const { return first_of(*this, false); }
+const NonFinite* OpCall::first_nan() const { return first_of(*this, true); }
+
 }  // namespace dtypecheck

@@ -137,6 +137,18 @@ struct CastWork {
   bool operator==(const CastWork&) const = default;
 };
 
+// The first time that a result of an op call had an infinity, or a NaN.
+struct NonFinite {
+  bool is_nan = false;
+  bool operands_were_finite = false;
+  bool operands_had_no_nan = false;  // but an infinity, perhaps
+  bool is_loss = false;              // not a result: the loss that backward() was called on
+  uint32_t step = 0;
+  uint32_t order = 0;  // of all these of a process, from 1; 0: not known
+
+  bool operator==(const NonFinite&) const = default;
+};
+
 struct OpCall {
   OpCallId id = kNoOpCall;
   // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called
@@ -164,9 +176,8 @@ struct OpCall {
   uint32_t process = 0;  // index into Run::processes; of several the first
   // In a merged run all that made it, in their order; `count` is the sum. Empty: `process` alone.
   std::vector<ProcessRange> made_by;
-  bool result_non_finite = false;     // with value checks: a result had inf or NaN …
-  bool result_nan = false;            // … and this one NaN
-  bool operands_were_finite = false;  // … while no operand had
+  // The first results with inf and with NaN, where values were looked at; in the order of time.
+  std::vector<NonFinite> non_finite;
   std::optional<InexactValue> inexact;
   std::optional<CastWork> cast;  // of one that changed the dtype, where that was recorded
   std::string group;  // of a collective: the ranks of its process group, "0-2,5", where known
@@ -179,6 +190,8 @@ struct OpCall {
   const Operand* operand(const std::string& name) const;
   const Operand* first_operand_in(DtypeSet dtypes) const;
   const ScalarArgument* scalar(const std::string& name) const;
+  const NonFinite* first_inf() const;  // null: none was seen
+  const NonFinite* first_nan() const;
   std::string short_op() const;  // "addmm" of "aten::addmm"
   bool operator==(const OpCall&) const = default;
 };

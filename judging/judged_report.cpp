@@ -115,9 +115,12 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
                          .all = options.all,
                          .line_text = line_text};
   reports::shorten_paths(report);
+  report.accepted_throws_of = reports::processes_of_throws(report.run, report.findings);
   drop_accepted(report, options);
   if (!options.baseline.empty() && !options.update_baseline)
     drop_baseline(report, options.baseline);
+  for (const uint32_t told : reports::processes_of_throws(report.run, report.findings))
+    report.accepted_throws_of.erase(told);
   if (target) report.remarks.push_back(target_remark(contracts, *target));
   report.rules = docs_of(report.findings);
   return report;

@@ -1,40 +1,57 @@
-// Finds: the first op whose result has a NaN or an infinity while its operands had none; once a
-// process each. Needs a run with value checks.
-// Misses: values that became non-finite inside an op that was not sampled. Silent on infinities
-// that the program writes itself (attention masks), on memory that was never written, and on the
-// infinite gradients by which a GradScaler finds its scale.
+// Finds: the op by which the first infinity or NaN of a process came to be, in the order of time;
+// and, where no op that was looked at made the first NaN, the one that was given it. Needs a run
+// with value checks. Misses: values that became non-finite inside an op that was not sampled.
+// Silent on infinities that the program writes itself (attention masks), on memory that was never
+// written, and on what a GradScaler finds its scale by: infinite gradients.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
+
+extern const Rule first_non_finite;
+
 namespace {
 
-struct First {
-  const OpCall* nan = nullptr;
-  const OpCall* inf = nullptr;
+// When a result of a call first had an infinity, or a NaN.
+struct Event {
+  const OpCall* call = nullptr;
+  const NonFinite* what = nullptr;
+
+  explicit operator bool() const { return call != nullptr; }
+  auto time() const {
+    return std::tuple(what->order == 0 ? call->first_step : what->step, what->order, call->id);
+  }
+  bool is_before(const Event& other) const { return !other || time() < other.time(); }
 };
 
-bool is_earlier(const OpCall& call, const OpCall* than) {
-  return than == nullptr ||
-         std::pair(call.first_step, call.id) < std::pair(than->first_step, than->id);
-}
+struct First {
+  Event inf, nan;   // that an op made
+  Event given_nan;  // that was among its operands
+  Event meant_nan;  // that the program writes itself
+
+  static void take(Event& place, const Event& event) {
+    if (event.is_before(place)) place = event;
+  }
+};
 
 bool has_infinite_scalar(const OpCall& call) {
   return std::any_of(call.scalars.begin(), call.scalars.end(),
                      [](const ScalarArgument& scalar) { return !std::isfinite(scalar.value); });
 }
 
-bool is_meant(const RunIndex& index, const OpCall& call) {
+bool is_meant(const RunIndex& index, const Event& event) {
+  const OpCall& call = *event.call;
   return index.has(call, ops::kFactory | ops::kScalesGradients) || has_infinite_scalar(call) ||
-         call.operands.empty() || (!call.result_nan && index.has(call, ops::kMask));
+         call.operands.empty() || (!event.what->is_nan && index.has(call, ops::kMask));
 }
 
 std::set<uint32_t> processes_with_scaler(const RunIndex& index) {
@@ -54,39 +71,105 @@ std::string operand_list(const OpCall& call) {
   return text;
 }
 
-void report(const OpCall& call, Findings& out) {
-  const bool is_nan = call.result_nan;
-  const std::string message = fmt::format("{} gave the first {} of the run, from finite operands",
-                                          call.op, is_nan ? "NaN" : "infinity");
+std::string when(const Event& event) {
+  const uint32_t step = event.what->order == 0 ? event.call->first_step : event.what->step;
+  return step == 0 ? "before the first step" : fmt::format("in step {}", step);
+}
+
+bool is_half(const OpCall& call) { return call.result_dtype() == Dtype::kHalf; }
+
+std::string fix_of(const OpCall& call) {
+  if (is_half(call)) return "compute this part in Float or BFloat16";
+  return "look at the values that go in: a division by 0, the log of 0 or the root of a negative "
+         "number";
+}
+
+// `to_nan`: the first NaN came of this infinity.
+void report_inf(const Event& inf, const Event& to_nan, Findings& out) {
+  const OpCall& call = *inf.call;
+  const std::string message =
+      fmt::format("{} gave the first infinity of the run, from finite operands", call.op);
   out.add(call, message, [&] {
-    const bool is_half = call.result_dtype() == Dtype::kHalf;
-    return Details{
-        .why = fmt::format(
-            "its operands were finite: {}{}", operand_list(call),
-            is_half ? "; Half ends at 65504, and a sum or product beyond that is infinite" : ""),
-        .fix = is_half
-                   ? "compute this part in Float or BFloat16"
-                   : "look at the values that go in: a division by 0, the log of 0 or the root of "
-                     "a negative number",
-        .severity = is_nan ? Severity::kError : Severity::kWarning};
+    std::string why = fmt::format("{} its operands were finite: {}", when(inf), operand_list(call));
+    if (is_half(call)) why += "; Half ends at 65504, and a sum or product beyond that is infinite";
+    if (to_nan) why += fmt::format("; {} made a NaN of it {}", to_nan.call->op, when(to_nan));
+    return Details{.why = why,
+                   .fix = fix_of(call),
+                   .severity = to_nan ? Severity::kError : Severity::kWarning};
   });
+}
+
+void report_nan(const Event& nan, const Event& cause, Findings& out) {
+  const OpCall& call = *nan.call;
+  const bool was_finite = nan.what->operands_were_finite;
+  const std::string message = fmt::format("{} gave the first NaN of the run, from {} operands",
+                                          call.op, was_finite ? "finite" : "infinite");
+  out.add(call, message, [&] {
+    Details details{.why = fmt::format("{} its operands {}: {}", when(nan),
+                                       was_finite ? "were finite" : "held infinities, and no NaN",
+                                       operand_list(call)),
+                    .fix = fix_of(call),
+                    .severity = Severity::kError};
+    if (cause) {
+      details.follows = {{&first_non_finite, cause.call->id}};
+    } else if (!was_finite) {
+      details.why +=
+          "; the difference, quotient or softmax of infinities alone is NaN, as in a row "
+          "that a mask covers whole";
+      details.fix = "leave an entry of each row unmasked, or mask with the smallest finite number";
+      details.severity = Severity::kWarning;
+    }
+    return details;
+  });
+}
+
+void report_given(const Event& given, Findings& out) {
+  const OpCall& call = *given.call;
+  const std::string message =
+      fmt::format("{} was given the first NaN of the run, which no op was seen to make", call.op);
+  out.add(call, message, [&] {
+    return Details{
+        .why =
+            fmt::format("{} it was among its operands: {}; it came with the data or with weights "
+                        "that were loaded, or in a step that was not looked at: from the 17th on "
+                        "it is one in 16",
+                        when(given), operand_list(call)),
+        .fix =
+            "look for it where the operands come from: torch.isfinite(x).all() on the batch and "
+            "on the loaded weights"};
+  });
+}
+
+void report(const First& first, Findings& out) {
+  const bool nan_of_inf = first.nan && !first.nan.what->operands_were_finite && first.inf &&
+                          first.inf.is_before(first.nan);
+  if (first.inf && first.inf.is_before(first.nan))
+    report_inf(first.inf, nan_of_inf ? first.nan : Event{}, out);
+  if (first.nan) return report_nan(first.nan, nan_of_inf ? first.inf : Event{}, out);
+  // Where an infinity was there before it, that is told.
+  if (first.given_nan && !first.meant_nan && first.given_nan.is_before(first.inf))
+    report_given(first.given_nan, out);
 }
 
 void check_run(const RunIndex& index, Findings& out) {
   const std::set<uint32_t> scaled = processes_with_scaler(index);
   std::map<uint32_t, First> processes;
   for (const OpCall& call : index.judged_calls()) {
-    if (!call.result_non_finite || !call.operands_were_finite) continue;
-    if (is_meant(index, call)) continue;
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
-    First& first = processes[call.process];
-    const OpCall*& place = call.result_nan ? first.nan : first.inf;
-    if (is_earlier(call, place)) place = &call;
+    for (const NonFinite& what : call.non_finite) {
+      if (what.is_loss) continue;
+      const Event event{&call, &what};
+      First& first = processes[call.process];
+      if (is_meant(index, event)) {
+        if (what.is_nan) First::take(first.meant_nan, event);
+      } else if (!what.is_nan) {
+        if (what.operands_were_finite) First::take(first.inf, event);
+      } else {
+        First::take(what.operands_had_no_nan ? first.nan : first.given_nan, event);
+      }
+    }
   }
-  for (const auto& [process, first] : processes) {
-    if (first.inf != nullptr && is_earlier(*first.inf, first.nan)) report(*first.inf, out);
-    if (first.nan != nullptr) report(*first.nan, out);
-  }
+  for (const auto& [process, first] : processes) report(first, out);
 }
 
 }  // namespace
@@ -104,7 +187,6 @@ const Rule first_non_finite = {
             .example = R"(
 op aten::mul self=Half[1,512,64,64] other=Half[1,512,64,64] -> Half[1,512,64,64] non-finite inf clean at vae.py:20 phase forward
 # EXPECT vae.py:20: warning: aten::mul gave the first infinity of the run, from finite operands [first-non-finite]
-op aten::sub self=Half[1,512,64,64] other=Half[1,512,64,64] -> Half[1,512,64,64] non-finite nan at vae.py:21 phase forward
 # A mask's -inf is meant.
 op aten::masked_fill self=Float[77,77] mask=Bool[77,77] value:=-inf -> Float[77,77] non-finite inf clean at clip.py:9 phase forward
 )"},

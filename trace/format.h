@@ -47,7 +47,7 @@ namespace trace {
 //     kSignatureServed and kFlagFix.
 //  8: GroupRecord.
 //  9: RecordHeader::check and seal; FileHeader::records, check and seal; the members of
-//     SignatureRecord stand in another order; kAbandoned.
+//     SignatureRecord stand in another order; kAbandoned; NonFiniteRecord::order, and further flags.
 constexpr uint32_t kTraceVersion = 9;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
@@ -311,17 +311,21 @@ struct InexactRecord {
 };
 static_assert(sizeof(InexactRecord) == 40, "");
 
-// With value checks: the first time that a signature's result had inf or NaN.
-//   flags: bit 0 NaN (else inf), bit 1 all operands were finite
+// With value checks: the first time that a signature's result had inf, and the first that it had NaN.
+// Without them too: the first time that the loss which backward() was called on had one, with the
+// signature of the op that begins the backward pass.
 struct NonFiniteRecord {
   RecordHeader header;
   uint32_t signature;
   uint32_t step;
-  uint32_t flags;
+  uint32_t flags;   // kNonFinite…
   uint32_t result;  // index of the result
+  uint32_t order;   // among these of the process, from 1
+  uint32_t reserved;
 };
-static_assert(sizeof(NonFiniteRecord) == 32, "");
-constexpr uint32_t kNonFiniteIsNan = 1, kNonFiniteOperandsWereFinite = 2;
+static_assert(sizeof(NonFiniteRecord) == 40, "");
+constexpr uint32_t kNonFiniteIsNan = 1, kNonFiniteOperandsWereFinite = 2,
+                   kNonFiniteOperandsHadNoNan = 4, kNonFiniteIsLoss = 8;
 
 // What a GPU did for an op: one for each (signature, kind, kernel, device).
 struct GpuWorkRecord {

@@ -75,10 +75,10 @@ struct Signature {
   std::vector<Makers> makers;
   std::vector<ThrowRecord> throws;
   std::vector<GpuWorkRecord> gpu;
-  uint32_t group = 0;  // string
-  bool has_inexact = false, has_non_finite = false;
+  uint32_t group = 0;                       // string
+  std::vector<NonFiniteRecord> non_finite;  // one of each kind, the earliest
+  bool has_inexact = false;
   InexactRecord inexact;
-  NonFiniteRecord non_finite;
 };
 
 // Texts, lines and sites of all traces, each once; ids count from 1.
@@ -561,12 +561,19 @@ class TraceMerger::State::Input {
       signature->inexact.signature = signature->record.id;
     }
     for (size_t offset : records_.of(Kind::kNonFinite)) {
-      const auto record = bytes_.load<NonFiniteRecord>(offset);
+      auto record = bytes_.load<NonFiniteRecord>(offset);
       Signature* signature = signature_of(record.signature);
-      if (signature == nullptr || signature->has_non_finite) continue;
-      signature->has_non_finite = true;
-      signature->non_finite = record;
-      signature->non_finite.signature = signature->record.id;
+      if (signature == nullptr) continue;
+      record.signature = signature->record.id;
+      constexpr uint32_t kKind = kNonFiniteIsNan | kNonFiniteIsLoss;
+      auto& all = signature->non_finite;
+      const auto known = std::find_if(all.begin(), all.end(), [&](const NonFiniteRecord& other) {
+        return (other.flags & kKind) == (record.flags & kKind);
+      });
+      if (known == all.end())
+        all.push_back(record);
+      else if (record.step < known->step)
+        *known = record;
     }
     for (size_t offset : records_.of(Kind::kGpuWork)) add_gpu_work(offset);
   }
@@ -637,7 +644,7 @@ void TraceMerger::State::write_signature(uint32_t id, const Signature& signature
   for (const ThrowRecord& record : signature.throws) append(out, record, Kind::kThrow);
   for (const GpuWorkRecord& record : signature.gpu) append(out, record, Kind::kGpuWork);
   if (signature.has_inexact) append(out, signature.inexact, Kind::kInexact);
-  if (signature.has_non_finite) append(out, signature.non_finite, Kind::kNonFinite);
+  for (const NonFiniteRecord& record : signature.non_finite) append(out, record, Kind::kNonFinite);
   for (const Makers& makers : signature.makers) {
     MadeByRecord record{};
     record.signature = id;

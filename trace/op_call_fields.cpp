@@ -384,23 +384,60 @@ void autocast_json(const OpCall& call, Json& json) {
 // What became of the values.
 
 bool print_non_finite(const OpCall& call, std::string& out) {
-  out += call.result_nan ? "nan" : "inf";
-  if (call.operands_were_finite) out += " clean";
-  return call.result_non_finite;
+  for (const NonFinite& found : call.non_finite) {
+    if (!out.empty() && out.back() != ' ') out += ' ';
+    out += found.is_nan ? "nan" : "inf";
+    if (found.operands_were_finite)
+      out += " clean";
+    else if (found.operands_had_no_nan)
+      out += " infinite";
+    if (found.is_loss) out += " loss";
+    if (found.order > 0) out += fmt::format(" {} {}", found.step, found.order);
+  }
+  return !call.non_finite.empty();
+}
+
+void parse_one_non_finite(TextCursor& cursor, bool is_nan, OpCall& call) {
+  NonFinite found{.is_nan = is_nan};
+  found.operands_were_finite = optional_flag(cursor, "clean");
+  found.operands_had_no_nan = found.operands_were_finite || optional_flag(cursor, "infinite");
+  found.is_loss = optional_flag(cursor, "loss");
+  const std::string_view rest = cursor.rest();
+  const size_t digit = rest.find_first_not_of(' ');
+  if (digit != rest.npos && rest[digit] >= '0' && rest[digit] <= '9') {
+    cursor.skip_spaces();
+    found.step = cursor.number<uint32_t>("the step, as in non-finite nan 3 1");
+    cursor.skip_spaces();
+    found.order = cursor.number<uint32_t>("the order, as in non-finite nan 3 1");
+  }
+  call.non_finite.push_back(found);
 }
 
 void parse_non_finite(TextCursor& cursor, OpCall& call) {
-  call.result_non_finite = true;
-  call.result_nan = cursor.take("nan");
-  if (!call.result_nan && !cursor.take("inf")) cursor.fail("nan or inf");
-  call.operands_were_finite = optional_flag(cursor, "clean");
+  constexpr size_t kKinds = 4;
+  bool is_nan = cursor.take("nan");
+  if (!is_nan && !cursor.take("inf")) cursor.fail("nan or inf");
+  parse_one_non_finite(cursor, is_nan, call);
+  while (call.non_finite.size() < kKinds) {
+    is_nan = optional_flag(cursor, "nan");
+    if (!is_nan && !optional_flag(cursor, "inf")) return;
+    parse_one_non_finite(cursor, is_nan, call);
+  }
 }
 
 void non_finite_json(const OpCall& call, Json& json) {
-  Json& found = json["non_finite"] = nullptr;
-  if (!call.result_non_finite) return;
-  found["value"] = call.result_nan ? "nan" : "inf";
-  found["operands_were_finite"] = call.operands_were_finite;
+  Json& all = json["non_finite"] = nullptr;
+  if (call.non_finite.empty()) return;
+  const NonFinite& first = call.non_finite.front();
+  all["value"] = call.first_nan() != nullptr || first.is_nan ? "nan" : "inf";
+  all["operands_were_finite"] = first.operands_were_finite;
+  Json& each = all["first"] = Json::array();
+  for (const NonFinite& found : call.non_finite) {
+    each.push_back({{"value", found.is_nan ? "nan" : "inf"},
+                    {"step", found.step},
+                    {"operands_were_finite", found.operands_were_finite},
+                    {"of_loss", found.is_loss}});
+  }
 }
 
 bool print_inexact(const OpCall& call, std::string& out) {

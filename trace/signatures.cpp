@@ -322,22 +322,26 @@ void SignatureReader::read_made_by(uint32_t process, size_t merged) {
       damage_.leave_out(fmt::format("makers {} to {} of an op call, of {} processes, at byte {}",
                                     record.first, record.last, merged, offset));
     } else if (take_room(sizeof(ProcessRange))) {
-      made_by.push_back(
-          {process + record.first, process + record.last, record.least, record.most});
+      made_by.push_back({process + record.first, process + record.last, record.least, record.most});
     }
   }
 }
 
 void SignatureReader::read_non_finite_results() {
+  constexpr size_t kKinds = 4;  // inf and NaN, of a result and of the loss
   for (size_t offset : records_.of(Kind::kNonFinite)) {
     const auto record = bytes_.load<NonFiniteRecord>(offset);
     Signature* signature = signature_of(record.signature, "a non-finite result", offset);
     if (signature == nullptr) continue;
-    OpCall& call = signature->call;
-    if (!call.result_non_finite)
-      call.operands_were_finite = record.flags & kNonFiniteOperandsWereFinite;
-    call.result_non_finite = true;
-    call.result_nan = call.result_nan || (record.flags & kNonFiniteIsNan);
+    const NonFinite found{
+        .is_nan = (record.flags & kNonFiniteIsNan) != 0,
+        .operands_were_finite = (record.flags & kNonFiniteOperandsWereFinite) != 0,
+        .operands_had_no_nan = (record.flags & kNonFiniteOperandsHadNoNan) != 0,
+        .is_loss = (record.flags & kNonFiniteIsLoss) != 0,
+        .step = record.step,
+        .order = record.order};
+    auto& all = signature->call.non_finite;
+    if (all.size() < kKinds) all.push_back(found);
   }
 }
 
@@ -432,7 +436,7 @@ void SignatureReader::add_threw_call(const Signature& signature, size_t index,
   call.inexact.reset();
   call.gpu.clear();
   call.cast.reset();
-  call.result_non_finite = call.result_nan = call.operands_were_finite = false;
+  call.non_finite.clear();
   call.count = index == 0 ? signature.record.throws - (signature.threw_calls - 1) : 1;
   call.throws = call.count;
   call.parent = parent_of(signature, true);

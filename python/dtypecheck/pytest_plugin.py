@@ -1,4 +1,5 @@
-"""`pytest --dtypecheck`: each test is recorded, and one that mixes dtypes fails with what was found as its message.
+"""`pytest --dtypecheck`: each test is recorded, and one with a finding (`dtypecheck rules`) fails with it as its message.
+Not every mix of dtypes is one: docs/python.md says which are not.
 
     @pytest.mark.dtypecheck(expect="mixed-operands")     the test is there to show it: fails when it is not found
     @pytest.mark.dtypecheck(allow="silent-promotion")    accepted in this test; several: a list, all: "*"
@@ -20,7 +21,7 @@ _LEVELS = ("note", "warning", "error", "never")
 def pytest_addoption(parser):
     group = parser.getgroup("dtypecheck", "dtype faults")
     group.addoption("--dtypecheck", action="store_true", default=False,
-                    help="record each test's op calls, and fail a test that mixes dtypes")
+                    help="record each test's op calls, and fail a test in which a dtype fault is found")
     group.addoption("--dtypecheck-fail-on", choices=_LEVELS, default=None, metavar="LEVEL",
                     help="the lowest severity that fails a test: note, warning, error or never; default: warning")
     parser.addini("dtypecheck", "record each test, as --dtypecheck does", type="bool", default=False)

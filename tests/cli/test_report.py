@@ -140,6 +140,17 @@ class Baseline(tool.ToolTest):
         self.assertIn("[silent-promotion]", both.out)
         self.assertNotIn("[mixed-operands]", both.out)
 
+    def test_what_ended_the_program_was_accepted(self):
+        message = "RuntimeError: mat1 and mat2 must have the same dtype"
+        self.write("died.trace", tool.MIXED.replace("steps=1", f'steps=1 fact:uncaught="{message}"'))
+        self.run_tool("report", "died.trace", "--baseline", "known", "--update-baseline")
+        said = self.run_tool("report", "died.trace", "--baseline", "known").out
+        self.assertNotIn("no finding is about", said)
+        self.assertIn(f"ended by what was accepted: {message}", " ".join(said.split()))
+        self.write("other.trace", tool.CLEAN.replace("steps=1", f'steps=1 fact:uncaught="{message}"'))
+        said = self.run_tool("report", "other.trace", "--baseline", "known").out
+        self.assertIn("no finding is about what ended", said)
+
     def test_two_alike_have_their_own_lines(self):
         line = tool.MIXED.splitlines()[1]
         other = line.replace("mat1=Half", "mat1=BFloat16").replace("Half and Float", "BFloat16 and Float")

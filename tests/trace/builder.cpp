@@ -232,7 +232,7 @@ std::string sample_trace() {
   build.threw(linear, "dtypes differ", "c10::Error", 2);
   build.threw(addmm, "dtypes differ", "c10::Error", 2);
   build.inexact(cast, 1365, 1368);
-  build.non_finite(addmm, 3);
+  build.non_finite(addmm, 7);
   build.gpu_work(addmm, 1, "gemm", 300);
   build.group(linear, "0-2,5");
   build.op_time(addmm, 1000, 50);

@@ -171,9 +171,15 @@ class RandomRun {
     set_outcome(c);
     c.first_step = static_cast<uint32_t>(number());
     c.last_step = coin() ? c.first_step : static_cast<uint32_t>(number());
-    c.result_non_finite = coin();
-    c.result_nan = c.result_non_finite && coin();
-    c.operands_were_finite = c.result_non_finite && coin();
+    for (const bool is_nan : {false, true}) {
+      if (!rarely()) continue;
+      NonFinite& found = c.non_finite.emplace_back(NonFinite{.is_nan = is_nan});
+      found.operands_were_finite = coin();
+      found.operands_had_no_nan = found.operands_were_finite || coin();
+      found.is_loss = coin();
+      found.step = static_cast<uint32_t>(number());
+      found.order = static_cast<uint32_t>(1 + below(9));
+    }
     if (coin()) c.inexact = InexactValue{real(), real()};
     for (size_t i = below(3); i > 0; --i) {
       GpuWork& work = c.gpu.emplace_back();

@@ -61,7 +61,7 @@ TEST_CASE("an op line with everything in it") {
   CHECK(call.autocast.region_for("cuda")->dtype == Dtype::kHalf);
   CHECK((call.autocast.is_wrapper && !call.autocast.is_inner));
   CHECK(call.parent == 1);
-  CHECK((call.result_nan && call.operands_were_finite));
+  CHECK((call.first_nan() && call.first_nan()->operands_were_finite));
   CHECK(call.inexact == InexactValue{1365, 1368});
 }
 

@@ -18,18 +18,49 @@ class FirstNonFinite(TracedTest):
     def test_findings_name_where_it_began(self):
         found = {(f["location"]["line"], f["op"]) for f in self.done.run.findings()}
         self.assertEqual(found, {(line_of("values.py", "first inf"), "aten::mul"),
-                                 (line_of("values.py", "first nan"), "aten::div")})
+                                 (line_of("values.py", "nan of inf"), "aten::sub")})
+        cause, consequence = sorted(self.done.run.findings(), key=lambda finding: finding["location"]["line"])
+        self.assertEqual((consequence["follows"], cause["severity"]), (cause["id"], "error"))
         self.assertEqual({f["rule"] for f in self.done.run.findings()}, {"first-non-finite"})
 
     def test_what_comes_of_it_had_non_finite_operands(self):
         for name, op in [("nan of inf", "aten::sub"), ("nan goes on", "aten::add")]:
             self.assertEqual(self.call(name, op)["non_finite"]["value"], "nan")
             self.assertFalse(self.call(name, op)["non_finite"].get("operands_were_finite"))
-        self.assertTrue(self.call("first nan", "aten::div")["non_finite"]["operands_were_finite"])
+        self.assertTrue(self.call("later nan", "aten::div")["non_finite"]["operands_were_finite"])
 
     def test_finite_is_finite(self):
         self.assertNotIn("non_finite", self.call("finite", "aten::log"))
         self.assertNotIn("non_finite", self.call("softmax", "aten::softmax"))
+
+
+class FirstInTime(TracedTest):
+    """What a later step makes of an op is not what the first one made of it."""
+
+    def test_the_first_is_told(self):
+        done = self.traced("values_in_time.py", options=["--check-values"])
+        (cause, consequence) = done.run.findings()
+        self.assertEqual((cause["op"], cause["location"]["line"]),
+                         ("aten::exp", line_of("values_in_time.py", "overflow")))
+        self.assertIn("in step 3", cause["why"])
+        self.assertEqual(consequence["location"]["line"], line_of("values_in_time.py", "difference"))
+        self.assertEqual(consequence["follows"], cause["id"])
+
+
+class Loss(TracedTest):
+    """Without value checks a loss that is NaN is told, and what shows where it began."""
+
+    def test_a_loss_that_is_nan(self):
+        done = self.traced("values_in_time.py")
+        (finding,) = done.run.findings("non-finite-loss")
+        self.assertEqual(finding["location"]["line"], line_of("values_in_time.py", "backward"))
+        self.assertEqual(finding["severity"], "error")
+        self.assertIn("step 3", finding["why"])
+        self.assertIn("dtypecheck trace --check-values", finding["fix"])
+
+    def test_a_finite_loss(self):
+        done = self.traced("values_in_time.py", "0")
+        self.assertEqual(done.run.findings(), [])
 
 
 class Meant(TracedTest):

@@ -22,6 +22,7 @@
 #include "tracer/hook/throws.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/hook/values.h"
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/native/native_sites.h"
 #include "tracer/preload/stage1.h"
@@ -42,6 +43,7 @@ void forget_file() {
   forget_steps();
   forget_sites();
   forget_messages();
+  forget_values();
   forget_facts();
   forget_autocast_regions();
   start_timeline();

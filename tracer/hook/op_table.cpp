@@ -151,6 +151,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   const uint32_t facts = ops::facts_of(op->name);
   op->speaks_for_inner = (facts & ops::kGrouped) != 0;
   op->converts = (facts & ops::kCast) != 0 && !op->speaks_for_inner;
+  op->may_begin_backward = op->name == "aten::ones_like";
   op->is_keyed_further = op->converts || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;

@@ -26,6 +26,7 @@ struct Frame {
   uint8_t phase = 0;
   bool autocast_on = false;
   bool inputs_finite = false;  // with value checks
+  bool inputs_had_no_nan = false;
   python::Top top;             // autograd nodes: the Python frame below the engine
 };
 

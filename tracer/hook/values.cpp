@@ -2,6 +2,7 @@
 // which waits for the device.
 #include "tracer/hook/values.h"
 
+#include <atomic>
 #include <cmath>
 
 #include "core/codes.h"
@@ -172,39 +173,63 @@ bool looks_in_this_step() {
   return tracer.options.check_values && (step < kEveryStepUntil || step % kThenOneIn == 0);
 }
 
-void write_non_finite(const Frame& frame, const Finite& found, uint32_t index) {
-  const uint64_t key = mix(reinterpret_cast<uint64_t>(frame.signature), 0xf1417e + found.nan) | 1;
+// Which of two threads comes first when both come at once, nobody knows.
+std::atomic<uint32_t> non_finite_seen{0};
+
+// The first inf and the first NaN of each signature; `flags` without which of the two.
+void write_non_finite(const trace::SignatureRecord* signature, const Finite& found, uint32_t flags,
+                      uint32_t index) {
+  flags |= found.nan ? trace::kNonFiniteIsNan : 0;
+  const uint32_t kind = flags & (trace::kNonFiniteIsNan | trace::kNonFiniteIsLoss);
+  const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), 0xf1417e + kind) | 1;
   if (!tracer.messages.insert(key, 1)) return;
   auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
   if (!record) return;
-  record->signature = frame.signature->id;
+  record->signature = signature->id;
   record->step = tracer.current_step();
-  record->flags = (found.nan ? trace::kNonFiniteIsNan : 0) |
-                  (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0);
+  record->flags = flags;
   record->result = index;
+  record->order = non_finite_seen.fetch_add(1) + 1;
   tracer.file.commit(record->header);
 }
 
+// backward() makes the first gradient, ones_like(loss): that is when a loss is known to be one.
+// Where it is on the CPU, looking costs nothing; a GPU would have to be waited for.
+void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  if (!inputs[0].isTensor()) return;
+  const c10::TensorImpl* loss = inputs[0].unsafeToTensorImpl();
+  if (!is_plain(loss) || loss->numel() != 1 || !loss->requires_grad() || is_leaf(loss)) return;
+  if (!is_readable(loss)) return;
+  const Finite found = finite(loss);
+  if (found.known && !found.all)
+    write_non_finite(frame.signature, found, trace::kNonFiniteIsLoss, 0);
+}
+
 void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  frame.inputs_finite = false;
+  frame.inputs_finite = frame.inputs_had_no_nan = false;
   if (!looks_in_this_step()) return;
-  bool all = true;
+  bool all = true, no_nan = true;
   for (const Argument& argument : frame.op->tensors) {
     if (argument.role == static_cast<uint8_t>(Role::kOut)) continue;  // about to be overwritten
     for_each_tensor(inputs[argument.index], [&](const c10::TensorImpl* impl) {
       const Finite found = finite(impl);
       all = all && found.known && found.all;
+      no_nan = no_nan && found.known && !found.nan;
     });
   }
   frame.inputs_finite = all;
+  frame.inputs_had_no_nan = no_nan;
 }
 
 }  // namespace
+
+void forget_values() { non_finite_seen.store(0); }
 
 void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!frame.signature) return;
   BusyScope busy(state);
   if (frame.op->converts) look_at_conversion(frame, inputs);
+  if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
   look_at_values(frame, inputs);
   frame.began_ns = is_timed(frame) ? now_ns() : 0;
 }
@@ -214,11 +239,13 @@ void look_at_results(ThreadState* state, const Frame& frame,
   if (frame.began_ns) note_time(state, frame);
   if (!looks_in_this_step() || frame.op->makes_garbage) return;
   BusyScope busy(state);
+  const uint32_t flags = (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0) |
+                         (frame.inputs_had_no_nan ? trace::kNonFiniteOperandsHadNoNan : 0);
   uint32_t index = 0;
   for (const c10::IValue& value : outputs) {
     for_each_tensor(value, [&](const c10::TensorImpl* impl) {
       const Finite found = finite(impl);
-      if (found.known && !found.all) write_non_finite(frame, found, index);
+      if (found.known && !found.all) write_non_finite(frame.signature, found, flags, index);
       ++index;
     });
   }

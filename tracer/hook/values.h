@@ -1,5 +1,5 @@
-// values.h: looks at values: integers that a conversion could not keep, and with --check-values inf
-// and NaN.
+// values.h: looks at values: integers that a conversion could not keep, a loss that is inf or NaN, and
+// with --check-values all inf and NaN.
 #pragma once
 
 #include <vector>
@@ -13,6 +13,8 @@ namespace tracer {
 void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs);
 void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs);
+
+void forget_values();  // another file begins
 
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -19,7 +19,7 @@ def main():
     torch.log(w.detach() + 1)  # <- finite
     masked()
     overflow()
-    bad = torch.zeros(2) / torch.zeros(2)  # <- first nan
+    bad = torch.zeros(2) / torch.zeros(2)  # <- later nan
     bad + 1  # <- nan goes on
 
 
