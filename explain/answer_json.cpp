@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "explain/answer.h"
@@ -23,6 +24,13 @@ static ordered_json json_of(const Explanation& error) {
   for (size_t i = 0; i < kCategoryCount; ++i) {
     if (error.scores[i] > 0) out["scores"][std::string(kCategoryNames[i])] = error.scores[i];
   }
+  out["signs"] = ordered_json::array();
+  for (const Sign& sign : error.signs)
+    out["signs"].push_back({{"words", sign.words},
+                            {"category", category_name(sign.category)},
+                            {"weight", std::round(100 * sign.weight) / 100},
+                            {"segment", segment_name(sign.segment)},
+                            {"signals_line", sign.line}});
   out["message"] = shown_message(error);
   out["line"] = error.line;
   out["count"] = error.count;

@@ -79,7 +79,7 @@ static std::vector<Dtype> certain_dtypes_in(std::string_view text) {
 
 // What stands around a message: all of a short text; of a log the traceback above it, or the lines
 // beside it.
-static std::string surroundings(const Sighting& sighting, uint64_t size_bytes) {
+static ReadText surroundings(const Sighting& sighting, uint64_t size_bytes) {
   std::string_view before = sighting.before, after = sighting.after;
   if (size_bytes > kReport) {
     const size_t traceback = before.rfind(kTraceback);
@@ -88,12 +88,8 @@ static std::string surroundings(const Sighting& sighting, uint64_t size_bytes) {
                                                              : std::min(traceback, nearby));
     after = after.substr(0, kNearby);
   }
-  std::string text = normal_text(
-      without_frames(std::string(before) + "\n" + sighting.text + "\n" + std::string(after)));
-  // The sentence itself has spoken already.
-  for (size_t at = text.find(sighting.normal); at != std::string::npos;
-       at = text.find(sighting.normal, at))
-    text.replace(at, sighting.normal.size(), " ");
+  ReadText text(std::string(before) + "\n" + sighting.text + "\n" + std::string(after));
+  text.hide(sighting.normal);  // the sentence itself has spoken already
   return text;
 }
 
@@ -150,6 +146,7 @@ static void take(const Ranking& ranking, Explanation& out) {
   out.categories = ranking.categories;
   out.confidence = ranking.confidence;
   out.scores = ranking.scores;
+  out.signs = ranking.signs;
 }
 
 static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
@@ -178,7 +175,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
                           surroundings(sighting, size_bytes),
                           innermost(out.frames)};
   take(rank(evidence), out);
-  add_causes(message.id, evidence.surroundings + " " + evidence.innermost, out);
+  add_causes(message.id, evidence.surroundings.words() + " " + evidence.innermost, out);
   return out;
 }
 
@@ -210,7 +207,9 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
   const UnknownKind* kind = unknown_kind_of(line_text, dtypes.size());
   if (!kind || (dtypes.empty() && !speaks_of_dtypes(line_text))) return std::nullopt;
   const bool is_certain = !dtypes.empty() || (!kind->words.empty() && names_dtypes(line_text));
-  const Ranking ranking = rank_unknown(*kind, normal_text(text), is_certain);
+  const ReadText read(text);
+  std::vector<Frame> frames = frames_of(text);
+  const Ranking ranking = rank_unknown(*kind, read, innermost(frames), is_certain);
   if (ranking.categories.empty()) return std::nullopt;
   Explanation out;
   for (Dtype dtype : dtypes) out.dtypes.push_back(dtype_name(dtype));
@@ -221,15 +220,16 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
                     ? "The message is not among those that are known."
                     : fmt::format("The message is not among those that are known. It names {}.",
                                   fmt::join(out.dtypes, " and "));
-  out.frames = frames_of(text);
+  out.frames = std::move(frames);
   take(ranking, out);
-  add_causes("words", normal_text(text), out);
+  add_causes("words", read.words(), out);
   return out;
 }
 
 static Answer explain_prose(const LogScanner& scanner) {
   Answer answer;
-  const std::string text = normal_text(scanner.short_text());
+  const ReadText read(scanner.short_text());
+  const std::string& text = read.words();
   for (const OtherError& other : other_errors()) {
     const bool named = std::any_of(
         other.texts.begin(), other.texts.end(),
@@ -241,7 +241,7 @@ static Answer explain_prose(const LogScanner& scanner) {
   const bool is_another = answer.other_error == "another error";
   if (!answer.other_error.empty() && !is_another && !is_silent_fault(text)) return answer;
   std::optional<Explanation> unknown = explain_unknown(scanner.short_text());
-  const Ranking ranking = scanner.size_bytes() > kReport ? Ranking{} : rank_prose(text);
+  const Ranking ranking = scanner.size_bytes() > kReport ? Ranking{} : rank_prose(read);
   if (unknown) {
     answer.errors.push_back(std::move(*unknown));
   } else if (!ranking.categories.empty()) {

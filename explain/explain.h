@@ -7,6 +7,7 @@
 
 #include "explain/cause_table.h"
 #include "explain/log_scanner.h"
+#include "explain/ranking.h"
 #include "explain/traceback.h"
 
 namespace dtypecheck::explain {
@@ -32,6 +33,7 @@ struct Explanation {
   std::vector<Category> categories;  // best first, never empty
   double confidence = 0;
   Scores scores{};  // of all categories
+  std::vector<Sign> signs;
   // Of the first category those that fit the message and its dtypes: what belongs to the message
   // first, then those whose signs are there.
   std::vector<Cause> causes;

@@ -30,6 +30,7 @@ namespace {
 // A phrase that stands in the text.
 struct Word {
   const Signal* signal;
+  std::string_view phrase;
   std::vector<Place> places;
 };
 
@@ -45,6 +46,7 @@ struct Text {
   std::string_view words;
   unsigned families = 0;                               // signals beside one of these speak
   const std::vector<std::string>& dtypes = kNoDtypes;  // that the message names
+  const ReadText* read = nullptr;                      // whose words they are; null: of frames
 
   static inline const std::vector<std::string> kNoDtypes;
 };
@@ -65,7 +67,7 @@ std::vector<Word> words_in(const Text& text) {
     if (!can_speak(signal, text)) continue;
     for (std::string_view phrase : signal.words) {
       std::vector<Place> places = places_of(text.words, phrase);
-      if (!places.empty()) words.push_back({&signal, std::move(places)});
+      if (!places.empty()) words.push_back({&signal, phrase, std::move(places)});
     }
   }
   return words;
@@ -87,7 +89,7 @@ void drop_parts_of_longer(std::vector<Word>& words) {
 
 // For one category a place speaks once, for the signal that weighs most; each further word of a
 // signal adds less than the one before.
-void add_signals(Scores& scores, const Text& text, double factor) {
+void add_signals(Scores& scores, std::vector<Sign>& signs, const Text& text, double factor) {
   std::vector<Word> words = words_in(text);
   drop_parts_of_longer(words);
   std::stable_sort(words.begin(), words.end(), [](const Word& a, const Word& b) {
@@ -106,6 +108,10 @@ void add_signals(Scores& scores, const Text& text, double factor) {
     of_category.insert(of_category.end(), word.places.begin(), word.places.end());
     double& worth = worth_of.emplace(word.signal, word.signal->weight * factor).first->second;
     scores[category] += worth;
+    const Segment segment =
+        text.read ? text.read->segment_at(word.places.front().begin) : Segment::kTraceback;
+    signs.push_back(
+        {word.signal->category, worth, std::string(word.phrase), word.signal->line, segment});
     worth *= kFurtherWord;
   }
 }
@@ -165,6 +171,11 @@ static Ranking with_others(Ranking ranking, Family family) {
   return ranking;
 }
 
+static Ranking with_signs(Ranking ranking, std::vector<Sign> signs) {
+  ranking.signs = std::move(signs);
+  return ranking;
+}
+
 // torch.where of LibTorch up to 1.11 has the sentence of typed pointers, and names dtypes as C++
 // does (float), not as ScalarType does (Float).
 static void add_spellings(Scores& scores, const Message& message, std::string_view sentence) {
@@ -189,10 +200,14 @@ Ranking rank(const Evidence& evidence) {
                           (message.is_vague ? bit_of(Family::kProse) : 0);
   const double factor = says_it_all ? kAside : 1;
   Scores of_frames{}, of_words{};
-  add_signals(of_words, {evidence.surroundings, family, evidence.dtypes}, factor);
+  std::vector<Sign> signs;
+  const ReadText& around = evidence.surroundings;
+  add_signals(of_words, signs, {around.words(), family, evidence.dtypes, &around}, factor);
   if (says_it_all)
-    add_signals(of_words, {evidence.surroundings, bit_of(Family::kOwn), evidence.dtypes}, 1);
-  add_signals(of_frames, {evidence.innermost, family, evidence.dtypes}, factor * kFrameWeight);
+    add_signals(of_words, signs, {around.words(), bit_of(Family::kOwn), evidence.dtypes, &around},
+                1);
+  add_signals(of_frames, signs, {evidence.innermost, family, evidence.dtypes},
+              factor * kFrameWeight);
   for (Category category : message.never)
     of_words[static_cast<size_t>(category)] = of_frames[static_cast<size_t>(category)] = 0;
   // LibTorch's own kernels are no extension's, whatever uses them.
@@ -205,7 +220,8 @@ Ranking rank(const Evidence& evidence) {
   for (size_t i = 0; i < scores.size(); ++i) of_words[i] += of_frames[i];
   defer_to_the_named(of_words);
   for (size_t i = 0; i < scores.size(); ++i) scores[i] += of_words[i];
-  return with_others(ranked(scores, signal_table().of_messages), message.family);
+  return with_signs(with_others(ranked(scores, signal_table().of_messages), message.family),
+                    std::move(signs));
 }
 
 bool names_dtypes(std::string_view text) { return has_any(text, signal_table().dtype_names); }
@@ -216,7 +232,8 @@ bool is_silent_fault(std::string_view text) {
 
 bool speaks_of_dtypes(std::string_view text) { return has_any(text, signal_table().dtype_words); }
 
-Ranking rank_prose(std::string_view text) {
+Ranking rank_prose(const ReadText& read) {
+  const std::string& text = read.words();
   if (!has_any(text, signal_table().complaint_words) || !speaks_of_dtypes(text)) return {};
   Scores scores{};
   const bool is_silent = is_silent_fault(text);
@@ -224,12 +241,14 @@ Ranking rank_prose(std::string_view text) {
     for (size_t i = 0; i < scores.size(); ++i)
       scores[i] = fault_of(static_cast<Category>(i)).silent;
   }
-  add_signals(scores, {text, bit_of(Family::kProse)}, 1);
+  std::vector<Sign> signs;
+  add_signals(scores, signs, {text, bit_of(Family::kProse), Text::kNoDtypes, &read}, 1);
   defer_to_the_named(scores);
   const bool is_known =
       is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
   if (!is_known) return {};
-  return with_others(ranked(scores, signal_table().of_words), Family::kProse);
+  return with_signs(with_others(ranked(scores, signal_table().of_words), Family::kProse),
+                    std::move(signs));
 }
 
 const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes) {
@@ -240,16 +259,22 @@ const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes) {
   return nullptr;
 }
 
-Ranking rank_unknown(const UnknownKind& kind, std::string_view text, bool is_certain) {
+Ranking rank_unknown(const UnknownKind& kind, const ReadText& text, std::string_view innermost,
+                     bool is_certain) {
   Scores from_signals{};
-  add_signals(from_signals, {text, bit_of(Family::kProse) | bit_of(kind.family)}, 1);
+  std::vector<Sign> signs;
+  add_signals(from_signals, signs,
+              {text.words(), bit_of(Family::kProse) | bit_of(kind.family), Text::kNoDtypes, &text},
+              1);
+  add_signals(from_signals, signs, {innermost, bit_of(kind.family)}, kFrameWeight);
   const bool is_known =
       is_certain || *std::max_element(from_signals.begin(), from_signals.end()) >= kProseThreshold;
   if (!is_known) return {};
   Scores scores = from_signals;
   for (const auto& [category, weight] : kind.leans) scores[static_cast<size_t>(category)] += weight;
   defer_to_the_named(scores);
-  return with_others(ranked(scores, signal_table().of_words), kind.family);
+  return with_signs(with_others(ranked(scores, signal_table().of_words), kind.family),
+                    std::move(signs));
 }
 
 }  // namespace dtypecheck::explain

@@ -9,13 +9,24 @@
 #include "explain/kernel_table.h"
 #include "explain/log_scanner.h"
 #include "explain/message_table.h"
+#include "explain/segments.h"
 
 namespace dtypecheck::explain {
+
+// Words that spoke for a category.
+struct Sign {
+  Category category = Category::kOther;
+  double weight = 0;  // what it added to the score, before circumstances are weighed down
+  std::string words;  // as the tables have them
+  uint32_t line = 0;  // of its block in signals.txt
+  Segment segment = Segment::kProse;
+};
 
 struct Ranking {
   std::vector<Category> categories;  // best first; empty: nothing fits
   double confidence = 0;             // 0 to 1
   Scores scores{};
+  std::vector<Sign> signs;
 };
 
 // What is known of a message where it stands.
@@ -24,8 +35,8 @@ struct Evidence {
   const Sighting& sighting;
   const std::vector<std::string>& dtypes;      // that it names
   const std::optional<KernelVerdict>& kernel;  // what the name says of a message that names one
-  std::string surroundings, innermost;  // the words around it and the last frames of its traceback,
-                                        // in normal form
+  ReadText surroundings;                       // the words around it
+  std::string innermost;                       // the last frames of its traceback, in normal form
 };
 
 Ranking rank(const Evidence& evidence);
@@ -37,9 +48,9 @@ bool is_silent_fault(std::string_view text);
 bool speaks_of_dtypes(std::string_view text);
 bool names_dtypes(std::string_view text);
 
-// A report in words, in normal form, without any message that we know. Empty when it is no
+// A report in words, without any message that we know. Empty when it is no
 // complaint about dtypes.
-Ranking rank_prose(std::string_view text);
+Ranking rank_prose(const ReadText& text);
 
 // How an error that is in no table is put, by its line in normal form and how many dtypes it names
 // for certain; null where it is put in no way that errors about dtypes are.
@@ -47,6 +58,8 @@ const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes);
 
 // Such an error, by all of the text. Where it is not certain that it is about dtypes, words around
 // it have to say so: empty where they do not.
-Ranking rank_unknown(const UnknownKind& kind, std::string_view text, bool is_certain);
+// `innermost` as in Evidence.
+Ranking rank_unknown(const UnknownKind& kind, const ReadText& text, std::string_view innermost,
+                     bool is_certain);
 
 }  // namespace dtypecheck::explain

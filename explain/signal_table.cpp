@@ -15,6 +15,7 @@ namespace {
 Signal signal_in(const Block& block) {
   std::string_view rest = block.head.value;
   Signal signal;
+  signal.line = static_cast<uint32_t>(block.head.line);
   signal.category = category_in(block.head, next_piece(rest, ' '));
   signal.weight = block.head.number(next_piece(rest, ' '));
   if (next_piece(rest, ' ') != "beside" || rest.empty())

@@ -19,6 +19,7 @@ struct Signal {
   unsigned families = 0;  // bits of Family: beside which messages it speaks
   Category category = Category::kOther;
   double weight = 0;
+  uint32_t line = 0;               // where its block begins in the table
   std::vector<std::string> words;  // any of them
   std::vector<std::string> near;   // where not empty: one of these must be there too
   std::vector<Dtype> dtypes;       // the message must name each of them

@@ -145,7 +145,7 @@ std::vector<Frame> frames_of(std::string_view text) {
   std::vector<Frame> frames;
   bool wants_code = false;
   while (!text.empty()) {
-    const std::string_view line = next_line(text);
+    const std::string_view line = without_prefix(next_line(text));
     if (line.find(kTraceback) != std::string_view::npos) frames.clear();
     if (std::optional<Frame> frame = frame_in(line)) {
       if (frames.size() == kMaxFrames) frames.erase(frames.begin());
@@ -160,17 +160,58 @@ std::vector<Frame> frames_of(std::string_view text) {
   return frames;
 }
 
-std::string without_frames(std::string_view text) {
-  std::string out;
-  bool after_frame = false;
-  while (!text.empty()) {
-    const std::string_view line = next_line(text);
-    const bool is_frame = frame_in(line).has_value();
-    const bool is_source = after_frame && source_in(line).has_value();
-    if (!is_frame && !is_source) out.append(line).append("\n");
-    after_frame = is_frame || is_source;
+bool TracebackLines::takes(std::string_view line) {
+  const bool is_frame = frame_in(line).has_value() || line.find(kTraceback) != line.npos;
+  const bool is_source = is_open_ && source_in(line).has_value();
+  is_open_ = is_frame || is_source;
+  return is_open_;
+}
+
+static size_t digits_at(std::string_view text) {
+  return std::min(text.find_first_not_of("0123456789"), text.size());
+}
+
+// "2024-05-01 12:00:00,123", "12:00:00.5": how long it is; 0 where no time stands there.
+static size_t time_at(std::string_view text) {
+  const size_t size = std::min(text.find_first_not_of("0123456789-/:.,TZ+ "), text.size());
+  const std::string_view stamp = text.substr(0, size);
+  const bool has_clock = std::count(stamp.begin(), stamp.end(), ':') >= 2;
+  return has_clock && digits_at(text) >= 1 ? size : 0;
+}
+
+// Of one thing that stands before a line; 0 where nothing does.
+static size_t prefix_at(std::string_view line) {
+  if (line.starts_with("> ")) return 2;
+  if (const size_t time = time_at(line)) return time;
+  for (std::string_view level : {"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "WARN"}) {
+    if (!line.starts_with(level)) continue;
+    const size_t end = line.find_first_not_of(" :-|]", level.size());
+    if (end != line.npos && end > level.size() && end < level.size() + 6) return end;
   }
-  return out;
+  for (std::string_view mark : {"- ", "| "}) {
+    const std::string_view rest = line.substr(std::min(mark.size(), line.size()));
+    if (line.starts_with(mark) && (rest.starts_with("INFO") || rest.starts_with("ERROR") ||
+                                   rest.starts_with("WARN") || rest.starts_with("DEBUG")))
+      return mark.size();
+  }
+  const bool is_square = line.starts_with('[');
+  if (!is_square && !line.starts_with('(')) return 0;
+  const size_t end = line.substr(0, 60).find(is_square ? ']' : ')');
+  if (end == line.npos) return 0;
+  const std::string_view inside = line.substr(1, end - 1);
+  const bool is_label = inside.starts_with("rank") || inside.starts_with("default") ||
+                        inside.find("pid=") != inside.npos || time_at(inside) > 0 ||
+                        prefix_at(std::string(inside) + " :") > 0;
+  if (!is_label || inside.starts_with("default-")) return 0;
+  size_t size = end + 1;
+  if (line.substr(size).starts_with(':')) ++size;
+  if (line.substr(size).starts_with(' ')) ++size;
+  return size;
+}
+
+std::string_view without_prefix(std::string_view line) {
+  for (size_t size = prefix_at(line); size > 0; size = prefix_at(line)) line.remove_prefix(size);
+  return line;
 }
 
 bool is_library(const Frame& frame) {

@@ -21,8 +21,18 @@ struct Frame {
 // At most the last 64 frames of the last traceback in `text`.
 std::vector<Frame> frames_of(std::string_view text);
 
-// The text without the lines of tracebacks.
-std::string without_frames(std::string_view text);
+// Tells the lines of tracebacks from others, line by line.
+class TracebackLines {
+ public:
+  bool takes(std::string_view line);
+
+ private:
+  bool is_open_ = false;  // a line of source may follow
+};
+
+// The line without what launchers and loggers put before each: "[rank3]:", "[default0]:",
+// "(RayWorker pid=12)", "2024-05-01 12:00:00,123 - INFO - ", "> " of a quotation.
+std::string_view without_prefix(std::string_view line);
 
 // Of a library (site-packages, dist-packages, the standard library), as opposed to the user's own.
 bool is_library(const Frame& frame);

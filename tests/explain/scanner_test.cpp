@@ -5,6 +5,7 @@
 #include "explain/log_scanner.h"
 #include "explain/message_table.h"
 #include "explain/normal_text.h"
+#include "explain/segments.h"
 #include "explain/template_match.h"
 #include "explain/traceback.h"
 #include "platform/error.h"
@@ -98,6 +99,14 @@ TEST_CASE("frames as Python, IPython, rich and pytest print them") {
   for (const char* prose : {"see train.py:12 in the folder", "train.py in the folder fails",
                             "run train.py:12 in main", "train.py:12: warning: x"})
     CHECK(frames_of(prose).empty());
+}
+
+static std::string without_frames(std::string_view text) {
+  std::string out;
+  for (const SegmentLine& line : segments_of(text)) {
+    if (line.segment != Segment::kTraceback) out.append(line.text).append("\n");
+  }
+  return out;
 }
 
 TEST_CASE("source lines that are printed with a frame are no words around it") {

@@ -1,0 +1,103 @@
+// What each line of a paste is, and that lines about the environment change no answer.
+#include "explain/segments.h"
+
+#include <catch2/catch.hpp>
+
+#include "explain/answer.h"
+#include "explain/explain.h"
+
+namespace dtypecheck::explain {
+
+static Segment segment_of(std::string_view line) { return segments_of(line).front().segment; }
+
+static Answer answer_of(std::string_view text) {
+  LogScanner scanner;
+  scanner.feed(text);
+  scanner.finish();
+  return explain(scanner);
+}
+
+TEST_CASE("lines about the environment are known wherever they stand") {
+  for (const char* line :
+       {"Triton: 3.3.1", "torch==2.4.1+cu121", "- `transformers` version: 4.46.2",
+        "PyTorch version: 2.5.1+cu124", "[pip3] triton==3.1.0", "GPU: RTX 3090", "OS: Windows 11",
+        "[conda] magma-cuda124             2.6.1                         1    pytorch",
+        "- Using distributed or parallel set-up in script?: no", "xformers 0.0.28", "apex==0.1",
+        "2026-05-01 12:00:00,123 - INFO - CUDA: 12.1"}) {
+    INFO(line);
+    CHECK(segment_of(line) == Segment::kEnvironment);
+  }
+  for (const char* line :
+       {"deepspeed stage 3 fails with torch 2.4.1 where 2.3 works", "apex", "lr: 0.0001",
+        "mixed_precision: fp16", "I use triton and xformers", "the loss is nan since 2.1"}) {
+    INFO(line);
+    CHECK(segment_of(line) != Segment::kEnvironment);
+  }
+}
+
+TEST_CASE("a section about the environment ends where something else begins") {
+  const auto lines = segments_of(
+      "### Environment\n\nWindows 11, Python 3.10\n- deepspeed, apex 2\n\n"
+      "it happens with xformers\n\n### To reproduce\nrun with apex 2\n");
+  const auto segment = [&](std::string_view text) {
+    for (const SegmentLine& line : lines) {
+      if (line.text == text) return line.segment;
+    }
+    FAIL(text);
+    return Segment::kProse;
+  };
+  CHECK(segment("Windows 11, Python 3.10") == Segment::kEnvironment);
+  CHECK(segment("- deepspeed, apex 2") == Segment::kEnvironment);
+  CHECK(segment("it happens with xformers") == Segment::kProse);
+  CHECK(segment("run with apex 2") == Segment::kProse);
+}
+
+TEST_CASE("messages, frames, logs, commands and configuration are told apart") {
+  CHECK(segment_of("RuntimeError: expected scalar type Half but found Float") == Segment::kMessage);
+  CHECK(segment_of("  File \"train.py\", line 3, in <module>") == Segment::kTraceback);
+  CHECK(segment_of("[rank3]:   File \"train.py\", line 3, in <module>") == Segment::kTraceback);
+  CHECK(segment_of("[2026-05-01 12:00:00] step 3 loss nan") == Segment::kLog);
+  CHECK(segment_of("$ python train.py --fp16") == Segment::kCommand);
+  CHECK(segment_of("torch_dtype = torch.float16") == Segment::kConfiguration);
+  CHECK(segment_of("it fails when I turn on fp16") == Segment::kProse);
+}
+
+TEST_CASE("frames are read behind what a launcher puts before each line") {
+  const Answer answer = answer_of(
+      "[rank3]: Traceback (most recent call last):\n"
+      "[rank3]:   File \"train.py\", line 7, in main\n[rank3]:     out = model(x)\n"
+      "[rank3]: RuntimeError: expected scalar type Half but found Float\n");
+  REQUIRE(answer.errors.size() == 1);
+  REQUIRE(answer.errors[0].frames.size() == 1);
+  CHECK(answer.errors[0].frames[0].code == "out = model(x)");
+}
+
+TEST_CASE("an environment changes no answer, and is no sign") {
+  const std::string message = "RuntimeError: expected scalar type Half but found Float\n";
+  const Answer bare = answer_of(message);
+  for (const char* environment :
+       {"Triton: 3.3.1\n", "\n### System Info\n\n- DeepSpeed version: 0.15.4\n- apex: yes\n",
+        "\nCollecting environment information...\nPyTorch version: 2.5.1\n\nVersions of relevant "
+        "libraries:\n[pip3] onnxruntime==1.19.2\n[pip3] triton==3.1.0\n"}) {
+    INFO(environment);
+    for (const std::string& text : {message + environment, environment + ("\n" + message)}) {
+      const Answer answer = answer_of(text);
+      REQUIRE(answer.errors.size() == 1);
+      CHECK(answer.errors[0].scores == bare.errors[0].scores);
+    }
+  }
+  CHECK(answer_of(message + "torch==2.4.1\n").torch_version == "2.4.1");
+}
+
+TEST_CASE("each sign names the segment that it came from") {
+  const Answer answer = answer_of(
+      "RuntimeError: expected scalar type Half but found Float\n\n"
+      "it works in eager mode and fails under torch.compile\n");
+  REQUIRE(!answer.errors.empty());
+  REQUIRE(!answer.errors[0].signs.empty());
+  CHECK(answer.errors[0].signs[0].category == Category::kCompile);
+  CHECK(answer.errors[0].signs[0].segment == Segment::kProse);
+  CHECK(to_json(answer).find("\"segment\": \"prose\"") != std::string::npos);
+}
+
+}  // namespace dtypecheck::explain
