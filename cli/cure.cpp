@@ -90,8 +90,8 @@ class Session {
         report_(judging::judged_report(recorded_, {.all = command.all})),
         causes_(causes_in(report_, candidates_)) {
     for (Candidate& candidate : candidates_)
-      candidate.patch =
-          curing::make_patch({candidate.cure}, recorded_.run, recorded_.sources, program_if_known());
+      candidate.patch = curing::make_patch({candidate.cure}, recorded_.run, recorded_.sources,
+                                           program_if_known());
   }
 
   int apply() {

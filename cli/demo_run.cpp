@@ -64,8 +64,8 @@ Ended run_quietly(const std::vector<std::string>& program, const std::string& lo
 
 Ended trace_quietly(const std::string& run_folder, const std::vector<std::string>& program,
                     const std::string& shown) {
-  std::vector<std::string> command = {own_executable(), "trace", "--no-report", "--out",
-                                      run_folder,       "--"};
+  std::vector<std::string> command = {own_executable(), "trace",    "--no-report",
+                                      "--out",          run_folder, "--"};
   command.insert(command.end(), program.begin(), program.end());
   std::vector<std::string> words = program;
   words.front() = shown;
@@ -76,9 +76,9 @@ Ended trace_quietly(const std::string& run_folder, const std::vector<std::string
 std::vector<std::string> print_report(const std::string& run_folder, const std::string& base) {
   const judging::RecordedRun recorded = judging::read_run_folder(run_folder);
   if (recorded.run.calls.empty()) {
-    throw InputError(fmt::format("{}: nothing was recorded{}", run_folder,
-                                 recorded.left_out.empty() ? "; see dtypecheck doctor"
-                                                           : ": " + recorded.left_out.front()));
+    throw InputError(fmt::format(
+        "{}: nothing was recorded{}", run_folder,
+        recorded.left_out.empty() ? "; see dtypecheck doctor" : ": " + recorded.left_out.front()));
   }
   reports::Report report = judging::judged_report(recorded, {});
   report.base_folder = base;

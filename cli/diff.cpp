@@ -16,6 +16,7 @@ struct DiffCommand {
   std::string before, after;
   std::string output;
   bool json = false;
+  bool all = false;
 };
 
 struct Side {
@@ -49,8 +50,9 @@ static int run(const DiffCommand& command) {
   const judging::LockDiff diff = judging::diff_locks(std::move(before.lock), std::move(after.lock),
                                                      command.before, command.after);
   Output output = open_output(command.output);
-  output.stream() << (command.json ? judging::to_json(diff, command.before, command.after)
-                                   : judging::to_text(diff, command.before, command.after));
+  output.stream() << (command.json
+                          ? judging::to_json(diff, command.before, command.after)
+                          : judging::to_text(diff, command.before, command.after, command.all));
   output.finish();
   int whole = kClean;
   for (const auto& [side, name] : {std::pair(&before, command.before), {&after, command.after}}) {
@@ -66,6 +68,7 @@ static std::function<int()> set_up(Options& options) {
       .required();
   options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
   options.add_flag("--json", command->json, "what differs as one JSON object");
+  options.add_flag("--all", command->all, "all that differs, not a screen of it");
   options.add("-o,--output", command->output, "file for what differs; default: standard output")
       .type("FILE");
   return [command] { return run(*command); };

@@ -41,10 +41,10 @@ static std::string to_json(const std::string& name,
 
 static std::string to_text(const std::string& name,
                            const std::optional<gpu::KernelArithmetic>& arithmetic) {
-  return fmt::format("{}\n  {}\n", printable(name),
-                     arithmetic
-                         ? fmt::format("{}  ({})", gpu::in_words(*arithmetic), arithmetic->family)
-                         : "unknown: nothing in gpu/data/kernel_names.txt fits this name");
+  return fmt::format(
+      "{}\n  {}\n", printable(name),
+      arithmetic ? fmt::format("{}  ({})", gpu::in_words(*arithmetic), arithmetic->family)
+                 : "unknown: no kernel of the libraries whose names dtypecheck reads is called so");
 }
 
 static int run(const KernelCommand& command) {

@@ -106,11 +106,12 @@ int run(const LintCommand& command) {
     throw InputError(fmt::format("nothing could be analysed; {}", report.left_out.front()));
   }
   judging::give_ids(report, sources);
+  judging::drop_unselected(report, command.report);
   judging::drop_allowed(report, sources, command.report.all);
   const judging::ReportOptions& options = command.report;
   if (!command.write_baseline.empty() || options.update_baseline) {
-    judging::update_baseline(
-        report, options.update_baseline ? options.baseline : command.write_baseline);
+    judging::update_baseline(report,
+                             options.update_baseline ? options.baseline : command.write_baseline);
     return kClean;
   }
   if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
@@ -146,6 +147,7 @@ std::function<int()> set_up(Options& options) {
       .range(1, 86'400);
   add_report_options(options, command->report, "file for the findings; default: standard output",
                      "exit with 1 on findings of this severity or above; default: warning");
+  add_rule_options(options, command->report);
   options.add_flag(
       "--fix", command->fix,
       "apply the cures that are mechanical, of findings at the --fail-on level or above");

@@ -49,6 +49,8 @@ static int run(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     throw InputError("no command given; see dtypecheck --help");
   }
+  if (arguments.front() == "help" && arguments.size() > 1 && !arguments[1].starts_with("-"))
+    return run({arguments[1], "--help"});
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h" || name == "help") return print_text(overview());
   if (name == "--version") return print_text(fmt::format("dtypecheck {}\n", tool_version()));

@@ -26,6 +26,15 @@ class HelpFormatter : public CLI::Formatter {
     if (!lines.empty()) lines.pop_back();
     return lines;
   }
+  // What an option excludes is said where both are given.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    const bool takes_value = option->get_type_size() != 0 && !type.empty();
+    const bool takes_many =
+        takes_value && option->get_expected_max() > 1 && option->get_allow_extra_args();
+    return (takes_value ? " " + type : "") + (takes_many ? " ..." : "") +
+           (option->get_required() ? " REQUIRED" : "");
+  }
 
  private:
   static constexpr size_t kColumn = 34;  // where descriptions begin
@@ -42,13 +51,31 @@ Option& Option::required() {
   return *this;
 }
 
+Option& Option::one_each() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+// The help says it in words, so that a check has no description.
 Option& Option::range(int least, int most) {
-  option_->check(CLI::Range(least, most).description(""));  // the help says it in words
+  option_->check(
+      [least, most](const std::string& text) {
+        double value = 0;
+        const bool fits = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+        return fits ? "" : fmt::format("takes a number from {} to {}, not '{}'", least, most, text);
+      },
+      "");
   return *this;
 }
 
 Option& Option::positive() {
-  option_->check(CLI::Validator(CLI::PositiveNumber).description(""));
+  option_->check(
+      [](const std::string& text) {
+        double value = 0;
+        const bool fits = CLI::detail::lexical_cast(text, value) && value > 0;
+        return fits ? "" : fmt::format("takes a number above 0, not '{}'", text);
+      },
+      "");
   return *this;
 }
 
@@ -94,10 +121,41 @@ Option Options::add_flag(const std::string& names, bool& value, const std::strin
 
 Option Options::add_choice(const std::string& names, std::string& value,
                            const std::vector<std::string>& choices, const std::string& help) {
+  const auto check = [choices](const std::string& text) {
+    const bool fits = std::find(choices.begin(), choices.end(), text) != choices.end();
+    return fits ? "" : fmt::format("takes one of {}, not '{}'", fmt::join(choices, ", "), text);
+  };
   return Option(app_->add_option(names, value, help)
-                    ->check(CLI::IsMember(choices).description(""))  // the type's name says it
+                    ->check(check, "")  // the type's name says it
                     ->type_name(fmt::format("{}", fmt::join(choices, "|"))));
 }
+
+namespace {
+
+// CLI11's words, in ours: "Could not convert: --timeline = abc".
+std::string in_plain_words(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  constexpr std::string_view kConvert = "Could not convert: ", kTakes = ": takes ";
+  if (text.starts_with(kConvert)) {
+    const size_t equals = text.find(" = ");
+    if (equals != text.npos)
+      return fmt::format("{} takes a number{}, not '{}'",
+                         text.substr(kConvert.size(), equals - kConvert.size()),
+                         text[equals + 3] == '-' ? " of 0 or more" : "", text.substr(equals + 3));
+  }
+  if (const size_t takes = text.find(kTakes); takes != text.npos)
+    return text.substr(0, takes) + text.substr(takes + 1);
+  if (const size_t excludes = text.find(" excludes "); excludes != text.npos)
+    return fmt::format("{} and {} cannot be given together", text.substr(0, excludes),
+                       text.substr(excludes + 10));
+  if (const size_t required = text.find(": 1 required "); required != text.npos) {
+    const std::string rest = text.substr(required + 13);
+    return fmt::format("{} needs {}", text.substr(0, required), rest.substr(0, rest.find(' ')));
+  }
+  return text;
+}
+
+}  // namespace
 
 std::vector<OptionInfo> Options::infos() const {
   std::vector<OptionInfo> infos;
@@ -209,7 +267,7 @@ void Options::take_config() {
       option->add_result(names_a_file ? below(config->folder, setting.value) : setting.value);
       option->run_callback();
     } catch (const CLI::ParseError& error) {
-      throw InputError(fmt::format("{}:{}: {}", config->path, setting.line, error.what()));
+      throw InputError(fmt::format("{}:{}: {}", config->path, setting.line, in_plain_words(error)));
     }
   }
 }
@@ -222,7 +280,8 @@ std::optional<std::string> Options::parse(std::vector<std::string> arguments) {
     return app_->help();
   } catch (const CLI::ParseError& error) {
     reject_unknown();
-    throw InputError(fmt::format("{}; see dtypecheck {} --help", error.what(), app_->get_name()));
+    throw InputError(
+        fmt::format("{}; see dtypecheck {} --help", in_plain_words(error), app_->get_name()));
   }
   reject_unknown();
   take_config();

@@ -22,6 +22,8 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
   Option& type(const std::string& name);  // how its value is called in the help
   Option& required();
+  // Of one that may be given several times: a value each, so that what follows is none of its.
+  Option& one_each();
   Option& range(int least, int most);
   Option& positive();
   Option& excludes(const Option& other);

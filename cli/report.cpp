@@ -54,6 +54,7 @@ static std::function<int()> set_up(Options& options) {
       options, command->report, "file for the findings; default: standard output",
       "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
       "part of the run is missing; default: warning");
+  add_rule_options(options, command->report);
   add_suppression_options(options, command->report);
   add_baseline_options(options, command->report);
   add_target_options(options, command->report);

@@ -44,6 +44,13 @@ void add_report_options(Options& options, judging::ReportOptions& report,
                      fail_on_help);
 }
 
+void add_rule_options(Options& options, judging::ReportOptions& report) {
+  options.add("--select", report.select, "tell findings of these rules alone, such as a,b")
+      .type("RULE")
+      .one_each();
+  options.add("--ignore", report.ignore, "tell no findings of these rules").type("RULE").one_each();
+}
+
 void add_suppression_options(Options& options, judging::ReportOptions& report) {
   options
       .add("--suppress", report.suppressions,

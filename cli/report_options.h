@@ -18,6 +18,9 @@ int status_of_whole(const judging::RecordedRun& recorded, const std::string& wha
 // --format, --color, -o and --fail-on; the help texts say what happens without the latter two.
 void add_report_options(Options& options, judging::ReportOptions& report,
                         const std::string& output_help, const std::string& fail_on_help);
+// --select and --ignore.
+void add_rule_options(Options& options, judging::ReportOptions& report);
+
 // --suppress and --all.
 void add_suppression_options(Options& options, judging::ReportOptions& report);
 

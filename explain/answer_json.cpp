@@ -75,7 +75,7 @@ std::string to_json(const Answer& answer) {
     out["errors"] = ordered_json::array();
     for (const Explanation& error : answer.errors) out["errors"].push_back(json_of(error));
   }
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return out.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace dtypecheck::explain

@@ -9,9 +9,12 @@
 #include "analyzer/check.h"
 #include "judging/accepted.h"
 #include "judging/baseline.h"
+#include "judging/known_ids.h"
 #include "platform/error.h"
 #include "platform/files.h"
+#include "platform/nearest.h"
 #include "platform/terminal.h"
+#include "platform/text.h"
 #include "platform/version.h"
 #include "reports/source_lines.h"
 #include "reports/words.h"
@@ -44,7 +47,42 @@ static std::optional<size_t> target_of(const ReportOptions& options,
   return contracts.find_target(contracts::parse_target(options.target));
 }
 
+static std::vector<std::string> rules_named(const std::vector<std::string>& lists) {
+  std::vector<std::string> rules;
+  for (std::string_view list : lists) {
+    while (!list.empty()) rules.emplace_back(trimmed(next_piece(list, ',')));
+  }
+  std::erase(rules, "");
+  return rules;
+}
+
+static void check_rules(const char* option, const std::vector<std::string>& lists) {
+  for (const std::string& rule : rules_named(lists)) {
+    if (is_known_id(rule)) continue;
+    throw InputError(fmt::format("{}: there is no rule {}{}", option, rule,
+                                 suggestion(rule, known_ids(), "dtypecheck rules lists them")));
+  }
+}
+
+void drop_unselected(reports::Report& report, const ReportOptions& options) {
+  const auto select = rules_named(options.select), ignore = rules_named(options.ignore);
+  const auto has = [](const std::vector<std::string>& rules, const std::string& rule) {
+    return std::find(rules.begin(), rules.end(), rule) != rules.end();
+  };
+  const size_t dropped = rules::drop_findings(report.findings, [&](const Finding& finding) {
+    return has(ignore, finding.rule) || (!select.empty() && !has(select, finding.rule));
+  });
+  if (dropped == 0) return;
+  report.remarks.push_back(fmt::format("{} left out by {}",
+                                       reports::counted(dropped, "finding"),
+                                       select.empty()   ? "--ignore"
+                                       : ignore.empty() ? "--select"
+                                                        : "--select and --ignore"));
+}
+
 void check_report_inputs(const ReportOptions& options) {
+  check_rules("--select", options.select);
+  check_rules("--ignore", options.ignore);
   const std::string path = suppression_file(options);
   if (!path.empty()) rules::read_suppressions(path);
   target_of(options, contracts_of(options));
@@ -116,6 +154,7 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
                          .line_text = line_text};
   reports::shorten_paths(report);
   report.accepted_throws_of = reports::processes_of_throws(report.run, report.findings);
+  drop_unselected(report, options);
   drop_accepted(report, options);
   if (!options.baseline.empty() && !options.update_baseline)
     drop_baseline(report, options.baseline);

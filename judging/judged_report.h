@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/finding.h"
 #include "judging/recorded_run.h"
@@ -22,7 +23,8 @@ struct ReportOptions {
   std::string
       suppressions;       // empty: .dtypecheck-suppressions of the current folder, when it is there
   bool all = false;       // suppressed findings too
-  std::string target;     // "cuda:2.11"; empty: none
+  std::vector<std::string> select, ignore;  // rules, of which alone, or not, findings are told
+  std::string target;                       // "cuda:2.11"; empty: none
   std::string contracts;  // a contract file beside the shipped ones; empty: none
   std::string baseline;   // of findings that are not told again; empty: none
   bool update_baseline = false;  // write it instead
@@ -31,6 +33,9 @@ struct ReportOptions {
 // Throws InputError when the suppression file or the contracts cannot be used, or the target is not
 // known: to be known before a long run, not after it.
 void check_report_inputs(const ReportOptions& options);
+
+// Leaves out what --select and --ignore do, and says in a remark how many.
+void drop_unselected(reports::Report& report, const ReportOptions& options);
 
 // Judges the run, drops what a suppression accepts or the baseline knows, and says in remarks what
 // was dropped.

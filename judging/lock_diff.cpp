@@ -209,7 +209,7 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
     alike[ModuleChanges(ops, now->second).differences()].insert(place);
   }
   for (const auto& [differences, places] : alike)
-    diff.changes.push_back({starred_names(places, all), differences});
+    diff.changes.push_back({starred_names(places, all), differences, places.size()});
   std::sort(diff.changes.begin(), diff.changes.end(),
             [](const LockChange& a, const LockChange& b) { return a.modules < b.modules; });
   diff.only_before = starred_names(gone, all);
@@ -227,20 +227,77 @@ std::string to_text(const LockDifference& difference) {
                 : fmt::format("{}: new, {}", what, after.value_or(""));
 }
 
-std::string to_text(const LockDiff& diff, const std::string& before_name,
-                    const std::string& after_name) {
+namespace {
+
+// What a screen holds; of one change, no more than its kind.
+constexpr size_t kMostLines = 24, kMostModules = 3, kMostTold = 6;
+
+struct Folded {
+  explicit Folded(bool all) : all_(all) {}
+
+  void add(const std::vector<std::string>& lines, size_t most, const char* indent,
+           const char* what) {
+    const size_t shown = all_ || lines.size() <= most + 1 ? lines.size() : most;
+    for (size_t i = 0; i < shown; ++i) add_line(indent + lines[i]);
+    if (shown < lines.size())
+      add_line(fmt::format("{}… and {}", indent, reports::counted(lines.size() - shown, what)));
+  }
+  void add_line(const std::string& line) {
+    text += line + '\n';
+    ++lines_;
+  }
+  bool is_full() const { return !all_ && lines_ >= kMostLines; }
+
   std::string text;
-  for (const LockChange& change : diff.changes) {
-    for (const std::string& module : change.modules)
-      text += (module.empty() ? "outside of modules" : printable(module)) + '\n';
-    for (const LockDifference& difference : change.differences)
-      text += "  " + printable(to_text(difference)) + '\n';
+
+ private:
+  bool all_;
+  size_t lines_ = 0;
+};
+
+std::vector<std::string> printable_all(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts)
+    out.push_back(text.empty() ? "outside of modules" : printable(text));
+  return out;
+}
+
+void add_change(const LockChange& change, Folded& out) {
+  out.add(printable_all(change.modules), kMostModules, "", "more pattern");
+  std::vector<std::string> differences;
+  for (const LockDifference& difference : change.differences)
+    differences.push_back(printable(to_text(difference)));
+  out.add(differences, kMostTold, "  ", "more difference");
+}
+
+// What most modules share first, so that what is left out is the least.
+std::vector<LockChange> in_order_of_size(std::vector<LockChange> changes) {
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const LockChange& a, const LockChange& b) { return a.count > b.count; });
+  return changes;
+}
+
+}  // namespace
+
+std::string to_text(const LockDiff& diff, const std::string& before_name,
+                    const std::string& after_name, bool all) {
+  Folded out(all);
+  const auto changes = all ? diff.changes : in_order_of_size(diff.changes);
+  size_t told = 0;
+  for (; told < changes.size() && !out.is_full(); ++told) add_change(changes[told], out);
+  size_t left = 0;
+  for (size_t i = told; i < changes.size(); ++i) left += changes[i].count;
+  if (left > 0) {
+    out.add_line(fmt::format("… and other changes in {}; --all tells them",
+                             reports::counted(left, "module")));
   }
   for (const auto& [modules, name] :
        {std::pair(&diff.only_before, before_name), std::pair(&diff.only_after, after_name)}) {
-    if (!modules->empty()) text += fmt::format("only in {}\n", name);
-    for (const std::string& module : *modules) text += "  " + printable(module) + '\n';
+    if (modules->empty()) continue;
+    out.add_line(fmt::format("only in {}", name));
+    out.add(printable_all(*modules), kMostTold, "  ", "more pattern");
   }
+  std::string& text = out.text;
   if (!text.empty()) text += '\n';
   if (!diff.runtime.empty()) text += diff.runtime + '\n';
   if (!diff.devices.empty())

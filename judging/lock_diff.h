@@ -27,6 +27,7 @@ std::string to_text(const LockDifference& difference);
 struct LockChange {
   std::vector<std::string> modules;  // "unet.down_blocks.*.attn (6 modules)"
   std::vector<LockDifference> differences;
+  size_t count = 0;  // of modules
 };
 
 struct LockDiff {
@@ -47,8 +48,10 @@ struct LockDiff {
 LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
                     const std::string& after_name);
 
+// What most modules share comes first, and what is beyond a screen is counted, unless `all` is asked
+// for.
 std::string to_text(const LockDiff& diff, const std::string& before_name,
-                    const std::string& after_name);
+                    const std::string& after_name, bool all);
 // One object; docs/ci.md has its fields.
 std::string to_json(const LockDiff& diff, const std::string& before_name,
                     const std::string& after_name);

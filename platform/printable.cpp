@@ -19,19 +19,6 @@ struct Range {
   uint32_t first, last;
 };
 
-// Invisible, or changes the order in which other characters are read: soft hyphen, Arabic letter
-// mark, zero widths, bidirectional marks, line separators, fillers, BOM, tags, interlinear marks.
-bool is_deceptive(uint32_t value) {
-  static constexpr Range kRanges[] = {
-      {0xAD, 0xAD},     {0x61C, 0x61C},   {0x115F, 0x1160}, {0x180E, 0x180E},
-      {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F}, {0x3164, 0x3164},
-      {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF},
-  };
-  return std::any_of(std::begin(kRanges), std::end(kRanges), [&](const Range& range) {
-    return value >= range.first && value <= range.last;
-  });
-}
-
 void append_printable(std::string& out, std::string_view text, size_t at, const CodePoint& c) {
   if (!c.valid || (c.value < 0x20 && c.value != '\t' && c.value != '\n') || c.value == 0x7F) {
     fmt::format_to(std::back_inserter(out), "\\x{:02x}", c.value);
@@ -74,6 +61,19 @@ size_t tail_that_fits(std::string_view text, size_t columns) {
 }
 
 }  // namespace
+
+// Soft hyphen, Arabic letter mark, zero widths, bidirectional marks, line separators, fillers, BOM,
+// tags, interlinear marks.
+bool is_deceptive(uint32_t code_point) {
+  static constexpr Range kRanges[] = {
+      {0xAD, 0xAD},     {0x61C, 0x61C},   {0x115F, 0x1160}, {0x180E, 0x180E},
+      {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F}, {0x3164, 0x3164},
+      {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF},
+  };
+  return std::any_of(std::begin(kRanges), std::end(kRanges), [&](const Range& range) {
+    return code_point >= range.first && code_point <= range.last;
+  });
+}
 
 std::string printable(std::string_view text) {
   std::string out;

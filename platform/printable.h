@@ -5,6 +5,7 @@
 // printable(), which gives valid UTF-8 in one line and leaves such things visible.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@ namespace dtypecheck {
 // Control characters and bytes outside UTF-8 as \x1b, invisible and reordering characters as
 // \u202e, tabs as a space, newlines as \n.
 std::string printable(std::string_view text);
+// The characters that it escapes because they are not seen, or change the order in which others are.
+bool is_deceptive(uint32_t code_point);
 
 // The same for each line of a text; a last empty line is left out.
 std::vector<std::string> printable_lines(std::string_view text);

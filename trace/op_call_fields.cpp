@@ -823,7 +823,7 @@ std::string op_call_json_line(const OpCall& call, const Run& run) {
   add_operand_ids(call.results, json["results"]);
   json["process"] = call.process;
   if (call.process < run.processes.size()) json["pid"] = run.process_of(call).pid;
-  return without_nothing(json).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return without_nothing(json).dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 std::vector<std::string> op_call_columns() {

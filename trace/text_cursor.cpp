@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "platform/error.h"
+#include "platform/printable.h"
 #include "platform/utf8.h"
 
 namespace dtypecheck {
@@ -20,7 +21,7 @@ bool is_bare(char c, std::string_view also) {
 size_t shown_bytes(std::string_view text, size_t position) {
   const CodePoint c = code_point_at(text, position);
   const bool controls = c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0);
-  return c.valid && !controls ? c.length : 0;
+  return c.valid && !controls && !is_deceptive(c.value) ? c.length : 0;
 }
 
 }  // namespace

@@ -52,6 +52,31 @@ class Commands(tool.ToolTest):
         self.assert_one_line(self.run_tool("report", "--fail-on", "always"), "--fail-on", "always", "never")
         self.assert_one_line(self.run_tool("report", "-o"), "--output", "report --help")
 
+    def test_wrong_values_are_told_in_plain_words(self):
+        for arguments, said in (
+                (["cure", "--apply", "x"], "--apply takes a number above 0, not 'x'"),
+                (["trace", "--timeline", "abc", "--", "true"], "--timeline takes a number, not 'abc'"),
+                (["trace", "--timeline", "-1", "--", "true"], "--timeline takes a number of 0 or more, not '-1'"),
+                (["report", "--format", "x"], "--format takes one of text, lines, "),
+                (["report", "-o"], "--output needs FILE"),
+                (["lint", "--timeout", "0", "x.cpp"], "--timeout takes a number from 1 to 86400, not '0'"),
+                (["trace", "--steady", "--keep-going", "--", "true"], "--steady and --keep-going cannot be given together")):
+            self.assert_one_line(self.run_tool(*arguments), said)
+
+    def test_help_says_nothing_in_the_words_of_the_parser(self):
+        said = self.run_tool("trace", "--help").out
+        for word in ("Excludes", "Needs", "TEXT:{"):
+            self.assertNotIn(word, said)
+
+    def test_help_of_a_command_by_the_word(self):
+        self.assertEqual(self.run_tool("help", "trace").out, self.run_tool("trace", "--help").out)
+        self.assert_one_line(self.run_tool("help", "tarce"), "tarce", "trace")
+
+    def test_a_kernel_of_no_library(self):
+        result = self.run_tool("kernel", "foo")
+        self.assertEqual(result.status, 0)
+        self.assertNotIn(".txt", result.out)
+
     def test_too_many_arguments(self):
         self.assert_one_line(self.run_tool("rules", "mixed-operands", "more"), "unexpected argument 'more'")
 

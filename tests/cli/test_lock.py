@@ -104,6 +104,40 @@ compared without the device: cpu → cuda
 no dtype differs in 4 modules
 """)
 
+    def test_many_changes_are_folded_to_a_screen(self):
+        dtypes = ["Half", "Float", "BFloat16", "Double"]
+
+        def run(offset):
+            lines = ["process pid=1 libtorch=2.11.0 steps=1"]
+            for block in range(60):
+                before, after = dtypes[(block + offset) % 4], dtypes[(block // 4 + offset) % 4]
+                lines.append(f"op aten::linear input={before}[2,4] weight={after}[4,4]%b.{block}.name{block}.weight -> "
+                             f"{after}[2,4] at train.py:9 main in b.{block}.name{block} (Linear) phase forward step 1")
+            return "\n".join(lines) + "\n"
+
+        self.write("a.trace", run(0))
+        self.write("b.trace", run(1))
+        folded = self.diff("a.trace", "b.trace")
+        self.assertLess(len(folded.splitlines()), 36, folded)
+        self.assertIn("--all tells them", folded)
+        whole = self.diff("a.trace", "b.trace", "--all")
+        self.assertEqual(whole.splitlines()[-1], folded.splitlines()[-1])
+        self.assertGreater(len(whole.splitlines()), 60)
+        self.assertNotIn("…", whole)
+
+    def test_marks_that_turn_the_reading_order_are_escaped(self):
+        name = "unet.\u202eko.\u2066q"
+        self.write("odd.trace", "process pid=1 libtorch=2.11.0\n"
+                   f'op aten::linear input=Half[2] weight=Half[2]%"{name}.weight" -> Half[2] at "train\u202e.py":9 in "{name}" phase forward\n')
+        lock = self.lock("odd.trace")
+        for text in (lock, self.run_tool("dump", "odd.trace").out, self.run_tool("dump", "odd.trace", "--format", "jsonl").out):
+            self.assertNotRegex(text, "[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+            self.assertRegex(text, r"\\(xe2|u202e)")
+        self.write("odd.lock", lock)
+        self.assertIn("no dtype differs", self.diff("odd.lock", "odd.trace", status=0))
+        self.write("again.trace", self.run_tool("dump", "odd.trace").out)
+        self.assertEqual(self.lock("again.trace"), lock)
+
     def test_modules_of_one_side(self):
         self.write("less.trace", run_of(["Half", "Half"], names=["to_q"]))
         text = self.diff("half.trace", "less.trace")

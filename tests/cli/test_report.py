@@ -326,6 +326,36 @@ class Suppressions(tool.ToolTest):
         self.assert_one_line(self.run_tool("report", "mixed.trace", "--suppress", "bad.txt"), "bad.txt:2", "reason")
 
 
+class Rules(tool.ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("both.trace", tool.MIXED + tool.PROMOTED.splitlines()[1] + "\n")
+
+    def rules(self, *options):
+        result = self.run_tool("report", *options, "both.trace", "--format", "json")
+        report = json.loads(result.out)
+        return result.status, {finding["rule"] for finding in report["findings"]}, report["remarks"]
+
+    def test_select_and_ignore(self):
+        both = {"mixed-operands", "silent-promotion"}
+        self.assertEqual(self.rules()[:2], (1, both))
+        self.assertEqual(self.rules("--select", "silent-promotion"),
+                         (1, {"silent-promotion"}, ["1 finding left out by --select"]))
+        self.assertEqual(self.rules("--ignore", "silent-promotion")[1], {"mixed-operands"})
+        self.assertEqual(self.rules("--ignore", "mixed-operands", "--ignore", "silent-promotion")[:2], (0, set()))
+        self.assertEqual(self.rules("--select", "mixed-operands,silent-promotion")[1], both)
+        self.assertEqual(self.rules("--select", "cast-churn")[:2], (0, set()))
+
+    def test_a_rule_that_is_none(self):
+        for option in ("--select", "--ignore"):
+            self.assert_one_line(self.run_tool("report", option, "mixed-operand", "both.trace"), option, "mixed-operands")
+
+    def test_in_the_configuration(self):
+        self.write("dtypecheck.toml", 'ignore = "mixed-operands,silent-promotion"\n')
+        self.assertEqual(self.rules()[:2], (0, set()))
+        self.assertEqual(self.rules("--no-config")[0], 1)
+
+
 class BadInput(tool.ToolTest):
     """A clear line, the rest where there is some, and 2 where there is none."""
 
