@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "cli/tracing.h"
 #include "judging/baseline.h"
 #include "judging/judged_report.h"
 #include "judging/recorded_run.h"
@@ -27,19 +28,6 @@ namespace fs = std::filesystem;
 
 namespace dtypecheck::cli {
 
-struct TraceCommand {
-  std::vector<std::string> program;
-  std::string out;
-  bool steady = false;
-  bool check_values = false;
-  bool no_gpu = false;
-  uint32_t timeline = 0;
-  bool keep_going = false;
-  bool fix = false;
-  bool no_report = false;
-  judging::ReportOptions report;
-};
-
 // tracer/protocol.md
 static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder) {
   std::string why_no_cache;
@@ -53,6 +41,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (command.keep_going) options.push_back("keep-going");
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
   if (command.fix) options.push_back("fix");
+  options.insert(options.end(), command.hook_options.begin(), command.hook_options.end());
 
   Environment environment = current_environment();
   add_preload(environment, preload);
@@ -62,6 +51,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   set_variable(environment, "DTYPECHECK_EXE", own_executable());
   set_variable(environment, "DTYPECHECK_OPTIONS", fmt::format("{}", fmt::join(options, ",")));
   if (!command.no_gpu) set_variable(environment, "DTYPECHECK_GPU", gpu_library());
+  if (command.change_environment) command.change_environment(environment, hooks);
   return environment;
 }
 
@@ -148,12 +138,13 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   if (!report.results_valid())
     say("the results of this run are not valid: --keep-going cast operands so that it could go on");
   say_what_was_recorded(recorded, folder);
+  if (command.conclude) return command.conclude(recorded, report, end);
   if (has_fail_level(command) && empty) return kCouldNotDo;
   const int own = has_fail_level(command) ? status_of(report, command.report) : kClean;
   return own == kClean || (own == kCouldNotDo && status_of(end) != 0) ? status_of(end) : own;
 }
 
-static int run(const TraceCommand& command) {
+int run_traced(const TraceCommand& command) {
   if (command.program.empty()) {
     throw InputError("no program to trace; for example dtypecheck trace -- python train.py");
   }
@@ -167,6 +158,7 @@ static int run(const TraceCommand& command) {
 
   const auto started_at = fs::file_time_type::clock::now();
   const ChildEnd end = run_child(program, command.program, environment);
+  if (command.has_ended) command.has_ended();
   say_if_killed(command.program.front(), end);
   try {
     folder.note_end(end);
@@ -220,7 +212,7 @@ static std::function<int()> set_up(Options& options) {
   add_suppression_options(options, command->report);
   add_baseline_options(options, command->report);
   add_target_options(options, command->report);
-  return [command] { return run(*command); };
+  return [command] { return run_traced(*command); };
 }
 
 extern const Command trace_command = {

@@ -40,6 +40,14 @@ std::string gpu_library() {
   const fs::path path = prefix() / "lib" / "libdtypecheck_gpu_recorder.so";
   return fs::exists(path) ? path.string() : "";
 }
+std::string pretended_folder() {
+  const fs::path folder = prefix() / "libexec/dtypecheck/pretended";
+  if (!fs::exists(folder / "libcuda.so.1"))
+    throw InputError(fmt::format("{}: is not there; build or install dtypecheck again, with its "
+                                 "pretended GPU",
+                                 folder.string()));
+  return folder.string();
+}
 std::string replace_library() { return library("libdtypecheck_replace.so"); }
 
 std::string preloadable(const std::string& library, const std::string& link_folder) {

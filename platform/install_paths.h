@@ -9,6 +9,7 @@
 //   lib/libdtypecheck_gpu_recorder.so  stage 3, for the kernels of a GPU
 //   libexec/dtypecheck/hooks.txt       stage 2 libraries that were built ahead, one a line:
 //                                      "<libtorch version> <abi 0|1> <file>"
+//   libexec/dtypecheck/pretended/      the GPU that is none, for preflight
 //   lib/libdtypecheck_kernels.so       what the operators compute with, where it was built
 //   lib/libdtypecheck_kernels_cuda.so  and what they compute with on a GPU
 //   libexec/dtypecheck/operators.txt   those operators' libraries, as hooks.txt
@@ -31,6 +32,8 @@ std::string source_tree();
 std::string preload_library();
 // Stage 3, which knows CUPTI. Empty where none was built: it needs CUPTI's headers.
 std::string gpu_library();
+// The libraries of the pretended GPU, under the names that programs open. The same.
+std::string pretended_folder();
 // What shows a program other texts of its sources (tracer/replace/replace.c). The same.
 std::string replace_library();
 // The path to preload it by: LD_PRELOAD is split at spaces and colons, with no way to escape them,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
@@ -150,6 +151,13 @@ void say_without_end(const Report& report, Lines& out) {
       who));
 }
 
+void say_pretended(const Report& report, Lines& out) {
+  if (pretended_heading(report).empty()) return;
+  out.push_back(
+      "not known without a GPU: what depends on values (overflow, NaN, steps that a GradScaler "
+      "skips), and what cuBLAS, cuDNN or a custom kernel would refuse inside");
+}
+
 void say_left_out(const Report& report, Lines& out) {
   for (const std::string& what : report.left_out) out.push_back("left out: " + printable(what));
 }
@@ -186,6 +194,23 @@ Summary summarize(const Report& report) {
   }
   summary.findings = count(report.findings);
   return summary;
+}
+
+std::string pretended_heading(const Report& report) {
+  std::string gpu;
+  double peak_bytes = 0;
+  for (const Process& process : report.run.processes) {
+    if (const auto fact = process.facts.find("pretended.gpu"); fact != process.facts.end())
+      gpu = printable(fact->second);
+    if (const auto fact = process.facts.find("pretended.peak_bytes"); fact != process.facts.end())
+      peak_bytes = std::max(peak_bytes, std::strtod(fact->second.c_str(), nullptr));
+  }
+  if (gpu.empty()) return "";
+  const Summary s = summarize(report);
+  const std::string found = report.findings.empty() ? "no findings" : counted_findings(s.findings);
+  constexpr double kGib = 1 << 30;
+  return fmt::format("on a pretended {}, {}: {}; peak {:.1f} GiB reserved", gpu,
+                     counted(s.steps, "step"), found, peak_bytes / kGib);
 }
 
 std::string verdict(const Report& report) {
@@ -230,6 +255,7 @@ std::vector<std::string> what_is_missing(const Report& report) {
 
 std::vector<std::string> caveats(const Report& report) {
   Lines out;
+  say_pretended(report, out);
   say_invalid(report, out);
   say_served(report, out);
   say_damaged(report, out);

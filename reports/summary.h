@@ -23,6 +23,10 @@ Summary summarize(const Report& report);
 // "1 error, 0 warnings, 2 notes in 41,312 op calls (618 signatures), 3 steps, 1 process", or, where
 // one thing led to another, "1 cause (1 error), 3 consequences in …"; when there is none, a line
 // that says so, and that does not call clean what was not seen in full.
+// Of a run on a pretended GPU: which, how far it came, what was found, how much memory it would
+// take; empty for every other.
+std::string pretended_heading(const Report& report);
+
 std::string verdict(const Report& report);
 
 std::string libtorch_text(const Run& run);         // "LibTorch 2.11.0, cpu"; "" not known

@@ -171,6 +171,8 @@ void write_summary(const Report& report, std::ostream& out) {
 }  // namespace
 
 void write_text(const Report& report, std::ostream& out) {
+  const std::string heading = pretended_heading(report);
+  if (!heading.empty()) write_paragraph(wrap(heading, text_columns(report)), out);
   std::vector<Entry> entries;
   flatten(causes(report.findings), {}, entries);
   entries = folded(report, std::move(entries));

@@ -12,6 +12,7 @@
 
 #include "core/launch.h"
 #include "tracer/hook/describe.h"
+#include "tracer/hook/pretended.h"
 #include "tracer/hook/tracer.h"
 
 namespace dtypecheck {
@@ -62,6 +63,7 @@ void write_facts_at_start() {
   write_fact("executable", link_target("/proc/self/exe"));
   write_fact("folder", link_target("/proc/self/cwd"));
   write_fact("libtorch.path", tracer.stage1->libtorch_path);
+  write_pretended_facts();
   const auto write_variable = [](const char* name) {
     if (const char* value = std::getenv(name)) write_fact(std::string("env.") + name, value);
   };

@@ -17,6 +17,7 @@
 #include "tracer/hook/looking.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/hook/phases.h"
+#include "tracer/hook/pretended.h"
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/throws.h"
@@ -82,7 +83,7 @@ void fill_header() {
   std::snprintf(header->python, sizeof header->python, "%s",
                 tracer.python ? python::version() : "");
   header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
-  if (keep_going::on.load())
+  if (tracer.options.keep_going && keep_going::on.load())
     header->flags |= tracer.options.fix ? trace::kFlagFix : trace::kFlagKeepGoing;
   header->rank = rank_of_process();
   tracer.file.commit_header();
@@ -149,6 +150,7 @@ void on_exit() {
   python::stop();
   if (exit_status >= 0) write_fact("exit.status", std::to_string(exit_status.load()));
   finish_last_step();
+  note_pretended_peak();
   finish_gpu_work();
   flush_all_events();
   tracer.file.finish(1);
@@ -186,13 +188,15 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     tracer.options.check_values = has_option(stage1->options, "check-values");
     tracer.options.fix = has_option(stage1->options, "fix");
     tracer.options.keep_going = tracer.options.fix || has_option(stage1->options, "keep-going");
+    tracer.options.pretended = has_option(stage1->options, "pretended");
+    tracer.options.most_steps = number_of_option(stage1->options, "most-steps");
     tracer.options.timeline_steps = number_of_option(stage1->options, "timeline");
     start_timeline();
     start_threads(stage1->thread_slot);
     start_python();
     if (!tracer.python) dtypecheck::tracer::native::start();
     if (!open_file()) return 1;
-    if (tracer.options.keep_going) start_keep_going();
+    if (tracer.options.keep_going || tracer.options.pretended) start_keep_going();
     fill_header();
     write_facts_at_start();
     tracer.data_worker = python::in_data_worker();

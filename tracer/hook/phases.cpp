@@ -11,6 +11,7 @@
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/looking.h"
+#include "tracer/hook/pretended.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
 
@@ -68,12 +69,14 @@ void count_step() {
   if (is_looking()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
   flush_all_events();
   note_facts();
+  note_pretended_peak();
   return_to_gpu();
 }
 
 void begin_next_step() {
   const uint32_t step = tracer.step.fetch_add(1) + 1;
   scopes_in_step.store(0);
+  end_after_last_step();
   if (tracer.options.steady) steady_after(step);
 }
 

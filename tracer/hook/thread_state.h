@@ -52,6 +52,7 @@ struct alignas(128) ThreadState {
   static constexpr int kMaxDepth = 96;
   static constexpr uint32_t kMaxRegions = 16;  // deeper ones take the place of the outermost
 
+  bool in_pretended_call = false;  // of known_values.cpp, which follows the outermost call
   bool busy = false;  // the tracer itself is running: whatever it calls is not recorded
   bool has_message = false;
   int depth = 0;

@@ -6,6 +6,7 @@
 #include "tracer/keep_going/call.h"
 #include "tracer/keep_going/fix.h"
 #include "tracer/keep_going/keep_going.h"
+#include "tracer/keep_going/known_values.h"
 #include "tracer/keep_going/python_side.h"
 
 namespace dtypecheck {
@@ -185,10 +186,12 @@ void call_that_may_fail(Call& call) {
 void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below = keys & below_key;
   const bool fixes = tracer.options.fix;
-  ThreadState* state = fixes ? thread_state() : existing_thread_state();
+  const bool is_pretended = tracer.options.pretended;
+  ThreadState* state = fixes || is_pretended ? thread_state() : existing_thread_state();
   if (!state || state->busy || !on.load(std::memory_order_relaxed) ||
-      !(fixes || tracer.on.load(std::memory_order_relaxed)))
+      !(fixes || is_pretended || tracer.on.load(std::memory_order_relaxed)))
     return op.redispatchBoxed(below, stack);
+  if (is_pretended) return call_on_pretended_gpu(op, below, stack, state);
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
   if (!fixes && python_side_is_missing()) install_python_side(state);
   if (!mix.may_fail() && !any_taint()) return op.redispatchBoxed(below, stack);
@@ -216,7 +219,7 @@ bool start(std::string* why_not) {
     key = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
   } else {
     *why_not =
-        "--keep-going or --fix is off: another tool has taken the dispatch keys it needs "
+        "--keep-going, --fix or preflight's values are off: another tool has taken the dispatch keys it needs "
         "(TESTING_ONLY_Generic…)";
     return false;
   }
@@ -233,6 +236,7 @@ void forget() {
   forget_repairs();
   forget_taint();
   forget_python_side();
+  forget_known_values();
 }
 
 }  // namespace keep_going

@@ -138,6 +138,9 @@ std::vector<std::pair<std::string, std::string>> facts();
 // True in a worker process of a torch DataLoader. Takes the GIL.
 bool in_data_worker();
 
+// What the program has printed and Python still holds.
+void flush_output();
+
 // Cells are told again, for another trace file.
 void forget_cells();
 

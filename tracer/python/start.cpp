@@ -137,6 +137,20 @@ bool in_data_worker() {
   }
 }
 
+void flush_output() {
+  if (!active()) return;
+  try {
+    const Interpreter interpreter;
+    if (!interpreter) return;
+    for (const char* name : {"stdout", "stderr"}) {
+      const Ref flush = attribute(api.PySys_GetObject(name), "flush");
+      const Ref done(flush ? api.PyObject_CallObject(flush.get(), nullptr) : nullptr);
+      if (!done) api.PyErr_Clear();
+    }
+  } catch (...) {
+  }
+}
+
 void stop() {
   g_active.store(false, std::memory_order_relaxed);
   stop_walking();

@@ -1,0 +1,336 @@
+// dtypecheck preflight: runs a program's first training steps on a GPU that is not there, and
+// reports what was found. pretended/ stands in for CUDA; nothing is computed, and nothing of the
+// user's is written over.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/exit_status.h"
+#include "cli/report_options.h"
+#include "cli/tracing.h"
+#include "platform/error.h"
+#include "platform/install_paths.h"
+#include "platform/printable.h"
+#include "platform/terminal.h"
+#include "reports/summary.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::cli {
+
+namespace {
+
+struct PretendedDevice {
+  const char *key, *short_name, *name;
+  int sm, multiprocessors;
+  double memory_gb;
+  int shared_kb, l2_mb, bus_bits;
+};
+constexpr PretendedDevice kDevices[] = {
+#define DEVICE(...) {__VA_ARGS__},
+#include "pretended/devices.inc"
+#undef DEVICE
+};
+
+struct PreflightCommand {
+  TraceCommand trace;
+  std::string gpu = "a100", memory;
+  unsigned gpus = 1, steps = 3, timeout_s = 600;
+};
+
+std::vector<std::string> device_keys() {
+  std::vector<std::string> keys;
+  for (const PretendedDevice& device : kDevices) keys.emplace_back(device.key);
+  return keys;
+}
+
+// "24G" is 24 * 2^30.
+uint64_t bytes_of(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const int shift = unit == "G" || unit == "GiB" || unit == "GB"   ? 30
+                    : unit == "M" || unit == "MiB" || unit == "MB" ? 20
+                                                                   : -1;
+  constexpr double kMost = 1 << 20;  // GB
+  if (end == text.c_str() || shift < 0 || !(number > 0) || number > kMost)
+    throw InputError(fmt::format("--memory {}: is no size; for example --memory 24G", text));
+  return static_cast<uint64_t>(number * static_cast<double>(uint64_t{1} << shift));
+}
+
+// What would be sent away stays here. Who sets one of them has decided.
+constexpr std::pair<const char*, const char*> kNothingLeaves[] = {
+    {"WANDB_MODE", "offline"},     {"HF_HUB_OFFLINE", "1"},    {"NEPTUNE_MODE", "offline"},
+    {"CLEARML_OFFLINE_MODE", "1"}, {"COMET_MODE", "disabled"},
+};
+
+void pretend_gpu(const PreflightCommand& command, Environment& environment,
+                 const std::string& folder) {
+  const auto preload = [&](const std::string& library) {
+    const std::string path = preloadable(library, folder);
+    for (std::string& entry : environment)
+      if (entry.starts_with("LD_PRELOAD=")) entry = fmt::format("{}:{}", entry, path);
+  };
+  const std::string libraries = pretended_folder();
+  preload(libraries + "/libcuda.so.1");
+  preload(libraries + "/libnvidia-ml.so.1");
+  const char* search = std::getenv("LD_LIBRARY_PATH");  // for who looks before it opens
+  set_variable(environment, "LD_LIBRARY_PATH",
+               search && *search ? fmt::format("{}:{}", libraries, search) : libraries);
+  set_variable(environment, "DTYPECHECK_PRETENDED_GPU", command.gpu);
+  set_variable(environment, "DTYPECHECK_PRETENDED_GPUS", std::to_string(command.gpus));
+  if (!command.memory.empty())
+    set_variable(environment, "DTYPECHECK_PRETENDED_BYTES",
+                 std::to_string(bytes_of(command.memory)));
+  unset_variable(environment, "CUDA_VISIBLE_DEVICES");  // it is about the GPUs of this machine
+  // cuDNN's graphs of engines are asked for things that only it knows; its older functions are not.
+  set_variable(environment, "TORCH_CUDNN_V8_API_DISABLED", "1");
+  for (const auto& [name, value] : kNothingLeaves)
+    if (!std::getenv(name)) set_variable(environment, name, value);
+}
+
+// All that was started, and is still there. Their parents may be gone: this process is the reaper
+// of what its children leave behind.
+std::vector<pid_t> descendants() {
+  std::vector<std::pair<pid_t, pid_t>> all;  // process, parent
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos) continue;
+    std::istringstream rest(text.substr(name_end + 1));
+    char state = 0;
+    pid_t parent = 0;
+    if (rest >> state >> parent && state != 'Z') all.emplace_back(pid, parent);
+  }
+  std::vector<pid_t> found = {::getpid()};
+  for (size_t i = 0; i < found.size(); ++i)
+    for (const auto& [pid, parent] : all)
+      if (parent == found[i]) found.push_back(pid);
+  found.erase(found.begin());
+  return found;
+}
+
+void signal_descendants(int signal) {
+  for (const pid_t pid : descendants()) ::kill(pid, signal);
+}
+
+// Ends the program when its time is over, and whatever of it is left when it has ended.
+class Limit {
+ public:
+  explicit Limit(unsigned seconds) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    thread_ = std::thread([this, seconds] { watch(std::chrono::seconds(seconds)); });
+  }
+  ~Limit() { stop(); }
+  Limit(const Limit&) = delete;
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_over_ = true;
+    }
+    ended_.notify_all();
+    thread_.join();
+    signal_descendants(SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+  bool was_reached() const { return was_reached_; }
+
+ private:
+  static constexpr std::chrono::seconds kPatience{5};
+
+  void watch(std::chrono::seconds limit) {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the other thread's
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (ended_.wait_for(lock, limit, [this] { return is_over_; })) return;
+    was_reached_ = true;
+    signal_descendants(SIGTERM);
+    if (ended_.wait_for(lock, kPatience, [this] { return is_over_; })) return;
+    signal_descendants(SIGKILL);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::thread thread_;
+  bool is_over_ = false;
+  std::atomic<bool> was_reached_{false};
+};
+
+const std::string* fact_of(const Process& process, const char* name) {
+  const auto found = process.facts.find(name);
+  return found == process.facts.end() ? nullptr : &found->second;
+}
+
+bool any_has(const Run& run, const char* name) {
+  return std::any_of(run.processes.begin(), run.processes.end(),
+                     [&](const Process& process) { return fact_of(process, name) != nullptr; });
+}
+
+// A wheel for the CPU has no libtorch_cuda.so beside libtorch_cpu.so.
+const Process* without_cuda(const Run& run) {
+  for (const Process& process : run.processes) {
+    const std::string* path = fact_of(process, "libtorch.path");
+    if (path && !fs::exists(fs::path(*path).parent_path() / "libtorch_cuda.so")) return &process;
+  }
+  return nullptr;
+}
+
+// The exception that ended a process and that no finding speaks of; null where all is told.
+const std::string* untold_end(const reports::Report& report) {
+  for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
+    const std::string* uncaught = fact_of(report.run.processes[i], "uncaught");
+    if (!uncaught || uncaught->empty() || uncaught->starts_with("KeyboardInterrupt")) continue;
+    const bool is_told =
+        std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
+          const OpCall* call = report.run.call(finding.call);
+          return call && call->outcome == Outcome::kThrew && call->process == i;
+        });
+    if (!is_told) return uncaught;
+  }
+  return nullptr;
+}
+
+bool is_out_of_memory(const std::string& message) {
+  return message.find("CUDA out of memory") != std::string::npos;
+}
+
+std::string first_line(const std::string& text) {
+  return printable(text.substr(0, text.find('\n')));
+}
+
+int could_not_go_on(const std::string& why) {
+  say("the dry run could not go on here: " + why);
+  return kCouldNotDo;
+}
+
+uint64_t steps_of(const Run& run) {
+  uint64_t steps = 0;
+  for (const Process& process : run.processes) steps = std::max(steps, process.steps);
+  return steps;
+}
+
+// Only what is about dtypes, or LibTorch's own count of memory, is the program's fault; a stub may
+// have been asked for something that it cannot answer.
+int conclude(const PreflightCommand& command, const Limit& limit,
+             const judging::RecordedRun& recorded, const reports::Report& report,
+             const ChildEnd& end) {
+  const Run& run = recorded.run;
+  if (run.processes.empty()) return kCouldNotDo;  // and was said
+  if (const Process* process = without_cuda(run)) {
+    say(
+        fmt::format("LibTorch {} here has no CUDA, so nothing ran on a pretended GPU: `dtypecheck "
+                    "trace --target cuda:{} -- {}` judges a run on the CPU by CUDA's contracts, or "
+                    "install a wheel with CUDA (pip's default on Linux: pip install torch)",
+                    process->libtorch, process->libtorch.substr(0, process->libtorch.rfind('.')),
+                    fmt::join(command.trace.program, " ")));
+    return kCouldNotDo;
+  }
+  const int found = status_of(report, command.trace.report);
+  if (found == kFound) return kFound;
+  if (const std::string* message = untold_end(report)) {
+    if (!is_out_of_memory(*message)) return could_not_go_on(first_line(*message));
+    say("out of memory on the pretended GPU: " + first_line(*message));
+    return kFound;
+  }
+  if (limit.was_reached()) {
+    const uint64_t steps = steps_of(run);
+    say(fmt::format("ended after {} s, with {} of {} steps done; --timeout gives it longer",
+                    command.timeout_s, steps, command.steps));
+    return steps > 0 ? kClean : kCouldNotDo;
+  }
+  if (any_has(run, "pretended.end")) return kClean;
+  if (end.signal != 0)
+    return could_not_go_on(
+        fmt::format("killed by signal {} ({})", end.signal, strsignal(end.signal)));
+  if (end.exit_status != 0)
+    return could_not_go_on(fmt::format("the program ended with status {}", end.exit_status));
+  if (steps_of(run) == 0) say("the program ended without an optimizer step");
+  return kClean;
+}
+
+int run(PreflightCommand& command) {
+  if (command.trace.program.empty())
+    throw InputError("no program to run; for example dtypecheck preflight -- python train.py");
+  if (!command.memory.empty()) bytes_of(command.memory);
+  if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
+  command.trace.no_gpu = true;
+  command.trace.hook_options = {"pretended", fmt::format("most-steps={}", command.steps)};
+  command.trace.change_environment = [&](Environment& environment, const std::string& folder) {
+    pretend_gpu(command, environment, folder);
+  };
+  Limit limit(command.timeout_s);
+  command.trace.conclude = [&](const judging::RecordedRun& recorded, const reports::Report& report,
+                               const ChildEnd& end) {
+    return conclude(command, limit, recorded, report, end);
+  };
+  command.trace.has_ended = [&] { limit.stop(); };
+  return run_traced(command.trace);
+}
+
+std::function<int()> set_up(Options& options) {
+  auto command = std::make_shared<PreflightCommand>();
+  options.leave_rest_to(command->trace.program);
+  options.add_choice("--gpu", command->gpu, device_keys(),
+                     "the GPU that is pretended; default: a100");
+  options.add("--memory", command->memory, "its memory, as 24G; default: what that GPU has")
+      .type("SIZE");
+  options.add("--gpus", command->gpus, "how many of them; default: 1").type("N").range(1, 64);
+  options
+      .add("--steps", command->steps, "end the program after so many optimizer steps; default: 3")
+      .type("N")
+      .range(1, 100000);
+  options
+      .add("--timeout", command->timeout_s,
+           "end it after so many seconds in any case; default: 600")
+      .type("S")
+      .range(1, 1000000);
+  options
+      .add("--out", command->trace.out,
+           "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
+      .type("DIR");
+  add_report_options(options, command->trace.report,
+                     "file for the findings; default: standard error for text, a file in the run's "
+                     "folder for the others",
+                     "exit with 1 on findings of this severity or above; default: error");
+  add_suppression_options(options, command->trace.report);
+  add_baseline_options(options, command->trace.report);
+  return [command] { return run(*command); };
+}
+
+}  // namespace
+
+extern const Command preflight_command = {
+    .name = "preflight",
+    .summary = "run a program's first steps on a GPU that is not there, and report what was found",
+    .arguments = "[OPTIONS] [--] PROGRAM [ARGS...]",
+    .examples =
+        "  dtypecheck preflight -- python train.py --mixed_precision fp16\n"
+        "  dtypecheck preflight --gpu h100 --memory 24G --steps 5 -- accelerate launch train.py\n",
+    .set_up = set_up,
+    .is_configured = true,
+    .runs_a_program = true,
+};
+
+}  // namespace dtypecheck::cli

@@ -1,0 +1,40 @@
+// tracing.h: a program under the tracer, and the report of its run: what `trace` does, and
+// `preflight` on a GPU that is none.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "judging/judged_report.h"
+#include "platform/child.h"
+
+namespace dtypecheck::cli {
+
+struct TraceCommand {
+  std::vector<std::string> program;
+  std::string out;
+  bool steady = false;
+  bool check_values = false;
+  bool no_gpu = false;
+  uint32_t timeline = 0;
+  bool keep_going = false;
+  bool fix = false;
+  bool no_report = false;
+  judging::ReportOptions report;
+
+  // Of another command than `trace`: further options of stage 2 (tracer/protocol.md), what else the
+  // program's environment needs, given a folder of this tool's own that libraries may be linked
+  // from, and the exit status, which is the program's own otherwise.
+  std::vector<std::string> hook_options = {};
+  std::function<void(Environment&, const std::string& folder)> change_environment = {};
+  std::function<int(const judging::RecordedRun&, const reports::Report&, const ChildEnd&)>
+      conclude = {};
+  std::function<void()> has_ended = {};  // the program; before anything is judged
+};
+
+// Throws InputError where the program cannot be started or the options cannot be used.
+int run_traced(const TraceCommand& command);
+
+}  // namespace dtypecheck::cli

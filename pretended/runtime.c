@@ -1,0 +1,236 @@
+/* runtime.c: streams, events, launches, graphs, and errors. All work is done at once, since none is
+ * done; a captured graph is an empty one. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "pretended/pretended.h"
+
+void* handle(void) {
+  static _Atomic uintptr_t last = 0x1000;
+  return (void*)(atomic_fetch_add(&last, 16) + 16);
+}
+
+static __thread int last_error;
+int set_error(int error) { return last_error = error; }
+EXPORT int cudaPeekAtLastError(void) { return last_error; }
+EXPORT int cudaGetLastError(void) {
+  const int error = last_error;
+  return last_error = OK, error;
+}
+
+struct error_text {
+  int error;
+  const char *name, *text;
+};
+static const struct error_text kErrors[] = {
+    {OK, "cudaSuccess", "no error"},
+    {INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument"},
+    {NO_MEMORY, "cudaErrorMemoryAllocation", "out of memory"},
+    {100, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {NOT_FOUND, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {NOT_SUPPORTED, "cudaErrorNotSupported", "operation not supported"},
+};
+static const struct error_text* text_of(int error) {
+  for (size_t i = 0; i < sizeof kErrors / sizeof *kErrors; ++i)
+    if (kErrors[i].error == error) return &kErrors[i];
+  return &kErrors[1];
+}
+EXPORT const char* cudaGetErrorString(int error) { return text_of(error)->text; }
+EXPORT const char* cudaGetErrorName(int error) { return text_of(error)->name; }
+EXPORT int cuGetErrorString(int error, const char** text) {
+  return *text = text_of(error)->text, OK;
+}
+EXPORT int cuGetErrorName(int error, const char** name) { return *name = text_of(error)->name, OK; }
+
+EXPORT int cudaStreamCreate(void** stream) { return *stream = handle(), OK; }
+EXPORT int cudaStreamCreateWithFlags(void** stream) { return *stream = handle(), OK; }
+EXPORT int cudaStreamCreateWithPriority(void** stream) { return *stream = handle(), OK; }
+EXPORT int cudaStreamGetPriority(void* stream UNUSED, int* priority) { return *priority = 0, OK; }
+EXPORT int cudaEventCreate(void** event) { return *event = handle(), OK; }
+EXPORT int cudaEventCreateWithFlags(void** event) { return *event = handle(), OK; }
+EXPORT int cudaEventElapsedTime(float* ms) { return *ms = 1, OK; }
+EXPORT int cudaEventElapsedTime_v2(float* ms) { return *ms = 1, OK; }
+EXPORT int cudaStreamAddCallback(void* stream, void (*call)(void*, int, void*), void* data) {
+  return call(stream, OK, data), OK;
+}
+EXPORT int cudaLaunchHostFunc(void* stream UNUSED, void (*call)(void*), void* data) {
+  return call(data), OK;
+}
+
+/* Streams that are being captured; there are few at a time. */
+enum { kMostCaptures = 32 };
+struct capture {
+  void* stream;
+  unsigned long long id;
+};
+static struct capture captures[kMostCaptures];
+static pthread_mutex_t captures_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned long long capture_of(void* stream) {
+  unsigned long long id = 0;
+  pthread_mutex_lock(&captures_mutex);
+  for (int i = 0; i < kMostCaptures; ++i)
+    if (captures[i].id && captures[i].stream == stream) id = captures[i].id;
+  pthread_mutex_unlock(&captures_mutex);
+  return id;
+}
+static void set_capture(void* stream, unsigned long long id) {
+  pthread_mutex_lock(&captures_mutex);
+  for (int i = 0; i < kMostCaptures; ++i) {
+    const int is_it = id ? captures[i].id == 0 : captures[i].id && captures[i].stream == stream;
+    if (!is_it) continue;
+    captures[i] = (struct capture){stream, id};
+    break;
+  }
+  pthread_mutex_unlock(&captures_mutex);
+}
+EXPORT int cudaStreamBeginCapture(void* stream) {
+  static atomic_ullong last;
+  return set_capture(stream, atomic_fetch_add(&last, 1) + 1), OK;
+}
+EXPORT int cudaStreamEndCapture(void* stream, void** graph) {
+  set_capture(stream, 0);
+  return *graph = handle(), OK;
+}
+EXPORT int cudaStreamIsCapturing(void* stream, int* status) {
+  return *status = capture_of(stream) != 0, OK;
+}
+/* CUDA 13's; the ones before have no edges, and so one argument less. */
+EXPORT int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id, void** graph,
+                                    const void** nodes, void* edges_or_count, size_t* count) {
+  *status = capture_of(stream) != 0;
+  if (id) *id = capture_of(stream);
+  if (graph) *graph = NULL;
+  if (nodes) *nodes = NULL;
+  if (major() < 13) return edges_or_count ? *(size_t*)edges_or_count = 0, OK : OK;
+  if (edges_or_count) *(void**)edges_or_count = NULL;
+  if (count) *count = 0;
+  return OK;
+}
+EXPORT int cudaStreamGetCaptureInfo_v2(void* stream, int* status, unsigned long long* id,
+                                       void** graph, const void** nodes, void* count) {
+  *status = capture_of(stream) != 0;
+  if (id) *id = capture_of(stream);
+  if (graph) *graph = NULL;
+  if (nodes) *nodes = NULL;
+  return count ? *(size_t*)count = 0, OK : OK;
+}
+EXPORT int cudaGraphInstantiate(void** executable) { return *executable = handle(), OK; }
+EXPORT int cudaGraphInstantiateWithFlags(void** executable) { return *executable = handle(), OK; }
+EXPORT int cudaGraphGetNodes(void* graph UNUSED, void** nodes UNUSED, size_t* count) {
+  return *count = 1, OK; /* LibTorch warns of an empty one */
+}
+EXPORT int cudaUserObjectCreate(void** object) { return *object = handle(), OK; }
+EXPORT int cudaGraphAddNode(void** node) { return *node = handle(), OK; }
+
+EXPORT int cudaLaunchKernel(const void* kernel UNUSED) { return OK; }
+
+/* What nvcc puts around a launch and a file of kernels. */
+EXPORT void** __cudaRegisterFatBinary(void* image UNUSED) {
+  static void* room[4];
+  return room;
+}
+EXPORT int __cudaGetKernel(const void** kernel, const void* function) {
+  return *kernel = function, OK;
+}
+EXPORT int __cudaPopCallConfiguration(unsigned* grid, unsigned* block, size_t* shared,
+                                      void** stream) {
+  for (int i = 0; i < 3; ++i) grid[i] = block[i] = 1;
+  *shared = 0;
+  *stream = NULL;
+  return OK;
+}
+
+/* struct cudaFuncAttributes: of sizes only what a launch is planned with. */
+EXPORT int cudaFuncGetAttributes(void* into, const void* kernel UNUSED) {
+  memset(into, 0, major() >= 12 ? 144 : 56);
+  const int threads_registers[2] = {1024, 32};
+  const int versions[2] = {device()->sm, device()->sm};
+  const int dynamic_shared = 48 << 10;
+  memcpy((char*)into + 24, threads_registers, sizeof threads_registers);
+  memcpy((char*)into + 32, versions, sizeof versions);
+  memcpy((char*)into + 44, &dynamic_shared, sizeof dynamic_shared);
+  return OK;
+}
+EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks) { return *blocks = 2, OK; }
+EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks) {
+  return *blocks = 2, OK;
+}
+static char symbols[1 << 16]; /* every variable of a device's */
+EXPORT int cudaGetSymbolAddress(void** address) { return *address = symbols, OK; }
+EXPORT int cudaLibraryLoadData(void** library) { return *library = handle(), OK; }
+EXPORT int cudaLibraryLoadFromFile(void** library) { return *library = handle(), OK; }
+EXPORT int cudaLibraryGetKernel(void** kernel) { return *kernel = handle(), OK; }
+EXPORT int cudaLibraryGetGlobal(void** address, size_t* bytes) {
+  *address = symbols;
+  if (bytes) *bytes = sizeof symbols;
+  return OK;
+}
+
+/* Memory of another process cannot be reached: said, and not pretended. */
+EXPORT int cudaIpcGetMemHandle(void) { return set_error(NOT_SUPPORTED); }
+EXPORT int cudaIpcOpenMemHandle(void) { return set_error(NOT_SUPPORTED); }
+EXPORT int cudaIpcGetEventHandle(void) { return set_error(NOT_SUPPORTED); }
+EXPORT int cudaIpcOpenEventHandle(void) { return set_error(NOT_SUPPORTED); }
+
+/* The driver's functions as the runtime hands them out: those of this library, and a success for
+ * what it has not. */
+static int succeed(void) { return OK; }
+EXPORT int cudaGetDriverEntryPoint(const char* name, void** function,
+                                   unsigned long long flags UNUSED, int* found) {
+  static void* self;
+  if (!self) {
+    Dl_info here;
+    if (dladdr((void*)succeed, &here)) self = dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  }
+  *function = self ? dlsym(self, name) : NULL;
+  if (!*function) *function = (void*)succeed;
+  if (found) *found = 0;
+  return OK;
+}
+EXPORT int cudaGetDriverEntryPointByVersion(const char* name, void** function,
+                                            unsigned version UNUSED, unsigned long long flags,
+                                            int* found) {
+  return cudaGetDriverEntryPoint(name, function, flags, found);
+}
+EXPORT int cuGetProcAddress(const char* name, void** function) {
+  return cudaGetDriverEntryPoint(name, function, 0, NULL);
+}
+EXPORT int cuGetProcAddress_v2(const char* name, void** function, int version UNUSED,
+                               unsigned long long flags, int* found) {
+  return cudaGetDriverEntryPoint(name, function, flags, found);
+}
+
+/* The driver's own face: Triton, NVRTC's users. */
+static char context;
+EXPORT int cuCtxGetCurrent(void** current) { return *current = &context, OK; }
+EXPORT int cuCtxGetDevice(int* which) { return *which = current_device(), OK; }
+EXPORT int cuDevicePrimaryCtxRetain(void** made) { return *made = &context, OK; }
+EXPORT int cuDevicePrimaryCtxGetState(int which UNUSED, unsigned* flags, int* active) {
+  *flags = 0;
+  return *active = 1, OK;
+}
+EXPORT int cuModuleLoadData(void** module) { return *module = handle(), OK; }
+EXPORT int cuModuleLoadDataEx(void** module) { return *module = handle(), OK; }
+EXPORT int cuModuleLoad(void** module) { return *module = handle(), OK; }
+EXPORT int cuModuleGetFunction(void** function) { return *function = handle(), OK; }
+EXPORT int cuLinkCreate_v2(unsigned count UNUSED, void* options UNUSED, void* values UNUSED,
+                           void** state) {
+  return *state = handle(), OK;
+}
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks) { return *blocks = 2, OK; }
+EXPORT int cuFuncGetAttribute(int* value) { return *value = 0, OK; }
+EXPORT int cuPointerGetAttribute(uint64_t* value, int attribute, const void* address) {
+  enum { kMemoryType = 2, kDevicePointer = 3, kDeviceOrdinal = 9 };
+  int on = 0;
+  const int is_on_device = on_device(address, &on);
+  if (attribute == kDevicePointer) return *value = (uint64_t)address, OK;
+  const int small = attribute == kMemoryType      ? (is_on_device ? 2 : 1)
+                    : attribute == kDeviceOrdinal ? on
+                                                  : 0;
+  return memcpy(value, &small, sizeof small), is_on_device ? OK : INVALID_VALUE;
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own.
+
+wanted.py TORCH-FOLDER…           prints what wanted.txt has not
+wanted.py --add TORCH-FOLDER…     adds it there
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LIST = Path(__file__).with_name("wanted.txt")
+NVIDIA = re.compile(
+    r"(__cuda|cu[A-Z]|cuda[A-Z]|cublas|cudnn|cufft|cupti|curand|cusolver|cusparse|nccl|nvml|nvrtc|nvJitLink|nvshmem|nvtx)\w*$")
+
+
+def wanted_by(folder):
+    libraries = [*Path(folder).glob("lib/*.so"), *Path(folder).glob("_C*.so")]
+    if not any(library.name == "libtorch_cuda.so" for library in libraries):
+        sys.exit(f"{folder}: no lib/libtorch_cuda.so is there; name the torch folder of a wheel with CUDA")
+    names = set()
+    for library in libraries:
+        text = subprocess.run(["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True).stdout
+        names |= {line.split()[-1].split("@")[0] for line in text.splitlines()}
+    return {name for name in names if NVIDIA.match(name)}
+
+
+def main(arguments):
+    adds = arguments[:1] == ["--add"]
+    folders = arguments[1:] if adds else arguments
+    if not folders:
+        sys.exit(__doc__.strip())
+    known = set(LIST.read_text().split()) if LIST.exists() else set()
+    missing = set().union(*map(wanted_by, folders)) - known
+    if adds:
+        LIST.write_text("".join(f"{name}\n" for name in sorted(known | missing)))
+    else:
+        print("\n".join(sorted(missing)), end="\n" if missing else "")
+    return 0 if adds or not missing else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+#include "tracer/hook/pretended.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+#include "tracer/hook/facts.h"
+#include "tracer/hook/tracer.h"
+#include "tracer/python/python_sites.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+// The library is preloaded; a program that was started without its environment lacks it.
+template <typename Function>
+Function* of_pretended_gpu(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+std::atomic<int64_t> noted_peak{0};
+
+}  // namespace
+
+void write_pretended_facts() {
+  if (!tracer.options.pretended) return;
+  auto* sm = of_pretended_gpu<int()>("dtypecheck_pretended_sm");
+  auto* name = of_pretended_gpu<const char*()>("dtypecheck_pretended_name");
+  if (!sm || !name) return;
+  noted_peak.store(0);
+  write_fact("pretended.gpu", "sm_" + std::to_string(sm()) + " (" + name() + ")");
+}
+
+void note_pretended_peak() {
+  if (!tracer.options.pretended) return;
+  auto* peak = of_pretended_gpu<int64_t()>("dtypecheck_pretended_peak_bytes");
+  const int64_t bytes = peak ? peak() : 0;
+  if (noted_peak.exchange(bytes) < bytes) write_fact("pretended.peak_bytes", std::to_string(bytes));
+}
+
+void end_after_last_step() {
+  const uint32_t most = tracer.options.most_steps;
+  if (most == 0 || tracer.step.load(std::memory_order_relaxed) < most) return;
+  static std::atomic<bool> ending{false};
+  if (ending.exchange(true)) return;
+  write_fact("pretended.end", "steps");
+  write_fact("exit.status", "0");
+  if (tracer.python) python::flush_output();
+  std::fflush(nullptr);
+  (*tracer.stage1->on_exit)();
+  ::_exit(0);
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck

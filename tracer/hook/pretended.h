@@ -1,0 +1,17 @@
+// pretended.h: `dtypecheck preflight`: what a run on the pretended GPU (pretended/) tells of
+// itself, and its end after so many optimizer steps.
+#pragma once
+
+namespace dtypecheck {
+namespace tracer {
+
+void write_pretended_facts();  // which GPU; at the start of a trace
+void note_pretended_peak();    // memory reserved so far, where it grew
+
+// The first op of another step: where there were as many as were asked for, the process ends here,
+// with status 0 and a whole trace. What belongs to the last step, its scheduler and its scaler, has
+// run by then.
+void end_after_last_step();
+
+}  // namespace tracer
+}  // namespace dtypecheck

@@ -1,0 +1,362 @@
+#include "tracer/keep_going/known_values.h"
+
+#include <ATen/core/stack.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "tracer/hook/tracer.h"
+#include "tracer/keep_going/keep_going.h"
+#include "tracer/keep_going/op_facts.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+
+constexpr int64_t kComputed = 1 << 16;       // elements: up to here values are computed
+constexpr int64_t kComputedBools = 1 << 24;  // masks decide sizes, and cost little
+constexpr int64_t kFilledBytes = 1 << 20;    // up to here a neutral number is written
+constexpr int64_t kLeftOut = 1 << 20;        // elements: above, a CPU tensor is not filled
+
+// By the address of their memory. Pretended memory is handed on by LibTorch's allocator, and each
+// op that writes says anew whether it is known.
+struct KnownStorages {
+  std::mutex mutex;
+  std::unordered_set<const void*> addresses;
+};
+KnownStorages* known_storages = new KnownStorages;
+
+template <typename Function>
+void for_each_tensor(const IValue& value, Function&& function) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) function(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const Tensor& tensor : value.toTensorVector())
+      if (tensor.defined()) function(tensor);
+  } else if (value.isList()) {
+    for (const IValue& element : value.toListRef())
+      if (element.isTensor() && element.toTensor().defined()) function(element.toTensor());
+  }
+}
+
+const void* bytes_address(const Tensor& tensor) { return tensor.storage().data_ptr().get(); }
+
+// What can be looked at as memory: no tensor of Python's, none that is quantized or lazily negated.
+bool is_plain_memory(const Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return tensor.layout() == at::kStrided && !tensor.is_quantized() && tensor.has_storage() &&
+         !impl->is_python_dispatch() && !tensor.is_conj() && !tensor.is_neg() &&
+         !impl->key_set().has_any(c10::functorch_transforms_ks);
+}
+
+bool is_known(const Tensor& tensor) {
+  if (!tensor.is_cuda() || tensor.numel() == 0) return true;
+  const std::lock_guard<std::mutex> lock(known_storages->mutex);
+  return known_storages->addresses.count(bytes_address(tensor)) != 0;
+}
+
+void set_known(const std::vector<Tensor>& tensors, bool is) {
+  const std::lock_guard<std::mutex> lock(known_storages->mutex);
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.is_cuda()) continue;
+    is ? void(known_storages->addresses.insert(bytes_address(tensor)))
+       : void(known_storages->addresses.erase(bytes_address(tensor)));
+  }
+}
+
+Tensor on_host(const Tensor& tensor) {
+  if (!tensor.is_cuda()) return tensor;
+  auto* begin = static_cast<char*>(const_cast<void*>(bytes_address(tensor))) +
+                tensor.storage_offset() * static_cast<int64_t>(tensor.element_size());
+  return at::from_blob(begin, tensor.sizes(), tensor.strides(),
+                       at::TensorOptions().dtype(tensor.scalar_type()).device(at::kCPU));
+}
+
+IValue on_host(const IValue& value) {
+  if (value.isTensor())
+    return value.toTensor().defined() ? IValue(on_host(value.toTensor())) : value;
+  if (value.isTensorList()) {
+    c10::List<Tensor> list;
+    for (const Tensor& tensor : value.toTensorVector())
+      list.push_back(tensor.defined() ? on_host(tensor) : tensor);
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<c10::optional<Tensor>> list;
+    for (const IValue& element : value.toListRef())
+      list.push_back(element.isTensor() && element.toTensor().defined()
+                         ? c10::optional<Tensor>(on_host(element.toTensor()))
+                         : c10::optional<Tensor>());
+    return list;
+  }
+  if (value.isDevice() && value.toDevice().is_cuda()) return c10::Device(c10::DeviceType::CPU);
+  if (value.isGenerator()) return IValue();  // one of the GPU's
+  return value;
+}
+
+// The host's own calls: not recorded, not differentiated, not cast by autocast, and without a word.
+class Quiet {
+ public:
+  explicit Quiet(ThreadState* state) : busy_(state), no_warnings_(&handler_) {}
+
+ private:
+  struct Silence : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+  };
+  BusyScope busy_;
+  Silence handler_;
+  c10::WarningUtils::WarningHandlerGuard no_warnings_;
+  at::NoGradGuard no_grad_;
+  at::AutoDispatchBelowAutograd below_autograd_;
+  c10::impl::ExcludeDispatchKeyGuard no_fallback_{key};
+  c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
+};
+
+struct PretendedCall {
+  const c10::OperatorHandle& op;
+  c10::DispatchKeySet below;
+  torch::jit::Stack* stack;
+  ThreadState* state;
+  const OpFacts& facts;
+  const std::string& name;
+
+  bool has_cuda = false, is_plain = true, is_known = true, needs_grad = false;
+  int64_t largest = 0;  // elements of the largest operand
+
+  PretendedCall(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                torch::jit::Stack* arguments_on_top, ThreadState* thread)
+      : op(handle),
+        below(keys),
+        stack(arguments_on_top),
+        state(thread),
+        facts(facts_of(handle)),
+        name(handle.schema().name()) {
+    for (const IValue& value : arguments()) {
+      if (value.isDevice() && value.toDevice().is_cuda()) has_cuda = true;
+      for_each_tensor(value, [&](const Tensor& tensor) { look_at(tensor); });
+    }
+  }
+
+  c10::ArrayRef<IValue> arguments() const { return torch::jit::last(*stack, facts.argument_count); }
+  void run() { op.redispatchBoxed(below, stack); }
+
+  // On the host; empty where the CPU cannot do it.
+  torch::jit::Stack host_results(c10::ArrayRef<IValue> values) const {
+    const Quiet quiet(state);
+    torch::jit::Stack host;
+    for (const IValue& value : values) host.push_back(on_host(value));
+    try {
+      op.callBoxed(&host);
+    } catch (...) {
+      host.clear();
+    }
+    return host;
+  }
+
+ private:
+  void look_at(const Tensor& tensor) {
+    if (!is_plain_memory(tensor)) {
+      is_plain = false;
+      return;
+    }
+    has_cuda = has_cuda || tensor.is_cuda();
+    is_known = is_known && keep_going::is_known(tensor);
+    needs_grad = needs_grad || tensor.requires_grad();
+    largest = std::max(largest, tensor.numel());
+  }
+};
+
+bool is_one_of(const std::string& name, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* candidate) { return name == candidate; });
+}
+
+// Ops whose results have a size that depends on values, and no gradient. The GPU's answer would be
+// read from memory that it has not written.
+bool has_size_of_values(const PretendedCall& call) {
+  return is_one_of(call.name, {"aten::nonzero", "aten::_unique2", "aten::unique_dim",
+                               "aten::unique_consecutive", "aten::bincount"}) ||
+         (call.name == "aten::repeat_interleave" && call.op.schema().overload_name() == "Tensor");
+}
+
+Tensor on_gpu(const Tensor& host, c10::Device device) {
+  const Tensor dense = host.contiguous();
+  Tensor result = at::empty(dense.sizes(), dense.options().device(device));
+  if (dense.numel() > 0) on_host(result).copy_(dense);
+  return result;
+}
+
+bool answer_from_host(PretendedCall& call) {
+  if (!call.has_cuda || !call.is_plain || call.largest > kComputedBools) return false;
+  c10::Device device(c10::DeviceType::CUDA, 0);
+  for (const IValue& value : call.arguments())
+    for_each_tensor(value, [&](const Tensor& tensor) {
+      if (tensor.is_cuda()) device = tensor.device();
+    });
+  torch::jit::Stack results = call.host_results(call.arguments());
+  if (results.empty()) return false;
+  const Quiet quiet(call.state);
+  torch::jit::drop(*call.stack, call.facts.argument_count);
+  for (const IValue& value : results) {
+    const Tensor result = on_gpu(value.toTensor(), device);
+    set_known({result}, true);
+    call.stack->push_back(result);
+  }
+  return true;
+}
+
+// Weights that were read from a file or are drawn at random, cast and copied, at their full size:
+// all of it in place, so that leaving it out leaves a tensor of the right dtype.
+bool is_left_out(const PretendedCall& call) {
+  const c10::FunctionSchema& schema = call.op.schema();
+  if (call.has_cuda || !call.is_plain || call.largest <= kLeftOut || call.name.back() != '_')
+    return false;
+  if (call.facts.written_results.size() != 1 || call.facts.written_results[0].argument != 0 ||
+      schema.returns().size() != 1)
+    return false;
+  const Tensor& self = call.arguments()[0].toTensor();
+  return self.is_cpu() && self.numel() > kLeftOut && self.is_floating_point() &&
+         !(self.requires_grad() && c10::GradMode::is_enabled()) &&
+         !is_one_of(call.name, {"aten::resize_", "aten::set_", "aten::detach_"}) &&
+         call.op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
+}
+
+void leave_out(PretendedCall& call) {
+  const IValue self = call.arguments()[0];
+  torch::jit::drop(*call.stack, call.facts.argument_count);
+  call.stack->push_back(self);
+}
+
+// A step is not skipped, and a check for NaN finds none: of what no one knows the usual is taken.
+double neutral(const std::string& op, const std::string& written, const Tensor& tensor) {
+  if (written == "found_inf") return 0;
+  if (is_one_of(op, {"aten::isfinite", "aten::all"})) return 1;
+  return tensor.is_floating_point() ? 1 : 0;
+}
+
+struct Written {
+  std::vector<Tensor> tensors;
+  std::vector<std::string> names;  // of the argument; empty of a result
+  bool is_plain = true, has_cuda = false, is_bool = true, returned = false;
+  int64_t largest = 0;
+
+  void add(const Tensor& tensor, const std::string& name) {
+    tensors.push_back(tensor);
+    names.push_back(name);
+    if (!is_plain_memory(tensor)) is_plain = false;
+    has_cuda = has_cuda || tensor.is_cuda();
+    is_bool = is_bool && tensor.scalar_type() == at::kBool;
+    largest = std::max(largest, tensor.numel());
+  }
+};
+
+Written written_by(const PretendedCall& call, const std::vector<IValue>& arguments) {
+  Written written;
+  for (const IValue& value : torch::jit::last(*call.stack, call.facts.result_count))
+    for_each_tensor(value, [&](const Tensor& tensor) { written.add(tensor, ""); });
+  written.returned = !written.tensors.empty();
+  if (written.returned) return written;
+  for (const TensorArgument& argument : call.facts.tensors)
+    if (argument.is_written)
+      for_each_tensor(arguments[argument.index], [&](const Tensor& tensor) {
+        written.add(tensor, call.op.schema().arguments()[argument.index].name());
+      });
+  return written;
+}
+
+bool share_memory(const Written& written, const std::vector<IValue>& arguments) {
+  bool shares = false;
+  for (const IValue& value : arguments)
+    for_each_tensor(value, [&](const Tensor& tensor) {
+      for (const Tensor& result : written.tensors)
+        if (result.storage().nbytes() && bytes_address(result) == bytes_address(tensor))
+          shares = true;
+    });
+  return shares;
+}
+
+bool compute(const PretendedCall& call, const std::vector<IValue>& arguments,
+             const Written& written, bool in_place) {
+  const torch::jit::Stack results = call.host_results(arguments);
+  if (results.empty() && call.facts.result_count > 0) return false;
+  if (in_place || !written.returned) return true;
+  const Quiet quiet(call.state);
+  size_t next = 0;
+  for (const IValue& value : results)
+    for_each_tensor(value, [&](const Tensor& result) {
+      if (next >= written.tensors.size()) return;
+      const Tensor& into = written.tensors[next++];
+      if (!into.is_cuda() || into.sizes() != result.sizes()) return;
+      on_host(into).copy_(result);
+    });
+  return true;
+}
+
+void fill_with_neutral(const PretendedCall& call, const Written& written) {
+  const Quiet quiet(call.state);
+  for (size_t i = 0; i < written.tensors.size(); ++i) {
+    const Tensor& tensor = written.tensors[i];
+    const auto bytes = tensor.numel() * static_cast<int64_t>(tensor.element_size());
+    const int64_t most = tensor.scalar_type() == at::kBool ? kComputedBools : kFilledBytes;
+    if (!tensor.is_cuda() || bytes > most || !tensor.is_non_overlapping_and_dense()) continue;
+    on_host(tensor).fill_(neutral(call.name, written.names[i], tensor));
+  }
+}
+
+bool writes_any(const OpFacts& facts) {
+  return std::any_of(facts.tensors.begin(), facts.tensors.end(),
+                     [](const TensorArgument& argument) { return argument.is_written; });
+}
+
+bool only_makes_room(const std::string& name) {
+  return name.compare(0, 11, "aten::empty") == 0 || name.compare(0, 15, "aten::new_empty") == 0;
+}
+
+void call_and_follow(PretendedCall& call) {
+  const std::vector<IValue> arguments = call.arguments().vec();
+  call.state->in_pretended_call = true;
+  struct End {
+    ThreadState* state;
+    ~End() { state->in_pretended_call = false; }
+  } end{call.state};
+  call.run();
+
+  const Written written = written_by(call, arguments);
+  if (!written.is_plain || !written.has_cuda || only_makes_room(call.name)) return;
+  const bool shares = share_memory(written, arguments), writes = writes_any(call.facts);
+  if (shares && !writes) return;  // it gave back what it was given
+  const bool asks_for_faults =
+      is_one_of(call.name, {"aten::isfinite", "aten::isnan", "aten::isinf"});
+  const int64_t limit = written.is_bool ? kComputedBools : kComputed;
+  const bool is_computed = (call.is_known || (asks_for_faults && call.largest <= kComputed)) &&
+                           call.largest <= limit && written.largest <= limit &&
+                           compute(call, arguments, written, shares && writes);
+  if (!is_computed) fill_with_neutral(call, written);
+  set_known(written.tensors, is_computed || asks_for_faults);
+}
+
+}  // namespace
+
+void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet below,
+                           torch::jit::Stack* stack, ThreadState* state) {
+  PretendedCall call(op, below, stack, state);
+  if (is_left_out(call)) return leave_out(call);
+  if (!call.needs_grad && has_size_of_values(call) && answer_from_host(call)) return;
+  if (!call.has_cuda || !call.is_plain || call.facts.is_view || state->in_pretended_call)
+    return call.run();
+  call_and_follow(call);
+}
+
+void forget_known_values() { known_storages = new KnownStorages; }
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck

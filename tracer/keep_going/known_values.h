@@ -1,0 +1,26 @@
+// known_values.h: `dtypecheck preflight`: the few values that a program's control flow needs, on a
+// GPU that computes nothing (pretended/).
+//
+// Device memory is address space of this process, so a small tensor on the GPU can be looked at as
+// one on the CPU. An op of which all operands are known and small is called once more on such, and
+// its results are written into the results' memory; what comes of unknown operands is a neutral
+// number: 1, and 0 of integers and bools. What is large is left alone, on the CPU too: filling or
+// copying into a large tensor of floats is left out.
+#pragma once
+
+#include "tracer/hook/thread_state.h"
+#include "tracer/hook/torch_compat.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace keep_going {
+
+// Runs the call that lies on the stack.
+void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet below,
+                           torch::jit::Stack* stack, ThreadState* state);
+
+void forget_known_values();  // in a forked child
+
+}  // namespace keep_going
+}  // namespace tracer
+}  // namespace dtypecheck
