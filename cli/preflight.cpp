@@ -25,6 +25,7 @@
 #include "platform/error.h"
 #include "platform/install_paths.h"
 #include "platform/printable.h"
+#include "platform/temporary_folder.h"
 #include "platform/terminal.h"
 #include "reports/summary.h"
 
@@ -78,6 +79,26 @@ constexpr std::pair<const char*, const char*> kNothingLeaves[] = {
     {"CLEARML_OFFLINE_MODE", "1"}, {"COMET_MODE", "disabled"},
 };
 
+std::string value_in(const Environment& environment, const std::string& name) {
+  for (const std::string& entry : environment)
+    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
+  return "";
+}
+
+// What the program writes goes to a folder that is thrown away (pretended/throwaway.c), but for the
+// trace and for compilers' caches, which the loader opens by itself.
+void throw_away_what_is_written(Environment& environment, const std::string& folder,
+                                const std::string& hooks) {
+  const std::string caches = folder + "/caches";
+  fs::create_directories(folder + "/written");
+  fs::create_directories(caches);
+  set_variable(environment, "DTYPECHECK_THROWAWAY", folder + "/written");
+  set_variable(environment, "DTYPECHECK_KEEP",
+               fmt::format("{}\n{}\n{}", value_in(environment, "DTYPECHECK_RUN"), hooks, caches));
+  set_variable(environment, "TORCHINDUCTOR_CACHE_DIR", caches + "/inductor");
+  set_variable(environment, "TRITON_CACHE_DIR", caches + "/triton");
+}
+
 void pretend_gpu(const PreflightCommand& command, Environment& environment,
                  const std::string& folder) {
   const auto preload = [&](const std::string& library) {
@@ -88,6 +109,7 @@ void pretend_gpu(const PreflightCommand& command, Environment& environment,
   const std::string libraries = pretended_folder();
   preload(libraries + "/libcuda.so.1");
   preload(libraries + "/libnvidia-ml.so.1");
+  preload(libraries + "/libdtypecheck_throwaway.so");
   const char* search = std::getenv("LD_LIBRARY_PATH");  // for who looks before it opens
   set_variable(environment, "LD_LIBRARY_PATH",
                search && *search ? fmt::format("{}:{}", libraries, search) : libraries);
@@ -277,8 +299,10 @@ int run(PreflightCommand& command) {
   if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
   command.trace.no_gpu = true;
   command.trace.hook_options = {"pretended", fmt::format("most-steps={}", command.steps)};
+  const TemporaryFolder thrown_away("preflight");
   command.trace.change_environment = [&](Environment& environment, const std::string& folder) {
     pretend_gpu(command, environment, folder);
+    throw_away_what_is_written(environment, thrown_away.path(), folder);
   };
   Limit limit(command.timeout_s);
   command.trace.conclude = [&](const judging::RecordedRun& recorded, const reports::Report& report,

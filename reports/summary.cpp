@@ -208,9 +208,11 @@ std::string pretended_heading(const Report& report) {
   if (gpu.empty()) return "";
   const Summary s = summarize(report);
   const std::string found = report.findings.empty() ? "no findings" : counted_findings(s.findings);
-  constexpr double kGib = 1 << 30;
-  return fmt::format("on a pretended {}, {}: {}; peak {:.1f} GiB reserved", gpu,
-                     counted(s.steps, "step"), found, peak_bytes / kGib);
+  constexpr double kMib = 1 << 20, kGib = 1 << 30;
+  const std::string peak = peak_bytes < kGib / 10 ? fmt::format("{:.0f} MiB", peak_bytes / kMib)
+                                                  : fmt::format("{:.1f} GiB", peak_bytes / kGib);
+  return fmt::format("on a pretended {}, {}: {}; peak {} reserved", gpu, counted(s.steps, "step"),
+                     found, peak);
 }
 
 std::string verdict(const Report& report) {

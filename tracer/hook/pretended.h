@@ -8,9 +8,8 @@ namespace tracer {
 void write_pretended_facts();  // which GPU; at the start of a trace
 void note_pretended_peak();    // memory reserved so far, where it grew
 
-// The first op of another step: where there were as many as were asked for, the process ends here,
-// with status 0 and a whole trace. What belongs to the last step, its scheduler and its scaler, has
-// run by then.
+// At the first op after a step: where there were as many as were asked for, the process ends here,
+// with status 0 and a whole trace.
 void end_after_last_step();
 
 }  // namespace tracer

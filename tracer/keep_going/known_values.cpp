@@ -235,9 +235,12 @@ void leave_out(PretendedCall& call) {
   call.stack->push_back(self);
 }
 
+// A GradScaler's question. It is answered with no, and what comes of that is known.
+constexpr const char* kFoundInf = "found_inf";
+
 // A step is not skipped, and a check for NaN finds none: of what no one knows the usual is taken.
 double neutral(const std::string& op, const std::string& written, const Tensor& tensor) {
-  if (written == "found_inf") return 0;
+  if (written == kFoundInf) return 0;
   if (is_one_of(op, {"aten::isfinite", "aten::all"})) return 1;
   return tensor.is_floating_point() ? 1 : 0;
 }
@@ -308,6 +311,7 @@ void fill_with_neutral(const PretendedCall& call, const Written& written) {
     const int64_t most = tensor.scalar_type() == at::kBool ? kComputedBools : kFilledBytes;
     if (!tensor.is_cuda() || bytes > most || !tensor.is_non_overlapping_and_dense()) continue;
     on_host(tensor).fill_(neutral(call.name, written.names[i], tensor));
+    if (written.names[i] == kFoundInf) set_known({tensor}, true);
   }
 }
 
@@ -339,8 +343,8 @@ void call_and_follow(PretendedCall& call) {
   const bool is_computed = (call.is_known || (asks_for_faults && call.largest <= kComputed)) &&
                            call.largest <= limit && written.largest <= limit &&
                            compute(call, arguments, written, shares && writes);
-  if (!is_computed) fill_with_neutral(call, written);
   set_known(written.tensors, is_computed || asks_for_faults);
+  if (!is_computed) fill_with_neutral(call, written);
 }
 
 }  // namespace

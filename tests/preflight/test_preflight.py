@@ -1,0 +1,117 @@
+"""dtypecheck preflight: programs on a pretended GPU, by LibTorch's own CUDA code."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+DTYPECHECK = os.environ["DTYPECHECK"]
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import clean_environment  # noqa: E402
+
+
+class Preflight(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def preflight(self, program, *options):
+        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", sys.executable, program]
+        done = subprocess.run(command, cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"), capture_output=True)
+        self.out = done.stdout.decode()
+        self.err = done.stderr.decode()
+        return done.returncode
+
+    def program(self, text):
+        path = self.folder / "program.py"
+        path.write_text(text)
+        return path
+
+    def report(self):
+        import json
+        done = subprocess.run([DTYPECHECK, "report", "--format", "json", self.folder / "run"], capture_output=True)
+        return json.loads(done.stdout)
+
+
+class Faults(Preflight):
+    def test_each_is_named_at_its_line(self):
+        path = PROGRAMS / "faults.py"
+        self.assertEqual(self.preflight(path), 0, self.err)  # it catches what is raised
+        lines = path.read_text().splitlines()
+        expected = {(number, line.split("# EXPECT ")[1]) for number, line in enumerate(lines, 1) if "# EXPECT " in line}
+        found = {(finding["location"]["line"], finding["rule"]) for finding in self.report()["findings"]}
+        self.assertEqual(found, expected)
+        self.assertIn("clean passed", self.out)
+
+
+class Refusals(Preflight):
+    def test_are_in_the_words_of_libtorch(self):
+        self.preflight(PROGRAMS / "refusals.py")
+        self.assertEqual(self.out, (PROGRAMS / "refusals.txt").read_text())
+
+
+class Training(Preflight):
+    def test_ends_after_the_steps(self):
+        self.assertEqual(self.preflight(PROGRAMS / "trains.py", "--gpu", "v100", "--gpus", "2", "--steps", "2"), 0, self.err)
+        self.assertIn("gpus 2 Tesla V100-SXM2-16GB (7, 0)\n", self.out)
+        self.assertEqual(re.findall(r"step \d scale \S+ chosen \d+", self.out),
+                         ["step 0 scale 65536.0 chosen 6"])
+        self.assertNotIn("never here", self.out)
+        self.assertIn("on a pretended sm_70 (V100), 2 steps: no findings; peak 2.0 GiB reserved", self.err)
+        self.assertIn("not known without a GPU", self.err)
+
+
+class Memory(Preflight):
+    def test_runs_out_at_its_size(self):
+        self.assertEqual(self.preflight(PROGRAMS / "limits.py", "--memory", "4G"), 1)
+        self.assertEqual(self.out.splitlines(), ["device: CUDA error: invalid device ordinal", "total 4096", "reserved 3"])
+        self.assertIn("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB",
+                      self.err)
+        self.assertIn("dtypecheck: out of memory on the pretended GPU: ", self.err)
+
+
+class Files(Preflight):
+    def test_are_left_as_they_were(self):
+        os.makedirs(self.folder / "out/sub")
+        kept = [self.folder / name for name in ("out/model.txt", "out/sub/kept", "program.txt")]
+        for path in kept:
+            path.write_text("precious")
+        self.assertEqual(self.preflight(PROGRAMS / "writes.py"), 0, self.err)
+        self.assertIn("all as it was written\n", self.out)
+        self.assertEqual([path.read_text() for path in kept], ["precious"] * 3)
+        there = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file())
+        self.assertEqual([path for path in there if not path.startswith("run/")],
+                         ["out/model.txt", "out/sub/kept", "program.txt"])
+
+
+class Ends(Preflight):
+    def test_a_fault_is_found(self):
+        program = self.program("import torch\nlayer = torch.nn.Linear(4, 4).cuda().half()\nlayer(torch.ones(2, 4).cuda())\n")
+        self.assertEqual(self.preflight(program), 1)
+        self.assertIn("program.py:3", self.err)
+        self.assertNotIn("could not go on", self.err)
+
+    def test_another_error_is_not_judged(self):
+        program = self.program("import torch\ntorch.ones(1, device='cuda')\nraise KeyError('config')\n")
+        self.assertEqual(self.preflight(program), 2)
+        self.assertIn("dtypecheck: the dry run could not go on here: KeyError: config", self.err)
+
+    def test_the_time_is_over(self):
+        program = self.program("import time, torch\ntorch.ones(1, device='cuda')\ntime.sleep(3600)\n")
+        self.assertEqual(self.preflight(program, "--timeout", "20"), 2)
+        self.assertIn("dtypecheck: ended after 20 s, with 0 of 3 steps done", self.err)
+
+    def test_bad_options(self):
+        for options, message in ((["--memory", "much"], "--memory much: is no size; for example --memory 24G"),
+                                 (["--gpu", "a99"], "--gpu"), (["--gpus", "0"], "--gpus")):
+            self.assertEqual(self.preflight("x.py", *options), 2)
+            self.assertIn(message, self.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
