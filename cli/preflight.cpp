@@ -221,15 +221,11 @@ const Process* without_cuda(const Run& run) {
 
 // The exception that ended a process and that no finding speaks of; null where all is told.
 const std::string* untold_end(const reports::Report& report) {
+  const std::set<uint32_t> told = reports::processes_of_throws(report.run, report.findings);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const std::string* uncaught = fact_of(report.run.processes[i], "uncaught");
     if (!uncaught || uncaught->empty() || uncaught->starts_with("KeyboardInterrupt")) continue;
-    const bool is_told =
-        std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
-          const OpCall* call = report.run.call(finding.call);
-          return call && call->outcome == Outcome::kThrew && call->process == i;
-        });
-    if (!is_told) return uncaught;
+    if (told.count(i) == 0) return uncaught;
   }
   return nullptr;
 }
