@@ -163,8 +163,14 @@ void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) 
     Details details;
     details.odd = odd->name;
     details.why =
-        "indices and class labels are integers to LibTorch; it never rounds a floating tensor to "
-        "them";
+        kFloating.contains(wanted->found)
+            ? "indices and class labels are integers to LibTorch; it never rounds a floating "
+              "tensor "
+              "to them"
+            : fmt::format(
+                  "indices and class labels are read as {} here, and LibTorch casts none of "
+                  "another integer dtype to it",
+                  dtype_name(wanted->wanted));
     const CureWriter write(index, out.options());
     if (auto cure = write.cast_operand(call, *odd, wanted->wanted, odd->name))
       details.cures.push_back(*std::move(cure));

@@ -444,8 +444,10 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
         kFloating.contains(*wanted)
             ? fmt::format("the op is defined for other dtypes; {} is among them",
                           dtype_name(*wanted))
-            : "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
-              "tensor to that";
+        : dtypes.within(kFloating)
+            ? "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
+              "tensor to that"
+            : "it counts, addresses or chooses with it, and LibTorch casts no other dtype to that";
   }
   cast(judged, call, *odd, *wanted, words);
   const auto is_twin = [&](const Operand& one) {
