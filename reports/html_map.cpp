@@ -45,6 +45,8 @@ std::vector<std::string> marks(const ModuleNode& node) {
   if (node.is_island) marks.push_back("island");
   if (node.has_low_norm) marks.push_back("norm in low precision");
   if (node.casts_per_step > 0) marks.push_back(number_text(node.casts_per_step) + " casts a step");
+  if (node.casts_before > 0)
+    marks.push_back(number_text(node.casts_before) + " casts before the first step");
   return marks;
 }
 
@@ -121,6 +123,7 @@ class Data {
       if (!node.own[view].empty()) json["own"][kMapViews[view]] = shares_json(node.own[view]);
     }
     if (node.casts_per_step > 0) json["casts"] = node.casts_per_step;
+    if (node.casts_before > 0) json["before"] = node.casts_before;
     if (node.has_low_norm) json["norm"] = true;
     if (node.is_island) json["island"] = true;
     if (!node.findings.empty()) json["findings"] = node.findings;
@@ -161,8 +164,8 @@ void write_map(const Report& report, const ModuleNode& root, HtmlWriter& html) {
   if (root.children.empty()) return;
   html.open_section("map", "map", "Dtype map");
   html.element("p", "quiet",
-               "The modules of the run, coloured by dtype. Blocks that are alike are drawn once; "
-               "width is depth, height is the number of parts.");
+               "The modules that ran, coloured by dtype; shares are of these alone. Blocks that are "
+               "alike are drawn once; width is depth, height is the number of parts.");
   html.line();
   Table(html).write(root);
   html.data_block("map-data", Data(report).json(root)).line();

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kRowsWithoutScript = 1000;
+constexpr size_t kRowsWithoutScript = 100;
 
 // The texts of one column.
 class Strings {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <vector>
 
 #include "reports/words.h"
@@ -38,6 +39,7 @@ class Strip {
     width_ = (last_ + kMaxColumns - 1) / kMaxColumns;
     width_ = std::max<uint32_t>(width_, 1);
     for (std::vector<Cell>& row : rows_) row.resize(column_of(last_) + 1);
+    find_outer_failures(run);
     for (const OpCall& call : run.calls) add(call);
     for (std::vector<Cell>& row : rows_) {
       for (size_t i = 1; i < row.size(); ++i) row[i].active += row[i - 1].active;
@@ -72,19 +74,28 @@ class Strip {
  private:
   size_t column_of(uint32_t step) const { return step == 0 ? 0 : (step - 1) / width_ + 1; }
 
+  // An op that threw because one that it called did is the same failure.
+  void find_outer_failures(const Run& run) {
+    for (const OpCall& call : run.calls) {
+      if (call.outcome != Outcome::kReturned && call.parent != kNoOpCall)
+        outer_.insert(call.parent);
+    }
+  }
+
   void add(const OpCall& call) {
     std::vector<Cell>& row = rows_[static_cast<size_t>(call.site.phase)];
     Cell& first = row[column_of(call.first_step)];
     ++first.active;
     ++first.appeared;
-    if (call.outcome != Outcome::kReturned) ++first.failed;
+    if (call.outcome != Outcome::kReturned && !outer_.contains(call.id)) ++first.failed;
     const size_t behind = column_of(std::max(call.last_step, call.first_step)) + 1;
     if (behind < row.size()) --row[behind].active;
     if (!is_after(call.first_step)) last_new_ = std::max(last_new_, call.first_step);
   }
 
   std::array<std::vector<Cell>, static_cast<size_t>(kLastPhase) + 1> rows_;
-  uint64_t steps_ = 0;  // that were finished
+  std::unordered_set<OpCallId> outer_;  // that threw because an op inside of them did
+  uint64_t steps_ = 0;                  // that were finished
   uint32_t width_ = 1;  // steps in a column
   uint32_t last_ = 0, last_new_ = 0, first_failure_ = 0;
   bool has_failure_ = false;

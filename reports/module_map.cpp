@@ -109,7 +109,9 @@ class MapBuilder {
     const std::string& module = cast.call->site.module;
     const bool is_floating =
         kFloating.contains(cast.change.from) && kFloating.contains(cast.change.to);
-    if (!module.empty() && is_floating) nodes_[at(module)].node.casts_per_step += cast.cost.casts;
+    if (module.empty() || !is_floating) return;
+    ModuleNode& node = nodes_[at(module)].node;
+    (cast.is_once ? node.casts_before : node.casts_per_step) += cast.cost.casts;
   }
 
   void add_parameter(const OpCall& call, const Operand& operand) {
@@ -195,6 +197,7 @@ void merge(ModuleNode& into, ModuleNode&& other) {
   into.findings.insert(into.findings.end(), other.findings.begin(), other.findings.end());
   into.signatures += other.signatures;
   into.casts_per_step += other.casts_per_step;
+  into.casts_before += other.casts_before;
   for (size_t view = 0; view < kMapViews.size(); ++view) {
     for (const auto& [dtype, amount] : other.own[view]) into.own[view][dtype] += amount;
     for (const auto& [dtype, amount] : other.all[view]) into.all[view][dtype] += amount;

@@ -41,6 +41,7 @@ struct ModuleNode {
   std::string module_class;
   std::array<Shares, 3> own, all;  // by MapView; all: with its children
   double casts_per_step = 0;       // between floating dtypes, its own
+  double casts_before = 0;         // and those before the first step
   bool has_low_norm = false;       // a norm of it ran in Half or BFloat16
   bool is_island = false;          // in other dtypes than most of its model: weights, activations
   std::vector<size_t> findings;    // indices into Report::findings

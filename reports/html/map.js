@@ -6,7 +6,7 @@
   const {element, svg, number, counted} = page;
   const section = document.getElementById('map');
   const kRow = 19;   // a part's height where there is room
-  const kLeast = 9;  // and where there is little
+  const kLeast = 14;  // and where there is little: a whole line of text
   const kMaxHeight = 640;
   const kMaxLevels = 8;
   const kColumn = 80;   // a level's width at least
@@ -45,6 +45,7 @@
     const below = {
       findings: [...(node.findings || [])],
       casts: node.casts || 0,
+      before: node.before || 0,
       norms: node.norm ? 1 : 0,
       islands: node.island ? 1 : 0,
       signatures: node.signatures || 0,
@@ -53,7 +54,7 @@
     for (const child of node.children) {
       prepare(child, node);
       for (const view of data.views) addShares(node.all[view], child.all[view]);
-      for (const what of ['casts', 'norms', 'islands', 'signatures'])
+      for (const what of ['casts', 'before', 'norms', 'islands', 'signatures'])
         below[what] += child.below[what];
       below.findings.push(...child.below.findings);
       below.levels = Math.max(below.levels, child.below.levels + 1);
@@ -110,8 +111,8 @@
   aside.setAttribute('aria-live', 'polite');
   aside.setAttribute('aria-label', 'The chosen module');
 
-  const cut = (text, width, letter = kLetter) => {
-    const letters = Math.floor(width / letter);
+  const cut = (text, width) => {
+    const letters = Math.floor(width / kLetter);
     return text.length <= letters ? text : letters < 3 ? '' : text.slice(0, letters - 1) + '…';
   };
 
@@ -164,7 +165,7 @@
       width: Math.max(0, width - 1),
       height: Math.max(0, height - 1)
     }));
-    if (height >= kLeast + 1) {
+    if (height >= kLeast) {
       const marks = marksOf(node, isLast);
       const left = x + (isInner ? 11 : 6);
       const more = isLast && node.children.length ? ' ▸' : '';
@@ -172,17 +173,14 @@
           sorted(shares).map(([dtype]) => dtype).join(' + ') :
           '';
       let room = width - (left - x) - 4 - marks.length * 15;
-      const isSmall = height < 13;
-      const letter = isSmall ? kLetter * 0.8 : kLetter;
-      const name = cut(label(node) + more, room, letter);
-      const size = isSmall ? 'name small' : 'name';
+      const name = cut(label(node) + more, room);
       const middle = isInner ? y + Math.min(height / 2, 300) : y + height / 2;
-      made.push(svg('text', {class: size, x: left, y: middle, text: name}));
-      room -= name.length * letter + 12;
+      made.push(svg('text', {class: 'name', x: left, y: middle, text: name}));
+      room -= name.length * kLetter + 12;
       if (told && told.length * kLetter < room) {
         made.push(svg(
             'text',
-            {class: `${size} told`, x: x + width - 6 - marks.length * 15, y: middle, text: told}));
+            {class: 'name told', x: x + width - 6 - marks.length * 15, y: middle, text: told}));
       }
       marks.forEach((mark, at) => made.push(svg('text', {
         class: `mark ${mark.kind}`,
@@ -220,7 +218,8 @@
     const width = Math.max(320, section.clientWidth - (section.clientWidth > 900 ? 356 : 14));
     const levels = levelsThatFit(top, width);
     const count = rows(top, levels);
-    const height = Math.max(60, Math.min(kMaxHeight, count * kRow));
+    // One level that does not fit is as high as it has to be.
+    const height = Math.max(60, count * kLeast, Math.min(kMaxHeight, count * kRow));
     const row = height / count;
     picture.setAttribute('viewBox', `0 0 ${width} ${height}`);
     picture.setAttribute('width', width);
@@ -317,13 +316,14 @@
           node.names.length > 12 ? `${node.names.slice(0, 12).join(', ')} …` :
                                    node.names.join(', ')}`);
     if (about.length) parts.push(element('p', {class: 'quiet', text: about.join(' · ')}));
-    parts.push(shareRows(node));
+    parts.push(shareRows(node), element('p', {class: 'quiet', text: 'of the modules that ran'}));
     const list = [];
     const {below} = node;
     if (below.islands)
       list.push(`◌ ${counted(below.islands, 'part')} in another dtype than most of the model`);
     if (below.norms) list.push(`◆ ${counted(below.norms, 'norm')} ran in low precision`);
     if (below.casts) list.push(`⇄ ${number(Math.round(below.casts * 10) / 10)} casts a step`);
+    if (below.before) list.push(`${counted(below.before, 'cast')} before the first step`);
     if (list.length)
       parts.push(element('ul', {class: 'marks'}, list.map((text) => element('li', {text}))));
     if (below.findings.length) {

@@ -7,7 +7,7 @@
   const data = page.data('op-calls');
   if (!data) return;
   const {element, number, counted} = page;
-  const kRowsAtOnce = 300;
+  const kRowsAtOnce = 100;
   const size = data.size;
   function unpacked({base, width, bytes}) {
     const packed = atob(bytes);
@@ -220,6 +220,7 @@
     const all = element('button', {type: 'button', text: 'show all'});
     all.addEventListener('click', () => changed({only: -1, module: ''}));
     scope.replaceChildren(...(what ? [what, ' ', all] : []));
+    clear.hidden = !state.words.length && !state.phase && !state.outcome && !state.dtype;
   }
 
   function changed(change) {
@@ -268,6 +269,15 @@
     select.addEventListener('change', () => changed({[name]: select.value, only: -1}));
     return select;
   }
+  const selects =
+      [choice('phase', valuesOf('phase')), choice('outcome', valuesOf('outcome')), choice('dtype', kDtypes)];
+  const clear = element('button', {type: 'button', class: 'clear', text: 'clear filter'});
+  clear.addEventListener('click', () => {
+    clearTimeout(waiting);
+    for (const control of [search, ...selects]) control.value = '';
+    changed({words: [], phase: '', outcome: '', dtype: ''});
+    search.focus();
+  });
   const grouping = element('input', {type: 'checkbox', checked: true});
   grouping.addEventListener('change', () => changed({grouped: grouping.checked}));
   more.addEventListener('click', () => {
@@ -283,9 +293,8 @@
   box.setAttribute('aria-label', 'Op calls');
   const controls = element('div', {class: 'controls'}, [
     search,
-    choice('phase', valuesOf('phase')),
-    choice('outcome', valuesOf('outcome')),
-    choice('dtype', kDtypes),
+    ...selects,
+    clear,
     element('label', {}, [grouping, element('span', {text: 'by module'})]),
   ]);
   const section = document.getElementById('ops');

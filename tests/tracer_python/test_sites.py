@@ -473,6 +473,16 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual([s["module"] for s in encode([text_encoder_one, text_encoder_two])],
                          modules)
 
+    def test_models_that_only_a_list_has_stay_apart(self):
+        def encode(encoders):
+            return [encoder()["module"] for encoder in encoders]
+
+        both = [Net(), Net()]
+        first, second = encode(both)
+        self.assertNotEqual(first, second)
+        self.assertEqual(second.rsplit(".", 1)[1], "out")
+        self.assertEqual(encode(both), [first, second])
+
     def test_shared_module_has_the_name_it_is_called_by_first(self):
         net = Net()
         net.tied = net.out

@@ -105,18 +105,35 @@ bool is_taken(const HeldModule& held) {
   });
 }
 
+// Two models that a loop over a list gives one name are two: "encoder" and "encoder_2".
+std::string free_name(const Object* root, const std::string& name) {
+  std::string free = name;
+  for (int n = 2; !name.empty(); ++n) {
+    const auto& list = roots().list;
+    const bool is_free = std::none_of(list.begin(), list.end(), [&](const Root& r) {
+      return r.name == free && r.module != root;
+    });
+    if (is_free) break;
+    free = name + "_" + std::to_string(n);
+  }
+  return free;
+}
+
 std::string path_of_root(const Frames& frames, const ModuleCall& call) {
   std::string path;
   for (const Root& root : roots().list) {
     if (root.module == call.module) return root.name;
   }
   if (path_in_known_root(call.module, &path)) return path;
-  const HeldModule held = find_holder(frames, call.frame + 1, call.module, is_taken);
-  const std::string class_name = type_name(type_of(call.module));
+  HeldModule held = find_holder(frames, call.frame + 1, call.module, is_taken);
+  std::string class_name = type_name(type_of(call.module));
   if (!held) {
-    if (has_state(call.module)) keep_root(call.module, class_name);
+    if (!has_state(call.module)) return class_name;
+    class_name = free_name(call.module, class_name);
+    keep_root(call.module, class_name);
     return class_name;
   }
+  if (has_state(held.root)) held.name = free_name(held.root, held.name);
   if (has_state(held.root)) keep_root(held.root, held.name);
   path_below(held.root, call.module, &path);
   path = join_path(held.name, path);
