@@ -73,8 +73,11 @@ uint64_t bytes_of(const std::string& text) {
   return static_cast<uint64_t>(number * static_cast<double>(uint64_t{1} << shift));
 }
 
-// What would be sent away stays here. Who sets one of them has decided.
-constexpr std::pair<const char*, const char*> kNothingLeaves[] = {
+// What would be sent away stays here, and what is compiled for a GPU runs as it is written: Triton's
+// kernels need a real one. Who sets one of them has decided.
+constexpr std::pair<const char*, const char*> kDefaults[] = {
+    {"TORCH_COMPILE_DISABLE", "1"},
+    {"TORCHDYNAMO_DISABLE", "1"},
     {"WANDB_MODE", "offline"},     {"HF_HUB_OFFLINE", "1"},    {"NEPTUNE_MODE", "offline"},
     {"CLEARML_OFFLINE_MODE", "1"}, {"COMET_MODE", "disabled"},
 };
@@ -121,7 +124,7 @@ void pretend_gpu(const PreflightCommand& command, Environment& environment,
   unset_variable(environment, "CUDA_VISIBLE_DEVICES");  // it is about the GPUs of this machine
   // cuDNN's graphs of engines are asked for things that only it knows; its older functions are not.
   set_variable(environment, "TORCH_CUDNN_V8_API_DISABLED", "1");
-  for (const auto& [name, value] : kNothingLeaves)
+  for (const auto& [name, value] : kDefaults)
     if (!std::getenv(name)) set_variable(environment, name, value);
 }
 

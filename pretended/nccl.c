@@ -92,8 +92,41 @@ EXPORT int ncclAllReduce(const void* from, void* to, size_t count, int type) {
 EXPORT int ncclReduce(const void* from, void* to, size_t count, int type) {
   return hand_on(from, to, count, type);
 }
-EXPORT int ncclBroadcast(const void* from, void* to, size_t count, int type) {
-  return hand_on(from, to, count, type);
+
+/* LibTorch gathers tensors that lie apart by a group of broadcasts, one from each rank. What
+ * another rank sends in such a group is what this one sends. */
+struct broadcast {
+  const void* from;
+  void* to;
+  size_t count;
+  int type, is_own;
+};
+enum { kMostBroadcasts = 1024 };
+static __thread struct broadcast* group;
+static __thread int group_size, group_depth;
+
+EXPORT int ncclGroupStart(void) {
+  ++group_depth;
+  return OK;
+}
+EXPORT int ncclGroupEnd(void) {
+  if (group_depth > 0) --group_depth;
+  if (group_depth > 0) return OK;
+  for (int i = 0; i < group_size; ++i)
+    for (int own = 0; own < group_size && !group[i].is_own; ++own)
+      if (group[own].is_own && group[own].count == group[i].count &&
+          group[own].type == group[i].type)
+        hand_on(group[own].from, group[i].to, group[i].count, group[i].type);
+  group_size = 0;
+  return OK;
+}
+EXPORT int ncclBroadcast(const void* from, void* to, size_t count, int type, int root,
+                         const struct communicator* with) {
+  hand_on(from, to, count, type);
+  if (!group) group = calloc(kMostBroadcasts, sizeof *group);
+  if (group && group_depth > 0 && group_size < kMostBroadcasts)
+    group[group_size++] = (struct broadcast){from, to, count, type, root == with->rank};
+  return OK;
 }
 EXPORT int ncclReduceScatter(const void* from, void* to, size_t count, int type) {
   return hand_on(from, to, count, type);

@@ -24,9 +24,12 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -377,6 +380,23 @@ EXPORT ssize_t readlinkat(int folder, const char* path, char* into, size_t size)
 EXPORT ssize_t readlink(const char* path, char* into, size_t size) {
   return readlinkat(AT_FDCWD, path, into, size);
 }
+#define DEFINE_LOOK(result, name, arguments, call)          \
+  EXPORT result name arguments {                            \
+    REAL(name);                                             \
+    char room[PATH_MAX];                                    \
+    if (!(path = to_read(AT_FDCWD, path, room))) return -1; \
+    return real call;                                       \
+  }
+DEFINE_LOOK(int, statfs, (const char* path, struct statfs* found), (path, found))
+DEFINE_LOOK(int, statfs64, (const char* path, struct statfs64* found), (path, found))
+DEFINE_LOOK(int, statvfs, (const char* path, struct statvfs* found), (path, found))
+DEFINE_LOOK(int, statvfs64, (const char* path, struct statvfs64* found), (path, found))
+DEFINE_LOOK(ssize_t, listxattr, (const char* path, char* names, size_t size), (path, names, size))
+DEFINE_LOOK(ssize_t, llistxattr, (const char* path, char* names, size_t size), (path, names, size))
+DEFINE_LOOK(ssize_t, getxattr, (const char* path, const char* name, void* value, size_t size),
+            (path, name, value, size))
+DEFINE_LOOK(ssize_t, lgetxattr, (const char* path, const char* name, void* value, size_t size),
+            (path, name, value, size))
 EXPORT int chdir(const char* path) {
   char room[PATH_MAX];
   const char* instead = to_read(AT_FDCWD, path, room);
@@ -406,6 +426,9 @@ DEFINE_CHANGE(truncate64, (const char* path, off64_t size), AT_FDCWD, (path, siz
 DEFINE_CHANGE(chmod, (const char* path, mode_t mode), AT_FDCWD, (path, mode))
 DEFINE_CHANGE(fchmodat, (int folder, const char* path, mode_t mode, int flags), folder,
               (folder, path, mode, flags))
+DEFINE_CHANGE(setxattr,
+              (const char* path, const char* name, const void* value, size_t size, int flags),
+              AT_FDCWD, (path, name, value, size, flags))
 DEFINE_CHANGE(chown, (const char* path, uid_t user, gid_t group), AT_FDCWD, (path, user, group))
 DEFINE_CHANGE(utimensat, (int folder, const char* path, const struct timespec times[2], int flags),
               folder, (folder, path, times, flags))

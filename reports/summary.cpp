@@ -155,7 +155,8 @@ void say_pretended(const Report& report, Lines& out) {
   if (pretended_heading(report).empty()) return;
   out.push_back(
       "not known without a GPU: what depends on values (overflow, NaN, steps that a GradScaler "
-      "skips), and what cuBLAS, cuDNN or a custom kernel would refuse inside");
+      "skips), what cuBLAS, cuDNN or a custom kernel would refuse inside, and what torch.compile "
+      "would do, since all runs eagerly");
 }
 
 void say_left_out(const Report& report, Lines& out) {

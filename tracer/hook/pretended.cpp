@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tracer/hook/facts.h"
+#include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/python/python_sites.h"
 
@@ -31,6 +32,9 @@ void write_pretended_facts() {
   auto* name = of_pretended_gpu<const char*()>("dtypecheck_pretended_name");
   if (!sm || !name) return;
   noted_peak.store(0);
+#if DTYPECHECK_TORCH_AT_LEAST(2, 5)
+  at::globalContext().setSDPUseCuDNN(false);  // it asks cuDNN for plans that only cuDNN can make
+#endif
   write_fact("pretended.gpu", "sm_" + std::to_string(sm()) + " (" + name() + ")");
 }
 

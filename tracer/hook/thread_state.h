@@ -55,6 +55,7 @@ struct alignas(128) ThreadState {
   bool in_pretended_call = false;  // of known_values.cpp, which follows the outermost call
   bool busy = false;  // the tracer itself is running: whatever it calls is not recorded
   bool has_message = false;
+  const void* message_of = nullptr;  // the record of the op that was in flight at the throw
   int depth = 0;
   uint32_t throws = 0;               // C++ exceptions thrown by this thread so far
   std::atomic<uint32_t> events{0};   // that this thread was told of; it alone counts them

@@ -81,10 +81,16 @@ void on_throw(void* object, void* type_info) {
   const bool was_asleep = wake_up();
   if (was_asleep) restart_quiet_steps();
   const auto* type = static_cast<const std::type_info*>(type_info);
-  state->has_message = false;
-  if (is_python_carrier(type->name())) return;
-  BusyScope busy(state);
   const Frame* op = state->op_in_flight();
+  // A kernel in Python that hands its op on to LibTorch's own: what that refused comes back so.
+  const bool is_same_again = op && state->has_message && state->message_of == op->record;
+  if (is_python_carrier(type->name())) {
+    state->has_message = is_same_again;
+    return;
+  }
+  state->has_message = false;
+  state->message_of = op ? op->record : nullptr;
+  BusyScope busy(state);
   if (const auto* error = as<c10::Error>(object, type)) {
     keep(state, error->what_without_backtrace(),
          type->name());  // what() would symbolize a backtrace: 5 ms

@@ -28,6 +28,8 @@ def main():
     assert not os.path.exists("out/sub/kept")
     os.makedirs("out/sub")
     assert os.listdir("out/sub") == [] and not os.path.exists("out/sub/kept")
+    shutil.copy2("out/new/deep/state.pt", "out/sub/copy.pt")
+    assert os.statvfs("out/new").f_namemax > 0
     os.rename("out/model.txt", "out/moved.txt")
     assert not os.path.exists("out/model.txt")
     os.replace("out/moved.txt", "out/new/moved.txt")
