@@ -20,8 +20,8 @@ class Preflight(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def preflight(self, program, *options):
-        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", sys.executable, program]
+    def preflight(self, *program, options=()):
+        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", sys.executable, *program]
         done = subprocess.run(command, cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"), capture_output=True)
         self.out = done.stdout.decode()
         self.err = done.stderr.decode()
@@ -57,7 +57,8 @@ class Refusals(Preflight):
 
 class Training(Preflight):
     def test_ends_after_the_steps(self):
-        self.assertEqual(self.preflight(PROGRAMS / "trains.py", "--gpu", "v100", "--gpus", "2", "--steps", "2"), 0, self.err)
+        self.assertEqual(self.preflight(PROGRAMS / "trains.py", options=["--gpu", "v100", "--gpus", "2", "--steps", "2"]), 0,
+                         self.err)
         self.assertIn("gpus 2 Tesla V100-SXM2-16GB (7, 0)\n", self.out)
         self.assertEqual(re.findall(r"step \d scale \S+ chosen \d+", self.out),
                          ["step 0 scale 65536.0 chosen 6"])
@@ -66,9 +67,17 @@ class Training(Preflight):
         self.assertIn("not known without a GPU", self.err)
 
 
+class Ranks(Preflight):
+    def test_of_data_parallel_training(self):
+        ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+        self.assertEqual(self.preflight(*ranks, PROGRAMS / "parallel.py", options=["--gpus", "2"]), 0, self.err)
+        self.assertEqual(self.out.count("gathered [[3, 4], [3, 4]]"), 2)
+        self.assertIn("on a pretended sm_80 (A100), 3 steps: no findings", self.err)
+
+
 class Memory(Preflight):
     def test_runs_out_at_its_size(self):
-        self.assertEqual(self.preflight(PROGRAMS / "limits.py", "--memory", "4G"), 1)
+        self.assertEqual(self.preflight(PROGRAMS / "limits.py", options=["--memory", "4G"]), 1)
         self.assertEqual(self.out.splitlines(), ["device: CUDA error: invalid device ordinal", "total 4096", "reserved 3"])
         self.assertIn("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB",
                       self.err)
@@ -103,13 +112,13 @@ class Ends(Preflight):
 
     def test_the_time_is_over(self):
         program = self.program("import time, torch\ntorch.ones(1, device='cuda')\ntime.sleep(3600)\n")
-        self.assertEqual(self.preflight(program, "--timeout", "20"), 2)
+        self.assertEqual(self.preflight(program, options=["--timeout", "20"]), 2)
         self.assertIn("dtypecheck: ended after 20 s, with 0 of 3 steps done", self.err)
 
     def test_bad_options(self):
         for options, message in ((["--memory", "much"], "--memory much: is no size; for example --memory 24G"),
                                  (["--gpu", "a99"], "--gpu"), (["--gpus", "0"], "--gpus")):
-            self.assertEqual(self.preflight("x.py", *options), 2)
+            self.assertEqual(self.preflight("x.py", options=options), 2)
             self.assertIn(message, self.err)
 
 

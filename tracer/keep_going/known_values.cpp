@@ -143,6 +143,12 @@ struct PretendedCall {
       if (value.isDevice() && value.toDevice().is_cuda()) has_cuda = true;
       for_each_tensor(value, [&](const Tensor& tensor) { look_at(tensor); });
     }
+    for (const TensorArgument& argument : facts.tensors) {
+      if (argument.is_out || (argument.is_written && facts.overwrites)) continue;
+      for_each_tensor(arguments()[argument.index], [&](const Tensor& tensor) {
+        is_known = is_known && (!is_plain_memory(tensor) || keep_going::is_known(tensor));
+      });
+    }
   }
 
   c10::ArrayRef<IValue> arguments() const { return torch::jit::last(*stack, facts.argument_count); }
@@ -168,7 +174,6 @@ struct PretendedCall {
       return;
     }
     has_cuda = has_cuda || tensor.is_cuda();
-    is_known = is_known && keep_going::is_known(tensor);
     needs_grad = needs_grad || tensor.requires_grad();
     largest = std::max(largest, tensor.numel());
   }
@@ -324,6 +329,11 @@ bool only_makes_room(const std::string& name) {
   return name.compare(0, 11, "aten::empty") == 0 || name.compare(0, 15, "aten::new_empty") == 0;
 }
 
+// NCCL's stand-in has moved the values in memory already.
+bool is_collective(const std::string& name) {
+  return name.compare(0, 6, "c10d::") == 0 || name.compare(0, 18, "_c10d_functional::") == 0;
+}
+
 void call_and_follow(PretendedCall& call) {
   const std::vector<IValue> arguments = call.arguments().vec();
   call.state->in_pretended_call = true;
@@ -335,6 +345,7 @@ void call_and_follow(PretendedCall& call) {
 
   const Written written = written_by(call, arguments);
   if (!written.is_plain || !written.has_cuda || only_makes_room(call.name)) return;
+  if (is_collective(call.name)) return set_known(written.tensors, call.is_known);
   const bool shares = share_memory(written, arguments), writes = writes_any(call.facts);
   if (shares && !writes) return;  // it gave back what it was given
   const bool asks_for_faults =
