@@ -10,7 +10,7 @@ void take(std::string_view input) {
   const judging::Lock lock = judging::parse_lock(input, "lock");
   const std::string text = judging::to_text(lock);
   if (judging::to_text(judging::parse_lock(text, "again")) != text) std::abort();
-  judging::to_text(judging::diff_locks(lock, lock, "a", "b"), "a", "b");
+  judging::to_text(judging::diff_locks(lock, lock, "a", "b"), "a", "b", true);
 }
 
 }  // namespace dtypecheck::fuzz
