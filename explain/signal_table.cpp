@@ -29,16 +29,18 @@ Signal signal_in(const Block& block) {
   for (const Field& field : block.fields) {
     if (field.key == "words") {
       signal.words = phrases_in(field);
+    } else if (field.key == "reports") {
+      signal.reports = static_cast<uint32_t>(field.number(field.value));
     } else if (field.key == "near") {
       signal.near = phrases_in(field);
     } else if (field.key == "dtypes") {
       signal.dtypes = dtypes_in(field);
     } else {
-      field.fail_unknown_key({"words", "near", "dtypes"});
+      field.fail_unknown_key({"words", "near", "dtypes", "reports"});
     }
   }
   block.require({"words"});
-  block.allow_once({"words", "near", "dtypes"});
+  block.allow_once({"words", "near", "dtypes", "reports"});
   return signal;
 }
 
