@@ -20,6 +20,10 @@ std::string to_json(const Answer& answer);
 // The user's own innermost frame, or the innermost one; null where there is none.
 const Frame* own_frame(const Explanation& error);
 
+// Where the text leaves two faults open: what to run, and which output means the second one; else
+// empty.
+std::string question(const Explanation& error);
+
 // The message in one line, cut where it is very long.
 std::string shown_message(const Explanation& error);
 

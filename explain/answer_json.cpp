@@ -21,6 +21,7 @@ static ordered_json json_of(const Explanation& error) {
     const Category category = error.categories[i];
     out["shown"][std::string(category_name(category))] = fault_of(category).shown;
   }
+  if (const std::string asked = question(error); !asked.empty()) out["question"] = asked;
   for (size_t i = 0; i < kCategoryCount; ++i) {
     if (error.scores[i] > 0) out["scores"][std::string(kCategoryNames[i])] = error.scores[i];
   }

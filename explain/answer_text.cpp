@@ -10,7 +10,8 @@ namespace dtypecheck::explain {
 
 static constexpr size_t kShownColumns = 400;  // of a message
 static constexpr size_t kMostOthers = 2;
-static constexpr double kSure = 0.6;  // below it the text does not tell the first from the second
+static constexpr double kSure = 0.6;   // below it, and
+static constexpr double kOpen = 0.15;  // within it the text does not tell the first from the second
 
 const Frame* own_frame(const Explanation& error) {
   const std::vector<Frame>& frames = error.frames;
@@ -18,6 +19,16 @@ const Frame* own_frame(const Explanation& error) {
                                 [](const Frame& frame) { return !is_library(frame); });
   if (own != frames.rend()) return &*own;
   return frames.empty() ? nullptr : &frames.back();
+}
+
+std::string question(const Explanation& error) {
+  const bool is_open = error.confidence < kSure || error.confidence - error.second < kOpen;
+  if (error.categories.size() < 2 || !is_open) return "";
+  const Fault& second = fault_of(error.categories[1]);
+  std::string place;
+  if (const Frame* frame = own_frame(error); frame && second.asks.starts_with("print"))
+    place = fmt::format(" at {}:{}", printable(frame->file), frame->line);
+  return fmt::format("{}{}; it is that, if {}", second.asks, place, second.shown);
 }
 
 std::string shown_message(const Explanation& error) {
@@ -104,8 +115,9 @@ class Writer {
   void others(const Explanation& error) {
     const size_t count = std::min(error.categories.size(), kMostOthers + 1);
     if (all_) return all_others(error, count);
-    const bool is_open = error.confidence < kSure && count > 1;
-    if (is_open) return say(fmt::format("or: {}", open(error.categories[1])), 0);
+    if (const std::string asked = question(error); !asked.empty())
+      return say(fmt::format("to tell it from {}: {}", category_name(error.categories[1]), asked),
+                 0);
     std::string names;
     for (size_t i = 1; i < count; ++i)
       names += (names.empty() ? "" : ", ") + std::string(category_name(error.categories[i]));
@@ -118,11 +130,6 @@ class Writer {
       say(fmt::format("or: {}", category_line(error.categories[i])), 0);
       say(fmt::format("it is, if {}", fault_of(error.categories[i]).shown), 2);
     }
-  }
-
-  // What only whoever runs it can see.
-  static std::string open(Category category) {
-    return fmt::format("{}, if {}", category_name(category), fault_of(category).shown);
   }
 
   void list(std::string_view title, const std::vector<std::string>& items) {

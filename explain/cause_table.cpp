@@ -20,6 +20,8 @@ void read_field(const Field& field, Fault& fault) {
     fault.meaning = field.value;
   } else if (field.key == "shown") {
     fault.shown = field.value;
+  } else if (field.key == "asks") {
+    fault.asks = field.value;
   } else if (field.key == "silent") {
     fault.silent = field.number(field.value);
   } else if (field.key == "cause") {
@@ -32,6 +34,10 @@ void read_field(const Field& field, Fault& fault) {
     fault.causes.back().cure = field.value;
   } else if (field.key == "signs") {
     cause_above(field, fault).signs = phrases_in(field);
+  } else if (field.key == "when") {
+    cause_above(field, fault).when = phrases_in(field);
+  } else if (field.key == "device") {
+    cause_above(field, fault).device = phrases_in(field);
   } else if (field.key == "of") {
     cause_above(field, fault).messages = field.parts();
   } else if (field.key == "dtypes") {
@@ -39,8 +45,8 @@ void read_field(const Field& field, Fault& fault) {
   } else if (field.key == "hides") {
     fault.hides.push_back(field.value);
   } else {
-    field.fail_unknown_key(
-        {"means", "shown", "silent", "cause", "cure", "signs", "of", "dtypes", "hides"});
+    field.fail_unknown_key({"means", "shown", "asks", "silent", "cause", "cure", "signs", "when",
+                            "device", "of", "dtypes", "hides"});
   }
 }
 
@@ -54,8 +60,8 @@ CauseTable read_cause_table(std::string_view text, std::string_view file) {
     if (!fault.meaning.empty())
       block.head.fail(fmt::format("fault '{}' stands there twice", block.head.value));
     for (const Field& field : block.fields) read_field(field, fault);
-    block.require({"means", "shown", "cause", "cure"});
-    block.allow_once({"means", "shown", "silent"});
+    block.require({"means", "shown", "asks", "cause", "cure"});
+    block.allow_once({"means", "shown", "asks", "silent"});
     if (fault.causes.back().cure.empty()) block.head.fail("its last cause has no cure");
   }
   for (size_t i = 0; i < table.size(); ++i) {

@@ -16,6 +16,9 @@ struct Cause {
   std::string cause;
   std::string cure;
   std::vector<std::string> signs;  // words of the surroundings that speak for this cause
+  std::vector<std::string> when;   // where not empty, one of these must stand in the text
+  // Cards and devices that speak for it, wherever the text names them: the environment counts here.
+  std::vector<std::string> device;
   // Where not empty, the messages that it belongs to alone, by id; "words" for a report in words.
   std::vector<std::string> messages;
   // Where not empty, a message that names dtypes names one of these.
@@ -25,6 +28,7 @@ struct Cause {
 struct Fault {
   std::string meaning;
   std::string shown;          // what shows that it is this one
+  std::string asks;           // the line or command whose output shows it
   double silent = 0;          // how common it is among faults that raise nothing
   std::vector<Cause> causes;  // the commonest first
   std::vector<std::string> hides;

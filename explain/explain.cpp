@@ -25,7 +25,7 @@ static constexpr size_t kShownLine = 240;    // bytes; of a longer line the sent
 // "struct c10::Half", "torch.float16", "cudahalftype": the many spellings of one dtype.
 static std::optional<Dtype> dtype_of(std::string word) {
   for (std::string_view part :
-       {"struct ", "c10::", "at::", "torch.cuda.", "torch.", "sparse.", "<class "}) {
+       {"struct ", "c10::", "at::", "torch::", "torch.cuda.", "torch.", "sparse.", "<class "}) {
     const size_t at = word.find(part);
     if (at != std::string::npos) word.erase(at, part.size());
   }
@@ -110,28 +110,46 @@ static std::string innermost(const std::vector<Frame>& frames) {
   return normal_text(text);
 }
 
-static bool fits(const Cause& cause, std::string_view message,
-                 const std::vector<std::string>& dtypes) {
+namespace {
+
+// What the causes of an error are chosen by, in normal form.
+struct Told {
+  std::string_view message;  // its id, "words" for a report in words
+  std::string text;          // its sentence, what stands around it and the innermost frames
+  std::string environment;
+};
+
+}  // namespace
+
+static bool has_one_of(std::string_view text, const std::vector<std::string>& phrases) {
+  return std::any_of(phrases.begin(), phrases.end(),
+                     [&](std::string_view phrase) { return has_phrase(text, phrase); });
+}
+
+static bool fits(const Cause& cause, const Told& told, const std::vector<std::string>& dtypes) {
   const auto is_named = [&](Dtype dtype) {
     return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
   };
   const bool is_of_message =
       cause.messages.empty() ||
-      std::find(cause.messages.begin(), cause.messages.end(), message) != cause.messages.end();
-  return is_of_message && (cause.dtypes.empty() || dtypes.empty() ||
-                           std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named));
+      std::find(cause.messages.begin(), cause.messages.end(), told.message) != cause.messages.end();
+  return is_of_message && (cause.when.empty() || has_one_of(told.text, cause.when)) &&
+         (cause.dtypes.empty() || dtypes.empty() ||
+          std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named));
 }
 
-// The causes of the first category that fit the message ("words" for a report in words). `text` is
-// what stands around it, in normal form.
-static void add_causes(std::string_view message, std::string_view text, Explanation& out) {
+// The causes of the first category that fit.
+static void add_causes(const Told& told, Explanation& out) {
   const Fault& fault = fault_of(out.categories.front());
   std::copy_if(fault.causes.begin(), fault.causes.end(), std::back_inserter(out.causes),
-               [&](const Cause& cause) { return fits(cause, message, out.dtypes); });
+               [&](const Cause& cause) { return fits(cause, told, out.dtypes); });
   const auto rank_of = [&](const Cause& cause) {
-    const auto signs = std::count_if(cause.signs.begin(), cause.signs.end(),
-                                     [&](std::string_view sign) { return has_phrase(text, sign); });
-    return std::pair(!cause.messages.empty() && message != "words", signs);
+    const auto signs =
+        std::count_if(cause.signs.begin(), cause.signs.end(),
+                      [&](std::string_view sign) { return has_phrase(told.text, sign); }) +
+        2 * (has_one_of(told.text, cause.device) || has_one_of(told.environment, cause.device)) +
+        !cause.when.empty();
+    return std::pair(!cause.messages.empty() && told.message != "words", signs);
   };
   std::stable_sort(out.causes.begin(), out.causes.end(),
                    [&](const Cause& a, const Cause& b) { return rank_of(a) > rank_of(b); });
@@ -145,6 +163,7 @@ static void add_causes(std::string_view message, std::string_view text, Explanat
 static void take(const Ranking& ranking, Explanation& out) {
   out.categories = ranking.categories;
   out.confidence = ranking.confidence;
+  out.second = ranking.second;
   out.scores = ranking.scores;
   out.signs = ranking.signs;
 }
@@ -175,7 +194,10 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
                           surroundings(sighting, size_bytes),
                           innermost(out.frames)};
   take(rank(evidence), out);
-  add_causes(message.id, evidence.surroundings.words() + " " + evidence.innermost, out);
+  add_causes(
+      {message.id, sighting.normal + " " + evidence.surroundings.words() + " " + evidence.innermost,
+       evidence.surroundings.environment()},
+      out);
   return out;
 }
 
@@ -222,7 +244,7 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
                                   fmt::join(out.dtypes, " and "));
   out.frames = std::move(frames);
   take(ranking, out);
-  add_causes("words", read.words(), out);
+  add_causes({"words", read.words() + " " + innermost(out.frames), read.environment()}, out);
   return out;
 }
 
@@ -248,7 +270,7 @@ static Answer explain_prose(const LogScanner& scanner) {
     Explanation& out = answer.errors.emplace_back();
     take(ranking, out);
     out.meaning = fault_of(out.categories.front()).meaning;
-    add_causes("words", text, out);
+    add_causes({"words", text, read.environment()}, out);
   }
   if (!answer.errors.empty()) answer.other_error.clear();
   return answer;

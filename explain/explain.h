@@ -29,10 +29,10 @@ struct Explanation {
   std::string meaning;
   std::vector<std::string> ops;
   std::string versions;
-  bool is_missing_kernel = false;    // and `versions` says since when it is there
-  std::vector<Category> categories;  // best first, never empty
-  double confidence = 0;
-  Scores scores{};  // of all categories
+  bool is_missing_kernel = false;     // and `versions` says since when it is there
+  std::vector<Category> categories;   // best first, never empty
+  double confidence = 0, second = 0;  // of the first category and of the next one
+  Scores scores{};                    // of all categories
   std::vector<Sign> signs;
   // Of the first category those that fit the message and its dtypes: what belongs to the message
   // first, then those whose signs are there.

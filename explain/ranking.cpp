@@ -157,6 +157,8 @@ static Ranking ranked(const Scores& scores, const Calibration& calibration) {
     sum += beside_the_first(scores[i]);
   }
   const double told = calibration.told;
+  if (order.size() > 1)
+    ranking.second = std::round(100 * told * beside_the_first(scores[order[1]]) / sum) / 100;
   ranking.confidence = std::round(100 * (told / sum + (1 - told) * calibration.usually)) / 100;
   return ranking;
 }

@@ -25,6 +25,7 @@ struct Sign {
 struct Ranking {
   std::vector<Category> categories;  // best first; empty: nothing fits
   double confidence = 0;             // 0 to 1
+  double second = 0;                 // the same of the next one
   Scores scores{};
   std::vector<Sign> signs;
 };

@@ -262,7 +262,11 @@ std::vector<SegmentLine> segments_of(std::string_view text) {
 
 ReadText::ReadText(std::string_view text) {
   for (const SegmentLine& line : segments_of(text)) {
-    if (line.segment == Segment::kTraceback || line.segment == Segment::kEnvironment) continue;
+    if (line.segment == Segment::kTraceback) continue;
+    if (line.segment == Segment::kEnvironment) {
+      environment_ += normal_text(line.text) + " ";
+      continue;
+    }
     if (begins_.empty() || begins_.back().second != line.segment)
       begins_.push_back({words_.size(), line.segment});
     std::string_view normal;

@@ -40,12 +40,13 @@ class ReadText {
   explicit ReadText(std::string_view text);
 
   const std::string& words() const { return words_; }
+  const std::string& environment() const { return environment_; }  // in normal form
   // Makes a phrase unreadable wherever it stands.
   void hide(std::string_view phrase);
   Segment segment_at(size_t place) const;
 
  private:
-  std::string words_;
+  std::string words_, environment_;
   std::vector<std::pair<size_t, Segment>> begins_;
 };
 

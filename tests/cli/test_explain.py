@@ -20,7 +20,7 @@ Traceback (most recent call last):
     return torch.layer_norm(
 RuntimeError: expected scalar type Float but found Half
 """
-QUIET = "epoch 3 step 17 loss 0.2513 lr 1e-5 mixed_precision bf16 saved model.safetensors\n"
+QUIET = "epoch 3 step 17 loss 0.2513 lr 1e-5 precision bf16 saved model.safetensors\n"
 
 MAX_MEMORY_KB = 64 << 10
 

@@ -140,11 +140,11 @@ TEST_CASE("phrases are compared as texts are: without quotation marks, in lower 
 
 TEST_CASE("mistakes in causes.txt") {
   const auto error = [](const std::string& text) {
-    return error_of(read_cause_table, "fault cublas\n  means it\n  shown so\n" + text);
+    return error_of(read_cause_table, "fault cublas\n  means it\n  shown so\n  asks x\n" + text);
   };
   CHECK(error("  cause a\n  cure b\n").find("table.txt: no fault 'input-weight-mismatch'") == 0);
-  CHECK(error("  cure b\n").find("table.txt:4: 'cure' stands before any cause") == 0);
-  CHECK(error("  cause a\n  cause b\n  cure c\n").find("table.txt:5: the cause above it has no") ==
+  CHECK(error("  cure b\n").find("table.txt:5: 'cure' stands before any cause") == 0);
+  CHECK(error("  cause a\n  cause b\n  cure c\n").find("table.txt:6: the cause above it has no") ==
         0);
   CHECK(error("  cause a\n  cure b\n  cause c\n").find("its last cause has no cure") !=
         std::string::npos);
@@ -153,6 +153,17 @@ TEST_CASE("mistakes in causes.txt") {
         std::string::npos);
   CHECK(error_of(read_cause_table, "fault cublas\n  means it\n  cause a\n  cure b\n") ==
         "table.txt:1: has no field 'shown'");
+  CHECK(error_of(read_cause_table, "fault cublas\n  means it\n  shown so\n  cause a\n  cure b\n") ==
+        "table.txt:1: has no field 'asks'");
+}
+
+TEST_CASE("each fault has a cause that needs no word of the text") {
+  for (size_t i = 0; i < kCategoryCount; ++i) {
+    const Fault& fault = fault_of(static_cast<Category>(i));
+    INFO(fault.meaning);
+    CHECK(std::any_of(fault.causes.begin(), fault.causes.end(),
+                      [](const Cause& cause) { return cause.when.empty(); }));
+  }
 }
 
 TEST_CASE("mistakes in kernels.txt") {

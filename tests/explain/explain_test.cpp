@@ -476,7 +476,7 @@ TEST_CASE("ten lines for a usual error, and the rest with --all") {
   }
   const std::string usual = "mat1 and mat2 must have the same dtype, but got Half and Float";
   CHECK(lines_of(text_of(usual)) <= 10);
-  CHECK(lines_of(text_of("expected scalar type Float but found Half")) <= 10);
+  CHECK(lines_of(text_of("expected scalar type Float but found Half")) <= 11);
   CHECK(text_of(usual).find("addmm") == std::string::npos);
   CHECK(text_of(usual, true).find("addmm") != std::string::npos);
   CHECK(text_of(usual).find("mat1 is Half, mat2 is Float") != std::string::npos);
@@ -484,11 +484,17 @@ TEST_CASE("ten lines for a usual error, and the rest with --all") {
 
 TEST_CASE("an answer that is open says what shows the other") {
   const std::string open = text_of("expected scalar type Float but found Half");
-  CHECK(open.find("or: autocast-misuse, if torch.is_autocast_enabled() is False") !=
+  CHECK(open.find(
+            "to tell it from autocast-misuse: print(torch.is_autocast_enabled()); it is that") !=
         std::string::npos);
+  CHECK(open.find("or: ") == std::string::npos);
+  CHECK(
+      text_of("  File \"train.py\", line 7, in main\n    y = x @ w\nRuntimeError: expected scalar "
+              "type Float but found Half")
+          .find("print(torch.is_autocast_enabled()) at train.py:7") != std::string::npos);
   const std::string sure = text_of("Attempting to unscale FP16 gradients.");
   CHECK(sure.find("or: ") != std::string::npos);
-  CHECK(sure.find(", if ") == std::string::npos);
+  CHECK(sure.find("to tell it from") == std::string::npos);
   CHECK(text_of("Attempting to unscale FP16 gradients.", true).find("it is, if the traceback") !=
         std::string::npos);
 }
@@ -560,3 +566,61 @@ TEST_CASE("positions that a dtype cannot hold") {
   CHECK(category_of("(no error) wildly different values than in fp32\n\ncos and sin tables of the "
                     "rotary embedding are computed in bfloat16") == "overflow-nan");
 }
+
+namespace dtypecheck::explain {
+
+static std::string cure_of(const std::string& text) {
+  const Answer answer = answer_to(text);
+  REQUIRE(!answer.errors.empty());
+  REQUIRE(!answer.errors[0].causes.empty());
+  return answer.errors[0].causes[0].cure;
+}
+
+TEST_CASE("SDXL's VAE is a cause of NaN only where something says diffusion") {
+  CHECK(cure_of("loss becomes nan when training in fp16").find("--check-values") !=
+        std::string::npos);
+  CHECK(cure_of("the SDXL VAE gives black images in fp16").find("run the VAE") == 0);
+  CHECK(cure_of("nan with RoPE positions in half precision").find("make them in Float") == 0);
+  CHECK(cure_of("the fp16 TensorRT engine gives nan").find("keep those layers in Float") == 0);
+  CHECK(cure_of("nan loss on mps in fp16").find("run in Float there") == 0);
+  const Answer sage = answer_to("nan with SageAttention in fp16");
+  CHECK(sage.errors[0].categories[0] == Category::kOverflowNan);
+  CHECK(sage.errors[0].causes[0].cause.find("SageAttention") != std::string::npos);
+}
+
+TEST_CASE("the cure fits the card, which the environment names") {
+  CHECK(cure_of("torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0")
+            .find("run in BFloat16 there") == 0);
+  const std::string said =
+      "CUBLAS_STATUS_NOT_SUPPORTED when calling cublasGemmEx(a, CUDA_R_16BF, lda)\n";
+  CHECK(cure_of(said + "GPU: Tesla T4\n") == "Half or Float there");
+  CHECK(cure_of("CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul(CUDA_R_8F_E4M3)\nGPU: RTX "
+                "5090\n")
+            .find("sizes that divide by 16") == 0);
+  CHECK(cure_of("CUBLAS_STATUS_NOT_SUPPORTED when calling cublasGemmEx(a, CUDA_R_16F, lda)\n")
+            .find("Half or Float there") == std::string::npos);
+  CHECK(cure_of("Required aspect fp64 is not supported on the device").find("write float32") == 0);
+  CHECK(cure_of("No inf checks were recorded for this optimizer.").find("build the optimizer") ==
+        0);
+  CHECK(cure_of("output tensor must have the same type as input tensor").find("make it so") == 0);
+}
+
+TEST_CASE("what a C++ extension checks of a dtype") {
+  CHECK(category_of(
+            "RuntimeError: Expected q.scalar_type() == at::kHalf to be true, but got false.") ==
+        "custom-extension-data_ptr");
+  CHECK(category_of(
+            "RuntimeError: Expected x.dtype() == torch::kFloat32 to be true, but got false.") ==
+        "custom-extension-data_ptr");
+  CHECK(answer_to("RuntimeError: Expected x.is_contiguous() to be true, but got false.")
+            .errors.empty());
+  CHECK(category_of("ValueError: found the dtype torch.float32 but expect torch.bfloat16") ==
+        "input-weight-mismatch");
+  CHECK(
+      category_of("AssertionError: FP8 execution requires 2D input matrices with height divisible "
+                  "by 8 and width divisible by 16") == "library-limits-dtype");
+  CHECK(category_of("RuntimeError: MPS: mixed dtype normalization is not supported") ==
+        "norm-mixed");
+}
+
+}  // namespace dtypecheck::explain
