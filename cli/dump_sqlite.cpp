@@ -177,8 +177,7 @@ class OpCallRows {
                   call.autocast.is_wrapper ? "wrapper"
                   : call.autocast.is_inner ? "inner"
                                            : "",
-                  known(call.parent), known(call.follows), call.in_compiled_region,
-                  call.group);
+                  known(call.parent), known(call.follows), call.in_compiled_region, call.group);
     for (const bool is_result : {false, true}) {
       const auto& tensors = is_result ? call.results : call.operands;
       for (size_t i = 0; i < tensors.size(); ++i) add(call.id, is_result, i, tensors[i]);

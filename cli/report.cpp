@@ -9,6 +9,7 @@
 #include "cli/report_options.h"
 #include "judging/baseline.h"
 #include "judging/judged_report.h"
+#include "judging/proven_change.h"
 #include "judging/recorded_run.h"
 #include "platform/progress.h"
 #include "trace/run_folder.h"
@@ -29,6 +30,10 @@ static int run(const ReportCommand& command) {
   const judging::RecordedRun recorded = judging::read_recorded_run(inputs);
   progress->now("judging what was recorded");
   reports::Report report = judging::judged_report(recorded, command.report);
+  if (inputs.size() == 1) {
+    if (const auto change = judging::read_proven_change(inputs.front()))
+      judging::tell(*change, report.findings);
+  }
   if (command.report.update_baseline) {
     progress.reset();
     judging::update_baseline(report, command.report.baseline);

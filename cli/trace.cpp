@@ -8,16 +8,19 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/cure.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
 #include "cli/tracing.h"
 #include "judging/baseline.h"
 #include "judging/judged_report.h"
+#include "judging/proven_change.h"
 #include "judging/recorded_run.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
 #include "platform/output.h"
+#include "platform/overlay.h"
 #include "platform/program.h"
 #include "platform/progress.h"
 #include "platform/terminal.h"
@@ -119,6 +122,15 @@ static void keep_sources(judging::RecordedRun& recorded, const RunFolder& folder
   }
 }
 
+static void cure(const TraceCommand& command, const RunFolder& folder,
+                 const judging::RecordedRun& recorded, reports::Report& report) {
+  if (!judging::any_at_least(report.findings, "warning")) return;
+  const curing::Program program{command.program, fs::current_path().string()};
+  look_for_cure(folder.path(), recorded, report.findings, program, {});
+  if (const auto change = judging::read_proven_change(folder.path()))
+    judging::tell(*change, report.findings);
+}
+
 // With a fail level a run that recorded nothing is no clean run; without one it is the user's
 // program that counts.
 static int report_on(const TraceCommand& command, const RunFolder& folder, const ChildEnd& end,
@@ -128,6 +140,7 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   keep_sources(recorded, folder, started_at);
   reports::Report report = judging::judged_report(recorded, command.report);
   progress.reset();
+  if (command.cure) cure(command, folder, recorded, report);
   report.end_is_told = end.signal != 0;  // by say_if_killed()
   if (command.report.update_baseline) {
     judging::update_baseline(report, command.report.baseline);
@@ -144,6 +157,30 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   return own == kClean || (own == kCouldNotDo && status_of(end) != 0) ? status_of(end) : own;
 }
 
+// What the program writes goes to a folder that is removed with the object. The run's own folder
+// stays as it is.
+class DiscardedWrites {
+ public:
+  DiscardedWrites(const TraceCommand& command, const RunFolder& folder) {
+    if (!command.discard_writes) return;
+    const std::vector<std::string> folders = written_folders(command.program);
+    scratch_ = scratch_beside(folders, fs::path(folder.path()).parent_path());
+    const std::string problem = scratch_.empty()
+                                    ? "no folder is left for what the program writes"
+                                    : cover_folders(folders, {folder.path()}, scratch_);
+    if (!problem.empty())
+      throw InputError(fmt::format("--discard-writes: {}; nothing was run", problem));
+  }
+  ~DiscardedWrites() {
+    std::error_code error;
+    if (!scratch_.empty()) fs::remove_all(scratch_, error);
+  }
+  DiscardedWrites(const DiscardedWrites&) = delete;
+
+ private:
+  std::string scratch_;
+};
+
 int run_traced(const TraceCommand& command) {
   if (command.program.empty()) {
     throw InputError("no program to trace; for example dtypecheck trace -- python train.py");
@@ -152,6 +189,7 @@ int run_traced(const TraceCommand& command) {
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
   RunFolder folder = RunFolder::create(command.out, command.program);
+  const DiscardedWrites discarded(command, folder);
   const Environment environment =
       dies_of_preload(program) ? current_environment() : tracer_environment(command, folder);
   if (!obstacle.empty()) say(fmt::format("{}: {}; it runs untraced", program, obstacle));
@@ -192,6 +230,12 @@ static std::function<int()> set_up(Options& options) {
       .excludes(keep_going);
   options.add_flag("--check-values", command->check_values,
                    "look for the first inf or NaN in the results");
+  options.add_flag("--cure", command->cure,
+                   "then run the program again, as dtypecheck cure does, until a change of it is "
+                   "found that cures the findings; the report shows it");
+  options.add_flag("--discard-writes", command->discard_writes,
+                   "throw away what the program writes below this folder, or where its arguments "
+                   "point: it writes to a copy-on-write overlay");
   options.add_flag("--no-gpu", command->no_gpu,
                    "do not record the kernels that a CUDA device runs, which CUPTI tells by op");
   options

@@ -22,6 +22,8 @@ struct TraceCommand {
   bool keep_going = false;
   bool fix = false;
   bool no_report = false;
+  bool discard_writes = false;
+  bool cure = false;
   judging::ReportOptions report;
 
   // Of another command than `trace`: further options of stage 2 (tracer/protocol.md), what else the

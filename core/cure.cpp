@@ -8,6 +8,12 @@ const char* cure_kind_name(CureKind kind) {
       return "cast operand";
     case CureKind::kCastResult:
       return "cast result";
+    case CureKind::kCastAndBack:
+      return "cast and back";
+    case CureKind::kCastVariable:
+      return "cast variable";
+    case CureKind::kCastDrawn:
+      return "cast drawn";
     case CureKind::kCastModuleInput:
       return "cast module input";
     case CureKind::kCastParameters:
@@ -20,22 +26,10 @@ const char* cure_kind_name(CureKind kind) {
       return "master weights";
     case CureKind::kSetting:
       return "setting";
+    case CureKind::kRewrite:
+      return "rewrite";
   }
   return "setting";
-}
-
-const char* cure_verdict_name(CureVerdict verdict) {
-  switch (verdict) {
-    case CureVerdict::kUnchecked:
-      return "unchecked";
-    case CureVerdict::kHolds:
-      return "holds";
-    case CureVerdict::kHoldsSoFar:
-      return "holds as far as the run got";
-    case CureVerdict::kFails:
-      return "fails";
-  }
-  return "unchecked";
 }
 
 }  // namespace dtypecheck

@@ -1,5 +1,5 @@
 // cure.h: a change to the program that should make a finding go away, as data. A rule proposes
-// cures, a replay of the run's op calls judges them, and `dtypecheck cure` tries them.
+// cures, the likeliest first, and `dtypecheck cure` tries them.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,20 @@
 namespace dtypecheck {
 
 enum class CureKind : uint8_t {
-  kCastOperand = 0,    // cast `operand` of `call`, at the line of that call
-  kCastResult,         // cast what `call` returns, at the line of that call
-  kCastModuleInput,    // cast what the module `operand` is called with, at the line that calls it
-  kCastParameters,     // load, make or cast the parameters of the module `operand` in `dtype`
-  kOpenAutocast,       // put the line of `call` under torch.autocast in `dtype`
-  kMoveAutocast,       // let the region that is open elsewhere take in the line of `call`
-  kMasterWeights,      // give the optimizer Float parameters, and the forward pass autocast
-  kSetting,            // change a setting of a framework that is in the process, or an argument
+  kCastOperand = 0,  // cast `operand` of `call`, at the line of that call
+  kCastResult,       // cast what `call` returns, at the line of that call
+  kCastAndBack,      // cast `operand` for `call` alone, and what it gives back to what that was
+  kCastModuleInput,  // cast what the module `operand` is called with, at the line that calls it
+  kCastVariable,     // cast `operand` below the statement that binds it, for all that reads it
+  kCastDrawn,        // the same of all that a loader or function gives with it in its dtype
+  kCastParameters,   // load, make or cast the parameters of the module `operand` in `dtype`
+  kOpenAutocast,     // put the line of `call` under torch.autocast in `dtype`
+  kMoveAutocast,     // let the region that is open elsewhere take in the line of `call`
+  kMasterWeights,    // give the optimizer Float parameters, and the forward pass autocast
+  kSetting,          // change a setting of a framework: `operand` is the call with its keyword
+  kRewrite,          // write the line's expression another way: `operand` says how
 };
 const char* cure_kind_name(CureKind kind);  // "cast operand", "open autocast", …
-
-enum class CureVerdict : uint8_t {
-  kUnchecked = 0,  // nothing was found out: the contracts do not know the op, say
-  kHolds,          // no op of the recorded run would refuse, and nothing is left mixed
-  kHoldsSoFar,     // the same, of a run that died where the cure acts: what follows is not known
-  kFails,          // `reason` says which op would refuse, or what else is wrong with it
-};
-const char* cure_verdict_name(CureVerdict verdict);  // "unchecked", "holds", …
 
 struct Cure {
   CureKind kind = CureKind::kCastOperand;
@@ -37,16 +33,7 @@ struct Cure {
   OpCallId call = kNoOpCall;        // where it acts
   std::string operand;              // an operand of `call` or the path of a module; see the kinds
   SourceLine where;                 // the line to change; not known for some settings
-  // What to write there in the program's language, with the names that the line has:
-  // "latents.to(unet.dtype)", `with torch.autocast("cpu", dtype=torch.bfloat16):`.
-  std::string code;
-  // What stands on that line and `code` takes the place of, once on it; empty where `code` is a
-  // line of its own, or the line does not tell.
-  std::string replaces;
-  // The sentence for people, the code in it: "cast the latents, train.py:40: latents.half()".
-  std::string text;
-  CureVerdict verdict = CureVerdict::kUnchecked;
-  std::string reason;
+  std::string text;                 // in words: "cast the target of mse_loss to Half, train.py:40"
 
   bool operator==(const Cure&) const = default;
 };

@@ -45,8 +45,11 @@ struct Finding {
   Severity severity = Severity::kWarning;
   std::string message;  // one line, lower-case start is fine, no full stop
   std::string why;
-  std::string fix;                // the smallest cure, as code where that is possible
+  std::string fix;                // the likeliest cure; of a finding about source the smallest one
+  std::string proof;              // what came of running the program with it; "": it was not tried
+  std::string diff;               // of the sources, where there is a proof
   std::vector<Cure> cures;        // all that were thought of, the best first
+  SourceLine origin;              // where the odd operand got its dtype, where that is another line
   OpCallId call = kNoOpCall;      // what it is about; none for a finding about the whole run
   std::vector<OpCallId> related;  // further calls of the same cause
   std::string odd_operand;  // name of the operand that is the odd one out; empty when there is none

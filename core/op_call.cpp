@@ -98,4 +98,17 @@ static const NonFinite* first_of(const OpCall& call, bool nan) {
 const NonFinite* OpCall::first_inf() const { return first_of(*this, false); }
 const NonFinite* OpCall::first_nan() const { return first_of(*this, true); }
 
+const Operand* same_tensor(const OpCall& call, const Operand& operand) {
+  const Operand* found = nullptr;
+  for (const Operand& other : call.operands) {
+    const bool is_same = other.dtypes == operand.dtypes && other.origin == operand.origin &&
+                         other.parameter == operand.parameter;
+    if (!is_same) continue;
+    if (other.name == operand.name) return &other;
+    if (found != nullptr) return nullptr;
+    found = &other;
+  }
+  return found;
+}
+
 }  // namespace dtypecheck

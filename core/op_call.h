@@ -202,4 +202,8 @@ inline bool was_let_through(const OpCall& call) {
          (call.outcome == Outcome::kServed && !call.error.empty());
 }
 
+// The operand of the call that is the same tensor as this one of another call; the one of its name
+// where several may be, and nullptr where none has it.
+const Operand* same_tensor(const OpCall& call, const Operand& operand);
+
 }  // namespace dtypecheck

@@ -2,17 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/dtype_names.h"
+#include "curing/ask_python.h"
 #include "curing/embedded.h"
-#include "platform/child.h"
+#include "ops/arguments.h"
 #include "platform/error.h"
 #include "platform/files.h"
-#include "platform/program.h"
-#include "platform/temporary_folder.h"
+#include "platform/hash.h"
+#include "rules/engine/cures.h"
 
 namespace fs = std::filesystem;
 
@@ -25,27 +27,6 @@ using Json = nlohmann::json;
 std::string name_in_torch(Dtype dtype) {
   const std::string name = torch_dtype(dtype);
   return name.substr(name.find('.') + 1);
-}
-
-std::string python_of(const Run& run, const OpCall* call) {
-  const std::string recorded = call == nullptr ? "" : run.process_of(*call).executable;
-  return is_file(recorded) ? recorded : find_program("python3");
-}
-
-// The script reads its question from a file, since its standard input is no pipe of ours.
-Json ask(const std::string& python, const Json& question) {
-  const TemporaryFolder folder("patch");
-  const std::string script = folder.path() + "/patch.py", in = folder.path() + "/question",
-                    out = folder.path() + "/answer";
-  replace_file(script, {kPatchScript}, {.syncs = false});
-  replace_file(in, {question.dump()}, {.syncs = false});
-  Environment environment = current_environment();
-  for (const char* name : {"LD_PRELOAD", "PYTHONSTARTUP", "PYTHONINSPECT"})
-    unset_variable(environment, name);
-  const std::vector<std::string> command = {python, "-I", "-B", script, in, out};
-  const ChildEnd end = run_child(python, command, environment);
-  if (!end.is_success()) throw InputError(fmt::format("{} could not run our script", python));
-  return Json::parse(read_file(out));
 }
 
 bool is_cell(const std::string& file) { return file.starts_with("In ["); }
@@ -71,10 +52,9 @@ std::string notebook_of(const Program& program) {
 }
 
 std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
-                    const std::string& notebook) {
+                    const std::string& notebook, const Patch& base) {
   const std::string& file = cure.where.file;
   const OpCall* call = run.call(cure.call);
-  if (cure.code.empty()) return "it is told in words alone";
   if (!cure.where.known()) return "the line to change is not known";
   if (call != nullptr && run.process_of(*call).python.empty())
     return "the program is no Python, so its source would have to be built again";
@@ -86,8 +66,11 @@ std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
   if (!is_file(file)) return fmt::format("{} is no file here", file);
   if (sources.line(file, cure.where.line).empty())
     return fmt::format("the run kept no lines of {}", file);
-  if (!sources.is_unchanged(file)) return fmt::format("{} has changed since it ran", file);
-  return "";
+  const auto patched = std::find_if(base.files.begin(), base.files.end(),
+                                    [&](const ChangedFile& its) { return its.file == file; });
+  const bool is_what_ran = patched == base.files.end() ? sources.is_unchanged(file)
+                                                       : sources.is_text_of(file, patched->text);
+  return is_what_ran ? "" : fmt::format("{} has changed since it ran", file);
 }
 
 }  // namespace
@@ -100,66 +83,166 @@ static std::string shown_name(const std::string& file) {
   return is_below ? near.string() : file;
 }
 
+// The call, and those around it that have the operand too: the line may call any of them.
+static Json calls_of(const Run& run, const OpCall& call, const std::string& operand) {
+  const OpCall* at = &call;
+  const Operand* its = call.operand(operand);
+  std::string name = operand;
+  // What an op inside of another made of an operand of that, as mm's transposed weight, is that.
+  const auto same_in = [&](const OpCall& outer, const Operand* inner) {
+    const Operand* same = same_tensor(outer, *inner);
+    for (int steps = 0; same == nullptr && steps < 8; ++steps) {
+      const OpCall* origin = run.call(inner->origin);
+      if (origin == nullptr || origin->parent == kNoOpCall || origin->operands.empty()) break;
+      inner = &origin->operands.front();
+      same = same_tensor(outer, *inner);
+    }
+    return same;
+  };
+  Json calls = Json::array();
+  while (at != nullptr) {
+    std::vector<std::string> arguments;
+    for (const Operand& one : at->operands) {
+      const std::string argument(ops::list_name(one.name));
+      const bool is_new =
+          std::find(arguments.begin(), arguments.end(), argument) == arguments.end();
+      if (one.role != Role::kOut && is_new) arguments.push_back(argument);
+    }
+    const bool is_python = at->op.starts_with("python::");
+    calls.push_back(
+        {{"op", is_python ? at->op : at->short_op()}, {"operand", name}, {"arguments", arguments}});
+    at = its == nullptr ? nullptr : run.call(at->parent);
+    its = at == nullptr ? nullptr : same_in(*at, its);
+    if (its == nullptr) break;
+    name = its->name;
+  }
+  return calls;
+}
+
+// The operand that the cure is about; of a module's input the one that meets the wanted dtype.
+static const Operand* operand_of(const Cure& cure, const OpCall& call) {
+  if (const Operand* named = call.operand(cure.operand.substr(0, cure.operand.find(','))))
+    return named;
+  const auto is_odd = [&](const Operand& operand) {
+    return operand.is_floating() && !is_parameter(operand) && operand.promotes() &&
+           operand.dtypes.size() == 1 && !operand.dtypes.contains(cure.dtype);
+  };
+  const auto odd = std::find_if(call.operands.begin(), call.operands.end(), is_odd);
+  return odd == call.operands.end() ? nullptr : &*odd;
+}
+
+static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Json& question) {
+  const Operand* operand = operand_of(cure, call);
+  question["calls"] = calls_of(run, call, operand == nullptr ? "" : operand->name);
+  if (operand == nullptr) return;
+  if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
+  for (const Operand& other : call.operands) {
+    const bool is_met = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
+    if (is_met && is_parameter(other)) question["meets_parameter"] = true;
+    if (is_met) question["met"].push_back(other.name);
+  }
+  if (cure.kind == CureKind::kCastDrawn) {
+    for (const Dtype dtype : rules::drawn_with(run, *operand))
+      question["drawn"].push_back(name_in_torch(dtype));
+  }
+  const OpCall* origin = run.call(operand->origin);
+  if (origin == nullptr) return;
+  const bool is_near = origin->site.line.file == cure.where.file;
+  const std::string& function = origin->site.line.function;
+  question["origin"] = {is_near ? origin->site.line.line : 0,
+                        function.substr(function.rfind('.') + 1)};
+}
+
 static Json question_of(const Cure& cure, const Run& run, const std::string& path) {
-  const OpCall* call = run.call(cure.call);
   const Extent& extent = cure.where.extent;
-  return {{"path", path},
-          {"shown", shown_name(cure.where.file)},
-          {"cell", cell_of(cure, run)},
-          {"line", cure.where.line},
-          {"extent", {extent.column, extent.end_line, extent.end_column}},
-          {"kind", cure_kind_name(cure.kind)},
-          {"dtype", name_in_torch(cure.dtype)},
-          {"replaces", cure.replaces},
-          {"code", cure.code},
-          {"op", call == nullptr ? "" : call->short_op()}};
+  Json question = {{"path", path},
+                   {"shown", shown_name(cure.where.file)},
+                   {"cell", cell_of(cure, run)},
+                   {"line", cure.where.line},
+                   {"extent", {extent.column, extent.end_line, extent.end_column}},
+                   {"kind", cure_kind_name(cure.kind)},
+                   {"dtype", name_in_torch(cure.dtype)},
+                   {"from", ""},
+                   {"operand", cure.operand},
+                   {"module", ""},
+                   {"module_class", ""},
+                   {"calls", Json::array()}};
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr) return question;
+  question["module"] = call->site.module;
+  question["module_class"] = call->site.module_class;
+  question["device"] = call->device_type();
+  for (const Operand& operand : call->operands) {
+    const auto dtype = operand.dtypes.single();
+    if (call->op.starts_with("python::") && dtype)
+      question["variables"][operand.name] = name_in_torch(*dtype);
+  }
+  for (const ScalarArgument& scalar : call->scalars) {
+    if (!scalar.dtype && scalar.name != "dim" && !question.contains("value"))
+      question["value"] = scalar.value;
+  }
+  add_operand(cure, run, *call, question);
+  return question;
+}
+
+// The tables of ops/python_names.inc.
+static void add_tables(Json& question) {
+  for (const char* table : {"names", "signs", "dimension_first", "first_only"})
+    question[table] = Json::array();
+#define PYTHON_NAME(op, name) question["names"].push_back({#op, #name});
+#define SIGN(sign, op) question["signs"].push_back({sign, #op});
+#define DIMENSION_FIRST(op) question["dimension_first"].push_back(#op);
+#define FIRST_ONLY(op) question["first_only"].push_back(#op);
+#include "ops/python_names.inc"
+#undef PYTHON_NAME
+#undef SIGN
+#undef DIMENSION_FIRST
+#undef FIRST_ONLY
+}
+
+std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
+                                const Sources& sources, const Program& program, const Patch& base) {
+  if (cures.empty()) return {{.reason = "it is told in words alone"}};
+  Json question = {{"cures", Json::array()}, {"base", Json::array()}};
+  for (const Cure* cure : cures) {
+    const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
+    if (std::string reason = why_not(*cure, run, sources, notebook, base); !reason.empty())
+      return {{.reason = std::move(reason)}};
+    question["cures"].push_back(
+        question_of(*cure, run, notebook.empty() ? cure->where.file : notebook));
+  }
+  for (const ChangedFile& file : base.files)
+    question["base"].push_back(
+        {{"path", file.file}, {"shown", shown_name(file.file)}, {"text", file.text}});
+  add_tables(question);
+  std::vector<Patch> patches;
+  try {
+    const Json answer = Json::parse(ask_python(python_of(run, run.call(cures.front()->call)),
+                                               {{"write_cure.py", kWriteCureScript},
+                                                {"statement.py", kStatementScript},
+                                                {"source.py", kSourceScript}},
+                                               question.dump()));
+    if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
+    for (const Json& way : answer.at("ways")) {
+      Patch patch{.diff = way.at("diff")};
+      for (const Json& file : way.at("files")) {
+        const std::string path = file.at("path");
+        patch.files.push_back(
+            {path, file.at("text"), fmt::format("{:016x}", fnv1a(read_file(path)))});
+      }
+      patches.push_back(std::move(patch));
+    }
+  } catch (const Json::exception& error) {
+    return {{.reason = fmt::format("its Python answered nonsense: {}", error.what())}};
+  } catch (const InputError& error) {
+    return {{.reason = error.what()}};
+  }
+  return patches;
 }
 
 Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
-                 const Program& program) {
-  if (cures.empty()) return {.reason = "it is told in words alone"};
-  Json questions = Json::array();
-  for (const Cure* cure : cures) {
-    const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
-    if (std::string reason = why_not(*cure, run, sources, notebook); !reason.empty())
-      return {.reason = std::move(reason)};
-    questions.push_back(question_of(*cure, run, notebook.empty() ? cure->where.file : notebook));
-  }
-  Patch patch;
-  try {
-    const Json answer = ask(python_of(run, run.call(cures.front()->call)), {{"cures", questions}});
-    patch.reason = answer.value("reason", "");
-    patch.diff = answer.value("diff", "");
-    for (const Json& file : answer.value("files", Json::array()))
-      patch.files.push_back({file.at("path"), file.at("text")});
-  } catch (const Json::exception& error) {
-    patch.reason = fmt::format("its Python answered nonsense: {}", error.what());
-  } catch (const InputError& error) {
-    patch.reason = error.what();
-  }
-  return patch;
-}
-
-static std::string free_name(const std::string& file) {
-  std::string name = file + ".before-cure";
-  for (int number = 2; fs::exists(name); ++number)
-    name = fmt::format("{}.before-cure{}", file, number);
-  return name;
-}
-
-std::vector<std::string> apply(const Patch& patch) {
-  std::vector<std::string> copies;
-  for (const ChangedFile& changed : patch.files) {
-    copies.push_back(free_name(changed.file));
-    try {
-      fs::copy_file(changed.file, copies.back());
-    } catch (const fs::filesystem_error& error) {
-      throw InputError(fmt::format("{}: no copy could be made, so nothing was changed: {}",
-                                   copies.back(), error.code().message()));
-    }
-  }
-  for (const ChangedFile& changed : patch.files) replace_file(changed.file, {changed.text});
-  return copies;
+                 const Program& program, const Patch& base) {
+  return make_patches(cures, run, sources, program, base).front();
 }
 
 }  // namespace dtypecheck::curing

@@ -1,6 +1,7 @@
 // patch.h: the change to a source that a cure is, made by the program's own Python.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,14 @@ namespace dtypecheck::curing {
 // How to run the program.
 struct Program {
   std::vector<std::string> command;
-  std::string folder;  // where it is run
+  std::string folder;                                   // where it is run
+  std::map<std::string, std::string> environment = {};  // beside that of this process
 };
 
 struct ChangedFile {
   std::string file;  // absolute
   std::string text;  // all of it, with the change
+  std::string hash;  // FNV-1a of the file as it is, 16 hexadecimal digits
 };
 
 struct Patch {
@@ -32,12 +35,14 @@ struct Patch {
 // One patch of several cures, in one file or more. An edit that two of them ask for is made once.
 // Where the source is no longer what ran, is no Python, has no sure place for a change, or two
 // changes overlap, the patch has a reason and no files. A cell is changed in the notebook that the
-// program's command names. Writes nothing.
+// program's command names. Where the run was one with a patch, `base`, the change comes on top of
+// it, and the diff has both. Writes nothing.
 Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
-                 const Program& program);
-
-// Writes each text over its file, of which a copy stays behind as FILE.before-cure, with a number
-// where there is one. Returns the copies' paths. Throws InputError, before anything is changed.
-std::vector<std::string> apply(const Patch& patch);
+                 const Program& program, const Patch& base = {});
+// The same change in each way that it can be written, at least one, the most maintainable first:
+// by the script's own name for the dtype, by the dtype of what the operand meets, as a constant.
+std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
+                                const Sources& sources, const Program& program,
+                                const Patch& base = {});
 
 }  // namespace dtypecheck::curing

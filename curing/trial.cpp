@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "judging/judged_report.h"
@@ -18,6 +19,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/install_paths.h"
+#include "platform/overlay.h"
 #include "platform/temporary_folder.h"
 #include "platform/text.h"
 
@@ -28,7 +30,6 @@ namespace dtypecheck::curing {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);  // for a program that was asked to end
-constexpr uint64_t kMoreSteps = 2;  // the one where the finding was, and the one behind it
 constexpr size_t kMaxOutputBytes = 64 << 20;
 
 // The program leads a process group of its own, which Ctrl-C does not reach: it is ended first, and
@@ -60,26 +61,22 @@ class Interruption {
 // The program with the changed source, running or ended.
 class Attempt {
  public:
-  Attempt(const Patch& patch, const Program& program) : folder_("cure") {
-    const std::string list = in_folder("list");
-    std::string pairs;
-    for (const ChangedFile& file : patch.files) {
-      const std::string changed = fmt::format("{}{}", in_folder("changed"), pairs.size());
-      replace_file(changed, {file.text}, {.syncs = false});
-      pairs += fs::canonical(file.file).string() + '\0' + changed + '\0';
-    }
-    replace_file(list, {pairs}, {.syncs = false});
-
+  Attempt(const Patch& patch, const Program& program, bool keep_going)
+      : folder_("cure"), why_writes_stay_(why_not_covered(program.folder)) {
     Environment environment = current_environment();
-    add_preload(environment, preloadable(replace_library(), folder_.path()));
-    set_variable(environment, "DTYPECHECK_REPLACE", list);
-    std::vector<std::string> command = {own_executable(), "trace",          "--out", run(),
-                                        "--no-report",    "--check-values", "--"};
+    if (!patch.files.empty()) {
+      add_preload(environment, preloadable(replace_library(), folder_.path()));
+      set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
+    }
+    for (const auto& [name, value] : program.environment) set_variable(environment, name, value);
+    std::vector<std::string> command = {own_executable(), "trace",         "--out", run(),
+                                        "--no-report",    "--check-values"};
+    if (why_writes_stay_.empty()) command.push_back("--discard-writes");
+    if (keep_going) command.push_back("--keep-going");
+    command.push_back("--");
     command.insert(command.end(), program.command.begin(), program.command.end());
-    const int output = ::open(in_folder("output").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (output < 0) throw InputError(fmt::format("{}: cannot be written", in_folder("output")));
-    child_ = start_child(command, environment, {output, output}, {program.folder, true});
-    ::close(output);
+    const Descriptor out = open_output("output"), err = open_output("errors");
+    child_ = start_child(command, environment, {out, err}, {program.folder, true});
   }
   ~Attempt() { end(); }
   Attempt(const Attempt&) = delete;
@@ -88,6 +85,7 @@ class Attempt {
     if (!end_) end_ = poll_child(child_);
     return end_.has_value();
   }
+  const std::string& why_writes_stay() const { return why_writes_stay_; }
   const ChildEnd& how_it_ended() const { return *end_; }
 
   // The whole group: launchers and workers are not left behind.
@@ -109,9 +107,13 @@ class Attempt {
     }
   }
 
+  std::string printed(const char* stream) const {
+    return read_file_if_any(in_folder(stream), kMaxOutputBytes).value_or("");
+  }
+
   // What it said last; the tracer's own lines only where there is nothing else.
   std::string last_words() const {
-    const std::string output = read_file_if_any(in_folder("output"), kMaxOutputBytes).value_or("");
+    const std::string output = printed("output") + "\n" + printed("errors");
     std::string own, last;
     for (std::string_view rest = output; !rest.empty();) {
       const std::string_view line = trimmed(next_piece(rest, '\n'));
@@ -128,155 +130,122 @@ class Attempt {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 
+  Descriptor open_output(const char* name) const {
+    Descriptor file(::open(in_folder(name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (file < 0) throw InputError(fmt::format("{}: cannot be written", in_folder(name)));
+    return file;
+  }
+
+  // The file that tells tracer/replace/ which text stands for which source.
+  std::string write_sources(const Patch& patch) const {
+    std::string pairs;
+    for (size_t i = 0; i < patch.files.size(); ++i) {
+      const std::string changed = in_folder(fmt::format("changed.{}", i).c_str());
+      replace_file(changed, {patch.files[i].text}, {.syncs = false});
+      pairs += fs::canonical(patch.files[i].file).string() + '\0' + changed + '\0';
+    }
+    replace_file(in_folder("list"), {pairs}, {.syncs = false});
+    return in_folder("list");
+  }
+
   std::string in_folder(const char* name) const { return folder_.path() + "/" + name; }
   std::string run() const { return in_folder("run"); }
 
   TemporaryFolder folder_;
+  std::string why_writes_stay_;
   pid_t child_ = -1;
   std::optional<ChildEnd> end_;
   bool is_over_ = false;
 };
 
-uint64_t steps_of(const Run& run) {
-  uint64_t steps = 0;
-  for (const Process& process : run.processes) steps = std::max(steps, process.steps);
-  return steps;
-}
-
-// Lines move when a source is changed, so ids do not serve.
-std::string name_of(const Finding& finding) { return finding.rule + "\n" + finding.message; }
-
-std::set<std::string> names_of(const std::vector<Finding>& findings) {
-  std::set<std::string> names;
-  for (const Finding& finding : findings) names.insert(name_of(finding));
-  return names;
-}
-
-std::string told(const Finding& finding) {
-  return fmt::format("{} ({}{})", finding.message, finding.rule, at_place(finding.site));
-}
-
-std::string seen(const Run& run) {
-  const uint64_t steps = steps_of(run);
-  if (steps == 0) return fmt::format("{} op calls", run.calls.size());
-  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
-}
-
-// An op there was called before. Lines move when a source is changed.
-bool was_reached(const Run& before, const Run& run, const Finding& finding) {
-  const OpCall* call = run.call(finding.call);
-  if (call == nullptr) return true;
-  return std::any_of(before.calls.begin(), before.calls.end(), [&](const OpCall& other) {
-    return other.op == call->op && other.site.module == call->site.module &&
-           other.site.phase == call->site.phase && other.site.line.file == call->site.line.file &&
-           other.site.line.function == call->site.line.function;
-  });
-}
-
-// What is to be told first of what the attempt found; nothing where there is nothing.
-std::optional<Trial> fault_in(const std::vector<Finding>& now, const std::set<std::string>& before,
-                              const std::set<std::string>& consequences, const Run& recorded,
-                              const Run& run, const Finding& cured) {
-  const auto is_same = [&](const Finding& finding) {
-    const std::string name = name_of(finding);
-    return name == name_of(cured) || consequences.contains(name);
+// Numbers with a point or an exponent, and nan and inf: a loss is one, a step's number is none.
+std::vector<double> numbers_in(std::string_view text) {
+  std::vector<double> numbers;
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
   };
-  if (const auto same = std::find_if(now.begin(), now.end(), is_same); same != now.end())
-    return Trial{Proof::kStillThere, told(*same)};
-  const Finding* behind = nullptr;  // what the recorded run did not live to see
-  for (const Finding& finding : now) {
-    if (finding.severity < Severity::kWarning || before.contains(name_of(finding))) continue;
-    const bool is_value = finding.rule == "first-non-finite";
-    if (!is_value && finding.severity == Severity::kWarning &&
-        !was_reached(recorded, run, finding)) {
-      if (behind == nullptr) behind = &finding;
+  for (size_t at = 0; at < text.size();) {
+    if (!is_word(text[at]) && text[at] != '-' && text[at] != '.') {
+      ++at;
       continue;
     }
-    return Trial{is_value ? Proof::kNotFinite : Proof::kNewFinding, told(finding)};
+    size_t end = at;
+    while (end < text.size() &&
+           (is_word(text[end]) || text[end] == '.' || text[end] == '-' || text[end] == '+'))
+      ++end;
+    std::string_view word = text.substr(at, end - at);
+    while (word.ends_with('.')) word.remove_suffix(1);
+    at = end;
+    double number = 0;
+    const auto read = read_number(word.data(), word.data() + word.size(), number);
+    const bool is_all = read.ec == std::errc() && read.ptr == word.data() + word.size();
+    const bool is_whole = word.find_first_of(".eE") == word.npos && std::isfinite(number);
+    if (is_all && !is_whole) numbers.push_back(number);
   }
-  for (const Finding& finding : now) {
-    if (finding.severity == Severity::kError) return Trial{Proof::kOtherFindings, told(finding)};
-  }
-  if (behind != nullptr)
-    return Trial{Proof::kMoreBehind, fmt::format("{}; behind it {}", seen(run), told(*behind))};
-  return std::nullopt;
+  return numbers;
 }
+
+// Nothing new is recorded for as long as half of the time before, and some seconds at least.
+class Novelty {
+ public:
+  bool is_over(const Run& run, double seconds) {
+    if (run.calls.size() != calls_) {
+      calls_ = run.calls.size();
+      since_s_ = seconds;
+    }
+    constexpr double kLeast_s = 10;
+    return calls_ > 0 && seconds - since_s_ > std::max(kLeast_s, since_s_ / 2);
+  }
+
+ private:
+  size_t calls_ = 0;
+  double since_s_ = 0;
+};
 
 }  // namespace
 
-const char* proof_name(Proof proof) {
-  switch (proof) {
-    case Proof::kNotTried:
-      return "not tried";
-    case Proof::kProven:
-      return "proven";
-    case Proof::kOtherFindings:
-    case Proof::kMoreBehind:
-      return "cures this";
-    case Proof::kStillThere:
-      return "still there";
-    case Proof::kNewFinding:
-      return "new finding";
-    case Proof::kDied:
-      return "dies";
-    case Proof::kNotFinite:
-      return "not finite";
-    case Proof::kNoEnd:
-      return "no end";
-  }
-  return "not tried";
+uint64_t Trial::steps() const {
+  uint64_t steps = 0;
+  for (const Process& process : recorded.run.processes) steps = std::max(steps, process.steps);
+  return steps;
 }
 
-Trial try_patch(const Patch& patch, const Program& program, const std::vector<Finding>& before,
-                const Run& before_run, const Finding& cured, const TrialOptions& options) {
-  if (!patch.is_placed()) return {Proof::kNotTried, patch.reason};
+Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& options) {
+  Trial trial;
   try {
     const Interruption interruption;
-    Attempt attempt(patch, program);
+    Attempt attempt(patch, program, options.keep_going);
     const auto begun = Clock::now();
-    const auto deadline = begun + std::chrono::duration<double>(options.timeout_s);
-    const uint64_t enough = cured.first_step + kMoreSteps;
+    Novelty novelty;
+    auto pause = std::chrono::milliseconds(100);
     bool is_enough = false;
-    auto pause = std::chrono::milliseconds(250);
-    while (!attempt.has_ended() && !is_enough && Clock::now() < deadline &&
-           !interruption.has_come()) {
+    while (!attempt.has_ended() && !is_enough && !interruption.has_come()) {
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 5 / 4, std::chrono::milliseconds(2000));
-      const uint64_t steps = steps_of(attempt.recorded().run);
-      is_enough = steps >= enough;
-      if (options.progress) {
-        const std::chrono::duration<double> s = Clock::now() - begun;
-        options.progress(fmt::format("{:.0f} s, {} of {} steps", s.count(), steps, enough));
-      }
+      const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+      trial.recorded = attempt.recorded();
+      const uint64_t steps = trial.steps();
+      is_enough = seconds > options.timeout_s ||
+                  (options.enough_steps > 0 && steps >= options.enough_steps) ||
+                  (options.ends_when_steady && novelty.is_over(trial.recorded.run, seconds));
+      if (options.progress) options.progress(fmt::format("{:.0f} s, {} steps", seconds, steps));
     }
     const bool has_ended = attempt.has_ended();
     attempt.end();
-    if (interruption.has_come()) return {Proof::kNotTried, "interrupted"};
-
-    const judging::RecordedRun recorded = attempt.recorded();
-    const std::vector<Finding> now = judging::judged_report(recorded, {}).findings;
-    std::vector<Finding> consequences;
-    std::copy_if(before.begin(), before.end(), std::back_inserter(consequences),
-                 [&](const Finding& finding) { return finding.follows == cured.id; });
-    const auto fault =
-        fault_in(now, names_of(before), names_of(consequences), before_run, recorded.run, cured);
-    const bool is_over = fault && fault->proof != Proof::kMoreBehind;
-    if (is_over) return *fault;
-    const ChildEnd& end = attempt.how_it_ended();
-    if (has_ended && !end.is_success()) return {Proof::kDied, attempt.last_words()};
-    if (fault) return *fault;
-    if (recorded.run.calls.empty())
-      return {Proof::kNotTried, "nothing was recorded: " + attempt.last_words()};
-    if (!has_ended && !is_enough)
-      return {Proof::kNoEnd, fmt::format("{} in {:.0f} s; allow more with --timeout",
-                                         seen(recorded.run), options.timeout_s)};
-    return {Proof::kProven, fmt::format("{}, {}", seen(recorded.run),
-                                        now.empty() ? "no findings" : "no new findings")};
+    trial.is_interrupted = interruption.has_come();
+    if (trial.is_interrupted) return trial;
+    if (has_ended) trial.end = attempt.how_it_ended();
+    trial.recorded = attempt.recorded();
+    trial.findings = judging::judged_report(trial.recorded, {}).findings;
+    trial.last_words = attempt.last_words();
+    trial.numbers = numbers_in(attempt.printed("output"));
+    trial.writes_stay = attempt.why_writes_stay();
   } catch (const InputError& error) {
-    return {Proof::kNotTried, error.what()};
+    trial.problem = error.what();
   } catch (const fs::filesystem_error& error) {
-    return {Proof::kNotTried, error.what()};
+    trial.problem = error.what();
   }
+  return trial;
 }
 
 }  // namespace dtypecheck::curing

@@ -1,46 +1,49 @@
-// trial.h: a program run once more with a changed source, until it is known what came of it.
+// trial.h: the program run once more under the tracer, with changed sources, to its own end.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/finding.h"
 #include "curing/patch.h"
 #include "judging/recorded_run.h"
+#include "platform/child.h"
 
 namespace dtypecheck::curing {
 
-enum class Proof : uint8_t {
-  kNotTried = 0,   // or it could not be: `words` says why
-  kProven,         // the finding is gone, none is new, and the program did not end badly
-  kOtherFindings,  // the finding is gone, and one of those that were there before ended the program
-  kMoreBehind,     // the finding is gone, and behind where the program had died there is a warning
-  kStillThere,     // the same finding again
-  kNewFinding,
-  kDied,
-  kNotFinite,
-  kNoEnd,  // nothing was known when the time was over
-};
-const char* proof_name(Proof proof);  // "proven", "still there", …
-
-struct Trial {
-  Proof proof = Proof::kNotTried;
-  std::string words;  // "3 steps, no findings"; not yet printable
-};
-
 struct TrialOptions {
   double timeout_s = 600;
-  // Told now and then, for a line that shows that something is going on.
+  // Refused calls are repeated with operands cast (`trace --keep-going`), so that the run shows all
+  // that is refused, and not the first alone.
+  bool keep_going = false;
+  // Ends a program that goes on once it has made as many steps as this; 0: it ends by itself.
+  uint64_t enough_steps = 0;
+  // Ends it once it does nothing new: for a program that trains for hours.
+  bool ends_when_steady = false;
+  // Called now and then, with what to show a user who waits.
   std::function<void(const std::string& what)> progress = nullptr;
 };
 
-// `before` are the findings of the run `recorded`, of which `cured` is one. The program runs under
-// the tracer, value checks on, with the patch in place of its file, until a step behind the one
-// where the finding was is done, or it ends; then it is ended, by force if need be. The user's
-// files and compiled Python stay as they are, and what the program writes it writes as ever.
-Trial try_patch(const Patch& patch, const Program& program, const std::vector<Finding>& before,
-                const Run& recorded, const Finding& cured, const TrialOptions& options);
+struct Trial {
+  judging::RecordedRun recorded;
+  std::vector<Finding> findings;  // of `recorded`, causes first
+  std::optional<ChildEnd> end;    // nothing: it was ended before its end
+  bool is_interrupted = false;    // by the user; nothing else is known then
+  std::string last_words;         // the last line that it printed; not yet printable
+  std::vector<double> numbers;    // those that it printed to standard output, in their order
+  std::string problem;            // why it could not be run; nothing else is known then
+  std::string writes_stay;        // why its writes were not kept apart; "" where they were
+
+  uint64_t steps() const;
+  bool ended_well() const { return end && end->is_success(); }
+};
+
+// The user's files stay as they are: the program reads the patch's sources in place of its own, and
+// what it writes below the folder where it is run, or where its arguments point, is thrown away
+// (platform/overlay.h). All that it started has ended when this returns.
+Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& options);
 
 }  // namespace dtypecheck::curing

@@ -35,10 +35,11 @@ const char* command_of(Severity severity) {
 
 std::string printable_text(const std::string& text) { return joined(printable_lines(text), "\n"); }
 
-std::string message_of(const Finding& finding) {
+std::string message_of(const Report& report, const Finding& finding) {
   std::string text = printable(finding.message);
   if (!finding.why.empty()) text += "\nwhy: " + printable_text(finding.why);
-  if (!finding.fix.empty()) text += "\nfix: " + printable_text(finding.fix);
+  if (const Fix fix = fix_of(report, finding); !fix.text.empty())
+    text += fmt::format("\n{}: {}", fix.label, printable_text(fix.text));
   return text;
 }
 
@@ -63,7 +64,7 @@ std::string properties_of(const Report& report, const Finding& finding) {
 void write_github(const Report& report, std::ostream& out) {
   for (const Finding& finding : report.findings) {
     out << fmt::format("::{} {}::{}\n", command_of(finding.severity),
-                       properties_of(report, finding), in_message(message_of(finding)));
+                       properties_of(report, finding), in_message(message_of(report, finding)));
   }
   for (const std::string& caveat : caveats(report)) {
     out << fmt::format("::{} title=dtypecheck::{}\n", report.complete() ? "notice" : "warning",

@@ -24,20 +24,6 @@ const char* card_class(Severity severity) {
   return kClasses[static_cast<int>(severity)];
 }
 
-const char* verdict_class(CureVerdict verdict) {
-  switch (verdict) {
-    case CureVerdict::kHolds:
-      return "badge good";
-    case CureVerdict::kHoldsSoFar:
-      return "badge fair";
-    case CureVerdict::kFails:
-      return "badge bad";
-    case CureVerdict::kUnchecked:
-      return "badge";
-  }
-  return "badge";
-}
-
 size_t size_of(const std::vector<Cause>& forest) {
   size_t size = forest.size();
   for (const Cause& cause : forest) size += size_of(cause.consequences);
@@ -52,11 +38,6 @@ std::string dtypes_text(const OpCall* call) {
     }
   }
   return all.to_string();
-}
-
-const Cure* best_cure(const Finding& finding) {
-  const bool is_fix = !finding.cures.empty() && finding.cures.front().text == finding.fix;
-  return is_fix ? &finding.cures.front() : nullptr;
 }
 
 class FindingCards {
@@ -283,41 +264,24 @@ class FindingCards {
   }
 
   void cures(const Finding& finding) {
-    const Cure* best = best_cure(finding);
-    if (!finding.fix.empty()) {
-      html_.open("div", "explained fix").element("h4", "", "fix").open("div");
+    const Fix fix = fix_of(report_, finding);
+    if (!fix.text.empty()) {
+      html_.open("div", "explained fix").element("h4", "", fix.label).open("div");
       lines_of(finding.fix);
-      if (best != nullptr) {
-        code(*best);
-        verdict(*best);
-      }
+      if (!finding.proof.empty())
+        html_.open("p").element("span", "badge good", finding.proof).close("p");
+      if (!finding.diff.empty()) html_.element("pre", "change copied", finding.diff);
       html_.close("div").close("div").line();
     }
     if (finding.cures.size() < 2) return;
     html_.open("details", "others").element("summary", "", "Other cures").open("ul").line();
-    for (size_t i = best != nullptr ? 1 : 0; i < finding.cures.size(); ++i) {
+    for (const Cure& cure : finding.cures) {
+      if (cure.text == finding.fix) continue;
       html_.open("li");
-      lines_of(finding.cures[i].text);
-      verdict(finding.cures[i]);
+      lines_of(cure.text);
       html_.close("li").line();
     }
     html_.close("ul").close("details").line();
-  }
-
-  // The line before and after; the script puts a button to copy the latter beside it.
-  void code(const Cure& cure) {
-    if (cure.code.empty()) return;
-    html_.open("pre", "change");
-    if (!cure.replaces.empty()) html_.element("del", "", cure.replaces);
-    html_.element("ins", "copied", cure.code).close("pre").line();
-  }
-
-  void verdict(const Cure& cure) {
-    const std::string words = verdict_words(cure, true);
-    if (words.empty()) return;
-    html_.open("p").element("span", verdict_class(cure.verdict), cure_verdict_name(cure.verdict));
-    if (!cure.reason.empty()) html_.text(" " + cure.reason);
-    html_.close("p");
   }
 
   void places(const Finding& finding) {
@@ -400,7 +364,9 @@ void write_cause(const Report& report, const Cause& cause, HtmlWriter& html) {
     html.element("span", "", "and " + counted(more, "consequence"));
   html.close("p");
   if (!finding.fix.empty()) {
-    html.open("p", "fix").element("b", "", "fix").text(" " + shorten(printable(finding.fix), 240));
+    html.open("p", "fix")
+        .element("b", "", fix_of(report, finding).label)
+        .text(" " + shorten(printable(finding.fix), 240));
     html.close("p");
   }
   html.close("li").line();

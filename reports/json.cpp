@@ -117,11 +117,7 @@ Json cures_json(const Report& report, const Finding& finding) {
         {"dtype", cure.dtype == Dtype::kUndefined ? Json() : Json(dtype_name(cure.dtype))}};
     json.update(line_json(report, cure.where));
     json["operand"] = text_or_null(cure.operand);
-    json["code"] = text_or_null(cure.code);
-    json["replaces"] = text_or_null(cure.replaces);
     json["text"] = cure.text;
-    json["verdict"] = cure_verdict_name(cure.verdict);
-    json["reason"] = text_or_null(cure.reason);
     cures.push_back(std::move(json));
   }
   return cures;
@@ -134,6 +130,9 @@ Json finding_json(const Report& report, const Finding& finding) {
                {"message", finding.message},
                {"why", finding.why},
                {"fix", finding.fix},
+               {"proof", text_or_null(finding.proof)},
+               {"diff", text_or_null(finding.diff)},
+               {"origin", line_json(report, finding.origin)},
                {"cures", cures_json(report, finding)},
                {"count", finding.count},
                {"follows", text_or_null(finding.follows)},

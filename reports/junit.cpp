@@ -7,8 +7,8 @@
 #include <ostream>
 
 #include "platform/printable.h"
-#include "reports/report.h"
 #include "reports/html_writer.h"
+#include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
 #include "reports/words.h"

@@ -135,25 +135,26 @@ class SarifLog {
     add_makers(finding, places);
     add_consequences(cause, places);
     if (!places.empty()) json["relatedLocations"] = std::move(places);
-    if (Json all = fixes(finding); !all.empty()) json["fixes"] = std::move(all);
+    if (!finding.edits.empty()) json["fixes"] = Json::array({fix(finding)});
     json["partialFingerprints"] = fingerprints(finding);
     json["properties"] = properties(finding);
     return json;
   }
 
-  static std::string message(const Finding& finding) {
+  std::string message(const Finding& finding) const {
     std::string text = finding.message;
     if (!text.ends_with('.')) text += '.';
     if (!finding.why.empty()) text += fmt::format("\n\nWhy: {}", finding.why);
-    if (finding.fix.empty()) return text;
-    const bool is_cure = !finding.cures.empty() && finding.cures.front().text == finding.fix;
-    return text + fmt::format("\n\nFix: {}{}", finding.fix,
-                              is_cure ? verdict_words(finding.cures.front()) : "");
+    const Fix fix = fix_of(report_, finding);
+    if (fix.text.empty()) return text;
+    text +=
+        fmt::format("\n\n{}: {}", fix.label == std::string_view("fix") ? "Fix" : "Try", fix.text);
+    return finding.diff.empty() ? text : text + "\n\n" + finding.diff;
   }
 
   Json properties(const Finding& finding) const {
     Json json = {{"fix", finding.fix}, {"count", finding.count}};
-    if (!finding.cures.empty()) json["verdict"] = cure_verdict_name(finding.cures.front().verdict);
+    if (!finding.proof.empty()) json["proof"] = finding.proof;
     if (!finding.site.module.empty()) json["module"] = finding.site.module;
     const OpCall* call = report_.run.call(finding.call);
     if (call == nullptr) return json;
@@ -190,32 +191,6 @@ class SarifLog {
                                               operand.dtypes.to_string(), step_name(step))}};
       places.push_back(std::move(json));
     }
-  }
-
-  Json fixes(const Finding& finding) {
-    if (!finding.edits.empty()) return Json::array({fix(finding)});
-    Json all = Json::array();
-    for (const Cure& cure : finding.cures) {
-      if (Json one = fix(cure); !one.empty()) all.push_back(std::move(one));
-    }
-    return all;
-  }
-
-  // A cure that held and says what it takes the place of is a patch, where that stands once.
-  Json fix(const Cure& cure) const {
-    const bool holds =
-        cure.verdict == CureVerdict::kHolds || cure.verdict == CureVerdict::kHoldsSoFar;
-    if (!holds || cure.code.empty() || cure.replaces.empty() || !report_.line_text) return {};
-    const std::string line = report_.line_text(cure.where.file, cure.where.line);
-    const size_t at = line.find(cure.replaces);
-    if (at == line.npos || line.find(cure.replaces, at + 1) != line.npos) return {};
-    const Columns columns = {column_at(line, at), column_at(line, at + cure.replaces.size())};
-    Json replacement = {{"deletedRegion", region(cure.where.line, columns)},
-                        {"insertedContent", {{"text", cure.code}}}};
-    Json change = {{"artifactLocation", {{"uri", uri_of(relative_path(report_, cure.where.file))}}},
-                   {"replacements", Json::array({std::move(replacement)})}};
-    return {{"description", {{"text", cure.text}}},
-            {"artifactChanges", Json::array({std::move(change)})}};
   }
 
   static Json region(int line, Columns columns) {

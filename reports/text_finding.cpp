@@ -182,11 +182,15 @@ class FullFinding {
 
   // With --all the other cures as well.
   void say_fix() {
-    const std::vector<Cure>& cures = finding_.cures;
-    const bool is_cure = !cures.empty() && cures.front().text == finding_.fix;
-    say_labelled("fix", finding_.fix + (is_cure ? verdict_words(cures.front(), report_.all) : ""));
-    for (size_t i = is_cure ? 1 : 0; report_.all && i < cures.size(); ++i)
-      say_labelled("or", cures[i].text + verdict_words(cures[i], true));
+    const Fix fix = fix_of(report_, finding_);
+    if (!fix.text.empty()) say_labelled(fix.label, fix.text);
+    if (!finding_.diff.empty()) add_lines(finding_.diff);
+    for (const Cure& cure : finding_.cures)
+      if (report_.all && cure.text != finding_.fix) say_labelled("or", cure.text);
+  }
+
+  void add_lines(const std::string& text) {
+    for (const std::string& line : printable_lines(text)) add("    " + line);
   }
 
   void say_labelled(const char* label, const std::string& text) {

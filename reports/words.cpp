@@ -98,10 +98,7 @@ void shorten_paths(Report& report) {
     shorten(finding.message);
     shorten(finding.why);
     shorten(finding.fix);
-    for (Cure& cure : finding.cures) {
-      shorten(cure.text);
-      shorten(cure.reason);
-    }
+    for (Cure& cure : finding.cures) shorten(cure.text);
   }
 }
 
@@ -210,10 +207,10 @@ const Process* process_at(const Run& run, uint32_t process) {
   return process < run.processes.size() ? &run.processes[process] : nullptr;
 }
 
-std::string verdict_words(const Cure& cure, bool with_reason) {
-  if (cure.verdict == CureVerdict::kUnchecked && cure.reason.empty()) return "";
-  const std::string reason = cure.reason.empty() || !with_reason ? "" : ": " + cure.reason;
-  return fmt::format(" ({}{})", cure_verdict_name(cure.verdict), reason);
+Fix fix_of(const Report& report, const Finding& finding) {
+  if (finding.fix.empty()) return {};
+  if (!finding.proof.empty()) return {"fix", fmt::format("{} ({})", finding.fix, finding.proof)};
+  return {report.scan ? "fix" : "try", finding.fix};
 }
 
 }  // namespace dtypecheck::reports

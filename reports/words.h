@@ -51,8 +51,13 @@ std::string went_on(const OpCall& call);
 std::optional<double> seconds_of(const Process& process);
 const Process* process_at(const Run& run, uint32_t process);  // nullptr when there is none
 
-// " (holds as far as the run got)" behind a cure, with the reason where there is one; "" where
-// nothing was found out.
-std::string verdict_words(const Cure& cure, bool with_reason = false);
+// What may be done about a finding, and under which label: "fix" is what was proven by running the
+// program with it, or stands in a check of source; everything else is a "try". Both are empty where
+// nothing is known.
+struct Fix {
+  const char* label = "";
+  std::string text;
+};
+Fix fix_of(const Report& report, const Finding& finding);
 
 }  // namespace dtypecheck::reports

@@ -1,9 +1,9 @@
 // Finds: a tensor that is cast and cast back with nothing done in between; a frozen weight that is
 // cast to the same dtype in every step.
-// Misses: round trips through more than one other op; those that a library begins, whose line nobody
-// can change (the cast bill has them); weights that no gradient and no optimizer ever changes though
-// they ask for one. Silent on purpose: what moves next to nothing; gradients, which autograd casts;
-// weights that the program steps, or keeps an average in.
+// Misses: round trips through more than one other op; those that a library begins, whose line
+// nobody can change (the cast bill has them); weights that no gradient and no optimizer ever
+// changes though they ask for one. Silent on purpose: what moves next to nothing; gradients, which
+// autograd casts; weights that the program steps, or keeps an average in.
 #include <fmt/format.h>
 
 #include <algorithm>

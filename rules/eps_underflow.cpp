@@ -77,12 +77,12 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
           ? fmt::format("{} adds nothing, so a 0 that it should keep away from 0 stays 0", call.op)
           : fmt::format("{} adds nothing, and {} divides by the result: 0/0 is NaN, the rest inf",
                         call.op, division->op);
-  const CureWriter write(index, options);
+  const CureProposer propose(index, options);
   if (in_optimizer) {
     details.why += "; an eps of 1e-4 would be finite, and the steps still too coarse";
-    details.cures = {write.master_weights(call)};
+    details.cures = {propose.master_weights(call)};
     details.follows = {{&fp16_trainable}};
-  } else if (auto cure = write.cast_operand(call, tensor, Dtype::kFloat, noun_of(tensor))) {
+  } else if (auto cure = propose.cast_operand(call, tensor, Dtype::kFloat, noun_of(tensor))) {
     details.cures = {*std::move(cure)};
   }
   return details;

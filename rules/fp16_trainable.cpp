@@ -65,7 +65,7 @@ void report_refusal(const RunIndex& index, const Trained& trained, Findings& out
             "gradients have their parameter's dtype, and dividing a Half gradient by the scale "
             "would flush small values to 0; so the trainable parameters themselves must not be "
             "Half",
-        .cures = CureWriter(index, out.options()).masters_of(*trained.refusal, parameter),
+        .cures = CureProposer(index, out.options()).masters_of(*trained.refusal, parameter),
         .follows = {{&outside_autocast}}};
   });
 }
@@ -81,7 +81,7 @@ void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
             "{}Half has 11 bits: small steps round away, squared gradients below 6e-8 are 0, "
             "and with Adam's eps of 1e-8, which is 0 too, one step gives NaN",
             others == 0 ? "" : fmt::format("so are {} or more others; ", others)),
-        .cures = CureWriter(index, out.options()).masters_of(*trained.step, trained.first),
+        .cures = CureProposer(index, out.options()).masters_of(*trained.step, trained.first),
         .follows = {{&outside_autocast}}};
   });
 }
@@ -117,7 +117,7 @@ const Rule fp16_trainable = {
          .example = R"(
 op aten::addcdiv_ self=Half[4,320]%unet.lora_A.weight!out^^ tensor1=Half[4,320] tensor2=Half[4,320] -> Half[4,320] at train.py:205 phase optimizer step 1-3 count 3
 # EXPECT train.py:205: error: aten::addcdiv_ steps the Half parameter unet.lora_A.weight in place [fp16-trainable]
-# EXPECT-FIX p.data = p.data.to(torch.float32)
+# EXPECT-FIX keep trainable parameters in Float and let autocast lower the compute: cast the data of each before the optimizer is made
 # EXPECT train.py:205: warning: Half parameters are stepped in place, unet.lora_A.weight among them [lost-update]
 # A Half copy that is written from Float masters is sound.
 op aten::copy_ self=Half[4,320]%unet.lora_B.weight!out^^ src=Float[4,320] -> Half[4,320] at train.py:207 phase optimizer step 1-3 count 3

@@ -34,7 +34,7 @@ std::string first_version_with(const OpCall& call, const Process& process, const
 }
 
 // Computed in Float: the tensor, where it is one, or the layer that has the parameters.
-std::vector<Cure> cures(const CureWriter& write, const OpCall& call, Dtype dtype) {
+std::vector<Cure> cures(const CureProposer& propose, const OpCall& call, Dtype dtype) {
   std::vector<const Operand*> tensors;
   const Operand* parameter = nullptr;
   for (const Operand& operand : call.operands) {
@@ -46,20 +46,10 @@ std::vector<Cure> cures(const CureWriter& write, const OpCall& call, Dtype dtype
   if (ops::facts_of(call.op) & ops::kScalesGradients) return all;
   if (parameter != nullptr) {
     const std::string root = root_module(parameter->parameter);
-    all.push_back(write.cast_parameters(call, *parameter, root, Dtype::kFloat));
+    all.push_back(propose.cast_parameters(call, *parameter, root, Dtype::kFloat));
   } else if (tensors.size() == 1) {
-    all = write.raise_operand(call, *tensors[0], noun_of(*tensors[0]));
+    all = propose.raise_operand(call, *tensors[0], noun_of(*tensors[0]));
   }
-  return all;
-}
-
-// The same of what an extension's function is given.
-std::vector<Cure> foreign_cures(const CureWriter& write, const OpCall& call, const CodeLine& line,
-                                const ForeignCall& foreign, Dtype dtype) {
-  const std::string what = fmt::format("cast what {} is given to Float", foreign.callee);
-  std::vector<Cure> all;
-  for (Patch& patch : with_cast_arguments(line, foreign, dtype, Dtype::kFloat))
-    all.push_back(write.rewrite(call, Dtype::kFloat, std::move(patch), what));
   return all;
 }
 
@@ -96,23 +86,24 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;
   const Run& run = index.run();
   const Process& process = run.process_of(call);
-  const CureWriter write(index, out.options());
-  const CodeLine line = write.line_of(call);
-  const auto foreign = foreign_call(line, call);
-  const std::string version = foreign                    ? ""
+  const CureProposer propose(index, out.options());
+  const std::string callee = foreign_call(out.options().line_text, call).callee;
+  const bool is_foreign = !callee.empty();
+  const std::string version = is_foreign                 ? ""
                               : process.libtorch.empty() ? " in this LibTorch"
                                                          : " in LibTorch " + process.libtorch;
   const std::string message =
-      fmt::format("{} has no {} kernel on {}{}", foreign ? foreign->callee : call.op,
+      fmt::format("{} has no {} kernel on {}{}", is_foreign ? callee : call.op,
                   dtype_name(missing->dtype), call.device_type(), version);
   out.add(call, message, [&] {
     const Operand* odd = call.first_operand_in(missing->dtype);
     const std::string first = first_version_with(call, process, run, *out.options().contracts);
     return Details{.odd = odd == nullptr ? "" : odd->name,
-                   .why = foreign ? why_foreign(missing->kernel) : why(call, process, first),
+                   .why = is_foreign ? why_foreign(missing->kernel) : why(call, process, first),
                    .fix = without_kernel(call, missing->dtype),
-                   .cures = foreign ? foreign_cures(write, call, line, *foreign, missing->dtype)
-                                    : cures(write, call, missing->dtype),
+                   .cures = is_foreign
+                                ? std::vector{propose.cast_arguments(call, Dtype::kFloat, callee)}
+                                : cures(propose, call, missing->dtype),
                    .follows = {{&outside_autocast}}};
   });
 }

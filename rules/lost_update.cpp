@@ -99,7 +99,8 @@ void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings
         "{} has {} bits: a step smaller than about 1/{} of the parameter's value (2^-{}) "
         "rounds away, and most elements of a model never move",
         dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12);
-    details.cures = CureWriter(index, out.options()).masters_of(*stepped.first, stepped.parameter);
+    details.cures =
+        CureProposer(index, out.options()).masters_of(*stepped.first, stepped.parameter);
     if (!is_bf16) details.follows = {{&fp16_trainable}, {&outside_autocast}};
     return details;
   });

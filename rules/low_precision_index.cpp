@@ -80,7 +80,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const std::string message =
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
   out.add(call, message, [&] {
-    const auto kept = CureWriter(index, out.options()).cast_result(call, Dtype::kFloat);
+    const auto kept = CureProposer(index, out.options()).cast_result(call, Dtype::kFloat);
     return Details{
         .odd = call.operands.empty() ? "" : call.operands.front().name,
         .why = fmt::format("{} holds every integer up to {} only; time steps, sizes and positions "

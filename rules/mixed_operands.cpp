@@ -39,21 +39,13 @@ void link_to_forward_loss(const RunIndex& index, const OpCall& call, Details& de
   }
 }
 
-// Two inputs are told apart by what the line calls them, or else by LibTorch's names.
-std::string message(const CureWriter& write, const Refusal& refusal) {
+// Two inputs are told apart by LibTorch's names.
+std::string message(const Refusal& refusal) {
   const Side &odd = refusal.mix.odd, &met = refusal.mix.met;
-  std::string name = odd.noun(), other = met.noun();
-  if (name == other) {
-    name = write.name_in_line(refusal.call, *odd.operand);
-    other = write.name_in_line(refusal.call, *met.operand);
-    if (!name.empty() && !other.empty() && name != other)
-      return fmt::format("{}, which is {}, meets {}, which is {}", name, dtype_name(odd.dtype),
-                         other, dtype_name(met.dtype));
-    name = odd.operand->name;
-    other = met.operand->name;
-  }
-  return fmt::format("{} {} meets a {} {}", dtype_name(odd.dtype), name, dtype_name(met.dtype),
-                     other);
+  const bool is_alike = odd.noun() == met.noun();
+  return fmt::format("{} {} meets a {} {}", dtype_name(odd.dtype),
+                     is_alike ? odd.operand->name : odd.noun(), dtype_name(met.dtype),
+                     is_alike ? met.operand->name : met.noun());
 }
 
 // Promotions whose result nothing has read: it was on its way into something when the run ended.
@@ -139,7 +131,7 @@ void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpC
             FirstPlaces& places, Findings& out) {
   const std::string reason = cause(refusal, index);
   OpCall call = refusal.call;
-  const std::string words = message(CureWriter(index, out.options()), refusal);
+  const std::string words = message(refusal);
   call.site.line = places.of(refusal, words, reason);
   out.add(
       call, words, [&] { return explain(index, out.options(), refusal, unread); }, reason);
@@ -171,8 +163,8 @@ void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) 
                   "indices and class labels are read as {} here, and LibTorch casts none of "
                   "another integer dtype to it",
                   dtype_name(wanted->wanted));
-    const CureWriter write(index, out.options());
-    if (auto cure = write.cast_operand(call, *odd, wanted->wanted, odd->name))
+    const CureProposer propose(index, out.options());
+    if (auto cure = propose.cast_operand(call, *odd, wanted->wanted, odd->name))
       details.cures.push_back(*std::move(cure));
     return details;
   });
@@ -196,10 +188,10 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
     details.why =
         "recurrent layers compare the dtypes of input and weight before they call an op, and "
         "nothing casts here";
-    const CureWriter write(index, out.options());
-    if (auto cure = write.cast_operand(call, *input, named->weight, "input"))
+    const CureProposer propose(index, out.options());
+    if (auto cure = propose.cast_operand(call, *input, named->weight, "input"))
       details.cures.push_back(*std::move(cure));
-    details.cures.push_back(write.cast_parameters(call, *input, module, named->input));
+    details.cures.push_back(propose.cast_parameters(call, *input, module, named->input));
     if (source.promotion != nullptr) details.follows = {{&silent_promotion, source.promotion->id}};
     return details;
   });
@@ -256,7 +248,7 @@ const Rule mixed_operands = {
 op aten::addmm self=Float[320]%unet.time_embedding.linear_1.bias mat1=Half[2,320] mat2=Float[320,1280]%unet.time_embedding.linear_1.weight raised "mat1 and mat2 must have the same dtype, but got Half and Float" at train.py:1065 in unet.time_embedding.linear_1 (Linear) phase forward
 # EXPECT train.py:1065: error: Half input meets a Float weight [mixed-operands]
 # EXPECT-ODD mat1
-# EXPECT-FIX unet.to(dtype=torch.float16)
+# EXPECT-FIX cast unet to Half, train.py:1065
 op aten::native_layer_norm input=Float[2,77,64] weight=Float[64] bias=Float[64] -> Float[2,77,64] at train.py:1066
 )",
             .alias = "module-half-input-float"},

@@ -182,7 +182,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Traini
   Details details;
   details.site = site_of(call);
   details.why = reason.why + made_low(index, training);
-  if (auto cure = CureWriter(index, options).open_autocast(call, reason.dtype))
+  if (auto cure = CureProposer(index, options).open_autocast(call, reason.dtype))
     details.cures.push_back(*std::move(cure));
   return details;
 }
@@ -193,11 +193,7 @@ SourceLine where_it_is_made(const JudgeOptions& options, const std::string& file
   for (int number = 1; options.line_text && number <= kMaxLines; ++number) {
     const SourceLine line{.file = file, .line = number};
     const std::string text = options.line_text(file, number);
-    if (text.find("Accelerator(") == text.npos) continue;
-    const CodeLine code = CodeLine::at(options.line_text, line);
-    for (const CodeLine::Call& call : code.calls) {
-      if (code.text_of(call.callee).ends_with("Accelerator")) return line;
-    }
+    if (text.substr(0, text.find('#')).find("Accelerator(") != text.npos) return line;
   }
   return {};
 }
@@ -208,12 +204,12 @@ Cure ask_for_bfloat16(const JudgeOptions& options, const Training& training) {
   const OpCall& call = where_it_trains(training);
   Cure cure{.kind = CureKind::kSetting, .dtype = Dtype::kBFloat16, .call = call.id};
   cure.where = where_it_is_made(options, call.site.line.file);
-  cure.code = "mixed_precision=\"bf16\"";
+  cure.operand = "Accelerator(mixed_precision=\"bf16\")";
   const std::string line = place(Site{.line = cure.where});
   cure.text = fmt::format(
-      "on a CPU ask for bf16, for which accelerate opens autocast there{}{}: Accelerator({}), or "
+      "on a CPU ask for bf16, for which accelerate opens autocast there{}{}: {}, or "
       "accelerate launch --mixed_precision bf16",
-      line.empty() ? "" : ", ", line, cure.code);
+      line.empty() ? "" : ", ", line, cure.operand);
   return cure;
 }
 
@@ -260,23 +256,10 @@ Details explain_scaler(const RunIndex& index, const JudgeOptions& options, const
                       "no GradScaler, without a word: accelerator.scaler is None",
                   .fix = ""};
   details.severity = Severity::kError;
-  const CureWriter write(index, options);
-  const CodeLine line = write.line_of(call);
-  const std::string text(trimmed(line.text));
-  for (const CodeLine::Call& used : line.calls) {
-    const std::string callee(line.text_of(used.callee));
-    const size_t dot = callee.rfind('.');
-    if (dot == callee.npos || !callee.substr(0, dot).ends_with("scaler")) continue;
-    const std::string scaler = callee.substr(0, dot), whole(line.text_of(used.whole));
-    const bool gives_scale = callee.ends_with(".get_scale");
-    const bool is_statement = text == whole;
-    if (!line.is_unique(used.whole) || (!gives_scale && !is_statement)) break;
-    const std::string code = gives_scale
-                                 ? fmt::format("({} if {} is not None else 1.0)", whole, scaler)
-                                 : fmt::format("{} and {}", scaler, whole);
-    details.cures.push_back(write.rewrite(call, Dtype::kUndefined, {whole, code},
-                                          "do without the scaler where there is none"));
-    break;
+  const CureProposer propose(index, options);
+  if (propose.line_of(call).find("scaler") != std::string::npos) {
+    details.cures.push_back(propose.rewrite(call, Dtype::kUndefined, "scaler",
+                                            "do without the scaler where there is none"));
   }
   if (forward_rank(training.forward) > 0)
     details.cures.push_back(ask_for_bfloat16(options, training));

@@ -51,7 +51,8 @@ struct Refusal {
 struct Judged {
   const RunIndex& index;
   const contracts::Contracts& contracts;
-  CureWriter write;
+  CureProposer propose;
+  const LineText& line_text;
 };
 
 // The contracts of the LibTorch that said no.
@@ -178,13 +179,14 @@ struct Words {
 // Here, or where it is made: that first where it is read again, and the run had died by then.
 void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;
-  auto made = maker == nullptr ? std::nullopt : judged.write.cast_result(*maker, dtype);
-  if (made && judged.write.is_made_for_more(call, odd, maker))
+  auto made = maker == nullptr ? std::nullopt : judged.propose.cast_result(*maker, dtype);
+  if (made && judged.propose.is_made_for_more(call, maker))
     words.add(std::exchange(made, std::nullopt));
   if (dtype == Dtype::kFloat) {
-    for (Cure& cure : judged.write.raise_operand(call, odd, noun(odd))) words.add(std::move(cure));
+    for (Cure& cure : judged.propose.raise_operand(call, odd, noun(odd)))
+      words.add(std::move(cure));
   } else {
-    words.add(judged.write.cast_operand(call, odd, dtype, noun(odd)));
+    words.add(judged.propose.cast_operand(call, odd, dtype, noun(odd)));
   }
   words.add(std::move(made));
 }
@@ -201,10 +203,12 @@ std::string own_advice(std::string_view error) {
   return "";
 }
 
-std::optional<Patch> advised(const Refusal& refusal, const CodeLine& line) {
-  const auto says = [&](const char* sign) { return refusal.error.find(sign) != std::string::npos; };
-  if (says("`^`")) return other_sign(line, refusal.call, "^");
-  return says("`~`") ? inverse(line, refusal.call) : std::nullopt;
+// How the line is rewritten by that; "" where it is not.
+std::string advised(const Refusal& refusal) {
+  for (const char* sign : {"^", "~"}) {
+    if (refusal.error.find(fmt::format("`{}`", sign)) != std::string::npos) return sign;
+  }
+  return "";
 }
 
 // The dtype to cast to: one that was measured to be taken, Float before integers where either is,
@@ -261,13 +265,12 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
                          "writing in place or into out",
                          noun(*written), result),
       .odd = written->name};
-  const CodeLine line = judged.write.line_of(call);
-  if (const auto patch = not_in_place(line, call)) {
-    words.add(judged.write.rewrite(call, refusal.named.front(), *patch,
-                                   "take the result as a new tensor"));
+  if (call.short_op().ends_with('_')) {
+    words.add(judged.propose.rewrite(call, refusal.named.front(), "not in place",
+                                     "take the result as a new tensor"));
   }
   const OpCall* maker = judged.index.provenance().of(call, *written).maker;
-  if (maker != nullptr) words.add(judged.write.cast_result(*maker, refusal.named.front()));
+  if (maker != nullptr) words.add(judged.propose.cast_result(*maker, refusal.named.front()));
   return words;
 }
 
@@ -292,14 +295,7 @@ std::optional<Words> of_overflow(const Refusal& refusal, const Judged& judged) {
               .fix = "give a number that the dtype holds",
               .odd = odd == nullptr ? "" : odd->name};
   if (is_in_cpp(call) || value == call.scalars.end()) return words;
-  const std::string fitting =
-      fmt::format("torch.{}({}).{}", kFloating.contains(dtype) ? "finfo" : "iinfo",
-                  torch_dtype(dtype), value->value < 0 ? "min" : "max");
-  const CodeLine line = judged.write.line_of(call);
-  const auto text = number_text(line, value->value);
-  const bool is_once = text && line.is_unique(*text);
-  words.add(judged.write.rewrite(
-      call, dtype, {is_once ? std::string(line.text_of(*text)) : "", fitting}, words.fix));
+  words.add(judged.propose.rewrite(call, dtype, "number", words.fix));
   return words;
 }
 
@@ -400,7 +396,7 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
   if (!odd->is_written && is_taken) cast(judged, refusal.call, *odd, wanted, words);
   const bool is_asked = odd->is_written && names(refusal, wanted) && names_both;
   const OpCall* maker = is_asked ? judged.index.provenance().of(refusal.call, *odd).maker : nullptr;
-  if (maker != nullptr) words.add(judged.write.cast_result(*maker, wanted));
+  if (maker != nullptr) words.add(judged.propose.cast_result(*maker, wanted));
   return words;
 }
 
@@ -429,8 +425,8 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
         fmt::format("{} has no {} kernel on {}", call.op, dtype_word(*odd), call.device_type());
   }
   words.fix = own_advice(refusal.error);
-  if (const auto patch = advised(refusal, judged.write.line_of(call)))
-    words.add(judged.write.rewrite(call, Dtype::kBool, *patch, "do as LibTorch's message says"));
+  if (const std::string how = advised(refusal); !how.empty())
+    words.add(judged.propose.rewrite(call, Dtype::kBool, how, words.fix));
   const Choice choice = choice_for(judged, call, *odd);
   const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, choice);
   if (!choice.taken.empty()) {
@@ -465,43 +461,33 @@ std::string first_sentence(const std::string& text) {
 
 // An extension says what it wants and what came: "expected scalar type Float but found Half". Each
 // argument that is what came gets a cast, for it names none.
-Words of_foreign(const Refusal& refusal, const Judged& judged, const CodeLine& line,
-                 const ForeignCall& foreign) {
+Words of_foreign(const Refusal& refusal, const Judged& judged, const ForeignCall& foreign) {
   Words words{.message = fmt::format("{} refuses a dtype: {}", foreign.callee,
                                      first_sentence(refusal.error))};
   DtypeSet given, wanted;
-  for (const ForeignCall::Argument& argument : foreign.arguments) given |= argument.operand->dtypes;
+  for (const Operand* variable : foreign.variables) given |= variable->dtypes;
   for (const Dtype dtype : refusal.named) wanted |= dtype;
   wanted = wanted - given;
   const auto dtype = wanted.single();
-  const auto is_come = [&](const ForeignCall::Argument& one) {
-    return names(refusal, one.operand->dtypes);
-  };
-  const auto came = std::find_if(foreign.arguments.begin(), foreign.arguments.end(), is_come);
-  if (!dtype || came == foreign.arguments.end()) return words;
-  words.odd = came->operand->name;
+  const auto is_come = [&](const Operand* one) { return names(refusal, one->dtypes); };
+  const auto came = std::find_if(foreign.variables.begin(), foreign.variables.end(), is_come);
+  if (!dtype || came == foreign.variables.end()) return words;
+  words.odd = (*came)->name;
   words.why = fmt::format("it reads its arguments as {}, and {} is {}", dtype_name(*dtype),
-                          line.text_of(came->text), dtype_word(*came->operand));
-  const std::string what =
-      fmt::format("cast what {} is given to {}", foreign.callee, dtype_name(*dtype));
-  for (Patch& patch : with_cast_arguments(line, foreign, *came->operand->dtypes.single(), *dtype))
-    words.add(judged.write.rewrite(refusal.call, *dtype, std::move(patch), what));
+                          (*came)->name, dtype_word(**came));
+  words.add(judged.propose.cast_arguments(refusal.call, *dtype, foreign.callee));
   return words;
 }
 
 // "p.grad = …": the gradient has the dtype of its tensor, where that says nothing else.
-std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged,
-                                 const CodeLine& line) {
+std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged) {
   const bool is_assigned = refusal.error.starts_with("attempting to assign a gradient") ||
                            refusal.error.starts_with("assigned grad has data of a different type");
   if (!is_assigned) return std::nullopt;
-  const auto set =
-      std::find_if(line.operations.begin(), line.operations.end(), [&](const auto& one) {
-        return one.sign == "=" && line.text_of(one.left).ends_with(".grad");
-      });
-  if (set == line.operations.end()) return std::nullopt;
-  const std::string_view left = line.text_of(set->left);
-  const std::string_view tensor = left.substr(0, left.rfind('.'));
+  const std::string line = judged.propose.line_of(refusal.call);
+  const size_t set = line.find(".grad =");
+  if (set == line.npos) return std::nullopt;
+  const std::string_view tensor = trimmed(std::string_view(line).substr(0, set));
   const auto operand = std::find_if(refusal.call.operands.begin(), refusal.call.operands.end(),
                                     [&](const Operand& one) { return one.name == tensor; });
   const bool is_known = operand != refusal.call.operands.end();
@@ -512,9 +498,8 @@ std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged,
                                      dtype_name(*dtype)),
               .why = "an optimizer computes with a parameter and its gradient in one dtype",
               .odd = is_known ? operand->name : ""};
-  words.add(judged.write.rewrite(refusal.call, *dtype,
-                                 with_suffix(line, set->right, cast_suffix(line, *dtype)),
-                                 "cast the gradient to the dtype of its tensor"));
+  words.add(judged.propose.rewrite(refusal.call, *dtype, "gradient",
+                                   "cast the gradient to the dtype of its tensor"));
   return words;
 }
 
@@ -522,8 +507,8 @@ std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged,
 Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(std::string_view("python::").size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
-  const CodeLine line = judged.write.line_of(refusal.call);
-  if (auto words = of_gradient(refusal, judged, line)) return *words;
+  const std::string line = judged.propose.line_of(refusal.call);
+  if (auto words = of_gradient(refusal, judged)) return *words;
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",
@@ -532,30 +517,24 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
                                                 first_sentence(refusal.error)),
               .fix = is_narrow ? "cast the tensor to Float before: .float()" : ""};
   for (const char* method : {"numpy", "requires_grad_"}) {
-    const auto tensor = called_on(line, method);
-    if (!tensor) continue;
+    if (line.find(fmt::format(".{}(", method)) == line.npos) continue;
     const bool is_numpy = method == std::string_view("numpy");
     if (is_numpy && !refusal.named.empty()) {
       words.message = fmt::format("NumPy has no {}", dtype_name(refusal.named.front()));
       words.why = "a tensor becomes an array of the same dtype, and nothing casts on the way";
     }
-    words.add(judged.write.rewrite(refusal.call, Dtype::kFloat,
-                                   with_suffix(line, *tensor, cast_suffix(line, Dtype::kFloat)),
-                                   fmt::format("cast the tensor before {}()", method)));
+    words.add(judged.propose.rewrite(refusal.call, Dtype::kFloat, method,
+                                     fmt::format("cast the tensor to Float before {}()", method)));
   }
   if (refusal.error.find("operator.invert") != refusal.error.npos) {
     words.message = "~ inverts integers and Bool, and the tensor is neither";
     words.why = "a mask of zeros and ones in a floating dtype is data like any other";
     words.fix = "cast the mask to Bool before it is inverted";
-    if (const auto mask = inverted(line)) {
-      words.add(judged.write.rewrite(refusal.call, Dtype::kBool,
-                                     with_suffix(line, *mask, cast_suffix(line, Dtype::kBool)),
-                                     "cast the mask to Bool before it is inverted"));
-    }
+    words.add(judged.propose.rewrite(refusal.call, Dtype::kBool, "inverted", words.fix));
   }
-  const auto foreign =
-      words.cures.empty() ? foreign_call(line, refusal.call) : std::optional<ForeignCall>();
-  return foreign ? of_foreign(refusal, judged, line, *foreign) : words;
+  if (!words.cures.empty()) return words;
+  const ForeignCall foreign = foreign_call(judged.line_text, refusal.call);
+  return foreign.callee.empty() ? words : of_foreign(refusal, judged, foreign);
 }
 
 Words words_of(const Refusal& refusal, const Judged& judged) {
@@ -614,7 +593,8 @@ bool is_about_dtypes(const OpCall& call, const Judged& judged) {
 }
 
 void check_run(const RunIndex& index, Findings& out) {
-  const Judged judged{index, *out.options().contracts, CureWriter(index, out.options())};
+  const Judged judged{index, *out.options().contracts, CureProposer(index, out.options()),
+                      out.options().line_text};
   for (const OpCall& call : index.judged_calls()) {
     if (!was_refused(call) || call.error.empty() || index.thrower(call) != &call) continue;
     const bool is_echo =

@@ -164,10 +164,14 @@ std::string Sources::line(const std::string& file, int number) const {
   return line == found->second.lines.end() ? "" : line->second;
 }
 
-bool Sources::is_unchanged(const std::string& file) const {
+bool Sources::is_text_of(const std::string& file, std::string_view text) const {
   const auto found = files_.find(file);
+  return found != files_.end() && fnv1a(text) == found->second.hash;
+}
+
+bool Sources::is_unchanged(const std::string& file) const {
   const auto text = read_file_if_any(file, kMaxFileBytes);
-  return found != files_.end() && text && fnv1a(*text) == found->second.hash;
+  return text && is_text_of(file, *text);
 }
 
 void Sources::add(Sources&& more) { files_.merge(std::move(more.files_)); }

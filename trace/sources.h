@@ -38,7 +38,9 @@ class Sources {
 
   // The line as it stands in the file, without its end; "" when it was not kept.
   std::string line(const std::string& file, int number) const;
-  // The file is, now, what was run. False where nothing of it was kept.
+  // The text is what was run as this file. False where nothing of it was kept.
+  bool is_text_of(const std::string& file, std::string_view text) const;
+  // The same of what the file holds now.
   bool is_unchanged(const std::string& file) const;
 
   void add(Sources&& more);  // of another run; what is known of a file stays

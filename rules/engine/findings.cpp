@@ -254,6 +254,7 @@ void Findings::say_provenance(Finding& finding) const {
   const std::string& name = is_parameter(*odd) ? odd->parameter : odd->name;
   const OpCall& known = way.maker == nullptr ? *way.steps.front().call : *way.maker;
   const std::string line = place(known.site);
+  if (!(known.site.line == finding.site.line)) finding.origin = known.site.line;
   if (finding.why.find(made_by(known)) == std::string::npos)
     finding.why +=
         fmt::format("; {} {}{}", name, made, others_in_list(provenance_, *call, *odd, line));

@@ -16,7 +16,7 @@ class MixCures {
  public:
   MixCures(const RunIndex& index, const JudgeOptions& options, const OpCall& call, const Mix& mix,
            const Provenance& source)
-      : index_(index), write_(index, options), call_(call), mix_(mix), source_(source) {}
+      : index_(index), propose_(index, options), call_(call), mix_(mix), source_(source) {}
 
   std::vector<Cure> take_promotion() && {
     at_promotion();
@@ -39,17 +39,12 @@ class MixCures {
     } else if (is_low_in_float_layer()) {
       of_low_input();
     }
-    // "return g @ w.T, x.T @ g": of a run that died in the first product nothing tells that the
-    // second refuses g as well, but the line does.
-    if (write_.is_read_again(call_, *mix_.odd.operand, mix_.met.operand)) {
-      if (is_in_same_file(source_.maker)) at_maker();
-      at_maker_of_met();
-    }
-    cast_batch();
+    cast_drawn();
     cast_all_odd();
-    cast_for_layers();
     cast_side(mix_.odd, mix_.met.dtype);
+    cast_for_layers();
     at_maker();
+    at_maker_of_met();
     cast_side(mix_.met, mix_.odd.dtype);
     if (mix_.met.is_parameter()) cast_model(mix_.met, mix_.odd.dtype);
     open_autocast();
@@ -59,11 +54,8 @@ class MixCures {
 
  private:
   void add(Cure cure) {
-    const bool is_new = std::none_of(cures_.begin(), cures_.end(), [&](const Cure& other) {
-      const bool is_one_change =
-          !cure.code.empty() && other.code == cure.code && other.where == cure.where;
-      return is_one_change || other.text == cure.text;
-    });
+    const bool is_new = std::none_of(cures_.begin(), cures_.end(),
+                                     [&](const Cure& other) { return other.text == cure.text; });
     if (is_new) cures_.push_back(std::move(cure));
   }
   void add(std::optional<Cure> cure) {
@@ -87,7 +79,7 @@ class MixCures {
   void raise_to_float(const OpCall& loss) {
     for (const Operand& operand : loss.operands) {
       const bool is_side = operand.dtypes.within(kLowPrecision) && !is_parameter(operand);
-      if (is_side) add(write_.cast_operand(loss, operand, Dtype::kFloat, noun_of(operand)));
+      if (is_side) add(propose_.cast_operand(loss, operand, Dtype::kFloat, noun_of(operand)));
     }
   }
 
@@ -96,21 +88,20 @@ class MixCures {
     if (is_recurrent_state(operand)) return cast_hidden(dtype);
     if (side.is_parameter() && !operand.parameter.empty()) return;
     if (operand.is_written || index_.has(call_, ops::kBackward)) return;
-    add(write_.cast_operand(call_, operand, dtype, side.noun()));
+    add(propose_.cast_operand(call_, operand, dtype, side.noun()));
   }
 
   // Of a run that died over one of a batch nothing tells that the loss refuses the other.
-  void cast_batch() {
+  void cast_drawn() {
     if (mix_.odd.is_parameter() || mix_.odd.dtype != Dtype::kDouble) return;
-    add(write_.cast_batch(call_, *mix_.odd.operand, mix_.met.dtype));
-    add(write_.cast_returned(call_, *mix_.odd.operand, mix_.met.dtype));
+    add(propose_.cast_drawn(call_, *mix_.odd.operand, mix_.met.dtype));
   }
 
   // What the next layer reads as well it would refuse as well, where all of the model has one
   // dtype.
   void cast_for_layers() {
     if (mix_.met.parameter.empty() || !is_models_dtype(mix_.met)) return;
-    add(write_.cast_variable(call_, *mix_.odd.operand, mix_.met.dtype));
+    add(propose_.cast_variable(call_, *mix_.odd.operand, mix_.met.dtype));
   }
 
   // No other parameter of the model has another.
@@ -130,7 +121,7 @@ class MixCures {
       if (is_parameter(operand) || operand.is_written) return;
       odd.push_back(&operand);
     }
-    if (odd.size() > 1) add(write_.cast_operands(call_, odd, mix_.met.dtype));
+    if (odd.size() > 1) add(propose_.cast_operands(call_, odd, mix_.met.dtype));
   }
 
   // What an op that is not in place writes by one inside of it, it has made itself.
@@ -147,7 +138,7 @@ class MixCures {
     const OpCall* maker = index_.provenance().of(call_, *mix_.met.operand).maker;
     const bool is_made = maker != nullptr && index_.has(*maker, ops::kFactory) &&
                          maker->result_dtype() == mix_.met.dtype;
-    const auto made = is_made ? write_.cast_result(*maker, mix_.odd.dtype) : std::nullopt;
+    const auto made = is_made ? propose_.cast_result(*maker, mix_.odd.dtype) : std::nullopt;
     const bool is_by_default = made && mix_.met.dtype == Dtype::kFloat &&
                                maker->scalar("dtype") == nullptr && maker->operands.empty() &&
                                kLowPrecision.contains(mix_.odd.dtype) &&
@@ -166,7 +157,7 @@ class MixCures {
       const bool is_odd = operand.dtypes == DtypeSet(mix_.odd.dtype) && operand.promotes();
       if (is_odd && !operand.is_written) read.push_back(&operand);
     }
-    if (read.size() > 1) add(write_.cast_operands(call_, read, mix_.met.dtype));
+    if (read.size() > 1) add(propose_.cast_operands(call_, read, mix_.met.dtype));
   }
 
   // An inner op of a recurrent layer gets the two hidden states apart, the layer as a pair.
@@ -175,7 +166,7 @@ class MixCures {
     if (layer == nullptr) return;
     for (const Operand& operand : layer->operands) {
       if (list_name(operand.name) == "hx")
-        return add(write_.cast_operand(*layer, operand, dtype, "hidden state"));
+        return add(propose_.cast_operand(*layer, operand, dtype, "hidden state"));
     }
   }
 
@@ -191,20 +182,20 @@ class MixCures {
       // A line of the module's own reads it: what the module gives comes later.
       const bool is_own = promotion.site.module == owner && is_users_own(promotion.site);
       if (step != nullptr && source_.parameter->requires_grad && is_own) {
-        add(write_.cast_operand(promotion, *source_.promoted_by, wanted,
-                                noun_of(*source_.promoted_by)));
+        add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
+                                  noun_of(*source_.promoted_by)));
       } else if (step != nullptr && source_.parameter->requires_grad) {
-        add(write_.cast_output(*step->call, owner, wanted));
+        add(propose_.cast_output(*step->call, owner, wanted));
       } else if (step != nullptr) {
-        add(write_.cast_parameters(*step->call, *step->giver, owner, wanted));
+        add(propose_.cast_parameters(*step->call, *step->giver, owner, wanted));
       }
     }
     // What is lowered where it is made may be read by a Float layer that the run did not reach.
     const bool may_be_read_in_float =
         kLowPrecision.contains(wanted) && index_.has_parameters_in(call_.process, Dtype::kFloat);
     if (before != nullptr && before == source_.maker && !may_be_read_in_float) at_maker();
-    add(write_.cast_operand(promotion, *source_.promoted_by, wanted,
-                            noun_of(*source_.promoted_by)));
+    add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
+                              noun_of(*source_.promoted_by)));
   }
 
   const ProvenanceStep* step_of(const Operand& giver) const {
@@ -217,7 +208,7 @@ class MixCures {
   void at_maker() {
     const bool is_tensor_made = source_.maker != nullptr && source_.parameter == nullptr &&
                                 (!mix_.odd.is_parameter() || mix_.odd.is_computed) && !is_learned();
-    if (is_tensor_made) add(write_.cast_result(*source_.maker, mix_.met.dtype));
+    if (is_tensor_made) add(propose_.cast_result(*source_.maker, mix_.met.dtype));
   }
 
   // A parameter that no module holds, a prompt that is learned say, stays in the dtype that it was
@@ -233,16 +224,12 @@ class MixCures {
   // one, but one makes what it meets.
   void at_maker_of_met() {
     const OpCall* maker = index_.provenance().of(call_, *mix_.met.operand).maker;
-    if (is_in_same_file(maker) && !mix_.met.is_parameter())
-      add(write_.cast_result(*maker, mix_.odd.dtype));
-  }
-
-  bool is_in_same_file(const OpCall* maker) const {
-    return maker != nullptr && maker->site.line.file == call_.site.line.file;
+    const bool is_here = maker != nullptr && maker->site.line.file == call_.site.line.file;
+    if (is_here && !mix_.met.is_parameter()) add(propose_.cast_result(*maker, mix_.odd.dtype));
   }
 
   void cast_parameter(const Side& side, Dtype dtype) {
-    add(write_.cast_parameters(call_, *side.operand, owner_module(side.parameter), dtype));
+    add(propose_.cast_parameters(call_, *side.operand, owner_module(side.parameter), dtype));
   }
 
   // All of the model where all of it has the dtype, as one that was loaded so: to cast one of its
@@ -250,7 +237,7 @@ class MixCures {
   void cast_model(const Side& side, Dtype dtype) {
     const std::string root = root_module(side.parameter);
     if (root.empty() || root == owner_module(side.parameter)) return;
-    if (is_models_dtype(side)) add(write_.cast_parameters(call_, *side.operand, root, dtype));
+    if (is_models_dtype(side)) add(propose_.cast_parameters(call_, *side.operand, root, dtype));
   }
 
   // Trained parameters stay in Float, or become it.
@@ -260,15 +247,17 @@ class MixCures {
     const bool is_table =
         mix_.odd.parameter.empty() && !is_trained && mix_.odd.dtype == Dtype::kDouble;
     // A buffer in Double may be made of several tensors: it is cast where the line reads it.
-    const bool is_read_once = !write_.is_read_again(call_, *mix_.odd.operand, mix_.met.operand);
-    if (!is_trained && mix_.odd.dtype == Dtype::kDouble && is_read_once) {
-      auto cure = write_.cast_operand(call_, *mix_.odd.operand, mix_.met.dtype, mix_.odd.noun());
-      if (cure && cure->kind == CureKind::kCastOperand && !cure->code.empty()) add(*cure);
+    if (!is_trained && mix_.odd.dtype == Dtype::kDouble) {
+      const auto cure =
+          propose_.cast_operand(call_, *mix_.odd.operand, mix_.met.dtype, mix_.odd.noun());
+      if (cure && cure->kind == CureKind::kCastOperand) add(*cure);
+      if (source_.maker != nullptr && source_.parameter == nullptr)
+        add(propose_.cast_result(*source_.maker, mix_.met.dtype));
     }
-    const bool is_buffer = !is_trained && mix_.odd.dtype == Dtype::kDouble && !is_read_once;
-    if (is_buffer && source_.maker != nullptr && source_.parameter == nullptr)
-      add(write_.cast_result(*source_.maker, mix_.met.dtype));
-    if (!is_table) cast_parameter(mix_.odd, mix_.met.dtype);
+    if (!is_table) return cast_parameter(mix_.odd, mix_.met.dtype);
+    // The class weights of a loss are a buffer of its module.
+    if (!call_.site.module.empty() && !is_in_forward(call_.site.line))
+      add(propose_.cast_parameters(call_, *mix_.odd.operand, call_.site.module, mix_.met.dtype));
   }
 
   bool is_low_in_float_layer() const {
@@ -284,17 +273,15 @@ class MixCures {
       // A weight that was computed, from integers say: what the model's own dtype comes from lies
       // on both sides of it.
       if (source_.parameter != nullptr)
-        add(write_.cast_and_back(call_, *mix_.odd.operand, mix_.met.dtype));
+        add(propose_.cast_and_back(call_, *mix_.odd.operand, mix_.met.dtype));
       return;
     }
     if (is_trained(mix_.met)) {
-      // What a region has lowered the lines behind it may take in Float, as they were written for.
-      cast_for_layers();
       if (was_lowered_by_autocast(mix_.odd)) cast_side(mix_.odd, mix_.met.dtype);
       open_autocast();
     } else {
-      add(write_.cast_parameters(call_, *mix_.met.operand, root_module(mix_.met.parameter),
-                                 mix_.odd.dtype));
+      add(propose_.cast_parameters(call_, *mix_.met.operand, root_module(mix_.met.parameter),
+                                   mix_.odd.dtype));
     }
   }
 
@@ -306,8 +293,8 @@ class MixCures {
   void open_autocast() {
     for (const Side* side : {&mix_.odd, &mix_.met}) {
       if (!kLowPrecision.contains(side->dtype)) continue;
-      if (was_lowered_by_autocast(*side)) add(write_.move_autocast(call_));
-      return add(write_.open_autocast(call_, side->dtype));
+      if (was_lowered_by_autocast(*side)) add(propose_.move_autocast(call_));
+      return add(propose_.open_autocast(call_, side->dtype));
     }
   }
 
@@ -321,7 +308,7 @@ class MixCures {
   }
 
   const RunIndex& index_;
-  const CureWriter write_;
+  const CureProposer propose_;
   const OpCall& call_;
   const Mix& mix_;
   const Provenance& source_;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "rules/engine/replay.h"
-
 namespace dtypecheck::rules {
 
 const std::vector<const Rule*>& all_rules() {
@@ -35,11 +33,7 @@ std::vector<Finding> judge(const RunIndex& index, const JudgeOptions& options) {
     if (rule->check == nullptr) continue;
     for (const OpCall& call : index.judged_calls()) rule->check(call, index, findings);
   }
-  std::vector<Finding> all = findings.take();
-  const bool has_cures = std::any_of(all.begin(), all.end(),
-                                     [](const Finding& finding) { return !finding.cures.empty(); });
-  if (has_cures && options.checks_cures && !options.is_source) Replay(index, options).judge(all);
-  return all;
+  return findings.take();
 }
 
 }  // namespace dtypecheck::rules

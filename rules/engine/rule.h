@@ -34,7 +34,6 @@ struct JudgeOptions {
   // As the run was recorded. None: cures are in words, without the names that a line has.
   LineText line_text = nullptr;
   bool is_source = false;  // the calls were read in source: only rules that judge source are asked
-  bool checks_cures = true;  // by a replay of the run's op calls
 };
 
 // What a finding is a consequence of: what a rule says about a call, or, where no call is given,

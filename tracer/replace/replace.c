@@ -30,7 +30,6 @@ struct pair {
   char original[PATH_MAX], replacement[PATH_MAX];
   const char* name; /* of the original, without folders */
   size_t stem;      /* bytes of the name before ".py" */
-  struct stat identity;
 };
 static struct pair pairs[MAX_PAIRS];
 static size_t count;
@@ -43,7 +42,7 @@ static const char* base_name(const char* path) {
 static int add_pair(const char* original, const char* replacement) {
   struct pair* pair = &pairs[count];
   if (strlen(original) >= PATH_MAX || strlen(replacement) >= PATH_MAX ||
-      stat(original, &pair->identity) != 0)
+      access(original, F_OK) != 0)
     return 0;
   strcpy(pair->original, original);
   strcpy(pair->replacement, replacement);
@@ -82,9 +81,11 @@ static const char* instead_of(int folder, const char* path, int flags) {
       errno = reads ? ENOENT : EACCES;
       return NULL;
     }
-    struct stat found;
+    /* Both are asked anew: what is mounted over the folder gives its files other numbers. */
+    struct stat found, own;
     if (!reads || strcmp(name, pair->name) != 0 || fstatat(folder, path, &found, 0) != 0) continue;
-    if (found.st_dev != pair->identity.st_dev || found.st_ino != pair->identity.st_ino) continue;
+    if (stat(pair->original, &own) != 0 || found.st_dev != own.st_dev || found.st_ino != own.st_ino)
+      continue;
     errno = saved_errno;
     return pair->replacement;
   }

@@ -1,5 +1,5 @@
 # The next line asks the same of the same tensor, and would die like this one.
-# EXPECT-CURE asked_twice_below.py:12
+# EXPECT-CURE torch.randn(1000).to(torch.float32)
 import torch
 
 

@@ -1,5 +1,5 @@
 # Bins are chosen by a floating index.
-# EXPECT-CURE bins_in_floats.py:8: idx.to(torch.int64)
+# EXPECT-CURE idx.to(torch.int64)
 import torch
 
 

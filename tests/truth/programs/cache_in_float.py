@@ -1,5 +1,5 @@
 # Keys and values come from a cache that was made in Float, two against the one query of a model in BFloat16.
-# EXPECT-CURE k.to(torch.bfloat16), v.to(torch.bfloat16)
+# EXPECT-CURE (q, k.to(q.dtype), v.to(q.dtype))
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,5 +1,5 @@
 # The message names the operand that has to be integers.
-# EXPECT-CURE counts_in_floats.py:8: torch.full((2,), 10.0).to(torch.int64)
+# EXPECT-CURE torch.full((2,), 10.0, dtype=
 import torch
 import torch.nn.functional as F
 

@@ -1,6 +1,6 @@
 # A moving average in Float is given a model that became BFloat16: no layer's weight, and no
 # autocast missing.
-# EXPECT-CURE p.to(torch.float32)
+# EXPECT-CURE p.to(s.dtype)
 # EXPECT-NOT torch.autocast
 import copy
 import torch

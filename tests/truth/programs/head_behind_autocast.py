@@ -1,5 +1,5 @@
 # The region ends before the head: the head's line takes in Float what it was written for.
-# EXPECT-CURE hidden.to(torch.float32)
+# EXPECT-CURE hidden.to(head.weight.dtype)
 import torch
 import torch.nn as nn
 

@@ -1,5 +1,5 @@
 # A cache that nobody gave a dtype: cast into it, what is read from it would meet the next layer.
-# EXPECT-CURE torch.zeros(1, length, dim).to(torch.bfloat16)
+# EXPECT-CURE torch.zeros(1, length, dim, dtype=torch.bfloat16)
 import torch
 import torch.nn as nn
 

@@ -1,5 +1,5 @@
 # One layer was cast to Double, the others are Float: what follows would refuse its Double result.
-# EXPECT-CURE layer_in_double.py:18: m.up.to(torch.float32)
+# EXPECT-CURE m.up.float()
 import torch
 from torch import nn
 

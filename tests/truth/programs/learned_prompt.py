@@ -1,5 +1,5 @@
 # A learned prompt stays in Float, since it is trained; where it is read it is cast.
-# EXPECT-CURE prompt.expand(2, -1, -1).to(torch.bfloat16)
+# EXPECT-CURE prompt.expand(2, -1, -1).to(words.dtype)
 import torch
 import torch.nn as nn
 

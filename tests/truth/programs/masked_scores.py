@@ -1,5 +1,5 @@
 # -1e12 is no Half number.
-# EXPECT-CURE torch.finfo(torch.float16).min
+# EXPECT-CURE torch.finfo(scores.dtype).min
 import torch
 
 scores = torch.rand(3, 3).half()

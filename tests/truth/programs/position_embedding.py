@@ -1,5 +1,5 @@
 # A Float table of angles promotes the stream of a BFloat16 model: it is cast behind the sine.
-# EXPECT-CURE angles.to(torch.bfloat16)
+# EXPECT-CURE angles.to(h.dtype)
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
 # Keys come out of autocast; the queue that they are written into stays in Float.
-# EXPECT-CURE keys.to(torch.float32)
+# EXPECT-CURE keys.to(queue.dtype)
 import torch
 import torch.nn as nn
 

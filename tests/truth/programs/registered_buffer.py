@@ -1,5 +1,5 @@
 # A Double buffer promotes the batch. Nothing can be appended to the line that registers it.
-# EXPECT-CURE registered_buffer.py:14: self.scale.to(torch.float32)
+# EXPECT-CURE self.scale.to(batch.dtype)
 import torch
 from torch import nn
 

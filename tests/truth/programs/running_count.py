@@ -1,5 +1,5 @@
 # Integers cannot be divided in place.
-# EXPECT-CURE torch.arange(5).to(torch.float32)
+# EXPECT-CURE torch.arange(5, dtype=torch.float32)
 import torch
 
 batches = 3

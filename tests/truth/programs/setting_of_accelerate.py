@@ -1,5 +1,5 @@
 # accelerate opens no autocast for fp16 on a CPU: the setting stands where no op is called.
-# EXPECT-CURE setting_of_accelerate.py:9: Accelerator(mixed_precision="bf16")
+# EXPECT-CURE mixed_precision="bf16"
 import torch
 import torch.nn as nn
 from accelerate import Accelerator

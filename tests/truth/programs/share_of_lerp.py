@@ -1,5 +1,5 @@
 # The weight of lerp is no layer's: it came out of NumPy, and the two ends are right.
-# EXPECT-CURE w.expand_as(first).to(torch.float32)
+# EXPECT-CURE w.expand_as(first).to(first.dtype)
 import numpy as np
 import torch
 

@@ -1,0 +1,168 @@
+"""Finds the settings of a program that name a dtype, and what they might say instead. Standard library only, run by the
+program's own interpreter (3.8 or later).
+
+    settings.py QUESTION ANSWER, both files of JSON
+
+QUESTION: {"command": the words that started it, "folder": where, "environment": {name: value}}
+ANSWER:   {"settings": [{"text", "command", "environment", "files": [{"path", "text", "diff"}], "dtype"}]}, each one change: a word of
+        the command line, a variable, or a line of a configuration file (YAML, JSON, TOML) that the command line names.
+        "dtype" is what is asked for instead
+
+What an option takes is read where the program declares it, `add_argument("--precision", choices=[...])`, in the script
+and the files beside it. Where that is not found, a setting may say what others of its kind say.
+"""
+
+import ast
+import difflib
+import glob
+import json
+import os
+import re
+import sys
+
+# A row is one way of naming: Float, Half and BFloat16.
+STYLES = [
+    ("no", "fp16", "bf16"),
+    ("fp32", "fp16", "bf16"),
+    ("float32", "float16", "bfloat16"),
+    ("float", "half", "bfloat16"),
+    ("float", "fp16", "bf16"),
+    ("torch.float32", "torch.float16", "torch.bfloat16"),
+    ("FLOAT_32", "FLOAT_16", "BFLOAT_16"),
+    ("32", "16", "bf16"),
+    ("32-true", "16-mixed", "bf16-mixed"),
+    ("32-true", "16-true", "bf16-true"),
+]
+DTYPES = ("Float", "Half", "BFloat16")
+MIXED_OF = {"16-true": "16-mixed", "bf16-true": "bf16-mixed"}  # 16-bit weights, and Float ones under autocast
+NAMED_LIKE = re.compile(r"precision|dtype|amp$|fp16|bf16|half", re.I)
+FLAG = re.compile(r"^--?(?:no[-_])?(?:\w+[-_])*(fp16|bf16|half|bfloat16|float16)(?:[-_]\w+)*$")
+LINE = re.compile(r"""^(\s*["']?([\w.-]+)["']?\s*[:=]\s*)(["']?)([\w.-]+)(["']?)(\s*,?\s*(?:\#.*)?)$""")
+CONFIGURATION = (".yaml", ".yml", ".json", ".toml")
+MAX_BYTES = 1 << 20
+
+
+def dtypes_of(word):
+    """The dtypes that the word may mean."""
+    return {DTYPES[i] for row in STYLES for i, name in enumerate(row) if name == word}
+
+
+def others(word, choices=None):
+    """(word, dtype) of what may stand in its place: BFloat16 before Float, and never Half."""
+    rows = [row for row in STYLES if word in row]
+    found = []
+    if word in MIXED_OF:
+        found.append((MIXED_OF[word], "BFloat16" if word.startswith("bf") else "Half"))
+        found.append(("bf16-mixed", "BFloat16"))
+    for index in (2, 0):
+        found += [(row[index], DTYPES[index]) for row in rows if row[index] != word]
+    if choices:
+        known = [(choice, dtype) for choice in choices for dtype in sorted(dtypes_of(choice)) if choice != word]
+        found = [pair for pair in found if pair[0] in choices] + known
+    seen, out = set(), []
+    for other, dtype in found:
+        if other != word and other not in seen and (dtype != "Half" or word in MIXED_OF):
+            seen.add(other)
+            out.append((other, dtype))
+    return out
+
+
+def choices_of(command, folder):
+    """The values that each option takes, by its name, as add_argument and click.option declare them."""
+    script = next((word for word in command if word.endswith(".py") and os.path.isfile(os.path.join(folder, word))), None)
+    if script is None:
+        return {}
+    path = os.path.join(folder, script)
+    found = {}
+    for file in [path, *sorted(glob.glob(os.path.join(os.path.dirname(path), "**", "*.py"), recursive=True))[:200]]:
+        try:
+            with open(file, "rb") as source:
+                tree = ast.parse(source.read(MAX_BYTES))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                note_choices(node, found)
+    return found
+
+
+def note_choices(call, found):
+    names = [a.value for a in call.args if isinstance(a, ast.Constant) and str(a.value).startswith("-")]
+    for keyword in call.keywords:
+        if keyword.arg in ("choices", "type") and names:
+            listed = keyword.value
+            if isinstance(listed, ast.Call) and listed.args:  # click.Choice([...])
+                listed = listed.args[0]
+            if isinstance(listed, (ast.List, ast.Tuple, ast.Set)):
+                values = [e.value for e in listed.elts if isinstance(e, ast.Constant)]
+                for name in names:
+                    found.setdefault(name, [str(v) for v in values if v is not None])
+
+
+def in_command(command, folder):
+    choices = choices_of(command, folder)
+    for word in sorted({value_of(word) for word in command[1:]}):
+        # A launcher and its script may both be asked for one precision.
+        if dtypes_of(word) and sum(value_of(other) == word for other in command[1:]) > 1:
+            for other, dtype in others(word):
+                changed = [w[:len(w) - len(word)] + other if value_of(w) == word else w for w in command[1:]]
+                yield change(f"{other} in place of {word} on the command line", dtype, command=[command[0], *changed])
+    for i, word in enumerate(command):
+        name, sign, value = word.partition("=")
+        if i == 0:
+            continue
+        if sign and dtypes_of(value):  # --precision=fp16, and Hydra's precision=fp16
+            for other, dtype in others(value, choices.get(name)):
+                yield change(f"{name}={other}", dtype, command=command[:i] + [f"{name}={other}"] + command[i + 1:])
+        elif command[i - 1].startswith("-") and "=" not in command[i - 1] and dtypes_of(word):
+            for other, dtype in others(word, choices.get(command[i - 1])):
+                yield change(f"{command[i - 1]} {other}", dtype, command=command[:i] + [other] + command[i + 1:])
+        elif FLAG.match(word) and (i + 1 == len(command) or command[i + 1].startswith("-")):
+            yield change(f"leave out {word}", "Float", command=command[:i] + command[i + 1:])
+
+
+def value_of(word):
+    return word.partition("=")[2] if word.startswith("-") and "=" in word else word
+
+
+def in_environment(environment):
+    for name, value in sorted(environment.items()):
+        if NAMED_LIKE.search(name) and dtypes_of(value):
+            for other, dtype in others(value):
+                yield change(f"{name}={other}", dtype, environment={name: other})
+
+
+def in_files(command, folder):
+    for word in command[1:]:
+        path = os.path.join(folder, value_of(word))
+        if not path.endswith(CONFIGURATION) or not os.path.isfile(path) or os.path.getsize(path) > MAX_BYTES:
+            continue
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().split("\n")
+        for i, line in enumerate(lines):
+            match = LINE.match(line)
+            if not match or not dtypes_of(match.group(4)) or not NAMED_LIKE.search(match.group(2)):
+                continue
+            for other, dtype in others(match.group(4)):
+                new = "".join([match.group(1), match.group(3), other, match.group(5), match.group(6)])
+                changed = [*lines[:i], new, *lines[i + 1:]]
+                diff = "\n".join(difflib.unified_diff(lines, changed, word, word, n=1, lineterm="")) + "\n"
+                yield change(f"{match.group(2)}: {other}, {os.path.basename(path)}:{i + 1}", dtype,
+                             files=[{"path": os.path.realpath(path), "text": "\n".join(changed), "diff": diff}])
+
+
+def change(text, dtype, command=None, environment=None, files=()):
+    return {"text": text, "dtype": dtype, "command": command, "environment": environment or {}, "files": list(files)}
+
+
+def main(question, answer_file):
+    with open(question, encoding="utf-8") as file:
+        asked = json.load(file)
+    command, folder = asked["command"], asked["folder"]
+    found = [*in_command(command, folder), *in_environment(asked["environment"]), *in_files(command, folder)]
+    with open(answer_file, "w", encoding="utf-8") as file:
+        json.dump({"settings": found}, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,614 @@
+"""A statement and what of it is meant: which call the trace speaks of, which expression is the operand, and how the wanted
+dtype is written there. Standard library only, Python 3.8 or later."""
+
+import ast
+import re
+
+from source import Unplaced
+
+DTYPES = {"float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
+          "float64": "float64", "double": "float64", "int64": "int64", "long": "int64", "int32": "int32", "int": "int32",
+          "bool": "bool", "complex64": "complex64", "cfloat": "complex64", "complex128": "complex128", "uint8": "uint8"}
+CAST_METHODS = {name: dtype for name, dtype in DTYPES.items()
+                if name in ("half", "bfloat16", "float", "double", "long", "int", "bool")}
+METHOD_OF = {dtype: method for method, dtype in CAST_METHODS.items()}
+CASTS = {"to", "type", *CAST_METHODS}
+DTYPE_KEYWORDS = {"dtype", "torch_dtype", "weight_dtype", "param_dtype"}
+FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "tensor", "arange", "linspace", "logspace", "eye", "as_tensor",
+             "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones",
+             "new_full", "new_empty", "new_tensor", "hann_window", "hamming_window", "kaiser_window", "blackman_window"}
+SIGNS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.FloorDiv: "//",
+         ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<",
+         ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+# Layers that have a weight in the dtype of all their parameters.
+LAYERS_WITH_WEIGHT = re.compile(r"Linear$|Bilinear$|Conv(Transpose)?\dd$|(Layer|Group|Batch|Instance|RMS)Norm(\dd)?$|PReLU$")
+# Methods of a module that are not given what it computes with.
+NO_FORWARD = {*CASTS, "eval", "train", "parameters", "load_state_dict", "requires_grad_", "zero_grad", "register_buffer", "apply"}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+# ---- what stands in a source
+
+def statement_at(source, line):
+    """The innermost statement that has the line, or whose head has it."""
+    found = None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:
+            if found is None or node.lineno >= found.lineno:
+                found = node
+    if found is None:
+        raise Unplaced(f"line {line} has no statement")
+    return found
+
+
+def is_compound(statement):
+    return hasattr(statement, "body")
+
+
+def head_nodes(statement):
+    """The statement's own expressions, without those of the statements inside it."""
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+
+
+def calls_in(nodes):
+    return sorted((n for n in nodes if isinstance(n, ast.Call)), key=lambda n: (n.lineno, n.col_offset))
+
+
+def dotted(node):
+    """"self.net.fc" of that; the parts that are no names are "()": "Linear().to" of "nn.Linear(4, 4).to" is "().to"."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return "()"
+
+
+def index_of(subscript):
+    index = subscript.slice
+    return index.value if type(index).__name__ == "Index" else index  # until Python 3.8
+
+
+def last_part(node):
+    return dotted(node).rsplit(".", 1)[-1]
+
+
+def is_loaded(node):
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def only(places, what):
+    if len(places) != 1:
+        count = f"{len(places)} times" if places else "not"
+        raise Unplaced(f"{what} is {count} in the statement")
+    return places[0]
+
+
+def are_alike(nodes):
+    return len({ast.dump(node) for node in nodes}) == 1
+
+
+def names_bound(statement):
+    """The variables that the statement itself gives a value to, in their order."""
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        targets = [item.optional_vars for item in statement.items]
+    found = [n for t in targets if t is not None for n in ast.walk(t)
+             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return [n.id for n in sorted(found, key=lambda n: (n.lineno, n.col_offset))]
+
+
+def torch_name(source):
+    """How the module calls torch; None where it does not import it under a name."""
+    for tree in (source.tree, *source.others):
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.Import) else ():
+                if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
+                    return alias.asname or "torch"
+    return None
+
+
+def modules_imported(source):
+    names = {"F", "torch", "nn", "th", "functional"}
+    for tree in (source.tree, *source.others):
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.Import) else ():
+                names.add(alias.asname or alias.name.split(".")[0])
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
+                names |= {alias.asname or alias.name for alias in node.names if alias.name.islower()}
+    return names
+
+
+def import_of_torch(source):
+    line = 0
+    for node in source.tree.body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if not (is_text or is_future):
+            line = node.lineno - 1
+            break
+    return source.new_line(line, "", "import torch")
+
+
+def require_own_lines(source, statement):
+    """Nothing else may stand on the statement's lines, as in `a = b; c = d`."""
+    before = source.lines[statement.lineno - 1][:statement.col_offset]
+    after = source.lines[statement.end_lineno - 1][statement.end_col_offset:].strip()
+    if before.strip() or (not is_compound(statement) and after and not after.startswith(b"#")):
+        raise Unplaced("the statement shares its line with another")
+
+
+def new_statement(source, statement, text):
+    """Behind the statement, or as the first of its block: what it binds has its value there."""
+    place = statement
+    if is_compound(statement):
+        body = statement.body
+        has_doc = isinstance(statement, FUNCTIONS) and len(body) > 1 and isinstance(
+            getattr(body[0], "value", None), ast.Constant) and isinstance(body[0], ast.Expr)
+        place = body[1] if has_doc else body[0]
+    require_own_lines(source, place)
+    line = place.lineno - 1 if is_compound(statement) else place.end_lineno
+    return source.new_line(line, source.indent_of(place.lineno - 1), text)
+
+
+def blocks(tree):
+    """Each list of statements that stand below one another."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
+
+
+class Site:
+    """The place of a cure: its statement, and what the trace knows of the call there."""
+
+    def __init__(self, source, cure, tables):
+        self.source, self.cure, self.tables = source, cure, tables
+        self.statement = statement_at(source, cure["line"])
+        self.focus = self.expression_that_ran()
+        self.functions = modules_imported(source)
+
+    def expression_that_ran(self):
+        """Where the interpreter told its extent; else None. A call over several lines is told to begin at the name of its
+        method, so the end decides."""
+        column, end_line, end_column = self.cure.get("extent") or (0, 0, 0)
+        if column <= 0:
+            return None
+        begin, end = (self.cure["line"], column - 1), (end_line, end_column - 1)
+        found = [n for n in head_nodes(self.statement) if isinstance(n, ast.expr)
+                 and (n.end_lineno, n.end_col_offset) == end and (n.lineno, n.col_offset) <= begin]
+        found = [n for n in found if is_loaded(n)]  # of "a[i] = v" the extent is that of "a[i]"
+        return max(found, key=lambda n: (n.lineno, n.col_offset), default=None)
+
+    def regions(self):
+        """What to look through: the expression that ran, and then all of the statement."""
+        return ([[self.focus]] if self.focus is not None else []) + [list(head_nodes(self.statement))]
+
+    # ---- which call, and which operand of it
+
+    def is_called(self, op, call):
+        """The op is what the line calls by this name: "linalg.inv" is linalg_inv, "grid_sample" grid_sampler_2d."""
+        full = op.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
+        path = dotted(call.func)
+        name, last = full.strip("_"), path.rsplit(".", 1)[-1].strip("_")
+        if len(last) < 2:
+            return False
+        if name == last or (name.startswith(last + "_") and len(last) > 3):
+            return True
+        if name.endswith("_" + last) and name[:-len(last) - 1] in path:
+            return True
+        return any(full.startswith(start) and last == other for start, other in self.tables["names"])
+
+    def is_function(self, call):
+        """No tensor stands before the name: "F.relu", "torch.nn.functional.relu"."""
+        return isinstance(call.func, ast.Name) or dotted(call.func).split(".")[0] in self.functions
+
+    def signed(self, nodes, op):
+        """The only operation among the nodes that is the op: (left, right, node)."""
+        full = op.rsplit("::", 1)[-1]
+        found = []
+        for node in nodes:
+            if isinstance(node, (ast.BinOp, ast.AugAssign)):
+                left, right = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+                sign = SIGNS.get(type(node.op))
+            elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+                left, right, sign = node.left, node.comparators[0], SIGNS.get(type(node.ops[0]))
+            elif isinstance(node, ast.UnaryOp) and full.strip("_") == {ast.USub: "neg", ast.Invert: "bitwise_not"}.get(
+                    type(node.op)):
+                found.append((node.operand, node.operand, node))
+                continue
+            else:
+                continue
+            if [sign, full.strip("_")] in self.tables["signs"]:
+                found.append((left, right, node))
+        return found[0] if len(found) == 1 else None
+
+    def operand_in(self, nodes, call):
+        """The nodes for the operand of this call of the trace, {"op", "operand", "arguments"}; several where the line has
+        like calls that are given the same."""
+        op, operand = call["op"], call["operand"]
+        found = []
+        for node in calls_in(nodes):
+            is_module = dotted(node.func).startswith("self.") and self.depth_of(node) > 0
+            if is_module or not self.is_called(op, node):
+                continue
+            argument = self.argument_of(node, call)
+            if argument is None or not are_alike([argument, *found]):
+                return []
+            found.append(argument)
+        if found:
+            return found
+        operation = self.signed(nodes, op)
+        name = operand.strip("_")
+        is_left, is_right = name in ("self", "input", "tensor"), name in ("other", "mat2", "tensor2", "vec", "exponent")
+        if operation and is_left != is_right:
+            return [operation[0] if is_left != (op.strip("_") == "rsub") else operation[1]]
+        return self.in_subscript(nodes, op.strip("_"), operand) or self.variable_read(nodes, op, operand)
+
+    def argument_of(self, node, call):
+        wanted = re.sub(r"\[\d+\]$", "", call["operand"])
+        for keyword in node.keywords:
+            if keyword.arg is not None and self.is_keyword_of(keyword.arg, wanted):
+                return element_of(keyword.value, call["operand"])
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+            return None
+        positions = [] if self.is_function(node) else [node.func.value]
+        skips = any(call["op"].strip("_").startswith(op) for op in self.tables["dimension_first"])
+        for argument in node.args:
+            is_dimension = skips and bool(positions)
+            skips = skips and not is_dimension
+            if not is_dimension and may_be_tensor(argument):
+                positions.append(argument)
+        names = call["arguments"]
+        index = names.index(wanted) if wanted in names else len(names)
+        if call["op"] == "embedding":
+            index = 0 if wanted == "indices" else len(positions)
+        is_sure = index == 0 or not any(op in call["op"] for op in self.tables["first_only"])
+        if not is_sure or index >= len(positions):
+            return None
+        element = element_index(call["operand"])
+        is_spread = not call["op"].startswith("_foreach") and index + 1 == len(names) and len(positions) > len(names)
+        if element is not None and is_spread:  # "einsum(equation, a, b)": a list given one by one
+            return positions[index + element] if index + element < len(positions) else None
+        return element_of(positions[index], call["operand"])
+
+    @staticmethod
+    def is_keyword_of(keyword, argument):
+        """Python calls `self` input, and has a few names of its own."""
+        name = argument.strip("_")
+        return (keyword == name or (keyword == "input" and name in ("self", "bias")) or
+                (keyword == "tensor1" and name == "mat1") or (keyword == "hx" and name.endswith("hx")))
+
+    def in_subscript(self, nodes, op, operand):
+        """"a[index] = value" """
+        if not (op.startswith("index_put") or op in ("index", "copy")):
+            return []
+        puts = [n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Subscript)]
+        if operand in ("values", "src"):
+            return [puts[0].value] if len(puts) == 1 else []
+        if operand == "self":  # what is written is never cast, but others are to its dtype
+            return [puts[0].targets[0].value] if len(puts) == 1 else []
+        subscripts = [n for n in nodes if isinstance(n, ast.Subscript)]
+        if not operand.startswith("indices") or len(subscripts) != 1:
+            return []
+        index = index_of(subscripts[0])
+        if isinstance(index, ast.Tuple):
+            element = element_index(operand)
+            return [index.elts[element]] if element is not None and element < len(index.elts) else []
+        return [index]
+
+    @staticmethod
+    def variable_read(nodes, op, operand):
+        """What refuses in Python has its variables for operands."""
+        if not op.startswith("python::") or "." not in operand:
+            return []
+        found = [n for n in nodes if isinstance(n, ast.Attribute) and is_loaded(n) and dotted(n) == operand]
+        return found if len(found) == 1 else []
+
+    def operand_nodes(self, operand=""):
+        """The operand as the line has it: of the op, or of one around it."""
+        for call in self.cure["calls"]:
+            call = dict(call, operand=operand) if operand else call
+            everywhere = self.operand_in(list(head_nodes(self.statement)), call)
+            if self.focus is None:
+                if everywhere:
+                    return everywhere
+                continue
+            inside = list(ast.walk(self.focus))
+            one = self.operand_in(inside, call)
+            if not one:
+                everywhere = [node for node in everywhere if node in inside]
+            if one and one[0] not in everywhere:
+                everywhere = one
+            if everywhere:
+                return everywhere
+        return []
+
+    # ---- modules
+
+    def depth_of(self, node):
+        """How many parts of the module's path the callee is the last of: 2 of "unet.conv_in.0" for "self.conv_in"; all of
+        them for "nn.Conv2d(3, 3, 3)", a module of this class made on the line."""
+        parts = [p for p in self.cure["module"].split(".") if p]
+        if isinstance(node.func, ast.Call):
+            return len(parts) if last_part(node.func.func) == self.cure["module_class"] else 0
+        last = last_part(node.func)
+        if isinstance(node.func, ast.Subscript):  # "self.layers[0](x)"
+            index = self.source.text(node.func).rsplit("[", 1)[1].rstrip("]")
+            last = index if index.isdigit() else last_part(node.func.value)
+        if last == self.cure["module_class"]:
+            return 0  # makes the module
+        depth = max((i + 1 for i, part in enumerate(parts) if part == last), default=0)
+        is_method = depth == 0 and isinstance(node.func, ast.Attribute) and last not in NO_FORWARD
+        if is_method and is_name(node.func.value):  # "vae.decode(z)"
+            receiver = last_part(node.func.value)
+            depth = max((i + 1 for i, part in enumerate(parts) if part == receiver), default=0)
+        return depth
+
+    def module_call(self, nodes=None):
+        """The one call of the module, or of the nearest around it; None where there are several."""
+        for region in [list(ast.walk(r[0])) if len(r) == 1 else r for r in (self.regions() if nodes is None else [nodes])]:
+            depths = [(self.depth_of(n), n) for n in calls_in(region)]
+            deepest = max((depth for depth, _ in depths), default=0)
+            found = [n for depth, n in depths if depth == deepest > 0]
+            if len(found) == 1:
+                return found[0]
+        return None
+
+    def module_argument(self, node):
+        """Which argument of the module the operand is: the only one, what its name says, or the only variable that the line
+        gave a value to which made the operand."""
+        given = [a for a in [*node.args, *(k.value for k in node.keywords)] if may_be_tensor(a)]
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+            return None
+        name = re.sub(r"\[\d+\]$", "", self.cure["calls"][-1]["operand"]).strip("_")
+        module_class = self.cure["module_class"]
+        is_hidden = name in ("hx", "cx")
+        if len(given) == 1:
+            return None if is_hidden else given[0]
+        for keyword in node.keywords:
+            is_mask = module_class == "MultiheadAttention" and keyword.arg == "attn_mask" and name in ("bias", "self")
+            if keyword.arg == name or is_mask or self.is_handed_as(keyword.arg, name):
+                return keyword.value
+        if is_hidden or name == "offsets":
+            return node.args[1] if len(node.args) > 1 and (len(given) == 2 or not is_hidden) else None
+        if name in ("input", "mat1", "self") and re.search("LSTM|GRU|RNN", module_class) and node.args:
+            return node.args[0]
+        made = self.names_of_origin()
+        found = [a for a in given if isinstance(a, ast.Name) and a.id in made]
+        return found[0] if len(found) == 1 else None
+
+    def is_handed_as(self, keyword, name):
+        """A model hands its "labels" to a loss as the target, its "class_labels" to its "class_embedding"."""
+        if name == "target":
+            return keyword in ("labels", "targets")
+        words = self.cure["module"].rsplit(".", 1)[-1].split("_")
+        return name == "indices" and any(len(word) > 3 and keyword.startswith(word) for word in words)
+
+    def names_of_origin(self):
+        """What the line that made the operand gives a value to; the function in which it was made."""
+        line, function = self.cure.get("origin") or (0, "")
+        if not line:
+            return [function] if function else []
+        try:
+            return names_bound(statement_at(self.source, line)) + [function]
+        except Unplaced:
+            return [function]
+
+    def compiled_argument(self):
+        """All of a compiled function runs at its head: the one call of it, or of its module, elsewhere in the file."""
+        own = set(ast.walk(self.statement))
+        compiled = [dotted(n.targets[0]) for n in ast.walk(self.source.tree) if isinstance(n, ast.Assign) and
+                    isinstance(n.value, ast.Call) and last_part(n.value.func) == "compile"]
+        is_module = self.statement.name == "forward"
+        names = [*compiled, *(self.cure["module"].split(".") if is_module else [self.statement.name])]
+        found = [n for n in calls_in(ast.walk(self.source.tree)) if last_part(n.func) in names and n not in own]
+        if len(found) != 1:
+            return None
+        node = found[0]
+        if len(node.args) == 1 and not node.keywords:
+            return node.args[0]
+        made = self.names_of_origin()
+        given = [a for a in [*node.args, *(k.value for k in node.keywords)]
+                 if (last_part(a.func) if isinstance(a, ast.Call) else last_part(a)) in made]
+        return given[0] if len(given) == 1 else None
+
+    # ---- names for a dtype
+
+    def scopes(self):
+        """The blocks of the function around the statement, of those around it, and of the module."""
+        node, found = self.statement, []
+        while node is not None:
+            if isinstance(node, FUNCTIONS):
+                found.append(node)
+            node = self.source.parents.get(node)
+        return [*found, self.source.tree]
+
+    def dtype_of(self, node):
+        """"float16" of torch.float16; None where it is no dtype by its name."""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("torch", torch_name(
+                self.source)):
+            return DTYPES.get(node.attr)
+        return None
+
+    def dtype_names(self):
+        """The script's names for dtypes that the line can read: {name: the dtypes that it may have, None one not known}."""
+        found = {}
+        for scope in self.scopes():
+            is_module = isinstance(scope, ast.Module)
+            for node in ast.walk(scope):
+                if not isinstance(node, ast.Assign) or len(node.targets) != 1 or self.scope_of(node) is not scope:
+                    continue
+                if node.lineno < self.statement.lineno or (is_module and len(self.scopes()) > 1):
+                    self.note_dtypes(node, found, dotted(node.targets[0]))
+        owner = self.class_around()
+        for node in ast.walk(owner) if owner is not None else ():
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and dotted(node.targets[0]).startswith("self."):
+                self.note_dtypes(node, found, dotted(node.targets[0]))
+        return {name: dtypes for name, dtypes in found.items() if "()" not in name}
+
+    def own_names(self):
+        """Those of the wanted dtype, the sure ones first: (text, is sure)."""
+        named = [(name, len(dtypes) == 1) for name, dtypes in self.dtype_names().items()
+                 if self.cure["dtype"] in dtypes and None not in dtypes]
+        return sorted(named, key=lambda pair: not pair[1])
+
+    def note_dtypes(self, node, found, name):
+        values = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+        dtypes = {self.dtype_of(value) for value in values}
+        if name in found or dtypes != {None}:
+            found.setdefault(name, set()).update(dtypes)
+
+    def scope_of(self, node):
+        while node is not None and not isinstance(node, FUNCTIONS):
+            node = self.source.parents.get(node)
+        return node or self.source.tree
+
+    def class_around(self):
+        node = self.statement
+        while node is not None and not isinstance(node, ast.ClassDef):
+            node = self.source.parents.get(node)
+        return node
+
+    def met_texts(self, cast):
+        """"other.dtype" of what the operand meets in the same call, where that has the wanted dtype and a short name."""
+        found = []
+        for name in self.cure.get("met", ()):
+            for node in self.operand_nodes(name):
+                if is_name(node) and ast.dump(node) != ast.dump(cast):
+                    found.append(f"{self.source.text(node)}.dtype")
+        node = self.module_call()
+        if self.cure.get("meets_parameter") and node is not None and is_name(node.func):
+            if self.depth_of(node) == len(self.cure["module"].split(".")) and LAYERS_WITH_WEIGHT.search(
+                    self.cure["module_class"]):
+                found.append(f"{self.source.text(node.func)}.weight.dtype")
+        return found
+
+    def dtype_texts(self, cast=None):
+        """The ways to write the wanted dtype: (text, further edits). Without what is cast the place is another line, where
+        what it meets may not be known yet."""
+        own = self.own_names()
+        texts = [name for name, is_sure in own if is_sure] + ([] if cast is None else self.met_texts(cast))
+        texts += [name for name, is_sure in own if not is_sure]
+        name = torch_name(self.source)
+        constant = (f"{name or 'torch'}.{self.cure['dtype']}", [] if name else [import_of_torch(self.source)])
+        return [*((text, []) for text in dict.fromkeys(texts)), constant]
+
+    # ---- casts
+
+    def casts(self, nodes):
+        """Ways to cast each of the nodes."""
+        if not isinstance(nodes, list):
+            nodes = [nodes]
+        if self.cure.get("from", "").startswith("complex") and not self.cure["dtype"].startswith("complex"):
+            raise Unplaced("a cast to a real dtype drops the imaginary part")
+        ways = []
+        for text, more in self.dtype_texts(nodes[0]):
+            has_method = more and self.cure["dtype"] in METHOD_OF  # ".float()" needs no name for torch
+            suffix = f".{METHOD_OF[self.cure['dtype']]}()" if has_method else f".to({text})"
+            edits = [edit for node in nodes for edit in self.cast(node, text, suffix)]
+            ways.append(edits + (more if any(text in edit[-1] for edit in edits) else []))
+        return ways
+
+    def cast(self, node, dtype, suffix):
+        """Edits: where the node asks for a dtype that is changed, and else the cast stands behind it."""
+        if isinstance(node, (ast.Tuple, ast.List)) and node.elts:
+            return [edit for element in node.elts for edit in (
+                self.asked_instead(element, dtype, suffix) or self.suffixed(element, suffix, is_one=True))]
+        return self.asked_instead(node, dtype, suffix) or self.suffixed(node, suffix)
+
+    def suffixed(self, node, suffix, is_one=False):
+        if self.is_state(node) and not is_one:
+            return [self.source.replaced(node, f"tuple(t{suffix} for t in {self.source.text(node)})")]
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or self.is_bracketed(node):
+            return [self.source.behind(node, suffix)]
+        return [self.source.before(node, "("), self.source.behind(node, ")" + suffix)]
+
+    def is_bracketed(self, node):
+        return isinstance(node, (ast.ListComp, ast.Dict, ast.Set))
+
+    def is_state(self, node):
+        """The pair of states of an LSTM, which no `.to()` casts."""
+        operand = self.cure["calls"][0]["operand"] if self.cure.get("calls") else ""
+        is_lstm = "LSTM" in self.cure["module_class"] or any(c["op"].startswith("lstm") for c in self.cure["calls"])
+        return is_lstm and operand.strip("_").startswith(("hx", "cx")) and isinstance(node, (ast.Name, ast.Attribute))
+
+    def asked_instead(self, node, dtype, suffix):
+        """Where an expression asks for a dtype by itself: torch.zeros(…, dtype=…), x.half(), x.to(torch.half)."""
+        if not isinstance(node, ast.Call):
+            return []
+        for keyword in node.keywords:
+            if keyword.arg in DTYPE_KEYWORDS:
+                return [self.source.replaced(keyword.value, self.in_kind_of(keyword.value, dtype))]
+        name = last_part(node.func)
+        is_method = isinstance(node.func, ast.Attribute) and not self.is_function(node)
+        if is_method and name in CAST_METHODS and not node.args:
+            method = suffix.split("(")[0][1:]
+            text = METHOD_OF[self.cure["dtype"]] if dtype.endswith(f".{self.cure['dtype']}") and self.cure[
+                "dtype"] in METHOD_OF else None
+            end = (node.func.end_lineno - 1, node.func.end_col_offset)
+            if text or method in CAST_METHODS:
+                return [(end[0], end[1] - len(name), *end, text or method)]
+            return [(end[0], end[1] - len(name), node.end_lineno - 1, node.end_col_offset, f"to({dtype})")]
+        if is_method and name in ("to", "type"):
+            named = [a for a in node.args if self.dtype_of(a) or dotted(a) in self.dtype_names()]
+            if len(named) == 1:
+                return [self.source.replaced(named[0], dtype)]
+        is_drawn = name.startswith("rand") and "float" not in self.cure["dtype"]  # it draws no integers
+        is_factory = name in FACTORIES and not is_drawn and (self.is_function(node) or name.startswith("new_"))
+        if is_factory and not any(isinstance(a, ast.Starred) for a in node.args) and "(" not in dtype:
+            if suffix.startswith(".to("):
+                return [self.with_keyword(node, f"dtype={dtype}")]
+        return []
+
+    @staticmethod
+    def in_kind_of(value, dtype):
+        """A dtype that is given as a text stays one."""
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        return f'"{dtype.rsplit(".", 1)[-1]}"' if is_text else dtype
+
+    def with_keyword(self, node, text):
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if not given:
+            return (node.end_lineno - 1, node.end_col_offset - 1, node.end_lineno - 1, node.end_col_offset - 1, text)
+        return self.source.behind(max(given, key=lambda n: (n.end_lineno, n.end_col_offset)), ", " + text)
+
+    def back(self):
+        """The suffix that casts back to the dtype that the operand had."""
+        name = torch_name(self.source)
+        return f".to({name}.{self.cure['from']})" if name else f".{METHOD_OF[self.cure['from']]}()"
+
+
+def is_name(node):
+    """Something that a line can read again at no cost: x, self.fc.weight, not f(x)."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and is_name(node.value))
+
+
+def may_be_tensor(node):
+    """No literal: not 0.5, -1, (2, 3), True, torch.float16."""
+    if isinstance(node, ast.UnaryOp):
+        return may_be_tensor(node.operand)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return any(may_be_tensor(element) for element in node.elts)
+    is_dtype = isinstance(node, ast.Attribute) and dotted(node).startswith("torch.") and node.attr in DTYPES
+    return not isinstance(node, (ast.Constant, ast.JoinedStr)) and not is_dtype
+
+
+def element_index(name):
+    match = re.search(r"\[(\d+)\]$", name)
+    return int(match.group(1)) if match else None
+
+
+def element_of(node, name):
+    """An element of a list that is written out, or the whole."""
+    index = element_index(name)
+    if index is None:
+        return node
+    is_written_out = isinstance(node, (ast.Tuple, ast.List)) and not any(isinstance(e, ast.Starred) for e in node.elts)
+    if not is_written_out:
+        return None
+    return node.elts[index] if index < len(node.elts) else None

@@ -1,0 +1,606 @@
+"""Writes cures into Python sources: the one reader of Python here, by the standard library alone, run by the program's own
+interpreter (3.8 or later).
+
+    write_cure.py QUESTION ANSWER, both files of JSON
+
+QUESTION: {"cures": [cure, …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
+        is {"path", "shown", "cell", "line", "extent", "kind", "dtype", "from", …} as curing/patch.cpp writes it: what the
+        trace knows of the call that the cure is about
+ANSWER:   {"ways": [{"files": [{"path", "text"}, …], "diff"}, …]}, the best way first, each with all cures in it; or
+        {"reason"}: why one could not be placed surely
+
+A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
+that the line has for it, and each way to write the change there that a maintainer would: by the script's own name for the
+dtype, by the dtype of what it meets, as a constant. What is not the only one of its kind on the line is not changed.
+"""
+
+import ast
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from source import Notebook, Source, Unplaced, diff, read  # noqa: E402
+from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
+                       head_nodes, import_of_torch, index_of, is_compound, is_loaded, is_name, last_part, names_bound, new_statement,
+                       only, require_own_lines, torch_name)
+
+
+# ---- kinds of cures: each gives its ways, a way is a list of edits
+
+def cast_operand(site):
+    names = site.cure["operand"].split(",")
+    lists = {re.sub(r"\[\d+\]$", "", name) for name in names}
+    if len(names) > 1 and len(lists) == 1:
+        names = list(lists)  # all of one list
+    if len(names) > 1:
+        found = [site.operand_nodes(name) for name in names]
+        if not all(len(nodes) == 1 for nodes in found):
+            raise Unplaced("the line does not name each of the operands")
+        return site.casts([nodes[0] for nodes in found])
+    nodes = site.operand_nodes() if names == [site.cure["operand"]] or not site.cure["operand"] else []
+    if nodes:
+        return site.casts(nodes)
+    if isinstance(site.statement, FUNCTIONS):
+        argument = site.compiled_argument()
+        if argument is None:
+            raise Unplaced("no one call of the compiled function says which argument it is")
+        return site.casts(argument)
+    if lists != {site.cure["operand"]}:
+        nodes = site.operand_nodes(*lists)
+        if len(nodes) == 1 and is_name(nodes[0]):
+            text = site.source.text(nodes[0])
+            return [[site.source.replaced(nodes[0], f"[t.to({dtype}) for t in {text}]"), *more]
+                    for dtype, more in site.dtype_texts(nodes[0])]
+    return cast_module_input(site)
+
+
+def cast_module_input(site):
+    node = site.module_call()
+    nodes = site.operand_nodes() if node is None else []
+    if nodes:  # a function of the module's own called the op
+        return site.casts(nodes)
+    if node is None:
+        raise Unplaced(f"the line does not tell what {site.cure['module'] or site.cure['calls'][0]['op']} is given")
+    argument = site.module_argument(node)
+    if argument is None:
+        raise Unplaced("the line does not tell which argument it is")
+    return site.casts(argument)
+
+
+def cast_and_back(site):
+    """The operand cast for this call alone, and what the call gives cast back."""
+    nodes = site.operand_nodes()
+    node = only(nodes, "the operand")
+    around = site.source.parents.get(node)
+    while around is not None and not isinstance(around, (ast.Call, ast.BinOp, ast.stmt)):
+        around = site.source.parents.get(around)
+    if isinstance(around, ast.Attribute):
+        around = site.source.parents.get(around)
+    holder = site.source.parents.get(around)
+    is_unpacked = isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple)
+    if not isinstance(around, (ast.Call, ast.BinOp)) or is_unpacked:
+        raise Unplaced("the statement gives no value that could be cast back")
+    constant = site.casts(node)[-1]
+    return [[*constant, *site.suffixed(around, site.back())]]
+
+
+def made_by(site):
+    """The call on this line that made the tensor."""
+    op = site.cure["calls"][0]["op"]
+    is_cast = op.strip("_").startswith("to") and not op.startswith("python::")
+    for region in site.regions():
+        nodes = list(ast.walk(region[0])) if len(region) == 1 else region
+        found = [n for n in calls_in(nodes)
+                 if (isinstance(n.func, ast.Attribute) and n.func.attr in CASTS if is_cast else site.is_called(op, n))]
+        if not found and op.startswith("empty"):  # inside of torch.tensor(), or of a layer
+            found = [n for n in calls_in(nodes) if last_part(n.func) in FACTORIES and site.is_function(n)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def cast_result(site):
+    node = made_by(site)
+    if node is not None:
+        return site.casts(node) + copied(site)
+    if site.cure["calls"][0]["op"].startswith("empty"):
+        raise Unplaced("the line does not call what makes it")  # a layer's parameters
+    operation = site.signed(list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
+    if operation and isinstance(operation[2], ast.BinOp):
+        return site.casts(operation[2]) + copied(site)
+    value = getattr(site.statement, "value", None)
+    targets = getattr(site.statement, "targets", [getattr(site.statement, "target", None)])
+    is_one = isinstance(site.statement, (ast.Assign, ast.AnnAssign, ast.Return)) and value is not None and not isinstance(
+        targets[0], ast.Tuple)
+    if not is_one:
+        raise Unplaced("the statement gives no value that could be cast")
+    return site.casts(value) + copied(site)
+
+
+def copied(site):
+    """A buffer that is bound anew, self.mean = 0.9 * self.mean + …, is written in place and keeps its dtype."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return []
+    name = dotted(statement.targets[0])
+    is_read = any(isinstance(n, ast.Attribute) and dotted(n) == name for n in ast.walk(statement.value))
+    if not name.startswith("self.") or not is_read:
+        return []
+    return [[site.source.replaced(statement, f"{name}.copy_({site.source.text(statement.value)})")]]
+
+
+def binder_of(site, name):
+    """The statement above, of the same function, that gives the variable its value, or the function that has it for an
+    argument; it stands in the same block or in one around it."""
+    node = site.statement
+    while True:
+        parent = site.source.parents.get(node)
+        if parent is None:
+            return None
+        for block in (getattr(parent, part, None) for part in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and node in block:
+                for above in reversed(block[:block.index(node)]):
+                    if name in names_bound(above):
+                        return above
+                    if is_compound(above) and any(name in names_bound(n) for n in ast.walk(above)
+                                                  if isinstance(n, ast.stmt)):
+                        return None  # it depends
+        if name in names_bound(parent):
+            return parent
+        if isinstance(parent, FUNCTIONS):
+            return parent if any(a.arg == name for a in ast.walk(parent.args) if isinstance(a, ast.arg)) else None
+        node = parent
+
+
+def variable_of(site):
+    """The variable that is the operand in this statement, or that the module is called with."""
+    nodes = site.operand_nodes()
+    if not nodes:
+        call = site.module_call()
+        nodes = [site.module_argument(call)] if call is not None else []
+    if len(nodes) < 1 or not isinstance(nodes[0], ast.Name):
+        raise Unplaced("the line does not name the variable")
+    binder = binder_of(site, nodes[0].id)
+    if binder is None:
+        raise Unplaced(f"no one statement above gives {nodes[0].id} its value")
+    return nodes[0], binder
+
+
+def cast_variable(site):
+    """x = x.to(…) below the statement that binds it, where more than this one reads it."""
+    node, binder = variable_of(site)
+    scope = site.scope_of(site.statement)
+    readers = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == node.id and is_loaded(n)]
+    if len(readers) < 2:
+        raise Unplaced(f"nothing else reads {node.id}")
+    return [[new_statement(site.source, binder, f"{node.id} = {node.id}.to({dtype})"), *more]
+            for dtype, more in site.dtype_texts()]
+
+
+def cast_drawn(site):
+    """All that a loop or a call gives in the operand's dtype: "x, y = x.float(), y.float()" below "for x, y in loader:"."""
+    nodes = site.operand_nodes()
+    call = site.module_call() if not nodes else None
+    nodes = nodes or ([site.module_argument(call)] if call is not None else [])
+    if not nodes or nodes[0] is None:
+        raise Unplaced("the line does not name the operand")
+    root = nodes[0]
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    if not isinstance(root, ast.Name) or root.id == "self":
+        raise Unplaced("the line does not name the variable")
+    binder = binder_of(site, root.id)
+    if binder is None:
+        raise Unplaced(f"no one statement above gives {root.id} its value")
+    names, drawn = names_bound(binder), site.cure.get("drawn") or []
+    if len(names) < 2:
+        return cast_container(site, root.id, binder, nodes[0])
+    cast = [n for n, dtype in zip(names, drawn) if dtype == site.cure["from"]] if len(names) == len(drawn) else []
+    if root.id not in cast or len(cast) < 2:
+        raise Unplaced("which others of what is drawn have the dtype is not known")
+    return [[new_statement(site.source, binder, "{} = {}".format(", ".join(cast), ", ".join(f"{n}.to({dtype})" for n in cast))),
+             *more] for dtype, more in site.dtype_texts()]
+
+
+def cast_container(site, name, binder, node):
+    """A dictionary, list or named tuple of tensors, as the operand says: batch["x"], batch[0], batch.x."""
+    drawn = site.cure.get("drawn") or []
+    floats = "" if drawn and set(drawn) == {site.cure["from"]} else " if {0}.is_floating_point() else {0}"
+    ways = []
+    for dtype, more in site.dtype_texts():
+        def one(t):
+            return f"{t}.to({dtype}){floats.format(t)}"
+        index = getattr(index_of(node), "value", None) if isinstance(node, ast.Subscript) else None
+        is_unpacked = any(isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple) and dotted(n.value) == name
+                          for n in ast.walk(site.scope_of(site.statement)))
+        if isinstance(node, ast.Subscript) and isinstance(index, str):
+            text = f"{name} = {{k: {one('v')} for k, v in {name}.items()}}"
+        elif isinstance(node, ast.Attribute):
+            text = f"{name} = type({name})(*({one('t')} for t in {name}))"
+        elif isinstance(node, ast.Subscript) or is_unpacked:
+            text = f"{name} = [{one('t')} for t in {name}]"
+        else:
+            raise Unplaced(f"what {name} holds is not known")
+        ways.append([new_statement(site.source, binder, text), *more])
+    return ways
+
+
+def maker_of(site, module):
+    """The statement that makes the module, and whether it makes all of it: "unet = …", "self.gate = …" of "net.gate"."""
+    parts = module.split(".")
+
+    def made(statement):
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or value is None:
+            return None
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        names = [dotted(t) for t in targets]
+        if parts[0] in names:
+            return len(parts) == 1
+        return True if f"self.{parts[-1]}" in names and len(parts) > 1 else None
+    if made(site.statement) is not None:
+        return site.statement, made(site.statement)
+    found = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.stmt) and made(n) is not None
+             and isinstance(n.value, ast.Call)]
+    exact = [n for n in found if made(n)]
+    best = exact or found
+    return (best[0], made(best[0])) if len(best) == 1 else (None, False)
+
+
+def python_path(path):
+    """"self.net[2].weight" of "self.net.2.weight"."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
+
+
+def cast_parameters(site):
+    """The dtype where the parameters are made; or else the cast behind that, or before their use."""
+    module = site.cure["operand"] or site.cure["module"]
+    parts = module.split(".")
+    here = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
+            and last_part(n.func.value) == parts[-1]]
+    if len(here) == 1:  # "net.up.double()"
+        return [[*site.cast(here[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
+    if not module or (module[0].isupper() and len(parts) == 1):  # no variable held it: it is called by its class
+        is_made = isinstance(site.statement, ast.Assign) and any(
+            isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
+            for n in ast.walk(site.statement.value))
+        if not is_made:
+            raise Unplaced("no variable is known to hold the module")
+        return [[*remade(site, site.statement, dtype), *more] for dtype, more in site.dtype_texts()]
+    statement, is_whole = maker_of(site, module)
+    ways = []
+    for dtype, more in site.dtype_texts():
+        if statement is not None and is_whole:
+            edits = remade(site, statement, dtype)
+            if edits:
+                ways.append([*edits, *more])
+                continue
+        root = parts[0]
+        text = f"{python_path(module)}.to(dtype={dtype})"
+        if statement is not None and not is_compound(statement) and root in names_bound(statement):
+            ways.append([new_statement(site.source, statement, text), *more])
+        elif any(isinstance(n, ast.Name) and n.id == root and is_loaded(n) for n in head_nodes(site.statement)):
+            require_own_lines(site.source, site.statement)
+            line = site.statement.lineno - 1
+            ways.append([site.source.new_line(line, site.source.indent_of(line), text), *more])
+    if not ways:
+        raise Unplaced(f"no statement here makes or uses {module}")
+    return ways
+
+
+def remade(site, statement, dtype):
+    """Edits of the statement that makes a module, so that it makes it in the dtype."""
+    calls = calls_in(ast.walk(statement.value))
+    keywords = [k for c in calls for k in c.keywords if k.arg in DTYPE_KEYWORDS]
+    methods = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in CASTS and (
+        c.func.attr in CAST_METHODS or any(site.dtype_of(a) for a in c.args))]
+    if len(keywords) + len(methods) == 1:
+        if keywords:
+            return [site.source.replaced(keywords[0].value, site.in_kind_of(keywords[0].value, dtype))]
+        return site.asked_instead(methods[0], dtype, f".to({dtype})")
+    if keywords or methods or not isinstance(statement.value, ast.Call):
+        return []
+    weights = [k.value for k in statement.value.keywords if k.arg in ("weight", "pos_weight")]
+    if last_part(statement.value.func).endswith("Loss") and len(weights) == 1:
+        return site.cast(weights[0], dtype, f".to({dtype})")
+    return [site.source.behind(statement.value, f".to({dtype})")]
+
+
+def region(site):
+    torch = torch_name(site.source)
+    return (f"with {torch or 'torch'}.autocast(\"{site.cure['device']}\", dtype={torch or 'torch'}.{site.cure['dtype']}):",
+            [] if torch else [import_of_torch(site.source)])
+
+
+def open_autocast(site, last=None):
+    """Puts the statement, or those up to the last, into a region of its own."""
+    statement, last = site.statement, last or site.statement
+    if is_compound(statement):
+        raise Unplaced("the line is the head of a block")
+    require_own_lines(site.source, statement)
+    text, more = region(site)
+    indent = site.source.indent_of(statement.lineno - 1)
+    step = "\t" if indent.endswith("\t") else "    "
+    return [[site.source.new_line(statement.lineno - 1, indent, text), *more,
+             *site.source.indented(statement.lineno, last.end_lineno, step)]]
+
+
+def move_autocast(site):
+    """The nearest autocast block above takes in the statements that follow it, up to this one."""
+    found = []
+    for block in blocks(site.source.tree):
+        last = next((s for s in block if s.lineno <= site.statement.lineno and site.statement.end_lineno <= s.end_lineno), None)
+        found += [(above, last) for above in block
+                  if last is not None and isinstance(above, (ast.With, ast.AsyncWith)) and above.end_lineno < last.lineno
+                  and any("autocast" in dotted(getattr(item.context_expr, "func", item.context_expr)) for item in above.items)]
+    if not found:
+        raise Unplaced("no autocast block stands above the line")
+    above, last = max(found, key=lambda pair: pair[0].lineno)
+    require_own_lines(site.source, last)
+    if above.body[0].lineno == above.lineno:
+        raise Unplaced("the region is written in one line")
+    outer, inner = (site.source.indent_of(s.lineno - 1) for s in (above, above.body[0]))
+    return [site.source.indented(above.end_lineno + 1, last.end_lineno, inner[len(outer):])]
+
+
+def change_setting(site):
+    """Accelerator(mixed_precision="bf16"): the call of that name gets the keyword."""
+    try:
+        wanted = ast.parse(site.cure["operand"], mode="eval").body
+        keyword, = wanted.keywords
+    except (SyntaxError, ValueError, AttributeError):
+        raise Unplaced("the setting is told in words alone") from None
+    name = last_part(wanted.func)
+    value = site.cure["operand"].split("=", 1)[1].rstrip(")")
+    calls = [n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == name]
+    call = only(calls, f"a call of {name}")
+    given = [k for k in call.keywords if k.arg == keyword.arg]
+    return [[site.source.replaced(given[0].value, value) if given else site.with_keyword(call, f"{keyword.arg}={value}")]]
+
+
+# ---- rewrites: another call than the line's, which no cast replaces
+
+def bracketed(site, node):
+    is_one = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant))
+    return site.source.text(node) if is_one else f"({site.source.text(node)})"
+
+
+def operation(site):
+    nodes = list(ast.walk(site.focus)) if site.focus is not None else []
+    op = site.cure["calls"][0]["op"]
+    found = site.signed(nodes, op) or site.signed(list(head_nodes(site.statement)), op)
+    if found is None:
+        raise Unplaced("the line does not tell the operation")
+    return found
+
+
+def not_in_place(site):
+    """a = a / 2 for a /= 2, a = a.sqrt() for a.sqrt_()."""
+    statement, text = site.statement, site.source.text
+    if isinstance(statement, ast.AugAssign):
+        sign = SIGNS[type(statement.op)]
+        target = text(statement.target)
+        return [[site.source.replaced(statement, f"{target} = {target} {sign} {bracketed(site, statement.value)}")]]
+    call = getattr(statement, "value", None)
+    is_method = isinstance(statement, ast.Expr) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    if not is_method or not is_name(call.func.value) or not call.func.attr.endswith("_"):
+        raise Unplaced("the line does not tell what is written in place")
+    name = text(call.func.value)
+    return [[site.source.before(statement, f"{name} = "),
+             (call.func.end_lineno - 1, call.func.end_col_offset - 1, call.func.end_lineno - 1, call.func.end_col_offset, "")]]
+
+
+def exclusive_or(site):
+    left, right, node = operation(site)
+    return [[site.source.replaced(node, f"{site.source.text(left)} ^ {bracketed(site, right)}")]]
+
+
+def invert(site):
+    _, right, node = operation(site)
+    return [[site.source.replaced(node, "~" + bracketed(site, right))]]
+
+
+def fit_number(site):
+    """The lowest or highest number of the dtype for one that it does not hold."""
+    for where in site.regions():
+        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+        found = [(call, a) for call in calls_in(nodes) for a in [*call.args, *(k.value for k in call.keywords)]
+                 if constant_of(a) == site.cure["value"]]
+        if len(found) == 1:
+            break
+    if len(found) != 1:
+        raise Unplaced("the number does not stand on the line once")
+    call, number = found[0]
+    torch = torch_name(site.source)
+    info = "finfo" if "float" in site.cure["dtype"] else "iinfo"
+    end = "min" if site.cure["value"] < 0 else "max"
+    ways = [[site.source.replaced(number, f"{torch or 'torch'}.{info}({torch or 'torch'}.{site.cure['dtype']}).{end}"),
+             *([] if torch else [import_of_torch(site.source)])]]
+    is_method = isinstance(call.func, ast.Attribute) and not site.is_function(call) and is_name(call.func.value)
+    if is_method and torch:
+        text = f"{torch}.{info}({site.source.text(call.func.value)}.dtype).{end}"
+        ways.insert(0, [site.source.replaced(number, text)])
+    return ways
+
+
+def constant_of(node):
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def cast_gradient(site):
+    """p.grad = g: the gradient has the dtype of its tensor."""
+    statement = site.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Attribute) or target.attr != "grad":
+        raise Unplaced("the line sets no gradient")
+    edits = site.suffixed(statement.value, f".to({site.source.text(target.value)}.dtype)")
+    return [edits, *site.casts(statement.value)[-1:]]
+
+
+def cast_receiver(method):
+    def change(site):
+        for where in site.regions():
+            nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+            found = [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method]
+            if len(found) == 1:
+                return site.casts(found[0].func.value)[-1:]
+        raise Unplaced(f"the line does not call {method} once")
+    return change
+
+
+def cast_inverted(site):
+    for where in site.regions():
+        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+        found = [n.operand for n in nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert)]
+        if len(found) == 1:
+            return site.casts(found[0])[-1:]
+    raise Unplaced("the line does not invert one thing")
+
+
+def cast_arguments(site):
+    """What an extension is given in the one dtype is cast to the other, and what it gives back cast back; or not back, for
+    what gives no tensor. A statement that is the call alone writes what it is given."""
+    calls = calls_in(head_nodes(site.statement))
+    call = site.focus if isinstance(site.focus, ast.Call) else only(calls, "a call")
+    if isinstance(site.statement, ast.Expr) and site.statement.value is call:
+        raise Unplaced("the call may write what it is given")
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        raise Unplaced("the line does not tell what is given")
+    variables = site.cure.get("variables") or {}
+    given = [a for a in [*call.args, *(k.value for k in call.keywords)] if is_name(a) and
+             (variables.get(dotted(a)) or variables.get(dotted(a).replace("self.", "", 1))) == site.cure["from"]]
+    if not given:
+        raise Unplaced("no argument on the line is known to have the dtype")
+    edits = site.casts(given)[-1]
+    return [[*edits, *site.suffixed(call, site.back())], edits]
+
+
+def without_scaler(site):
+    """What needs the GradScaler is left out where there is none."""
+    for node in calls_in(head_nodes(site.statement)):
+        if not isinstance(node.func, ast.Attribute) or not dotted(node.func.value).endswith("scaler"):
+            continue
+        scaler = site.source.text(node.func.value)
+        if node.func.attr == "get_scale":
+            return [[site.source.replaced(node, f"({site.source.text(node)} if {scaler} is not None else 1.0)")]]
+        if isinstance(site.statement, ast.Expr) and site.statement.value is node:
+            return [[site.source.before(node, f"{scaler} and ")]]
+    raise Unplaced("the line calls no method of the scaler that could be left out")
+
+
+REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
+            "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
+            "arguments": cast_arguments, "scaler": without_scaler}
+
+
+def rewrite(site):
+    if site.cure["operand"] not in REWRITES:
+        raise Unplaced("it is told in words alone")
+    return REWRITES[site.cure["operand"]](site)
+
+
+KINDS = {"cast operand": cast_operand, "cast and back": cast_and_back, "cast result": cast_result,
+         "cast module input": cast_module_input, "cast variable": cast_variable, "cast drawn": cast_drawn,
+         "cast parameters": cast_parameters, "master weights": cast_parameters, "open autocast": open_autocast,
+         "move autocast": move_autocast, "setting": change_setting, "rewrite": rewrite}
+
+
+# ---- one patch of all cures
+
+class File:
+    """A source that cures change, or a notebook's cell. `text` is what ran in place of the file, where that was another."""
+
+    def __init__(self, cure, text=None):
+        self.path, self.name = cure["path"], cure.get("shown", cure["path"])
+        data = read(self.path) if text is None else text.encode()
+        self.notebook = Notebook(self.path, data, cure["cell"]) if cure.get("cell") else None
+        self.source = self.notebook.source(self.name) if self.notebook else Source(self.path, data)
+        self.was = b"\n".join(self.source.lines) if text is None or self.notebook else read(self.path)
+
+    def changed(self, edits):
+        data = self.source.changed(edits) if edits else b"\n".join(self.source.lines)
+        text = data.decode()
+        return ({"path": self.path, "text": self.notebook.with_cell(text) if self.notebook else text},
+                diff(self.was, data, self.name))
+
+
+def joined_regions(sites):
+    """Statements next to one another that are each put under the same autocast get one region: {site: its last}."""
+    opened = sorted({id(s.statement): s for s in sites if s.cure["kind"] == "open autocast"}.values(),
+                    key=lambda s: s.statement.lineno)
+    for first in opened:
+        block = next((b for b in blocks(first.source.tree) if first.statement in b), [])
+        run = [first]
+        for other in opened:
+            is_next = (other.source is first.source and run[-1].statement in block and
+                       other.statement in block[block.index(run[-1].statement) + 1:][:1])
+            if is_next and region(other) == region(first):
+                run.append(other)
+        if len(run) > 1:
+            return run
+    return []
+
+
+def write(question):
+    base = {file["path"]: file for file in question.get("base", [])}
+    files, all_ways, sites = {}, [], []
+    for cure in question["cures"]:
+        key = (cure["path"], cure.get("cell"))
+        if key not in files:
+            files[key] = File(cure, base.get(cure["path"], {}).get("text"))
+        sites.append((key, Site(files[key].source, cure, question)))
+    for path, file in base.items():
+        if not any(path == changed for changed, _ in files):
+            files[path, None] = File(file, file["text"])
+    if len({path for path, _ in files}) != len(files):
+        raise Unplaced("several cells of one notebook")
+    run = joined_regions([site for _, site in sites])
+    for key, site in sites:
+        if any(site.statement is s.statement for s in run) and site.cure["kind"] == "open autocast":
+            all_ways.append((key, open_autocast(run[0], run[-1].statement)))
+            continue
+        change = KINDS.get(site.cure["kind"])
+        if change is None:
+            raise Unplaced("it is told in words alone")
+        all_ways.append((key, change(site)))
+    answers, reason = [], None
+    for number in range(max(len(ways) for _, ways in all_ways)):
+        edits = {key: [] for key in files}
+        for key, ways in all_ways:
+            edits[key].extend(ways[min(number, len(ways) - 1)])
+        try:
+            changed = [files[key].changed(made) for key, made in edits.items()]
+        except Unplaced as one:
+            reason = reason or one
+            continue
+        answer = {"files": [file for file, _ in changed], "diff": "".join(diff for _, diff in changed)}
+        if answer not in answers:
+            answers.append(answer)
+    if not answers:
+        raise reason
+    return {"ways": answers}
+
+
+def main(question, answer_file):
+    with open(question, encoding="utf-8") as file:
+        cures = json.load(file)
+    try:
+        answer = write(cures)
+    except Unplaced as reason:
+        answer = {"reason": str(reason)}
+    except OSError as error:
+        answer = {"reason": f"{error.filename}: {error.strerror}"}
+    except RecursionError:
+        answer = {"reason": "a source is nested too deeply"}
+    with open(answer_file, "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,127 @@
+#include "judging/proven_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "platform/error.h"
+#include "platform/files.h"
+#include "platform/hash.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::judging {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string file_in(const std::string& run_folder) { return run_folder + "/cure.json"; }
+
+std::string hash_of(const std::string& text) { return fmt::format("{:016x}", fnv1a(text)); }
+
+std::string free_name(const std::string& file) {
+  std::string name = file + ".before-cure";
+  for (int number = 2; fs::exists(name); ++number)
+    name = fmt::format("{}.before-cure{}", file, number);
+  return name;
+}
+
+}  // namespace
+
+bool ProvenChange::is_applied() const {
+  return std::any_of(files.begin(), files.end(),
+                     [](const File& file) { return !file.copy.empty(); });
+}
+
+std::optional<ProvenChange> read_proven_change(const std::string& run_folder) {
+  const std::string path = file_in(run_folder);
+  if (!is_file(path)) return std::nullopt;
+  try {
+    const Json json = Json::parse(read_file(path));
+    ProvenChange change{
+        json.at("verdict"), json.at("words"), json.at("diff"), json.at("prompt"), {}, {}};
+    for (const Json& part : json.at("parts"))
+      change.parts.push_back({part.at("text"), part.at("cures"), part.at("finding")});
+    for (const Json& file : json.at("files"))
+      change.files.push_back({file.at("file"), file.at("hash"), file.at("text"), file.at("copy")});
+    return change;
+  } catch (const Json::exception& error) {
+    throw InputError(fmt::format("{}: is not what dtypecheck cure wrote ({}); run it again", path,
+                                 error.what()));
+  }
+}
+
+void write_proven_change(const std::string& run_folder, const ProvenChange& change) {
+  Json parts = Json::array(), files = Json::array();
+  for (const auto& part : change.parts)
+    parts.push_back({{"text", part.text}, {"cures", part.cures}, {"finding", part.finding}});
+  for (const auto& file : change.files)
+    files.push_back(
+        {{"file", file.file}, {"hash", file.hash}, {"text", file.text}, {"copy", file.copy}});
+  const Json json = {{"verdict", change.verdict}, {"words", change.words}, {"diff", change.diff},
+                     {"prompt", change.prompt},   {"parts", parts},        {"files", files}};
+  replace_file(file_in(run_folder),
+               {json.dump(2, ' ', false, Json::error_handler_t::replace), "\n"},
+               {.mode = 0600, .syncs = false});
+}
+
+void apply(ProvenChange& change) {
+  for (const auto& file : change.files) {
+    if (!file.copy.empty())
+      throw InputError(fmt::format("{}: is changed already; take it back with --undo", file.file));
+    if (hash_of(read_file(file.file)) != file.hash)
+      throw InputError(fmt::format(
+          "{}: has changed since the cure was tried; record and cure it again", file.file));
+  }
+  for (auto& file : change.files) {
+    const std::string copy = free_name(file.file);
+    std::error_code error;
+    fs::copy_file(file.file, copy, error);
+    if (error) {
+      for (auto& made : change.files) {
+        std::error_code ignored;
+        if (!made.copy.empty()) fs::remove(made.copy, ignored);
+      }
+      throw InputError(fmt::format("{}: no copy could be made, so nothing was changed: {}", copy,
+                                   error.message()));
+    }
+    file.copy = copy;
+  }
+  for (const auto& file : change.files) replace_file(file.file, {file.text});
+}
+
+void undo(ProvenChange& change) {
+  if (!change.is_applied())
+    throw InputError("the change is not applied, so there is nothing to take back");
+  for (const auto& file : change.files) {
+    if (read_file(file.file) != file.text)
+      throw InputError(
+          fmt::format("{}: has changed since the cure was applied; as it was before "
+                      "it is in {}",
+                      file.file, file.copy));
+    if (!is_file(file.copy))
+      throw InputError(fmt::format("{}: the copy of {} is gone", file.copy, file.file));
+  }
+  for (auto& file : change.files) {
+    replace_file(file.file, {read_file(file.copy)});
+    std::error_code ignored;
+    fs::remove(file.copy, ignored);
+    file.copy.clear();
+  }
+}
+
+void tell(const ProvenChange& change, std::vector<Finding>& findings) {
+  for (const auto& part : change.parts) {
+    for (Finding& finding : findings) {
+      if (part.finding.empty() || finding.id != part.finding) continue;
+      finding.fix = part.text;
+      finding.proof = fmt::format("{}: {}", change.verdict, change.words);
+      finding.diff =
+          change.prompt.empty() ? change.diff : change.diff + "$ " + change.prompt + "\n";
+    }
+  }
+}
+
+}  // namespace dtypecheck::judging
