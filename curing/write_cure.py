@@ -175,7 +175,8 @@ def cast_variable(site):
     readers = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == node.id and is_loaded(n)]
     if len(readers) < 2:
         raise Unplaced(f"nothing else reads {node.id}")
-    return [[new_statement(site.source, binder, f"{node.id} = {node.id}.to({dtype})"), *more]
+    cast = "tuple(t.to({1}) for t in {0})" if site.is_state(node) else "{0}.to({1})"
+    return [[new_statement(site.source, binder, f"{node.id} = {cast.format(node.id, dtype)}"), *more]
             for dtype, more in site.dtype_texts()]
 
 

@@ -110,6 +110,9 @@ class WriteCureTest(unittest.TestCase):
         self.check("y, s = rnn(x, s)", "y, s = rnn(x, tuple(t.to(torch.float32) for t in s))", 2, "cast operand", **more)
         self.check("y, s = rnn(x, (a, b))", "y, s = rnn(x, (a.to(torch.float32), b.to(torch.float32)))", 2, "cast operand", **more)
 
+        self.check("s = f()\ny, _ = rnn(x, s)\nz = s", "s = f()\ns = tuple(t.to(torch.float32) for t in s)\ny, _ = rnn(x, s)\nz = s", 3,
+                   "cast variable", **more)
+
     def test_the_call_of_a_compiled_function(self):
         self.check("def f(x):\n    return x\ng = torch.compile(f)\ny = g(a)",
                    "def f(x):\n    return x\ng = torch.compile(f)\ny = g(a.to(torch.float32))")
