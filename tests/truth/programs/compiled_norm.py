@@ -1,5 +1,5 @@
 # A compiled function has its first line for its place, around which no region can be opened.
-# EXPECT-CURE Scaled().to(torch.float32)
+# EXPECT-BY-HAND
 # EXPECT-NOT with torch.autocast
 import torch
 import torch.nn as nn
