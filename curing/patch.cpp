@@ -142,7 +142,7 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
     if (is_met) question["met"].push_back(other.name);
   }
   if (cure.kind == CureKind::kCastDrawn) {
-    for (const Dtype dtype : rules::drawn_with(run, *operand))
+    for (const Dtype dtype : rules::drawn_with(run, call, *operand))
       question["drawn"].push_back(name_in_torch(dtype));
   }
   const OpCall* origin = run.call(operand->origin);

@@ -19,6 +19,7 @@ namespace {
 constexpr int kMaxDepth = 5;        // findings that are cured on top of one another
 constexpr size_t kMaxPartials = 2;  // tries that died further on, of which one is built upon
 constexpr double kNear = 0.1;       // two runs print the same loss, as far as 16 bits go
+constexpr double kSame = 1e-4;      // … the same program twice, whose threads add up in any order
 
 // Lines move when a source is changed, so ids do not serve.
 std::string name_of(const Finding& finding) { return finding.rule + "\n" + finding.message; }
@@ -127,6 +128,7 @@ class Searcher {
       return nullptr;
     }
     remember(*trial);
+    trial->recorded.sources.add(Sources(root_.trial->recorded.sources));  // it may have been ended
     if (!trial->end) enough_steps_ = std::max<uint64_t>(trial->steps(), 1);
     const bool is_finite =
         std::none_of(trial->findings.begin(), trial->findings.end(),
@@ -435,8 +437,8 @@ class Searcher {
     return a.file == b.file && a.function == b.function && std::abs(a.line - b.line) <= kMoved;
   }
 
-  static bool is_near(double got, double wanted) {
-    return std::abs(got - wanted) <= kNear * std::abs(wanted);
+  static bool is_near(double got, double wanted, double share = kNear) {
+    return std::abs(got - wanted) <= share * std::abs(wanted);
   }
 
   // A program without a seed prints other numbers each time.
@@ -448,7 +450,7 @@ class Searcher {
                                      .progress = progress("the repair run once more")});
       out_.is_interrupted |= again.is_interrupted;
       is_reproducible_ = again.numbers.size() == repaired_->numbers.size() &&
-                         is_near(again.numbers.back(), repaired_->numbers.back());
+                         is_near(again.numbers.back(), repaired_->numbers.back(), kSame);
     }
     return *is_reproducible_;
   }

@@ -88,7 +88,9 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
     if (has_autocast) {
       cure.kind = CureKind::kMasterWeights;
     } else {
-      cure.text += fmt::format(", and open autocast to compute in {}", dtype_word(*parameter));
+      const std::string dtype = dtype_word(*parameter);
+      cure.text += ", and open autocast to compute in ";
+      cure.text += dtype == "Half" ? "BFloat16, or in Half with a GradScaler" : dtype;
     }
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
     if (is_made_there) cures.push_back(std::move(cure));

@@ -48,6 +48,11 @@ std::string CureProposer::line_of(const OpCall& call) const {
   return options_.line_text ? options_.line_text(call.site.line.file, call.site.line.line) : "";
 }
 
+bool CureProposer::is_named(const OpCall& call) const {
+  const std::string line = line_of(call);
+  return line.empty() || line.find(call.short_op()) != std::string::npos;
+}
+
 // The tensor was not made by an op inside of the module, so that what it is called with decides.
 bool CureProposer::is_from_outside(const OpCall& call, const Operand& operand,
                                    std::string_view module) const {
@@ -55,6 +60,19 @@ bool CureProposer::is_from_outside(const OpCall& call, const Operand& operand,
   const OpCall* origin = index_.run().call(operand.origin);
   return origin == nullptr || origin->process != call.process ||
          !is_below(origin->site.module, module);
+}
+
+// A tensor in another floating dtype comes in: ids and masks are no help.
+bool CureProposer::takes_other_floats(const OpCall& call, std::string_view module,
+                                      Dtype dtype) const {
+  const auto& calls = index_.run().calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& inner) {
+    if (inner.process != call.process || !is_below(inner.site.module, module)) return false;
+    return std::any_of(inner.operands.begin(), inner.operands.end(), [&](const Operand& operand) {
+      return operand.is_floating() && operand.promotes() && operand.dtypes != DtypeSet(dtype) &&
+             is_from_outside(inner, operand, module);
+    });
+  });
 }
 
 std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand& operand,
@@ -71,7 +89,13 @@ std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand
   }
   // The line calls the whole model; what a library casts in it, it casts to what it is called with.
   const std::string module = is_in_forward(site.line) ? site.module : root_module(site.module);
-  if (is_users_own(site) && !is_from_outside(call, operand, module)) return std::nullopt;
+  const auto may_follow_input = [&] {  // and not a parameter of the module
+    return !index_.dtypes_in(call.process, module).intersects(operand.dtypes) ||
+           takes_other_floats(call, module, dtype);
+  };
+  const bool is_helped =
+      is_from_outside(call, operand, module) || (!is_users_own(site) && may_follow_input());
+  if (!is_helped) return std::nullopt;
   // An index or a mask beside it is none of its input.
   const bool is_input = operand.is_floating() && !kIntegral.contains(dtype);
   Cure cure = is_input ? cure_of(CureKind::kCastModuleInput, call, module, dtype)
@@ -120,7 +144,7 @@ std::optional<Cure> CureProposer::cast_operands(const OpCall& call,
   return cure;
 }
 
-std::vector<Dtype> drawn_with(const Run& run, const Operand& operand) {
+std::vector<Dtype> drawn_with(const Run& run, const OpCall& reader, const Operand& operand) {
   constexpr uint64_t kMost = 8;
   const OpCall* origin = run.call(operand.origin);
   std::vector<Dtype> dtypes;
@@ -134,8 +158,10 @@ std::vector<Dtype> drawn_with(const Run& run, const Operand& operand) {
     const Operand& result = call.results.front();
     const bool has_rows =
         result.has_shape && !result.shape.empty() && result.shape.front() == operand.shape.front();
-    // What is alike but for its sizes is one call that is counted.
-    for (uint64_t i = 0; has_rows && i < std::min(call.count, kMost); ++i)
+    // What is alike but for its sizes is one call that is counted, in each round of the loop.
+    const uint64_t a_round =
+        std::max<uint64_t>(call.count / std::max<uint64_t>(reader.count, 1), 1);
+    for (uint64_t i = 0; has_rows && i < std::min(a_round, kMost); ++i)
       dtypes.push_back(*call.result_dtype());
   }
   return dtypes;
@@ -143,7 +169,7 @@ std::vector<Dtype> drawn_with(const Run& run, const Operand& operand) {
 
 std::optional<Cure> CureProposer::cast_drawn(const OpCall& call, const Operand& operand,
                                              Dtype dtype) const {
-  if (!has_variable(call, operand) || drawn_with(index_.run(), operand).size() < 2)
+  if (!has_variable(call, operand) || drawn_with(index_.run(), call, operand).size() < 2)
     return std::nullopt;
   Cure cure = cure_of(CureKind::kCastDrawn, call, operand.name, dtype);
   cure.text = fmt::format("cast all {} that is drawn for {} to {}{}", dtype_word(operand),

@@ -67,9 +67,12 @@ class CureProposer {
   bool has_framework(const OpCall& call, std::string_view name) const;
   // The call's line, as it stands there.
   std::string line_of(const OpCall& call) const;
+  // The call's line says the op's name, as far as it is known: a layer's weight is made unnamed.
+  bool is_named(const OpCall& call) const;
 
  private:
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
+  bool takes_other_floats(const OpCall& call, std::string_view module, Dtype dtype) const;
 
   const RunIndex& index_;
   const JudgeOptions& options_;
@@ -80,9 +83,9 @@ class CureProposer {
 contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& options,
                                   const OpCall& call, Dtype dtype);
 
-// The dtypes of what the line that made the operand makes of as many rows, in order: those of a
-// loader's batch.
-std::vector<Dtype> drawn_with(const Run& run, const Operand& operand);
+// The dtypes of what the line that made the call's operand makes of as many rows, in order: those
+// of a loader's batch.
+std::vector<Dtype> drawn_with(const Run& run, const OpCall& call, const Operand& operand);
 
 // What the files that propose cures share.
 Cure cure_of(CureKind kind, const OpCall& call, std::string operand, Dtype dtype);

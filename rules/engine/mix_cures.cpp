@@ -138,7 +138,9 @@ class MixCures {
     const OpCall* maker = index_.provenance().of(call_, *mix_.met.operand).maker;
     const bool is_made = maker != nullptr && index_.has(*maker, ops::kFactory) &&
                          maker->result_dtype() == mix_.met.dtype;
-    const auto made = is_made ? propose_.cast_result(*maker, mix_.odd.dtype) : std::nullopt;
+    const auto made = is_made && propose_.is_named(*maker)
+                          ? propose_.cast_result(*maker, mix_.odd.dtype)
+                          : std::nullopt;
     const bool is_by_default = made && mix_.met.dtype == Dtype::kFloat &&
                                maker->scalar("dtype") == nullptr && maker->operands.empty() &&
                                kLowPrecision.contains(mix_.odd.dtype) &&

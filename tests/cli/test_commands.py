@@ -54,7 +54,7 @@ class Commands(tool.ToolTest):
 
     def test_wrong_values_are_told_in_plain_words(self):
         for arguments, said in (
-                (["cure", "--apply", "x"], "--apply takes a number above 0, not 'x'"),
+                (["cure", "--tries", "0", "x"], "--tries takes a number above 0, not '0'"),
                 (["trace", "--timeline", "abc", "--", "true"], "--timeline takes a number, not 'abc'"),
                 (["trace", "--timeline", "-1", "--", "true"], "--timeline takes a number of 0 or more, not '-1'"),
                 (["report", "--format", "x"], "--format takes one of text, lines, "),

@@ -39,7 +39,7 @@ class Formats(tool.ToolTest):
         annotation, verdict = result.out.splitlines()
         self.assertTrue(annotation.startswith("::warning file=train.py,line=91,title=silent-promotion::"), annotation)
         self.assertIn("%0Awhy: ", annotation)
-        self.assertIn("%0Afix: ", annotation)
+        self.assertIn("%0Atry: ", annotation)
         self.assertIn("1 warning", verdict)
 
     def test_no_text_begins_a_command_or_ends_a_property(self):

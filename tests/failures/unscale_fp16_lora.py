@@ -3,7 +3,7 @@
 # EXPECT-OPERANDS param=Half
 # EXPECT-FROM param=adapter
 # EXPECT-ERROR Attempting to unscale FP16 gradients.
-# EXPECT-FIX float32
+# EXPECT-FIX cast unet to Float
 # EXIT 1
 import sys
 

@@ -3,9 +3,9 @@
 # EXPECT rule=mixed-operands severity=error op=aten::conv2d odd=input line=here module=post_quant_conv
 # EXPECT-OPERANDS input=Float weight=Half bias=Half
 # EXPECT-ERROR Input type (float) and bias type (c10::Half) should be the same
-# EXPECT-FIX .to(
+# EXPECT-FIX cast the other of mul to Half
 # EXPECT rule=silent-promotion severity=error op=aten::mul line=promotes
-# EXPECT-FIX .to(
+# EXPECT-FIX cast the other of mul to Half
 # EXIT 1
 import sys
 

@@ -155,6 +155,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->is_keyed_further = op->converts || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;
+  op->is_loss = (facts & ops::kLoss) != 0;
   if (op->interest == Interest::kNever) hide(*schema);
   return op;
 }

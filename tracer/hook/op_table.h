@@ -45,6 +45,7 @@ struct alignas(64) OpInfo {
       false;  // _foreach_…, _fused_…: what it calls for each tensor says nothing new
   bool may_call_anything = false;  // not LibTorch's own: its kernel may be Python
   bool makes_garbage = false;      // empty and its like: values mean nothing yet
+  bool is_loss = false;            // what it gives behind the loss has infinities by design
   bool is_keyed_further = false;   // a cast, or a collective with a process group: mix_further()
   bool may_return_first = false;   // a result in the first tensor's storage is no new tensor
   uint16_t argument_count = 0;

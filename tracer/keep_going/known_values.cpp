@@ -105,6 +105,7 @@ IValue on_host(const IValue& value) {
 // The host's own calls: not recorded, not differentiated, not cast by autocast, and without a word.
 class Quiet {
  public:
+#if DTYPECHECK_TORCH_AT_LEAST(2, 0)
   explicit Quiet(ThreadState* state) : busy_(state), no_warnings_(&handler_) {}
 
  private:
@@ -114,6 +115,12 @@ class Quiet {
   BusyScope busy_;
   Silence handler_;
   c10::WarningUtils::WarningHandlerGuard no_warnings_;
+#else
+  explicit Quiet(ThreadState* state) : busy_(state) {}
+
+ private:
+  BusyScope busy_;
+#endif
   at::NoGradGuard no_grad_;
   at::AutoDispatchBelowAutograd below_autograd_;
   c10::impl::ExcludeDispatchKeyGuard no_fallback_{key};

@@ -1,5 +1,5 @@
 # A buffer in Double is stacked of two tensors, so that no one line that makes it can be cast.
-# EXPECT-CURE self.filters.to(torch.float32)
+# EXPECT-CURE self.filters.to(x.dtype)
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,5 +1,6 @@
 # What leaves the region is read by two layers, and a cast for one of them lets the other refuse it.
-# EXPECT-CURE f = f.to(torch.float32)
+# EXPECT-CURE self.decoder(f.to(self.decoder.weight.dtype))
+# EXPECT-CURE self.aux(f.mean((2, 3)).to(self.aux.weight.dtype))
 import torch
 import torch.nn as nn
 

@@ -1,5 +1,5 @@
 # One layer was cast to Double, the others are Float: what follows would refuse its Double result.
-# EXPECT-CURE m.up.float()
+# EXPECT-CURE m.up.to(torch.float32)
 import torch
 from torch import nn
 
