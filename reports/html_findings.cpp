@@ -270,7 +270,7 @@ class FindingCards {
       lines_of(finding.fix);
       if (!finding.proof.empty())
         html_.open("p").element("span", "badge good", finding.proof).close("p");
-      if (!finding.diff.empty()) html_.element("pre", "change copied", finding.diff);
+      if (!finding.diff.empty()) diff(finding.diff);
       html_.close("div").close("div").line();
     }
     if (finding.cures.size() < 2) return;
@@ -282,6 +282,15 @@ class FindingCards {
       html_.close("li").line();
     }
     html_.close("ul").close("details").line();
+  }
+
+  void diff(const std::string& text) {
+    html_.open("pre", "change copied");
+    for (const std::string& line : printable_lines(text)) {
+      const bool is_added = line.starts_with('+'), is_removed = line.starts_with('-');
+      html_.element("span", is_added ? "added" : is_removed ? "removed" : "", line).line();
+    }
+    html_.close("pre");
   }
 
   void places(const Finding& finding) {

@@ -23,12 +23,14 @@ if MISSING:
     sys.exit(77)
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 REPORT_CASE = sys.argv[1]
+DTYPECHECK = pathlib.Path(REPORT_CASE).with_name("dtypecheck")
 AXE = pathlib.Path(importlib.util.find_spec("axe_core_python").origin).parent / "axe.min.js"
 PATIENCE_S = 20  # on a busy machine
 SIGNATURES = 100_000
@@ -88,10 +90,14 @@ class Page(unittest.TestCase):
 
     def until(self, what):
         end = time.monotonic() + PATIENCE_S
-        while not (value := what()):
+        while True:
+            try:
+                if value := what():
+                    return value
+            except StaleElementReferenceException:
+                pass  # the page drew its rows anew between two questions
             self.assertLess(time.monotonic(), end, "waited in vain")
             time.sleep(0.05)
-        return value
 
     # What it shows.
 
@@ -215,18 +221,28 @@ class Page(unittest.TestCase):
         self.assertEqual(len(seen), 2)
 
     def test_copy(self):
+        run = pathlib.Path(self.folder.name, "proven")
+        run.mkdir()
         lines = ["process pid=1 libtorch=2.11.0 steps=1",
                  "op aten::addmm bias=Float[320]%net.b mat1=Half[2,320] mat2=Float[320,1280]%net.w raised "
                  '"mat1 and mat2 must have the same dtype, but got Half and Float" at train.py:3 main in net phase forward']
-        self.browser.get(self.report_of("copy", lines).as_uri())
-        cure = self.one(".copied").text
-        self.assertTrue(cure)
+        (run / "all.trace").write_text("\n".join(lines) + "\n")
+        told = subprocess.run([DTYPECHECK, "report", "--format", "json", run], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        part = {"text": "cast it", "cures": "the mix", "finding": json.loads(told.stdout)["findings"][0]["id"]}
+        diff = "--- train.py\n+++ train.py\n@@ -3 +3 @@\n-net(x)\n+net(x.float())\n"
+        (run / "cure.json").write_text(json.dumps({"verdict": "proven", "words": "to its end", "diff": diff, "prompt": "",
+                                                   "parts": [part], "files": []}))
+        page = run / "report.html"
+        subprocess.run([DTYPECHECK, "report", "--format", "html", "-o", page, run], stderr=subprocess.DEVNULL)
+        self.browser.get(page.as_uri())
+        change = self.one(".copied").get_property("textContent")
+        self.assertEqual(change, diff)
         button = self.one("button.copy")
         button.click()
         self.until(lambda: button.text == "copied")
         self.type("#ops input[type=search]", "")
         self.one("#ops input[type=search]").send_keys(Keys.CONTROL, "v")
-        self.assertEqual(self.one("#ops input[type=search]").get_attribute("value"), cure)
+        self.assertEqual(self.one("#ops input[type=search]").get_attribute("value"), diff.replace("\n", " ").strip())
 
     # Without a script, on paper, on a telephone.
 
@@ -281,8 +297,7 @@ class Page(unittest.TestCase):
         trace = pathlib.Path(self.folder.name) / f"{name}.trace"
         trace.write_text("\n".join(lines) + "\n")
         page = trace.with_suffix(".html")
-        dtypecheck = pathlib.Path(REPORT_CASE).parent / "dtypecheck"
-        subprocess.run([dtypecheck, "report", "--format", "html", "-o", page, trace], stderr=subprocess.DEVNULL)
+        subprocess.run([DTYPECHECK, "report", "--format", "html", "-o", page, trace], stderr=subprocess.DEVNULL)
         return page
 
     def hostile_page(self):
