@@ -110,6 +110,9 @@ class Ends(Preflight):
         self.assertEqual(self.preflight(program), 2)
         self.assertIn("dtypecheck: the dry run could not go on here: KeyError: config", self.err)
 
+    def test_a_thread_wants_the_lock_of_an_interpreter_that_is_gone(self):
+        self.assertEqual(self.preflight(PROGRAMS / "ends.py"), 0, self.err)
+
     def test_the_time_is_over(self):
         program = self.program("import time, torch\ntorch.ones(1, device='cuda')\ntime.sleep(3600)\n")
         self.assertEqual(self.preflight(program, options=["--timeout", "20"]), 2)

@@ -53,7 +53,7 @@ bool is_compilers_value(const c10::IValue& value) {
 class Gil {
  public:
   Gil() : held_(tracer.python && python::interpreter_usable()) {
-    if (held_) state_ = python::api.PyGILState_Ensure();
+    if (held_) state_ = python::take_gil();
   }
   ~Gil() {
     if (held_) python::api.PyGILState_Release(state_);

@@ -47,17 +47,6 @@ void enable_collector() {
   }
 }
 
-// A thread that waits for the GIL while the interpreter goes away is ended by CPython (before 3.14)
-// through pthread_exit(), which unwinds the stack. LibTorch's frames above us would turn that into
-// an abort, so the thread stays here until the process ends, as it does in CPython 3.14.
-int take_gil() {
-  try {
-    return api.PyGILState_Ensure();
-  } catch (...) {
-    for (;;) pause();
-  }
-}
-
 constexpr int kFileInput = 257;  // Py_file_input
 
 struct MethodDefinition {  // PyMethodDef
@@ -178,6 +167,17 @@ void forbid_interpreter() { g_forbidden.store(true, std::memory_order_relaxed); 
 void forbid_interpreter_to_other_threads() {
   g_thread = pthread_self();
   g_only_one_thread.store(true, std::memory_order_release);
+}
+
+// A thread that waits for the GIL while the interpreter goes away is ended by CPython (before 3.14)
+// through pthread_exit(), which unwinds the stack. LibTorch's frames above us would turn that into
+// an abort, so the thread stays here until the process ends, as it does in CPython 3.14.
+int take_gil() {
+  try {
+    return api.PyGILState_Ensure();
+  } catch (...) {
+    for (;;) pause();
+  }
 }
 
 Interpreter::Interpreter() {

@@ -204,6 +204,8 @@ void forbid_interpreter();
 // The interpreter is about to go away, and frees the frames of all threads but this one.
 void forbid_interpreter_to_other_threads();
 bool interpreter_usable();
+// PyGILState_Ensure(), which never unwinds.
+int take_gil();
 
 }  // namespace python
 }  // namespace tracer
