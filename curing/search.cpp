@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "curing/settings.h"
+#include "ops/ops.h"
 #include "rules/engine/run_index.h"
 
 namespace dtypecheck::curing {
@@ -71,6 +72,7 @@ struct Node {
 struct Candidate {
   std::vector<std::pair<const Finding*, const Cure*>> parts;
   const Setting* setting = nullptr;
+  int rank = 0;  // of the kind of change
 };
 
 class Searcher {
@@ -186,8 +188,12 @@ class Searcher {
 
   bool cure(const Node& node, const Finding& goal, int depth) {
     std::vector<Node> partials;
+    int rank = 0;
     for (const Candidate& candidate : candidates(node, goal)) {
       if (is_over() || partials.size() >= kMaxPartials) break;
+      // What is begun well is gone on with before a kind of change that nobody would choose first.
+      const int before = std::exchange(rank, candidate.rank);
+      if (0 < before && before < rank && solve_one(partials, depth)) return true;
       auto [child, verdict, is_further] = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
       if (verdict == Verdict::kProven) {
@@ -197,11 +203,17 @@ class Searcher {
       }
       if (is_further) partials.push_back(std::move(child));
     }
+    return solve_one(partials, depth);
+  }
+
+  // The ones that got furthest first; none is left behind.
+  bool solve_one(std::vector<Node>& partials, int depth) {
     std::stable_sort(partials.begin(), partials.end(), [](const Node& a, const Node& b) {
       return std::pair(a.trial->steps(), a.run().calls.size()) >
              std::pair(b.trial->steps(), b.run().calls.size());
     });
-    return std::any_of(partials.begin(), partials.end(), [&](const Node& partial) {
+    const std::vector<Node> all = std::exchange(partials, {});
+    return std::any_of(all.begin(), all.end(), [&](const Node& partial) {
       return !is_over() && solve(partial, depth + 1);
     });
   }
@@ -214,6 +226,7 @@ class Searcher {
     const auto add = [&](const Finding& finding) {
       for (const Cure& cure : finding.cures) {
         if (!known.insert(cure.text).second || is_harmful(node.run(), cure)) continue;
+        if (cure.kind == CureKind::kCastResult && is_changed_there(node, cure)) continue;
         Candidate candidate{{{&finding, &cure}}};
         add_alike(node, goal, cure, candidate);
         const bool is_several = candidate.parts.size() > 1;
@@ -226,11 +239,37 @@ class Searcher {
     add(goal);
     for (const Finding& finding : node.trial->findings)
       if (finding.follows == goal.id) add(finding);
+    const size_t edits = all.size();
     add_settings(node, Dtype::kFloat, all);
+    const bool has_float_setting = all.size() > edits;
+    for (Candidate& candidate : all) candidate.rank = rank_of(candidate, has_float_setting);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
     return all;
   }
 
-  // What is asked for in 16 bits comes before edits, what gives them up behind them.
+  // A cast that a change has put there is not taken back.
+  static bool is_changed_there(const Node& node, const Cure& cure) {
+    return std::any_of(node.changes.begin(), node.changes.end(),
+                       [&](const Change& change) { return is_near(change.where, cure.where); });
+  }
+
+  // What is asked for in 16 bits comes before edits, what gives them up behind them, and an edit
+  // that does so behind the setting. Who opens autocast nowhere casts.
+  int rank_of(const Candidate& candidate, bool has_float_setting) const {
+    if (candidate.setting != nullptr) return candidate.setting->dtype == Dtype::kFloat ? 3 : 0;
+    const Cure& cure = *candidate.parts.front().second;
+    if (cure.kind == CureKind::kOpenAutocast && !has_autocast(root_.run())) return 2;
+    const bool gives_up = cure.kind == CureKind::kCastParameters && cure.dtype == Dtype::kFloat;
+    return gives_up && has_float_setting ? 4 : 1;
+  }
+
+  static bool has_autocast(const Run& run) {
+    return std::any_of(run.calls.begin(), run.calls.end(), [](const OpCall& call) {
+      return call.autocast.region_for(call.device_type()) != nullptr;
+    });
+  }
+
   void add_settings(const Node& node, Dtype dtype, std::vector<Candidate>& all) const {
     if (!node.patch.files.empty() || !node.prompt.empty()) return;
     for (const Setting& setting : settings_)
@@ -277,8 +316,10 @@ class Searcher {
   }
 
   // Trained weights keep their digits, and in Half nothing is trained without a loss scale.
-  static bool is_harmful(const Run& run, const Cure& cure) {
+  bool is_harmful(const Run& run, const Cure& cure) const {
     if (!kLowPrecision.contains(cure.dtype)) return false;
+    if (cure.kind == CureKind::kOpenAutocast && cure.dtype == Dtype::kHalf)
+      return trains_in_float() && !has_scaler(run);
     const OpCall* call = run.call(cure.call);
     if (call == nullptr) return false;
     const auto is_trained = [](const Operand& operand) {
@@ -286,11 +327,21 @@ class Searcher {
              operand.dtypes.within(DtypeSet(Dtype::kFloat));
     };
     const bool trains = std::any_of(call->operands.begin(), call->operands.end(), is_trained);
-    if (cure.kind == CureKind::kCastParameters) {
-      const Operand* operand = call->operand(cure.operand);
-      return operand != nullptr ? is_trained(*operand) : trains;
-    }
-    return cure.kind == CureKind::kOpenAutocast && cure.dtype == Dtype::kHalf && trains;
+    if (cure.kind != CureKind::kCastParameters) return false;
+    const Operand* operand = call->operand(cure.operand);
+    return operand != nullptr ? is_trained(*operand) : trains;
+  }
+
+  bool trains_in_float() const {
+    return std::any_of(trained_.begin(), trained_.end(), [](const auto& parameter) {
+      return parameter.second.intersects(DtypeSet(Dtype::kFloat));
+    });
+  }
+
+  static bool has_scaler(const Run& run) {
+    return std::any_of(run.calls.begin(), run.calls.end(), [](const OpCall& call) {
+      return (ops::facts_of(call.op) & ops::kScalesGradients) != 0;
+    });
   }
 
   struct Attempted {
@@ -304,7 +355,7 @@ class Searcher {
     Program program = node.program;
     std::vector<Patch> ways;
     if (const Setting* setting = candidate.setting; setting != nullptr) {
-      tried.changes.push_back({setting->text, {}, goal.message, recorded_id(goal)});
+      tried.changes.push_back({setting->text, {}, goal.message, recorded_id(node, goal)});
       ways = {setting->patch};
       program = setting->program;
       tried.prompt = setting->prompt;
@@ -312,7 +363,8 @@ class Searcher {
       std::vector<const Cure*> cures;
       for (const auto& [finding, cure] : candidate.parts) {
         cures.push_back(cure);
-        tried.changes.push_back({cure->text, cure->where, finding->message, recorded_id(*finding)});
+        tried.changes.push_back(
+            {cure->text, cure->where, finding->message, recorded_id(node, *finding)});
       }
       ways = make_patches(cures, node.run(), node.trial->recorded.sources, program, node.patch);
     }
@@ -352,11 +404,19 @@ class Searcher {
     return result;
   }
 
-  std::string recorded_id(const Finding& finding) const {
-    const auto same = std::find_if(findings_.begin(), findings_.end(), [&](const Finding& its) {
-      return name_of(its) == name_of(finding) && its.site.line == finding.site.line;
-    });
-    return same == findings_.end() ? "" : same->id;
+  // Of the run that was recorded; a cause that the repair run alone shows stands for what follows
+  // from it.
+  std::string recorded_id(const Node& node, const Finding& finding) const {
+    const auto recorded = [&](const Finding& one) -> std::string {
+      const auto same = std::find_if(findings_.begin(), findings_.end(), [&](const Finding& its) {
+        return name_of(its) == name_of(one) && its.site.line == one.site.line;
+      });
+      return same == findings_.end() ? "" : same->id;
+    };
+    std::string id = recorded(finding);
+    for (const Finding& other : node.trial->findings)
+      if (id.empty() && other.follows == finding.id) id = recorded(other);
+    return id;
   }
 
   Verdict judge(const Node& node, const Finding& goal, const Trial& trial, std::string& words,

@@ -309,10 +309,21 @@ def remade(site, statement, dtype):
     return [site.source.behind(statement.value, f".to({dtype})")]
 
 
-def region(site):
-    torch = torch_name(site.source)
-    return (f"with {torch or 'torch'}.autocast(\"{site.cure['device']}\", dtype={torch or 'torch'}.{site.cure['dtype']}):",
-            [] if torch else [import_of_torch(site.source)])
+def region(site, device=None):
+    torch = torch_name(site.source) or "torch"
+    return f"with {torch}.autocast({device or repr_of(site.cure['device'])}, dtype={torch}.{site.cure['dtype']}):"
+
+
+def repr_of(text):
+    return '"' + text + '"'
+
+
+def devices_of(site):
+    """The device that the statement computes on: that of a tensor which it names, or the one where it ran."""
+    call = site.module_call()
+    given = site.module_argument(call) if call is not None else None
+    named = [node for node in [*site.operand_nodes(), given] if node is not None and is_name(node)]
+    return [f"{site.source.text(node)}.device.type" for node in named[:1]] + [None]
 
 
 def open_autocast(site, last=None):
@@ -321,11 +332,11 @@ def open_autocast(site, last=None):
     if is_compound(statement):
         raise Unplaced("the line is the head of a block")
     require_own_lines(site.source, statement)
-    text, more = region(site)
+    more = [] if torch_name(site.source) else [import_of_torch(site.source)]
     indent = site.source.indent_of(statement.lineno - 1)
     step = "\t" if indent.endswith("\t") else "    "
-    return [[site.source.new_line(statement.lineno - 1, indent, text), *more,
-             *site.source.indented(statement.lineno, last.end_lineno, step)]]
+    return [[site.source.new_line(statement.lineno - 1, indent, region(site, device)), *more,
+             *site.source.indented(statement.lineno, last.end_lineno, step)] for device in devices_of(site)]
 
 
 def move_autocast(site):

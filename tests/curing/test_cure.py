@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import clean_environment  # noqa: E402
 
 DTYPECHECK = os.environ["DTYPECHECK"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 CRASH = """\
 import torch
@@ -236,13 +237,20 @@ class CureTest(unittest.TestCase):
         self.cure("--apply", "run", status=0, cwd=folder)
         self.assertEqual((folder / "run.json").read_text(), text.replace("fp16", "bf16"))
 
-    def test_recorded_and_cured_at_once(self):
+    def test_recorded_and_cured_at_once_in_three_files(self):
+        """README's own session."""
         folder = self.folder / "at-once"
-        folder.mkdir()
-        (folder / "train.py").write_text(CRASH)
-        done = self.run_tool("trace", "--cure", "--", sys.executable, "train.py", cwd=folder)
+        shutil.copytree(ROOT / "examples/frozen_backbone", folder, ignore=shutil.ignore_patterns("__pycache__"))
+        done = self.run_tool("trace", "--cure", "--out", "run", "--", sys.executable, "train.py", cwd=folder)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("(proven: ", done.stderr)
+        said = "".join(done.stderr.split())
+        for line in ("(proven: 8 steps to its end, no errors, no warnings)", "scores = head(backbone(images.to(torch.bfloat16)))",
+                     "return self.classify(features.to(self.classify.weight.dtype))",
+                     "features = backbone(images[batch].to(weight_dtype))"):
+            self.assertIn("".join(line.split()), said)
+        self.cure("--apply", "run", status=0, cwd=folder)
+        done = subprocess.run([sys.executable, "train.py"], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_program_without_an_end_is_ended_when_nothing_is_new(self):
         self.record("endless", ENDLESS)
