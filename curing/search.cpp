@@ -187,13 +187,13 @@ class Searcher {
   bool is_over() const { return out_.is_interrupted || runs_ >= options_.tries; }
 
   bool cure(const Node& node, const Finding& goal, int depth) {
-    std::vector<Node> partials;
+    std::vector<Node> partials, of_settings;
     int rank = 0;
     for (const Candidate& candidate : candidates(node, goal)) {
       if (is_over() || partials.size() >= kMaxPartials) break;
       // What is begun well is gone on with before a kind of change that nobody would choose first.
-      const int before = std::exchange(rank, candidate.rank);
-      if (0 < before && before < rank && solve_one(partials, depth)) return true;
+      if (std::exchange(rank, candidate.rank) < candidate.rank && solve_one(partials, depth))
+        return true;
       auto [child, verdict, is_further] = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
       if (verdict == Verdict::kProven) {
@@ -201,9 +201,9 @@ class Searcher {
         solve(child, depth + 1);
         return true;
       }
-      if (is_further) partials.push_back(std::move(child));
+      if (is_further) (candidate.setting ? of_settings : partials).push_back(std::move(child));
     }
-    return solve_one(partials, depth);
+    return solve_one(partials, depth) || solve_one(of_settings, depth);
   }
 
   // The ones that got furthest first; none is left behind.
