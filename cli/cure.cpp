@@ -81,13 +81,24 @@ class Session {
 
  private:
   curing::Program program() const {
-    if (!command_.program.empty()) return {command_.program, fs::current_path().string()};
+    if (!command_.program.empty())
+      return {command_.program, fs::current_path().string(), how_it_ran()};
     const RunDescription description = read_run_description(input_);
-    if (fs::is_directory(description.folder)) return {description.command, description.folder};
+    if (fs::is_directory(description.folder))
+      return {description.command, description.folder, description.under};
     throw InputError(
         fmt::format("{}: the folder that the program ran in is gone; name the command "
                     "behind --",
                     description.folder));
+  }
+
+  // Of the same run with another command line; a trace file has none.
+  std::vector<std::string> how_it_ran() const {
+    try {
+      return read_run_description(input_).under;
+    } catch (const InputError&) {
+      return {};
+    }
   }
 
   std::string to_text() const {

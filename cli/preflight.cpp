@@ -20,6 +20,7 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
+#include "cli/pretended_gpu.h"
 #include "cli/report_options.h"
 #include "cli/tracing.h"
 #include "platform/error.h"
@@ -35,29 +36,11 @@ namespace dtypecheck::cli {
 
 namespace {
 
-struct PretendedDevice {
-  const char *key, *short_name, *name;
-  int sm, multiprocessors;
-  double memory_gb;
-  int shared_kb, l2_mb, bus_bits;
-};
-constexpr PretendedDevice kDevices[] = {
-#define DEVICE(...) {__VA_ARGS__},
-#include "pretended/devices.inc"
-#undef DEVICE
-};
-
 struct PreflightCommand {
   TraceCommand trace;
   std::string gpu = "a100", memory;
   unsigned gpus = 1, steps = 3, timeout_s = 600;
 };
-
-std::vector<std::string> device_keys() {
-  std::vector<std::string> keys;
-  for (const PretendedDevice& device : kDevices) keys.emplace_back(device.key);
-  return keys;
-}
 
 // "24G" is 24 * 2^30.
 uint64_t bytes_of(const std::string& text) {
@@ -73,13 +56,12 @@ uint64_t bytes_of(const std::string& text) {
   return static_cast<uint64_t>(number * static_cast<double>(uint64_t{1} << shift));
 }
 
-// What would be sent away stays here, and what is compiled for a GPU runs as it is written: Triton's
-// kernels need a real one. Who sets one of them has decided.
+// What would be sent away stays here, and what is compiled for a GPU runs as it is written:
+// Triton's kernels need a real one. Who sets one of them has decided.
 constexpr std::pair<const char*, const char*> kDefaults[] = {
-    {"TORCH_COMPILE_DISABLE", "1"},
-    {"TORCHDYNAMO_DISABLE", "1"},
-    {"WANDB_MODE", "offline"},     {"HF_HUB_OFFLINE", "1"},    {"NEPTUNE_MODE", "offline"},
-    {"CLEARML_OFFLINE_MODE", "1"}, {"COMET_MODE", "disabled"},
+    {"TORCH_COMPILE_DISABLE", "1"}, {"TORCHDYNAMO_DISABLE", "1"}, {"WANDB_MODE", "offline"},
+    {"HF_HUB_OFFLINE", "1"},        {"NEPTUNE_MODE", "offline"},  {"CLEARML_OFFLINE_MODE", "1"},
+    {"COMET_MODE", "disabled"},
 };
 
 std::string value_in(const Environment& environment, const std::string& name) {
@@ -89,41 +71,26 @@ std::string value_in(const Environment& environment, const std::string& name) {
 }
 
 // What the program writes goes to a folder that is thrown away (pretended/throwaway.c), but for the
-// trace and for compilers' caches, which the loader opens by itself.
+// trace, for compilers' caches, which the loader opens by itself, and for folders that are covered
+// by an overlay: there system calls of a library's own are caught as well.
 void throw_away_what_is_written(Environment& environment, const std::string& folder,
-                                const std::string& hooks) {
+                                const std::string& hooks, const std::vector<std::string>& covered) {
   const std::string caches = folder + "/caches";
   fs::create_directories(folder + "/written");
   fs::create_directories(caches);
   set_variable(environment, "DTYPECHECK_THROWAWAY", folder + "/written");
   set_variable(environment, "DTYPECHECK_KEEP",
-               fmt::format("{}\n{}\n{}", value_in(environment, "DTYPECHECK_RUN"), hooks, caches));
+               fmt::format("{}\n{}\n{}\n{}", value_in(environment, "DTYPECHECK_RUN"), hooks, caches,
+                           fmt::join(covered, "\n")));
   set_variable(environment, "TORCHINDUCTOR_CACHE_DIR", caches + "/inductor");
   set_variable(environment, "TRITON_CACHE_DIR", caches + "/triton");
 }
 
-void pretend_gpu(const PreflightCommand& command, Environment& environment,
-                 const std::string& folder) {
-  const auto preload = [&](const std::string& library) {
-    const std::string path = preloadable(library, folder);
-    for (std::string& entry : environment)
-      if (entry.starts_with("LD_PRELOAD=")) entry = fmt::format("{}:{}", entry, path);
-  };
-  const std::string libraries = pretended_folder();
-  preload(libraries + "/libcuda.so.1");
-  preload(libraries + "/libnvidia-ml.so.1");
-  preload(libraries + "/libdtypecheck_throwaway.so");
-  const char* search = std::getenv("LD_LIBRARY_PATH");  // for who looks before it opens
-  set_variable(environment, "LD_LIBRARY_PATH",
-               search && *search ? fmt::format("{}:{}", libraries, search) : libraries);
-  set_variable(environment, "DTYPECHECK_PRETENDED_GPU", command.gpu);
-  set_variable(environment, "DTYPECHECK_PRETENDED_GPUS", std::to_string(command.gpus));
-  if (!command.memory.empty())
-    set_variable(environment, "DTYPECHECK_PRETENDED_BYTES",
-                 std::to_string(bytes_of(command.memory)));
-  unset_variable(environment, "CUDA_VISIBLE_DEVICES");  // it is about the GPUs of this machine
-  // cuDNN's graphs of engines are asked for things that only it knows; its older functions are not.
-  set_variable(environment, "TORCH_CUDNN_V8_API_DISABLED", "1");
+void set_environment(const PreflightCommand& command, Environment& environment,
+                     const std::string& folder) {
+  const uint64_t bytes = command.memory.empty() ? 0 : bytes_of(command.memory);
+  pretend_gpu(environment, command.gpu, command.gpus, bytes, folder);
+  add_preload_behind(environment, pretended_folder() + "/libdtypecheck_throwaway.so", folder);
   for (const auto& [name, value] : kDefaults)
     if (!std::getenv(name)) set_variable(environment, name, value);
 }
@@ -160,11 +127,13 @@ void signal_descendants(int signal) {
 // Ends the program when its time is over, and whatever of it is left when it has ended.
 class Limit {
  public:
-  explicit Limit(unsigned seconds) {
+  // While there is one thread, what is written can be covered.
+  void start(unsigned seconds) {
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     thread_ = std::thread([this, seconds] { watch(std::chrono::seconds(seconds)); });
   }
   ~Limit() { stop(); }
+  Limit() = default;
   Limit(const Limit&) = delete;
 
   void stop() {
@@ -297,13 +266,28 @@ int run(PreflightCommand& command) {
   if (!command.memory.empty()) bytes_of(command.memory);
   if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
   command.trace.no_gpu = true;
+  command.trace.under = {"preflight",
+                         "--gpu",
+                         command.gpu,
+                         "--gpus",
+                         std::to_string(command.gpus),
+                         "--steps",
+                         std::to_string(command.steps),
+                         "--timeout",
+                         std::to_string(command.timeout_s)};
+  if (!command.memory.empty())
+    command.trace.under.insert(command.trace.under.end(), {"--memory", command.memory});
   command.trace.hook_options = {"pretended", fmt::format("most-steps={}", command.steps)};
   const TemporaryFolder thrown_away("preflight");
-  command.trace.change_environment = [&](Environment& environment, const std::string& folder) {
-    pretend_gpu(command, environment, folder);
-    throw_away_what_is_written(environment, thrown_away.path(), folder);
+  Limit limit;
+  command.trace.may_discard = true;
+  command.trace.kept = {thrown_away.path()};
+  command.trace.change_environment = [&](Environment& environment, const std::string& folder,
+                                         const std::vector<std::string>& covered) {
+    set_environment(command, environment, folder);
+    throw_away_what_is_written(environment, thrown_away.path(), folder, covered);
+    limit.start(command.timeout_s);
   };
-  Limit limit(command.timeout_s);
   command.trace.conclude = [&](const judging::RecordedRun& recorded, const reports::Report& report,
                                const ChildEnd& end) {
     return conclude(command, limit, recorded, report, end);
@@ -315,7 +299,7 @@ int run(PreflightCommand& command) {
 std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<PreflightCommand>();
   options.leave_rest_to(command->trace.program);
-  options.add_choice("--gpu", command->gpu, device_keys(),
+  options.add_choice("--gpu", command->gpu, pretended_gpus(),
                      "the GPU that is pretended; default: a100");
   options.add("--memory", command->memory, "its memory, as 24G; default: what that GPU has")
       .type("SIZE");
@@ -329,6 +313,9 @@ std::function<int()> set_up(Options& options) {
            "end it after so many seconds in any case; default: 600")
       .type("S")
       .range(1, 1000000);
+  options.add_flag("--keep-going", command->trace.keep_going,
+                   "cast the operands of an op that fails for its dtypes, tell it, and go on, so "
+                   "that one run shows all of them");
   options
       .add("--out", command->trace.out,
            "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
@@ -337,6 +324,8 @@ std::function<int()> set_up(Options& options) {
                      "file for the findings; default: standard error for text, a file in the run's "
                      "folder for the others",
                      "exit with 1 on findings of this severity or above; default: error");
+  options.add_flag("--no-report", command->trace.no_report,
+                   "only record; dtypecheck report judges it later");
   add_suppression_options(options, command->trace.report);
   add_baseline_options(options, command->trace.report);
   return [command] { return run(*command); };

@@ -7,11 +7,13 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
+#include "cli/pretended_gpu.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/install_paths.h"
 #include "platform/program.h"
+#include "platform/temporary_folder.h"
 #include "platform/terminal.h"
 #include "rules/contracts/contracts.h"
 
@@ -28,8 +30,13 @@ struct ProbeCommand {
 };
 
 static std::vector<std::string> call_of(const ProbeCommand& command) {
-  std::vector<std::string> call = {command.python, "-B",       probe_script(), "-o",
-                                   command.output, "--device", command.device};
+  std::vector<std::string> call = {command.python,
+                                   "-B",
+                                   probe_script(),
+                                   "-o",
+                                   command.output,
+                                   "--device",
+                                   command.device.substr(0, command.device.find(':'))};
   if (command.jobs > 0) call.insert(call.end(), {"--jobs", std::to_string(command.jobs)});
   if (command.op_limit > 0)
     call.insert(call.end(), {"--op-limit", fmt::format("{}", command.op_limit)});
@@ -45,9 +52,20 @@ static void say_what_was_measured(const std::string& path) {
                   target, path, path, target));
 }
 
+// "cuda:sm_90" is measured on a pretended GPU: LibTorch's own code says what it refuses.
+static Environment environment_of(const ProbeCommand& command, const std::string& folder) {
+  Environment environment = current_environment();
+  const size_t colon = command.device.find(':');
+  if (colon == command.device.npos) return environment;
+  const std::string gpu = pretended_gpu_of(command.device.substr(colon + 1));
+  pretend_gpu(environment, gpu, 1, 0, folder);
+  return environment;
+}
+
 static int run(const ProbeCommand& command) {
   const std::string python = find_program(command.python);
-  const ChildEnd end = run_child(python, call_of(command), current_environment());
+  const TemporaryFolder links("probe");
+  const ChildEnd end = run_child(python, call_of(command), environment_of(command, links.path()));
   if (end.signal != 0) {
     throw InputError(fmt::format("{}: was killed by signal {}; nothing was written to {}",
                                  command.python, end.signal, command.output));
@@ -63,6 +81,13 @@ static int run(const ProbeCommand& command) {
   return kClean;
 }
 
+static std::vector<std::string> devices() {
+  std::vector<std::string> names = {"cpu", "cuda"};
+  for (const std::string& capability : pretended_capabilities())
+    names.push_back("cuda:" + capability);
+  return names;
+}
+
 static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<ProbeCommand>();
   options
@@ -70,8 +95,9 @@ static std::function<int()> set_up(Options& options) {
            "interpreter of the environment whose torch is measured; default: python3")
       .type("EXE");
   options.add("-o,--output", command->output, "file for the contracts").type("FILE").required();
-  options.add_choice("--device", command->device, {"cpu", "cuda"},
-                     "whose kernels are measured; default: cpu");
+  options.add_choice(
+      "--device", command->device, devices(),
+      "what is measured; with a capability, a GPU that need not be there; default: cpu");
   options.add("--jobs", command->jobs, "processes that measure; default: one a core, at most 4")
       .type("N")
       .range(1, 256);
@@ -89,7 +115,8 @@ extern const Command probe_command = {
     .arguments = "[OPTIONS] -o FILE",
     .examples =
         "  dtypecheck probe -o mine.contracts\n"
-        "  dtypecheck probe --python other-env/bin/python -o other.contracts\n",
+        "  dtypecheck probe --python other-env/bin/python -o other.contracts\n"
+        "  dtypecheck probe --device cuda:sm_90 -o h100.contracts\n",
     .set_up = set_up,
 };
 

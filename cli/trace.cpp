@@ -32,7 +32,8 @@ namespace fs = std::filesystem;
 namespace dtypecheck::cli {
 
 // tracer/protocol.md
-static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder) {
+static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder,
+                                      const std::vector<std::string>& discarded) {
   std::string why_no_cache;
   const std::string hooks = hook_cache(folder.path(), &why_no_cache);
   if (!why_no_cache.empty())
@@ -54,7 +55,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   set_variable(environment, "DTYPECHECK_EXE", own_executable());
   set_variable(environment, "DTYPECHECK_OPTIONS", fmt::format("{}", fmt::join(options, ",")));
   if (!command.no_gpu) set_variable(environment, "DTYPECHECK_GPU", gpu_library());
-  if (command.change_environment) command.change_environment(environment, hooks);
+  if (command.change_environment) command.change_environment(environment, hooks, discarded);
   return environment;
 }
 
@@ -162,12 +163,15 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
 class DiscardedWrites {
  public:
   DiscardedWrites(const TraceCommand& command, const RunFolder& folder) {
-    if (!command.discard_writes) return;
+    if (!command.discard_writes && !command.may_discard) return;
     const std::vector<std::string> folders = written_folders(command.program);
+    if (command.may_discard && !can_cover(folders)) return;
+    folders_ = folders;
     scratch_ = scratch_beside(folders, fs::path(folder.path()).parent_path());
-    const std::string problem = scratch_.empty()
-                                    ? "no folder is left for what the program writes"
-                                    : cover_folders(folders, {folder.path()}, scratch_);
+    std::vector<std::string> kept = command.kept;
+    kept.push_back(folder.path());
+    const std::string problem = scratch_.empty() ? "no folder is left for what the program writes"
+                                                 : cover_folders(folders, kept, scratch_);
     if (!problem.empty())
       throw InputError(fmt::format("--discard-writes: {}; nothing was run", problem));
   }
@@ -177,7 +181,15 @@ class DiscardedWrites {
   }
   DiscardedWrites(const DiscardedWrites&) = delete;
 
+  const std::vector<std::string>& folders() const { return folders_; }
+
  private:
+  static bool can_cover(const std::vector<std::string>& folders) {
+    return std::all_of(folders.begin(), folders.end(),
+                       [](const std::string& one) { return why_not_covered(one).empty(); });
+  }
+
+  std::vector<std::string> folders_;
   std::string scratch_;
 };
 
@@ -188,10 +200,11 @@ int run_traced(const TraceCommand& command) {
   const std::string program = find_program(command.program.front());
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
-  RunFolder folder = RunFolder::create(command.out, command.program);
+  RunFolder folder = RunFolder::create(command.out, command.program, command.under);
   const DiscardedWrites discarded(command, folder);
-  const Environment environment =
-      dies_of_preload(program) ? current_environment() : tracer_environment(command, folder);
+  const Environment environment = dies_of_preload(program)
+                                      ? current_environment()
+                                      : tracer_environment(command, folder, discarded.folders());
   if (!obstacle.empty()) say(fmt::format("{}: {}; it runs untraced", program, obstacle));
 
   const auto started_at = fs::file_time_type::clock::now();

@@ -15,6 +15,7 @@ namespace dtypecheck::curing {
 struct Program {
   std::vector<std::string> command;
   std::string folder;                                   // where it is run
+  std::vector<std::string> under = {};                  // of trace/run_folder.h
   std::map<std::string, std::string> environment = {};  // beside that of this process
 };
 

@@ -69,9 +69,16 @@ class Attempt {
       set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
     }
     for (const auto& [name, value] : program.environment) set_variable(environment, name, value);
-    std::vector<std::string> command = {own_executable(), "trace",         "--out", run(),
-                                        "--no-report",    "--check-values"};
-    if (why_writes_stay_.empty()) command.push_back("--discard-writes");
+    std::vector<std::string> command = {own_executable()};
+    if (program.under.empty()) {
+      command.insert(command.end(), {"trace", "--check-values"});
+      if (why_writes_stay_.empty()) command.push_back("--discard-writes");
+    } else {
+      command.insert(command.end(), program.under.begin(), program.under.end());
+      command.insert(command.end(), {"--fail-on", "never"});
+      why_writes_stay_.clear();  // it throws them away itself
+    }
+    command.insert(command.end(), {"--out", run(), "--no-report"});
     if (keep_going) command.push_back("--keep-going");
     command.push_back("--");
     command.insert(command.end(), program.command.begin(), program.command.end());

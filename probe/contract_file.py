@@ -14,7 +14,7 @@ SCHEMAS = ("1", "2")  # that can be read
 # Some messages lack a space before the dtype: "but gotFloat and Half".
 WORD = re.compile(r"(?:(?<![\w.:<])|(?<=\bgot)|(?<=\bdtype)|(?<=\binput))(%s)(?!\w)" % "|".join(
     re.escape(word) for word in sorted(letters.WORDS, key=len, reverse=True)))
-PLACEHOLDER = re.compile(r"\{([STPHC])([0-9A])\}")
+PLACEHOLDER = re.compile(r"\{([STPHGC])([0-9A])\}")
 MOST_TEMPLATES = 40
 
 

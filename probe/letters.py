@@ -30,6 +30,7 @@ SPELLINGS = {
     "T": CPP_NAMES,
     "P": {letter: "torch." + name for letter, name in DTYPES.items()},
     "H": {letter: "torch.%sTensor" % name for letter, name in NAMES.items()},
+    "G": {letter: "torch.cuda.%sTensor" % name for letter, name in NAMES.items()},
     "C": {letter: "CPU%sType" % name for letter, name in NAMES.items()},
 }
 WORDS = {word: (style, letter) for style, words in SPELLINGS.items()

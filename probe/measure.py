@@ -43,7 +43,7 @@ def fail(message):
 
 ARGUMENTS = parse_arguments() if __name__ == "__main__" else None
 # Children are forked, and a process whose parent has initialised CUDA has none: here NVML is asked
-# whether there is a device.
+# whether there is a device, and the database, which would ask a device for more, finds none.
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 try:
     import torch
@@ -249,17 +249,22 @@ def capability():
 def runtime():
     version = torch.__version__.split("+")[0]
     autocasts = "".join(",autocast:" + name for name, _ in replay.autocast_dtypes())
-    return ("%s %s measured %s capability=%s build=%s python=%s dtypes=%s modes=plain,grad,backward%s"
-            % (replay.DEVICE, version, datetime.date.today().isoformat(), capability(), torch.__version__,
+    gpu = " gpu=pretended" if replay.IS_PRETENDED else ""
+    return ("%s %s measured %s capability=%s%s build=%s python=%s dtypes=%s modes=plain,grad,backward%s"
+            % (replay.DEVICE, version, datetime.date.today().isoformat(), capability(), gpu, torch.__version__,
                sys.version.split()[0], replay.measured_letters(), autocasts))
 
 
 def load_tasks():
+    is_available = torch.cuda.is_available
+    torch.cuda.is_available = lambda: False
     try:
         return tasks.all_tasks()
     except ImportError as error:
         fail("%s: %s; torch's operator database needs it: %s -m pip install pyyaml "
              "packaging 'numpy<2'" % (sys.executable, error, sys.executable))
+    finally:
+        torch.cuda.is_available = is_available
 
 
 def open_part(path):

@@ -13,9 +13,16 @@ DTYPES = {letter: getattr(torch, name) for letter, name in letters.DTYPES.items(
           if hasattr(torch, name)}
 # Where calls are repeated: they are seen on the CPU, which has all of them.
 DEVICE = "cpu"
+# On a GPU that pretended/ stands in for: LibTorch's code runs, and kernels do not.
+IS_PRETENDED = "DTYPECHECK_PRETENDED_GPU" in os.environ
 FLOATING = [DTYPES[letter] for letter in letters.FIRST]
 MAX_ELEMENTS = 1 << 14
-VALUE_WORD = re.compile(r"shape mismatch|out of bounds|size mismatch")
+# What speaks of numbers, sizes or places, and not of dtypes. Kernels of a pretended GPU write nothing,
+# so what is read back of its memory is any number.
+VALUE_WORD = re.compile(
+    r"shape mismatch|out of bounds|size mismatch|integer multiplication overflow|negative|"
+    r"cannot be represented as a SymInt|expects std >= 0|powers of two|must be a matrix|"
+    r"arguments from the '|to be on CPU|CPU tensor|cpu support")
 # oneDNN's, which has Half kernels for CPUs with AVX512-FP16 alone.
 OF_THIS_CPU = re.compile(r"could not create a primitive descriptor")
 DTYPE_WORD = re.compile(r"dtype|scalar type|data type|not implemented|Half|Float|float|double|"

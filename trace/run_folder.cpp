@@ -96,10 +96,12 @@ static void keep_out_of_git(const fs::path& runs) {
   ::close(fd);
 }
 
-RunFolder RunFolder::create(const std::string& path, const std::vector<std::string>& command) {
+RunFolder RunFolder::create(const std::string& path, const std::vector<std::string>& command,
+                            const std::vector<std::string>& under) {
   RunFolder folder;
   folder.shown_path_ = path.empty() ? default_path() : path;
   folder.command_ = command;
+  folder.under_ = under;
   folder.start_ = now_utc();
   try {
     folder.path_ = fs::absolute(folder.shown_path_).lexically_normal().string();
@@ -145,6 +147,7 @@ void RunFolder::write_description(const ChildEnd* end) const {
   json["version"] = tool_version();
   json["trace_version"] = trace::kTraceVersion;
   json["command"] = command_;
+  if (!under_.empty()) json["under"] = under_;
   std::error_code unknown;
   json["folder"] = fs::current_path(unknown).string();
   json["start"] = start_;
@@ -169,6 +172,7 @@ RunDescription read_run_description(const std::string& folder) {
   try {
     const auto json = nlohmann::json::parse(read_file(path));
     RunDescription description{json.at("command"), json.at("folder")};
+    if (json.contains("under")) description.under = json.at("under");
     if (!description.command.empty()) return description;
     throw InputError(fmt::format("{}: names no command", path));
   } catch (const nlohmann::json::exception& error) {

@@ -22,7 +22,9 @@ class RunFolder {
  public:
   // Makes `path` (empty: dtypecheck-runs/<date>-<time>-<pid>) and starts its run.json. Throws
   // InputError when it cannot be made or written, holds something else, or holds an earlier run.
-  static RunFolder create(const std::string& path, const std::vector<std::string>& command);
+  // `under`: see RunDescription.
+  static RunFolder create(const std::string& path, const std::vector<std::string>& command,
+                          const std::vector<std::string>& under = {});
 
   const std::string& path() const { return path_; }              // absolute
   const std::string& shown_path() const { return shown_path_; }  // as the user would type it
@@ -32,13 +34,16 @@ class RunFolder {
   void write_description(const ChildEnd* end) const;
 
   std::string path_, shown_path_, start_;
-  std::vector<std::string> command_;
+  std::vector<std::string> command_, under_;
 };
 
 // How the program of a run was started.
 struct RunDescription {
   std::vector<std::string> command;
   std::string folder;  // where it was started
+  // The command of this tool that started it, and its options, where it was not `trace`:
+  // "preflight", "--gpu", "a100".
+  std::vector<std::string> under = {};
 };
 // Of its run.json. Throws InputError when there is none, or it cannot be read.
 RunDescription read_run_description(const std::string& folder);

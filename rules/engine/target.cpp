@@ -1,6 +1,8 @@
 #include "rules/engine/target.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "core/follow_links.h"
 
@@ -76,7 +78,36 @@ class Verdicts {
     const Process& process = index_.run().process_of(call);
     const auto own = contracts_.find(call.device_type(), process.libtorch);
     if (own && contracts_.ask(*own, call, mode).verdict == Verdict::kRejects) return {};
-    return contracts_.ask(target_, call, mode);
+    const Answer said = contracts_.ask(target_, call, mode);
+    if (said.verdict != Verdict::kRejects) return said;
+    if (has_other_operands_there(call)) return {};
+    return mode == Mode::kAutocast ? of_outer(call).value_or(said) : said;
+  }
+
+  // A norm keeps its mean in BFloat16 on a CPU and in Float on a GPU, and its backward pass takes
+  // what is kept: an operand of another dtype than the op that gives it answers in there.
+  bool has_other_operands_there(const OpCall& call) const {
+    return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+      const OpCall* giver = index_.run().call(operand.origin);
+      if (giver == nullptr || giver->id >= call.id) return false;
+      const std::vector<Dtype>& there = answers_[giver->id - 1].results;
+      for (size_t i = 0; i < std::min(there.size(), giver->results.size()); ++i) {
+        const auto here = giver->results[i].dtypes.single();
+        if (here && *here != there[i] && operand.dtypes.single() == here) return true;
+      }
+      return false;
+    });
+  }
+
+  // Autocast of the target's device may know the op that calls this one, and cast for it:
+  // aten::group_norm of aten::native_group_norm. Where the CPU's does not, that op is not recorded.
+  std::optional<Answer> of_outer(const OpCall& call) const {
+    constexpr std::string_view kNative = "aten::native_";
+    if (!call.op.starts_with(kNative)) return std::nullopt;
+    OpCall outer = call;
+    outer.op = "aten::" + call.op.substr(kNative.size());
+    const Answer said = contracts_.ask(target_, outer, Mode::kAutocast);
+    return said.verdict == Verdict::kAccepts ? std::optional(Answer{}) : std::nullopt;
   }
 
   bool is_decided_outside(const OpCall& call) const {

@@ -49,13 +49,29 @@ TEST_CASE("1.13 on the CPU") {
             .verdict == Verdict::kAccepts);
 }
 
-TEST_CASE(
-    "CUDA is read, not measured, and differs from the CPU where Half data meets Float norms") {
+TEST_CASE("CUDA differs from the CPU where Half data meets Float norms") {
   const Contracts& shipped = Contracts::shipped();
   CHECK_FALSE(shipped.runtimes()[shipped.find("cuda", "2.11").value()].measured);
-  CHECK(ask("cuda", "2.11", kHalfNorm).verdict == Verdict::kAccepts);
-  CHECK(ask("cuda", "2.11", kHalfDataFloatNorm).message ==
-        "expected scalar type Half but found Float");
+  const Runtime& newest = shipped.runtimes()[shipped.find("cuda", "2.15").value()];
+  CHECK(newest.measured);
+  CHECK(newest.line.find("gpu=pretended") != newest.line.npos);
+  for (const char* version : {"2.11", "2.15"}) {
+    CHECK(ask("cuda", version, kHalfNorm).verdict == Verdict::kAccepts);
+    CHECK(ask("cuda", version, kHalfDataFloatNorm).message ==
+          "expected scalar type Half but found Float");
+  }
+}
+
+TEST_CASE("CUDA refuses what a CPU takes") {
+  for (const char* call :
+       {"op aten::histc self=Half[64]", "op aten::mm self=Long[2,2] mat2=Long[2,2]",
+        "op aten::native_group_norm input=Half[2,8,4] weight=Float[8] bias=Float[8]",
+        "op aten::scaled_dot_product_attention query=Half[1,2,4,8] key=Half[1,2,4,8] "
+        "value=Half[1,2,4,8] attn_mask=Float[4,4]"}) {
+    CAPTURE(call);
+    CHECK(ask("cpu", "2.15", call).verdict == Verdict::kAccepts);
+    CHECK(ask("cuda", "2.15", call).verdict == Verdict::kRejects);
+  }
 }
 
 TEST_CASE("every version knows the ops of a training step") {

@@ -69,6 +69,15 @@ class Measurement(tool.ToolTest):
         self.assertEqual(done.stdout.splitlines()[-1:], ["cpu 4 of 16 taken, meta 16 of 16"],
                          done.stderr[-2000:])
 
+    def test_a_gpu_that_is_not_there(self):
+        python = self.write("python", f"#!/bin/sh\nexec '{TORCH}' \"$@\" --only nn.functional.layer_norm\n", 0o755)
+        result = self.run_tool("probe", "--python", python, "--device", "cuda:sm_90", "-o", "a.contracts")
+        self.assertEqual(result.status, 0, result.err)
+        table = (self.work / "a.contracts").read_text()
+        self.assertIn("capability=sm_90 gpu=pretended", table)
+        self.assertIn("expected scalar type {S0} but found {S1}", table)  # a CPU takes a norm in Float
+        self.assertRegex(result.err, r"contracts of cuda:\S+ are in a.contracts")
+
     def test_ops_that_die_or_hang_cost_only_themselves(self):
         script = self.write("measure_bad.py", BAD_OPS)
         environment = dict(self.environment, PYTHONPATH=f"{PROBE}")

@@ -98,6 +98,36 @@ class Files(Preflight):
                          ["out/model.txt", "out/sub/kept", "program.txt"])
 
 
+    def test_a_library_renames_by_a_system_call_of_its_own(self):
+        if subprocess.run(["unshare", "-Urm", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no user namespace here, so no overlay")
+        os.makedirs(self.folder / "out")
+        (self.folder / "out/model.safetensors").write_text("precious")
+        self.assertEqual(self.preflight(PROGRAMS / "saves.py"), 0, self.err)
+        self.assertEqual(self.out, "saved\n")
+        self.assertEqual((self.folder / "out/model.safetensors").read_text(), "precious")
+
+
+class Cures(Preflight):
+    def test_are_proven_on_the_pretended_gpu(self):
+        program = self.folder / "unscale.py"
+        program.write_text((PROGRAMS / "unscale.py").read_text())
+        self.assertEqual(self.preflight(program, options=["--steps", "2"]), 1)
+        self.assertIn("[fp16-trainable]", self.err)
+        done = subprocess.run([DTYPECHECK, "cure", "run"], cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"),
+                              capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("proven: 2 steps to its end, no errors, no warnings", done.stdout.decode())
+
+    def test_all_that_is_refused_is_shown_by_one_run(self):
+        program = self.program("import torch\nlayer = torch.nn.Linear(4, 4).cuda().half()\nlayer(torch.ones(2, 4).cuda())\n"
+                               "layer(torch.ones(2, 4).cuda().bfloat16())\nprint('went on')\n")
+        self.assertEqual(self.preflight(program, options=["--keep-going"]), 1)
+        self.assertEqual(self.out, "went on\n")
+        self.assertIn("program.py:3", self.err)
+        self.assertIn("program.py:4", self.err)
+
+
 class Ends(Preflight):
     def test_a_fault_is_found(self):
         program = self.program("import torch\nlayer = torch.nn.Linear(4, 4).cuda().half()\nlayer(torch.ones(2, 4).cuda())\n")

@@ -132,6 +132,7 @@ struct PretendedCall {
   c10::DispatchKeySet below;
   torch::jit::Stack* stack;
   ThreadState* state;
+  RunOp* run_op;
   const OpFacts& facts;
   const std::string& name;
 
@@ -139,11 +140,12 @@ struct PretendedCall {
   int64_t largest = 0;  // elements of the largest operand
 
   PretendedCall(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
-                torch::jit::Stack* arguments_on_top, ThreadState* thread)
+                torch::jit::Stack* arguments_on_top, ThreadState* thread, RunOp* run_it)
       : op(handle),
         below(keys),
         stack(arguments_on_top),
         state(thread),
+        run_op(run_it),
         facts(facts_of(handle)),
         name(handle.schema().name()) {
     for (const IValue& value : arguments()) {
@@ -159,7 +161,7 @@ struct PretendedCall {
   }
 
   c10::ArrayRef<IValue> arguments() const { return torch::jit::last(*stack, facts.argument_count); }
-  void run() { op.redispatchBoxed(below, stack); }
+  void run() { run_op(op, below, stack, state); }
 
   // On the host; empty where the CPU cannot do it.
   torch::jit::Stack host_results(c10::ArrayRef<IValue> values) const {
@@ -368,8 +370,8 @@ void call_and_follow(PretendedCall& call) {
 }  // namespace
 
 void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet below,
-                           torch::jit::Stack* stack, ThreadState* state) {
-  PretendedCall call(op, below, stack, state);
+                           torch::jit::Stack* stack, ThreadState* state, RunOp* run_op) {
+  PretendedCall call(op, below, stack, state, run_op);
   if (is_left_out(call)) return leave_out(call);
   if (!call.needs_grad && has_size_of_values(call) && answer_from_host(call)) return;
   if (!call.has_cuda || !call.is_plain || call.facts.is_view || state->in_pretended_call)

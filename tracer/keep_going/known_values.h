@@ -15,9 +15,13 @@ namespace dtypecheck {
 namespace tracer {
 namespace keep_going {
 
+// How the op itself is called: as it is, or repaired where it refuses.
+using RunOp = void(const c10::OperatorHandle& op, c10::DispatchKeySet below,
+                   torch::jit::Stack* stack, ThreadState* state);
+
 // Runs the call that lies on the stack.
 void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet below,
-                           torch::jit::Stack* stack, ThreadState* state);
+                           torch::jit::Stack* stack, ThreadState* state, RunOp* run_op);
 
 void forget_known_values();  // in a forked child
 
