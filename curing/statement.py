@@ -555,7 +555,7 @@ class Site:
                 return [(end[0], end[1] - len(name), *end, text or method)]
             return [(end[0], end[1] - len(name), node.end_lineno - 1, node.end_col_offset, f"to({dtype})")]
         if is_method and name in ("to", "type"):
-            named = [a for a in node.args if self.dtype_of(a) or dotted(a) in self.dtype_names()]
+            named = [a for a in node.args if self.dtype_of(a) or dotted(a) in self.dtype_names() or dotted(a).endswith("dtype")]
             if len(named) == 1:
                 return [self.source.replaced(named[0], dtype)]
         is_drawn = name.startswith("rand") and "float" not in self.cure["dtype"]  # it draws no integers

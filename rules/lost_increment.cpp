@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "rules/engine/cures.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -72,11 +73,20 @@ bool is_emptied(const RunIndex& index, const OpCall& maker, const OpCall& call) 
   });
 }
 
-Details explain(const OpCall& call, const Operand& written, std::string why) {
-  return {.odd = written.name,
-          .why = std::move(why),
-          .fix = fmt::format("keep it in Float: make it, or clone it, with {}, and add to that",
-                             to_dtype(call, Dtype::kFloat))};
+// It is kept in Float from the line on that makes it.
+Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                const Operand& written, std::string why) {
+  Details details{
+      .odd = written.name,
+      .why = std::move(why),
+      .fix = fmt::format("keep it in Float: make it, or clone it, with {}, and add to that",
+                         to_dtype(call, Dtype::kFloat))};
+  const OpCall& maker = *index.run().call(written.origin);
+  if (auto cure = CureProposer(index, options).cast_result(maker, Dtype::kFloat)) {
+    cure->text = "keep it in Float from where it is made" + at(maker.site.line);
+    details.cures = {*std::move(cure)};
+  }
+  return details;
 }
 
 void check_average(const RunIndex& index, const OpCall& call, const Operand& average,
@@ -87,7 +97,7 @@ void check_average(const RunIndex& index, const OpCall& call, const Operand& ave
   const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
                                           dtype_name(dtype), *part);
   out.add(call, message, [&] {
-    return explain(call, average,
+    return explain(index, out.options(), call, average,
                    fmt::format("{} has {} bits: less than 2^-{} of a number added to it rounds "
                                "away, so the average stays where it began",
                                dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1));
@@ -106,7 +116,7 @@ void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Fi
       overflows ? fmt::format("a running sum in {} reaches infinity", dtype_name(dtype))
                 : fmt::format("a running sum in {} has {} terms", dtype_name(dtype), terms);
   out.add(call, message, [&] {
-    return explain(call, sum,
+    return explain(index, out.options(), call, sum,
                    fmt::format("{} has {} bits: a term below 2^-{} of the sum rounds away, and "
                                "after {} terms of one size each is{}",
                                dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1,

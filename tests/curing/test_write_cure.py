@@ -172,6 +172,8 @@ class WriteCureTest(unittest.TestCase):
         self.check("m = torch.tensor(a)", "m = torch.tensor(a, dtype=torch.float32)", 2, "cast result", op="empty", **made)
         self.check("m = a * b", "m = (a * b).to(torch.float32)", 2, "cast result", op="mul", **made)
         self.check("m = Net().half()", "m = Net().float()", 2, "cast result", op="_to_copy", **made)
+        self.check("m = p.to(dtype, copy=True)", "m = p.to(torch.float32, copy=True)", 2, "cast result", op="_to_copy", **made)
+        self.check("m = p.to(there)", "m = p.to(there).to(torch.float32)", 2, "cast result", op="_to_copy", **made)
         self.refuse("gives no value", "import torch\nf(a)\n", 2, "cast result", op="ones", **made)
         self.refuse("does not call what makes it", "import torch\nm = nn.Linear(2, 2)\n", 2, "cast result", op="empty", **made)
 
