@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "platform/error.h"
 #include "platform/files.h"
@@ -20,6 +21,43 @@ using Json = nlohmann::ordered_json;
 std::string file_in(const std::string& run_folder) { return run_folder + "/cure.json"; }
 
 std::string hash_of(const std::string& text) { return fmt::format("{:016x}", fnv1a(text)); }
+
+// The edits that a unified diff of the files, in their order, writes down. What is put between two
+// lines goes to the first column of the second.
+std::vector<SourceEdit> edits_of(const ProvenChange& change) {
+  std::vector<SourceEdit> edits;
+  std::vector<std::string> removed;
+  size_t file = 0, next_removed = 0;
+  int line = 0;  // of the file as it was, behind what was read
+  std::istringstream lines(change.diff);
+  for (std::string text; std::getline(lines, text);) {
+    if (text.starts_with("--- ")) {
+      if (file++ == change.files.size()) return {};
+    } else if (text.starts_with("@@ -")) {
+      line = std::atoi(text.c_str() + 4);
+    } else if (file == 0 || line == 0 || text.empty() || text.starts_with("+++ ")) {
+      continue;
+    } else if (text.front() == '-') {
+      removed.push_back(text.substr(1));
+      ++line;
+    } else if (text.front() == '+') {
+      const int left = static_cast<int>(removed.size() - next_removed);
+      SourceEdit edit{change.files[file - 1].file, line - left, 1, "", text.substr(1)};
+      if (left > 0) {
+        edit.old_text = removed[next_removed++];
+      } else {
+        edit.new_text += '\n';
+      }
+      edits.push_back(std::move(edit));
+    } else {
+      if (next_removed != removed.size()) return {};  // fewer lines than before: no edits of lines
+      removed.clear();
+      next_removed = 0;
+      ++line;
+    }
+  }
+  return edits;
+}
 
 std::string free_name(const std::string& file) {
   std::string name = file + ".before-cure";
@@ -117,6 +155,7 @@ void tell(const ProvenChange& change, std::vector<Finding>& findings) {
     for (Finding& finding : findings) {
       if (part.finding.empty() || finding.id != part.finding) continue;
       finding.fix = part.text;
+      finding.edits = edits_of(change);
       finding.proof = fmt::format("{}: {}", change.verdict, change.words);
       finding.diff =
           change.prompt.empty() ? change.diff : change.diff + "$ " + change.prompt + "\n";

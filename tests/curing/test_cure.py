@@ -177,6 +177,11 @@ class CureTest(unittest.TestCase):
         self.assertIn("  fix   ", proven)
         self.assertIn("(proven: ", proven)
         self.assertIn(found["patch"].splitlines()[-1].strip(), proven)
+        sarif = json.loads(self.run_tool("report", "--format", "sarif", "proven/run").stdout)
+        (fix,) = sarif["runs"][0]["results"][0]["fixes"]
+        ((replacement,),) = [change["replacements"] for change in fix["artifactChanges"]]
+        self.assertEqual(replacement["deletedRegion"], {"startLine": 5, "startColumn": 1, "endLine": 5, "endColumn": 37})
+        self.assertIn("weight", replacement["insertedContent"]["text"])
 
     def test_applied_and_taken_back(self):
         self.record("applied", CRASH)
