@@ -206,6 +206,7 @@ std::vector<Refusal> refusals(const RunIndex& index) {
   std::vector<Refusal> all;
   for (const OpCall& call : index.judged_calls()) {
     if (!was_refused(call) || is_echo(index, call)) continue;
+    if (is_unsafe_to_autocast(call.error)) continue;  // refused-dtype's
     if (const auto mix = refused_mix(index, call)) all.push_back({call, *mix});
   }
   return all;

@@ -537,7 +537,20 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
   return foreign.callee.empty() ? words : of_foreign(refusal, judged, foreign);
 }
 
+std::optional<Words> of_autocast(const Refusal& refusal) {
+  if (!is_unsafe_to_autocast(refusal.error)) return std::nullopt;
+  return Words{.message = fmt::format("{} is refused under autocast", refusal.call.op),
+               .why =
+                   "a probability near 0 or 1 is 0 or 1 in a low precision, and its logarithm "
+                   "is infinite; autocast refuses the op rather than cast for it",
+               .fix =
+                   "give the logits to binary_cross_entropy_with_logits, without the sigmoid; or "
+                   "call it under torch.autocast(device_type, enabled=False) with operands in "
+                   "Float"};
+}
+
 Words words_of(const Refusal& refusal, const Judged& judged) {
+  if (auto words = of_autocast(refusal)) return *words;
   if (refusal.call.op.starts_with("python::")) return of_function(refusal, judged);
   if (auto words = of_written(refusal, judged)) return *words;
   if (auto words = of_overflow(refusal, judged)) return *words;
@@ -569,6 +582,7 @@ bool is_measured_refusal(const Judged& judged, const OpCall& call) {
 // The message may name dtypes and be about a shape: `pinv(Float{[5]}): expected a tensor with 2 or
 // more dimensions of float, …`. Where the op was measured to take these dtypes, it is.
 bool is_about_dtypes(const OpCall& call, const Judged& judged) {
+  if (is_unsafe_to_autocast(call.error)) return true;
   switch (throw_reason(call.error, call.error_type)) {
     case ThrowReason::kNotImplemented:
       return true;

@@ -145,6 +145,10 @@ ThrowReason throw_reason(std::string_view message, std::string_view type) {
   return ThrowReason::kUnknown;
 }
 
+bool is_unsafe_to_autocast(std::string_view message) {
+  return message.find("unsafe to autocast") != message.npos;
+}
+
 std::vector<Dtype> named_dtypes(std::string_view message) {
   std::vector<Dtype> dtypes;
   std::string_view before;  // the word before, where one space is between: "long int"

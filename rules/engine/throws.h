@@ -22,6 +22,9 @@ enum class ThrowReason {
 };
 ThrowReason throw_reason(std::string_view message, std::string_view type);
 
+// Autocast itself refuses the op, in whatever dtypes its operands are.
+bool is_unsafe_to_autocast(std::string_view message);
+
 // The dtypes that stand in the message, in their order, each once, in any of their spellings: Half,
 // float16, c10::Half, torch.cuda.HalfTensor, FP16, long int.
 std::vector<Dtype> named_dtypes(std::string_view message);

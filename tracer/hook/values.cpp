@@ -1,5 +1,5 @@
-// values.cpp: reads tensors of the CPU in place; others are asked through LibTorch, unobserved,
-// which waits for the device.
+// values.cpp: reads tensors of the CPU in place, and what is known of a pretended GPU's; others are
+// asked through LibTorch, unobserved, which waits for the device.
 #include "tracer/hook/values.h"
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/keep_going/known_values.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -46,8 +47,8 @@ Loss find_loss(const void* data, int64_t count, uint8_t target) {
 }
 
 bool is_readable(const c10::TensorImpl* impl) {
-  return is_plain(impl) && impl->device().is_cpu() && impl->is_non_overlapping_and_dense() &&
-         data_of(impl);
+  const bool is_here = impl->device().is_cpu() || keep_going::has_known_values(impl);
+  return is_plain(impl) && is_here && impl->is_non_overlapping_and_dense() && data_of(impl);
 }
 
 const char* first_byte(const c10::TensorImpl* impl) {

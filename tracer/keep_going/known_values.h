@@ -23,6 +23,9 @@ using RunOp = void(const c10::OperatorHandle& op, c10::DispatchKeySet below,
 void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                            torch::jit::Stack* stack, ThreadState* state, RunOp* run_op);
 
+// A small tensor of the pretended GPU whose values are what the program computed.
+bool has_known_values(const c10::TensorImpl* impl);
+
 void forget_known_values();  // in a forked child
 
 }  // namespace keep_going

@@ -73,6 +73,17 @@ def half_inverse():
     return torch.linalg.inv(torch.eye(4, device=DEVICE, dtype=HALF))  # EXPECT half-not-implemented
 
 
+def time_steps_in_bfloat16():
+    steps = torch.randint(0, 1000, (64,), device=DEVICE)
+    return steps.to(BF16)  # EXPECT low-precision-index
+
+
+def loss_under_autocast():
+    with torch.autocast(DEVICE, dtype=HALF):
+        probability = torch.sigmoid(noise(4, 1) @ noise(1, 4))
+        return F.binary_cross_entropy(probability, torch.ones(4, 4, device=DEVICE))  # EXPECT refused-dtype
+
+
 def clean():
     layers = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 8)).to(DEVICE)
     with torch.autocast(DEVICE, dtype=BF16):
@@ -81,7 +92,7 @@ def clean():
 
 for fault in (linear_half_weight, conv_bf16_weight, layer_norm_float_weight, group_norm_float_weight, attention_float_mask,
               integer_product, histogram_of_half, assigned_half, scatter_half, product_with_float_table,
-              float_labels, half_inverse, clean):
+              float_labels, half_inverse, time_steps_in_bfloat16, loss_under_autocast, clean):
     try:
         fault()
     except (RuntimeError, NotImplementedError) as error:
