@@ -160,14 +160,20 @@ class Searcher {
     return [=, this](const std::string& how) { options_.progress(what + ": " + how); };
   }
 
-  // What ended the run, then what else is an error, then warnings.
+  // What ended the run, then what else is an error, then warnings: what harms weights or results
+  // before what costs time and memory.
   const Finding* next_goal(const Node& node) const {
-    for (const Severity severity : {Severity::kError, Severity::kWarning}) {
-      for (const Finding& finding : node.trial->findings) {
-        if (finding.severity == severity && !given_up_.contains(name_of(finding))) return &finding;
-      }
+    const Finding* next = nullptr;
+    for (const Finding& finding : node.trial->findings) {
+      if (finding.severity < Severity::kWarning || given_up_.contains(name_of(finding))) continue;
+      if (next == nullptr || urgency(finding) > urgency(*next)) next = &finding;
     }
-    return nullptr;
+    return next;
+  }
+
+  static int urgency(const Finding& finding) {
+    if (finding.severity == Severity::kError) return 2;
+    return finding.rule != "silent-promotion" && finding.rule != "outside-autocast" ? 1 : 0;
   }
 
   // True where the program runs to its end with what was found.
@@ -197,8 +203,10 @@ class Searcher {
       auto [child, verdict, is_further] = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
       if (verdict == Verdict::kProven) {
-        // What is left may be curable on top of it; it stands in any case.
-        solve(child, depth + 1);
+        // What is left may be curable on top of it; it stands in any case. Nobody casts by hand
+        // what is merely promoted for the sake of another cure.
+        const Finding* left = next_goal(child);
+        if (left != nullptr && (urgency(*left) > 0 || urgency(goal) == 0)) solve(child, depth + 1);
         return true;
       }
       if (is_further) (candidate.setting ? of_settings : partials).push_back(std::move(child));
@@ -384,7 +392,8 @@ class Searcher {
       const bool has_error = result.node.trial->problem.empty() &&
                              !result.node.trial->ended_well() &&
                              result.verdict == Verdict::kRefuted && tried.words.starts_with(kDies);
-      if (!has_error || is_over()) break;
+      const bool is_of_one_mode = tried.words.starts_with(kBreaks);
+      if ((!has_error && !is_of_one_mode) || is_over()) break;
     }
     return result;
   }
@@ -401,7 +410,39 @@ class Searcher {
     if (!trial->writes_stay.empty()) out_.writes_stay = trial->writes_stay;
     Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes}};
     result.verdict = tried.verdict = judge(node, goal, *trial, tried.words, result.is_further);
+    if (result.verdict != Verdict::kProven) return result;
+    if (const std::string broken = broken_mode(tried.patch); !broken.empty()) {
+      tried.words = broken;
+      result.verdict = tried.verdict = Verdict::kRefuted;
+    }
     return result;
+  }
+
+  // The program is one setting away from computing in Float. A change of a source that is right in
+  // 16 bits alone, as a dtype written down, breaks that: why, or "" where it does not.
+  std::string broken_mode(const Patch& patch) {
+    const auto other = std::find_if(settings_.begin(), settings_.end(), [](const Setting& its) {
+      return its.dtype == Dtype::kFloat && its.patch.files.empty();
+    });
+    const bool changes_source =
+        std::any_of(patch.files.begin(), patch.files.end(),
+                    [](const ChangedFile& file) { return file.file.ends_with(".py"); });
+    if (!changes_source || other == settings_.end()) return "";
+    const auto run = [&](const Patch& with, const std::string& what) {
+      const TrialOptions options{.timeout_s = options_.timeout_s,
+                                 .enough_steps = enough_steps_,
+                                 .ends_when_steady = enough_steps_ > 0,
+                                 .progress = progress(what + " " + other->text)};
+      const Trial trial = run_trial(with, other->program, options);
+      out_.is_interrupted |= trial.is_interrupted;
+      return trial;
+    };
+    const auto runs = [](const Trial& trial) { return !trial.end || trial.end->is_success(); };
+    const Trial patched = run(patch, "the change with");
+    if (out_.is_interrupted || runs(patched)) return "";
+    if (!float_mode_runs_) float_mode_runs_ = runs(run({}, "the program with"));
+    return *float_mode_runs_ ? fmt::format("{}{}: {}", kBreaks, other->text, patched.last_words)
+                             : "";
   }
 
   // Of the run that was recorded; a cause that the repair run alone shows stands for what follows
@@ -467,6 +508,7 @@ class Searcher {
   }
 
   static constexpr const char* kDies = "dies: ";
+  static constexpr const char* kBreaks = "breaks ";
   static constexpr const char* kNonFinite = "first-non-finite";
 
   bool was_reached(const Run& run, const Finding& finding) const {
@@ -524,6 +566,7 @@ class Searcher {
   std::optional<bool> is_reproducible_;  // what it prints; asked where a try prints something else
   uint64_t enough_steps_ = 0;            // of a program that the repair run saw no end of
   std::vector<Setting> settings_;
+  std::optional<bool> float_mode_runs_;  // without a change; asked where one breaks it
   int runs_ = 0;
   std::set<std::string> known_, reached_, given_up_, patches_;
   std::map<std::string, DtypeSet> trained_;

@@ -379,8 +379,23 @@ class Site:
         if name in ("input", "mat1", "self") and re.search("LSTM|GRU|RNN", module_class) and node.args:
             return node.args[0]
         made = self.names_of_origin()
-        found = [a for a in given if isinstance(a, ast.Name) and a.id in made]
+        keys = self.keys_given(made)
+        found = [a for a in given if (isinstance(a, ast.Name) and a.id in made) or
+                 (isinstance(a, ast.Subscript) and getattr(index_of(a), "value", None) in keys)]
         return found[0] if len(found) == 1 else None
+
+    def keys_given(self, names):
+        """The keys under which a dictionary of the file has one of the variables, {"ids": ids} or batch["ids"] = ids, and
+        no dictionary has another."""
+        values = {}
+        for node in ast.walk(self.source.tree):
+            pairs = zip(node.keys, node.values) if isinstance(node, ast.Dict) else ()
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+                pairs = [(index_of(node.targets[0]), node.value)]
+            for key, value in pairs:
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    values.setdefault(key.value, set()).add(dotted(value))
+        return {key for key, given in values.items() if given <= set(names)}
 
     def is_handed_as(self, keyword, name):
         """A model hands its "labels" to a loss as the target, its "class_labels" to its "class_embedding"."""

@@ -259,8 +259,10 @@ def cast_parameters(site):
     """The dtype where the parameters are made; or else the cast behind that, or before their use."""
     module = site.cure["operand"] or site.cure["module"]
     parts = module.split(".")
+    # A cast that is a statement by itself is a module's, by whatever name the trace knows that.
     here = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
-            and last_part(n.func.value) == parts[-1]]
+            and (last_part(n.func.value) == parts[-1] or getattr(site.statement, "value", None) is n
+                 and isinstance(site.statement, ast.Expr))]
     if len(here) == 1:  # "net.up.double()"
         return [[*site.cast(here[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
     if not module or (module[0].isupper() and len(parts) == 1):  # no variable held it: it is called by its class
@@ -506,6 +508,65 @@ def without_scaler(site):
     raise Unplaced("the line calls no method of the scaler that could be left out")
 
 
+def own_masters(site):
+    """The script casts what it trains to Float, but in a block for another 16-bit dtype, if args.mixed_precision == "fp16":,
+    which this run did not enter. Each block of that kind, one behind a loaded checkpoint too, is entered by its dtype."""
+    found = [node for node in ast.walk(site.source.tree) if isinstance(node, ast.If) and not node.orelse
+             and is_test_of_half(node.test) and any(raises_trained(n) for s in node.body for n in ast.walk(s))]
+    if not found:
+        return []
+    names = [name for name, dtypes in site.dtype_names().items() if "float32" in dtypes and dtypes & {"float16", "bfloat16"}]
+    torch = torch_name(site.source)
+    bound = [n.lineno for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and names
+             and dotted(n.targets[0]) == names[0]]
+    ways = [[site.source.replaced(node.test, f"{site.source.text(node.test.left)} in (\"fp16\", \"bf16\")") for node in found]]
+    if bound and torch and all(max(bound) < node.lineno for node in found):
+        ways.insert(0, [site.source.replaced(node.test, f"{names[0]} != {torch}.float32") for node in found])
+    return ways
+
+
+def is_test_of_half(test):
+    return (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and
+            getattr(test.comparators[0], "value", None) in ("fp16", "float16", "half"))
+
+
+def raises_trained(node):
+    """cast_training_params(unet), or p.data = p.to(torch.float32)."""
+    if isinstance(node, ast.Call):
+        return last_part(node.func) == "cast_training_params"
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return isinstance(target, ast.Attribute) and target.attr == "data" and isinstance(node.value, ast.Call) and (
+        last_part(node.value.func) == "float" or "float32" in map(last_part, [*node.value.args, *(
+            k.value for k in node.value.keywords)]))
+
+
+def masters(site):
+    """What is trained is cast to Float before the optimizer is made, or where the script does so in other runs."""
+    steps = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr == "step"]
+    if not steps:
+        return cast_parameters(site)
+    own = own_masters(site)
+    if own:
+        return own
+    optimizer, module = dotted(only(steps, "a step").func.value), site.cure["operand"]
+    made = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and optimizer in map(dotted, n.targets)
+            and isinstance(n.value, ast.Call) and last_part(n.value.func) != "prepare"]
+    statement = only(made, f"what makes {optimizer}")
+    scope = site.scope_of(statement)
+    if module.split(".")[0] not in {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and n.lineno < statement.lineno}:
+        raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
+    require_own_lines(site.source, statement)
+    is_imported = any(a.name == "cast_training_params" for n in ast.walk(site.source.tree) if isinstance(n, ast.ImportFrom)
+                      for a in n.names)
+    torch = torch_name(site.source) or "torch"
+    lines = [f"cast_training_params({module}, dtype={torch}.float32)"] if is_imported else [
+        f"for parameter in {module}.parameters():", "    if parameter.requires_grad:",
+        "        parameter.data = parameter.data.float()"]
+    line = statement.lineno - 1
+    indent = site.source.indent_of(line)
+    return [[site.source.new_line(line, indent, text) for text in lines]]
+
+
 REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler}
@@ -519,7 +580,7 @@ def rewrite(site):
 
 KINDS = {"cast operand": cast_operand, "cast and back": cast_and_back, "cast result": cast_result,
          "cast module input": cast_module_input, "cast variable": cast_variable, "cast drawn": cast_drawn,
-         "cast parameters": cast_parameters, "master weights": cast_parameters, "open autocast": open_autocast,
+         "cast parameters": cast_parameters, "master weights": masters, "open autocast": open_autocast,
          "move autocast": move_autocast, "setting": change_setting, "rewrite": rewrite}
 
 

@@ -67,9 +67,9 @@ bool CureProposer::has_framework(const OpCall& call, std::string_view name) cons
   });
 }
 
-Cure CureProposer::master_weights(const OpCall& call) const {
-  Cure cure = cure_of(CureKind::kMasterWeights, call, "", Dtype::kFloat);
-  cure.where = {};
+Cure CureProposer::master_weights(const OpCall& call, const Operand* parameter) const {
+  Cure cure = cure_of(CureKind::kMasterWeights, call,
+                      parameter == nullptr ? "" : root_module(parameter->parameter), Dtype::kFloat);
   cure.text = fmt::format(
       "keep trainable parameters in Float and let autocast lower the compute: cast {} before the "
       "optimizer is made",
@@ -80,8 +80,20 @@ Cure CureProposer::master_weights(const OpCall& call) const {
   return cure;
 }
 
+bool CureProposer::has_frozen(const OpCall& call, const std::string& module) const {
+  const std::vector<OpCall>& calls = index_.run().calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+    return other.process == call.process &&
+           std::any_of(other.operands.begin(), other.operands.end(), [&](const Operand& operand) {
+             return is_parameter(operand) && !operand.requires_grad &&
+                    operand.dtypes.within(kLowPrecision) &&
+                    root_module(operand.parameter) == module;
+           });
+  });
+}
+
 std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* parameter) const {
-  std::vector<Cure> cures;
+  std::vector<Cure> cures = {master_weights(call, parameter)};
   const bool has_autocast = index_.autocast_elsewhere(call.process, call.device_type()) != nullptr;
   if (parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);
@@ -93,9 +105,10 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
       cure.text += dtype == "Half" ? "BFloat16, or in Half with a GradScaler" : dtype;
     }
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
-    if (is_made_there) cures.push_back(std::move(cure));
+    // What is frozen, as a model below its adapters, stays as it is.
+    if (is_made_there)
+      cures.insert(has_frozen(call, cure.operand) ? cures.end() : cures.begin(), cure);
   }
-  cures.push_back(master_weights(call));
   return cures;
 }
 

@@ -51,9 +51,9 @@ class CureProposer {
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
   // The region of the same function that ends above the line takes the line in.
   std::optional<Cure> move_autocast(const OpCall& call) const;
-  // Trainable parameters in Float, with the forward pass under autocast.
-  Cure master_weights(const OpCall& call) const;
-  // The same, and before it the line that lowered the model of this parameter.
+  // Trainable parameters in Float, with the forward pass under autocast, at the optimizer's step.
+  Cure master_weights(const OpCall& call, const Operand* parameter) const;
+  // The same, and the line that lowered the model of this parameter: first where all of it trains.
   std::vector<Cure> masters_of(const OpCall& call, const Operand* parameter) const;
   // The line's expression written another way; `how` is a name of write_cure.py, `what` the words.
   Cure rewrite(const OpCall& call, Dtype dtype, const std::string& how,
@@ -71,6 +71,7 @@ class CureProposer {
   bool is_named(const OpCall& call) const;
 
  private:
+  bool has_frozen(const OpCall& call, const std::string& module) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
   bool takes_other_floats(const OpCall& call, std::string_view module, Dtype dtype) const;
 

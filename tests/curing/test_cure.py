@@ -74,6 +74,46 @@ net = torch.nn.Linear(4, 4).to(torch.float16 if args.precision == "fp16" else to
 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
     print(net(torch.ones(2, 4)).float().sum().item())
 """
+# What a function makes is Float, which the layer is in one of two modes.
+TWO_MODES = """\
+import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--precision", choices=["no", "bf16"])
+args = parser.parse_args()
+net = torch.nn.Linear(4, 4).to(torch.bfloat16 if args.precision == "bf16" else torch.float32)
+def collate(rows):
+    return torch.tensor(rows)
+batch = collate([[1.0, 2.0, 3.0, 4.0]])
+print(net.forward(*(batch,)).float().sum().item())
+"""
+# Adapters in BFloat16 below a frozen model of the same dtype are stepped in place.
+ADAPTERS = """\
+import torch
+
+torch.manual_seed(0)
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = torch.nn.Linear(4, 4)
+        self.adapter = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.base(x) + self.adapter(x)
+
+net = Net().to(torch.bfloat16)
+net.base.requires_grad_(False)
+optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], lr=1e-4)
+for _ in range(3):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = net(torch.ones(2, 4)).square().mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
 FROM_FILE = """\
 import json, sys
 import torch
@@ -228,6 +268,21 @@ class CureTest(unittest.TestCase):
         self.assertIn("run it as: ", self.cure("configured/run", status=0).stdout)
         self.assertIn("--precision bf16", self.run_tool("report", "configured/run").stdout)
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
+
+    def test_a_change_that_breaks_another_mode_is_refuted(self):
+        self.record("modes", TWO_MODES, "--precision", "bf16")
+        found = json.loads(self.cure("--json", "modes/run", status=0).stdout)
+        self.assertEqual(found["verdict"], "proven", found)
+        refuted = [tried for tried in found["tries"] if tried["verdict"] == "refuted"]
+        self.assertTrue(any(tried["reason"].startswith("breaks --precision no: ") for tried in refuted), found)
+        self.assertNotIn(found["patch"], [tried["patch"] for tried in refuted])
+
+    def test_adapters_get_float_parameters_and_what_is_frozen_stays(self):
+        self.record("adapters", ADAPTERS)
+        found = json.loads(self.cure("--json", "adapters/run", status=0).stdout)
+        self.assertEqual(found["verdict"], "proven", found)
+        self.assertIn("+    if parameter.requires_grad:", found["patch"])
+        self.assertNotIn("-net = ", found["patch"])
 
     def test_a_setting_in_a_file(self):
         folder = self.folder / "file"

@@ -105,6 +105,24 @@ class WriteCureTest(unittest.TestCase):
         self.refuse("which argument", "import torch\ny = net(x, z)\n", 2, "cast module input", module="net", operand="input")
         self.refuse("does not tell what net", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
 
+    def test_the_argument_that_a_collate_function_made(self):
+        text = """\
+import torch
+
+def collate(rows):
+    ids = torch.stack([torch.tensor(row) for row in rows])
+    return {"ids": ids, "size": torch.tensor(len(rows))%s}
+
+weight_dtype = torch.bfloat16
+for batch in loader:
+    pred = unet(noisy, batch["size"], hidden=batch["ids"])
+"""
+        what = dict(op="mm", operand="self", arguments=["self", "mat2"], dtype="bfloat16", module="unet.attn.to_k",
+                    module_class="Linear", origin=[4, "collate"])
+        cure = (9, "cast module input")
+        self.assertIn('unet(noisy, batch["size"], hidden=batch["ids"].to(weight_dtype))', self.ways(text % "", *cure, **what)[0])
+        self.refuse("which argument", text % '}, {"ids": other', *cure, **what)
+
     def test_states_of_an_lstm(self):
         more = dict(module="rnn", module_class="LSTM", op="lstm", operand="hx[0]", arguments=["input", "hx"])
         self.check("y, s = rnn(x, s)", "y, s = rnn(x, tuple(t.to(torch.float32) for t in s))", 2, "cast operand", **more)
@@ -220,6 +238,59 @@ class WriteCureTest(unittest.TestCase):
     def test_a_layer_of_what_is_loaded(self):
         self.parameters("unet = U.load(a, dtype=dt)", "unet = U.load(a, dtype=dt)\nunet.out[0].to(dtype=torch.float32)",
                         operand="unet.out.0")
+
+    def test_a_cast_of_a_module_by_another_name(self):
+        statement = "encoder_one.to(device, dtype={})"
+        self.check(statement.format("weight_dtype"), statement.format("torch.float32"), 2, "cast parameters", operand="text_encoder")
+        self.refuse("makes or uses", "import torch\ny = encoder_one.to(device, dtype=weight_dtype)\n", 2, "cast parameters",
+                    operand="text_encoder")
+
+    # ---- what is trained, in Float
+
+    MASTERS = """\
+import torch
+
+def main(args):
+    weight_dtype = torch.float32
+    if args.mixed_precision == "bf16":
+        weight_dtype = torch.bfloat16
+    unet = load()
+    {}
+    optimizer = make(unet.parameters())
+    optimizer.step()
+"""
+
+    def masters(self, between, **more):
+        text = self.MASTERS.format(between.replace("\n", "\n    "))
+        line = text[:text.index("optimizer.step()")].count("\n") + 1
+        given = {"dtype": "float32", "operand": "unet", "op": "_foreach_addcdiv_", "arguments": ["self"], **more}
+        return text, self.ways(text, line, "master weights", **given)
+
+    def test_the_cast_that_the_script_has_for_another_dtype(self):
+        test = 'if args.mixed_precision == "fp16":'
+        for body in ("cast_training_params(unet)",
+                     "for p in unet.parameters():\n        p.data = p.to(torch.float32)",
+                     "for p in unet.parameters():\n        p.data = p.data.float()"):
+            text, ways = self.masters(f"{test}\n    {body}")
+            self.assertEqual(ways, [text.replace(test, "if weight_dtype != torch.float32:"),
+                                    text.replace(test, 'if args.mixed_precision in ("fp16", "bf16"):')])
+        for other in (f"{test}\n    unet.half()", f"{test}\n    p.data = p.half()",
+                      f"{test}\n    cast_training_params(unet)\nelse:\n    pass"):
+            text, ways = self.masters(other)
+            self.assertIn(test, ways[0])
+
+    def test_what_is_trained_is_cast_before_the_optimizer_is_made(self):
+        text, ways = self.masters("pass")
+        made = "    optimizer = make"
+        loop = "    for parameter in unet.parameters():\n        if parameter.requires_grad:\n" \
+               "            parameter.data = parameter.data.float()\n"
+        self.assertEqual(ways, [text.replace(made, loop + made)])
+        text, ways = self.masters("from diffusers.training_utils import cast_training_params")
+        self.assertEqual(ways, [text.replace(made, f"    cast_training_params(unet, dtype=torch.float32)\n{made}")])
+        with self.assertRaisesRegex(Unplaced, "net is no variable where optimizer is made"):
+            self.masters("pass", operand="net")
+        with self.assertRaisesRegex(Unplaced, "what makes optimizer is 2 times"):
+            self.masters("optimizer = other()")
 
     def test_the_use_of_a_model(self):
         self.parameters("if a:\n  y = unet(x)", "if a:\n  unet.to(dtype=torch.float32)\n  y = unet(x)", line=3)
