@@ -101,6 +101,13 @@ def names_bound(statement):
     return [n.id for n in sorted(found, key=lambda n: (n.lineno, n.col_offset))]
 
 
+def binds(block, name):
+    """The statements give the variable a value, whichever way they run."""
+    return any(name in map(dotted, getattr(s, "targets", ())) or name in names_bound(s) or
+               (isinstance(s, ast.If) and binds(s.body, name) and binds(s.orelse, name)) or
+               (isinstance(s, (ast.With, ast.Try)) and binds(s.body, name)) for s in block)
+
+
 def torch_name(source):
     """How the module calls torch; None where it does not import it under a name."""
     for tree in (source.tree, *source.others):
@@ -464,7 +471,21 @@ class Site:
         for node in ast.walk(owner) if owner is not None else ():
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and dotted(node.targets[0]).startswith("self."):
                 self.note_dtypes(node, found, dotted(node.targets[0]))
-        return {name: dtypes for name, dtypes in found.items() if "()" not in name}
+        return {name: dtypes for name, dtypes in found.items() if "()" not in name and ("." in name or self.has_value(name))}
+
+    def has_value(self, name):
+        """No branch of the function leaves the variable without one before the statement."""
+        node = self.statement
+        while node in self.source.parents:
+            parent = self.source.parents[node]
+            for block in (getattr(parent, part, None) for part in ("body", "orelse", "finalbody")):
+                if isinstance(block, list) and node in block:
+                    # A function inside, and all below a module's top, is called later.
+                    is_later = isinstance(node, (*FUNCTIONS, ast.ClassDef))
+                    if binds(block if is_later else block[:block.index(node)], name):
+                        return True
+            node = parent
+        return False
 
     def own_names(self):
         """Those of the wanted dtype, the sure ones first: (text, is sure)."""

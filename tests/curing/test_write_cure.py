@@ -148,6 +148,17 @@ for batch in loader:
         ways = self.ways(before, 5, "cast operand", met=["self"])
         self.assertEqual([w.splitlines()[-1][23:-1] for w in ways], ["to(a.dtype)", "to(d)", "to(torch.float32)"])
 
+    def test_a_name_that_may_have_no_value(self):
+        text = """\
+import torch
+def main(args):
+    if args.half:
+        kind = torch.float32
+%s    y = F.mse_loss(x, w)
+"""
+        self.assertIn("w.to(torch.float32)", self.ways(text % "", 5, "cast operand")[0])
+        self.assertIn("w.to(kind)", self.ways(text % "    else:\n        kind = torch.float32\n", 7, "cast operand")[0])
+
     def test_no_name_of_another_function(self):
         self.check("def f():\n    d = torch.float32\ndef g():\n    return F.mse_loss(a, x)",
                    "def f():\n    d = torch.float32\ndef g():\n    return F.mse_loss(a, x.to(torch.float32))", 5, "cast operand")
