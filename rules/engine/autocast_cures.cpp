@@ -95,6 +95,11 @@ bool CureProposer::has_frozen(const OpCall& call, const std::string& module) con
 std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* parameter) const {
   std::vector<Cure> cures = {master_weights(call, parameter)};
   const bool has_autocast = index_.autocast_elsewhere(call.process, call.device_type()) != nullptr;
+  // What is frozen, as a model below its adapters, stays as it is.
+  const bool are_adapters =
+      parameter != nullptr && has_frozen(call, root_module(parameter->parameter));
+  // A model in Float alone refuses the 16-bit input that it gets: then it is told in words.
+  if (!has_autocast && !are_adapters) cures.front().where = {};
   if (parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);
     if (has_autocast) {
@@ -105,9 +110,7 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
       cure.text += dtype == "Half" ? "BFloat16, or in Half with a GradScaler" : dtype;
     }
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
-    // What is frozen, as a model below its adapters, stays as it is.
-    if (is_made_there)
-      cures.insert(has_frozen(call, cure.operand) ? cures.end() : cures.begin(), cure);
+    if (is_made_there) cures.insert(are_adapters ? cures.end() : cures.begin(), cure);
   }
   return cures;
 }
