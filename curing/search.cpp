@@ -387,7 +387,7 @@ class Searcher {
     for (const Patch& way : ways) {
       if (!patches_.insert(tried.prompt + way.diff).second) continue;
       tried.patch = way;
-      result = run_way(node, goal, program, tried);
+      result = run_way(node, goal, program, candidate.setting != nullptr, tried);
       out_.tries.push_back(tried);
       const bool has_error = result.node.trial->problem.empty() &&
                              !result.node.trial->ended_well() &&
@@ -398,7 +398,8 @@ class Searcher {
     return result;
   }
 
-  Attempted run_way(const Node& node, const Finding& goal, const Program& program, Try& tried) {
+  Attempted run_way(const Node& node, const Finding& goal, const Program& program, bool is_setting,
+                    Try& tried) {
     ++runs_;
     auto trial =
         std::make_shared<Trial>(run_trial(tried.patch, program,
@@ -409,7 +410,7 @@ class Searcher {
     out_.is_interrupted = trial->is_interrupted;
     if (!trial->writes_stay.empty()) out_.writes_stay = trial->writes_stay;
     Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes}};
-    result.verdict = tried.verdict = judge(node, goal, *trial, tried.words, result.is_further);
+    result.verdict = tried.verdict = judge(node, goal, *trial, is_setting, tried.words, result.is_further);
     if (result.verdict != Verdict::kProven) return result;
     if (const std::string broken = broken_mode(tried.patch); !broken.empty()) {
       tried.words = broken;
@@ -460,8 +461,8 @@ class Searcher {
     return id;
   }
 
-  Verdict judge(const Node& node, const Finding& goal, const Trial& trial, std::string& words,
-                bool& is_further) {
+  Verdict judge(const Node& node, const Finding& goal, const Trial& trial, bool is_setting,
+                std::string& words, bool& is_further) {
     if (!trial.problem.empty()) return words = trial.problem, Verdict::kNotTried;
     if (trial.recorded.run.calls.empty())
       return words = "nothing was recorded: " + trial.last_words, Verdict::kNotTried;
@@ -475,6 +476,12 @@ class Searcher {
     for (const Finding& finding : trial.findings) {
       if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;
       const bool is_there = was_reached(trial.recorded.run, finding);
+      // Another setting is another branch of the program, with a fault of its own to be cured.
+      if (is_setting && finding.rule != kNonFinite && urgency(finding) > 0 &&
+          !finding.cures.empty()) {
+        is_further = true;
+        return words = "then " + described(finding), Verdict::kCures;
+      }
       if (finding.rule == kNonFinite || (finding.severity == Severity::kWarning && is_there))
         return words = "new finding: " + described(finding), Verdict::kRefuted;
       if (behind == nullptr) behind = &finding;

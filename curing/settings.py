@@ -36,6 +36,8 @@ STYLES = [
 DTYPES = ("Float", "Half", "BFloat16")
 MIXED_OF = {"16-true": "16-mixed", "bf16-true": "bf16-mixed"}  # 16-bit weights, and Float ones under autocast
 NAMED_LIKE = re.compile(r"precision|dtype|amp$|fp16|bf16|half", re.I)
+# What keeps small steps of 16-bit weights: it can be on.
+ROUNDING = re.compile(r"stochastic[-_]?round|kahan|master[-_]?weights|fp32[-_]?optim", re.I)
 FLAG = re.compile(r"^--?(?:no[-_])?(?:\w+[-_])*(fp16|bf16|half|bfloat16|float16)(?:[-_]\w+)*$")
 LINE = re.compile(r"""^(\s*["']?([\w.-]+)["']?\s*[:=]\s*)(["']?)([\w.-]+)(["']?)(\s*,?\s*(?:\#.*)?)$""")
 CONFIGURATION = (".yaml", ".yml", ".json", ".toml")
@@ -102,14 +104,20 @@ def note_choices(call, found):
 def in_command(command, folder):
     choices = choices_of(command, folder)
     for word in sorted({value_of(word) for word in command[1:]}):
-        # A launcher and its script may both be asked for one precision.
-        if dtypes_of(word) and sum(value_of(other) == word for other in command[1:]) > 1:
+        # A launcher and its script may both be asked for one precision, and each of several models.
+        if dtypes_of(word) and not word.isdigit() and sum(value_of(other) == word for other in command[1:]) > 1:
             for other, dtype in others(word):
                 changed = [w[:len(w) - len(word)] + other if value_of(w) == word else w for w in command[1:]]
                 yield change(f"{other} in place of {word} on the command line", dtype, command=[command[0], *changed])
     for i, word in enumerate(command):
         name, sign, value = word.partition("=")
         if i == 0:
+            continue
+        if sign and ROUNDING.search(name) and value.lower() in ("false", "0"):
+            on = {"false": "true", "False": "True", "FALSE": "TRUE", "0": "1"}.get(value, "true")
+            yield change(f"{name}={on}", "BFloat16", command=command[:i] + [f"{name}={on}"] + command[i + 1:])
+        named = name if sign else command[i - 1]
+        if value_of(word).isdigit() and not NAMED_LIKE.search(named):  # --rank 16
             continue
         if sign and dtypes_of(value):  # --precision=fp16, and Hydra's precision=fp16
             for other, dtype in others(value, choices.get(name)):
@@ -122,7 +130,7 @@ def in_command(command, folder):
 
 
 def value_of(word):
-    return word.partition("=")[2] if word.startswith("-") and "=" in word else word
+    return word.partition("=")[2] if "=" in word else word
 
 
 def in_environment(environment):
