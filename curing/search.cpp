@@ -410,7 +410,8 @@ class Searcher {
     out_.is_interrupted = trial->is_interrupted;
     if (!trial->writes_stay.empty()) out_.writes_stay = trial->writes_stay;
     Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes}};
-    result.verdict = tried.verdict = judge(node, goal, *trial, is_setting, tried.words, result.is_further);
+    result.verdict = tried.verdict =
+        judge(node, goal, *trial, is_setting, tried.words, result.is_further);
     if (result.verdict != Verdict::kProven) return result;
     if (const std::string broken = broken_mode(tried.patch); !broken.empty()) {
       tried.words = broken;
