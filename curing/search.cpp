@@ -13,6 +13,7 @@
 #include "curing/settings.h"
 #include "ops/ops.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::curing {
 namespace {
@@ -132,10 +133,10 @@ class Searcher {
     remember(*trial);
     trial->recorded.sources.add(Sources(root_.trial->recorded.sources));  // it may have been ended
     if (!trial->end) enough_steps_ = std::max<uint64_t>(trial->steps(), 1);
-    const bool is_finite =
-        std::none_of(trial->findings.begin(), trial->findings.end(),
-                     [](const Finding& finding) { return finding.rule == kNonFinite; });
-    if (trial->ended_well() && is_finite) repaired_ = trial;
+    const bool is_sound = std::none_of(
+        trial->findings.begin(), trial->findings.end(),
+        [](const Finding& finding) { return finding.rule == kNonFinite || loses_steps(finding); });
+    if (trial->ended_well() && is_sound) repaired_ = trial;
     std::set<std::pair<std::string, int>> lines;
     for (const OpCall& call : trial->recorded.run.calls)
       if (was_let_through(call)) lines.emplace(call.site.line.file, call.site.line.line);
@@ -250,10 +251,40 @@ class Searcher {
     const size_t edits = all.size();
     add_settings(node, Dtype::kFloat, all);
     const bool has_float_setting = all.size() > edits;
-    for (Candidate& candidate : all) candidate.rank = rank_of(candidate, has_float_setting);
+    const bool is_lone = has_lone_trained_low_parameter(node, goal);
+    for (Candidate& candidate : all)
+      candidate.rank =
+          rank_of(candidate, has_float_setting) + (is_lone && lowers(candidate) ? 5 : 0);
     std::stable_sort(all.begin(), all.end(),
                      [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
     return all;
+  }
+
+  // What meets a trained parameter in 16 bits, of a model that is Float for the most part, is not
+  // lowered to it: its steps would still round away.
+  static bool has_lone_trained_low_parameter(const Node& node, const Finding& goal) {
+    const OpCall* call = node.run().call(goal.call);
+    if (call == nullptr) return false;
+    const auto trained =
+        std::find_if(call->operands.begin(), call->operands.end(), [](const Operand& operand) {
+          return is_parameter(operand) && operand.requires_grad &&
+                 operand.dtypes.within(kLowPrecision);
+        });
+    if (trained == call->operands.end()) return false;
+    const std::string root = rules::root_module(trained->parameter);
+    std::set<std::string> low, wide;
+    for (const OpCall& other : node.run().calls) {
+      for (const Operand& operand : other.operands) {
+        if (!is_parameter(operand) || rules::root_module(operand.parameter) != root) continue;
+        (operand.dtypes.within(kLowPrecision) ? low : wide).insert(operand.parameter);
+      }
+    }
+    return wide.size() > low.size();
+  }
+
+  static bool lowers(const Candidate& candidate) {
+    return !candidate.parts.empty() &&
+           kLowPrecision.contains(candidate.parts.front().second->dtype);
   }
 
   // A cast that a change has put there is not taken back.
@@ -518,6 +549,13 @@ class Searcher {
   static constexpr const char* kDies = "dies: ";
   static constexpr const char* kBreaks = "breaks ";
   static constexpr const char* kNonFinite = "first-non-finite";
+
+  // What such a run prints is no reference.
+  static bool loses_steps(const Finding& finding) {
+    static const std::set<std::string> kRules = {"lost-update", "lost-increment", "fp16-trainable",
+                                                 "eps-underflow"};
+    return kRules.contains(finding.rule);
+  }
 
   bool was_reached(const Run& run, const Finding& finding) const {
     const OpCall* call = run.call(finding.call);

@@ -288,17 +288,25 @@ def cast_parameters(site):
             require_own_lines(site.source, site.statement)
             line = site.statement.lineno - 1
             ways.append([site.source.new_line(line, site.source.indent_of(line), text), *more])
+    lowered = [c for c in calls_in(head_nodes(site.statement)) if is_cast_of(site, c)]
+    if not ways and len(lowered) == 1:  # a state that is loaded: {k: v.to(torch.bfloat16) for k, v in state.items()}
+        ways = [[*site.asked_instead(lowered[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
     if not ways:
         raise Unplaced(f"no statement here makes or uses {module}")
     return ways
+
+
+def is_cast_of(site, call):
+    """x.half(), x.to(torch.half)"""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in CASTS and (
+        call.func.attr in CAST_METHODS or any(site.dtype_of(a) for a in call.args))
 
 
 def remade(site, statement, dtype):
     """Edits of the statement that makes a module, so that it makes it in the dtype."""
     calls = calls_in(ast.walk(statement.value))
     keywords = [k for c in calls for k in c.keywords if k.arg in DTYPE_KEYWORDS]
-    methods = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in CASTS and (
-        c.func.attr in CAST_METHODS or any(site.dtype_of(a) for a in c.args))]
+    methods = [c for c in calls if is_cast_of(site, c)]
     if len(keywords) + len(methods) == 1:
         if keywords:
             return [site.source.replaced(keywords[0].value, site.in_kind_of(keywords[0].value, dtype))]
