@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/dtype_names.h"
+#include "core/provenance.h"
 #include "curing/ask_python.h"
 #include "curing/embedded.h"
 #include "ops/arguments.h"
@@ -146,6 +147,11 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
       question["drawn"].push_back(name_in_torch(dtype));
   }
   const OpCall* origin = run.call(operand->origin);
+  if (origin == nullptr) {  // a loader's worker may have made it
+    const Provenance provenance = ProvenanceIndex(run).of(call, *operand);
+    if (provenance.is_from_worker && !provenance.is_probable)
+      origin = provenance.steps.front().call;
+  }
   if (origin == nullptr) return;
   const bool is_near = origin->site.line.file == cure.where.file;
   const std::string& function = origin->site.line.function;

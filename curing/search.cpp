@@ -12,6 +12,7 @@
 
 #include "curing/settings.h"
 #include "ops/ops.h"
+#include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/words.h"
 
@@ -174,7 +175,8 @@ class Searcher {
 
   static int urgency(const Finding& finding) {
     if (finding.severity == Severity::kError) return 2;
-    return finding.rule != "silent-promotion" && finding.rule != "outside-autocast" ? 1 : 0;
+    const rules::Rule* rule = rules::find_rule(finding.rule);
+    return rule != nullptr && rule->costs_only ? 0 : 1;
   }
 
   // True where the program runs to its end with what was found.

@@ -196,6 +196,7 @@ op aten::_to_copy self=Float[512,512]<#3 -> BFloat16[512,512] at train.py:13 pha
 op aten::_to_copy self=Float[512,512]%lora.down.weight^^ -> BFloat16[512,512] at train.py:15 phase forward step 1-9 count 9
 )"},
     .check_run = check_run,
+    .costs_only = true,
 };
 
 }  // namespace dtypecheck::rules

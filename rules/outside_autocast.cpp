@@ -330,6 +330,7 @@ op aten::mm self=BFloat16[2,4] mat2=BFloat16[4,4] -> BFloat16[2,4] at train.py:8
 op aten::add_ self=Float[4,4]%net.weight!out^^ other=Float[4,4] -> Float[4,4] at train.py:90 phase optimizer step 1
 )"},
     .check_run = check_run,
+    .costs_only = true,
 };
 
 }  // namespace dtypecheck::rules

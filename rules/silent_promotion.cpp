@@ -298,6 +298,7 @@ op aten::cat tensors=Float[1,4,64,64],Float[1,1,64,64] -> Float[1,5,64,64] at tr
 )"},
     .check_run = check_run,
     .judges_source = true,
+    .costs_only = true,
 };
 
 }  // namespace dtypecheck::rules

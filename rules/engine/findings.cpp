@@ -88,6 +88,11 @@ void say_forwards(std::vector<Finding>& findings, const Run& run) {
   }
 }
 
+bool costs_only(const std::string& rule) {
+  const Rule* found = find_rule(rule);
+  return found != nullptr && found->costs_only;
+}
+
 // Each cause, what to mend first before the others, and behind it its consequences, each followed
 // by its own.
 class TreeOrder {
@@ -97,15 +102,16 @@ class TreeOrder {
     size_t cause = kNone;
     size_t size = 0;
     bool has_ended_run = false;
+    bool costs_only = false;
   };
 
   auto key(size_t i) const {
     const Finding& finding = findings_[i];
     const SourceLine& line = finding.site.line;
     return std::tuple(-static_cast<int>(finding.severity), !trees_[i].has_ended_run,
-                      SIZE_MAX - trees_[i].size, finding.first_step, finding.process,
-                      std::string_view(line.file), line.line, std::string_view(finding.rule),
-                      finding.call);
+                      trees_[i].costs_only, SIZE_MAX - trees_[i].size, finding.first_step,
+                      finding.process, std::string_view(line.file), line.line,
+                      std::string_view(finding.rule), finding.call);
   }
 
  public:
@@ -119,7 +125,8 @@ class TreeOrder {
       const bool is_root = cause == by_id.end();
       trees_[i] = {.cause = is_root ? kNone : cause->second,
                    .size = 1,
-                   .has_ended_run = call != nullptr && call->outcome == Outcome::kThrew};
+                   .has_ended_run = call != nullptr && call->outcome == Outcome::kThrew,
+                   .costs_only = costs_only(findings_[i].rule)};
     }
     for (size_t i = 0; i < findings_.size(); ++i) hand_up(i);
   }
@@ -159,6 +166,7 @@ class TreeOrder {
     for (int depth = 0; cause != kNone && cause != from && depth < kMaxDepth; ++depth) {
       findings_[cause].severity = std::max(findings_[cause].severity, findings_[from].severity);
       trees_[cause].has_ended_run |= trees_[from].has_ended_run;
+      trees_[cause].costs_only &= trees_[from].costs_only;
       ++trees_[cause].size;
       cause = trees_[cause].cause;
     }
@@ -263,7 +271,8 @@ void Findings::say_provenance(Finding& finding) const {
   const std::string became =
       fmt::format("; {} became {} at {}", parameter->parameter, way.dtypes.to_string(), line);
   for (Cure& cure : finding.cures) {
-    if (!cure.where.known() && cure.text.find(line) == std::string::npos) cure.text += became;
+    const bool says_where = cure.where.known() && cure.kind != CureKind::kMasterWeights;
+    if (!says_where && cure.text.find(line) == std::string::npos) cure.text += became;
   }
   if (!finding.cures.empty()) {
     finding.fix = finding.cures.front().text;

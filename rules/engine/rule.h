@@ -127,6 +127,7 @@ struct Rule {
   // One op call tells enough, without values and the calls around it, so that the op calls that the
   // analyzer reads in source are judged too.
   bool judges_source = false;
+  bool costs_only = false;  // time and memory: the numbers are right, where nothing is refused
 };
 
 #define RULE(name) extern const Rule name;

@@ -195,6 +195,20 @@ TEST_CASE("what has no cause comes in order of severity, step and place") {
   CHECK(findings[3].rule == "low-precision-index");
 }
 
+TEST_CASE("what makes numbers wrong comes before what costs memory alone") {
+  const std::string lost =
+      "op aten::addcdiv_ self=BFloat16[8]%net.a!out^^ tensor1=BFloat16[8] tensor2=BFloat16[8] -> "
+      "BFloat16[8] at a.py:9 phase optimizer step 2\n";
+  const std::string promoted =
+      "op aten::cat tensors=Half[1,4,8,8],Float[1,1,8,8] -> Float[1,5,8,8] at a.py:4 phase forward "
+      "step 1\n";
+  const auto findings = judge_text(promoted + lost);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].rule == "lost-update");
+  CHECK(findings[1].rule == "silent-promotion");
+  CHECK(findings[0].severity == findings[1].severity);
+}
+
 TEST_CASE("a run without calls, and parents and origins in a circle") {
   CHECK(judge(Run{}).empty());
   Run run = parse_trace_text(kMaskedLatents, "test").run;
