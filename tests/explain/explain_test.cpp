@@ -251,6 +251,16 @@ TEST_CASE("messages of libraries around LibTorch") {
       category_of("Type Error: Type (tensor(float16)) of output arg (c) of node (n) does not match "
                   "expected type (tensor(float)).") == "compile-dtype");
   CHECK(category_of("hipFFT doesn't support transforms of type: Half") == "library-limits-dtype");
+  CHECK(category_of("getCudnnDataTypeFromScalarType() not supported for Int") ==
+        "library-limits-dtype");
+  CHECK(category_of("TensorDescriptor does not support Int") == "library-limits-dtype");
+  CHECK(category_of("HalfTensor is not supported") == "library-limits-dtype");
+  CHECK(category_of("Expected running_var to have type Half but got Float") ==
+        "input-weight-mismatch");
+  CHECK(category_of("norm(): the desired output dtype should be either floating point or complex. "
+                    "Got Int instead.") == "promotion-cat-or-arith");
+  CHECK(category_of("expected probabilities tensor to have floating type, got Int") ==
+        "promotion-cat-or-arith");
   CHECK(
       category_of("expected device cuda:0 and dtype Float but got device cuda:0 and dtype Half") ==
       "promotion-cat-or-arith");

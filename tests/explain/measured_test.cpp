@@ -12,7 +12,8 @@ using namespace dtypecheck::explain;
 static bool is_about_something_else(const std::string& text) {
   for (const char* part :
        {"INTERNAL ASSERT FAILED", "is not differentiable with respect to", "must be a matrix",
-        "expected a tensor with 3 or 4 dimensions", "expected the frequency dimension"}) {
+        "expected a tensor with 3 or 4 dimensions", "expected the frequency dimension",
+        "to be true, but got false", "Expected a value of type"}) {
     if (text.find(part) != std::string::npos) return true;
   }
   return false;
