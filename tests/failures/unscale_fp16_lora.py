@@ -3,7 +3,7 @@
 # EXPECT-OPERANDS param=Half
 # EXPECT-FROM param=adapter
 # EXPECT-ERROR Attempting to unscale FP16 gradients.
-# EXPECT-FIX cast unet to Float
+# EXPECT-FIX cast them with cast_training_params()
 # EXIT 1
 import sys
 
