@@ -201,7 +201,9 @@ class Searcher {
     for (const Candidate& candidate : candidates(node, goal)) {
       if (is_over() || partials.size() >= kMaxPartials) break;
       // What is begun well is gone on with before a kind of change that nobody would choose first.
-      if (std::exchange(rank, candidate.rank) < candidate.rank && solve_one(partials, depth))
+      const int last = std::exchange(rank, candidate.rank);
+      if (last < candidate.rank && last > kAsksFor16Bits &&
+          (solve_one(of_settings, depth) || solve_one(partials, depth)))
         return true;
       auto [child, verdict, is_further] = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
@@ -214,7 +216,7 @@ class Searcher {
       }
       if (is_further) (candidate.setting ? of_settings : partials).push_back(std::move(child));
     }
-    return solve_one(partials, depth) || solve_one(of_settings, depth);
+    return solve_one(of_settings, depth) || solve_one(partials, depth);
   }
 
   // The ones that got furthest first; none is left behind.
@@ -295,11 +297,20 @@ class Searcher {
                        [&](const Change& change) { return is_near(change.where, cure.where); });
   }
 
+  // The kinds of change in their order.
+  static constexpr int kAsksFor16Bits = 0;
+
   // What is asked for in 16 bits comes before edits, what gives them up behind them, and an edit
-  // that does so behind the setting. Who opens autocast nowhere casts.
+  // that does so behind the setting. Who opens autocast nowhere casts. What the command line can
+  // say is not written into a source.
   int rank_of(const Candidate& candidate, bool has_float_setting) const {
-    if (candidate.setting != nullptr) return candidate.setting->dtype == Dtype::kFloat ? 3 : 0;
+    if (candidate.setting != nullptr)
+      return candidate.setting->dtype == Dtype::kFloat ? 3 : kAsksFor16Bits;
     const Cure& cure = *candidate.parts.front().second;
+    const bool is_said = std::any_of(settings_.begin(), settings_.end(), [&](const Setting& its) {
+      return its.dtype == cure.dtype && !its.prompt.empty();
+    });
+    if (cure.kind == CureKind::kSetting && is_said) return 2;
     if (cure.kind == CureKind::kOpenAutocast && !has_autocast(root_.run())) return 2;
     const bool gives_up = cure.kind == CureKind::kCastParameters && cure.dtype == Dtype::kFloat;
     return gives_up && has_float_setting ? 4 : 1;

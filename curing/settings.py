@@ -8,8 +8,9 @@ ANSWER:   {"settings": [{"text", "command", "environment", "files": [{"path", "t
         the command line, a variable, or a line of a configuration file (YAML, JSON, TOML) that the command line names.
         "dtype" is what is asked for instead
 
-What an option takes is read where the program declares it, `add_argument("--precision", choices=[...])`, in the script
-and the files beside it. Where that is not found, a setting may say what others of its kind say.
+What an option takes is read where the program declares it, `add_argument("--precision", choices=[...])`, in the scripts
+that the command names and the files beside them. Where that is not found, a setting may say what others of its kind say.
+An option that a script declares with a dtype as its default is a setting too where the command line leaves it out.
 """
 
 import ast
@@ -42,6 +43,7 @@ FLAG = re.compile(r"^--?(?:no[-_])?(?:\w+[-_])*(fp16|bf16|half|bfloat16|float16)
 LINE = re.compile(r"""^(\s*["']?([\w.-]+)["']?\s*[:=]\s*)(["']?)([\w.-]+)(["']?)(\s*,?\s*(?:\#.*)?)$""")
 CONFIGURATION = (".yaml", ".yml", ".json", ".toml")
 MAX_BYTES = 1 << 20
+MAX_FILES = 200
 
 
 def dtypes_of(word):
@@ -50,7 +52,9 @@ def dtypes_of(word):
 
 
 def others(word, choices=None):
-    """(word, dtype) of what may stand in its place: BFloat16 before Float, and never Half."""
+    """(word, dtype) of what may stand in its place: BFloat16 before Float, and never Half. Nothing for who asked for Float."""
+    if dtypes_of(word) == {"Float"}:
+        return []
     rows = [row for row in STYLES if word in row]
     found = []
     if word in MIXED_OF:
@@ -69,14 +73,19 @@ def others(word, choices=None):
     return out
 
 
-def choices_of(command, folder):
-    """The values that each option takes, by its name, as add_argument and click.option declare them."""
-    script = next((word for word in command if word.endswith(".py") and os.path.isfile(os.path.join(folder, word))), None)
-    if script is None:
-        return {}
-    path = os.path.join(folder, script)
-    found = {}
-    for file in [path, *sorted(glob.glob(os.path.join(os.path.dirname(path), "**", "*.py"), recursive=True))[:200]]:
+def scripts_of(command, folder):
+    """A launcher's script, and the one that it starts."""
+    paths = [os.path.join(folder, word) for word in command if word.endswith(".py")]
+    return [path for path in paths if os.path.isfile(path)]
+
+
+def options_of(command, folder):
+    """({option: the values that it takes}, {option of a script: its default}) as add_argument and click.option declare them."""
+    choices, defaults = {}, {}
+    scripts = scripts_of(command, folder)
+    beside = [sorted(glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "**", "*.py"), recursive=True))[:MAX_FILES]
+              for path in scripts]
+    for file in [*scripts, *(file for files in beside for file in files)]:
         try:
             with open(file, "rb") as source:
                 tree = ast.parse(source.read(MAX_BYTES))
@@ -84,25 +93,27 @@ def choices_of(command, folder):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                note_choices(node, found)
-    return found
+                note_option(node, choices, defaults if file in scripts else {})
+    return choices, defaults
 
 
-def note_choices(call, found):
+def note_option(call, choices, defaults):
     names = [a.value for a in call.args if isinstance(a, ast.Constant) and str(a.value).startswith("-")]
-    for keyword in call.keywords:
-        if keyword.arg in ("choices", "type") and names:
+    for keyword in call.keywords if names else []:
+        if keyword.arg == "default" and isinstance(keyword.value, ast.Constant):
+            defaults.setdefault(max(names, key=len), (names, str(keyword.value.value)))
+        if keyword.arg in ("choices", "type"):
             listed = keyword.value
             if isinstance(listed, ast.Call) and listed.args:  # click.Choice([...])
                 listed = listed.args[0]
             if isinstance(listed, (ast.List, ast.Tuple, ast.Set)):
                 values = [e.value for e in listed.elts if isinstance(e, ast.Constant)]
                 for name in names:
-                    found.setdefault(name, [str(v) for v in values if v is not None])
+                    choices.setdefault(name, [str(v) for v in values if v is not None])
 
 
 def in_command(command, folder):
-    choices = choices_of(command, folder)
+    choices, defaults = options_of(command, folder)
     for word in sorted({value_of(word) for word in command[1:]}):
         # A launcher and its script may both be asked for one precision, and each of several models.
         if dtypes_of(word) and not word.isdigit() and sum(value_of(other) == word for other in command[1:]) > 1:
@@ -127,6 +138,11 @@ def in_command(command, folder):
                 yield change(f"{command[i - 1]} {other}", dtype, command=command[:i] + [other] + command[i + 1:])
         elif FLAG.match(word) and (i + 1 == len(command) or command[i + 1].startswith("-")):
             yield change(f"leave out {word}", "Float", command=command[:i] + command[i + 1:])
+    said = {word.partition("=")[0] for word in command}
+    for option, (names, default) in defaults.items():
+        if not said & set(names) and NAMED_LIKE.search(option) and dtypes_of(default):
+            for other, dtype in others(default, choices.get(option)):
+                yield change(f"{option} {other}", dtype, command=[*command, option, other])
 
 
 def value_of(word):

@@ -68,7 +68,7 @@ import argparse
 import torch
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--precision", choices=["no", "fp16", "bf16"])
+parser.add_argument("--precision", choices=["no", "fp16", "bf16"], default="fp16")
 args = parser.parse_args()
 net = torch.nn.Linear(4, 4).to(torch.float16 if args.precision == "fp16" else torch.float32)
 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
@@ -268,6 +268,9 @@ class CureTest(unittest.TestCase):
         self.assertIn("run it as: ", self.cure("configured/run", status=0).stdout)
         self.assertIn("--precision bf16", self.run_tool("report", "configured/run").stdout)
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
+        self.record("configured", CONFIGURED)  # by the script's default
+        found = json.loads(self.cure("--json", "configured/run", status=0).stdout)
+        self.assertEqual(found["command"], f"{sys.executable} train.py --precision bf16")
 
     def test_a_change_that_breaks_another_mode_is_refuted(self):
         self.record("modes", TWO_MODES, "--precision", "bf16")

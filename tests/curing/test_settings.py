@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "curing"))
@@ -18,6 +19,24 @@ class SettingsTest(unittest.TestCase):
         self.assertIn("--mixed_precision bf16", said("--mixed_precision", "fp16"))
         self.assertIn("precision=bf16", said("precision=fp16"))
         self.assertEqual(said("--full_bf16"), [""])
+
+    def test_who_asked_for_float_is_asked_for_nothing_else(self):
+        self.assertEqual(said("--mixed_precision", "no"), [])
+        self.assertEqual(said("precision=32-true"), [])
+
+    def test_what_the_script_declares(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "launch.py").write_text("")
+            pathlib.Path(folder, "train.py").write_text(
+                "p.add_argument('--precision', default='no', choices=['no', 'fp16', 'bf16'])\n"
+                "p.add_argument('-d', '--vae_dtype', default='float16')\n"
+                "p.add_argument('--size', default='16')\n")
+            changed = [" ".join(one["command"][3:])
+                       for one in settings.in_command(["python", "launch.py", "train.py", "--precision", "fp16"], folder)]
+            given = [one["command"] for one in settings.in_command(["python", "train.py", "-d", "float32"], folder)]
+        self.assertEqual(changed, ["--precision bf16", "--precision no", "--precision fp16 --vae_dtype bfloat16",
+                                   "--precision fp16 --vae_dtype float32"])
+        self.assertEqual(given, [])
 
     def test_several_models_are_asked_for_one_dtype(self):
         self.assertIn("unet.weight_dtype=BFLOAT_16 encoder.weight_dtype=BFLOAT_16",
