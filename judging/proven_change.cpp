@@ -154,9 +154,11 @@ void tell(const ProvenChange& change, std::vector<Finding>& findings) {
   for (const auto& part : change.parts) {
     for (Finding& finding : findings) {
       if (part.finding.empty() || finding.id != part.finding) continue;
-      finding.fix = part.text;
-      finding.edits = edits_of(change);
-      finding.proof = fmt::format("{}: {}", change.verdict, change.words);
+      const bool is_proven = change.verdict == "proven";
+      const std::string proof = fmt::format("{}: {}", change.verdict, change.words);
+      finding.fix = is_proven ? part.text : fmt::format("{} ({})", part.text, proof);
+      if (is_proven) finding.edits = edits_of(change);
+      if (is_proven) finding.proof = proof;
       finding.diff =
           change.prompt.empty() ? change.diff : change.diff + "$ " + change.prompt + "\n";
     }

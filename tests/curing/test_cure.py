@@ -266,7 +266,12 @@ class CureTest(unittest.TestCase):
         self.assertEqual(found["command"], f"{sys.executable} train.py --precision bf16")
         self.assertEqual(len(found["tries"]), 1)
         self.assertIn("run it as: ", self.cure("configured/run", status=0).stdout)
-        self.assertIn("--precision bf16", self.run_tool("report", "configured/run").stdout)
+        self.assertIn("fix   --precision bf16 (proven: ", self.run_tool("report", "configured/run").stdout)
+        kept = self.folder / "configured/run/cure.json"
+        proven = kept.read_text()
+        kept.write_text(proven.replace('"proven"', '"cures this"'))
+        self.assertIn("try   --precision bf16 (cures this: ", self.run_tool("report", "configured/run").stdout)
+        kept.write_text(proven)
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
         self.record("configured", CONFIGURED)  # by the script's default
         found = json.loads(self.cure("--json", "configured/run", status=0).stdout)
