@@ -485,6 +485,24 @@ def cast_inverted(site):
     raise Unplaced("the line does not invert one thing")
 
 
+def dtype_argument(site):
+    """dtype=torch.float32 for dtype="float32" and dtype=np.float32, dtype=getattr(torch, name) for dtype=name."""
+    for where in site.regions():
+        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+        found = [k.value for n in calls_in(nodes) for k in n.keywords if k.arg == "dtype" and site.is_function(n)]
+        if len(found) == 1:
+            break
+    given, torch = only(found, "a dtype"), torch_name(site.source)
+    if torch is None:
+        raise Unplaced("the file has no name for torch")
+    name = getattr(given, "value", None) if isinstance(given, ast.Constant) else getattr(given, "attr", None)
+    is_name = isinstance(name, str) and re.fullmatch(r"(b?float|u?int|complex)\d+|bool|half|float|double|short|int|long", name)
+    text = f"{torch}.{name}" if is_name else f"getattr({torch}, {site.source.text(given)})"
+    if isinstance(given, ast.Constant) and not is_name:
+        raise Unplaced(f"torch has no dtype {name}")
+    return [[site.source.replaced(given, text)]]
+
+
 def cast_arguments(site):
     """What an extension is given in the one dtype is cast to the other, and what it gives back cast back; or not back, for
     what gives no tensor. A statement that is the call alone writes what it is given."""
@@ -577,7 +595,7 @@ def masters(site):
 
 REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
-            "arguments": cast_arguments, "scaler": without_scaler}
+            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument}
 
 
 def rewrite(site):

@@ -146,16 +146,16 @@ struct Mismatch {
   const Operand* met;
 };
 
-// What is real beside complex data is odd: a cast of the other loses its imaginary part. Then the
-// fewest are. On a tie an integer beside floating data is, since training computes in
-// floating dtypes; then what is no parameter; then the later one, as LibTorch goes by the first.
+// The fewest are odd. On a tie what is real beside complex data is: a cast of the other loses its
+// imaginary part. Then an integer beside floating data, since training computes in floating
+// dtypes; then what is no parameter; then the later one, as LibTorch goes by the first.
 std::optional<Mismatch> mismatch(const Refusal& refusal) {
   const std::vector<const Operand*> sides = sides_of(refusal);
   std::map<uint64_t, int> votes;
   for (const Operand* side : sides) ++votes[side->dtypes.bits()];
   if (votes.size() < 2) return std::nullopt;
   const auto rank = [&](const Operand* side) {
-    return std::tuple(side->dtypes.within(kComplex), votes[side->dtypes.bits()],
+    return std::tuple(votes[side->dtypes.bits()], side->dtypes.within(kComplex),
                       !side->dtypes.within(kIntegers), !side->parameter.empty(),
                       -(side - refusal.call.operands.data()));
   };
@@ -329,7 +329,8 @@ std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
   const bool wants_integers = is_word(error, "integral") ||
                               (names_integers && error.find("xpected dtype") != error.npos) ||
                               error.find("of type Long") != error.npos;
-  if (!wants_integers) return std::nullopt;
+  // "Expected A and B to have the same dtype, but found B of type Long": Long is not asked for.
+  if (!wants_integers || error.find("same dtype") != error.npos) return std::nullopt;
   const Operand* odd = nullptr;
   for (const Operand& operand : refusal.call.operands) {
     const bool is_other = operand.dtypes.within(kFloating) ||
@@ -429,7 +430,9 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
     words.add(judged.propose.rewrite(call, Dtype::kBool, how, words.fix));
   const Choice choice = choice_for(judged, call, *odd);
   const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, choice);
-  if (!choice.taken.empty()) {
+  // What was measured to be taken, and is refused here for another argument, as a mode.
+  const bool is_partial = choice.taken.intersects(dtypes);
+  if (!choice.taken.empty() && !is_partial) {
     words.why = fmt::format("it takes {} there", words_of(choice.taken));
     const bool counts = choice.taken.within(kIntegers) && dtypes.within(kFloating);
     if (counts) words.why += ", and LibTorch never rounds a floating tensor to that";
@@ -503,12 +506,27 @@ std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged) {
   return words;
 }
 
+// "zeros(): argument 'dtype' must be torch.dtype, not str"
+std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& judged) {
+  constexpr std::string_view kWanted = "(): argument 'dtype' must be torch.dtype, not ";
+  const size_t found = refusal.error.find(kWanted);
+  if (found == refusal.error.npos) return std::nullopt;
+  const std::string callee = refusal.error.substr(0, found);
+  Words words{.message = fmt::format("{} takes a torch.dtype, and is given a {}", callee,
+                                     first_sentence(refusal.error.substr(found + kWanted.size()))),
+              .why = "torch.float32 is an object; neither its name nor a dtype of NumPy stands for it",
+              .fix = "write torch.float32 for \"float32\", and getattr(torch, name) for a name"};
+  words.add(judged.propose.rewrite(refusal.call, Dtype::kUndefined, "dtype", words.fix));
+  return words;
+}
+
 // The operands of a Python function are its variables: that they are what was refused is not known.
 Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(std::string_view("python::").size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
   const std::string line = judged.propose.line_of(refusal.call);
   if (auto words = of_gradient(refusal, judged)) return *words;
+  if (auto words = of_dtype_argument(refusal, judged)) return *words;
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",
@@ -570,42 +588,6 @@ bool is_told(const OpCall& thrower, const RunIndex& index, const Findings& out) 
   return told;
 }
 
-// "clamp is not supported for complex types" has no word of dtypes that would tell it from others;
-// but these operands were measured to be refused with that very sentence.
-bool is_measured_refusal(const Judged& judged, const OpCall& call) {
-  const auto runtime = runtime_of(judged, call);
-  if (!runtime) return false;
-  const contracts::Answer answer = judged.contracts.ask(*runtime, call);
-  return answer.verdict == contracts::Verdict::kRejects && call.error.starts_with(answer.message);
-}
-
-// The message may name dtypes and be about a shape: `pinv(Float{[5]}): expected a tensor with 2 or
-// more dimensions of float, …`. Where the op was measured to take these dtypes, it is.
-bool is_about_dtypes(const OpCall& call, const Judged& judged) {
-  if (is_unsafe_to_autocast(call.error)) return true;
-  switch (throw_reason(call.error, call.error_type)) {
-    case ThrowReason::kNotImplemented:
-      return true;
-    case ThrowReason::kDtypes:
-      break;
-    case ThrowReason::kUnknown:
-    case ThrowReason::kOther:
-      return is_measured_refusal(judged, call);
-  }
-  // The grouping of optimizers asks for one device and one dtype in a sentence.
-  if (call.error.find("same device") != std::string::npos && call.floating_dtypes().size() < 2) {
-    return false;
-  }
-  // A number among the arguments that the dtype cannot hold, which no table knows.
-  if (call.error.find("without overflow") != std::string::npos) return true;
-  if (verdict_of(judged, call) != contracts::Verdict::kAccepts) return true;
-  // Tables that know no integers pass them over.
-  return !judged.contracts.runtimes()[*runtime_of(judged, call)].knows_integers() &&
-         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-           return is_tensor(operand) && operand.dtypes.within(kIntegers);
-         });
-}
-
 void check_run(const RunIndex& index, Findings& out) {
   const Judged judged{index, *out.options().contracts, CureProposer(index, out.options()),
                       out.options().line_text};
@@ -613,7 +595,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (!was_refused(call) || call.error.empty() || index.thrower(call) != &call) continue;
     const bool is_echo =
         call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error);
-    if (is_echo || is_told(call, index, out) || !is_about_dtypes(call, judged)) continue;
+    if (is_echo || is_told(call, index, out) || !index.is_refused_for_dtypes(call)) continue;
     const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
     const Words words = words_of(refusal, judged);
     out.add(refusal.call, words.message, [&] {

@@ -242,6 +242,11 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
   const Side* input = first_of(
       sides, [&](const Side& s) { return !s.is_parameter() && s.dtype != parameter->dtype; });
   if (!agree || input == nullptr) return std::nullopt;
+  // What has no more than a bias has one beside data: the fewest are odd.
+  const auto inputs = std::count_if(sides.begin(), sides.end(),
+                                    [](const Side& s) { return !s.is_parameter(); });
+  if (parameter->role == Role::kBias && parameter->parameter.empty() && inputs > 1)
+    return std::nullopt;
   if (is_parameter_odd(index, call, sides, *parameter, *input)) return Mix{*parameter, *input};
   return Mix{*input, *parameter};
 }
@@ -371,21 +376,6 @@ Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
   return {*odd, met != nullptr ? *met : *first_of(sides, other)};
 }
 
-// Promoting ops take any pair of dtypes, so dtypes cannot be why one of them threw, unless it says
-// so. Of an op that is not LibTorch's own nothing is known but what it says.
-bool is_about_dtypes(const RunIndex& index, const OpCall& call, const OpCall& thrower) {
-  switch (throw_reason(thrower.error, thrower.error_type)) {
-    case ThrowReason::kDtypes:
-      return true;
-    case ThrowReason::kOther:
-    case ThrowReason::kNotImplemented:
-      return false;
-    case ThrowReason::kUnknown:
-      break;
-  }
-  return !thrower.error.empty() && call.op.starts_with("aten::") && !index.takes_dtypes(call);
-}
-
 // torch's Linear.forward has no tensors but these, so a refusal that comes out of it is about them
 // even where its message names no dtype, as before LibTorch 2.1.
 bool is_about_linear(const OpCall& call, const std::string& message) {
@@ -466,8 +456,10 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   if (!was_refused(call)) return std::nullopt;
   const OpCall* thrower = index.thrower(call);
-  if (thrower == nullptr || !is_about_dtypes(index, call, *thrower)) return std::nullopt;
-  const bool says_so = throw_reason(thrower->error, thrower->error_type) == ThrowReason::kDtypes;
+  if (thrower == nullptr || !index.is_refused_for_dtypes(*thrower)) return std::nullopt;
+  const ThrowReason reason = throw_reason(thrower->error, thrower->error_type);
+  if (reason == ThrowReason::kNotImplemented) return std::nullopt;
+  const bool says_so = reason == ThrowReason::kDtypes;
   const auto mix = find_mix(index, call, /*with_scalars=*/says_so);
   const bool is_named = mix && names_dtype(thrower->error, mix->odd.dtype) &&
                         names_dtype(thrower->error, mix->met.dtype);

@@ -126,11 +126,38 @@ void RunIndex::index_autocast() {
   }
 }
 
-bool RunIndex::takes_dtypes(const OpCall& call) const {
-  const std::string device = call.operands.empty() ? "" : call.operands.front().device.type;
-  const auto own = contracts_.find(device, run_.process_of(call).libtorch);
-  return promotes(call) ||
-         (own && contracts_.ask(*own, call).verdict == contracts::Verdict::kAccepts);
+bool RunIndex::is_refused_for_dtypes(const OpCall& thrower) const {
+  const std::string& error = thrower.error;
+  const auto runtime = contracts_.find(thrower.device_type(), run_.process_of(thrower).libtorch);
+  const auto measured = runtime ? contracts_.ask(*runtime, thrower) : contracts::Answer();
+  const bool is_uniform = thrower.floating_dtypes().size() < 2;
+  if (is_unsafe_to_autocast(error)) return true;
+  switch (throw_reason(error, thrower.error_type)) {
+    case ThrowReason::kNotImplemented:
+      return true;
+    case ThrowReason::kDtypes:
+      break;
+    case ThrowReason::kUnknown:
+    case ThrowReason::kOther:
+      // oneDNN has one sentence for all that it does not take.
+      if (error.starts_with("could not create a primitive") && !is_uniform) return true;
+      // "clamp is not supported for complex types" has no word that would tell it from others.
+      return measured.verdict == contracts::Verdict::kRejects &&
+             error.starts_with(measured.message);
+  }
+  // The grouping of optimizers asks for one device and one dtype in a sentence.
+  if (error.find("same device") != error.npos && is_uniform) return false;
+  // A number among the arguments that the dtype cannot hold, which no table knows.
+  if (error.find("without overflow") != error.npos) return true;
+  // `pinv(Float{[5]}): expected a tensor with 2 or more dimensions of float, …` is about a shape.
+  if (measured.verdict != contracts::Verdict::kAccepts) return true;
+  // Tables that know no integers pass them over.
+  return !contracts_.runtimes()[*runtime].knows_integers() &&
+         std::any_of(thrower.operands.begin(), thrower.operands.end(), [](const Operand& operand) {
+           const bool is_tensor = operand.kind != TensorKind::kUndefined &&
+                                  !operand.is_wrapped_number && operand.dtypes.size() == 1;
+           return is_tensor && operand.dtypes.within(kIntegral | Dtype::kBool);
+         });
 }
 
 bool RunIndex::refuses_in_backward(const OpCall& call) const {

@@ -37,8 +37,10 @@ class RunIndex {
   // tells for every device.
   bool promotes(const OpCall& call) const { return promotes_[call.id - 1]; }
   bool refuses_in_backward(const OpCall& call) const;
-  // The op takes these operands on the device and in the version of the call.
-  bool takes_dtypes(const OpCall& call) const;
+  // The dtypes of this innermost call's operands are why it threw, not their shapes, indices or
+  // devices: its message speaks of dtypes and they were not measured to be taken, or they were
+  // measured to be refused in these words.
+  bool is_refused_for_dtypes(const OpCall& thrower) const;
 
   // The calls that rules judge, in the order of the run. Not what a compiler traces with fake or
   // meta tensors, for nothing was computed; nor what threw inside a call that keep-going then

@@ -18,7 +18,7 @@ bool contains_any(std::string_view text, const std::array<std::string_view, kCou
 
 // Texts that dtypes have no part in, though dtype words may stand in them (a tensor printed, a
 // CUDA type that names a device).
-constexpr std::array<std::string_view, 33> kOtherReasons = {
+constexpr std::array<std::string_view, 34> kOtherReasons = {
     "invalid combination of arguments",
     "shapes cannot be multiplied",
     "size mismatch",
@@ -52,6 +52,7 @@ constexpr std::array<std::string_view, 33> kOtherReasons = {
     "device-side assert",
     "Could not run '",
     "probability tensor contains",
+    "number of sizes provided",
 };
 
 // Python's own errors about names and files, though a name may be "dtype".
@@ -157,6 +158,8 @@ std::vector<Dtype> named_dtypes(std::string_view message) {
     while (end < message.size() && is_word_character(message[end])) ++end;
     const std::string_view word = message.substr(begin, end - begin);
     std::optional<Dtype> dtype = dtype_in_word(word);
+    if (message.substr(0, begin).ends_with("complex<"))
+      dtype = parse_dtype_in_words(fmt::format("complex<{}>", word));
     if (const auto both = dtype_in_words(before, word)) {
       if (!dtypes.empty() && dtype_in_word(before) == dtypes.back()) dtypes.pop_back();
       dtype = both;

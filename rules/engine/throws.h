@@ -15,7 +15,7 @@ namespace dtypecheck::rules {
 bool was_refused(const OpCall& call);
 
 enum class ThrowReason {
-  kUnknown,         // no word about dtypes, and none about anything else: operands must decide
+  kUnknown,         // no word about dtypes, and none about anything else: contracts must decide
   kDtypes,          // speaks of dtypes
   kNotImplemented,  // there is no kernel for a dtype
   kOther,           // shapes, devices, memory, indices, Python's own control flow

@@ -360,6 +360,9 @@ def main(args):
                 ("inverted", "python::f", "a = ~m", "a = ~m.to(torch.bool)", {"dtype": "bool"}),
                 ("arguments", "python::f", "y = e.scale(x, w)", "y = e.scale(x.to(torch.float32), w).to(torch.float16)",
                  {"variables": {"x": "float16", "w": "float32"}}),
+                ("dtype", "python::f", 'a = torch.zeros(n, dtype="float32")', "a = torch.zeros(n, dtype=torch.float32)", {}),
+                ("dtype", "python::f", "a = torch.zeros(n, dtype=np.float16)", "a = torch.zeros(n, dtype=torch.float16)", {}),
+                ("dtype", "python::f", "a = torch.zeros(n, dtype=name)", "a = torch.zeros(n, dtype=getattr(torch, name))", {}),
                 ("scaler", "python::f", "a.scaler.step(o)", "a.scaler and a.scaler.step(o)", {}),
                 ("scaler", "python::f", "s = a.scaler.get_scale()", "s = (a.scaler.get_scale() if a.scaler is not None else 1.0)", {})):
             with self.subTest(how=how, before=before):
@@ -367,6 +370,7 @@ def main(args):
                 self.check(before, after, 2, "rewrite", **dict(more, operand=how, calls=calls))
         self.refuse("words alone", "import torch\nx\n", 2, "rewrite", operand="pray")
         self.refuse("may write", "import torch\ne.scale_(x)\n", 2, "rewrite", operand="arguments", variables={"x": "float16"})
+        self.refuse("no dtype fp32", 'import torch\na = torch.zeros(n, dtype="fp32")\n', 2, "rewrite", operand="dtype")
         self.refuse("sets no gradient", "import torch\nx = y\n", 2, "rewrite", operand="gradient")
 
     # ---- several cures

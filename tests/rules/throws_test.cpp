@@ -99,6 +99,8 @@ TEST_CASE("dtypes stand in a message in many spellings") {
   CHECK(named_dtypes("Float8_e4m3fn beside torch.float8_e5m2") ==
         std::vector{D::kFloat8_e4m3fn, D::kFloat8_e5m2});
   CHECK(named_dtypes("floating tensors as long-lived ints").size() == 1);  // "long"
+  CHECK(named_dtypes("Input type (c10::complex<float>) and bias type (float)") ==
+        std::vector{D::kComplexFloat, D::kFloat});
   CHECK(named_dtypes("").empty());
 }
 
