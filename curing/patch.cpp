@@ -15,7 +15,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 
 namespace fs = std::filesystem;
 

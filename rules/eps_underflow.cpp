@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "ops/arguments.h"
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"

@@ -3,7 +3,7 @@
 // Misses: ops that the contracts do not know, and refusals that depend on more than dtypes.
 #include <fmt/format.h>
 
-#include "rules/engine/mix_cures.h"
+#include "rules/cures/mix_cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/target.h"
 #include "rules/engine/throws.h"

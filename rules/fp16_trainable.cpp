@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"

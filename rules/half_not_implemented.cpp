@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/follow_links.h"
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/foreign_call.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/follow_links.h"
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"

@@ -10,8 +10,8 @@
 
 #include "core/follow_links.h"
 #include "ops/arguments.h"
-#include "rules/engine/cures.h"
-#include "rules/engine/mix_cures.h"
+#include "rules/cures/cures.h"
+#include "rules/cures/mix_cures.h"
 #include "rules/engine/mix_reason.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/throws.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "platform/text.h"
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"

@@ -14,7 +14,7 @@
 #include "ops/arguments.h"
 #include "platform/text.h"
 #include "rules/contracts/pattern.h"
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/foreign_call.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"

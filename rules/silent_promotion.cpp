@@ -12,7 +12,7 @@
 #include <unordered_set>
 
 #include "rules/engine/mix.h"
-#include "rules/engine/mix_cures.h"
+#include "rules/cures/mix_cures.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/words.h"
 

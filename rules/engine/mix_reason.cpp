@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "rules/engine/cures.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/follow_links.h"
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {

@@ -1,11 +1,11 @@
 // mix_cures.cpp: which changes may bring two sides together. All that a person would think of is
 // proposed; what becomes of each in the rest of the run is not asked here.
-#include "rules/engine/mix_cures.h"
+#include "rules/cures/mix_cures.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {

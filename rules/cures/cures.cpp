@@ -1,4 +1,4 @@
-#include "rules/engine/cures.h"
+#include "rules/cures/cures.h"
 
 #include <fmt/format.h>
 
