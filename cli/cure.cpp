@@ -187,6 +187,8 @@ int apply(const std::string& input) {
   judging::ProvenChange change = change_of(input);
   if (change.files.empty())
     throw InputError(fmt::format("no file changes; run it as: {}", change.prompt));
+  if (change.verdict != curing::verdict_name(curing::Verdict::kProven))
+    say(fmt::format("this change is not proven: {}", printable(change.words)));
   judging::apply(change);
   judging::write_proven_change(input, change);
   for (const auto& file : change.files)

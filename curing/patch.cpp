@@ -206,10 +206,34 @@ static void add_tables(Json& question) {
 #undef FIRST_ONLY
 }
 
+static Json ask(const std::string& python, const Json& question) {
+  return Json::parse(ask_python(python,
+                                {{"write_cure.py", kWriteCureScript},
+                                 {"statement.py", kStatementScript},
+                                 {"source.py", kSourceScript}},
+                                question.dump()));
+}
+
+static Json texts_of(const Patch& patch) {
+  Json texts = Json::array();
+  for (const ChangedFile& file : patch.files)
+    texts.push_back({{"path", file.file}, {"shown", shown_name(file.file)}, {"text", file.text}});
+  return texts;
+}
+
+static Patch patch_of(const Json& way) {
+  Patch patch{.diff = way.at("diff")};
+  for (const Json& file : way.at("files")) {
+    const std::string path = file.at("path");
+    patch.files.push_back({path, file.at("text"), fmt::format("{:016x}", fnv1a(read_file(path)))});
+  }
+  return patch;
+}
+
 std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
                                 const Sources& sources, const Program& program, const Patch& base) {
   if (cures.empty()) return {{.reason = "it is told in words alone"}};
-  Json question = {{"cures", Json::array()}, {"base", Json::array()}};
+  Json question = {{"cures", Json::array()}, {"base", texts_of(base)}};
   for (const Cure* cure : cures) {
     const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
     if (std::string reason = why_not(*cure, run, sources, notebook, base); !reason.empty())
@@ -217,27 +241,12 @@ std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run
     question["cures"].push_back(
         question_of(*cure, run, notebook.empty() ? cure->where.file : notebook));
   }
-  for (const ChangedFile& file : base.files)
-    question["base"].push_back(
-        {{"path", file.file}, {"shown", shown_name(file.file)}, {"text", file.text}});
   add_tables(question);
   std::vector<Patch> patches;
   try {
-    const Json answer = Json::parse(ask_python(python_of(run, run.call(cures.front()->call)),
-                                               {{"write_cure.py", kWriteCureScript},
-                                                {"statement.py", kStatementScript},
-                                                {"source.py", kSourceScript}},
-                                               question.dump()));
+    const Json answer = ask(python_of(run, run.call(cures.front()->call)), question);
     if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
-    for (const Json& way : answer.at("ways")) {
-      Patch patch{.diff = way.at("diff")};
-      for (const Json& file : way.at("files")) {
-        const std::string path = file.at("path");
-        patch.files.push_back(
-            {path, file.at("text"), fmt::format("{:016x}", fnv1a(read_file(path)))});
-      }
-      patches.push_back(std::move(patch));
-    }
+    for (const Json& way : answer.at("ways")) patches.push_back(patch_of(way));
   } catch (const Json::exception& error) {
     return {{.reason = fmt::format("its Python answered nonsense: {}", error.what())}};
   } catch (const InputError& error) {
@@ -249,6 +258,21 @@ std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run
 Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
                  const Program& program, const Patch& base) {
   return make_patches(cures, run, sources, program, base).front();
+}
+
+std::vector<Shorter> shorter_patches(const Patch& patch, const Run& run) {
+  std::vector<Shorter> shorter;
+  try {
+    const OpCall* call = run.calls.empty() ? nullptr : &run.calls.front();
+    const Json answer = ask(python_of(run, call), {{"shorten", texts_of(patch)}});
+    for (const Json& way : answer.at("ways"))
+      shorter.push_back({patch_of(way), {.file = way.at("file"), .line = way.at("line")}});
+  } catch (const Json::exception&) {
+    return {};
+  } catch (const InputError&) {
+    return {};
+  }
+  return shorter;
 }
 
 }  // namespace dtypecheck::curing

@@ -46,4 +46,13 @@ std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run
                                 const Sources& sources, const Program& program,
                                 const Patch& base = {});
 
+// A patch without one of the places that it changes, and the first line that is as it was there.
+struct Shorter {
+  Patch patch;
+  SourceLine restored;
+};
+// One for each place, in their order; none where fewer than two are changed, or a notebook is, or
+// the program's Python cannot tell. `run` is one of the program.
+std::vector<Shorter> shorter_patches(const Patch& patch, const Run& run);
+
 }  // namespace dtypecheck::curing

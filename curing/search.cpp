@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int kMaxDepth = 5;        // findings that are cured on top of one another
 constexpr size_t kMaxPartials = 2;  // tries that died further on, of which one is built upon
+constexpr int kMaxShorter = 6;      // runs without one of the places changed, beside the tries
 constexpr double kNear = 0.1;       // two runs print the same loss, as far as 16 bits go
 constexpr double kSame = 1e-4;      // … the same program twice, whose threads add up in any order
 
@@ -66,6 +68,7 @@ struct Node {
   std::string prompt;  // of the program, where a setting changed it
   Patch patch;
   std::vector<Change> changes;
+  bool raises_model = false;  // one of the changes casts parameters to Float
 
   const Run& run() const { return trial->recorded.run; }
 };
@@ -208,6 +211,7 @@ class Searcher {
       auto [child, verdict, is_further] = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
       if (verdict == Verdict::kProven) {
+        if (depth > 0) shorten(node, goal, child);
         // What is left may be curable on top of it; it stands in any case. Nobody casts by hand
         // what is merely promoted for the sake of another cure.
         const Finding* left = next_goal(child);
@@ -217,6 +221,69 @@ class Searcher {
       if (is_further) (candidate.setting ? of_settings : partials).push_back(std::move(child));
     }
     return solve_one(of_settings, depth) || solve_one(partials, depth);
+  }
+
+  // What was changed on the way to a later change may not be needed any more: each place that was
+  // changed is put back alone, and stays so where the program is as well without.
+  void shorten(const Node& node, const Finding& goal, Node& proven) {
+    std::vector<Shorter> ways = shorter_patches(proven.patch, proven.run());
+    Try best = std::move(out_.tries.back());  // stays the last
+    out_.tries.pop_back();
+    int runs = 0;
+    for (size_t i = 0; i < ways.size() && runs < kMaxShorter && !out_.is_interrupted;) {
+      Try tried{.changes = without(proven.changes, ways[i].restored),
+                .patch = ways[i].patch,
+                .prompt = proven.prompt};
+      if (!patches_.insert(tried.prompt + tried.patch.diff).second) {
+        ++i;
+        continue;
+      }
+      ++runs;
+      Attempted result = run_way(node, goal, proven.program, /*is_setting=*/false, tried);
+      if (result.verdict == Verdict::kProven) {
+        if (const std::string lost = lost_without(*result.node.trial, *proven.trial); !lost.empty())
+          tried.verdict = result.verdict = Verdict::kRefuted, tried.words = lost;
+      }
+      if (result.verdict == Verdict::kProven) {
+        std::swap(best, tried);
+        proven = std::move(result.node);
+        ways = shorter_patches(proven.patch, proven.run());
+        i = 0;
+      } else {
+        ++i;
+      }
+      out_.tries.push_back(std::move(tried));
+    }
+    out_.tries.push_back(std::move(best));
+  }
+
+  // What the longer change does and the shorter does not; "" where that is nothing.
+  static std::string lost_without(const Trial& shorter, const Trial& longer) {
+    if (has_autocast(longer.recorded.run) && !has_autocast(shorter.recorded.run))
+      return "nothing is computed in 16 bits any more";
+    std::set<std::string> known;
+    for (const Finding& finding : longer.findings) known.insert(name_of(finding));
+    for (const Finding& finding : shorter.findings) {
+      if (finding.severity >= Severity::kWarning && !known.contains(name_of(finding)))
+        return "left: " + described(finding);
+    }
+    return "";
+  }
+
+  // What stands nearest to the line goes; changes above it may have moved it.
+  static std::vector<Change> without(std::vector<Change> changes, const SourceLine& line) {
+    const auto distance = [&](const Change& change) {
+      return change.where.file == line.file ? std::abs(change.where.line - line.line) : INT_MAX;
+    };
+    const auto nearest = std::min_element(
+        changes.begin(), changes.end(),
+        [&](const Change& a, const Change& b) { return distance(a) < distance(b); });
+    if (nearest == changes.end() || distance(*nearest) == INT_MAX) return changes;
+    const SourceLine where = nearest->where;
+    std::erase_if(changes, [&](const Change& change) {
+      return change.where.file == where.file && change.where.line == where.line;
+    });
+    return changes;
   }
 
   // The ones that got furthest first; none is left behind.
@@ -258,7 +325,7 @@ class Searcher {
     const bool is_lone = has_lone_trained_low_parameter(node, goal);
     for (Candidate& candidate : all)
       candidate.rank =
-          rank_of(candidate, has_float_setting) + (is_lone && lowers(candidate) ? 5 : 0);
+          rank_of(node, candidate, has_float_setting) + (is_lone && lowers(candidate) ? 5 : 0);
     std::stable_sort(all.begin(), all.end(),
                      [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
     return all;
@@ -302,8 +369,9 @@ class Searcher {
 
   // What is asked for in 16 bits comes before edits, what gives them up behind them, and an edit
   // that does so behind the setting. Who opens autocast nowhere casts. What the command line can
-  // say is not written into a source.
-  int rank_of(const Candidate& candidate, bool has_float_setting) const {
+  // say is not written into a source. Once a model is raised, who lowers data for it by a line of
+  // the program takes that back rather than casting where the data are read.
+  int rank_of(const Node& node, const Candidate& candidate, bool has_float_setting) const {
     if (candidate.setting != nullptr)
       return candidate.setting->dtype == Dtype::kFloat ? 3 : kAsksFor16Bits;
     const Cure& cure = *candidate.parts.front().second;
@@ -312,8 +380,12 @@ class Searcher {
     });
     if (cure.kind == CureKind::kSetting && is_said) return 2;
     if (cure.kind == CureKind::kOpenAutocast && !has_autocast(root_.run())) return 2;
-    const bool gives_up = cure.kind == CureKind::kCastParameters && cure.dtype == Dtype::kFloat;
-    return gives_up && has_float_setting ? 4 : 1;
+    if (acts_at_call(cure.kind) && cure.dtype == Dtype::kFloat && node.raises_model) return 2;
+    return raises_parameters(cure) && has_float_setting ? 4 : 1;
+  }
+
+  static bool raises_parameters(const Cure& cure) {
+    return cure.kind == CureKind::kCastParameters && cure.dtype == Dtype::kFloat;
   }
 
   static bool has_autocast(const Run& run) {
@@ -432,6 +504,8 @@ class Searcher {
       if (!patches_.insert(tried.prompt + way.diff).second) continue;
       tried.patch = way;
       result = run_way(node, goal, program, candidate.setting != nullptr, tried);
+      for (const auto& [finding, cure] : candidate.parts)
+        result.node.raises_model |= raises_parameters(*cure);
       out_.tries.push_back(tried);
       const bool has_error = result.node.trial->problem.empty() &&
                              !result.node.trial->ended_well() &&
@@ -453,7 +527,7 @@ class Searcher {
                                            .progress = progress(fmt::format("try {}", runs_))}));
     out_.is_interrupted = trial->is_interrupted;
     if (!trial->writes_stay.empty()) out_.writes_stay = trial->writes_stay;
-    Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes}};
+    Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes, node.raises_model}};
     result.verdict = tried.verdict =
         judge(node, goal, *trial, is_setting, tried.words, result.is_further);
     if (result.verdict != Verdict::kProven) return result;
@@ -577,8 +651,10 @@ class Searcher {
 
   static std::string left_words(const Trial& trial) {
     std::vector<std::string> left;
-    for (const Finding& finding : trial.findings)
-      if (finding.severity >= Severity::kWarning) left.push_back(finding.message);
+    for (const Finding& finding : trial.findings) {
+      const bool is_new = std::find(left.begin(), left.end(), finding.message) == left.end();
+      if (finding.severity >= Severity::kWarning && is_new) left.push_back(finding.message);
+    }
     return left.empty() ? "no errors, no warnings" : fmt::format("left: {}", fmt::join(left, "; "));
   }
 

@@ -6,8 +6,9 @@ interpreter (3.8 or later).
 QUESTION: {"cures": [cure, …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
         is {"path", "shown", "cell", "line", "extent", "kind", "dtype", "from", …} as curing/patch.cpp writes it: what the
         trace knows of the call that the cure is about
+        or {"shorten": [{"path", "shown", "text"}, …]}: patched sources, of which each change is to be left out alone
 ANSWER:   {"ways": [{"files": [{"path", "text"}, …], "diff"}, …]}, the best way first, each with all cures in it; or
-        {"reason"}: why one could not be placed surely
+        {"reason"}: why one could not be placed surely; to "shorten" each way has "file" and "line", of what it leaves out
 
 A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
 that the line has for it, and each way to write the change there that a maintainer would: by the script's own name for the
@@ -15,6 +16,7 @@ dtype, by the dtype of what it meets, as a constant. What is not the only one of
 """
 
 import ast
+import difflib
 import json
 import os
 import re
@@ -686,11 +688,30 @@ def write(question):
     return {"ways": answers}
 
 
+def shorten(files):
+    """The files without one of their changes, a way for each. An import is left out with nothing."""
+    old = {f["path"]: read(f["path"]).decode().splitlines(keepends=True) for f in files}
+    new = {f["path"]: f["text"].splitlines(keepends=True) for f in files}
+    changes = [(path, *change[1:]) for path in old
+               for change in difflib.SequenceMatcher(None, old[path], new[path], autojunk=False).get_opcodes()
+               if change[0] != "equal" and "".join(new[path][change[3]:change[4]]).strip() != "import torch"]
+    if len(changes) < 2 or any(path.endswith(".ipynb") for path in old):
+        return {"ways": []}
+    ways = []
+    for path, begin, end, new_begin, new_end in changes:
+        texts = {p: "".join(lines) for p, lines in new.items()}
+        texts[path] = "".join(new[path][:new_begin] + old[path][begin:end] + new[path][new_end:])
+        changed = [f for f in files if texts[f["path"]] != "".join(old[f["path"]])]
+        ways.append({"files": [{"path": f["path"], "text": texts[f["path"]]} for f in changed], "file": path, "line": begin + 1,
+                     "diff": "".join(diff(read(f["path"]), texts[f["path"]].encode(), f["shown"]) for f in changed)})
+    return {"ways": ways}
+
+
 def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
         cures = json.load(file)
     try:
-        answer = write(cures)
+        answer = shorten(cures["shorten"]) if "shorten" in cures else write(cures)
     except Unplaced as reason:
         answer = {"reason": str(reason)}
     except OSError as error:

@@ -74,6 +74,22 @@ net = torch.nn.Linear(4, 4).to(torch.float16 if args.precision == "fp16" else to
 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
     print(net(torch.ones(2, 4)).float().sum().item())
 """
+# The cast of the input cures the first refusal; once the norms are Float, for their steps, nothing needs it.
+RAISED = """\
+import torch
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.LayerNorm(8), torch.nn.LayerNorm(8))
+net.to(torch.bfloat16)
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+for step in range(6):
+    x = torch.randn(4, 8)
+    loss = net(x).float().pow(2).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(f"loss {loss.item():.4f}")
+"""
 # What a function makes is Float, which the layer is in one of two modes.
 TWO_MODES = """\
 import argparse
@@ -276,6 +292,19 @@ class CureTest(unittest.TestCase):
         self.record("configured", CONFIGURED)  # by the script's default
         found = json.loads(self.cure("--json", "configured/run", status=0).stdout)
         self.assertEqual(found["command"], f"{sys.executable} train.py --precision bf16")
+
+    def test_what_is_not_needed_is_left_out(self):
+        self.record("raised", RAISED)
+        found = json.loads(self.cure("--json", "raised/run", status=0).stdout)
+        self.assertEqual((found["verdict"], found["patch"].count("\n-")), ("proven", 1), found)
+        self.assertIn("+net.to(torch.float32)\n", found["patch"])
+        self.assertEqual([len(tried["changes"]) for tried in found["tries"]], [1, 2, 1], found)
+        # Without autocast nothing were computed in 16 bits, as was wanted.
+        self.record("regions", RAISED.replace("LayerNorm(8))", "Linear(8, 1))"))
+        found = json.loads(self.cure("--json", "regions/run", status=0).stdout)
+        self.assertEqual(found["tries"][-1]["verdict"], "proven", found)
+        self.assertIn("with torch.autocast(", found["patch"])
+        self.assertIn("nothing is computed in 16 bits any more", [tried["reason"] for tried in found["tries"]])
 
     def test_a_change_that_breaks_another_mode_is_refuted(self):
         self.record("modes", TWO_MODES, "--precision", "bf16")
