@@ -260,13 +260,19 @@ Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const So
   return make_patches(cures, run, sources, program, base).front();
 }
 
-std::vector<Shorter> shorter_patches(const Patch& patch, const Run& run) {
+std::vector<Shorter> shorter_patches(const Patch& patch, const std::vector<Patch>& steps,
+                                     const Run& run) {
   std::vector<Shorter> shorter;
+  Json question = {{"shorten", texts_of(patch)}, {"steps", Json::array()}};
+  for (const Patch& step : steps) question["steps"].push_back(texts_of(step));
   try {
     const OpCall* call = run.calls.empty() ? nullptr : &run.calls.front();
-    const Json answer = ask(python_of(run, call), {{"shorten", texts_of(patch)}});
-    for (const Json& way : answer.at("ways"))
-      shorter.push_back({patch_of(way), {.file = way.at("file"), .line = way.at("line")}});
+    const Json answer = ask(python_of(run, call), question);
+    for (const Json& way : answer.at("ways")) {
+      shorter.push_back({patch_of(way), {}});
+      for (const Json& line : way.at("restored"))
+        shorter.back().restored.push_back({.file = line.at(0), .line = line.at(1)});
+    }
   } catch (const Json::exception&) {
     return {};
   } catch (const InputError&) {

@@ -46,13 +46,15 @@ std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run
                                 const Sources& sources, const Program& program,
                                 const Patch& base = {});
 
-// A patch without one of the places that it changes, and the first line that is as it was there.
+// A patch without what one of its steps changed, and the lines that are as they were there.
 struct Shorter {
   Patch patch;
-  SourceLine restored;
+  std::vector<SourceLine> restored;
 };
-// One for each place, in their order; none where fewer than two are changed, or a notebook is, or
-// the program's Python cannot tell. `run` is one of the program.
-std::vector<Shorter> shorter_patches(const Patch& patch, const Run& run);
+// One for each step that changed a source, in their order; none where fewer than two did, or a
+// notebook is changed, or the program's Python cannot tell. `steps` are the patches that led to the
+// last of them, each with what those before it changed. `run` is one of the program.
+std::vector<Shorter> shorter_patches(const Patch& patch, const std::vector<Patch>& steps,
+                                     const Run& run);
 
 }  // namespace dtypecheck::curing

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kMaxDepth = 5;        // findings that are cured on top of one another
 constexpr size_t kMaxPartials = 2;  // tries that died further on, of which one is built upon
-constexpr int kMaxShorter = 6;      // runs without one of the places changed, beside the tries
+constexpr int kMaxShorter = 6;      // runs without what a step changed, beside the tries
 constexpr double kNear = 0.1;       // two runs print the same loss, as far as 16 bits go
 constexpr double kSame = 1e-4;      // … the same program twice, whose threads add up in any order
 
@@ -68,7 +68,8 @@ struct Node {
   std::string prompt;  // of the program, where a setting changed it
   Patch patch;
   std::vector<Change> changes;
-  bool raises_model = false;  // one of the changes casts parameters to Float
+  std::vector<Patch> steps = {};  // the patches that led here, this one the last
+  bool raises_model = false;      // one of the changes casts parameters to Float
 
   const Run& run() const { return trial->recorded.run; }
 };
@@ -223,10 +224,10 @@ class Searcher {
     return solve_one(of_settings, depth) || solve_one(partials, depth);
   }
 
-  // What was changed on the way to a later change may not be needed any more: each place that was
-  // changed is put back alone, and stays so where the program is as well without.
+  // What was changed on the way to a later change may not be needed any more: what each step changed
+  // is put back alone, and stays so where the program is as well without.
   void shorten(const Node& node, const Finding& goal, Node& proven) {
-    std::vector<Shorter> ways = shorter_patches(proven.patch, proven.run());
+    std::vector<Shorter> ways = shorter_patches(proven.patch, proven.steps, proven.run());
     Try best = std::move(out_.tries.back());  // stays the last
     out_.tries.pop_back();
     int runs = 0;
@@ -246,8 +247,9 @@ class Searcher {
       }
       if (result.verdict == Verdict::kProven) {
         std::swap(best, tried);
+        result.node.steps = std::move(proven.steps);
         proven = std::move(result.node);
-        ways = shorter_patches(proven.patch, proven.run());
+        ways = shorter_patches(proven.patch, proven.steps, proven.run());
         i = 0;
       } else {
         ++i;
@@ -271,6 +273,11 @@ class Searcher {
   }
 
   // What stands nearest to the line goes; changes above it may have moved it.
+  static std::vector<Change> without(std::vector<Change> changes,
+                                     const std::vector<SourceLine>& lines) {
+    for (const SourceLine& line : lines) changes = without(std::move(changes), line);
+    return changes;
+  }
   static std::vector<Change> without(std::vector<Change> changes, const SourceLine& line) {
     const auto distance = [&](const Change& change) {
       return change.where.file == line.file ? std::abs(change.where.line - line.line) : INT_MAX;
@@ -527,7 +534,9 @@ class Searcher {
                                            .progress = progress(fmt::format("try {}", runs_))}));
     out_.is_interrupted = trial->is_interrupted;
     if (!trial->writes_stay.empty()) out_.writes_stay = trial->writes_stay;
-    Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes, node.raises_model}};
+    Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes, node.steps,
+                      node.raises_model}};
+    result.node.steps.push_back(tried.patch);
     result.verdict = tried.verdict =
         judge(node, goal, *trial, is_setting, tried.words, result.is_further);
     if (result.verdict != Verdict::kProven) return result;

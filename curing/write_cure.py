@@ -6,9 +6,10 @@ interpreter (3.8 or later).
 QUESTION: {"cures": [cure, …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
         is {"path", "shown", "cell", "line", "extent", "kind", "dtype", "from", …} as curing/patch.cpp writes it: what the
         trace knows of the call that the cure is about
-        or {"shorten": [{"path", "shown", "text"}, …]}: patched sources, of which each change is to be left out alone
+        or {"shorten": [{"path", "shown", "text"}, …], "steps": [[file, …], …]}: patched sources, of which what each step changed is
+        to be left out alone; as they were after each step, in their order
 ANSWER:   {"ways": [{"files": [{"path", "text"}, …], "diff"}, …]}, the best way first, each with all cures in it; or
-        {"reason"}: why one could not be placed surely; to "shorten" each way has "file" and "line", of what it leaves out
+        {"reason"}: why one could not be placed surely; to "shorten" each way has "restored": [[path, line], …]
 
 A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
 that the line has for it, and each way to write the change there that a maintainer would: by the script's own name for the
@@ -688,21 +689,35 @@ def write(question):
     return {"ways": answers}
 
 
-def shorten(files):
-    """The files without one of their changes, a way for each. An import is left out with nothing."""
-    old = {f["path"]: read(f["path"]).decode().splitlines(keepends=True) for f in files}
-    new = {f["path"]: f["text"].splitlines(keepends=True) for f in files}
-    changes = [(path, *change[1:]) for path in old
-               for change in difflib.SequenceMatcher(None, old[path], new[path], autojunk=False).get_opcodes()
-               if change[0] != "equal" and "".join(new[path][change[3]:change[4]]).strip() != "import torch"]
-    if len(changes) < 2 or any(path.endswith(".ipynb") for path in old):
+def shorten(files, steps):
+    """The files without what one step changed, a way for each step; an import is left out with nothing. A place that several
+    steps changed is the first one's."""
+    def lines(text):
+        return text.splitlines(keepends=True)
+
+    def changes(path, new):
+        matcher = difflib.SequenceMatcher(None, old[path], new, autojunk=False)
+        return [c[1:] for c in matcher.get_opcodes() if c[0] != "equal" and "".join(new[c[3]:c[4]]).strip() != "import torch"]
+
+    old = {f["path"]: lines(read(f["path"]).decode()) for f in files}
+    by_step = {}
+    for file in files:
+        made = [changes(file["path"], lines(f["text"])) for step in steps for f in step if f["path"] == file["path"]]
+        for change in changes(file["path"], lines(file["text"])):
+            touching = [n for n, its in enumerate(made) if any(c[0] <= change[1] and change[0] <= c[1] for c in its)]
+            first = len(steps) - len(made) + touching[0] if touching else len(steps)
+            by_step.setdefault(first, []).append((file["path"], *change))
+    if len(by_step) < 2 or any(path.endswith(".ipynb") for path in old):
         return {"ways": []}
     ways = []
-    for path, begin, end, new_begin, new_end in changes:
-        texts = {p: "".join(lines) for p, lines in new.items()}
-        texts[path] = "".join(new[path][:new_begin] + old[path][begin:end] + new[path][new_end:])
-        changed = [f for f in files if texts[f["path"]] != "".join(old[f["path"]])]
-        ways.append({"files": [{"path": f["path"], "text": texts[f["path"]]} for f in changed], "file": path, "line": begin + 1,
+    for step in sorted(by_step):
+        texts = {f["path"]: lines(f["text"]) for f in files}
+        for path, begin, end, new_begin, new_end in reversed(by_step[step]):
+            texts[path][new_begin:new_end] = old[path][begin:end]
+        changed = [f for f in files if texts[f["path"]] != old[f["path"]]]
+        texts = {path: "".join(text) for path, text in texts.items()}
+        ways.append({"files": [{"path": f["path"], "text": texts[f["path"]]} for f in changed],
+                     "restored": [[path, begin + 1] for path, begin, *_ in by_step[step]],
                      "diff": "".join(diff(read(f["path"]), texts[f["path"]].encode(), f["shown"]) for f in changed)})
     return {"ways": ways}
 
@@ -711,7 +726,7 @@ def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
         cures = json.load(file)
     try:
-        answer = shorten(cures["shorten"]) if "shorten" in cures else write(cures)
+        answer = shorten(cures["shorten"], cures["steps"]) if "shorten" in cures else write(cures)
     except Unplaced as reason:
         answer = {"reason": str(reason)}
     except OSError as error:

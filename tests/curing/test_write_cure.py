@@ -394,14 +394,15 @@ def main(args):
         self.assertEqual(answer["files"][0]["text"], "import torch\n# new\ny = F.mse_loss(a, x.to(torch.float32))\n")
         self.assertIn("+# new\n", answer["diff"])
 
-    def test_without_one_of_the_changes(self):
+    def test_without_what_a_step_changed(self):
         self.path.write_text("a = 1\nb = 2\nc = 3\n")
-        patched = {"path": str(self.path), "shown": "train.py", "text": "import torch\na = 1\nb = 5\nc = 3\nd = 4\n"}
-        ways = write_cure.shorten([patched])["ways"]  # the import is left out with nothing
-        self.assertEqual([(way["line"], way["files"][0]["text"]) for way in ways],
-                         [(2, "import torch\na = 1\nb = 2\nc = 3\nd = 4\n"), (4, "import torch\na = 1\nb = 5\nc = 3\n")])
-        self.assertNotIn("b = 5", ways[0]["diff"])
-        self.assertEqual(write_cure.shorten([dict(patched, text="a = 1\nb = 5\nc = 3\n")])["ways"], [])
+        texts = ["a = 1\nb = 5\nc = 3\n", "import torch\na = 1\nb = 6\nc = 3\nd = 4\n"]
+        steps = [[{"path": str(self.path), "shown": "train.py", "text": text}] for text in texts]
+        ways = write_cure.shorten(steps[-1], steps)["ways"]  # the import is left out with nothing
+        self.assertEqual([way["files"][0]["text"] for way in ways],
+                         ["import torch\na = 1\nb = 2\nc = 3\nd = 4\n", "import torch\na = 1\nb = 6\nc = 3\n"])
+        self.assertNotIn("b = 6", ways[0]["diff"])
+        self.assertEqual(write_cure.shorten(steps[0], steps[:1])["ways"], [])  # one step alone is needed
 
     def test_edits_that_overlap(self):
         one = self.cure(2, "rewrite", operand="^", calls=[{"op": "sub", "operand": "", "arguments": []}])
