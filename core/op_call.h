@@ -95,7 +95,8 @@ enum class Outcome : uint8_t {
 constexpr Outcome kLastOutcome = Outcome::kServed;
 const char* outcome_name(Outcome outcome);  // "returned", "threw", …
 
-// A conversion that did not keep an integer's value: 1365 became 1368 in BFloat16.
+// A conversion or a running sum that did not keep a value: 1365 became 1368 in BFloat16, 65600 an
+// infinity in Half.
 struct InexactValue {
   double from = 0;
   double to = 0;

@@ -72,7 +72,7 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
-  if (!call.inexact && !is_range) return;
+  if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
   const auto changed = inexact_value(call, index.run());
   if (!changed) return;
   const auto dtype = call.result_dtype();

@@ -301,7 +301,9 @@ struct MappingRecord {
 };
 static_assert(sizeof(MappingRecord) == 48, "");
 
-// A conversion of an integer tensor to a floating dtype that cannot hold one of its values.
+// A conversion of an integer tensor to a floating dtype that cannot hold one of its values; or an
+// add_ to a running sum of one element, where that is a count that its dtype cannot hold, or past
+// the end of its dtype (`to` is an infinity). `from` is what it would be.
 struct InexactRecord {
   RecordHeader header;
   uint32_t signature;

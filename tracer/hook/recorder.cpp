@@ -223,7 +223,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   note_sequence(state, fn, frame.site);
   if (parent && parent->signature) note_call_of(parent->signature);
   if (frame.signature) mute_inner_calls(state, frame);
-  if (op->converts || op->may_begin_backward || tracer.looks.load(std::memory_order_relaxed))
+  if (op->reads_values || tracer.looks.load(std::memory_order_relaxed))
     look_at_inputs(state, frame, inputs);
 }
 

@@ -110,6 +110,45 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   if (loss.found) write_loss(frame.signature, loss);
 }
 
+// Of a readable tensor with one element; NaN of a dtype that nobody counts or sums in.
+double only_value(const c10::TensorImpl* impl) {
+  const char* data = first_byte(impl);
+  switch (static_cast<Dtype>(dtype_of(impl))) {
+    case Dtype::kHalf:
+      return *reinterpret_cast<const c10::Half*>(data);
+    case Dtype::kBFloat16:
+      return *reinterpret_cast<const c10::BFloat16*>(data);
+    case Dtype::kFloat:
+      return *reinterpret_cast<const float*>(data);
+    case Dtype::kDouble:
+      return *reinterpret_cast<const double*>(data);
+    case Dtype::kLong:
+      return static_cast<double>(*reinterpret_cast<const int64_t*>(data));
+    case Dtype::kInt:
+      return *reinterpret_cast<const int32_t*>(data);
+    default:
+      return std::nan("");
+  }
+}
+
+// add_(self, other): of a count what a low precision cannot hold, of a sum what is past its end.
+void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const OpInfo& op = *frame.op;
+  const c10::TensorImpl* sum = inputs[op.tensors[0].index].unsafeToTensorImpl();
+  if (!is_low_precision(dtype_of(sum)) || sum->numel() != 1 || !is_readable(sum)) return;
+  const c10::TensorImpl* term = inputs[op.tensors[1].index].unsafeToTensorImpl();
+  if (term->numel() != 1 || !is_readable(term)) return;
+  for (const Argument& number : op.numbers) {  // alpha
+    if (!inputs[number.index].isInt() || inputs[number.index].toInt() != 1) return;
+  }
+  const double now = only_value(sum) + only_value(term);
+  const double kept = rounded(now, dtype_of(sum));
+  const bool is_count =
+      c10::isIntegralType(c10::typeMetaToScalarType(term->dtype()), /*includeBool=*/true);
+  const bool is_lost = is_count ? kept != now : std::isinf(kept);
+  if (std::isfinite(now) && is_lost) write_loss(frame.signature, {true, now, kept});
+}
+
 struct Finite {
   bool known = false, all = true, nan = false;
 };
@@ -231,6 +270,7 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   BusyScope busy(state);
   if (frame.op->converts) look_at_conversion(frame, inputs);
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
+  if (frame.op->adds_in_place) look_at_running_sum(frame, inputs);
   look_at_values(frame, inputs);
   frame.began_ns = is_timed(frame) ? now_ns() : 0;
 }
