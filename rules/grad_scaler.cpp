@@ -96,31 +96,34 @@ void tell_missing(const Training& training, Findings& out) {
                            "6e-8 is 0 there, one below 6e-5 has lost digits; a GradScaler "
                            "multiplies the loss, so that gradients stay above that",
                            at_place(training.gradient->site)),
-        .fix = "scaler = torch.amp.GradScaler(); scaler.scale(loss).backward(); "
-               "scaler.step(optimizer); scaler.update(). Or autocast in torch.bfloat16, which has "
-               "the range of Float"};
+        .fix =
+            "scaler = torch.amp.GradScaler(); scaler.scale(loss).backward(); "
+            "scaler.step(optimizer); scaler.update(). Or autocast in torch.bfloat16, which has "
+            "the range of Float"};
   });
 }
 
 void tell_clipped(const Training& training, Findings& out) {
   out.add(*training.clip, "gradients are clipped while they are scaled", [&] {
-    return Details{
-        .odd = training.clip->operands.front().name,
-        .why = fmt::format("GradScaler divides gradients by its scale, 65536 at first, only{}; before "
-                           "that nearly all of them are above the limit, and what is cut to it "
-                           "becomes that many times smaller",
-                           at_place(training.unscale->site)),
-        .fix = "call scaler.unscale_(optimizer) before the clipping"};
+    return Details{.odd = training.clip->operands.front().name,
+                   .why = fmt::format(
+                       "GradScaler divides gradients by its scale, 65536 at first, only{}; before "
+                       "that nearly all of them are above the limit, and what is cut to it "
+                       "becomes that many times smaller",
+                       at_place(training.unscale->site)),
+                   .fix = "call scaler.unscale_(optimizer) before the clipping"};
   });
 }
 
 void tell_needless(const Training& training, Findings& out) {
   out.add(*training.unscale, "a GradScaler scales gradients, but nothing is computed in Half", [&] {
-    return Details{.why = "BFloat16 has the range of Float, so that its gradients need no scale; "
-                          "the scaler costs a pass over all gradients, and grows its scale until a "
-                          "step overflows and is left out",
-                   .fix = "make it with enabled=False, or leave it out, where the dtype is bfloat16",
-                   .severity = Severity::kNote};
+    return Details{
+        .why =
+            "BFloat16 has the range of Float, so that its gradients need no scale; "
+            "the scaler costs a pass over all gradients, and grows its scale until a "
+            "step overflows and is left out",
+        .fix = "make it with enabled=False, or leave it out, where the dtype is bfloat16",
+        .severity = Severity::kNote};
   });
 }
 
@@ -152,8 +155,9 @@ const Rule grad_scaler = {
             .why = "The smallest number of Half is 6e-8, and many gradients are smaller: without a "
                    "scale they are 0, and nothing says so. A scaled gradient is some 65536 times "
                    "larger, so a limit that it is clipped to means something else.",
-            .fix = "Scale the loss by torch.amp.GradScaler, and call its unscale_(optimizer) before "
-                   "gradients are clipped; or autocast in BFloat16, without a scaler.",
+            .fix =
+                "Scale the loss by torch.amp.GradScaler, and call its unscale_(optimizer) before "
+                "gradients are clipped; or autocast in BFloat16, without a scaler.",
             .example = R"(
 op aten::mm self=Half[4,8] mat2=Half[8,1]^ -> Half[4,1]^ at train.py:10 phase forward step 1-3 count 3 autocast cpu:Half inner
 op aten::mse_loss self=Float[4,1]^ target=Float[4,1] -> Float[]^ at train.py:11 phase forward step 1-3 count 3 autocast cpu:Half

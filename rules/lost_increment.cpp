@@ -108,10 +108,11 @@ void check_average(const RunIndex& index, const OpCall& call, const Operand& ave
 }
 
 std::string range_words(Dtype dtype) {
-  return fmt::format("{} has {} bits: it holds every whole number up to {}, a term below 2^-{} of "
-                     "a sum rounds away{}",
-                     dtype_name(dtype), digits_of(dtype), uint64_t{1} << digits_of(dtype),
-                     digits_of(dtype) + 1, dtype == Dtype::kHalf ? ", and it ends at 65504" : "");
+  return fmt::format(
+      "{} has {} bits: it holds every whole number up to {}, a term below 2^-{} of "
+      "a sum rounds away{}",
+      dtype_name(dtype), digits_of(dtype), uint64_t{1} << digits_of(dtype), digits_of(dtype) + 1,
+      dtype == Dtype::kHalf ? ", and it ends at 65504" : "");
 }
 
 // What the tracer saw happen, whatever the steps.
@@ -146,7 +147,8 @@ void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Fi
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.outcome != Outcome::kReturned || !index.has(call, ops::kSteps)) return;
-  if (call.inexact && !call.operands.empty()) return check_seen(index, call, out);
+  const bool is_sum = ops::parse_op_name(call.op).base == "add" && !call.operands.empty();
+  if (call.inexact && is_sum) return check_seen(index, call, out);
   const Operand* written = kept(index, call);
   if (written == nullptr) return;
   check_average(index, call, *written, out);

@@ -241,7 +241,7 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   if (!has_flag(frame.signature, trace::kSignatureResultsKnown))
     describe_results(state, frame.signature, outputs);
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
-  if (frame.op->converts || tracer.looks.load(std::memory_order_relaxed))
+  if (frame.op->reads_results || tracer.looks.load(std::memory_order_relaxed))
     look_at_results(state, frame, outputs);
 }
 
