@@ -75,8 +75,22 @@ void check_difference(const OpCall& call, Findings& out) {
   });
 }
 
+// 448 / amax is infinite where amax is 0, and makes NaN of it.
+void check_nan(const OpCall& call, Findings& out) {
+  const auto dtype = call.result_dtype();
+  if (!dtype || !kFloat8.contains(*dtype) || call.first_nan() == nullptr) return;
+  out.add(call, fmt::format("NaN is cast to {}", dtype_name(*dtype)), [&] {
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why =
+                       "a scale that is the largest number of the dtype through that of the "
+                       "tensor is infinite where the tensor is 0, and infinity times 0 is NaN",
+                   .fix = "keep the scale finite: amax.clamp(min=1e-12)"};
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.cast) check_cast(call, index, out);
+  if (call.cast) check_nan(call, out);
   if (call.inexact && index.has(call, ops::kSubtracts) && !call.operands.empty())
     check_difference(call, out);
 }

@@ -81,6 +81,14 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
   details.odd = mix.odd.operand->name;
   details.why = mix_why(index, call, mix, source);
   details.cures = mix_cures(index, options, call, mix, source);
+  if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.met.dtype)) {
+    details.fix =
+        "8 bits hold no more than a share of a scale: multiply what is in 8 bits by its scale, in "
+        "a "
+        "wider dtype, where it meets the other; or divide the other by a scale of its own, cast "
+        "it, "
+        "and multiply both by torch._scaled_mm";
+  }
   if (source.promotion != nullptr)
     details.follows.push_back({&silent_promotion, source.promotion->id});
   if (index.has(call, ops::kBackward)) link_to_forward_loss(index, call, details);

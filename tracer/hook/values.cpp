@@ -117,8 +117,38 @@ void count_elements(trace::SignatureRecord* signature, const c10::TensorImpl* im
   __atomic_fetch_add(&counters->elements, static_cast<uint64_t>(impl->numel()), __ATOMIC_RELAXED);
 }
 
+struct Finite {
+  bool known = false, all = true, nan = false;
+};
+
+bool looks_in_this_step() {
+  const uint32_t step = tracer.current_step();
+  return tracer.options.check_values && (step < kEveryStepUntil || step % kThenOneIn == 0);
+}
+
+// Which of two threads comes first when both come at once, nobody knows.
+std::atomic<uint32_t> non_finite_seen{0};
+
+// The first inf and the first NaN of each signature; `flags` without which of the two.
+void write_non_finite(const trace::SignatureRecord* signature, const Finite& found, uint32_t flags,
+                      uint32_t index) {
+  flags |= found.nan ? trace::kNonFiniteIsNan : 0;
+  const uint32_t kind = flags & (trace::kNonFiniteIsNan | trace::kNonFiniteIsLoss);
+  const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), 0xf1417e + kind) | 1;
+  if (!tracer.messages.insert(key, 1)) return;
+  auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
+  if (!record) return;
+  record->signature = signature->id;
+  record->step = tracer.current_step();
+  record->flags = flags;
+  record->result = index;
+  record->order = non_finite_seen.fetch_add(1) + 1;
+  tracer.file.commit(record->header);
+}
+
 struct Sample {
   uint64_t looked = 0, clipped = 0, flushed = 0;
+  bool has_nan = false;
 };
 
 // Where all that is clipped is one number it is a mask's, which is meant to be infinite.
@@ -132,6 +162,7 @@ Sample sample(const char* data, int64_t count, int64_t step, const DtypeRange& r
   bool has_others = false;
   for (int64_t i = 0; i < count; i += step) {
     const float size = std::fabs(static_cast<float>(values[i]));
+    seen.has_nan |= std::isnan(size);
     if (size == 0 || !(size < kSentinel)) continue;
     ++seen.looked;
     if (size <= least) ++seen.flushed;
@@ -175,6 +206,9 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
     default:
       return;
   }
+  const bool is_8_bits = target != static_cast<uint8_t>(Dtype::kHalf);
+  if (seen.has_nan && is_8_bits && !looks_in_this_step())
+    write_non_finite(frame.signature, {true, false, true}, 0, 0);
   __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
   __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
   __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
@@ -261,10 +295,6 @@ void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> in
   if (std::isfinite(now) && is_lost) write_loss(frame.signature, {true, now, kept});
 }
 
-struct Finite {
-  bool known = false, all = true, nan = false;
-};
-
 template <typename Float>
 Finite scan(const char* data, int64_t count) {
   Finite result{true, true, false};
@@ -318,31 +348,6 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   if (!value.isList()) return;
   for (const c10::IValue& element : value.toListRef())
     if (element.isTensor()) visit(element.unsafeToTensorImpl());
-}
-
-bool looks_in_this_step() {
-  const uint32_t step = tracer.current_step();
-  return tracer.options.check_values && (step < kEveryStepUntil || step % kThenOneIn == 0);
-}
-
-// Which of two threads comes first when both come at once, nobody knows.
-std::atomic<uint32_t> non_finite_seen{0};
-
-// The first inf and the first NaN of each signature; `flags` without which of the two.
-void write_non_finite(const trace::SignatureRecord* signature, const Finite& found, uint32_t flags,
-                      uint32_t index) {
-  flags |= found.nan ? trace::kNonFiniteIsNan : 0;
-  const uint32_t kind = flags & (trace::kNonFiniteIsNan | trace::kNonFiniteIsLoss);
-  const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), 0xf1417e + kind) | 1;
-  if (!tracer.messages.insert(key, 1)) return;
-  auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
-  if (!record) return;
-  record->signature = signature->id;
-  record->step = tracer.current_step();
-  record->flags = flags;
-  record->result = index;
-  record->order = non_finite_seen.fetch_add(1) + 1;
-  tracer.file.commit(record->header);
 }
 
 // backward() makes the first gradient, ones_like(loss): that is when a loss is known to be one.
