@@ -83,11 +83,8 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
   details.cures = mix_cures(index, options, call, mix, source);
   if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.met.dtype)) {
     details.fix =
-        "8 bits hold no more than a share of a scale: multiply what is in 8 bits by its scale, in "
-        "a "
-        "wider dtype, where it meets the other; or divide the other by a scale of its own, cast "
-        "it, "
-        "and multiply both by torch._scaled_mm";
+        "8-bit values are scaled: multiply them by their scale, in a wider dtype, before this "
+        "op; or scale the other operand, cast it as well, and give both scales to torch._scaled_mm";
   }
   if (source.promotion != nullptr)
     details.follows.push_back({&silent_promotion, source.promotion->id});

@@ -58,6 +58,11 @@ class MixCures {
   // bits as it was has none.
   bool may_drop_scale(const Side& side) const {
     if (side.operand == nullptr || !kFloat8.contains(side.dtype)) return false;
+    const bool has_scale =
+        std::any_of(call_.operands.begin(), call_.operands.end(), [](const Operand& operand) {
+          return (ops::argument_facts(operand.name) & ops::kScale) != 0;
+        });
+    if (has_scale) return true;
     const OpCall* maker = index_.provenance().of(call_, *side.operand).maker;
     if (maker == nullptr || !index_.has(*maker, ops::kCast) || maker->operands.empty()) return true;
     const OpCall* before = index_.run().call(maker->operands.front().origin);
