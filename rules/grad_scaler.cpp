@@ -1,5 +1,6 @@
 // Finds: training whose gradients autocast computes in Half while nothing scales the loss;
-// gradients that are clipped while they are scaled; a GradScaler where only BFloat16 is computed.
+// gradients that are clipped while they are scaled; a GradScaler that leaves out every step, or is
+// there where only BFloat16 is computed.
 // Misses: a loss whose backward pass begins with a gradient of the program's own. Silent where the
 // loss is multiplied by a number before backward(), which is a loss scale of one's own, and where
 // the trace has lost calls.
@@ -17,13 +18,17 @@
 namespace dtypecheck::rules {
 namespace {
 
+constexpr uint64_t kManySteps = 8;  // from 65536 down to 256
+
 struct Training {
   const OpCall* loss = nullptr;      // ones_like, with which backward() begins
   const OpCall* gradient = nullptr;  // the first op of a backward pass that computes in Half
   const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
   const OpCall* clip = nullptr;      // the first that shortens gradients
+  uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
+  bool steps_any = false;                       // a trained parameter
   bool steps_float = false;                     // a trained Float parameter
 };
 
@@ -71,6 +76,7 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
     training.has_scaler = true;
     const bool unscales = call.op.find("unscale") != std::string::npos;
     if (unscales && training.unscale == nullptr) training.unscale = &call;
+    if (call.op.find("update_scale") != std::string::npos) training.updates += call.count;
   }
   if (call.site.phase == Phase::kBackward && training.gradient == nullptr &&
       computes_in(call, Dtype::kHalf))
@@ -87,6 +93,7 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
     training.has_bfloat16 |= region.dtype == Dtype::kBFloat16;
   }
   training.steps_float |= index.stepped_parameter(call, Dtype::kFloat) != nullptr;
+  training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
 }
 
 void tell_missing(const Training& training, Findings& out) {
@@ -127,6 +134,19 @@ void tell_needless(const Training& training, Findings& out) {
   });
 }
 
+void tell_left_out(const Training& training, Findings& out) {
+  const std::string message =
+      fmt::format("a GradScaler left out all of {} steps", training.updates);
+  out.add(*training.unscale, message, [&] {
+    return Details{.why =
+                       "a step is left out where a gradient is infinite or NaN, and the scale is "
+                       "halved; at first a few are, so many are no matter of the scale",
+                   .fix =
+                       "record the run with --check-values: it names the op that gave the first "
+                       "infinity or NaN"};
+  });
+}
+
 void check_run(const RunIndex& index, Findings& out) {
   std::map<uint32_t, Training> processes;
   for (const OpCall& call : index.judged_calls()) look_at(index, call, processes[call.process]);
@@ -137,6 +157,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
       tell_missing(training, out);
     if (training.unscale == nullptr) continue;
+    if (training.updates >= kManySteps && !training.steps_any) tell_left_out(training, out);
     const OpCall* clip = training.clip;
     if (clip != nullptr && clip->id < training.unscale->id &&
         write_the_same(index, *clip, *training.unscale))

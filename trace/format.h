@@ -309,7 +309,8 @@ static_assert(sizeof(MappingRecord) == 48, "");
 // A conversion of an integer tensor to a floating dtype that cannot hold one of its values; or an
 // add_ to a running sum of one element, where that is a count that its dtype cannot hold, or past
 // the end of its dtype (`to` is an infinity); or a difference of bytes that wrapped. `from` is what
-// it would be.
+// it would be. Of sin and cos in 16 bits `from` is the largest angle, and `to` the next that the
+// dtype has, where they are coarse.
 struct InexactRecord {
   RecordHeader header;
   uint32_t signature;

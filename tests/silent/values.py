@@ -148,6 +148,14 @@ def sizes_for_a_condition():
     return (sizes % 64).sum()
 
 
+@case("low-precision-index")
+def rotary_table():
+    """The angle of a far position is off by radians in BFloat16."""
+    dtype = in_mode(torch.bfloat16, torch.float32)
+    angles = torch.arange(1000, 1024, 4)[:, None].to(dtype) * torch.tensor([1.0, 0.8, 0.7], dtype=dtype)
+    return angles.cos().float().abs().mean()
+
+
 @case("eps-underflow")
 def epsilon_of_a_norm():
     """1e-8 is 0 in Half: a division by 0."""

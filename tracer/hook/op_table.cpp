@@ -155,8 +155,9 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->adds_in_place = op->name == "aten::add_" && op->tensors.size() == 2;
   op->reduces = (facts & (ops::kReduces | ops::kLoss)) != 0;
   op->subtracts = (op->name == "aten::sub" || op->name == "aten::sub_") && op->tensors.size() == 2;
-  op->reads_values =
-      op->converts || op->may_begin_backward || op->adds_in_place || op->subtracts || op->reduces;
+  op->takes_angles = op->name == "aten::sin" || op->name == "aten::cos";
+  op->reads_values = op->takes_angles || op->converts || op->may_begin_backward ||
+                     op->adds_in_place || op->subtracts || op->reduces;
   op->reads_results = op->converts || op->reduces;
   op->is_keyed_further = op->converts || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;

@@ -44,7 +44,8 @@ struct alignas(64) OpInfo {
   bool adds_in_place = false;        // add_: of a running sum, which may lose what is added
   bool subtracts = false;            // sub, sub_: of bytes, whose differences may wrap
   bool reduces = false;              // a sum, mean, norm or loss, which may pass the end of Half
-  bool reads_values = false;         // one of the five above
+  bool takes_angles = false;         // sin, cos: of angles that 16 bits are too coarse for
+  bool reads_values = false;         // one of the six above
   bool reads_results = false;        // converts or reduces
   bool speaks_for_inner =
       false;  // _foreach_…, _fused_…: what it calls for each tensor says nothing new

@@ -21,6 +21,7 @@ constexpr int64_t kMostIntegers = 4096;  // time steps, sizes, positions: never 
 constexpr int64_t kMostSteps = 64;       // whole numbers in Float, of each call; of some if more
 constexpr int64_t kMostSampled = 4096;   // of what a cast loses, at even distances
 constexpr uint64_t kSampledOneIn = 16;   // calls, the first among them
+constexpr double kCoarseAngle = 0.25;    // radians between neighbours
 constexpr float kSentinel = 1e8f;        // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
     16;  // --check-values: all steps up to here, then one in kThenOneIn
@@ -238,25 +239,42 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   if (loss.found) write_loss(frame.signature, loss);
 }
 
-// Of a readable tensor with one element; NaN of a dtype that nobody counts or sums in.
-double only_value(const c10::TensorImpl* impl) {
+// Of a readable tensor; NaN of a dtype that nobody counts or sums in.
+double value_at(const c10::TensorImpl* impl, int64_t index) {
   const char* data = first_byte(impl);
   switch (static_cast<Dtype>(dtype_of(impl))) {
     case Dtype::kHalf:
-      return *reinterpret_cast<const c10::Half*>(data);
+      return reinterpret_cast<const c10::Half*>(data)[index];
     case Dtype::kBFloat16:
-      return *reinterpret_cast<const c10::BFloat16*>(data);
+      return reinterpret_cast<const c10::BFloat16*>(data)[index];
     case Dtype::kFloat:
-      return *reinterpret_cast<const float*>(data);
+      return reinterpret_cast<const float*>(data)[index];
     case Dtype::kDouble:
-      return *reinterpret_cast<const double*>(data);
+      return reinterpret_cast<const double*>(data)[index];
     case Dtype::kLong:
-      return static_cast<double>(*reinterpret_cast<const int64_t*>(data));
+      return static_cast<double>(reinterpret_cast<const int64_t*>(data)[index]);
     case Dtype::kInt:
-      return *reinterpret_cast<const int32_t*>(data);
+      return reinterpret_cast<const int32_t*>(data)[index];
     default:
       return std::nan("");
   }
+}
+
+// sin(self), cos(self) in 16 bits: the largest angle, and the next that the dtype has. Of one call
+// in sixteen.
+void look_at_angles(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const c10::TensorImpl* angles = inputs[frame.op->tensors[0].index].unsafeToTensorImpl();
+  const uint8_t dtype = dtype_of(angles);
+  if (!is_low_precision(dtype) || !is_sampled(frame) || !is_readable(angles)) return;
+  double largest = 0;
+  for (int64_t i = 0; i < angles->numel(); ++i) {
+    const double angle = std::fabs(value_at(angles, i));
+    if (std::isfinite(angle)) largest = std::max(largest, angle);
+  }
+  const int digits = dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
+  const double gap = std::ldexp(1.0, std::ilogb(largest) - digits + 1);
+  if (largest > 0 && gap >= kCoarseAngle)
+    write_loss(frame.signature, {true, largest, largest + gap});
 }
 
 // sub(self, other) of bytes, as of two frames: what is below 0 wraps.
@@ -288,7 +306,7 @@ void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> in
   for (const Argument& number : op.numbers) {  // alpha
     if (!inputs[number.index].isInt() || inputs[number.index].toInt() != 1) return;
   }
-  const double now = only_value(sum) + only_value(term);
+  const double now = value_at(sum, 0) + value_at(term, 0);
   const double kept = rounded(now, dtype_of(sum));
   const bool is_count = c10::isIntegralType(scalar_type(term), /*includeBool=*/true);
   const bool is_lost = is_count ? kept != now : std::isinf(kept);
@@ -409,6 +427,7 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
   if (frame.op->adds_in_place) look_at_running_sum(frame, inputs);
   if (frame.op->subtracts) look_at_difference(frame, inputs);
+  if (frame.op->takes_angles) look_at_angles(frame, inputs);
   look_at_values(frame, inputs);
   if (frame.op->reduces && !looks_in_this_step()) look_at_summed(frame, inputs);
   frame.began_ns = is_timed(frame) ? now_ns() : 0;
