@@ -208,6 +208,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   frame.first_storage = first_storage(*op, inputs);
   Expected& expected = expectations.guess();
   place(state, parent, frame, fn, inputs, &expected);
+  if (!tracer.on.load(std::memory_order_relaxed)) return;  // a step that ended was the last one
   const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
   const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op &&
