@@ -152,12 +152,13 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->speaks_for_inner = (facts & ops::kGrouped) != 0;
   op->converts = (facts & ops::kCast) != 0 && !op->speaks_for_inner;
   op->may_begin_backward = op->name == "aten::ones_like";
+  op->reads_number = op->name == "aten::_local_scalar_dense" && op->tensors.size() == 1;
   op->joins = op->name == "aten::stack";
   op->is_keyed_further = op->joins || op->converts || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;
   op->is_loss = (facts & ops::kLoss) != 0;
-  if (op->interest == Interest::kNever) hide(*schema);
+  if (op->interest == Interest::kNever && !op->reads_number) hide(*schema);
   return op;
 }
 

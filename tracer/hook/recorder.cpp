@@ -182,6 +182,23 @@ inline void note_call_of(trace::SignatureRecord* caller) {
     __atomic_fetch_or(&caller->flags, trace::kSignatureCallsOthers, __ATOMIC_RELAXED);
 }
 
+// The program waits for a number anyway: no device has to be waited for to look at it. It is no op
+// call of its own. Nothing on a pretended GPU is computed.
+bool begin_read(ThreadState* state, const at::RecordFunction& fn, const OpInfo& op) {
+  if (state->depth >= ThreadState::kMaxDepth || tracer.options.pretended) return false;
+  if (fn.inputs().empty() || !fn.inputs()[0].isTensor()) return false;
+  const c10::TensorImpl* impl = fn.inputs()[0].unsafeToTensorImpl();
+  const uint32_t made_by = is_plain(impl) ? find_origin(impl) : 0;
+  if (made_by == 0) return false;
+  Frame& frame = state->frames[state->depth++];
+  frame = Frame();
+  frame.record = &fn;
+  frame.op = &op;
+  frame.throws_before = state->throws;
+  frame.read = made_by;
+  return true;
+}
+
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -195,6 +212,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   Frame* parent = state->innermost();
   if (!op || is_dropped(state, *op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
     if (op && parent && parent->op == op) note_inner_call(state, *parent);
+    if (op && op->reads_number && begin_read(state, fn, *op)) return;
     skip_outputs(fn);
     return;
   }
@@ -243,7 +261,11 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   Frame& frame = state->frames[state->depth - 1];
   if (frame.record != &fn) return;  // a dropped one
   --state->depth;
-  if (!frame.signature) return;
+  if (!frame.signature) {
+    if (frame.op && frame.op->reads_number && !threw(state, frame))
+      look_at_read(state, frame, fn.outputs());
+    return;
+  }
   if (threw(state, frame)) return record_throw(state, frame.signature);
   if (state->depth == 0)
     state->has_message = false;  // whatever was thrown inside was also caught there
