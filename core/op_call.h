@@ -149,6 +149,8 @@ struct NonFinite {
   bool operands_were_finite = false;
   bool operands_had_no_nan = false;  // but an infinity, perhaps
   bool is_loss = false;              // not a result: the loss that backward() was called on
+  bool is_read = false;              // as the program itself read it, a number …
+  bool is_answer = false;            // … or yes or no: `is_nan` is yes
   uint32_t step = 0;
   uint32_t order = 0;  // of all these of a process, from 1; 0: not known
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kMostRanks = 1 << 20;
 
-std::optional<int> number_of(const Process& process, const char* variable) {
-  const auto found = process.facts.find(fmt::format("env.{}", variable));
+std::optional<int> number_of_fact(const Process& process, const std::string& name) {
+  const auto found = process.facts.find(name);
   if (found == process.facts.end()) return std::nullopt;
   const std::string& text = found->second;
   int number = 0;
@@ -28,25 +28,42 @@ std::optional<int> number_of(const Process& process, const char* variable) {
   return number;
 }
 
-// 0 where nobody says it.
-int ranks_of_launch(const Process& process) {
+std::optional<int> number_of(const Process& process, const char* variable) {
+  return number_of_fact(process, fmt::format("env.{}", variable));
+}
+
+bool is_possible(const PlaceInLaunch& place) {
+  return place.rank >= 0 && place.rank < place.ranks && place.ranks <= kMostRanks;
+}
+
+PlaceInLaunch place_by_launcher(const Process& process) {
   for (const LauncherVariables& launcher : kLaunchers) {
+    const auto rank = number_of(process, launcher.rank);
     if (!process.facts.contains(fmt::format("env.{}", launcher.rank))) continue;
     const int ranks = launcher.size ? number_of(process, launcher.size).value_or(0) : 0;
-    return process.rank >= 0 && process.rank < ranks && ranks <= kMostRanks ? ranks : 0;
+    return {rank.value_or(-1), ranks, true};
   }
-  return 0;
+  return {};
 }
 
 struct Launch {
   int ranks = 0;
-  int ranks_of_machine = 0;  // 0: not known
+  int ranks_of_machine = 0;      // 0: not known
+  bool is_of_launcher = false;   // else the program started its ranks itself
+  bool is_of_program = false;    // the process that was started is one of them
   std::set<int> there;
   bool is_one_machine = false;
 
   bool is_disjoint(const Launch& other) const {
     return std::none_of(there.begin(), there.end(),
                         [&](int rank) { return other.there.contains(rank); });
+  }
+  // Those that are there may be all of one machine: as many from a multiple of their number on. One
+  // alone is where it is the process that was started, and no child of it.
+  bool may_be_a_machine() const {
+    const int count = static_cast<int>(there.size()), first = *there.begin();
+    return !is_of_launcher && ranks_of_machine == 0 && (count > 1 || is_of_program) &&
+           *there.rbegin() - first + 1 == count && first % count == 0 && ranks % count == 0;
   }
   bool has_machine_of(int rank) const {
     if (ranks_of_machine <= 0) return true;
@@ -73,7 +90,8 @@ const ExpectedRun* expected_in(const std::string& folder,
 std::vector<Launch> launches_of(const Run& run, const std::vector<ExpectedRun>& expected) {
   std::map<std::pair<std::string, int>, Launch> by_folder;
   for (const Process& process : run.processes) {
-    const int ranks = ranks_of_launch(process);
+    const PlaceInLaunch place = place_in_launch(process);
+    const int ranks = is_possible(place) && place.rank == process.rank ? place.ranks : 0;
     const std::string folder = folder_of(process);
     const ExpectedRun* of_folder = expected_in(folder, expected);
     if (ranks == 0 || (of_folder && of_folder->is_one_rank)) continue;
@@ -81,6 +99,8 @@ std::vector<Launch> launches_of(const Run& run, const std::vector<ExpectedRun>& 
     launch.ranks = ranks;
     launch.ranks_of_machine = number_of(process, "LOCAL_WORLD_SIZE").value_or(0);
     launch.is_one_machine = of_folder && of_folder->is_one_machine;
+    launch.is_of_launcher |= place.is_of_launcher;
+    launch.is_of_program |= of_folder && of_folder->pid == process.pid;
     launch.there.insert(process.rank);
   }
   std::vector<Launch> launches;
@@ -119,6 +139,13 @@ void add_ranks(const Launch& launch, std::vector<std::string>& out) {
   for (int rank = 0; rank < launch.ranks; ++rank) {
     if (launch.there.contains(rank)) continue;
     (launch.has_machine_of(rank) ? here : elsewhere).push_back(rank);
+  }
+  if (launch.may_be_a_machine()) {
+    if (!here.empty() && !launch.is_one_machine)
+      out.push_back(ranks_sentence(here, launch.ranks,
+                                   "left no trace here; if they ran on other machines, name the "
+                                   "folders of their traces too"));
+    return;
   }
   if (!here.empty()) out.push_back(ranks_sentence(here, launch.ranks, "left no trace"));
   if (!elsewhere.empty() && !launch.is_one_machine) {
@@ -171,6 +198,17 @@ bool is_worker_of_an_ended(const Run& run, const Process& process) {
 }
 
 }  // namespace
+
+PlaceInLaunch place_in_launch(const Process& process) {
+  const PlaceInLaunch by_launcher = place_by_launcher(process);
+  const PlaceInLaunch by_program = {
+      number_of_fact(process, "distributed.rank").value_or(-1),
+      number_of_fact(process, "distributed.world_size").value_or(0), false};
+  if (!is_possible(by_program) || (is_possible(by_launcher) && by_launcher.ranks > by_program.ranks))
+    return by_launcher;
+  const bool agree = by_launcher.ranks == by_program.ranks && by_launcher.rank == by_program.rank;
+  return agree ? by_launcher : by_program;
+}
 
 bool has_no_end(const Run& run, const Process& process) {
   return process.end == EndState::kRunning && !is_worker_of_an_ended(run, process);

@@ -23,6 +23,14 @@ struct ExpectedRun {
   bool is_one_machine = false;  // ranks of other machines are not expected
 };
 
+// Which rank of how many a process is: what torch.distributed said in it, or, of a launch of more
+// ranks than that, the launcher's variables. -1 and 0 where nobody says it.
+struct PlaceInLaunch {
+  int rank = -1, ranks = 0;
+  bool is_of_launcher = false;
+};
+PlaceInLaunch place_in_launch(const Process& process);
+
 // It was killed, left by os._exit, or still runs: nobody knows what it would have done. A worker
 // that a process forks ends by os._exit as a rule (Python's multiprocessing does it): that it
 // leaves no end behind says nothing where its parent went through its own.

@@ -56,4 +56,53 @@ std::string_view ElfFile::dynamic_names() const {
   return {};
 }
 
+namespace {
+
+const Elf_Data* data_of(Elf_Scn* section, GElf_Shdr& header) {
+  return gelf_getshdr(section, &header) == nullptr ? nullptr : elf_getdata(section, nullptr);
+}
+
+bool is_called(Elf* elf, size_t names, const GElf_Sym& symbol, std::string_view name) {
+  const char* text = elf_strptr(elf, names, symbol.st_name);
+  return text != nullptr && text == name;
+}
+
+}  // namespace
+
+std::optional<uint64_t> ElfFile::symbol_address(std::string_view name) const {
+  for (Elf_Scn* at = nullptr; (at = elf_nextscn(elf_.get(), at)) != nullptr;) {
+    GElf_Shdr header;
+    const Elf_Data* data = data_of(at, header);
+    if (data == nullptr || header.sh_type != SHT_DYNSYM || header.sh_entsize == 0) continue;
+    GElf_Sym symbol;
+    for (int i = 0; gelf_getsym(const_cast<Elf_Data*>(data), i, &symbol) != nullptr; ++i) {
+      if (symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
+          is_called(elf_.get(), header.sh_link, symbol, name))
+        return symbol.st_value;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> ElfFile::slot_address(std::string_view name) const {
+  for (Elf_Scn* at = nullptr; (at = elf_nextscn(elf_.get(), at)) != nullptr;) {
+    GElf_Shdr header, symbols_header;
+    const Elf_Data* data = data_of(at, header);
+    if (data == nullptr || header.sh_type != SHT_RELA || header.sh_link == 0) continue;
+    const Elf_Data* symbols = data_of(elf_getscn(elf_.get(), header.sh_link), symbols_header);
+    if (symbols == nullptr) continue;
+    GElf_Rela slot;
+    for (int i = 0; gelf_getrela(const_cast<Elf_Data*>(data), i, &slot) != nullptr; ++i) {
+      const auto type = GELF_R_TYPE(slot.r_info);
+      if (type != R_X86_64_JUMP_SLOT) continue;
+      GElf_Sym symbol;
+      const auto index = static_cast<int>(GELF_R_SYM(slot.r_info));
+      if (gelf_getsym(const_cast<Elf_Data*>(symbols), index, &symbol) != nullptr &&
+          is_called(elf_.get(), symbols_header.sh_link, symbol, name))
+        return slot.r_offset;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace dtypecheck

@@ -77,7 +77,8 @@ class Table {
           node.names.size() > 1 ? fmt::format(" × {}", node.names.size()) : "";
       html_.open("tr").element("th", "", path + times, {{"scope", "row"}});
       html_.element("td", "", node.module_class);
-      for (const Shares& view : node.all) {
+      for (size_t at = 0; at < kDtypeViews; ++at) {
+        const Shares& view = node.all[at];
         html_.open("td");
         if (!view.empty()) html_.element("span", dtype_class(main_dtype(view)), shares_text(view));
         html_.close("td");

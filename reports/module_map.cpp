@@ -20,7 +20,7 @@ constexpr double kIslandShare = 0.25;
 // Modules are not nested deeper, but a trace may say anything: such a path is taken as one name.
 constexpr std::ptrdiff_t kMaxDepth = 64;
 
-Shares& shares(std::array<Shares, 3>& views, MapView view) {
+Shares& shares(SharesByView& views, MapView view) {
   return views[static_cast<size_t>(view)];
 }
 
@@ -51,6 +51,7 @@ class MapBuilder {
   explicit MapBuilder(const Report& report) : report_(report) { nodes_.push_back({}); }
 
   ModuleNode build() {
+    find_times();
     for (const OpCall& call : report_.run.calls) add(call);
     for (const Cast& cast : casts_of(report_.run)) add(cast);
     for (size_t i = 0; i < report_.findings.size(); ++i) add(report_.findings[i], i);
@@ -86,6 +87,7 @@ class MapBuilder {
     ModuleNode& node = nodes_[at(call.site.module)].node;
     ++node.signatures;
     if (!call.site.module_class.empty()) node.module_class = call.site.module_class;
+    add_costs(call, node);
     if (is_cast(call)) return;  // counted by add(cast)
     if (call.autocast.is_wrapper) return;
     const Operand* result = first_floating(call.results);
@@ -99,6 +101,30 @@ class MapBuilder {
     node.has_low_norm =
         node.has_low_norm || ((ops::facts_of(call.op) & ops::kNorm) != 0 && input != nullptr &&
                               input->dtypes.within(kLowPrecision));
+  }
+
+  // What a call around others gives is theirs, and so is its time on the CPU.
+  void add_costs(const OpCall& call, ModuleNode& node) {
+    const bool is_outer = call.parent == kNoOpCall;
+    for (const Operand& result : call.results) {
+      if (!is_outer || result.kind == TensorKind::kUndefined || !result.is_floating()) continue;
+      const auto dtype = result.dtypes.single();
+      if (!dtype || (ops::facts_of(call.op) & ops::kView) != 0) continue;
+      const double bytes = elements(result) * static_cast<double>(dtype_size_bytes(*dtype));
+      if (bytes > 0) add_share(node, MapView::kBytes, result, bytes * static_cast<double>(call.count));
+    }
+    double ns = 0;
+    for (const GpuWork& work : call.gpu) ns += static_cast<double>(work.time_ns);
+    const auto timed = cpu_ns_.find(call.id);
+    if (!has_gpu_ && is_outer && timed != cpu_ns_.end()) ns = timed->second;
+    const Operand* result = first_floating(call.results);
+    if (ns > 0 && result != nullptr) add_share(node, MapView::kTime, *result, ns);
+  }
+
+  void find_times() {
+    for (const OpCall& call : report_.run.calls) has_gpu_ = has_gpu_ || !call.gpu.empty();
+    for (const OpTime& time : report_.run.times)
+      cpu_ns_[time.call] += static_cast<double>(time.time_ns);
   }
 
   static void add_share(ModuleNode& node, MapView view, const Operand& tensor, double amount) {
@@ -154,6 +180,8 @@ class MapBuilder {
   const Report& report_;
   std::vector<Flat> nodes_;
   std::unordered_map<std::string, size_t> index_;  // by path
+  std::unordered_map<OpCallId, double> cpu_ns_;    // of the steps of a timeline
+  bool has_gpu_ = false;                           // kernels of a GPU were recorded
   std::set<std::string> parameters_;               // name and dtype: those that were counted
 };
 
@@ -179,8 +207,8 @@ void mark_islands(ModuleNode& node, const ModuleNode& model) {
 std::string kind_of(const Report& report, const ModuleNode& node) {
   std::string kind = fmt::format("{}|{}{}{}|", node.module_class, node.has_low_norm,
                                  node.casts_per_step > 0, node.is_island);
-  for (const Shares& view : node.own) {
-    for (const auto& [dtype, amount] : view) kind += dtype_name(dtype) + ' ';
+  for (size_t view = 0; view < kDtypeViews; ++view) {
+    for (const auto& [dtype, amount] : node.own[view]) kind += dtype_name(dtype) + ' ';
     kind += '|';
   }
   std::set<std::string> rules;

@@ -19,8 +19,13 @@ namespace dtypecheck::reports {
 // or a gradient. Autocast's own casts and the calls around them count nowhere.
 using Shares = std::map<Dtype, double>;
 
-enum class MapView : uint8_t { kWeights, kActivations, kGradients };
-inline constexpr std::array<const char*, 3> kMapViews = {"weights", "activations", "gradients"};
+// And how many bytes its ops gave in which floating dtype, and how long these took in ns, on the GPU where its
+// kernels were recorded, else on the CPU in the steps of a timeline.
+enum class MapView : uint8_t { kWeights, kActivations, kGradients, kBytes, kTime };
+inline constexpr std::array<const char*, 5> kMapViews = {"weights", "activations", "gradients",
+                                                         "bytes", "time"};
+inline constexpr size_t kDtypeViews = 3;  // of which no amount is told
+using SharesByView = std::array<Shares, kMapViews.size()>;
 
 // The dtype of the greatest share; kUndefined where there is none.
 Dtype main_dtype(const Shares& shares);
@@ -39,7 +44,7 @@ struct ModuleNode {
   std::vector<std::string> names;
   std::string path;
   std::string module_class;
-  std::array<Shares, 3> own, all;  // by MapView; all: with its children
+  SharesByView own, all;      // by MapView; all: with its children
   double casts_per_step = 0;       // between floating dtypes, its own
   double casts_before = 0;         // and those before the first step
   bool has_low_norm = false;       // a norm of it ran in Half or BFloat16

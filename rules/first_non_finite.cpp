@@ -166,7 +166,7 @@ void check_run(const RunIndex& index, Findings& out) {
   for (const OpCall& call : index.judged_calls()) {
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
     for (const NonFinite& what : call.non_finite) {
-      if (what.is_loss || (!what.operands_had_no_nan && is_scratch(call))) continue;
+      if (what.is_loss || what.is_read || (!what.operands_had_no_nan && is_scratch(call))) continue;
       if (what.is_nan && !what.operands_had_no_nan && out.is_told(call)) continue;
       const Event event{&call, &what};
       First& first = processes[call.process];

@@ -169,8 +169,7 @@ void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) 
                   "another integer dtype to it",
                   dtype_name(wanted->wanted));
     const CureProposer propose(index, out.options());
-    if (auto cure = propose.cast_operand(call, *odd, wanted->wanted, odd->name))
-      details.cures.push_back(*std::move(cure));
+    details.cures = propose.cast_chooser(call, *odd, wanted->wanted, odd->name);
     return details;
   });
 }

@@ -1,12 +1,17 @@
 // Finds: a loss that was inf or NaN when backward() was called on it, as the tracer sees it without
-// value checks, where it is on the CPU.
-// Misses: a loss on a GPU, which would have to be waited for; gradients and parameters that became
-// so from a finite loss in the last step. Silent where first-non-finite says where it began, and on
-// an infinite loss beside a GradScaler, which leaves out such steps.
+// value checks where it is on the CPU; and, on a GPU, where nothing may be waited for, a loss, a
+// gradient or a parameter of which the program itself read that: loss.item(), print(loss),
+// torch.isnan(loss), isfinite(…).all().
+// Misses: a loss on a GPU that the program never reads; gradients and parameters that became so from
+// a finite loss in the last step. Silent where first-non-finite says where it began, and beside a
+// GradScaler on infinite losses and on gradients, whose steps it leaves out.
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -14,42 +19,180 @@
 namespace dtypecheck::rules {
 namespace {
 
-struct Seen {
-  const OpCall* loss = nullptr;
-  const NonFinite* what = nullptr;
-  bool has_origin = false;  // value checks tell where it began
-  bool has_scaler = false;
+constexpr int kLongestWay = 8;  // op calls between what was read and what it tells of
+
+enum class What { kLoss, kGradient, kParameter };
+
+struct Found {
+  const OpCall* call = nullptr;  // where it is told
+  const NonFinite* first = nullptr;
+  What what = What::kLoss;
+  bool is_nan = false;
+  bool may_be_either = false;  // the program asked whether it was finite
+  bool was_read = false;
+
+  auto time() const { return std::tuple(first->step, first->order); }
 };
 
-void look_at(const RunIndex& index, const OpCall& call, Seen& seen) {
+struct Seen {
+  std::optional<Found> found;
+  bool has_origin = false;  // value checks tell where it began
+  bool has_scaler = false;
+
+  void take(const Found& other) {
+    if (!found || other.time() < found->time()) found = other;
+  }
+};
+
+bool is_scalar(const Operand& tensor) {
+  int64_t count = 1;
+  for (const int64_t size : tensor.shape) count *= size;
+  return count == 1;
+}
+
+// A tensor whose values an answer tells something of: yes to isnan(x), no to isfinite(x).all().
+struct Asked {
+  const Operand* about = nullptr;
+  bool may_be_either = false;
+};
+
+std::optional<Asked> asked_by(const Run& run, const OpCall& call, bool yes, int way) {
+  if (way > kLongestWay || call.operands.empty()) return std::nullopt;
+  const Operand& operand = call.operands.front();
+  const std::string_view op = call.short_op();
+  if (op == "isnan" || op == "isinf")
+    return yes ? std::optional(Asked{&operand, op == "isinf"}) : std::nullopt;
+  if (op == "isfinite") return yes ? std::nullopt : std::optional(Asked{&operand, true});
+  const bool is_not = op == "logical_not" || op == "bitwise_not";
+  const bool goes_on = is_not || (op == "all" && !yes) || (op == "any" && yes);
+  const OpCall* before = goes_on ? run.call(operand.origin) : nullptr;
+  return before == nullptr ? std::nullopt : asked_by(run, *before, is_not ? !yes : yes, way + 1);
+}
+
+// The losses that backward() was called on, each with the calls of one number that it is made of: a
+// scaled one, or one divided by the steps that are summed up.
+class Losses {
+ public:
+  explicit Losses(const RunIndex& index) : run_(index.run()) {
+    for (const OpCall& call : index.judged_calls()) {
+      const bool begins = call.op == "aten::ones_like" && !call.operands.empty() &&
+                          call.operands.front().requires_grad && is_scalar(call.operands.front());
+      if (begins) add(call, call.operands.front().origin, 0);
+    }
+  }
+  // Where backward() was called on it, or on what was made of it; null: on neither.
+  const OpCall* backward_of(const OpCall& call) const {
+    const auto found = backward_.find(call.id);
+    return found == backward_.end() ? nullptr : found->second;
+  }
+
+ private:
+  void add(const OpCall& backward, OpCallId id, int way) {
+    const OpCall* call = run_.call(id);
+    if (call == nullptr || way > kLongestWay || call->results.empty() ||
+        !is_scalar(call->results.front()) || !backward_.try_emplace(call->id, &backward).second)
+      return;
+    for (const Operand& operand : call->operands)
+      if (is_scalar(operand)) add(backward, operand.origin, way + 1);
+  }
+
+  const Run& run_;
+  std::map<OpCallId, const OpCall*> backward_;
+};
+
+// What a number that the program read is made of: the loss before gradients, and these before
+// parameters.
+struct Told {
+  const OpCall* call = nullptr;
+  What what = What::kLoss;
+};
+
+std::optional<Told> told_of(const Run& run, const Losses& losses, const OpCall& read) {
+  std::vector<const OpCall*> front = {&read};
+  std::set<OpCallId> been = {read.id};
+  const OpCall* gradient = nullptr;
+  for (int way = 0; way <= kLongestWay && !front.empty(); ++way) {
+    std::vector<const OpCall*> next;
+    for (const OpCall* call : front) {
+      if (const OpCall* backward = losses.backward_of(*call)) return Told{backward, What::kLoss};
+      if (call->site.phase == Phase::kBackward) {
+        gradient = gradient == nullptr ? &read : gradient;
+        continue;
+      }
+      for (const Operand& operand : call->operands) {
+        const OpCall* before = run.call(operand.origin);
+        if (before != nullptr && been.insert(before->id).second) next.push_back(before);
+      }
+    }
+    front = std::move(next);
+  }
+  if (gradient != nullptr) return Told{gradient, What::kGradient};
+  return std::nullopt;
+}
+
+void look_at(const RunIndex& index, const Losses& losses, const OpCall& call, Seen& seen) {
+  const Run& run = index.run();
   seen.has_scaler |= index.has(call, ops::kScalesGradients);
   for (const NonFinite& what : call.non_finite) {
-    if (!what.is_loss) {
+    if (what.is_loss) {
+      seen.take({&call, &what, What::kLoss, what.is_nan});
+    } else if (!what.is_read) {
       seen.has_origin |= what.is_nan || what.operands_were_finite;
-    } else if (seen.what == nullptr || what.step < seen.what->step ||
-               (what.step == seen.what->step && what.order < seen.what->order)) {
-      seen.loss = &call;
-      seen.what = &what;
+    } else if (!what.is_answer) {
+      if (const auto told = told_of(run, losses, call))
+        seen.take({told->call, &what, told->what, what.is_nan, false, true});
+    } else if (const auto asked = asked_by(run, call, what.is_nan, 0)) {
+      if (!asked->about->parameter.empty()) {
+        seen.take({&call, &what, What::kParameter, true, asked->may_be_either, true});
+        continue;
+      }
+      const OpCall* maker = run.call(asked->about->origin);
+      const auto told = maker == nullptr ? std::nullopt : told_of(run, losses, *maker);
+      // Of a gradient the line that asked is told.
+      if (told)
+        seen.take({told->what == What::kLoss ? told->call : &call, &what, told->what, true,
+                   asked->may_be_either, true});
     }
   }
 }
 
+std::string message(const Found& found) {
+  const char* value = found.may_be_either ? "not finite" : found.is_nan ? "NaN" : "infinite";
+  switch (found.what) {
+    case What::kLoss:
+      return fmt::format("the loss that backward() is called on is {}", value);
+    case What::kGradient:
+      return fmt::format("a gradient is {}", value);
+    case What::kParameter:
+      return fmt::format("a parameter is {}", value);
+  }
+  return "";
+}
+
+std::string why(const Found& found) {
+  const uint32_t step = found.first->step;
+  const std::string when = step == 0 ? "before the first step" : fmt::format("in step {}", step);
+  const std::string first =
+      found.was_read ? fmt::format("the program read that back, the first time {}", when)
+                     : fmt::format("the first time {}", when);
+  return fmt::format("{}; {}, and with them the weights that they go into; whether another fix of this "
+                     "report changes that is not known",
+                     first,
+                     found.what == What::kLoss ? "its gradients are lost" : "the step's gradients are lost");
+}
+
 void check_run(const RunIndex& index, Findings& out) {
+  const Losses losses(index);
   std::map<uint32_t, Seen> processes;
-  for (const OpCall& call : index.judged_calls()) look_at(index, call, processes[call.process]);
+  for (const OpCall& call : index.judged_calls())
+    look_at(index, losses, call, processes[call.process]);
   for (const auto& [process, seen] : processes) {
-    if (seen.loss == nullptr || seen.has_origin) continue;
-    if (!seen.what->is_nan && seen.has_scaler) continue;
-    const char* value = seen.what->is_nan ? "NaN" : "infinite";
-    const uint32_t step = seen.what->step;
-    const std::string message = fmt::format("the loss that backward() is called on is {}", value);
-    out.add(*seen.loss, message, [&] {
-      return Details{.why = fmt::format(
-                         "the first time {}; its gradients are lost, and with them the weights that "
-                         "they go into; whether another fix of this report changes that is not known",
-                         step == 0 ? "before the first step" : fmt::format("in step {}", step)),
-                     .severity = Severity::kError};
-    });
+    if (!seen.found || seen.has_origin) continue;
+    const Found& found = *seen.found;
+    const bool is_scalers = found.what == What::kGradient || !found.is_nan || found.may_be_either;
+    if (is_scalers && seen.has_scaler) continue;
+    out.add(*found.call, message(found),
+            [&] { return Details{.why = why(found), .severity = Severity::kError}; });
   }
 }
 
@@ -58,7 +201,7 @@ void check_run(const RunIndex& index, Findings& out) {
 const Rule non_finite_loss = {
     .doc = {.id = "non-finite-loss",
             .severity = Severity::kError,
-            .summary = "the loss was inf or NaN when backward() was called on it",
+            .summary = "the loss was inf or NaN when backward() was called on it, or the program read so",
             .why =
                 "All gradients of such a loss are NaN or inf, and after the next step so are the "
                 "weights. Where it began is not known without a look at the values.",

@@ -179,6 +179,13 @@ struct Words {
 
 // Here, or where it is made: that first where it is read again, and the run had died by then.
 void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
+  const bool chooses = (ops::argument_facts(odd.name) &
+                        (ops::kIndex | ops::kCondition | ops::kLabels)) != 0;
+  if (chooses) {
+    for (Cure& cure : judged.propose.cast_chooser(call, odd, dtype, noun(odd)))
+      words.add(std::move(cure));
+    return;
+  }
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;
   auto made = maker == nullptr ? std::nullopt : judged.propose.cast_result(*maker, dtype);
   if (made && judged.propose.is_made_for_more(call, maker))
@@ -314,7 +321,10 @@ const Operand* operand_named(const Refusal& refusal) {
     if (name.size() < 4 || !is_tensor(operand) || !is_word(refusal.error, name)) continue;
     if (std::find(std::begin(kCommon), std::end(kCommon), name) != std::end(kCommon)) continue;
     if (found != nullptr && list_name(found->name) != name) return nullptr;
-    if (found == nullptr) found = &operand;
+    // Of several indices the floating one.
+    const bool is_odd = found == nullptr || (is_index(operand) && found->dtypes.within(kIntegers) &&
+                                             operand.dtypes.within(kFloating));
+    if (is_odd) found = &operand;
   }
   const bool is_meant = found != nullptr && (is_index(*found) || names(refusal, found->dtypes));
   return is_meant ? found : nullptr;

@@ -48,7 +48,7 @@ namespace trace {
 //  8: GroupRecord.
 //  9: RecordHeader::check and seal; FileHeader::records, check and seal; the members of
 //     SignatureRecord stand in another order; kAbandoned; NonFiniteRecord::order, and further flags.
-// 10: CastCounters::looked, clipped and flushed.
+// 10: CastCounters::looked, clipped and flushed; kNonFiniteIsRead and kNonFiniteIsAnswer.
 constexpr uint32_t kTraceVersion = 10;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
@@ -322,7 +322,8 @@ static_assert(sizeof(InexactRecord) == 40, "");
 
 // With value checks: the first time that a signature's result had inf, and the first that it had NaN.
 // Without them too: the first time that the loss which backward() was called on had one, with the
-// signature of the op that begins the backward pass.
+// signature of the op that begins the backward pass; and the first time that the program itself read
+// one (item(), bool()), or yes or no, with the signature of the op that gave what it read.
 struct NonFiniteRecord {
   RecordHeader header;
   uint32_t signature;
@@ -334,7 +335,8 @@ struct NonFiniteRecord {
 };
 static_assert(sizeof(NonFiniteRecord) == 40, "");
 constexpr uint32_t kNonFiniteIsNan = 1, kNonFiniteOperandsWereFinite = 2,
-                   kNonFiniteOperandsHadNoNan = 4, kNonFiniteIsLoss = 8;
+                   kNonFiniteOperandsHadNoNan = 4, kNonFiniteIsLoss = 8, kNonFiniteIsRead = 16,
+                   kNonFiniteIsAnswer = 32;
 
 // What a GPU did for an op: one for each (signature, kind, kernel, device).
 struct GpuWorkRecord {

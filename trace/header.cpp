@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/whole_run.h"
 #include "platform/error.h"
 #include "trace/checks.h"
 #include "trace/text_cursor.h"
@@ -124,6 +125,9 @@ void put_fact(Process& process, std::string_view key, std::string_view value) {
 void take_facts(Process& process) {
   take_fact(process, "argv", process.command);
   take_fact(process, "executable", process.executable);
+  // A program that starts its ranks itself has none in its environment, or all the same.
+  const PlaceInLaunch place = place_in_launch(process);
+  if (place.rank >= 0 && !place.is_of_launcher) process.rank = place.rank;
 }
 
 }  // namespace dtypecheck::trace

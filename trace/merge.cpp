@@ -568,7 +568,8 @@ class TraceMerger::State::Input {
       Signature* signature = signature_of(record.signature);
       if (signature == nullptr) continue;
       record.signature = signature->record.id;
-      constexpr uint32_t kKind = kNonFiniteIsNan | kNonFiniteIsLoss;
+      constexpr uint32_t kKind =
+          kNonFiniteIsNan | kNonFiniteIsLoss | kNonFiniteIsRead | kNonFiniteIsAnswer;
       auto& all = signature->non_finite;
       const auto known = std::find_if(all.begin(), all.end(), [&](const NonFiniteRecord& other) {
         return (other.flags & kKind) == (record.flags & kKind);

@@ -386,22 +386,35 @@ void autocast_json(const OpCall& call, Json& json) {
 bool print_non_finite(const OpCall& call, std::string& out) {
   for (const NonFinite& found : call.non_finite) {
     if (!out.empty() && out.back() != ' ') out += ' ';
-    out += found.is_nan ? "nan" : "inf";
+    out += found.is_answer ? (found.is_nan ? "yes" : "no") : found.is_nan ? "nan" : "inf";
     if (found.operands_were_finite)
       out += " clean";
     else if (found.operands_had_no_nan)
       out += " infinite";
     if (found.is_loss) out += " loss";
+    if (found.is_read && !found.is_answer) out += " read";
     if (found.order > 0) out += fmt::format(" {} {}", found.step, found.order);
   }
   return !call.non_finite.empty();
 }
 
-void parse_one_non_finite(TextCursor& cursor, bool is_nan, OpCall& call) {
-  NonFinite found{.is_nan = is_nan};
+// The word that one begins with; nothing where none does.
+std::optional<NonFinite> parse_value(TextCursor& cursor, bool is_first) {
+  for (const char* word : {"nan", "inf", "yes", "no"}) {
+    if (!(is_first ? cursor.take(word) : optional_flag(cursor, word))) continue;
+    const bool is_answer = word[0] == 'y' || word == std::string_view("no");
+    return NonFinite{.is_nan = word[0] == 'y' || word == std::string_view("nan"),
+                     .is_read = is_answer,
+                     .is_answer = is_answer};
+  }
+  return std::nullopt;
+}
+
+void parse_one_non_finite(TextCursor& cursor, NonFinite found, OpCall& call) {
   found.operands_were_finite = optional_flag(cursor, "clean");
   found.operands_had_no_nan = found.operands_were_finite || optional_flag(cursor, "infinite");
   found.is_loss = optional_flag(cursor, "loss");
+  found.is_read = found.is_read || optional_flag(cursor, "read");
   const std::string_view rest = cursor.rest();
   const size_t digit = rest.find_first_not_of(' ');
   if (digit != rest.npos && rest[digit] >= '0' && rest[digit] <= '9') {
@@ -414,29 +427,31 @@ void parse_one_non_finite(TextCursor& cursor, bool is_nan, OpCall& call) {
 }
 
 void parse_non_finite(TextCursor& cursor, OpCall& call) {
-  constexpr size_t kKinds = 4;
-  bool is_nan = cursor.take("nan");
-  if (!is_nan && !cursor.take("inf")) cursor.fail("nan or inf");
-  parse_one_non_finite(cursor, is_nan, call);
+  constexpr size_t kKinds = 8;
   while (call.non_finite.size() < kKinds) {
-    is_nan = optional_flag(cursor, "nan");
-    if (!is_nan && !optional_flag(cursor, "inf")) return;
-    parse_one_non_finite(cursor, is_nan, call);
+    const auto value = parse_value(cursor, call.non_finite.empty());
+    if (!value && call.non_finite.empty()) cursor.fail("nan, inf, yes or no");
+    if (!value) return;
+    parse_one_non_finite(cursor, *value, call);
   }
 }
 
 void non_finite_json(const OpCall& call, Json& json) {
   Json& all = json["non_finite"] = nullptr;
-  if (call.non_finite.empty()) return;
-  const NonFinite& first = call.non_finite.front();
+  const auto is_seen = [](const NonFinite& found) { return !found.is_answer; };
+  const auto seen = std::find_if(call.non_finite.begin(), call.non_finite.end(), is_seen);
+  if (seen == call.non_finite.end()) return;
+  const NonFinite& first = *seen;
   all["value"] = call.first_nan() != nullptr || first.is_nan ? "nan" : "inf";
   all["operands_were_finite"] = first.operands_were_finite;
   Json& each = all["first"] = Json::array();
   for (const NonFinite& found : call.non_finite) {
+    if (found.is_answer) continue;
     each.push_back({{"value", found.is_nan ? "nan" : "inf"},
                     {"step", found.step},
                     {"operands_were_finite", found.operands_were_finite},
-                    {"of_loss", found.is_loss}});
+                    {"of_loss", found.is_loss},
+                    {"read_by_program", found.is_read}});
   }
 }
 

@@ -96,6 +96,14 @@ static void keep_out_of_git(const fs::path& runs) {
   ::close(fd);
 }
 
+RunFolder RunFolder::attach(const std::string& path, const std::vector<std::string>& command,
+                            const std::string& program_folder) {
+  RunFolder folder = create(path, command);
+  folder.program_folder_ = program_folder;
+  folder.write_description(nullptr);
+  return folder;
+}
+
 RunFolder RunFolder::create(const std::string& path, const std::vector<std::string>& command,
                             const std::vector<std::string>& under) {
   RunFolder folder;
@@ -149,13 +157,14 @@ void RunFolder::write_description(const ChildEnd* end) const {
   json["command"] = command_;
   if (!under_.empty()) json["under"] = under_;
   std::error_code unknown;
-  json["folder"] = fs::current_path(unknown).string();
+  json["folder"] =
+      program_folder_.empty() ? fs::current_path(unknown).string() : program_folder_;
   json["start"] = start_;
   json["end"] = end ? nlohmann::ordered_json(now_utc()) : nullptr;
   json["status"] = end && end->signal == 0 ? nlohmann::ordered_json(end->exit_status) : nullptr;
   json["pid"] = end ? nlohmann::ordered_json(end->pid) : nullptr;
   json["signal"] = end && end->signal != 0 ? nlohmann::ordered_json(end->signal) : nullptr;
-  json["one_rank"] = is_one_rank();
+  json["one_rank"] = is_one_rank() || !program_folder_.empty();
   if (end) json["traces"] = trace_names(path_);
   const std::string path = fmt::format("{}/{}", path_, kDescription);
   try {

@@ -25,6 +25,10 @@ class RunFolder {
   // `under`: see RunDescription.
   static RunFolder create(const std::string& path, const std::vector<std::string>& command,
                           const std::vector<std::string>& under = {});
+  // The same of a program that runs already, in that folder: one process, whose other ranks are not
+  // missed.
+  static RunFolder attach(const std::string& path, const std::vector<std::string>& command,
+                          const std::string& program_folder);
 
   const std::string& path() const { return path_; }              // absolute
   const std::string& shown_path() const { return shown_path_; }  // as the user would type it
@@ -34,6 +38,7 @@ class RunFolder {
   void write_description(const ChildEnd* end) const;
 
   std::string path_, shown_path_, start_;
+  std::string program_folder_;  // of a program that ran already; else empty
   std::vector<std::string> command_, under_;
 };
 

@@ -329,7 +329,7 @@ void SignatureReader::read_made_by(uint32_t process, size_t merged) {
 }
 
 void SignatureReader::read_non_finite_results() {
-  constexpr size_t kKinds = 4;  // inf and NaN, of a result and of the loss
+  constexpr size_t kKinds = 8;  // inf and NaN, of a result, of the loss, or read; yes and no
   for (size_t offset : records_.of(Kind::kNonFinite)) {
     const auto record = bytes_.load<NonFiniteRecord>(offset);
     Signature* signature = signature_of(record.signature, "a non-finite result", offset);
@@ -339,6 +339,8 @@ void SignatureReader::read_non_finite_results() {
         .operands_were_finite = (record.flags & kNonFiniteOperandsWereFinite) != 0,
         .operands_had_no_nan = (record.flags & kNonFiniteOperandsHadNoNan) != 0,
         .is_loss = (record.flags & kNonFiniteIsLoss) != 0,
+        .is_read = (record.flags & kNonFiniteIsRead) != 0,
+        .is_answer = (record.flags & kNonFiniteIsAnswer) != 0,
         .step = record.step,
         .order = record.order};
     auto& all = signature->call.non_finite;

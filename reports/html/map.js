@@ -68,13 +68,29 @@
   const root = joined(data.root);
   prepare(root, null);
 
-  const sorted = (shares) => Object.entries(shares).sort((a, b) => b[1] - a[1]);
   const total = (shares) => Object.values(shares).reduce((sum, amount) => sum + amount, 0);
-  function sharesText(shares) {
+  // Of a view whose amounts are told: its rows are as long as their share of the module that is shown.
+  const amounts = {
+    bytes: (amount) => scaled(amount, ['bytes', 'kB', 'MB', 'GB', 'TB'], 1000),
+    time: (amount) => scaled(amount / 1000, ['µs', 'ms', 's'], 1000),
+  };
+  function scaled(amount, units, step) {
+    let at = 0;
+    for (; amount >= step && at < units.length - 1; ++at) amount /= step;
+    return `${amount >= 100 || at === 0 ? Math.round(amount) : amount.toPrecision(2)} ${units[at]}`;
+  }
+  data.views = data.views.filter((view) => !amounts[view] || total(root.all[view]));
+  function amountText(node, view) {
+    const amount = total(node.all[view]);
+    const percent = 100 * amount / (total(state.zoom.all[view]) || 1);
+    return `${amounts[view](amount)} · ${percent < 1 ? '< 1' : Math.round(percent)} %`;
+  }
+
+  const sorted = (shares) => Object.entries(shares).sort((a, b) => b[1] - a[1]);
+  function sharesText(shares, all = total(shares)) {
     const parts = sorted(shares);
     if (!parts.length) return 'none';
-    if (parts.length === 1) return parts[0][0];
-    const all = total(shares);
+    if (parts.length === 1 && parts[0][1] === all) return parts[0][0];
     return parts
         .map(([dtype, amount]) => {
           const percent = 100 * amount / all;
@@ -141,6 +157,7 @@
     if (!parts.length) made.push(svg('rect', {class: 'fill none', x, y, width, height}));
   }
 
+  let barWidth = 0;  // of a part that is all of what is shown: as wide as the narrowest column
   function drawNode(node, x, y, width, height, isLast) {
     const made = [];
     const shares = node.all[state.view];
@@ -154,6 +171,10 @@
             svg('rect', {class: `fill ${classOf(dtype)}`, x, y: top, width: 6, height: high}));
         top += high;
       }
+    } else if (amounts[state.view]) {
+      const share = total(shares) / (total(state.zoom.all[state.view]) || 1);
+      bands({}, x, y, width, height, made);
+      if (share) bands(shares, x, y, Math.max(2, barWidth * share), height, made);
     } else {
       bands(shares, x, y, width, height, made);
     }
@@ -169,13 +190,20 @@
       const marks = marksOf(node, isLast);
       const left = x + (isInner ? 11 : 6);
       const more = isLast && node.children.length ? ' ▸' : '';
-      const told = isLast && width > 200 && sorted(shares).length ?
-          sorted(shares).map(([dtype]) => dtype).join(' + ') :
-          '';
+      const isTold = isLast && width > 200 && sorted(shares).length > 0;
+      const told = !isTold ? '' :
+          amounts[state.view] ? amountText(node, state.view) :
+          sorted(shares).map(([dtype]) => dtype).join(' + ');
       let room = width - (left - x) - 4 - marks.length * 15;
       const name = cut(label(node) + more, room);
-      const middle = isInner ? y + Math.min(height / 2, 300) : y + height / 2;
+      const hasAmount = isInner && amounts[state.view] && height > 2 * kLeast && total(shares) > 0;
+      const middle = (isInner ? y + Math.min(height / 2, 300) : y + height / 2) -
+          (hasAmount ? kLeast / 2 : 0);
       made.push(svg('text', {class: 'name', x: left, y: middle, text: name}));
+      if (hasAmount) {
+        const amount = cut(amountText(node, state.view), width - (left - x) - 4);
+        made.push(svg('text', {class: 'name amount', x: left, y: middle + kLeast, text: amount}));
+      }
       room -= name.length * kLetter + 12;
       if (told && told.length * kLetter < room) {
         made.push(svg(
@@ -193,6 +221,7 @@
       node.shown + (node.names.length > 1 ? `, ${node.names.length} alike` : ''),
       `${state.view} ${sharesText(shares)}`
     ];
+    if (amounts[state.view]) words.push(amountText(node, state.view));
     if (node.below.findings.length) words.push(counted(node.below.findings.length, 'finding'));
     if (node.below.norms) words.push('norm in low precision');
     if (node.below.islands) words.push('island');
@@ -227,6 +256,7 @@
     const first =
         top === root ? 0 : Math.min(120, width / (levels + 1));  // the root itself has no column
     const column = levels ? (width - first) / levels : width;
+    barWidth = column;
     const place = (node, level, y) => {
       const isLast = level === levels || !node.children.length;
       const x = level === 0 ? 0 : first + column * (level - 1);
@@ -274,10 +304,9 @@
       const chips = sorted(shares).map(
           ([dtype, amount]) => chip(
               dtype,
-              Object.keys(shares).length > 1 ? `${dtype} ${Math.round(100 * amount / all)} %` :
-                                               dtype));
+              Object.keys(shares).length > 1 ? sharesText({[dtype]: amount}, all) : dtype));
       return [
-        element('dt', {text: view}),
+        element('dt', {text: amounts[view] ? `${view} ${amountText(node, view)}` : view}),
         element(
             'dd', {},
             chips.length ? [bar, ...chips.flatMap((one) => [one, ' '])] :

@@ -187,6 +187,23 @@ std::optional<Cure> CureProposer::cast_variable(const OpCall& call, const Operan
   return cure;
 }
 
+// one_hot takes classes in Long and gives Long, which is cast behind it.
+std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& operand, Dtype dtype,
+                                             const std::string& noun) const {
+  const Provenance source = index_.provenance().of(call, operand);
+  const OpCall* maker = source.maker;
+  for (const ProvenanceStep& step : source.steps)
+    if (step.call->short_op() == "one_hot") maker = step.call;
+  std::vector<Cure> cures;
+  const auto add = [&](std::optional<Cure> cure) {
+    if (cure) cures.push_back(*std::move(cure));
+  };
+  if (maker != nullptr && !(maker->site.line == call.site.line))
+    add(cast_result(*maker, dtype));
+  add(cast_operand(call, operand, dtype, noun));
+  return cures;
+}
+
 std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) const {
   if (!is_users_own(maker.site)) return std::nullopt;
   Cure cure = cure_of(CureKind::kCastResult, maker, "", dtype);

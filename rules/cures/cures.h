@@ -31,6 +31,10 @@ class CureProposer {
   // back at once.
   std::vector<Cure> raise_operand(const OpCall& call, const Operand& operand,
                                   const std::string& noun) const;
+  // Labels, indices and masks: at the line of a dataset, a loader or the model that makes them, and
+  // at that of the call.
+  std::vector<Cure> cast_chooser(const OpCall& call, const Operand& operand, Dtype dtype,
+                                 const std::string& noun) const;
   // Several of one call at once.
   std::optional<Cure> cast_operands(const OpCall& call, const std::vector<const Operand*>& operands,
                                     Dtype dtype) const;

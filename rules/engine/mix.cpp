@@ -102,6 +102,8 @@ Sides sides_of(const RunIndex& index, const OpCall& call, bool with_scalars) {
     if (!operand.is_floating() || operand.dtypes.size() != 1) continue;
     if (operand.is_wrapped_number || (!with_scalars && !operand.promotes())) continue;
     if (ops::argument_facts(operand.name) & ops::kScale) continue;
+    // Floating indices and masks are wrong whatever they meet.
+    if (ops::argument_facts(operand.name) & (ops::kIndex | ops::kCondition)) continue;
     sides.push_back(make_side(index, call, operand));
   }
   return sides;
@@ -471,6 +473,7 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   if (thrower == nullptr || !index.is_refused_for_dtypes(*thrower)) return std::nullopt;
   const ThrowReason reason = throw_reason(thrower->error, thrower->error_type);
   if (reason == ThrowReason::kNotImplemented) return std::nullopt;
+  if (wanted_integer(thrower->error)) return std::nullopt;  // labels in Half are no side of a mix
   const bool says_so = reason == ThrowReason::kDtypes;
   const auto mix = find_mix(index, call, /*with_scalars=*/says_so);
   const bool is_named = mix && names_dtype(thrower->error, mix->odd.dtype) &&

@@ -47,6 +47,44 @@ TEST_CASE("nothing is expected where no launcher says how many there are") {
   CHECK(missing(rank(0, "a", "fact:env.SLURM_PROCID=\"0\" fact:env.SLURM_NTASKS=\"2\"")).empty());
 }
 
+// A rank whose environment says nothing, as of torch.multiprocessing.spawn.
+std::string spawned(int rank, int ranks, const std::string& folder = "a", int pid = 100,
+                    const std::string& facts = "") {
+  const std::string number = std::to_string(rank);
+  return "process pid=" + std::to_string(pid + rank) + " rank=" + number + " file=" + folder +
+         "/h." + number + ".dtrace fact:distributed.rank=\"" + number +
+         "\" fact:distributed.world_size=\"" + std::to_string(ranks) + "\" " + facts + "\n";
+}
+
+TEST_CASE("torch.distributed says of how many ranks a program is") {
+  CHECK(missing(spawned(0, 2) + spawned(1, 2)).empty());
+  CHECK(missing(spawned(0, 2), {{.folder = "a", .pid = 7}}) ==
+        Sentences{"rank 1 of 2 left no trace"});
+  CHECK(missing(spawned(0, 4) + spawned(1, 4) + spawned(3, 4)) ==
+        Sentences{"rank 2 of 4 left no trace"});
+  // The variables that all ranks inherited say less than each of them.
+  const std::string inherited = "fact:env.RANK=\"0\" fact:env.WORLD_SIZE=\"1\"";
+  CHECK(missing(spawned(1, 2, "a", 100, inherited)) == Sentences{"rank 0 of 2 left no trace"});
+  // A group of one in each rank of a launch.
+  CHECK(missing(rank(0, "a", kOfTwo +
+                                 " fact:distributed.rank=\"0\" fact:distributed.world_size=\"1\"")) ==
+        Sentences{"rank 1 of 2 left no trace"});
+}
+
+TEST_CASE("ranks that a program started may be those of one machine") {
+  const std::string machine = spawned(2, 4) + spawned(3, 4);
+  const Sentences elsewhere = {
+      "ranks 0-1 of 4 left no trace here; if they ran on other machines, name the folders of their "
+      "traces too"};
+  CHECK(missing(machine) == elsewhere);
+  CHECK(missing(machine, {{.folder = "a", .is_one_machine = true}}).empty());
+  CHECK(missing(machine + spawned(0, 4, "b", 200) + spawned(1, 4, "b", 200)).empty());
+  // A rank that was started by hand, under its own dtypecheck.
+  CHECK(missing(spawned(1, 2), {{.folder = "a", .pid = 101, .is_one_machine = true}}).empty());
+  CHECK(missing(spawned(1, 2), {{.folder = "a", .pid = 7, .is_one_machine = true}}) ==
+        Sentences{"rank 0 of 2 left no trace"});
+}
+
 TEST_CASE("ranks of several machines lie in several folders") {
   const std::string first = rank(0, "a", kOfFour) + rank(1, "a", kOfFour);
   CHECK(missing(first + rank(2, "b", kOfFour) + rank(3, "b", kOfFour)).empty());

@@ -162,6 +162,26 @@ for number, cell in enumerate(cells, 1):
 CLEAN = "import torch\nprint(torch.ones(2) + 1)\n"
 
 
+LABELS = """import torch
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return torch.ones(4), torch.tensor(index % 3, dtype=torch.int32)
+"""
+TRAINED_ON_LABELS = """import data
+import torch
+model = torch.nn.Linear(4, 3)
+for x, y in torch.utils.data.DataLoader(data.Rows(), batch_size=3):
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+print(loss.item())
+"""
+
+
 class CureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -274,6 +294,16 @@ class CureTest(unittest.TestCase):
         self.assertGreaterEqual(found["patch"].count("\n+"), 3, found)  # the header, and two lines
         cured = {change["cures"] for change in found["tries"][-1]["changes"]}
         self.assertEqual(len(cured), 2, found)
+
+    def test_labels_at_the_line_of_the_dataset(self):
+        folder = self.folder / "labels"
+        folder.mkdir()
+        (folder / "data.py").write_text(LABELS)
+        self.record("labels", TRAINED_ON_LABELS)
+        found = json.loads(self.cure("--json", "labels/run", status=0).stdout)
+        self.assertEqual(found["verdict"], "proven")
+        self.assertIn("+        return torch.ones(4), torch.tensor(index % 3, dtype=torch.int64)", found["patch"])
+        self.assertNotIn("train.py", found["patch"])
 
     def test_a_setting(self):
         self.record("configured", CONFIGURED, "--precision", "fp16")

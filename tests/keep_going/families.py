@@ -32,6 +32,10 @@ class Maker:
         self.leaves.append((made, dtype))
         return made
 
+    def classes(self, dtype, count):
+        """0, 1, …: in Long, as they should be, for the reference."""
+        return torch.arange(count).to(torch.int64 if self.reference else dtype)
+
     def module(self, build, dtype):
         torch.manual_seed(3)
         made = build().to(dtype).to(self.real(dtype))
@@ -309,13 +313,11 @@ simple("p.grad = g", assigned_grad)
 
 REFUSED = {
     "integers += x": "the result has no place in an integer tensor",
-    "embedding, floating indices": "indices are integers",
-    "nll_loss, floating target": "class labels are integers",
     "matmul of shapes that do not fit": "the shapes are wrong, whatever the dtypes",
 }
 simple("integers += x", lambda m, a, b: torch.ones(4, dtype=torch.int64).add_(m.tensor(a, 4) * m.tensor(b, 4)))
-simple("embedding, floating indices", lambda m, a, b: F.embedding(m.tensor(b, 2, low=0.0), m.leaf(a, 4, 3)))
-simple("nll_loss, floating target", lambda m, a, b: F.nll_loss(m.leaf(a, 2, 3), m.tensor(b, 2, low=0.0)))
+simple("embedding, floating indices", lambda m, a, b: F.embedding(m.classes(b, 2), m.leaf(a, 4, 3)))
+simple("nll_loss, floating target", lambda m, a, b: F.nll_loss(m.leaf(a, 2, 3), m.classes(b, 2)))
 simple("matmul of shapes that do not fit", lambda m, a, b: m.leaf(a, 3, 4) @ m.leaf(b, 3, 5))
 
 # ---- modules

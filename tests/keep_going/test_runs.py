@@ -135,9 +135,25 @@ class PythonSide(Runs):
                     self.assertEqual(consequence["follows"], told[0]["id"])
 
 
+class Integers(Runs):
+    """Labels, indices and masks get the dtype that they should have had."""
+
+    names = ("int labels", "half labels", "float labels", "one-hot labels", "one-hot values", "float ids", "float indices",
+             "float mask", "int condition", "int mask", "integer input")
+
+    def test_each_is_told_once_and_computed_as_meant(self):
+        done = self.keep_going(PROGRAMS / "integers.py")
+        self.assertEqual((done.status, done.out), (0, "as meant True True\n"), done.err)
+        errors = [f for f in done.run.findings() if f["severity"] == "error"]
+        self.assertEqual(sorted(f["location"]["line"] for f in errors),
+                         [line_of(name, "integers.py") for name in self.names], done.run.text())
+        self.assertEqual({f["outcome"] for f in errors}, {"repaired"})
+
+
 class NotCured(Runs):
     def test_it_ends_as_it_would_have(self):
-        program = "import torch; torch.ones(2).half(); torch.nn.functional.embedding(torch.ones(2).half(), torch.ones(3, 2))"
+        program = ("import torch; torch.ones(2).half(); "
+                   "torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([0, 7]).int())")
         plain = self.execute([sys.executable, "-c", program])
         done = self.keep_going("-c", program)
         self.assertEqual((done.status, done.err), (plain.status, plain.err))

@@ -9,6 +9,7 @@ import base64
 import importlib.util
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -123,6 +124,10 @@ class Page(unittest.TestCase):
         self.assertEqual(views[1].get_attribute("aria-pressed"), "true")
         labels = [node.get_attribute("aria-label") for node in self.all(".icicle .node")]
         self.assertTrue(all("activations" in label for label in labels), labels)
+        self.assertEqual([view.text for view in views], ["weights", "activations", "gradients", "bytes"])  # nothing was timed
+        views[3].click()
+        labels = [node.get_attribute("aria-label") for node in self.all(".icicle .node")]
+        self.assertTrue(any(re.search(r"; \d[\d.]* \w+ · (100|\d\d?|< 1) %", label) for label in labels), labels)
 
     def test_a_clean_run(self):
         self.open("clean")

@@ -45,6 +45,8 @@ TEST_CASE("weights count once, activations as often as they were made") {
   CHECK(own(a, MapView::kWeights) == Shares{{Dtype::kHalf, 32}});
   CHECK(own(a, MapView::kActivations) == Shares{{Dtype::kFloat, 12}});
   CHECK(own(a, MapView::kGradients) == Shares{{Dtype::kFloat, 1}});
+  CHECK(own(a, MapView::kBytes) == Shares{{Dtype::kFloat, 12 * 64 + 32}});
+  CHECK(own(a, MapView::kTime).empty());  // nothing was timed
   CHECK(a.module_class == "Linear");
   CHECK(child(root, "net").all == a.own);
 }

@@ -105,6 +105,20 @@ class Torchrun(TracedTest):
         self.assertEqual(modules, {"model"})
 
 
+class Spawned(TracedTest):
+    """Of ranks that a program starts itself torch.distributed says how many there are."""
+
+    def test_all_are_there_or_missed(self):
+        done = self.traced("spawned.py")
+        self.assertEqual(done.status, 0, done.err)
+        self.assertEqual(sorted(str(process["rank"]) for process in done.run.processes.values()), ["0", "1", "None"])
+        self.assertTrue(done.run.report["complete"], done.run.report)
+        ranks = {process["rank"]: pid for pid, process in done.run.processes.items()}
+        kept = [path for path in done.run.files if f".{ranks[1]}." not in path.name]
+        gone = tool("report", *kept, statuses=[2])
+        self.assertIn(b"rank 1 of 2 left no trace", gone.stdout + gone.stderr)
+
+
 class RanksDisagree(TracedTest):
     @classmethod
     def setUpClass(cls):

@@ -63,6 +63,20 @@ class Loss(TracedTest):
         self.assertEqual(done.run.findings(), [])
 
 
+class Read(TracedTest):
+    """What the program itself reads, as it must be on a GPU."""
+
+    def test_a_gradient_of_a_finite_loss(self):
+        for arguments, line, value in ([], "norm", "NaN"), (["asks"], "asked", "not finite"):
+            with self.subTest(line):
+                done = self.traced("values_read.py", *arguments)
+                self.assertEqual(done.status, 0, done.err)
+                (finding,) = done.run.findings("non-finite-loss")
+                self.assertEqual(finding["message"], f"a gradient is {value}")
+                self.assertEqual(finding["location"]["line"], line_of("values_read.py", line))
+                self.assertIn("the program read that back, the first time in step 2", finding["why"])
+
+
 class Meant(TracedTest):
     def test_masks_and_scalers_are_meant(self):
         done = self.traced("clean_values.py", options=["--check-values"])

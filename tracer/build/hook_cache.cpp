@@ -72,6 +72,15 @@ std::string hook_cache(const std::string& fallback, std::string* why_not) {
   return in_run.string();
 }
 
+std::string hook_name(const std::string& libtorch) {
+  std::error_code error;
+  const std::string path = fs::canonical(libtorch, error).string();
+  struct stat info {};
+  if (error || ::stat(path.c_str(), &info) != 0) return "";
+  const int64_t mtime_ns = int64_t{info.st_mtim.tv_sec} * 1000000000 + info.st_mtim.tv_nsec;
+  return fmt::format("{:016x}", fnv1a(fmt::format("{}:{}:{}", path, info.st_size, mtime_ns)));
+}
+
 std::string cuda_kernels_name(const HookSources& sources) {
   const uint64_t hash = hash_of_sources(sources, {"kernels", "core", "platform"});
   return fmt::format("kernels-cuda-{:016x}.so", fnv1a_next(mark_of(sources.library), hash));

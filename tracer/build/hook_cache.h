@@ -13,6 +13,10 @@ namespace dtypecheck {
 // written, it is `fallback`/hooks, and `why_not` gets the reason; else that is empty.
 std::string hook_cache(const std::string& fallback, std::string* why_not);
 
+// The name in it, without ".so", of stage 2 for the LibTorch of that path, as stage 1 finds it
+// (tracer/protocol.md).
+std::string hook_name(const std::string& libtorch);
+
 // The name in it of a library of the operators for the LibTorch of that path, by both's sources.
 std::string operators_name(const HookSources& sources, const std::string& libtorch);
 // That of the kernels for a GPU, which are for any LibTorch.

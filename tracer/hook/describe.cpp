@@ -4,6 +4,7 @@
 // Whatever may take the GIL (names of parameters) comes first; the record is then written under a
 // lock that nobody waits for with the GIL wanted, so that ids come in order and two threads do not
 // write the same signature twice.
+#include "tracer/hook/facts.h"
 #include "tracer/hook/describe.h"
 
 #include <torch/csrc/autograd/variable.h>
@@ -233,6 +234,7 @@ ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> i
 // Of the process group of a collective, "0-2,5"; 0 where it is not known.
 uint32_t describe_group(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   if (op.group_argument < 0 || !tracer.python) return 0;
+  note_world();  // before a forward pass, as where DDP sends the parameters to all ranks
   const c10::IValue& group = inputs[op.group_argument];
   return intern(group.isString() ? python::ranks_of_group(group.toStringRef())
                                  : python::ranks_of_group(process_group_in(group)));

@@ -74,16 +74,30 @@ void write_facts_at_start() {
   for (const char* name : kLaunchVariables) write_variable(name);
 }
 
+namespace {
+
+void write_if_new(const std::string& key, const std::string& value) {
+  const std::lock_guard<std::mutex> lock(known->mutex);
+  if (known->facts[key] == value) return;
+  known->facts[key] = value;
+  write_fact(key, value);
+}
+
+}  // namespace
+
+void note_world() {
+  if (!tracer.python) return;
+  const python::World world = python::world();  // takes the GIL: before the lock
+  if (world.size == 0) return;
+  write_if_new("distributed.rank", std::to_string(world.rank));
+  write_if_new("distributed.world_size", std::to_string(world.size));
+}
+
 void note_facts() {
   if (!tracer.python) return;
   if (tracer.step.load() > 2) return;  // settled by then
-  const auto facts = python::facts();  // takes the GIL: before the lock
-  const std::lock_guard<std::mutex> lock(known->mutex);
-  for (const auto& [key, value] : facts) {
-    if (known->facts[key] == value) continue;
-    known->facts[key] = value;
-    write_fact(key, value);
-  }
+  for (const auto& [key, value] : python::facts()) write_if_new(key, value);
+  note_world();
 }
 
 }  // namespace tracer

@@ -69,6 +69,17 @@ uint32_t number_of_option(const char* options, const char* name) {
                                        all.c_str() + all.find('=', at) + 1, nullptr, 10));
 }
 
+void read_options(const char* options) {
+  tracer.options.steady = has_option(options, "steady");
+  tracer.options.check_values = has_option(options, "check-values");
+  tracer.options.fix = has_option(options, "fix");
+  tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
+  tracer.options.pretended = has_option(options, "pretended");
+  tracer.options.most_steps = number_of_option(options, "most-steps");
+  tracer.options.timeline_steps = number_of_option(options, "timeline");
+  tracer.options.leave_after = number_of_option(options, "leave-after");
+}
+
 int rank_of_process() {
   for (const LauncherVariables& launcher : kLaunchers) {
     const char* rank = std::getenv(launcher.rank);
@@ -184,13 +195,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
   if (stage1->abi != DTYPECHECK_STAGE1_ABI) return 1;
   tracer.stage1 = stage1;
   try {
-    tracer.options.steady = has_option(stage1->options, "steady");
-    tracer.options.check_values = has_option(stage1->options, "check-values");
-    tracer.options.fix = has_option(stage1->options, "fix");
-    tracer.options.keep_going = tracer.options.fix || has_option(stage1->options, "keep-going");
-    tracer.options.pretended = has_option(stage1->options, "pretended");
-    tracer.options.most_steps = number_of_option(stage1->options, "most-steps");
-    tracer.options.timeline_steps = number_of_option(stage1->options, "timeline");
+    read_options(stage1->options);
     start_timeline();
     start_threads(stage1->thread_slot);
     start_python();
@@ -232,11 +237,13 @@ constexpr useconds_t kGraceUs = 2000;
 int resume() {
   if (tracer.on.load() || tracer.forked.load()) return EBUSY;
   if (other_threads_ran_ops()) usleep(kGraceUs);
+  read_options(tracer.stage1->options);
   forget_file();
   begin_gpu_turn();
   python::forget_cells();
   if (const int error = tracer.file.move_to(tracer.stage1->run_folder)) return error;
   expect_room();
+  fill_header();
   tracer.trained = tracer.forward_seen = false;
   if (ThreadState* state = existing_thread_state()) state->depth = 0;
   write_facts_at_start();
@@ -244,6 +251,8 @@ int resume() {
   tracer.on = true;
   return 0;
 }
+
+}  // namespace
 
 void suspend(const char* uncaught) {
   if (!tracer.on.exchange(false)) return;
@@ -256,7 +265,6 @@ void suspend(const char* uncaught) {
   tracer.file.finish(1);
 }
 
-}  // namespace
 }  // namespace tracer
 }  // namespace dtypecheck
 

@@ -159,11 +159,13 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->reads_values = op->takes_angles || op->converts || op->may_begin_backward ||
                      op->adds_in_place || op->subtracts || op->reduces;
   op->reads_results = op->converts || op->reduces;
-  op->is_keyed_further = op->converts || op->group_argument >= 0;
+  op->reads_number = op->name == "aten::_local_scalar_dense" && op->tensors.size() == 1;
+  op->joins = op->name == "aten::stack";
+  op->is_keyed_further = op->joins || op->converts || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;
   op->is_loss = (facts & ops::kLoss) != 0;
-  if (op->interest == Interest::kNever) hide(*schema);
+  if (op->interest == Interest::kNever && !op->reads_number) hide(*schema);
   return op;
 }
 

@@ -52,7 +52,9 @@ struct alignas(64) OpInfo {
   bool may_call_anything = false;  // not LibTorch's own: its kernel may be Python
   bool makes_garbage = false;      // empty and its like: values mean nothing yet
   bool is_loss = false;            // what it gives behind the loss has infinities by design
-  bool is_keyed_further = false;   // a cast, or a collective with a process group: mix_further()
+  bool reads_number = false;       // item(), bool(): what the program reads is looked at
+  bool joins = false;              // stack: one line of a loader does it for all that a batch has
+  bool is_keyed_further = false;   // that, a cast, or a collective with a process group: mix_further()
   bool may_return_first = false;   // a result in the first tensor's storage is no new tensor
   uint16_t argument_count = 0;
   uint16_t result_room = 0;

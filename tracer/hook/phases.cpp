@@ -77,6 +77,7 @@ void begin_next_step() {
   const uint32_t step = tracer.step.fetch_add(1) + 1;
   scopes_in_step.store(0);
   end_after_last_step();
+  if (tracer.options.leave_after != 0 && step >= tracer.options.leave_after) suspend("");
   if (tracer.options.steady) steady_after(step);
 }
 

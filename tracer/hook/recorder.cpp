@@ -43,9 +43,18 @@ uint64_t mix_source(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValu
   return is_plain(source) ? mix(h, uint64_t(source->dim()) << 1 | is_leaf(source)) : h;
 }
 
+// default_collate stacks features and labels at one line: each has the origin that is its own.
+uint64_t mix_joined(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  const c10::IValue& list = inputs[op.tensors.front().index];
+  if (!list.isList() || list.toListRef().empty() || !list.toListRef()[0].isTensor()) return h;
+  const c10::TensorImpl* first = list.toListRef()[0].unsafeToTensorImpl();
+  return is_plain(first) ? mix(h, find_origin(first)) : h;
+}
+
 // One line may reduce over one process group after the other.
 uint64_t mix_further(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   if (op.converts) return mix_source(h, op, inputs);
+  if (op.joins) return mix_joined(h, op, inputs);
   const c10::IValue& group = inputs[op.group_argument];
   if (group.isString()) return mix(h, fnv1a(group.toStringRef()));
   return mix(h, reinterpret_cast<uint64_t>(process_group_in(group)));
@@ -173,6 +182,23 @@ inline void note_call_of(trace::SignatureRecord* caller) {
     __atomic_fetch_or(&caller->flags, trace::kSignatureCallsOthers, __ATOMIC_RELAXED);
 }
 
+// The program waits for a number anyway: no device has to be waited for to look at it. It is no op
+// call of its own. Nothing on a pretended GPU is computed.
+bool begin_read(ThreadState* state, const at::RecordFunction& fn, const OpInfo& op) {
+  if (state->depth >= ThreadState::kMaxDepth || tracer.options.pretended) return false;
+  if (fn.inputs().empty() || !fn.inputs()[0].isTensor()) return false;
+  const c10::TensorImpl* impl = fn.inputs()[0].unsafeToTensorImpl();
+  const uint32_t made_by = is_plain(impl) ? find_origin(impl) : 0;
+  if (made_by == 0) return false;
+  Frame& frame = state->frames[state->depth++];
+  frame = Frame();
+  frame.record = &fn;
+  frame.op = &op;
+  frame.throws_before = state->throws;
+  frame.read = made_by;
+  return true;
+}
+
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -186,6 +212,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   Frame* parent = state->innermost();
   if (!op || is_dropped(state, *op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
     if (op && parent && parent->op == op) note_inner_call(state, *parent);
+    if (op && op->reads_number && begin_read(state, fn, *op)) return;
     skip_outputs(fn);
     return;
   }
@@ -199,6 +226,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   frame.first_storage = first_storage(*op, inputs);
   Expected& expected = expectations.guess();
   place(state, parent, frame, fn, inputs, &expected);
+  if (!tracer.on.load(std::memory_order_relaxed)) return;  // a step that ended was the last one
   const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
   const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op &&
@@ -233,7 +261,11 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   Frame& frame = state->frames[state->depth - 1];
   if (frame.record != &fn) return;  // a dropped one
   --state->depth;
-  if (!frame.signature) return;
+  if (!frame.signature) {
+    if (frame.op && frame.op->reads_number && !threw(state, frame))
+      look_at_read(state, frame, fn.outputs());
+    return;
+  }
   if (threw(state, frame)) return record_throw(state, frame.signature);
   if (state->depth == 0)
     state->has_message = false;  // whatever was thrown inside was also caught there

@@ -27,6 +27,7 @@ struct Frame {
   bool autocast_on = false;
   bool inputs_finite = false;  // with value checks
   bool inputs_had_no_nan = false;
+  uint32_t read = 0;  // of an op that gives a number to the program: the signature that made it
   python::Top top;             // autograd nodes: the Python frame below the engine
 };
 

@@ -23,6 +23,7 @@ struct Options {
   bool pretended = false;       // on a GPU that computes nothing
   uint32_t most_steps = 0;      // the program is ended after so many; 0: it is not
   uint32_t timeline_steps = 0;  // 0: none is wanted
+  uint32_t leave_after = 0;     // recording ends after so many steps, and the program goes on
 };
 
 struct Tracer {
@@ -67,6 +68,9 @@ struct Tracer {
 // when this is compiled, which a pointer's would not be.
 extern std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
 [[maybe_unused]] static Tracer& tracer = reinterpret_cast<Tracer&>(tracer_room);
+
+// Recording ends, as by the exception of this text; "" for none.
+void suspend(const char* uncaught);
 
 }  // namespace tracer
 }  // namespace dtypecheck

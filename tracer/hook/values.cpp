@@ -131,15 +131,15 @@ bool looks_in_this_step() {
 std::atomic<uint32_t> non_finite_seen{0};
 
 // The first inf and the first NaN of each signature; `flags` without which of the two.
-void write_non_finite(const trace::SignatureRecord* signature, const Finite& found, uint32_t flags,
-                      uint32_t index) {
+void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, uint32_t index) {
   flags |= found.nan ? trace::kNonFiniteIsNan : 0;
-  const uint32_t kind = flags & (trace::kNonFiniteIsNan | trace::kNonFiniteIsLoss);
-  const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), 0xf1417e + kind) | 1;
+  const uint32_t kind =
+      flags & ~(trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan);
+  const uint64_t key = mix(signature, 0xf1417e + kind) | 1;
   if (!tracer.messages.insert(key, 1)) return;
   auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
   if (!record) return;
-  record->signature = signature->id;
+  record->signature = signature;
   record->step = tracer.current_step();
   record->flags = flags;
   record->result = index;
@@ -209,7 +209,7 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
   }
   const bool is_8_bits = target != static_cast<uint8_t>(Dtype::kHalf);
   if (seen.has_nan && is_8_bits && !looks_in_this_step())
-    write_non_finite(frame.signature, {true, false, true}, 0, 0);
+    write_non_finite(frame.signature->id, {true, false, true}, 0, 0);
   __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
   __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
   __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
@@ -377,7 +377,7 @@ void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!is_readable(loss)) return;
   const Finite found = finite(loss);
   if (found.known && !found.all)
-    write_non_finite(frame.signature, found, trace::kNonFiniteIsLoss, 0);
+    write_non_finite(frame.signature->id, found, trace::kNonFiniteIsLoss, 0);
 }
 
 void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
@@ -412,11 +412,24 @@ void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
   if (static_cast<Dtype>(dtype_of(sum)) != Dtype::kHalf || !is_readable(sum)) return;
   const Finite found = finite(sum);
   if (found.all) return;
-  write_non_finite(frame.signature, found,
+  write_non_finite(frame.signature->id, found,
                    trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan, 0);
 }
 
 }  // namespace
+
+void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
+  if (outputs.size() != 1) return;
+  const c10::IValue& value = outputs[0];
+  const BusyScope busy(state);
+  if (value.isBool()) {
+    write_non_finite(frame.read, {true, false, value.toBool()},
+                     trace::kNonFiniteIsRead | trace::kNonFiniteIsAnswer, 0);
+  } else if (value.isDouble() && !std::isfinite(value.toDouble())) {
+    write_non_finite(frame.read, {true, false, std::isnan(value.toDouble())},
+                     trace::kNonFiniteIsRead, 0);
+  }
+}
 
 void forget_values() { non_finite_seen.store(0); }
 
@@ -448,7 +461,7 @@ void look_at_results(ThreadState* state, const Frame& frame,
       const Finite found = finite(impl);
       const bool is_meant = frame.op->is_loss && index > 0 && !found.nan;  // ctc_loss: the log of 0
       if (found.known && !found.all && !is_meant)
-        write_non_finite(frame.signature, found, flags, index);
+        write_non_finite(frame.signature->id, found, flags, index);
       ++index;
     });
   }

@@ -14,6 +14,9 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
 void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs);
 
+// Of an op that gives the program a number, or yes or no.
+void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs);
+
 void forget_values();  // another file begins
 
 }  // namespace tracer

@@ -1,4 +1,5 @@
-// dtype_mix.h: hot. Which floating dtypes the operands of a call have.
+// dtype_mix.h: hot. Which floating dtypes the operands of a call have, and whether there are integers
+// or Bool among them.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +26,26 @@ class DtypeMix {
 
   bool is_mixed() const { return (bits_ & (bits_ - 1)) != 0; }
   bool has_low_precision() const { return (bits_ & kLow) != 0; }
+  // Labels, indices and masks, or numbers where floating ones are wanted.
+  bool has_integers() const { return has_integers_; }
   // Only these can fail for their floating dtypes.
   bool may_fail() const { return is_mixed() || has_low_precision(); }
 
  private:
   static constexpr uint64_t kLow = kLowPrecisionBits;
+  static constexpr uint64_t kIntegers =
+      dtype_bit(Dtype::kByte) | dtype_bit(Dtype::kChar) | dtype_bit(Dtype::kShort) |
+      dtype_bit(Dtype::kInt) | dtype_bit(Dtype::kLong) | dtype_bit(Dtype::kBool);
   static constexpr uint64_t kFloats = kLow | dtype_bit(Dtype::kFloat) | dtype_bit(Dtype::kDouble);
 
   void add(const c10::TensorImpl* impl) {
     const auto type = impl->dtype();
     if (!type.isScalarType()) return;
     const auto dtype = static_cast<Dtype>(c10::typeMetaToScalarType(type));
-    const uint64_t found = dtype_bit(dtype) & kFloats;
-    if (found && !impl->is_wrapped_number()) bits_ |= found;  // a number takes what it meets
+    const uint64_t found = dtype_bit(dtype) & (kFloats | kIntegers);
+    if (!found || impl->is_wrapped_number()) return;  // a number takes what it meets
+    bits_ |= found & kFloats;
+    has_integers_ |= (found & kIntegers) != 0;
   }
   void add_list(c10::ArrayRef<c10::IValue> list) {
     for (const c10::IValue& element : list) {
@@ -49,6 +57,7 @@ class DtypeMix {
   }
 
   uint64_t bits_ = 0;
+  bool has_integers_ = false;
 };
 
 }  // namespace keep_going

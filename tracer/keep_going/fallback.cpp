@@ -51,13 +51,25 @@ bool is_place_to_repair(const Call& call, const Attempt& outer) {
   return true;
 }
 
+// Labels, indices and masks of another dtype, or integers among numbers. --fix serves what has one
+// right answer; which integers were meant it does not know.
+bool may_be_integers(const DtypeMix& mix, const OpFacts& facts) {
+  return (mix.has_integers() || facts.chooses) && !tracer.options.fix;
+}
+bool may_be_integers(const Call& call) { return may_be_integers(call.mix, call.facts); }
+
+// The outer call has what made the inner one fail.
+bool may_fail_as(const Call& outer, const Call& inner) {
+  if (inner.mix.is_mixed()) return outer.mix.is_mixed();
+  if (inner.mix.has_low_precision() && outer.mix.has_low_precision()) return true;
+  return may_be_integers(inner) && may_be_integers(outer);
+}
+
 bool leave_to_outer(const Call& call) {
   for (auto* attempt = static_cast<Attempt*>(call.state->attempt); attempt;
        attempt = attempt->outer) {
     if (!is_place_to_repair(call, *attempt)) continue;
-    const DtypeMix& mix = attempt->call.mix;
-    if (!attempt->takes_over || !(call.mix.is_mixed() ? mix.is_mixed() : mix.has_low_precision()))
-      continue;
+    if (!attempt->takes_over || !may_fail_as(attempt->call, call)) continue;
     attempt->was_left_to_us = true;
     return true;
   }
@@ -67,10 +79,10 @@ bool leave_to_outer(const Call& call) {
 bool holds(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
 
 // Operands that disagree may be the reason, whatever the message says: the call with cast operands
-// then shows whether they were. Where all have one dtype, the message has to name it.
+// then shows whether they were. So may labels, indices and masks. Where all have one dtype, the message has to name it.
 bool may_be_dtypes(const Call& call, const char* message) {
   if (holds(message, "out of memory") || holds(message, "can't allocate memory")) return false;
-  if (call.mix.is_mixed()) return true;
+  if (call.mix.is_mixed() || may_be_integers(call)) return true;
   for (const char* word :
        {"Half", "BFloat16", "Low precision", "float or double", "a float tensor", "type Float"})
     if (holds(message, word)) return true;
@@ -128,7 +140,9 @@ bool try_or_repair(Call& call, bool may_take_over) {
       if (!may_be_dtypes(call, message) || !can_be_told(call) || leave_to_outer(call)) throw;
       keep_text(call, error, message, thrown);
     } catch (const std::exception& error) {
-      if (!call.mix.is_mixed() || !can_be_told(call) || leave_to_outer(call)) throw;
+      if (!(call.mix.is_mixed() || may_be_integers(call)) || !can_be_told(call) ||
+          leave_to_outer(call))
+        throw;
       if (is_onednn(error)) {
         keep_text(call, error, error.what(), thrown);
       } else if (call.below.has(c10::DispatchKey::Python) && thrown.python.take()) {
@@ -187,10 +201,11 @@ void run_and_repair(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                     torch::jit::Stack* stack, ThreadState* state) {
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
   if (!tracer.options.fix && python_side_is_missing()) install_python_side(state);
-  if (!mix.may_fail() && !any_taint()) return op.redispatchBoxed(below, stack);
-  if (facts_of(op).is_view) return op.redispatchBoxed(below, stack);
+  const OpFacts& facts = facts_of(op);
+  const bool may_fail = mix.may_fail() || may_be_integers(mix, facts);
+  if ((!may_fail && !any_taint()) || facts.is_view) return op.redispatchBoxed(below, stack);
   Call call(op, below, stack, state, mix);
-  if (mix.may_fail()) return call_that_may_fail(call);
+  if (may_fail) return call_that_may_fail(call);
   call.run();
   hand_on_taint(call);
 }

@@ -71,6 +71,9 @@ void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
     const uint32_t known = ops::argument_facts(argument.name());
     tensor.is_undeclared = !tensor.is_written && (known & ops::kWrittenSilently) != 0;
     tensor.is_fixed = (known & ops::kOwnDtype) != 0;
+    tensor.names = known & (ops::kIndex | ops::kCondition | ops::kLabels);
+    tensor.is_mask = argument.name().find("mask") != std::string::npos;
+    facts.chooses |= tensor.names != 0;
     facts.tensors.push_back(tensor);
     for (size_t r = 0; r < schema.returns().size(); ++r)
       if (same_set(argument, schema.returns()[r]))

@@ -17,6 +17,8 @@ struct TensorArgument {
   bool is_out = false;         // written and never read
   bool is_undeclared = false;  // written although the schema says nothing: running statistics
   bool is_fixed = false;       // has a dtype of its own: a step count, a scale
+  uint32_t names = 0;          // ops::ArgumentFact: an index, a condition, labels
+  bool is_mask = false;        // integers there say which, as in Bool; numbers are added
 };
 
 struct WrittenResult {  // a result that is one of the arguments
@@ -35,6 +37,7 @@ struct OpFacts {
   int activation = -1;
   bool is_view = false;            // never fails for a dtype; returns the very tensor it was given
   bool only_first_result = false;  // the others are statistics, in Float whatever the input is
+  bool chooses = false;            // has an index, a condition or labels
   int asked_dtype = -1;            // dtype=: where it is given, the result has it
   bool overwrites = false;         // nothing of the written argument's old values is left
   bool multiplies = false;         // refuses two dtypes, and is slow in Half on most CPUs

@@ -5,6 +5,7 @@
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/SequenceNumber.h>
 
+#include "ops/arguments.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/keyed_table.h"
 #include "tracer/hook/tracer.h"
@@ -89,10 +90,11 @@ c10::IValue cast(const c10::IValue& value, c10::ScalarType to) {
 
 using Arguments = c10::SmallVector<c10::IValue, 12>;
 
-Arguments cast_arguments(const Call& call, c10::ScalarType to) {
-  Arguments cast_ones = call.arguments;
+Arguments cast_arguments(const Call& call, const Arguments& given, c10::ScalarType to) {
+  Arguments cast_ones = given;
+  if (to == c10::ScalarType::Undefined) return cast_ones;
   for (const TensorArgument& argument : call.facts.tensors)
-    if (!argument.is_fixed) cast_ones[argument.index] = cast(call.arguments[argument.index], to);
+    if (!argument.is_fixed) cast_ones[argument.index] = cast(given[argument.index], to);
   return cast_ones;
 }
 
@@ -165,20 +167,20 @@ void note_sequences(const Call& call) {
 
 // The first exception is the one that the program is to see; but what refuses nothing (a checkpoint
 // that has recomputed enough) goes its way.
-bool call_with(Call& call, c10::ScalarType dtype) {
+bool call_with(Call& call, const Arguments& given, c10::ScalarType dtype) {
   PythonError refusal;
   try {
     Arguments cast_ones;
     {
       const BusyScope ours(call.state);
-      cast_ones = cast_arguments(call, dtype);
+      cast_ones = cast_arguments(call, given, dtype);
     }
     call.put_back(cast_ones);
     note_sequences(call);
     call.run();
     const BusyScope ours(call.state);
     write_all_back(call, cast_ones);
-    finish_results(call, dtype);
+    if (dtype != c10::ScalarType::Undefined) finish_results(call, dtype);
     note_sequences(call);
     return true;
   } catch (const c10::Error&) {
@@ -188,6 +190,82 @@ bool call_with(Call& call, c10::ScalarType dtype) {
       return false;
     throw;
   }
+}
+
+bool call_with(Call& call, c10::ScalarType dtype) { return call_with(call, call.arguments, dtype); }
+
+// ---- integers and Bool
+
+bool is_integer(c10::ScalarType type) {
+  return type == c10::ScalarType::Bool || c10::isIntegralType(type, /*includeBool=*/false);
+}
+
+// What the first choice of an argument is, and the second: of labels, which are classes for some
+// losses and values for others; Undefined where it stays as it is.
+c10::ScalarType wanted_of(const TensorArgument& argument, c10::ScalarType type,
+                          c10::ScalarType values, bool second) {
+  if ((argument.names & ops::kCondition) || (argument.is_mask && is_integer(type)))
+    return second ? c10::ScalarType::Undefined : c10::ScalarType::Bool;
+  if (argument.names & ops::kIndex)
+    return second || type == c10::ScalarType::Bool ? c10::ScalarType::Undefined
+                                                   : c10::ScalarType::Long;
+  if (argument.names & ops::kLabels) return second ? values : c10::ScalarType::Long;
+  return second && is_integer(type) ? values : c10::ScalarType::Undefined;
+}
+
+c10::IValue cast_chosen(const TensorArgument& argument, const c10::IValue& value,
+                        c10::ScalarType values, bool second) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined() || value.unsafeToTensorImpl()->is_wrapped_number()) return value;
+    const c10::ScalarType type = tensor.scalar_type();
+    if (!is_integer(type) && !is_float(type)) return value;
+    const c10::ScalarType to = wanted_of(argument, type, values, second);
+    return to == c10::ScalarType::Undefined || to == type ? value : c10::IValue(tensor.to(to));
+  }
+  if (!value.isList() || value.toListRef().empty()) return value;
+  c10::impl::GenericList list = value.toList().copy();
+  bool changed = false;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const c10::IValue element = list.get(i);
+    if (!element.isTensor()) continue;
+    const c10::IValue chosen = cast_chosen(argument, element, values, second);
+    if (chosen.unsafeToTensorImpl() == element.unsafeToTensorImpl()) continue;
+    list.set(i, chosen);
+    changed = true;
+  }
+  return changed ? c10::IValue(std::move(list)) : value;
+}
+
+// Labels and indices in Long and masks in Bool; then labels as values, and integers among numbers in
+// the floating dtype of the others. What the call writes stays as it is. False: nothing changes.
+bool choose_integers(const Call& call, bool second, Arguments& out) {
+  const c10::ScalarType known = promoted(call);
+  const auto values = known == c10::ScalarType::Undefined ? c10::ScalarType::Float : known;
+  out = call.arguments;
+  bool changed = false;
+  const BusyScope ours(call.state);
+  for (const TensorArgument& argument : call.facts.tensors) {
+    if (argument.is_fixed || argument.is_written || argument.is_undeclared) continue;
+    c10::IValue& value = out[argument.index];
+    c10::IValue chosen = cast_chosen(argument, value, values, second);
+    if (value.isTensor() ? chosen.unsafeToTensorImpl() == value.unsafeToTensorImpl()
+                         : chosen.is(value))
+      continue;
+    value = std::move(chosen);
+    changed = true;
+  }
+  return changed;
+}
+
+bool repair_integers(Call& call) {
+  for (const bool second : {false, true}) {
+    Arguments chosen;
+    if (!choose_integers(call, second, chosen)) continue;
+    if (call_with(call, chosen, c10::ScalarType::Undefined)) return true;
+    if (call.mix.is_mixed() && call_with(call, chosen, promoted(call))) return true;
+  }
+  return false;
 }
 
 // What --fix serves: by a kernel of ours where there is one.
@@ -224,6 +302,14 @@ bool remember(const Call& call, c10::ScalarType dtype) {
   return true;
 }
 
+bool repair_floats(Call& call) {
+  const c10::ScalarType dtype = promoted(call);
+  if (dtype == c10::ScalarType::Undefined || !call.mix.may_fail()) return false;
+  const bool is_enough = call.mix.is_mixed() && call_with(call, dtype);
+  if (!is_enough && !(is_low(dtype) && call_with(call, c10::ScalarType::Float))) return false;
+  return remember(call, is_enough ? dtype : c10::ScalarType::Float);
+}
+
 }  // namespace
 
 bool serve(Call& call) {
@@ -236,11 +322,7 @@ bool serve(Call& call) {
 
 bool repair(Call& call) {
   if (tracer.options.fix) return serve(call);
-  const c10::ScalarType dtype = promoted(call);
-  if (dtype == c10::ScalarType::Undefined) return false;
-  const bool is_enough = call.mix.is_mixed() && call_with(call, dtype);
-  if (!is_enough && !(is_low(dtype) && call_with(call, c10::ScalarType::Float))) return false;
-  return remember(call, is_enough ? dtype : c10::ScalarType::Float);
+  return repair_floats(call) || repair_integers(call);
 }
 
 bool repair_as_before(Call& call) {

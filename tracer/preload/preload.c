@@ -552,6 +552,7 @@ EXPORT int dtypecheck_begin(const char* folder, const char* hooks, const char* e
   if (stage2 && libtorch) { /* not the first time */
     if (strlen(folder) >= sizeof run_folder) return 3;
     strcpy(run_folder, folder);
+    stage1.options = options ? strdup(options) : ""; /* the last ones may be read at this moment */
     traced_pid = getpid();
     replace_in_all_objects();
     *(void**)&resume = dlsym(stage2, "dtypecheck_hook_resume");

@@ -41,6 +41,15 @@ std::string ranges_of(std::vector<long long> ranks) {
   return text;
 }
 
+std::ptrdiff_t keys_count(Object* dictionary) {
+  std::ptrdiff_t at = 0, count = 0;
+  Object *key = nullptr, *value = nullptr;
+  while (is_instance(dictionary, api.PyDict_Type) &&
+         api.PyDict_Next(dictionary, &at, &key, &value) != 0)
+    ++count;
+  return count;
+}
+
 // Of {rank: its place in the group}.
 std::string keys_of(Object* ranks) {
   std::vector<long long> all;
@@ -73,7 +82,49 @@ std::string with_interpreter(const Ask& ask) {
   }
 }
 
+// The group of all ranks is one that no other has more ranks than.
+const Object* largest_group(long long* size) {
+  const Object* largest = nullptr;
+  find_group("_pg_group_ranks", [&](const Object* group, Object* ranks) {
+    const auto count = static_cast<long long>(keys_count(ranks));
+    if (count > *size) {
+      largest = group;
+      *size = count;
+    }
+    return false;
+  });
+  return largest;
+}
+
+// The ranks of "fake" and "threaded", which tests use, are no processes.
+bool has_processes(const Object* group) {
+  bool has = true;
+  find_group("_pg_map", [&](const Object* each, Object* value) {
+    const std::string backend = each == group ? text_of(sequence_item(value, 0)) : std::string();
+    has = has && backend != "fake" && backend != "threaded";
+    return false;
+  });
+  return has;
+}
+
 }  // namespace
+
+World world() {
+  World world;
+  with_interpreter([&] {
+    long long size = 0;
+    const Object* group = largest_group(&size);
+    if (group == nullptr || !has_processes(group)) return std::string();
+    // A function of C++, which looks at a number.
+    const Ref ask = attribute(const_cast<Object*>(group), "rank");
+    const Ref rank(ask ? api.PyObject_CallObject(ask.get(), nullptr) : nullptr);
+    if (!rank) api.PyErr_Clear();
+    const long long number = rank ? as_integer(rank.get(), -1) : -1;
+    if (number >= 0 && number < size) world = {number, size};
+    return std::string();
+  });
+  return world;
+}
 
 std::string ranks_of_group(const void* group) {
   if (group == nullptr) return std::string();

@@ -97,6 +97,13 @@ std::string parameter_name(const void* impl);
 std::string ranks_of_group(const void* group);
 std::string ranks_of_group(const std::string& name);
 
+// Which rank torch.distributed says that this process is, and of how many; -1 and 0 where it has not
+// been set up. Cold: takes the GIL.
+struct World {
+  long long rank = -1, size = 0;
+};
+World world();
+
 // Tensors among the local variables of a Python frame, for a refusal that no op raised; in a method
 // of an nn.Module the module's own parameters as well. Of a list
 // of tensors, the first one and the first of each other dtype ("grads[3]"). A tensor subclass of
