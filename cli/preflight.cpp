@@ -265,7 +265,6 @@ int run(PreflightCommand& command) {
     throw InputError("no program to run; for example dtypecheck preflight -- python train.py");
   if (!command.memory.empty()) bytes_of(command.memory);
   if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
-  command.trace.no_gpu = true;
   command.trace.under = {"preflight",
                          "--gpu",
                          command.gpu,
