@@ -140,7 +140,12 @@ EXPORT int cuLinkCreate_v2(unsigned count UNUSED, void* options UNUSED, void* va
   return *state = handle(), OK;
 }
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks) { return *blocks = 2, OK; }
-EXPORT int cuFuncGetAttribute(int* value) { return *value = 0, OK; }
+EXPORT int cuOccupancyMaxActiveClusters(int* clusters) { return *clusters = 2, OK; }
+/* enum CUfunction_attribute: a kernel of Triton's spills nothing here. */
+EXPORT int cuFuncGetAttribute(int* value, int attribute) {
+  return *value = attribute == 0 ? 1024 : attribute == 4 ? 32 : 0, OK; /* threads, registers */
+}
+EXPORT int cuCtxGetLimit(size_t* value) { return *value = 1 << 20, OK; }
 EXPORT int cuPointerGetAttribute(uint64_t* value, int attribute, const void* address) {
   enum { kMemoryType = 2, kDevicePointer = 3, kDeviceOrdinal = 9 };
   int on = 0;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own.
+"""What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own; and of the driver what Triton's launcher calls,
+which is compiled where it runs.
 
 wanted.py TORCH-FOLDER…           prints what wanted.txt has not
 wanted.py --add TORCH-FOLDER…     adds it there
@@ -22,7 +23,15 @@ def wanted_by(folder):
     for library in libraries:
         text = subprocess.run(["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True).stdout
         names |= {line.split()[-1].split("@")[0] for line in text.splitlines()}
-    return {name for name in names if NVIDIA.match(name)}
+    return {name for name in names if NVIDIA.match(name)} | wanted_by_triton(Path(folder).parent / "triton/backends/nvidia")
+
+
+def wanted_by_triton(folder):
+    launcher, header = folder / "driver.c", folder / "include/cuda.h"
+    if not launcher.exists() or not header.exists():
+        return set()
+    functions = set(re.findall(r"CUDAAPI (cu\w+)\(", header.read_text()))
+    return functions & set(re.findall(r"\bcu[A-Z]\w+", launcher.read_text()))
 
 
 def main(arguments):

@@ -2,6 +2,7 @@
 that CUPTI can use, nothing of CUPTI is touched."""
 
 import collections
+import importlib.util
 import json
 import os
 import pathlib
@@ -115,15 +116,25 @@ class Ops(Traced):
         self.assertEqual((kernels[0]["args"]["op"], kernels[0]["dur"], kernels[0]["tid"]), ("aten::exp Half", 5, 7))
 
 
-class Graphs(Traced):
-    def test_kernels_belong_to_the_ops_of_the_capture(self):
-        done = self.run_program([DTYPECHECK, "preflight", "--out", self.run_folder, "--", sys.executable, PROGRAMS / "graphs.py"],
-                                LD_PRELOAD="")
+class Preflight(Traced):
+    def preflight(self, program, *options, **variables):
+        done = self.run_program([DTYPECHECK, "preflight", "--out", self.run_folder, *options, "--", sys.executable,
+                                 PROGRAMS / program], LD_PRELOAD="", **variables)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("on a pretended sm_80 (A100), 3 steps: no findings", done.stderr)
-        stepped = done.stdout.count("stepped")
+        self.assertRegex(done.stderr, r"on a pretended sm_80 \(A100\), \d steps: no findings")
+        return done
+
+    def test_kernels_of_a_graph_belong_to_the_ops_of_its_capture(self):
+        stepped = self.preflight("graphs.py").stdout.count("stepped")
         self.assertEqual([self.count("aten::exp"), self.count("aten::sin"), self.count("aten::cos")], [3, 3, 1])
         self.assertEqual((stepped, self.count("aten::gelu")), (3, 3 + 3))  # it is warmed up three times
+
+
+    @unittest.skipIf(importlib.util.find_spec("triton") is None, "no Triton here")
+    def test_kernels_of_triton_belong_to_their_region(self):
+        done = self.preflight("compiles.py", "--compile", "--steps", "2", TORCHINDUCTOR_COMPILE_THREADS="1")
+        self.assertNotIn("all runs eagerly", done.stderr)
+        self.assertEqual(self.kernels()["compiled::inductor_forward_0", 0], {"triton_poi_fused_gelu_0": 2})
 
 
 class Errors(Traced):
