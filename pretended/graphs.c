@@ -183,12 +183,12 @@ static void capture_info(void* handle, int* status, unsigned long long* id, void
   if (graph) *graph = stream->capture;
   if (nodes) *nodes = NULL;
 }
-/* CUDA 13's; the ones before have no edges, and so one argument less. */
+/* CUDA 13's; in CUDA 11 the name has three arguments, and in CUDA 12 it is not there. */
 EXPORT int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id, void** graph,
-                                    const void** nodes, void* edges_or_count, size_t* count) {
+                                    const void** nodes, const void** edges, size_t* count) {
+  if (major() < 13) return capture_info(stream, status, id, NULL, NULL), OK;
   capture_info(stream, status, id, graph, nodes);
-  if (major() < 13) return edges_or_count ? *(size_t*)edges_or_count = 0, OK : OK;
-  if (edges_or_count) *(void**)edges_or_count = NULL;
+  if (edges) *edges = NULL;
   if (count) *count = 0;
   return OK;
 }
