@@ -1,6 +1,6 @@
 /* cupti_records.h: CUPTI's records and what its callbacks are given, as far as they are filled in.
  * They are those of CUDA 13; older ones are the same up to their end. Held to NVIDIA's header by
- * tests/tracer_gpu/records_test.cpp. */
+ * tests/pretended/records_test.cpp. */
 #pragma once
 
 #include <stdint.h>
