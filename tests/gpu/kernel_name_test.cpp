@@ -137,6 +137,20 @@ TEST_CASE("the name of a kernel says its arithmetic") {
   }
 }
 
+TEST_CASE("a name is shown as a person reads it") {
+  CHECK(shown_kernel_name("ampere_sgemm_128x64_nn") == "ampere_sgemm_128x64_nn");
+  CHECK(shown_kernel_name("_Z12scale_kernelIN3c104HalfEEvPT_i") ==
+        "scale_kernel<c10::Half>(c10::Half*, int)");
+  CHECK(shown_kernel_name("void (anonymous namespace)::softmax_warp_forward<c10::Half>(x)") ==
+        "softmax_warp_forward<c10::Half>(x)");
+  CHECK(shown_kernel_name("fmha_cutlassF_f32_aligned_64x64_rf_sm80(Kernel<float>::Params)") ==
+        "fmha_cutlassF_f32_aligned_64x64_rf_sm80");
+  CHECK(shown_kernel_name("k<" + std::string(2000, 'x') + ">").size() < 110);
+  CHECK(shown_kernel_name("_Z") == "_Z");
+  CHECK(shown_kernel_name("") == "");
+  CHECK(shown_kernel_name(std::string(1 << 20, 'x')).size() < 1 << 17);
+}
+
 TEST_CASE("a name longer than any kernel's is not looked at") {
   const std::string name = "ampere_sgemm_" + std::string(1 << 20, 'x');
   CHECK(!read_kernel_name(name));
