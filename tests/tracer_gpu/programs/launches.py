@@ -6,7 +6,7 @@ import torch
 
 cuda = ctypes.CDLL("libcuda.so.1")
 cuda.dtypecheck_pretended_work_takes(ctypes.c_uint64(5000))
-x = torch.ones(4, 4, dtype=torch.half, device="cuda" if os.environ.get("DEVICE") != "cpu" else "cpu")
+x = torch.ones(4, 4, dtype=torch.half, device="cuda")
 layer = torch.nn.Linear(4, 4)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
 
