@@ -41,12 +41,12 @@ static request_function request;
 static complete_function complete;
 static uint8_t* buffer;
 static size_t buffer_bytes, used, dropped;
-static uint64_t period_ns, given_back_ns;
+static _Atomic uint64_t period_ns, given_back_ns;
 
 static __thread uint64_t external[kExternalKinds][kMostExternal];
 static __thread unsigned external_count[kExternalKinds];
 
-static uint64_t work_ns; /* of each piece of work */
+static _Atomic uint64_t work_ns; /* of each piece of work */
 EXPORT void dtypecheck_pretended_work_takes(uint64_t ns) { work_ns = ns; }
 
 static uint64_t now_ns(void) {
@@ -58,21 +58,34 @@ static uint64_t now_ns(void) {
 
 /* Its user may call back from there, so no lock is held. */
 static void give_back(uint8_t* full, size_t bytes, size_t valid) {
+  if (!full) return;
   given_back_ns = now_ns();
-  if (full) complete(NULL, 0, full, bytes, valid);
+  complete(NULL, 0, full, bytes, valid);
 }
 
 static void add(enum pretended_activity kind, const void* record, size_t bytes) {
   if (!atomic_load(&is_recorded[kind])) return;
+  uint8_t *full = NULL, *spare = NULL;
+  size_t full_bytes = 0, valid = 0, spare_bytes = 0, most = 0;
   pthread_mutex_lock(&mutex);
   const int is_due = period_ns && now_ns() - given_back_ns > period_ns;
-  uint8_t* full = buffer && (is_due || used + bytes > buffer_bytes) ? buffer : NULL;
-  const size_t full_bytes = buffer_bytes, valid = used;
-  if (full) buffer = NULL;
-  if (!buffer && request) {
-    size_t most = 0;
-    request(&buffer, &buffer_bytes, &most);
+  if (buffer && (is_due || used + bytes > buffer_bytes)) {
+    full = buffer;
+    full_bytes = buffer_bytes;
+    valid = used;
+    buffer = NULL;
+  }
+  const request_function asks = buffer ? NULL : request;
+  if (asks) {
+    pthread_mutex_unlock(&mutex);
+    asks(&spare, &spare_bytes, &most);
+    pthread_mutex_lock(&mutex);
+  }
+  if (!buffer && spare) {
+    buffer = spare;
+    buffer_bytes = spare_bytes;
     used = 0;
+    spare = NULL;
   }
   if (buffer && used + bytes <= buffer_bytes) {
     memcpy(buffer + used, record, bytes);
@@ -82,6 +95,7 @@ static void add(enum pretended_activity kind, const void* record, size_t bytes) 
   }
   pthread_mutex_unlock(&mutex);
   give_back(full, full_bytes, valid);
+  give_back(spare, spare_bytes, 0); /* another thread was faster */
 }
 
 static void tell(int domain, uint32_t id, const void* data) {

@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 #include <time.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tracer/gpu/gpu.h"
@@ -226,6 +228,23 @@ TEST_CASE("many records go through many buffers, and each is taken once") {
   }
   CHECK(got == sum);
   CHECK(losses.dropped == before.dropped);
+}
+
+TEST_CASE("threads that launch at once lose nothing") {
+  Recording recording;
+  const DtypecheckGpuLosses before = recording.flush();
+  op_now = 3;
+  constexpr int kThreads = 4, kLaunches = 20'000;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([] {
+      for (int j = 0; j < kLaunches; ++j) launch("k", 1);
+    });
+  for (std::thread& thread : threads) thread.join();
+  const DtypecheckGpuLosses after = recording.flush();
+  CHECK(taken.size() == size_t{kThreads} * kLaunches);
+  CHECK(std::all_of(taken.begin(), taken.end(), [](const auto& work) { return work.op == 3; }));
+  CHECK((after.late == before.late && after.dropped == before.dropped));
 }
 
 TEST_CASE("where another tool has CUPTI, it is left alone") {
