@@ -230,7 +230,9 @@ EXPORT int cuptiActivityRegisterCallbacks(request_function asks, complete_functi
   return OK;
 }
 EXPORT int cuptiActivityFlushPeriod(uint32_t ms) {
-  return period_ns = (uint64_t)ms * 1000000, given_back_ns = now_ns(), OK;
+  given_back_ns = now_ns();
+  period_ns = (uint64_t)ms * 1000000;
+  return OK;
 }
 EXPORT int cuptiActivityFlushAll(uint32_t flags UNUSED) {
   pthread_mutex_lock(&mutex);
