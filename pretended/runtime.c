@@ -99,15 +99,15 @@ EXPORT int cudaStreamEndCapture(void* stream, void** graph) {
 EXPORT int cudaStreamIsCapturing(void* stream, int* status) {
   return *status = capture_of(stream) != 0, OK;
 }
-/* CUDA 13's; the ones before have no edges, and so one argument less. */
+/* CUDA 13's; in CUDA 11 the name has three arguments, and in CUDA 12 it is not there. */
 EXPORT int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id, void** graph,
-                                    const void** nodes, void* edges_or_count, size_t* count) {
+                                    const void** nodes, const void** edges, size_t* count) {
   *status = capture_of(stream) != 0;
   if (id) *id = capture_of(stream);
+  if (major() < 13) return OK;
   if (graph) *graph = NULL;
   if (nodes) *nodes = NULL;
-  if (major() < 13) return edges_or_count ? *(size_t*)edges_or_count = 0, OK : OK;
-  if (edges_or_count) *(void**)edges_or_count = NULL;
+  if (edges) *edges = NULL;
   if (count) *count = 0;
   return OK;
 }

@@ -84,6 +84,12 @@ class Memory(Preflight):
         self.assertIn("dtypecheck: out of memory on the pretended GPU: ", self.err)
 
 
+class Weights(Preflight):
+    def test_of_which_nobody_looks_at_any_stay_on_the_disk(self):
+        self.assertEqual(self.preflight(PROGRAMS / "weights.py"), 0, self.err)
+        self.assertEqual(self.out, "resident for 5 GiB: little\ncomputed 12345.0 12345.0 7.0 0.0 0.0\n")
+
+
 class Files(Preflight):
     def test_are_left_as_they_were(self):
         os.makedirs(self.folder / "out/sub")
