@@ -15,14 +15,18 @@ from common import clean_environment  # noqa: E402
 
 
 class Preflight(unittest.TestCase):
+    interpreter = sys.executable
+    environment = {}
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
     def preflight(self, *program, options=()):
-        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", sys.executable, *program]
-        done = subprocess.run(command, cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"), capture_output=True)
+        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", self.interpreter, *program]
+        environment = clean_environment("CUDA_VISIBLE_DEVICES") | self.environment
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True)
         self.out = done.stdout.decode()
         self.err = done.stderr.decode()
         return done.returncode

@@ -393,6 +393,8 @@ void call_and_follow(PretendedCall& call) {
   const bool is_computed = (call.is_known || (asks_for_faults && call.largest <= kComputed)) &&
                            call.largest <= limit && written.largest <= limit &&
                            compute(call, arguments, written, shares && writes);
+  // Up to LibTorch 2.2 a CPU has no GradScaler: no step is skipped, and the scale stays.
+  if (!is_computed && call.is_known && call.name == "aten::_amp_update_scale_") return;
   set_known(written.tensors, is_computed || asks_for_faults);
   if (!is_computed) fill_with_neutral(call, written);
 }
