@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ class Preflight(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def preflight(self, *program, options=()):
+        shutil.rmtree(self.folder / "run", ignore_errors=True)
         command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", self.interpreter, *program]
         environment = clean_environment("CUDA_VISIBLE_DEVICES") | self.environment
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True)
@@ -43,14 +45,37 @@ class Preflight(unittest.TestCase):
 
 
 class Faults(Preflight):
-    def test_each_is_named_at_its_line(self):
-        path = PROGRAMS / "faults.py"
-        self.assertEqual(self.preflight(path), 0, self.err)  # it catches what is raised
-        lines = path.read_text().splitlines()
-        expected = {(number, line.split("# EXPECT ")[1]) for number, line in enumerate(lines, 1) if "# EXPECT " in line}
+    """Each is named at its line, and nothing else is found."""
+
+    def check(self, name, status, *launcher, options=()):
+        path = PROGRAMS / name
+        self.assertEqual(self.preflight(*launcher, path, options=options), status, self.err)
+        expected = {(number, rule) for number, line in enumerate(path.read_text().splitlines(), 1) if "# EXPECT " in line
+                    for rule in line.split("# EXPECT ")[1].split(", ")}
         found = {(finding["location"]["line"], finding["rule"]) for finding in self.report()["findings"]}
         self.assertEqual(found, expected)
+
+    def test_of_ops(self):
+        self.check("faults.py", 0)  # it catches what is raised
         self.assertIn("clean passed", self.out)
+
+    def test_of_half_weights(self):
+        self.check("faults_half.py", 1)
+
+    def test_of_bfloat16_weights(self):
+        self.check("faults_bfloat16.py", 0)
+
+    def test_of_a_scaler_without_autocast(self):
+        self.check("faults_scaler.py", 0)
+
+    def test_of_ranks(self):
+        self.check("faults_ranks.py", 1, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
+                   options=["--gpus", "2"])
+
+    def test_are_none_where_it_is_done_right(self):
+        for kind in ("fp16", "bf16", "masters"):
+            self.assertEqual(self.preflight(PROGRAMS / "clean.py", kind), 0, self.err)
+            self.assertIn("on a pretended sm_80 (A100), 3 steps: no findings", self.err)
 
 
 class Refusals(Preflight):
