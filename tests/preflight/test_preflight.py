@@ -183,6 +183,46 @@ class Ends(Preflight):
         self.assertEqual(self.preflight(program, options=["--timeout", "20"]), 2)
         self.assertIn("dtypecheck: ended after 20 s, with 0 of 3 steps done", self.err)
 
+    def test_weights_that_are_not_there(self):
+        program = self.program("import safetensors.torch, torch\ntorch.ones(1, device='cuda')\n"
+                               "safetensors.torch.load_file('model/unet.safetensors')\n")
+        self.assertEqual(self.preflight(program), 2)
+        self.assertIn('the dry run could not go on here: FileNotFoundError: No such file or directory: model/unet.safetensors',
+                      self.err)
+
+    def test_a_gpu_that_is_not_pretended(self):
+        program = self.program("import torch\ntorch.ones(1, device='cuda')\ntorch.cuda.set_device(7)\n")
+        self.assertEqual(self.preflight(program), 2)
+        self.assertIn("dtypecheck: the program wants GPU 7, and 1 is pretended; --gpus 8 has it", self.err)
+        self.assertIn("the dry run could not go on here: AcceleratorError: CUDA error: invalid device ordinal", self.err)
+
+    def test_another_driver_is_loaded_before(self):
+        self.environment = {"LD_PRELOAD": "/opt/real/libcuda.so.1"}
+        self.assertEqual(self.preflight("x.py"), 2)
+        self.assertIn("LD_PRELOAD: /opt/real/libcuda.so.1 would answer before the pretended GPU; leave it out", self.err)
+
+    def test_a_library_has_a_cuda_runtime_of_its_own(self):
+        program = self.program("import ctypes, glob, torch\ntorch.ones(1, device='cuda')\n"
+                               "name, = glob.glob(torch.__path__[0] + '/../nvidia/*/lib/libnccl.so.2')\n"
+                               "communicator = ctypes.c_void_p()\n"
+                               "print('refused', ctypes.CDLL(name).ncclCommInitAll(ctypes.byref(communicator), 1, None) != 0)\n")
+        self.assertEqual(self.preflight(program), 0, self.err)
+        self.assertEqual(self.out, "refused True\n")
+        self.assertIn("libnccl.so.2 has a CUDA runtime of its own inside, which nothing is pretended for", self.err)
+
+    def test_processes_of_all_kinds(self):
+        self.assertEqual(self.preflight(PROGRAMS / "processes.py"), 0, self.err)
+        self.assertEqual(self.out, "forked 2.0\nspawned 2.0\nrun 2.0\nexecuted 2.0\n")
+
+    def test_an_interrupt(self):
+        program = self.program("import os, signal, time, torch\ntorch.ones(1, device='cuda')\n"
+                               "os.killpg(0, signal.SIGINT)\ntime.sleep(60)\n")
+        command = [DTYPECHECK, "preflight", "--out", "run", "--", sys.executable, program]
+        done = subprocess.run(command, cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"), capture_output=True,
+                              start_new_session=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("dtypecheck: interrupted, with 0 of 3 steps done", done.stderr.decode())
+
     def test_bad_options(self):
         for options, message in ((["--memory", "much"], "--memory much: is no size; for example --memory 24G"),
                                  (["--gpu", "a99"], "--gpu"), (["--gpus", "0"], "--gpus")):
