@@ -260,6 +260,10 @@ int conclude(const PreflightCommand& command, const Limit& limit,
     return steps > 0 ? kClean : kCouldNotDo;
   }
   if (any_has(run, "pretended.end")) return kClean;
+  if (end.signal == SIGINT) {
+    say(fmt::format("interrupted, with {} of {} steps done", steps_of(run), command.steps));
+    return kCouldNotDo;
+  }
   if (end.signal != 0)
     return could_not_go_on(
         fmt::format("killed by signal {} ({})", end.signal, strsignal(end.signal)));
@@ -274,6 +278,8 @@ int run(PreflightCommand& command) {
     throw InputError("no program to run; for example dtypecheck preflight -- python train.py");
   if (!command.memory.empty()) bytes_of(command.memory);
   if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
+  if (fs::exists("/dev/nvidiactl"))  // of its driver
+    say("this machine has a GPU of its own, which is hidden from the program");
   command.trace.under = {"preflight",
                          "--gpu",
                          command.gpu,

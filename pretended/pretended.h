@@ -48,6 +48,7 @@ size_t device_bytes(void); /* of each */
 
 /* Of the CUDA that the program's LibTorch was built for: 11, 12 or 13. */
 int major(void);
+int cudnn_major(void); /* 8 or 9 */
 
 void* handle(void); /* never null, never the same */
 int set_error(int error);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own.
+"""What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own, and the names that it looks up in the driver.
 
 wanted.py TORCH-FOLDER…           prints what wanted.txt has not
 wanted.py --add TORCH-FOLDER…     adds it there
@@ -22,6 +22,9 @@ def wanted_by(folder):
     for library in libraries:
         text = subprocess.run(["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True).stdout
         names |= {line.split()[-1].split("@")[0] for line in text.splitlines()}
+    # As C strings: the driver and its management library are opened when they are needed.
+    opened = Path(folder, "lib/libc10_cuda.so").read_bytes()
+    names |= {name.decode() for name in re.findall(rb"\0((?:cu[A-Z][a-z]|nvml[A-Z])\w+)(?=\0)", opened)}
     return {name for name in names if NVIDIA.match(name)}
 
 
