@@ -254,9 +254,9 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
   return Mix{*input, *parameter};
 }
 
-// On a tie the bias, then whatever was promoted on its way here, then what has its dtype from
-// nowhere in a model beside what has a parameter's, then what was cast, then the later operand:
-// LibTorch picks its kernel by the first.
+// Breaks a tie: 1. the bias, 2. a promoted operand, 3. one whose dtype comes from no parameter while
+// the other's does, 4. a Double one in a program without Double parameters, 5. a cast one, 6. the
+// later one, since LibTorch dispatches on the first.
 const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& sides) {
   if (const Side* bias = first_of(sides, [](const Side& s) { return s.role == Role::kBias; })) {
     return *bias;
