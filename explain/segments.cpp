@@ -129,6 +129,13 @@ bool is_environment_key(std::string_view key) {
   return has_one_of(key, kKeys);
 }
 
+// "torch.cat: does not …" is about a function, "torch.version: 2.4" about the package.
+bool names_a_member(std::string_view key) {
+  const size_t dot = key.find('.');
+  return dot != std::string_view::npos && dot + 1 < key.size() && key[dot + 1] >= 'a' &&
+         key[dot + 1] <= 'z' && key.find("version") == std::string_view::npos;
+}
+
 // Lines that say so wherever they stand.
 bool is_environment(std::string_view line) {
   const Pair pair = pair_in(line);
@@ -136,7 +143,8 @@ bool is_environment(std::string_view line) {
   // One with a version of three parts names a package; with fewer it may be a rate or a size.
   if (dots_of_version(pair.value) > 1) return true;
   if (line.find("==") != std::string_view::npos && dots_of_version(pair.value) > 0) return true;
-  return is_environment_key(pair.key) && count_words(pair.value) < kWordsOfSentence;
+  return is_environment_key(pair.key) && !names_a_member(pair.key) &&
+         count_words(pair.value) < kWordsOfSentence;
 }
 
 bool is_heading(std::string_view line) {

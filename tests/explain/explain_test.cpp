@@ -276,6 +276,21 @@ TEST_CASE("messages of libraries around LibTorch") {
   CHECK(category_of("Found param lr with type str, expected a number").empty());
 }
 
+TEST_CASE("asserts and rotary embeddings of the fused attentions") {
+  CHECK(category_of("AssertionError: Input and cos/sin must have the same dtype, got torch.float32 "
+                    "and torch.bfloat16") == "attention-qkv");
+  CHECK(category_of("    assert qkv.dtype in [torch.float16, torch.bfloat16]\nAssertionError") ==
+        "library-limits-dtype");
+  CHECK(answer_to("    assert labels.shape == targets.shape\nAssertionError").errors.empty());
+}
+
+TEST_CASE("extensions are known by what they call their functions") {
+  const std::string said = "\nRuntimeError: expected scalar type Half but found Float";
+  CHECK(category_of("out = native.pool3d_forward_cuda(x, w)" + said) ==
+        "custom-extension-data_ptr");
+  CHECK(category_of("out = native.pool3d_forward(x, w)" + said) != "custom-extension-data_ptr");
+}
+
 TEST_CASE("what is no dtype error stays silent, and is named where it can be") {
   CHECK(answer_to("torch.cuda.OutOfMemoryError: CUDA out of memory, fp16 training").errors.empty());
   CHECK(
@@ -302,6 +317,15 @@ TEST_CASE("a report in words, without a message") {
   CHECK(category_of(
             "FSDP gradients reduced in fp16 although bf16 was asked for, results are worse") ==
         "distributed-dtype");
+}
+
+TEST_CASE("NaN and green pictures are complaints") {
+  CHECK(category_of("plain green images in half precision on a 1650") == "overflow-nan");
+  CHECK(answer_to("plain green images in the documentation").errors.empty());
+  CHECK(category_of("in FP16 the loss becomes NaN, and FP32 runs out of memory") == "overflow-nan");
+  CHECK(answer_to("RuntimeError: CUDA out of memory, also in FP16").errors.empty());
+  CHECK(category_of("torch.cat: does not support different dtypes\n\nIt works in eager, but not "
+                    "under torch.compile") == "compile-dtype");
 }
 
 TEST_CASE("words with an apostrophe count") {
@@ -397,6 +421,45 @@ TEST_CASE("causes belong to the message and its dtypes") {
   CHECK(is_among(causes_of(operands + "Double and Float"), "numpy"));
   CHECK_FALSE(is_among(causes_of(operands + "Double and Float"), "half"));
   CHECK(is_among(causes_of(operands + "Long and Float"), "integers"));
+}
+
+static std::string first_cause_of(std::string_view text) { return causes_of(text).at(0); }
+
+TEST_CASE("the first cause fits what the message is about") {
+  CHECK(first_cause_of("torch.nn.BCELoss are unsafe to autocast").find("probabilities") !=
+        std::string::npos);
+  CHECK_FALSE(is_among(causes_of("there seems to be an unexpected problem in type-casting"),
+                       "probabilities"));
+  CHECK(is_among(causes_of("Expected attn_mask dtype to be bool"), "mask"));
+  CHECK_FALSE(is_among(causes_of("Expected query, key, and value to have the same dtype\n"
+                                 "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"),
+                       "mask"));
+  CHECK(first_cause_of("probability tensor contains either `inf`, `nan` or element < 0")
+            .find("BFloat16") != std::string::npos);
+  CHECK(first_cause_of("NaN detected in latents").find("BFloat16") == std::string::npos);
+}
+
+TEST_CASE("half on the CPU was asked for there, or a GPU was meant") {
+  const std::string said = "RuntimeError: \"LayerNormKernelImpl\" not implemented for 'Half'";
+  CHECK(first_cause_of(said).find("without GPU") != std::string::npos);
+  CHECK(
+      first_cause_of(said + "\nI run it on the GPU, an RTX 3090 with CUDA").find("GPU was meant") !=
+      std::string::npos);
+}
+
+TEST_CASE("an extension without a Half kernel has no odd operand") {
+  CHECK(first_cause_of("\"ms_deform_attn_forward_cuda\" not implemented for 'Half'")
+            .find("autocast") == 0);
+  CHECK(first_cause_of("out = deform_conv_ext.forward(x, offset)\n"
+                       "RuntimeError: expected scalar type Half but found Float")
+            .find("two of its tensors") == 0);
+}
+
+TEST_CASE("fused attention gets Float from an upcast or from the loaded model") {
+  const std::string said = "RuntimeError: FlashAttention only support fp16 and bf16 data type\n";
+  CHECK(first_cause_of(said + "q, k = apply_rotary_emb(q, k)").find("fused attention") == 0);
+  CHECK(first_cause_of(said + "AutoModelForCausalLM.from_pretrained(path)").find("the model was") ==
+        0);
 }
 
 TEST_CASE("floating indices are no activation that meets a weight") {

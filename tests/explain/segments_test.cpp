@@ -22,14 +22,15 @@ TEST_CASE("lines about the environment are known wherever they stand") {
        {"Triton: 3.3.1", "torch==2.4.1+cu121", "- `transformers` version: 4.46.2",
         "PyTorch version: 2.5.1+cu124", "[pip3] triton==3.1.0", "GPU: RTX 3090", "OS: Windows 11",
         "[conda] magma-cuda124             2.6.1                         1    pytorch",
-        "- Using distributed or parallel set-up in script?: no", "xformers 0.0.28", "apex==0.1",
-        "2026-05-01 12:00:00,123 - INFO - CUDA: 12.1"}) {
+        "torch.version.cuda: 12.1", "- Using distributed or parallel set-up in script?: no",
+        "xformers 0.0.28", "apex==0.1", "2026-05-01 12:00:00,123 - INFO - CUDA: 12.1"}) {
     INFO(line);
     CHECK(segment_of(line) == Segment::kEnvironment);
   }
   for (const char* line :
        {"deepspeed stage 3 fails with torch 2.4.1 where 2.3 works", "apex", "lr: 0.0001",
-        "mixed_precision: fp16", "I use triton and xformers", "the loss is nan since 2.1"}) {
+        "mixed_precision: fp16", "I use triton and xformers", "the loss is nan since 2.1",
+        "torch.cat: does not support different dtypes"}) {
     INFO(line);
     CHECK(segment_of(line) != Segment::kEnvironment);
   }
