@@ -284,6 +284,12 @@ TEST_CASE("asserts and rotary embeddings of the fused attentions") {
   CHECK(answer_to("    assert labels.shape == targets.shape\nAssertionError").errors.empty());
 }
 
+TEST_CASE("integers that are to train are quantized weights, or FSDP's") {
+  const std::string said = "only Tensors of floating point dtype can require gradients";
+  CHECK(category_of(said + "\nself.qweight = Parameter(qweight)") == "library-limits-dtype");
+  CHECK(category_of(said + "\nfully_shard(model)  # FSDP") == "distributed-dtype");
+}
+
 TEST_CASE("extensions are known by what they call their functions") {
   const std::string said = "\nRuntimeError: expected scalar type Half but found Float";
   CHECK(category_of("out = native.pool3d_forward_cuda(x, w)" + said) ==
