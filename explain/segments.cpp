@@ -129,7 +129,8 @@ bool is_environment_key(std::string_view key) {
   return has_one_of(key, kKeys);
 }
 
-// "torch.cat: does not …" is about a function, "torch.version: 2.4" about the package.
+// "torch.cat: does not …" and "with torch.autocast(…):" name functions, "torch.version: 2.4" the
+// package.
 bool names_a_member(std::string_view key) {
   const size_t dot = key.find('.');
   return dot != std::string_view::npos && dot + 1 < key.size() && key[dot + 1] >= 'a' &&

@@ -30,7 +30,8 @@ TEST_CASE("lines about the environment are known wherever they stand") {
   for (const char* line :
        {"deepspeed stage 3 fails with torch 2.4.1 where 2.3 works", "apex", "lr: 0.0001",
         "mixed_precision: fp16", "I use triton and xformers", "the loss is nan since 2.1",
-        "torch.cat: does not support different dtypes"}) {
+        "torch.cat: does not support different dtypes",
+        "with torch.autocast(\"cuda\", dtype=torch.bfloat16):"}) {
     INFO(line);
     CHECK(segment_of(line) != Segment::kEnvironment);
   }
