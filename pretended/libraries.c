@@ -141,20 +141,3 @@ EXPORT int nvrtcGetLoweredName(void* program UNUSED, const char* name UNUSED,
   return *lowered = "pretended", OK;
 }
 EXPORT const char* nvrtcGetErrorString(int error UNUSED) { return "NVRTC_SUCCESS"; }
-
-/* CUPTI: profilers of LibTorch's own are told that there is nothing to be had, as on a machine
- * without a driver. The real one beside this driver would ask it for tables it has not. */
-enum { kCuptiNotInitialized = 15 };
-#define NO_CUPTI(name) \
-  EXPORT int name(void) { return kCuptiNotInitialized; }
-NO_CUPTI(cuptiSubscribe)
-NO_CUPTI(cuptiActivityEnable)
-NO_CUPTI(cuptiActivityRegisterCallbacks)
-NO_CUPTI(cuptiEnableCallback)
-NO_CUPTI(cuptiEnableDomain)
-NO_CUPTI(cuptiActivityFlushAll)
-EXPORT int cuptiGetResultString(int result UNUSED, const char** text) {
-  return *text = "CUPTI_ERROR_NOT_INITIALIZED", OK;
-}
-EXPORT int cuptiGetVersion(uint32_t* version) { return *version = 18, OK; }
-EXPORT int cuptiGetTimestamp(uint64_t* now) { return *now = 0, OK; }

@@ -18,7 +18,7 @@ def wanted_by(folder):
     libraries = [*Path(folder).glob("lib/*.so"), *Path(folder).glob("_C*.so")]
     if not any(library.name == "libtorch_cuda.so" for library in libraries):
         sys.exit(f"{folder}: no lib/libtorch_cuda.so is there; name the torch folder of a wheel with CUDA")
-    names = set()
+    names = wanted_by_triton(Path(folder).parent / "triton/backends/nvidia")
     for library in libraries:
         text = subprocess.run(["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True).stdout
         names |= {line.split()[-1].split("@")[0] for line in text.splitlines()}
@@ -26,6 +26,15 @@ def wanted_by(folder):
     opened = Path(folder, "lib/libc10_cuda.so").read_bytes()
     names |= {name.decode() for name in re.findall(rb"\0((?:cu[A-Z][a-z]|nvml[A-Z])\w+)(?=\0)", opened)}
     return {name for name in names if NVIDIA.match(name)}
+
+
+def wanted_by_triton(folder):
+    """What its launcher calls, which is compiled where it runs."""
+    launcher, header = folder / "driver.c", folder / "include/cuda.h"
+    if not launcher.exists() or not header.exists():
+        return set()
+    functions = set(re.findall(r"CUDAAPI (cu\w+)\(", header.read_text()))
+    return functions & set(re.findall(r"\bcu[A-Z]\w+", launcher.read_text()))
 
 
 def main(arguments):
