@@ -22,6 +22,14 @@ op aten::addmm self,mat1,mat2
 plain 0 f=fff m0=*
 end 1
 """
+READ = """\
+dtypecheck contracts 1
+runtime 0 cuda 2.99.0 read 2026-11-21 modes=plain
+message 0 RuntimeError expected scalar type {S0} but found {S1}
+op aten::native_layer_norm input,weight,bias
+plain 0 hff=hhh m0=hff
+end 1
+"""
 
 
 class Target(tool.ToolTest):
@@ -40,11 +48,18 @@ class Target(tool.ToolTest):
         self.assertIn("addmm_impl_cpu_", refused[5]["why"])
         self.assertEqual(refused[5]["severity"], "warning")
 
-    def test_a_gpu_is_read_and_not_measured(self):
-        refused = self.refused("--target", "cuda:2.11")
+    def test_a_gpu(self):
+        for version in ("2.1", "2.6", "2.11", "2.15"):
+            refused = self.refused("--target", f"cuda:{version}")
+            self.assertEqual(sorted(refused), [6])
+            self.assertNotIn("not measured", refused[6]["message"])
+            self.assertIn("expected scalar type Half but found Float", refused[6]["why"])
+
+    def test_contracts_that_were_read_and_not_measured(self):
+        self.write("read.contracts", READ)
+        refused = self.refused("--contracts", "read.contracts", "--target", "cuda:2.99")
         self.assertEqual(sorted(refused), [6])
         self.assertIn("not measured", refused[6]["message"])
-        self.assertIn("expected scalar type Half but found Float", refused[6]["why"])
 
     def test_the_same_libtorch_refuses_nothing(self):
         self.assertEqual(self.refused("--target", "cpu:2.11"), {})
@@ -54,14 +69,17 @@ class Target(tool.ToolTest):
 
     def test_the_report_says_how_far_it_reaches(self):
         result = self.run_tool("report", "half.trace", "--target", "cuda:2.11")
-        self.assertIn("target cuda:2.11.0 (read in LibTorch's source, not measured): 2 op calls known",
+        self.assertIn("target cuda:2.11.0 (measured): 2 op calls known", " ".join(result.out.split()))
+        self.write("read.contracts", READ)
+        result = self.run_tool("report", "half.trace", "--contracts", "read.contracts", "--target", "cuda:2.99")
+        self.assertIn("target cuda:2.99.0 (read in LibTorch's source, not measured): 1 op call known",
                       " ".join(result.out.split()))
 
     def test_unknown_targets_list_what_is_known(self):
         for target in ("cuda:1.2", "tpu:2.11", "cpu:2"):
             result = self.run_tool("report", "half.trace", "--target", target)
             self.assert_one_line(result, f"--target {target}", "cpu: 1.13.1", "2.11.0",
-                                 "cuda: 2.11.0 (read, not measured)")
+                                 "cuda: 2.1.2, 2.6.0, 2.11.0, 2.15.0")
         for target in ("cuda", ":", "cuda:", ":2.11", "cuda:new"):
             self.assert_one_line(self.run_tool("report", "half.trace", "--target", target),
                                  "DEVICE:VERSION")
