@@ -180,7 +180,8 @@ std::atomic<uint32_t> non_finite_seen{0};
 // The first inf and the first NaN of each signature; `flags` without which of the two.
 void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, uint32_t index) {
   flags |= found.nan ? trace::kNonFiniteIsNan : 0;
-  const uint32_t kind = flags & ~(trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan);
+  const uint32_t kind =
+      flags & ~(trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan);
   const uint64_t key = mix(signature, 0xf1417e + kind) | 1;
   if (!tracer.messages.insert(key, 1)) return;
   auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
