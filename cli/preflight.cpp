@@ -40,6 +40,7 @@ struct PreflightCommand {
   TraceCommand trace;
   std::string gpu = "a100", memory;
   unsigned gpus = 1, steps = 3, timeout_s = 600;
+  bool compile = false;
 };
 
 // "24G" is 24 * 2^30.
@@ -56,12 +57,16 @@ uint64_t bytes_of(const std::string& text) {
   return static_cast<uint64_t>(number * static_cast<double>(uint64_t{1} << shift));
 }
 
-// What would be sent away stays here, and what is compiled for a GPU runs as it is written:
-// Triton's kernels need a real one. Who sets one of them has decided.
+// What would be sent away stays here. Who sets one of them has decided.
 constexpr std::pair<const char*, const char*> kDefaults[] = {
-    {"TORCH_COMPILE_DISABLE", "1"}, {"TORCHDYNAMO_DISABLE", "1"}, {"WANDB_MODE", "offline"},
-    {"HF_HUB_OFFLINE", "1"},        {"NEPTUNE_MODE", "offline"},  {"CLEARML_OFFLINE_MODE", "1"},
-    {"COMET_MODE", "disabled"},
+    {"WANDB_MODE", "offline"},     {"HF_HUB_OFFLINE", "1"},    {"NEPTUNE_MODE", "offline"},
+    {"CLEARML_OFFLINE_MODE", "1"}, {"COMET_MODE", "disabled"},
+};
+// What would be compiled runs as it is written: compiling takes long, and what is fused is no op
+// that a finding could name.
+constexpr std::pair<const char*, const char*> kEager[] = {
+    {"TORCH_COMPILE_DISABLE", "1"},
+    {"TORCHDYNAMO_DISABLE", "1"},
 };
 
 std::string value_in(const Environment& environment, const std::string& name) {
@@ -91,8 +96,12 @@ void set_environment(const PreflightCommand& command, Environment& environment,
   const uint64_t bytes = command.memory.empty() ? 0 : bytes_of(command.memory);
   pretend_gpu(environment, command.gpu, command.gpus, bytes, folder);
   add_preload_behind(environment, pretended_folder() + "/libdtypecheck_throwaway.so", folder);
-  for (const auto& [name, value] : kDefaults)
-    if (!std::getenv(name)) set_variable(environment, name, value);
+  const auto set_defaults = [&](const auto& defaults) {
+    for (const auto& [name, value] : defaults)
+      if (!std::getenv(name)) set_variable(environment, name, value);
+  };
+  set_defaults(kDefaults);
+  if (!command.compile) set_defaults(kEager);
 }
 
 // All that was started, and is still there. Their parents may be gone: this process is the reaper
@@ -251,6 +260,10 @@ int conclude(const PreflightCommand& command, const Limit& limit,
     return steps > 0 ? kClean : kCouldNotDo;
   }
   if (any_has(run, "pretended.end")) return kClean;
+  if (end.signal == SIGINT) {
+    say(fmt::format("interrupted, with {} of {} steps done", steps_of(run), command.steps));
+    return kCouldNotDo;
+  }
   if (end.signal != 0)
     return could_not_go_on(
         fmt::format("killed by signal {} ({})", end.signal, strsignal(end.signal)));
@@ -265,7 +278,8 @@ int run(PreflightCommand& command) {
     throw InputError("no program to run; for example dtypecheck preflight -- python train.py");
   if (!command.memory.empty()) bytes_of(command.memory);
   if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
-  command.trace.no_gpu = true;
+  if (fs::exists("/dev/nvidiactl"))  // of its driver
+    say("this machine has a GPU of its own, which is hidden from the program");
   command.trace.under = {"preflight",
                          "--gpu",
                          command.gpu,
@@ -275,6 +289,7 @@ int run(PreflightCommand& command) {
                          std::to_string(command.steps),
                          "--timeout",
                          std::to_string(command.timeout_s)};
+  if (command.compile) command.trace.under.push_back("--compile");
   if (!command.memory.empty())
     command.trace.under.insert(command.trace.under.end(), {"--memory", command.memory});
   command.trace.hook_options = {"pretended", fmt::format("most-steps={}", command.steps)};
@@ -313,6 +328,8 @@ std::function<int()> set_up(Options& options) {
            "end it after so many seconds in any case; default: 600")
       .type("S")
       .range(1, 1000000);
+  options.add_flag("--compile", command->compile,
+                   "let torch.compile compile; else its models run as they are written");
   options.add_flag("--keep-going", command->trace.keep_going,
                    "cast the operands of an op that fails for its dtypes, tell it, and go on, so "
                    "that one run shows all of them");

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "platform/error.h"
 #include "platform/install_paths.h"
 
 namespace dtypecheck::cli {
@@ -58,8 +59,26 @@ void add_preload_behind(Environment& environment, const std::string& library,
   environment.push_back("LD_PRELOAD=" + path);
 }
 
+// A library of the user's that is preloaded comes before the pretended ones, and would answer in
+// their place.
+static void refuse_other_drivers() {
+  const char* preload = std::getenv("LD_PRELOAD");
+  std::string_view rest = preload ? preload : "";
+  while (!rest.empty()) {
+    const size_t end = rest.find_first_of(": ");
+    const std::string_view path = rest.substr(0, end);
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    for (const char* stem : {"libcuda.", "libcudart", "libnvidia-ml."})
+      if (name.starts_with(stem))
+        throw InputError(fmt::format(
+            "LD_PRELOAD: {} would answer before the pretended GPU; leave it out", path));
+    rest = end == rest.npos ? "" : rest.substr(end + 1);
+  }
+}
+
 void pretend_gpu(Environment& environment, const std::string& gpu, unsigned count, uint64_t bytes,
                  const std::string& link_folder) {
+  refuse_other_drivers();
   const std::string libraries = pretended_folder();
   add_preload_behind(environment, libraries + "/libcuda.so.1", link_folder);
   add_preload_behind(environment, libraries + "/libnvidia-ml.so.1", link_folder);

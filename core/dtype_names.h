@@ -1,4 +1,4 @@
-// dtype_names.h: what each dtype is called, and how large it is: the one place that knows. C++17
+// dtype_names.h: what each dtype is called, its kind and its size: the one place that knows. C++17
 // and plain, as core/codes.h is. tests/core holds it to the header of the installed LibTorch.
 #pragma once
 
@@ -8,8 +8,12 @@
 
 namespace dtypecheck {
 
+// As c10::isFloatingType() and its like have it. kOther: quantized, bits, integers below a byte.
+enum class DtypeKind { kIntegral, kBool, kFloating, kComplex, kOther };
+
 struct DtypeNames {
   Dtype dtype;
+  DtypeKind kind;
   int size_bytes;
   const char* name;     // LibTorch's
   const char* torch;    // Python's
@@ -19,54 +23,54 @@ struct DtypeNames {
 
 // clang-format off
 inline constexpr DtypeNames kDtypeNames[] = {
-    {Dtype::kByte, 1, "Byte", "uint8", nullptr, "uint8_t"},
-    {Dtype::kChar, 1, "Char", "int8", "char", "int8_t"},
-    {Dtype::kShort, 2, "Short", "int16", "short", "int16_t"},
-    {Dtype::kInt, 4, "Int", "int32", "int", "int32_t"},
-    {Dtype::kLong, 8, "Long", "int64", "long", "int64_t"},
-    {Dtype::kHalf, 2, "Half", "float16", "half", nullptr},
-    {Dtype::kFloat, 4, "Float", "float32", "float", "float"},
-    {Dtype::kDouble, 8, "Double", "float64", "double", "double"},
-    {Dtype::kComplexHalf, 4, "ComplexHalf", "complex32", "chalf", "complex<Half>"},
-    {Dtype::kComplexFloat, 8, "ComplexFloat", "complex64", "cfloat", "complex<float>"},
-    {Dtype::kComplexDouble, 16, "ComplexDouble", "complex128", "cdouble", "complex<double>"},
-    {Dtype::kBool, 1, "Bool", "bool", nullptr, "bool"},
-    {Dtype::kQInt8, 1, "QInt8", "qint8", nullptr, nullptr},
-    {Dtype::kQUInt8, 1, "QUInt8", "quint8", nullptr, nullptr},
-    {Dtype::kQInt32, 4, "QInt32", "qint32", nullptr, nullptr},
-    {Dtype::kBFloat16, 2, "BFloat16", "bfloat16", nullptr, nullptr},
-    {Dtype::kQUInt4x2, 1, "QUInt4x2", "quint4x2", nullptr, nullptr},
-    {Dtype::kQUInt2x4, 1, "QUInt2x4", "quint2x4", nullptr, nullptr},
-    {Dtype::kBits1x8, 1, "Bits1x8", "bits1x8", nullptr, nullptr},
-    {Dtype::kBits2x4, 1, "Bits2x4", "bits2x4", nullptr, nullptr},
-    {Dtype::kBits4x2, 1, "Bits4x2", "bits4x2", nullptr, nullptr},
-    {Dtype::kBits8, 1, "Bits8", "bits8", nullptr, nullptr},
-    {Dtype::kBits16, 2, "Bits16", "bits16", nullptr, nullptr},
-    {Dtype::kFloat8_e5m2, 1, "Float8_e5m2", "float8_e5m2", nullptr, nullptr},
-    {Dtype::kFloat8_e4m3fn, 1, "Float8_e4m3fn", "float8_e4m3fn", nullptr, nullptr},
-    {Dtype::kFloat8_e5m2fnuz, 1, "Float8_e5m2fnuz", "float8_e5m2fnuz", nullptr, nullptr},
-    {Dtype::kFloat8_e4m3fnuz, 1, "Float8_e4m3fnuz", "float8_e4m3fnuz", nullptr, nullptr},
-    {Dtype::kUInt16, 2, "UInt16", "uint16", nullptr, "uint16_t"},
-    {Dtype::kUInt32, 4, "UInt32", "uint32", nullptr, "uint32_t"},
-    {Dtype::kUInt64, 8, "UInt64", "uint64", nullptr, "uint64_t"},
-    {Dtype::kUInt1, 1, "UInt1", "uint1", nullptr, nullptr},
-    {Dtype::kUInt2, 1, "UInt2", "uint2", nullptr, nullptr},
-    {Dtype::kUInt3, 1, "UInt3", "uint3", nullptr, nullptr},
-    {Dtype::kUInt4, 1, "UInt4", "uint4", nullptr, nullptr},
-    {Dtype::kUInt5, 1, "UInt5", "uint5", nullptr, nullptr},
-    {Dtype::kUInt6, 1, "UInt6", "uint6", nullptr, nullptr},
-    {Dtype::kUInt7, 1, "UInt7", "uint7", nullptr, nullptr},
-    {Dtype::kInt1, 1, "Int1", "int1", nullptr, nullptr},
-    {Dtype::kInt2, 1, "Int2", "int2", nullptr, nullptr},
-    {Dtype::kInt3, 1, "Int3", "int3", nullptr, nullptr},
-    {Dtype::kInt4, 1, "Int4", "int4", nullptr, nullptr},
-    {Dtype::kInt5, 1, "Int5", "int5", nullptr, nullptr},
-    {Dtype::kInt6, 1, "Int6", "int6", nullptr, nullptr},
-    {Dtype::kInt7, 1, "Int7", "int7", nullptr, nullptr},
-    {Dtype::kFloat8_e8m0fnu, 1, "Float8_e8m0fnu", "float8_e8m0fnu", nullptr, nullptr},
-    {Dtype::kFloat4_e2m1fn_x2, 1, "Float4_e2m1fn_x2", "float4_e2m1fn_x2", nullptr, nullptr},
-    {Dtype::kBComplex32, 4, "BComplex32", "bcomplex32", nullptr, "complex<BFloat16>"},
-    {Dtype::kUndefined, 0, "Undefined", "undefined", nullptr, nullptr},
+    {Dtype::kByte, DtypeKind::kIntegral, 1, "Byte", "uint8", nullptr, "uint8_t"},
+    {Dtype::kChar, DtypeKind::kIntegral, 1, "Char", "int8", "char", "int8_t"},
+    {Dtype::kShort, DtypeKind::kIntegral, 2, "Short", "int16", "short", "int16_t"},
+    {Dtype::kInt, DtypeKind::kIntegral, 4, "Int", "int32", "int", "int32_t"},
+    {Dtype::kLong, DtypeKind::kIntegral, 8, "Long", "int64", "long", "int64_t"},
+    {Dtype::kHalf, DtypeKind::kFloating, 2, "Half", "float16", "half", nullptr},
+    {Dtype::kFloat, DtypeKind::kFloating, 4, "Float", "float32", "float", "float"},
+    {Dtype::kDouble, DtypeKind::kFloating, 8, "Double", "float64", "double", "double"},
+    {Dtype::kComplexHalf, DtypeKind::kComplex, 4, "ComplexHalf", "complex32", "chalf", "complex<Half>"},
+    {Dtype::kComplexFloat, DtypeKind::kComplex, 8, "ComplexFloat", "complex64", "cfloat", "complex<float>"},
+    {Dtype::kComplexDouble, DtypeKind::kComplex, 16, "ComplexDouble", "complex128", "cdouble", "complex<double>"},
+    {Dtype::kBool, DtypeKind::kBool, 1, "Bool", "bool", nullptr, "bool"},
+    {Dtype::kQInt8, DtypeKind::kOther, 1, "QInt8", "qint8", nullptr, nullptr},
+    {Dtype::kQUInt8, DtypeKind::kOther, 1, "QUInt8", "quint8", nullptr, nullptr},
+    {Dtype::kQInt32, DtypeKind::kOther, 4, "QInt32", "qint32", nullptr, nullptr},
+    {Dtype::kBFloat16, DtypeKind::kFloating, 2, "BFloat16", "bfloat16", nullptr, nullptr},
+    {Dtype::kQUInt4x2, DtypeKind::kOther, 1, "QUInt4x2", "quint4x2", nullptr, nullptr},
+    {Dtype::kQUInt2x4, DtypeKind::kOther, 1, "QUInt2x4", "quint2x4", nullptr, nullptr},
+    {Dtype::kBits1x8, DtypeKind::kOther, 1, "Bits1x8", "bits1x8", nullptr, nullptr},
+    {Dtype::kBits2x4, DtypeKind::kOther, 1, "Bits2x4", "bits2x4", nullptr, nullptr},
+    {Dtype::kBits4x2, DtypeKind::kOther, 1, "Bits4x2", "bits4x2", nullptr, nullptr},
+    {Dtype::kBits8, DtypeKind::kOther, 1, "Bits8", "bits8", nullptr, nullptr},
+    {Dtype::kBits16, DtypeKind::kOther, 2, "Bits16", "bits16", nullptr, nullptr},
+    {Dtype::kFloat8_e5m2, DtypeKind::kFloating, 1, "Float8_e5m2", "float8_e5m2", nullptr, nullptr},
+    {Dtype::kFloat8_e4m3fn, DtypeKind::kFloating, 1, "Float8_e4m3fn", "float8_e4m3fn", nullptr, nullptr},
+    {Dtype::kFloat8_e5m2fnuz, DtypeKind::kFloating, 1, "Float8_e5m2fnuz", "float8_e5m2fnuz", nullptr, nullptr},
+    {Dtype::kFloat8_e4m3fnuz, DtypeKind::kFloating, 1, "Float8_e4m3fnuz", "float8_e4m3fnuz", nullptr, nullptr},
+    {Dtype::kUInt16, DtypeKind::kIntegral, 2, "UInt16", "uint16", nullptr, "uint16_t"},
+    {Dtype::kUInt32, DtypeKind::kIntegral, 4, "UInt32", "uint32", nullptr, "uint32_t"},
+    {Dtype::kUInt64, DtypeKind::kIntegral, 8, "UInt64", "uint64", nullptr, "uint64_t"},
+    {Dtype::kUInt1, DtypeKind::kOther, 1, "UInt1", "uint1", nullptr, nullptr},
+    {Dtype::kUInt2, DtypeKind::kOther, 1, "UInt2", "uint2", nullptr, nullptr},
+    {Dtype::kUInt3, DtypeKind::kOther, 1, "UInt3", "uint3", nullptr, nullptr},
+    {Dtype::kUInt4, DtypeKind::kOther, 1, "UInt4", "uint4", nullptr, nullptr},
+    {Dtype::kUInt5, DtypeKind::kOther, 1, "UInt5", "uint5", nullptr, nullptr},
+    {Dtype::kUInt6, DtypeKind::kOther, 1, "UInt6", "uint6", nullptr, nullptr},
+    {Dtype::kUInt7, DtypeKind::kOther, 1, "UInt7", "uint7", nullptr, nullptr},
+    {Dtype::kInt1, DtypeKind::kOther, 1, "Int1", "int1", nullptr, nullptr},
+    {Dtype::kInt2, DtypeKind::kOther, 1, "Int2", "int2", nullptr, nullptr},
+    {Dtype::kInt3, DtypeKind::kOther, 1, "Int3", "int3", nullptr, nullptr},
+    {Dtype::kInt4, DtypeKind::kOther, 1, "Int4", "int4", nullptr, nullptr},
+    {Dtype::kInt5, DtypeKind::kOther, 1, "Int5", "int5", nullptr, nullptr},
+    {Dtype::kInt6, DtypeKind::kOther, 1, "Int6", "int6", nullptr, nullptr},
+    {Dtype::kInt7, DtypeKind::kOther, 1, "Int7", "int7", nullptr, nullptr},
+    {Dtype::kFloat8_e8m0fnu, DtypeKind::kFloating, 1, "Float8_e8m0fnu", "float8_e8m0fnu", nullptr, nullptr},
+    {Dtype::kFloat4_e2m1fn_x2, DtypeKind::kFloating, 1, "Float4_e2m1fn_x2", "float4_e2m1fn_x2", nullptr, nullptr},
+    {Dtype::kBComplex32, DtypeKind::kComplex, 4, "BComplex32", "bcomplex32", nullptr, "complex<BFloat16>"},
+    {Dtype::kUndefined, DtypeKind::kOther, 0, "Undefined", "undefined", nullptr, nullptr},
 };
 // clang-format on
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/codes.h"
+#include "core/dtype_names.h"
 
 namespace dtypecheck {
 
@@ -77,12 +77,16 @@ inline constexpr DtypeSet kLowPrecision = DtypeSet::from_bits(kLowPrecisionBits)
 inline constexpr DtypeSet kFloat8 = DtypeSet(Dtype::kFloat8_e5m2) | Dtype::kFloat8_e4m3fn |
                                     Dtype::kFloat8_e5m2fnuz | Dtype::kFloat8_e4m3fnuz |
                                     Dtype::kFloat8_e8m0fnu;
-inline constexpr DtypeSet kFloating = kLowPrecision | Dtype::kFloat | Dtype::kDouble | kFloat8;
-inline constexpr DtypeSet kComplex =
-    DtypeSet(Dtype::kComplexHalf) | Dtype::kComplexFloat | Dtype::kComplexDouble;
-inline constexpr DtypeSet kIntegral = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort |
-                                      Dtype::kInt | Dtype::kLong | Dtype::kUInt16 | Dtype::kUInt32 |
-                                      Dtype::kUInt64;
+constexpr DtypeSet dtypes_of(DtypeKind kind) {
+  DtypeSet dtypes;
+  for (const DtypeNames& names : kDtypeNames) {
+    if (names.kind == kind) dtypes |= names.dtype;
+  }
+  return dtypes;
+}
+inline constexpr DtypeSet kFloating = dtypes_of(DtypeKind::kFloating);
+inline constexpr DtypeSet kComplex = dtypes_of(DtypeKind::kComplex);
+inline constexpr DtypeSet kIntegral = dtypes_of(DtypeKind::kIntegral);
 
 // torch.promote_types of all of them: the widest, and Float where Half meets BFloat16. Nothing
 // where one is no dtype that LibTorch computes in.

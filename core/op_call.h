@@ -95,7 +95,8 @@ enum class Outcome : uint8_t {
 constexpr Outcome kLastOutcome = Outcome::kServed;
 const char* outcome_name(Outcome outcome);  // "returned", "threw", …
 
-// A conversion that did not keep an integer's value: 1365 became 1368 in BFloat16.
+// A conversion or a running sum that did not keep a value: 1365 became 1368 in BFloat16, 65600 an
+// infinity in Half.
 struct InexactValue {
   double from = 0;
   double to = 0;
@@ -133,6 +134,11 @@ struct CastWork {
   uint64_t elements = 0;
   uint64_t timed = 0;    // how many of its calls were timed
   uint64_t time_ns = 0;  // of these, in the calling thread
+  // To Half or 8 bits, of a sample: numbers other than 0, those beyond its largest, those that are
+  // 0 in it.
+  uint64_t looked = 0;
+  uint64_t clipped = 0;
+  uint64_t flushed = 0;
 
   bool operator==(const CastWork&) const = default;
 };

@@ -1,6 +1,7 @@
 // run.h: what was recorded of one run: its processes and their op calls.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -38,6 +39,10 @@ struct Process {
   std::map<std::string, std::string> cells;  // of a notebook: what stood in "In [2]" when it ran
 
   bool complete() const { return damaged.empty() && signatures_lost == 0; }
+  bool has_gpu() const {
+    return std::any_of(devices.begin(), devices.end(),
+                       [](const std::string& type) { return type != "cpu" && type != "meta"; });
+  }
   bool operator==(const Process&) const = default;
 };
 

@@ -72,6 +72,14 @@ std::string_view without_result(std::string_view name) {
   return end == name.npos ? name : name.substr(end + kEnd.size());
 }
 
+std::string demangled(std::string_view name) {
+  if (!name.starts_with("_Z")) return std::string(name);
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), &std::free);
+  return text ? text.get() : std::string(name);
+}
+
 // A group of a form's expression that says a part.
 struct Group {
   int number = 0;
@@ -248,14 +256,8 @@ const KernelNames& KernelNames::embedded() {
 
 std::optional<KernelArithmetic> KernelNames::read(std::string_view name) const {
   if (name.size() > kMaxNameBytes) return std::nullopt;
-  std::string demangled;
-  if (name.starts_with("_Z")) {
-    int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> text(
-        abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), &std::free);
-    if (text) name = demangled = text.get();
-  }
-  name = without_result(name);
+  const std::string whole = demangled(name);
+  name = without_result(whole);
   for (const Form& form : forms_)
     if (std::optional<KernelArithmetic> arithmetic = form.read(name)) return arithmetic;
   return std::nullopt;
@@ -263,6 +265,20 @@ std::optional<KernelArithmetic> KernelNames::read(std::string_view name) const {
 
 std::optional<KernelArithmetic> read_kernel_name(std::string_view name) {
   return KernelNames::embedded().read(name);
+}
+
+std::string shown_kernel_name(std::string_view name) {
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  constexpr size_t kMost = 100;
+  if (name.size() > kMaxNameBytes) name = name.substr(0, kMaxNameBytes);
+  std::string text = demangled(name);
+  text = std::string(without_result(text));
+  for (size_t at; (at = text.find(kUnnamed)) != text.npos;) text.erase(at, kUnnamed.size());
+  const size_t templates = text.find('<'), arguments = text.find('(');
+  if (arguments < templates) text.resize(arguments);
+  if (templates == text.npos || templates > text.size()) return text;
+  if (text.size() > kMost) text = text.substr(0, std::max(kMost, templates + 1)) + "…";
+  return text;
 }
 
 std::string in_words(const KernelArithmetic& arithmetic) {

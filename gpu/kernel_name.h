@@ -29,6 +29,9 @@ struct KernelArithmetic {
 // for one that is longer than any kernel's.
 std::optional<KernelArithmetic> read_kernel_name(std::string_view name);
 
+// As a person reads it: demangled, without what it returns, and no longer than a line or two.
+std::string shown_kernel_name(std::string_view name);
+
 // "TF32 x TF32 + Float, Float to Float, tensor cores"; what is not known is "?".
 std::string in_words(const KernelArithmetic& arithmetic);
 

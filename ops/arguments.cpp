@@ -54,6 +54,7 @@ constexpr Argument kArguments[] = {
     {"state*",              Role::kState,  0},
     {"found_inf",           Role::kInput,  kOwnDtype},
     {"grad_scale",          Role::kInput,  kOwnDtype},
+    {"scale_*",             Role::kInput,  kScale},
     {"lr",                  Role::kInput,  kOwnDtype},
     {"tensor_lr",           Role::kInput,  kOwnDtype},
     {"ind*",                Role::kInput,  kIndex},

@@ -28,7 +28,8 @@ enum ArgumentFact : uint16_t {
   kWrittenSilently = 1u << 6,  // written in place, though some schemas do not say so
   kIndex = 1u << 7,            // integers that say where, or how many
   kCondition = 1u << 8,        // booleans that say which
-  kLabels = 1u << 9            // of a loss: classes for some, values for others
+  kLabels = 1u << 9,           // of a loss: classes for some, values for others
+  kScale = 1u << 10            // multiplies what was divided to fit 8 bits: Float, or powers of 2
 };
 uint32_t argument_facts(std::string_view name);
 

@@ -53,23 +53,34 @@ int device_count(void) {
   return visible(count && *count ? atoi(count) : 1);
 }
 
-/* LibTorch names its runtime by the soname: libcudart.so.11.0, .12, .13. */
-static int note_major(struct dl_phdr_info* info, size_t size UNUSED, void* found) {
-  static const char kName[] = "libcudart";
+/* A library's major version stands in its soname: libcudart.so.11.0, .12, .13. */
+struct soname {
+  const char* name;
+  int major;
+};
+static int note_major(struct dl_phdr_info* info, size_t size UNUSED, void* wanted) {
+  struct soname* soname = wanted;
   const char* slash = strrchr(info->dlpi_name, '/');
   const char* name = slash ? slash + 1 : info->dlpi_name;
   const char* version = strstr(name, ".so.");
-  if (strncmp(name, kName, sizeof kName - 1) == 0 && version) *(int*)found = atoi(version + 4);
+  if (strncmp(name, soname->name, strlen(soname->name)) == 0 && version)
+    soname->major = atoi(version + 4);
   return 0;
 }
-
+static int major_of(const char* name, atomic_int* known, int otherwise) {
+  struct soname soname = {name, atomic_load(known)};
+  if (soname.major) return soname.major;
+  dl_iterate_phdr(note_major, &soname);
+  if (soname.major) atomic_store(known, soname.major);
+  return soname.major ? soname.major : otherwise;
+}
 int major(void) {
   static atomic_int known;
-  int found = atomic_load(&known);
-  if (found) return found;
-  dl_iterate_phdr(note_major, &found);
-  if (found) atomic_store(&known, found);
-  return found ? found : 13;
+  return major_of("libcudart", &known, 13);
+}
+int cudnn_major(void) {
+  static atomic_int known;
+  return major_of("libcudnn", &known, 9);
 }
 
 static int version_of_major(void) { return major() == 11 ? 11080 : major() == 12 ? 12080 : 13020; }
@@ -282,6 +293,10 @@ static __thread int chosen;
 int current_device(void) { return chosen; }
 EXPORT int cudaGetDevice(int* which) { return *which = chosen, OK; }
 EXPORT int cudaSetDevice(int which) {
+  static atomic_flag told = ATOMIC_FLAG_INIT;
+  if (which >= device_count() && !atomic_flag_test_and_set(&told))
+    fprintf(stderr, "dtypecheck: the program wants GPU %d, and %d %s pretended; --gpus %d has it\n",
+            which, device_count(), device_count() == 1 ? "is" : "are", which + 1);
   if (which < 0 || which >= device_count()) return set_error(INVALID_DEVICE);
   return chosen = which, OK;
 }

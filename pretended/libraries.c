@@ -33,14 +33,15 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void* with UNUSED, void* what UNUSED, 
   return *found = most > 0, OK;
 }
 
-EXPORT size_t cudnnGetVersion(void) { return major() == 11 ? 8700 : 92600; }
+/* LibTorch refuses one that is older than what it was built for. */
+EXPORT size_t cudnnGetVersion(void) { return cudnn_major() == 8 ? 8907 : 92600; }
 EXPORT size_t cudnnGetCudartVersion(void) {
   return major() == 11 ? 11080 : major() == 12 ? 12080 : 13020;
 }
 EXPORT const char* cudnnGetErrorString(int status UNUSED) { return "CUDNN_STATUS_SUCCESS"; }
 EXPORT int cudnnGetProperty(int which, int* value) {
   const int version = (int)cudnnGetVersion();
-  const int scale = major() == 11 ? 1000 : 10000;
+  const int scale = cudnn_major() == 8 ? 1000 : 10000;
   return *value = which == 0 ? version / scale : which == 1 ? version % scale / 100 : 0, OK;
 }
 GIVES_HANDLE(cudnnCreate)
@@ -48,7 +49,6 @@ GIVES_HANDLE(cudnnCreateActivationDescriptor)
 GIVES_HANDLE(cudnnCreateCTCLossDescriptor)
 GIVES_HANDLE(cudnnCreateConvolutionDescriptor)
 GIVES_HANDLE(cudnnCreateDropoutDescriptor)
-GIVES_HANDLE(cudnnCreateFilterDescriptor)
 GIVES_HANDLE(cudnnCreatePoolingDescriptor)
 GIVES_HANDLE(cudnnCreateRNNDataDescriptor)
 GIVES_HANDLE(cudnnCreateSpatialTransformerDescriptor)
@@ -110,119 +110,6 @@ EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void* with UNUSE
   return *bytes = 0, OK;
 }
 EXPORT int cudnnDropoutGetStatesSize(void* with UNUSED, size_t* bytes) { return *bytes = 1024, OK; }
-EXPORT int cudnnGetRNNTempSpaceSizes(void* with UNUSED, void* rnn UNUSED, int mode UNUSED,
-                                     void* x UNUSED, size_t* work, size_t* kept) {
-  if (work) *work = 0;
-  if (kept) *kept = 0;
-  return OK;
-}
-
-/* A recurrent network's weights lie in one buffer, and LibTorch asks where: layer by layer, first
- * all its matrices and then all its biases. */
-struct rnn {
-  int gates, directions, inputs, hidden, projected, layers, has_bias, type;
-};
-struct tensor {
-  int type, dimensions, sizes[8], strides[8];
-};
-EXPORT int cudnnCreateRNNDescriptor(struct rnn** made) {
-  *made = calloc(1, sizeof **made);
-  return *made ? OK : NO_MEMORY;
-}
-EXPORT int cudnnDestroyRNNDescriptor(struct rnn* rnn) { return free(rnn), OK; }
-EXPORT int cudnnCreateTensorDescriptor(struct tensor** made) {
-  *made = calloc(1, sizeof **made);
-  return *made ? OK : NO_MEMORY;
-}
-EXPORT int cudnnDestroyTensorDescriptor(struct tensor* tensor) { return free(tensor), OK; }
-EXPORT int cudnnSetTensorNdDescriptor(struct tensor* tensor, int type, int dimensions,
-                                      const int* sizes, const int* strides) {
-  if (dimensions < 0 || dimensions > 8) return OK;
-  tensor->type = type;
-  tensor->dimensions = dimensions;
-  memcpy(tensor->sizes, sizes, (size_t)dimensions * sizeof *sizes);
-  memcpy(tensor->strides, strides, (size_t)dimensions * sizeof *strides);
-  return OK;
-}
-EXPORT int cudnnGetTensorNdDescriptor(const struct tensor* tensor, int room, int* type,
-                                      int* dimensions, int* sizes, int* strides) {
-  const int shown = tensor->dimensions < room ? tensor->dimensions : room;
-  *type = tensor->type;
-  *dimensions = tensor->dimensions;
-  memcpy(sizes, tensor->sizes, (size_t)shown * sizeof *sizes);
-  memcpy(strides, tensor->strides, (size_t)shown * sizeof *strides);
-  return OK;
-}
-/* cell: ReLU, tanh, LSTM, GRU; bias: none, of the input, both, of what returns. */
-EXPORT int cudnnSetRNNDescriptor_v8(struct rnn* rnn, int algorithm UNUSED, int cell, int bias,
-                                    int direction, int input UNUSED, int type, int precision UNUSED,
-                                    int math UNUSED, int inputs, int hidden, int projected,
-                                    int layers) {
-  static const int kGates[] = {1, 1, 4, 3};
-  *rnn = (struct rnn){cell >= 0 && cell < 4 ? kGates[cell] : 1,
-                      direction ? 2 : 1,
-                      inputs,
-                      hidden,
-                      projected,
-                      layers,
-                      bias != 0,
-                      type};
-  return OK;
-}
-static size_t width_of(const struct rnn* rnn) {
-  enum { kFloat = 0, kDouble = 1 };
-  return rnn->type == kDouble ? 8 : rnn->type == kFloat ? 4 : 2;
-}
-/* Of one direction of one layer: 2 * gates matrices, then as many biases, then a projection. */
-static size_t inputs_of(const struct rnn* rnn, int layer) {
-  return layer < rnn->directions ? (size_t)rnn->inputs
-                                 : (size_t)rnn->projected * (size_t)rnn->directions;
-}
-static size_t elements_of(const struct rnn* rnn, int layer) {
-  const size_t gates = (size_t)rnn->gates, hidden = (size_t)rnn->hidden;
-  const size_t projection = rnn->projected != rnn->hidden ? hidden * (size_t)rnn->projected : 0;
-  return gates * hidden * (inputs_of(rnn, layer) + (size_t)rnn->projected) +
-         (rnn->has_bias ? 2 * gates * hidden : 0) + projection;
-}
-static size_t elements_before(const struct rnn* rnn, int layer) {
-  size_t elements = 0;
-  for (int i = 0; i < layer; ++i) elements += elements_of(rnn, i);
-  return elements;
-}
-EXPORT int cudnnGetRNNWeightSpaceSize(void* with UNUSED, const struct rnn* rnn, size_t* bytes) {
-  *bytes = width_of(rnn) * elements_before(rnn, rnn->layers * rnn->directions);
-  return OK;
-}
-static void describe(struct tensor* tensor, int rows, int columns) {
-  *tensor = (struct tensor){0, 3, {1, rows, columns}, {rows * columns, columns, 1}};
-}
-/* What is not asked for is null. */
-EXPORT int cudnnGetRNNWeightParams(void* with UNUSED, const struct rnn* rnn, int layer,
-                                   size_t bytes UNUSED, char* buffer, int which,
-                                   struct tensor* matrix, char** matrix_begin, struct tensor* bias,
-                                   char** bias_begin) {
-  const size_t width = width_of(rnn), gates = (size_t)rnn->gates;
-  const size_t hidden = (size_t)rnn->hidden, inputs = inputs_of(rnn, layer);
-  const size_t projected = (size_t)rnn->projected, number = (size_t)which;
-  const int is_projection = which >= 2 * rnn->gates;
-  const int has_projection = rnn->projected != rnn->hidden;
-  const size_t input_part = gates * hidden * inputs;
-  const size_t matrices = gates * hidden * (inputs + projected);
-  const size_t biases = rnn->has_bias ? 2 * gates * hidden : 0;
-  const size_t at = is_projection    ? matrices + biases
-                    : number < gates ? number * hidden * inputs
-                                     : input_part + (number - gates) * hidden * projected;
-  char* begin = buffer + width * elements_before(rnn, layer);
-  if (matrix_begin) *matrix_begin = is_projection && !has_projection ? NULL : begin + width * at;
-  if (bias_begin)
-    *bias_begin =
-        is_projection || !rnn->has_bias ? NULL : begin + width * (matrices + number * hidden);
-  if (matrix && is_projection) describe(matrix, (int)projected, (int)hidden);
-  if (matrix && !is_projection)
-    describe(matrix, (int)hidden, (int)(number < gates ? inputs : projected));
-  if (bias) describe(bias, (int)hidden, 1);
-  return OK;
-}
 
 EXPORT int cufftCreate(int* plan) {
   static int last;
@@ -254,20 +141,3 @@ EXPORT int nvrtcGetLoweredName(void* program UNUSED, const char* name UNUSED,
   return *lowered = "pretended", OK;
 }
 EXPORT const char* nvrtcGetErrorString(int error UNUSED) { return "NVRTC_SUCCESS"; }
-
-/* CUPTI: profilers of LibTorch's own are told that there is nothing to be had, as on a machine
- * without a driver. The real one beside this driver would ask it for tables it has not. */
-enum { kCuptiNotInitialized = 15 };
-#define NO_CUPTI(name) \
-  EXPORT int name(void) { return kCuptiNotInitialized; }
-NO_CUPTI(cuptiSubscribe)
-NO_CUPTI(cuptiActivityEnable)
-NO_CUPTI(cuptiActivityRegisterCallbacks)
-NO_CUPTI(cuptiEnableCallback)
-NO_CUPTI(cuptiEnableDomain)
-NO_CUPTI(cuptiActivityFlushAll)
-EXPORT int cuptiGetResultString(int result UNUSED, const char** text) {
-  return *text = "CUPTI_ERROR_NOT_INITIALIZED", OK;
-}
-EXPORT int cuptiGetVersion(uint32_t* version) { return *version = 18, OK; }
-EXPORT int cuptiGetTimestamp(uint64_t* now) { return *now = 0, OK; }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "pretended/launches.h"
 #include "pretended/pretended.h"
 
 enum { kSmallBytes = 1 << 20, kPageBytes = 4096, kMostDevices = 64 };
@@ -159,9 +160,13 @@ static int copy(void* to, const void* from, size_t bytes) {
   if (bytes <= kSmallBytes && to && from) memmove(to, from, bytes);
   return OK;
 }
-EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes) { return copy(to, from, bytes); }
-EXPORT int cudaMemcpyAsync(void* to, const void* from, size_t bytes) {
-  return copy(to, from, bytes);
+EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes, int kind) {
+  copy(to, from, bytes);
+  return put_copy(CALL_COPY_NOW, bytes, kind, NULL);
+}
+EXPORT int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void* stream) {
+  copy(to, from, bytes);
+  return put_copy(CALL_COPY_ASYNC, bytes, kind, stream);
 }
 EXPORT int cudaMemcpyPeer(void* to, int on UNUSED, const void* from, int at UNUSED, size_t bytes) {
   return copy(to, from, bytes);
@@ -170,12 +175,16 @@ EXPORT int cudaMemcpyPeerAsync(void* to, int on UNUSED, const void* from, int at
                                size_t bytes) {
   return copy(to, from, bytes);
 }
-EXPORT int cudaMemset(void* to, int value, size_t bytes) {
+static void fill(void* to, int value, size_t bytes) {
   if (bytes <= kSmallBytes && to) memset(to, value, bytes);
-  return OK;
 }
-EXPORT int cudaMemsetAsync(void* to, int value, size_t bytes) {
-  return cudaMemset(to, value, bytes);
+EXPORT int cudaMemset(void* to, int value, size_t bytes) {
+  fill(to, value, bytes);
+  return put_fill(CALL_FILL_NOW, bytes, NULL);
+}
+EXPORT int cudaMemsetAsync(void* to, int value, size_t bytes, void* stream) {
+  fill(to, value, bytes);
+  return put_fill(CALL_FILL_ASYNC, bytes, stream);
 }
 
 /* struct cudaPointerAttributes: type, device, devicePointer, hostPointer; CUDA 13 added room. */

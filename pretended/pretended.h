@@ -10,7 +10,7 @@
  * left alone. What LibTorch wants of them is wanted.txt, by wanted.py; what is not written out here
  * is a stub that answers 0, success. Plain C and no CUDA headers: one build for all machines, and
  * for CUDA 11.8 to 13, whose types differ in little (major()). Sizes and offsets are NVIDIA's
- * documented ABI, held to its headers by tests/pretended/abi_test.c.
+ * documented ABI, held to its headers by tests/pretended/abi_test.cpp.
  */
 #pragma once
 
@@ -27,6 +27,8 @@ enum {
   INVALID_VALUE = 1,
   INVALID_DEVICE = 101,
   NOT_FOUND = 500,
+  ILLEGAL_ADDRESS = 700,
+  ASSERTED = 710,
   NOT_SUPPORTED = 801,
 };
 
@@ -46,6 +48,7 @@ size_t device_bytes(void); /* of each */
 
 /* Of the CUDA that the program's LibTorch was built for: 11, 12 or 13. */
 int major(void);
+int cudnn_major(void); /* 8 or 9 */
 
 void* handle(void); /* never null, never the same */
 int set_error(int error);

@@ -1,11 +1,11 @@
-/* runtime.c: streams, events, launches, graphs, and errors. All work is done at once, since none is
- * done; a captured graph is an empty one. */
+/* runtime.c: errors, events, what kernels say of themselves, and the driver's face. All work is
+ * done at once, since none is done. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "pretended/launches.h"
 #include "pretended/pretended.h"
 
 void* handle(void) {
@@ -32,6 +32,8 @@ static const struct error_text kErrors[] = {
     {100, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {NOT_FOUND, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {ILLEGAL_ADDRESS, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
+    {ASSERTED, "cudaErrorAssert", "device-side assert triggered"},
     {NOT_SUPPORTED, "cudaErrorNotSupported", "operation not supported"},
 };
 static const struct error_text* text_of(int error) {
@@ -46,12 +48,13 @@ EXPORT int cuGetErrorString(int error, const char** text) {
 }
 EXPORT int cuGetErrorName(int error, const char** name) { return *name = text_of(error)->name, OK; }
 
-EXPORT int cudaStreamCreate(void** stream) { return *stream = handle(), OK; }
-EXPORT int cudaStreamCreateWithFlags(void** stream) { return *stream = handle(), OK; }
-EXPORT int cudaStreamCreateWithPriority(void** stream) { return *stream = handle(), OK; }
-EXPORT int cudaStreamGetPriority(void* stream UNUSED, int* priority) { return *priority = 0, OK; }
 EXPORT int cudaEventCreate(void** event) { return *event = handle(), OK; }
 EXPORT int cudaEventCreateWithFlags(void** event) { return *event = handle(), OK; }
+EXPORT int cudaEventQuery(void) { return late_error(); }
+EXPORT int cudaEventSynchronize(void) { return late_error(); }
+EXPORT int cudaStreamQuery(void) { return late_error(); }
+EXPORT int cudaStreamSynchronize(void) { return late_error(); }
+EXPORT int cudaDeviceSynchronize(void) { return late_error(); }
 EXPORT int cudaEventElapsedTime(float* ms) { return *ms = 1, OK; }
 EXPORT int cudaEventElapsedTime_v2(float* ms) { return *ms = 1, OK; }
 EXPORT int cudaStreamAddCallback(void* stream, void (*call)(void*, int, void*), void* data) {
@@ -59,90 +62,6 @@ EXPORT int cudaStreamAddCallback(void* stream, void (*call)(void*, int, void*), 
 }
 EXPORT int cudaLaunchHostFunc(void* stream UNUSED, void (*call)(void*), void* data) {
   return call(data), OK;
-}
-
-/* Streams that are being captured; there are few at a time. */
-enum { kMostCaptures = 32 };
-struct capture {
-  void* stream;
-  unsigned long long id;
-};
-static struct capture captures[kMostCaptures];
-static pthread_mutex_t captures_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static unsigned long long capture_of(void* stream) {
-  unsigned long long id = 0;
-  pthread_mutex_lock(&captures_mutex);
-  for (int i = 0; i < kMostCaptures; ++i)
-    if (captures[i].id && captures[i].stream == stream) id = captures[i].id;
-  pthread_mutex_unlock(&captures_mutex);
-  return id;
-}
-static void set_capture(void* stream, unsigned long long id) {
-  pthread_mutex_lock(&captures_mutex);
-  for (int i = 0; i < kMostCaptures; ++i) {
-    const int is_it = id ? captures[i].id == 0 : captures[i].id && captures[i].stream == stream;
-    if (!is_it) continue;
-    captures[i] = (struct capture){stream, id};
-    break;
-  }
-  pthread_mutex_unlock(&captures_mutex);
-}
-EXPORT int cudaStreamBeginCapture(void* stream) {
-  static atomic_ullong last;
-  return set_capture(stream, atomic_fetch_add(&last, 1) + 1), OK;
-}
-EXPORT int cudaStreamEndCapture(void* stream, void** graph) {
-  set_capture(stream, 0);
-  return *graph = handle(), OK;
-}
-EXPORT int cudaStreamIsCapturing(void* stream, int* status) {
-  return *status = capture_of(stream) != 0, OK;
-}
-/* CUDA 13's; the ones before have no edges, and so one argument less. */
-EXPORT int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id, void** graph,
-                                    const void** nodes, void* edges_or_count, size_t* count) {
-  *status = capture_of(stream) != 0;
-  if (id) *id = capture_of(stream);
-  if (graph) *graph = NULL;
-  if (nodes) *nodes = NULL;
-  if (major() < 13) return edges_or_count ? *(size_t*)edges_or_count = 0, OK : OK;
-  if (edges_or_count) *(void**)edges_or_count = NULL;
-  if (count) *count = 0;
-  return OK;
-}
-EXPORT int cudaStreamGetCaptureInfo_v2(void* stream, int* status, unsigned long long* id,
-                                       void** graph, const void** nodes, void* count) {
-  *status = capture_of(stream) != 0;
-  if (id) *id = capture_of(stream);
-  if (graph) *graph = NULL;
-  if (nodes) *nodes = NULL;
-  return count ? *(size_t*)count = 0, OK : OK;
-}
-EXPORT int cudaGraphInstantiate(void** executable) { return *executable = handle(), OK; }
-EXPORT int cudaGraphInstantiateWithFlags(void** executable) { return *executable = handle(), OK; }
-EXPORT int cudaGraphGetNodes(void* graph UNUSED, void** nodes UNUSED, size_t* count) {
-  return *count = 1, OK; /* LibTorch warns of an empty one */
-}
-EXPORT int cudaUserObjectCreate(void** object) { return *object = handle(), OK; }
-EXPORT int cudaGraphAddNode(void** node) { return *node = handle(), OK; }
-
-EXPORT int cudaLaunchKernel(const void* kernel UNUSED) { return OK; }
-
-/* What nvcc puts around a launch and a file of kernels. */
-EXPORT void** __cudaRegisterFatBinary(void* image UNUSED) {
-  static void* room[4];
-  return room;
-}
-EXPORT int __cudaGetKernel(const void** kernel, const void* function) {
-  return *kernel = function, OK;
-}
-EXPORT int __cudaPopCallConfiguration(unsigned* grid, unsigned* block, size_t* shared,
-                                      void** stream) {
-  for (int i = 0; i < 3; ++i) grid[i] = block[i] = 1;
-  *shared = 0;
-  *stream = NULL;
-  return OK;
 }
 
 /* struct cudaFuncAttributes: of sizes only what a launch is planned with. */
@@ -164,7 +83,6 @@ static char symbols[1 << 16]; /* every variable of a device's */
 EXPORT int cudaGetSymbolAddress(void** address) { return *address = symbols, OK; }
 EXPORT int cudaLibraryLoadData(void** library) { return *library = handle(), OK; }
 EXPORT int cudaLibraryLoadFromFile(void** library) { return *library = handle(), OK; }
-EXPORT int cudaLibraryGetKernel(void** kernel) { return *kernel = handle(), OK; }
 EXPORT int cudaLibraryGetGlobal(void** address, size_t* bytes) {
   *address = symbols;
   if (bytes) *bytes = sizeof symbols;
@@ -217,13 +135,17 @@ EXPORT int cuDevicePrimaryCtxGetState(int which UNUSED, unsigned* flags, int* ac
 EXPORT int cuModuleLoadData(void** module) { return *module = handle(), OK; }
 EXPORT int cuModuleLoadDataEx(void** module) { return *module = handle(), OK; }
 EXPORT int cuModuleLoad(void** module) { return *module = handle(), OK; }
-EXPORT int cuModuleGetFunction(void** function) { return *function = handle(), OK; }
 EXPORT int cuLinkCreate_v2(unsigned count UNUSED, void* options UNUSED, void* values UNUSED,
                            void** state) {
   return *state = handle(), OK;
 }
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks) { return *blocks = 2, OK; }
-EXPORT int cuFuncGetAttribute(int* value) { return *value = 0, OK; }
+EXPORT int cuOccupancyMaxActiveClusters(int* clusters) { return *clusters = 2, OK; }
+/* enum CUfunction_attribute: a kernel of Triton's spills nothing here. */
+EXPORT int cuFuncGetAttribute(int* value, int attribute) {
+  return *value = attribute == 0 ? 1024 : attribute == 4 ? 32 : 0, OK; /* threads, registers */
+}
+EXPORT int cuCtxGetLimit(size_t* value) { return *value = 1 << 20, OK; }
 EXPORT int cuPointerGetAttribute(uint64_t* value, int attribute, const void* address) {
   enum { kMemoryType = 2, kDevicePointer = 3, kDeviceOrdinal = 9 };
   int on = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own.
+"""What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own, and the names that it looks up in the driver.
 
 wanted.py TORCH-FOLDER…           prints what wanted.txt has not
 wanted.py --add TORCH-FOLDER…     adds it there
@@ -18,11 +18,23 @@ def wanted_by(folder):
     libraries = [*Path(folder).glob("lib/*.so"), *Path(folder).glob("_C*.so")]
     if not any(library.name == "libtorch_cuda.so" for library in libraries):
         sys.exit(f"{folder}: no lib/libtorch_cuda.so is there; name the torch folder of a wheel with CUDA")
-    names = set()
+    names = wanted_by_triton(Path(folder).parent / "triton/backends/nvidia")
     for library in libraries:
         text = subprocess.run(["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True).stdout
         names |= {line.split()[-1].split("@")[0] for line in text.splitlines()}
+    # As C strings: the driver and its management library are opened when they are needed.
+    opened = Path(folder, "lib/libc10_cuda.so").read_bytes()
+    names |= {name.decode() for name in re.findall(rb"\0((?:cu[A-Z][a-z]|nvml[A-Z])\w+)(?=\0)", opened)}
     return {name for name in names if NVIDIA.match(name)}
+
+
+def wanted_by_triton(folder):
+    """What its launcher calls, which is compiled where it runs."""
+    launcher, header = folder / "driver.c", folder / "include/cuda.h"
+    if not launcher.exists() or not header.exists():
+        return set()
+    functions = set(re.findall(r"CUDAAPI (cu\w+)\(", header.read_text()))
+    return functions & set(re.findall(r"\bcu[A-Z]\w+", launcher.read_text()))
 
 
 def main(arguments):

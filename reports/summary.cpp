@@ -111,8 +111,8 @@ void say_killed(const Report& report, Lines& out) {
   }
 }
 
-// What ended the program is said where no finding speaks of a call that threw in it: a silence under
-// a traceback could be read as a judgement that dtypes are in order.
+// What ended the program is said where no finding speaks of a call that threw in it: a silence
+// under a traceback could be read as a judgement that dtypes are in order.
 void say_uncaught(const Report& report, Lines& out) {
   constexpr size_t kRoom = 160;
   const std::set<uint32_t> told = processes_of_throws(report.run, report.findings);
@@ -126,8 +126,7 @@ void say_uncaught(const Report& report, Lines& out) {
                                 cut(printable(uncaught->second), kRoom)));
       continue;
     }
-    out.push_back(fmt::format("no finding is about what ended {}: {}",
-                              process_label(report.run, i),
+    out.push_back(fmt::format("no finding is about what ended {}: {}", process_label(report.run, i),
                               cut(printable(uncaught->second), kRoom)));
     const std::string late = late_error_text(report.run, i, uncaught->second);
     if (!late.empty()) out.push_back(late);
@@ -153,10 +152,14 @@ void say_without_end(const Report& report, Lines& out) {
 
 void say_pretended(const Report& report, Lines& out) {
   if (pretended_heading(report).empty()) return;
-  out.push_back(
+  const bool compiled =
+      std::any_of(report.run.calls.begin(), report.run.calls.end(),
+                  [](const OpCall& call) { return call.op.starts_with("compiled::"); });
+  std::string text =
       "not known without a GPU: what depends on values (overflow, NaN, steps that a GradScaler "
-      "skips), what cuBLAS, cuDNN or a custom kernel would refuse inside, and what torch.compile "
-      "would do, since all runs eagerly");
+      "skips), what cuBLAS, cuDNN or a custom kernel would refuse inside";
+  if (!compiled) text += ", and what torch.compile would do, since all runs eagerly";
+  out.push_back(text);
 }
 
 void say_left_out(const Report& report, Lines& out) {

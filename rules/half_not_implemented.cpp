@@ -55,16 +55,15 @@ std::vector<Cure> cures(const CureProposer& propose, const OpCall& call, Dtype d
 
 std::string why(const OpCall& call, const Process& process, const std::string& version) {
   const std::string device = call.device_type();
-  const auto is_gpu = [](const std::string& type) { return type != "cpu" && type != "meta"; };
-  const bool has_gpu = std::any_of(process.devices.begin(), process.devices.end(), is_gpu);
   const std::string kernel =
       "the kernel is compiled for some dtypes only, and this is not one of them" +
       (version.empty()
            ? ""
            : fmt::format("; LibTorch {} is the first that has it on {}", version, device));
   if (device != "cpu") return kernel;
-  return kernel + (has_gpu ? "; other tensors of this run are on a GPU, these are on the CPU"
-                           : "; all tensors of this run are on the CPU");
+  return kernel + (process.has_gpu()
+                       ? "; other tensors of this run are on a GPU, these are on the CPU"
+                       : "; all tensors of this run are on the CPU");
 }
 
 // AT_DISPATCH_FLOATING_TYPES() names the kernel and leaves out Half and BFloat16.

@@ -1,5 +1,6 @@
 // Finds: a moving average or a running sum that is kept in Half or BFloat16 over many steps, where
-// each step adds less than the dtype can add to what is there.
+// each step adds less than the dtype can add to what is there; and a count or sum of one element
+// that was seen to become another number, or an infinity.
 // Misses: sums whose first tensor was made before tracing began, and those that are built anew by
 // an op that writes no operand. Silent on what an optimizer keeps, and in the backward pass.
 #include <fmt/format.h>
@@ -81,7 +82,9 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
       .why = std::move(why),
       .fix = fmt::format("keep it in Float: make it, or clone it, with {}, and add to that",
                          to_dtype(call, Dtype::kFloat))};
-  const OpCall& maker = *index.run().call(written.origin);
+  const OpCall* made = index.run().call(written.origin);
+  if (made == nullptr) return details;
+  const OpCall& maker = *made;
   if (auto cure = CureProposer(index, options).cast_result(maker, Dtype::kFloat)) {
     cure->text = "keep it in Float from where it is made" + at(maker.site.line);
     details.cures = {*std::move(cure)};
@@ -104,6 +107,29 @@ void check_average(const RunIndex& index, const OpCall& call, const Operand& ave
   });
 }
 
+std::string range_words(Dtype dtype) {
+  return fmt::format(
+      "{} has {} bits: it holds every whole number up to {}, a term below 2^-{} of "
+      "a sum rounds away{}",
+      dtype_name(dtype), digits_of(dtype), uint64_t{1} << digits_of(dtype), digits_of(dtype) + 1,
+      dtype == Dtype::kHalf ? ", and it ends at 65504" : "");
+}
+
+// What the tracer saw happen, whatever the steps.
+void check_seen(const RunIndex& index, const OpCall& call, Findings& out) {
+  const Operand& sum = call.operands.front();
+  const auto dtype = sum.dtypes.single();
+  if (!dtype) return;
+  const std::string name = dtype_name(*dtype);
+  const std::string message =
+      std::isinf(call.inexact->to)
+          ? fmt::format("a running sum in {} reaches infinity", name)
+          : fmt::format("a running count in {} became {} instead of {}", name,
+                        number(call.inexact->to), number(call.inexact->from));
+  out.add(call, message,
+          [&] { return explain(index, out.options(), call, sum, range_words(*dtype)); });
+}
+
 void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Findings& out) {
   if (ops::parse_op_name(call.op).base != "add" || part_added(index, call)) return;
   const Dtype dtype = *sum.dtypes.single();
@@ -115,18 +141,14 @@ void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Fi
   const std::string message =
       overflows ? fmt::format("a running sum in {} reaches infinity", dtype_name(dtype))
                 : fmt::format("a running sum in {} has {} terms", dtype_name(dtype), terms);
-  out.add(call, message, [&] {
-    return explain(index, out.options(), call, sum,
-                   fmt::format("{} has {} bits: a term below 2^-{} of the sum rounds away, and "
-                               "after {} terms of one size each is{}",
-                               dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1,
-                               uint64_t{1} << digits_of(dtype),
-                               dtype == Dtype::kHalf ? "; Half ends at 65504" : ""));
-  });
+  out.add(call, message,
+          [&] { return explain(index, out.options(), call, sum, range_words(dtype)); });
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.outcome != Outcome::kReturned || !index.has(call, ops::kSteps)) return;
+  const bool is_sum = ops::parse_op_name(call.op).base == "add" && !call.operands.empty();
+  if (call.inexact && is_sum) return check_seen(index, call, out);
   const Operand* written = kept(index, call);
   if (written == nullptr) return;
   check_average(index, call, *written, out);

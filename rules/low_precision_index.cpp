@@ -1,6 +1,7 @@
 // Finds: integers (time steps, sizes, positions) carried in a dtype that cannot hold them: a
-// conversion that changed a value, or an arange in Half or BFloat16 that leaves its exact range.
-// Misses: integers that were made in a floating dtype and only later grew too large.
+// conversion that changed a value, or an arange in Half or BFloat16 that leaves its exact range;
+// and angles of sin and cos, as of rotary embeddings, that are so large that the dtype is coarse
+// there. Misses: integers that were made in a floating dtype and only later grew too large.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -70,9 +71,30 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   return inexact_range(call, *dtype);
 }
 
+void check_angles(const OpCall& call, const RunIndex& index, Findings& out) {
+  const Operand& angles = call.operands.front();
+  const auto dtype = angles.dtypes.single();
+  if (!dtype) return;
+  const double gap = call.inexact->to - call.inexact->from;
+  const std::string message =
+      fmt::format("the angles of {} reach {} in {}, where numbers are {} apart", call.op,
+                  number(call.inexact->from), dtype_name(*dtype), number(gap));
+  out.add(call, message, [&] {
+    return Details{
+        .odd = angles.name,
+        .why = fmt::format("an angle is off by up to {} radians there, so that what is "
+                           "encoded of far positions or late time steps is noise",
+                           number(gap / 2)),
+        .fix = "compute angles in Float, and cast their sin and cos",
+        .cures = CureProposer(index, out.options()).raise_operand(call, angles, "input")};
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  const bool takes_angles = call.short_op() == "sin" || call.short_op() == "cos";
+  if (call.inexact && takes_angles && !call.operands.empty()) return check_angles(call, index, out);
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
-  if (!call.inexact && !is_range) return;
+  if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
   const auto changed = inexact_value(call, index.run());
   if (!changed) return;
   const auto dtype = call.result_dtype();

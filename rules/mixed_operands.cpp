@@ -81,6 +81,11 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
   details.odd = mix.odd.operand->name;
   details.why = mix_why(index, call, mix, source);
   details.cures = mix_cures(index, options, call, mix, source);
+  if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.met.dtype)) {
+    details.fix =
+        "8-bit values are scaled: multiply them by their scale, in a wider dtype, before this "
+        "op; or scale the other operand, cast it as well, and give both scales to torch._scaled_mm";
+  }
   if (source.promotion != nullptr)
     details.follows.push_back({&silent_promotion, source.promotion->id});
   if (index.has(call, ops::kBackward)) link_to_forward_loss(index, call, details);

@@ -144,9 +144,7 @@ struct Reason {
 };
 
 Dtype meant_dtype(const Process& process) {
-  const auto is_gpu = [](const std::string& device) { return device != "cpu" && device != "meta"; };
-  const bool has_gpu = std::any_of(process.devices.begin(), process.devices.end(), is_gpu);
-  return has_gpu ? Dtype::kHalf : Dtype::kBFloat16;
+  return process.has_gpu() ? Dtype::kHalf : Dtype::kBFloat16;
 }
 
 // Without a framework that was asked for mixed precision.

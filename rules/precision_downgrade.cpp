@@ -4,6 +4,8 @@
 // Misses: kernels whose names say nothing, as Triton's.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/dtype_set.h"
 #include "gpu/kernel_name.h"
 #include "rules/engine/gpu_words.h"
@@ -13,7 +15,11 @@
 namespace dtypecheck::rules {
 namespace {
 
+// Switches are cuBLAS' and cuDNN's, which multiply two operands.
 std::string switches_of(const OpCall& call, Dtype dtype) {
+  const auto operands = std::count_if(call.operands.begin(), call.operands.end(),
+                                      [](const Operand& operand) { return operand.is_floating(); });
+  if (operands < 2) return "no switch changes that: compute it in Float, by dtype=torch.float";
   if (dtype == Dtype::kFloat)
     return is_convolution(call)
                ? "torch.backends.cudnn.allow_tf32 = False, which is True from the start"

@@ -16,6 +16,7 @@
 #include "rules/contracts/pattern.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/foreign_call.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
@@ -522,10 +523,11 @@ std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& jud
   const size_t found = refusal.error.find(kWanted);
   if (found == refusal.error.npos) return std::nullopt;
   const std::string callee = refusal.error.substr(0, found);
-  Words words{.message = fmt::format("{} takes a torch.dtype, and is given a {}", callee,
-                                     first_sentence(refusal.error.substr(found + kWanted.size()))),
-              .why = "torch.float32 is an object; neither its name nor a dtype of NumPy stands for it",
-              .fix = "write torch.float32 for \"float32\", and getattr(torch, name) for a name"};
+  Words words{
+      .message = fmt::format("{} takes a torch.dtype, and is given a {}", callee,
+                             first_sentence(refusal.error.substr(found + kWanted.size()))),
+      .why = "torch.float32 is an object; neither its name nor a dtype of NumPy stands for it",
+      .fix = "write torch.float32 for \"float32\", and getattr(torch, name) for a name"};
   words.add(judged.propose.rewrite(refusal.call, Dtype::kUndefined, "dtype", words.fix));
   return words;
 }
@@ -577,8 +579,29 @@ std::optional<Words> of_autocast(const Refusal& refusal) {
                    "Float"};
 }
 
+// "scales should be float and singletons"
+std::optional<Words> of_scale(const Refusal& refusal, const Judged& judged) {
+  const Operand* odd = wrong_scale(refusal.call);
+  if (odd == nullptr) return std::nullopt;
+  Words words{.message = fmt::format("{} is {}, and {} takes scales in Float", odd->name,
+                                     dtype_word(*odd), refusal.call.op),
+              .why =
+                  "what was divided to fit 8 bits is multiplied by its scale again, and 16 bits "
+                  "would round that",
+              .odd = odd->name};
+  std::vector<const Operand*> all;
+  for (const Operand& operand : refusal.call.operands) {
+    const bool is_scale = (ops::argument_facts(operand.name) & ops::kScale) != 0;
+    if (is_scale && operand.dtypes == odd->dtypes) all.push_back(&operand);
+  }
+  if (all.size() > 1) words.add(judged.propose.cast_operands(refusal.call, all, Dtype::kFloat));
+  cast(judged, refusal.call, *odd, Dtype::kFloat, words);
+  return words;
+}
+
 Words words_of(const Refusal& refusal, const Judged& judged) {
   if (auto words = of_autocast(refusal)) return *words;
+  if (auto words = of_scale(refusal, judged)) return *words;
   if (refusal.call.op.starts_with("python::")) return of_function(refusal, judged);
   if (auto words = of_written(refusal, judged)) return *words;
   if (auto words = of_overflow(refusal, judged)) return *words;

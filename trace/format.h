@@ -48,7 +48,8 @@ namespace trace {
 //  8: GroupRecord.
 //  9: RecordHeader::check and seal; FileHeader::records, check and seal; the members of
 //     SignatureRecord stand in another order; kAbandoned; NonFiniteRecord::order, and further flags.
-constexpr uint32_t kTraceVersion = 9;
+// 10: CastCounters::looked, clipped and flushed; kNonFiniteIsRead and kNonFiniteIsAnswer.
+constexpr uint32_t kTraceVersion = 10;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -266,8 +267,12 @@ struct CastCounters {
   uint64_t elements;  // changes: of all calls
   uint64_t timed;     // changes: calls that were timed; most are not
   uint64_t time_ns;   // changes: of these, in the calling thread
+  // What a cast to Half or to 8 bits loses; all change. Of a sample of its calls and elements:
+  uint64_t looked;   // numbers other than 0, infinities, NaN and what only a mask holds
+  uint64_t clipped;  // … beyond the largest number of the dtype
+  uint64_t flushed;  // … that are 0 in it
 };
-static_assert(sizeof(CastCounters) == 24, "");
+static_assert(sizeof(CastCounters) == 48, "");
 
 // The message of a throw; one for each new (signature, message).
 struct ThrowRecord {
@@ -301,7 +306,11 @@ struct MappingRecord {
 };
 static_assert(sizeof(MappingRecord) == 48, "");
 
-// A conversion of an integer tensor to a floating dtype that cannot hold one of its values.
+// A conversion of an integer tensor to a floating dtype that cannot hold one of its values; or an
+// add_ to a running sum of one element, where that is a count that its dtype cannot hold, or past
+// the end of its dtype (`to` is an infinity); or a difference of bytes that wrapped. `from` is what
+// it would be. Of sin and cos in 16 bits `from` is the largest angle, and `to` the next that the
+// dtype has, where they are coarse.
 struct InexactRecord {
   RecordHeader header;
   uint32_t signature;

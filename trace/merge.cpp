@@ -436,6 +436,9 @@ class TraceMerger::State::Input {
     sum.elements += more.elements;
     sum.timed += more.timed;
     sum.time_ns += more.time_ns;
+    sum.looked += more.looked;
+    sum.clipped += more.clipped;
+    sum.flushed += more.flushed;
     std::memcpy(at, &sum, sizeof sum);
   }
 

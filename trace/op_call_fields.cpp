@@ -511,6 +511,9 @@ void parse_gpu(TextCursor& cursor, OpCall& call) {
 bool print_cast(const OpCall& call, std::string& out) {
   if (!call.cast) return false;
   out += fmt::format("{} {} {}", call.cast->elements, call.cast->timed, call.cast->time_ns);
+  if (call.cast->looked > 0)
+    out +=
+        fmt::format(" looked {} {} {}", call.cast->looked, call.cast->clipped, call.cast->flushed);
   return true;
 }
 
@@ -520,6 +523,11 @@ void parse_cast(TextCursor& cursor, OpCall& call) {
     cursor.skip_spaces();
     *number = cursor.number<uint64_t>("elements, timed calls and nanoseconds, as in cast 64 1 900");
   }
+  if (!cursor.take(" looked")) return;
+  for (uint64_t* number : {&work.looked, &work.clipped, &work.flushed}) {
+    cursor.skip_spaces();
+    *number = cursor.number<uint64_t>("numbers, clipped ones and zeros, as in looked 64 16 0");
+  }
 }
 
 void cast_json(const OpCall& call, Json& json) {
@@ -528,6 +536,9 @@ void cast_json(const OpCall& call, Json& json) {
   value["elements"] = call.cast->elements;
   value["timed"] = call.cast->timed;
   value["time_ns"] = call.cast->time_ns;
+  value["looked"] = call.cast->looked;
+  value["clipped"] = call.cast->clipped;
+  value["flushed"] = call.cast->flushed;
 }
 
 void gpu_json(const OpCall& call, Json& json) {

@@ -250,7 +250,8 @@ void SignatureReader::read_cast_counters(size_t offset, const SignatureRecord& r
   if (!(record.flags & kSignatureCast) || !dtype_change(call)) return;
   const size_t end = offset + record.header.size_bytes;
   const auto counters = bytes_.load<CastCounters>(end - sizeof(CastCounters));
-  call.cast = CastWork{counters.elements, counters.timed, counters.time_ns};
+  call.cast = CastWork{counters.elements, counters.timed,   counters.time_ns,
+                       counters.looked,   counters.clipped, counters.flushed};
 }
 
 std::optional<GpuWorkKind> SignatureReader::gpu_kind_of(uint8_t kind, size_t offset) {

@@ -29,6 +29,7 @@ class MixCures {
   }
 
   std::vector<Cure> take() && {
+    if (may_drop_scale(mix_.odd) || may_drop_scale(mix_.met)) return {};
     if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
     if (source_.promotion != nullptr) at_promotion();
@@ -53,7 +54,23 @@ class MixCures {
   }
 
  private:
+  // Of 8-bit data with a scale a cast keeps the one and drops the other. Only what a line cast to 8
+  // bits as it was has none.
+  bool may_drop_scale(const Side& side) const {
+    if (side.operand == nullptr || !kFloat8.contains(side.dtype)) return false;
+    const bool has_scale =
+        std::any_of(call_.operands.begin(), call_.operands.end(), [](const Operand& operand) {
+          return (ops::argument_facts(operand.name) & ops::kScale) != 0;
+        });
+    if (has_scale) return true;
+    const OpCall* maker = index_.provenance().of(call_, *side.operand).maker;
+    if (maker == nullptr || !index_.has(*maker, ops::kCast) || maker->operands.empty()) return true;
+    const OpCall* before = index_.run().call(maker->operands.front().origin);
+    return before != nullptr && index_.has(*before, ops::kScales);
+  }
+
   void add(Cure cure) {
+    if (kFloat8.contains(cure.dtype)) return;  // nothing is cast to 8 bits without a scale
     const bool is_new = std::none_of(cures_.begin(), cures_.end(),
                                      [&](const Cure& other) { return other.text == cure.text; });
     if (is_new) cures_.push_back(std::move(cure));

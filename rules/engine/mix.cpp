@@ -101,6 +101,7 @@ Sides sides_of(const RunIndex& index, const OpCall& call, bool with_scalars) {
   for (const Operand& operand : call.operands) {
     if (!operand.is_floating() || operand.dtypes.size() != 1) continue;
     if (operand.is_wrapped_number || (!with_scalars && !operand.promotes())) continue;
+    if (ops::argument_facts(operand.name) & ops::kScale) continue;
     // Floating indices and masks are wrong whatever they meet.
     if (ops::argument_facts(operand.name) & (ops::kIndex | ops::kCondition)) continue;
     sides.push_back(make_side(index, call, operand));
@@ -245,17 +246,17 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
       sides, [&](const Side& s) { return !s.is_parameter() && s.dtype != parameter->dtype; });
   if (!agree || input == nullptr) return std::nullopt;
   // What has no more than a bias has one beside data: the fewest are odd.
-  const auto inputs = std::count_if(sides.begin(), sides.end(),
-                                    [](const Side& s) { return !s.is_parameter(); });
+  const auto inputs =
+      std::count_if(sides.begin(), sides.end(), [](const Side& s) { return !s.is_parameter(); });
   if (parameter->role == Role::kBias && parameter->parameter.empty() && inputs > 1)
     return std::nullopt;
   if (is_parameter_odd(index, call, sides, *parameter, *input)) return Mix{*parameter, *input};
   return Mix{*input, *parameter};
 }
 
-// On a tie the bias, then whatever was promoted on its way here, then what has its dtype from
-// nowhere in a model beside what has a parameter's, then what was cast, then the later operand:
-// LibTorch picks its kernel by the first.
+// Breaks a tie: 1. the bias, 2. a promoted operand, 3. one whose dtype comes from no parameter while
+// the other's does, 4. a Double one in a program without Double parameters, 5. a cast one, 6. the
+// later one, since LibTorch dispatches on the first.
 const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& sides) {
   if (const Side* bias = first_of(sides, [](const Side& s) { return s.role == Role::kBias; })) {
     return *bias;
@@ -455,8 +456,19 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
   return minority(index, call, sides);
 }
 
+const Operand* wrong_scale(const OpCall& call) {
+  if (!call.floating_dtypes().intersects(kFloat8)) return nullptr;
+  const auto is_wrong = [](const Operand& operand) {
+    return (ops::argument_facts(operand.name) & ops::kScale) != 0 &&
+           operand.dtypes.within(kLowPrecision | Dtype::kDouble |
+                                 (kFloat8 - Dtype::kFloat8_e8m0fnu));
+  };
+  const auto wrong = std::find_if(call.operands.begin(), call.operands.end(), is_wrong);
+  return wrong == call.operands.end() ? nullptr : &*wrong;
+}
+
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
-  if (!was_refused(call)) return std::nullopt;
+  if (!was_refused(call) || wrong_scale(call) != nullptr) return std::nullopt;
   const OpCall* thrower = index.thrower(call);
   if (thrower == nullptr || !index.is_refused_for_dtypes(*thrower)) return std::nullopt;
   const ThrowReason reason = throw_reason(thrower->error, thrower->error_type);

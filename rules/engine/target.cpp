@@ -14,11 +14,6 @@ using contracts::Contracts;
 using contracts::Mode;
 using contracts::Verdict;
 
-bool has_gpu(const Process& process) {
-  return std::any_of(process.devices.begin(), process.devices.end(),
-                     [](const std::string& type) { return type != "cpu" && type != "meta"; });
-}
-
 class Verdicts {
  public:
   Verdicts(const RunIndex& index, const Contracts& contracts, size_t target)
@@ -44,7 +39,7 @@ class Verdicts {
   bool is_asked(const OpCall& call) const {
     if (call.outcome != Outcome::kReturned || !index_.is_judged(call)) return false;
     const bool stays_on_cpu = contracts_.runtimes()[target_].device != "cpu" &&
-                              call.device_type() == "cpu" && has_gpu(index_.run().process_of(call));
+                              call.device_type() == "cpu" && index_.run().process_of(call).has_gpu();
     return !stays_on_cpu;
   }
 

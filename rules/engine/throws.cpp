@@ -18,7 +18,7 @@ bool contains_any(std::string_view text, const std::array<std::string_view, kCou
 
 // Texts that dtypes have no part in, though dtype words may stand in them (a tensor printed, a
 // CUDA type that names a device).
-constexpr std::array<std::string_view, 34> kOtherReasons = {
+constexpr std::array<std::string_view, 35> kOtherReasons = {
     "invalid combination of arguments",
     "shapes cannot be multiplied",
     "size mismatch",
@@ -53,6 +53,7 @@ constexpr std::array<std::string_view, 34> kOtherReasons = {
     "Could not run '",
     "probability tensor contains",
     "number of sizes provided",
+    "undefined symbol",
 };
 
 // Python's own errors about names and files, though a name may be "dtype".
@@ -63,7 +64,7 @@ constexpr std::array<std::string_view, 5> kOtherTypes = {"AttributeError", "KeyE
 constexpr std::array<std::string_view, 3> kDtypePhrases = {"same dtype", "scalar type",
                                                            "mixed dtype"};
 
-constexpr std::array<std::string_view, 29> kDtypeWords = {"Input type (",
+constexpr std::array<std::string_view, 28> kDtypeWords = {"Input type (",
                                                           "Long",
                                                           "Byte",
                                                           "Bool",
@@ -76,7 +77,6 @@ constexpr std::array<std::string_view, 29> kDtypeWords = {"Input type (",
                                                           "integral",
                                                           "without overflow",
                                                           "must be long, int",
-                                                          "dtype",
                                                           "scalar type",
                                                           "data type",
                                                           "datatype",
@@ -92,6 +92,14 @@ constexpr std::array<std::string_view, 29> kDtypeWords = {"Input type (",
                                                           "same type",
                                                           "float ",
                                                           "needs_dynamic_casting"};
+
+// "dtype" and "dtypes", not the path of a library of this tool.
+bool has_word_dtype(std::string_view message) {
+  constexpr std::string_view kWord = "dtype";
+  for (size_t at = message.find(kWord); at != message.npos; at = message.find(kWord, at + 1))
+    if (!message.substr(at + kWord.size()).starts_with("check")) return true;
+  return false;
+}
 
 std::optional<Dtype> dtype_after(std::string_view message, std::string_view words) {
   const size_t begin = message.find(words);
@@ -142,7 +150,7 @@ ThrowReason throw_reason(std::string_view message, std::string_view type) {
     return ThrowReason::kOther;
   if (contains_any(message, kDtypePhrases)) return ThrowReason::kDtypes;
   if (contains_any(message, kOtherReasons)) return ThrowReason::kOther;
-  if (contains_any(message, kDtypeWords)) return ThrowReason::kDtypes;
+  if (contains_any(message, kDtypeWords) || has_word_dtype(message)) return ThrowReason::kDtypes;
   return ThrowReason::kUnknown;
 }
 

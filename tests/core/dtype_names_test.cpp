@@ -8,11 +8,19 @@
 
 namespace dtypecheck {
 
+static DtypeKind kind_of(c10::ScalarType type) {
+  if (type == c10::ScalarType::Bool) return DtypeKind::kBool;
+  if (c10::isIntegralType(type, /*includeBool=*/false)) return DtypeKind::kIntegral;
+  if (c10::isFloatingType(type)) return DtypeKind::kFloating;
+  return c10::isComplexType(type) ? DtypeKind::kComplex : DtypeKind::kOther;
+}
+
 static void check_row(c10::ScalarType type, const std::string& name, size_t size_bytes) {
   INFO(name);
   const DtypeNames* names = names_of(static_cast<Dtype>(type));
   REQUIRE(names != nullptr);
   CHECK(names->name == name);
+  CHECK(names->kind == kind_of(type));
   CHECK(static_cast<size_t>(names->size_bytes) == size_bytes);
 }
 

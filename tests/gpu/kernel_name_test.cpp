@@ -73,6 +73,51 @@ const Case kCases[] = {
      "Float x Float + Float, Half to Half, no tensor cores"},
     {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::Half>, std::array<char*, 3ul> >(int, x)",
      "? x ? + ?, Half to Half, no tensor cores"},
+    {"fmha_cutlassF_f32_aligned_64x128_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float>::Params)",  // parts of TF32: all of Float
+     "Float x Float + Float, Float to Float, tensor cores unknown"},
+    {"fmha_cutlassB_f16_notaligned_64x64_k64_sm75(x)", "Half x Half + Float, Half to Half, tensor cores"},
+    {"fmha_cutlassF_f16_aligned_64x64_rf_sm50(x)", "Half x Half + Float, Half to Half, no tensor cores"},
+    {"void pytorch_flash::flash_bwd_dot_do_o_kernel<true, Flash_bwd_kernel_traits<32, 128, cutlass::half_t, x> >(x)",
+     "Half x Half + Float, Half to Half, tensor cores"},
+    {"_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalIN4cute5tupleIJiiiEEE_4SM904GMMA31MMA_64x128x32_F32E4M3E4M3_SS_TNILNSQ_7ScaleIn",
+     "Float8_e4m3fn x Float8_e4m3fn + Float, Float8_e4m3fn to ?, tensor cores"},
+    {"void cutlass::Kernel2<at::cuda::detail::enable_2x_kernel_for_sm89<cutlass::gemm::kernel::DefaultGemmWithVisitor<cutlass::float_e4m3_t, "
+     "cutlass::layout::RowMajor, (cutlass::ComplexTransform)0, 16, cutlass::float_e5m2_t, cutlass::layout::ColumnMajor, "
+     "(cutlass::ComplexTransform)0, 16, cutlass::bfloat16_t, cutlass::layout::RowMajor, 8, float, float, cutlass::arch::OpClassTensorOp, x",
+     "Float8_e4m3fn x Float8_e4m3fn + Float, Float8_e4m3fn to BFloat16, tensor cores"},
+    {"void at::native::batch_norm_backward_reduce_kernel<c10::Half, c10::Half, float, int>(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::batch_norm_collect_statistics_kernel<at::native::InvStd, c10::Half, c10::Half, float, int>(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::batch_norm_transform_input_kernel<c10::BFloat16, c10::BFloat16, float, true, int>(x)",
+     "Float x Float + Float, BFloat16 to BFloat16, no tensor cores"},
+    {"void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernelTemplate<c10::Half, float, 32u, 16u, 128u, false>(x)",
+     "Float x Float + Float, Half to ?, no tensor cores"},
+    {"void at::native::(anonymous namespace)::cunn_SpatialSoftMaxForward<c10::Half, float, c10::Half, int, x>(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::Half, at::native::func_wrapper_t<c10::Half, "
+     "at::native::sum_functor<c10::Half, float, c10::Half>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, c10::Half, 4, 4> >(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::Half, at::native::MeanOps<c10::Half, float, float, c10::Half>, unsigned int, c10::Half, 4, 4> >(x)",
+     "Float x Float + Float, Half to ?, no tensor cores"},
+    {"void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::Half, at::native::NanSumOps<float, c10::Half>, unsigned int, c10::Half, 4, 4> >(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::tensor_kernel_scan_outer_dim<c10::Half, unsigned int, std::plus<c10::Half> >(x)",
+     "Half x Half + Half, Half to Half, no tensor cores"},
+    {"void at_cuda_detail::cub::detail::scan::DeviceScanKernel<at_cuda_detail::cub::detail::scan::policy_hub<c10::Half, c10::Half, c10::Half, "
+     "unsigned int, std::plus<c10::Half> >::Policy1000, c10::Half const*, x>(x)",
+     "Half x Half + Half, Half to Half, no tensor cores"},
+    {"void at::native::(anonymous namespace)::conv_depthwise3d_cuda_kernel<c10::Half, float, -1, -1, -1>(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::(anonymous namespace)::avg_pool3d_cuda_update_output<1, c10::Half, float>(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    {"void at::native::(anonymous namespace)::kernel::lstm_cell_forward<c10::Half, float, int, 1>(x)",
+     "Float x Float + Float, Half to Half, no tensor cores"},
+    // Near misses: what is multiplied along the way or indexed is no sum, and an index is no accumulator.
+    {"void at::native::tensor_kernel_scan_innermost_dim<c10::Half, std::multiplies<c10::Half> >(x)", "unknown"},
+    {"void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::Half, at::native::MaxOps<c10::Half>, unsigned int, c10::Half, 4, 4> >(x)", "unknown"},
+    {"void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_1d<c10::Half, unsigned char>(x)", "unknown"},
+    {"void at::native::(anonymous namespace)::grid_sampler_2d_kernel<c10::Half, int>(x)", "unknown"},
     // Near misses: no dtype is in them, or not where the family has it.
     {"triton_poi_fused_add_mul_0", "unknown"},
     {"sm80_xmma_gemm_kernel", "unknown"},
@@ -90,6 +135,20 @@ TEST_CASE("the name of a kernel says its arithmetic") {
     INFO(one.name);
     CHECK(words_of(one.name) == one.words);
   }
+}
+
+TEST_CASE("a name is shown as a person reads it") {
+  CHECK(shown_kernel_name("ampere_sgemm_128x64_nn") == "ampere_sgemm_128x64_nn");
+  CHECK(shown_kernel_name("_Z12scale_kernelIN3c104HalfEEvPT_i") ==
+        "scale_kernel<c10::Half>(c10::Half*, int)");
+  CHECK(shown_kernel_name("void (anonymous namespace)::softmax_warp_forward<c10::Half>(x)") ==
+        "softmax_warp_forward<c10::Half>(x)");
+  CHECK(shown_kernel_name("fmha_cutlassF_f32_aligned_64x64_rf_sm80(Kernel<float>::Params)") ==
+        "fmha_cutlassF_f32_aligned_64x64_rf_sm80");
+  CHECK(shown_kernel_name("k<" + std::string(2000, 'x') + ">").size() < 110);
+  CHECK(shown_kernel_name("_Z") == "_Z");
+  CHECK(shown_kernel_name("") == "");
+  CHECK(shown_kernel_name(std::string(1 << 20, 'x')).size() < 1 << 17);
 }
 
 TEST_CASE("a name longer than any kernel's is not looked at") {

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,14 +16,19 @@ from common import clean_environment  # noqa: E402
 
 
 class Preflight(unittest.TestCase):
+    interpreter = sys.executable
+    environment = {}
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
     def preflight(self, *program, options=()):
-        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", sys.executable, *program]
-        done = subprocess.run(command, cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"), capture_output=True)
+        shutil.rmtree(self.folder / "run", ignore_errors=True)
+        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", self.interpreter, *program]
+        environment = clean_environment("CUDA_VISIBLE_DEVICES") | self.environment
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True)
         self.out = done.stdout.decode()
         self.err = done.stderr.decode()
         return done.returncode
@@ -39,14 +45,37 @@ class Preflight(unittest.TestCase):
 
 
 class Faults(Preflight):
-    def test_each_is_named_at_its_line(self):
-        path = PROGRAMS / "faults.py"
-        self.assertEqual(self.preflight(path), 0, self.err)  # it catches what is raised
-        lines = path.read_text().splitlines()
-        expected = {(number, line.split("# EXPECT ")[1]) for number, line in enumerate(lines, 1) if "# EXPECT " in line}
+    """Each is named at its line, and nothing else is found."""
+
+    def check(self, name, status, *launcher, options=()):
+        path = PROGRAMS / name
+        self.assertEqual(self.preflight(*launcher, path, options=options), status, self.err)
+        expected = {(number, rule) for number, line in enumerate(path.read_text().splitlines(), 1) if "# EXPECT " in line
+                    for rule in line.split("# EXPECT ")[1].split(", ")}
         found = {(finding["location"]["line"], finding["rule"]) for finding in self.report()["findings"]}
         self.assertEqual(found, expected)
+
+    def test_of_ops(self):
+        self.check("faults.py", 0)  # it catches what is raised
         self.assertIn("clean passed", self.out)
+
+    def test_of_half_weights(self):
+        self.check("faults_half.py", 1)
+
+    def test_of_bfloat16_weights(self):
+        self.check("faults_bfloat16.py", 0)
+
+    def test_of_a_scaler_without_autocast(self):
+        self.check("faults_scaler.py", 0)
+
+    def test_of_ranks(self):
+        self.check("faults_ranks.py", 1, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
+                   options=["--gpus", "2"])
+
+    def test_are_none_where_it_is_done_right(self):
+        for kind in ("fp16", "bf16", "masters"):
+            self.assertEqual(self.preflight(PROGRAMS / "clean.py", kind), 0, self.err)
+            self.assertIn("on a pretended sm_80 (A100), 3 steps: no findings", self.err)
 
 
 class Refusals(Preflight):
@@ -82,6 +111,12 @@ class Memory(Preflight):
         self.assertIn("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB",
                       self.err)
         self.assertIn("dtypecheck: out of memory on the pretended GPU: ", self.err)
+
+
+class Weights(Preflight):
+    def test_of_which_nobody_looks_at_any_stay_on_the_disk(self):
+        self.assertEqual(self.preflight(PROGRAMS / "weights.py"), 0, self.err)
+        self.assertEqual(self.out, "resident for 5 GiB: little\ncomputed 12345.0 12345.0 7.0 0.0 0.0\n")
 
 
 class Files(Preflight):
@@ -147,6 +182,46 @@ class Ends(Preflight):
         program = self.program("import time, torch\ntorch.ones(1, device='cuda')\ntime.sleep(3600)\n")
         self.assertEqual(self.preflight(program, options=["--timeout", "20"]), 2)
         self.assertIn("dtypecheck: ended after 20 s, with 0 of 3 steps done", self.err)
+
+    def test_weights_that_are_not_there(self):
+        program = self.program("import safetensors.torch, torch\ntorch.ones(1, device='cuda')\n"
+                               "safetensors.torch.load_file('model/unet.safetensors')\n")
+        self.assertEqual(self.preflight(program), 2)
+        self.assertIn('the dry run could not go on here: FileNotFoundError: No such file or directory: model/unet.safetensors',
+                      self.err)
+
+    def test_a_gpu_that_is_not_pretended(self):
+        program = self.program("import torch\ntorch.ones(1, device='cuda')\ntorch.cuda.set_device(7)\n")
+        self.assertEqual(self.preflight(program), 2)
+        self.assertIn("dtypecheck: the program wants GPU 7, and 1 is pretended; --gpus 8 has it", self.err)
+        self.assertIn("the dry run could not go on here: AcceleratorError: CUDA error: invalid device ordinal", self.err)
+
+    def test_another_driver_is_loaded_before(self):
+        self.environment = {"LD_PRELOAD": "/opt/real/libcuda.so.1"}
+        self.assertEqual(self.preflight("x.py"), 2)
+        self.assertIn("LD_PRELOAD: /opt/real/libcuda.so.1 would answer before the pretended GPU; leave it out", self.err)
+
+    def test_a_library_has_a_cuda_runtime_of_its_own(self):
+        program = self.program("import ctypes, glob, torch\ntorch.ones(1, device='cuda')\n"
+                               "name, = glob.glob(torch.__path__[0] + '/../nvidia/*/lib/libnccl.so.2')\n"
+                               "communicator = ctypes.c_void_p()\n"
+                               "print('refused', ctypes.CDLL(name).ncclCommInitAll(ctypes.byref(communicator), 1, None) != 0)\n")
+        self.assertEqual(self.preflight(program), 0, self.err)
+        self.assertEqual(self.out, "refused True\n")
+        self.assertIn("libnccl.so.2 has a CUDA runtime of its own inside, which nothing is pretended for", self.err)
+
+    def test_processes_of_all_kinds(self):
+        self.assertEqual(self.preflight(PROGRAMS / "processes.py"), 0, self.err)
+        self.assertEqual(self.out, "forked 2.0\nspawned 2.0\nrun 2.0\nexecuted 2.0\n")
+
+    def test_an_interrupt(self):
+        program = self.program("import os, signal, time, torch\ntorch.ones(1, device='cuda')\n"
+                               "os.killpg(0, signal.SIGINT)\ntime.sleep(60)\n")
+        command = [DTYPECHECK, "preflight", "--out", "run", "--", sys.executable, program]
+        done = subprocess.run(command, cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"), capture_output=True,
+                              start_new_session=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("dtypecheck: interrupted, with 0 of 3 steps done", done.stderr.decode())
 
     def test_bad_options(self):
         for options, message in ((["--memory", "much"], "--memory much: is no size; for example --memory 24G"),

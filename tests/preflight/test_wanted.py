@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "pretended"))
 import wanted  # noqa: E402
 
-LIBRARY = sys.argv.pop()
+LIBRARIES = [sys.argv.pop() for _ in range(2)]
 TORCH = pathlib.Path(importlib.util.find_spec("torch").origin).parent
 
 
@@ -20,9 +20,9 @@ class Wanted(unittest.TestCase):
         self.assertGreater(len(self.wanted), 500)
         self.assertEqual(self.wanted - set(wanted.LIST.read_text().split()), set(), "pretended/wanted.py --add writes it")
 
-    def test_the_library_has_it(self):
-        symbols = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
-        self.assertEqual(self.wanted - {line.split()[-1] for line in symbols.splitlines()}, set())
+    def test_the_libraries_have_it(self):
+        symbols = subprocess.run(["nm", "-D", "--defined-only", *LIBRARIES], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(self.wanted - {line.split()[-1] for line in symbols.splitlines() if line}, set())
 
 
 if __name__ == "__main__":

@@ -44,6 +44,8 @@ TEST_CASE("texts about anything else") {
            "Given groups=1, weight of size [320, 4, 3, 3], expected input[1, 9, 64, 64] to have 4 "
            "channels, "
            "but got 9 channels instead",
+           "r.cuMemMap_ INTERNAL ASSERT FAILED at \"driver_api.cpp\":20. Can't find cuMemMap: "
+           "/opt/dtypecheck/libcuda.so.1: undefined symbol: cuMemMap",
        }) {
     CAPTURE(text);
     CHECK(throw_reason(text, "c10::Error") == ThrowReason::kOther);
@@ -52,6 +54,7 @@ TEST_CASE("texts about anything else") {
 }
 
 TEST_CASE("texts that leave it to the operands") {
+  CHECK(throw_reason("no file /opt/dtypecheck/x", "c10::Error") == ThrowReason::kUnknown);
   CHECK(throw_reason("could not create a primitive", "dnnl::error") == ThrowReason::kUnknown);
   CHECK(throw_reason("", "") == ThrowReason::kUnknown);
 }

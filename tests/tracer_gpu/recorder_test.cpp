@@ -1,17 +1,97 @@
-// Stage 3 over a libcupti that is none (fake_cupti.h): what it makes of launches and records, and
-// that it steps back.
+// Stage 3 over the pretended CUDA and its CUPTI: what it makes of launches and records, and that it
+// steps back. CUPTI's functions that this program defines stand in front of the pretended ones.
+#include <cupti.h>
 #include <dlfcn.h>
 #include <time.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "fake_cupti.h"
 #include "tracer/gpu/gpu.h"
 
+// Of pretended/, beside CUDA's own.
+extern "C" {
+void __cudaRegisterFunction(void**, const void*, char*, const char*);
+void dtypecheck_pretended_work_takes(uint64_t);
+}
+
 namespace {
+
+std::map<std::string, int> calls, results;
+size_t lost = 0;
+uint32_t version = 0, correlation = 0, kind = 0;  // where they are not 0, records say so
+
+template <typename Function>
+Function* pretended(const char* name, Function*) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+#define IN_FRONT(name, parameters, arguments)                                     \
+  extern "C" __attribute__((visibility("default"))) CUptiResult name parameters { \
+    ++calls[#name];                                                               \
+    if (const int result = results[#name]) return CUptiResult(result);            \
+    return pretended(#name, &name) arguments;                                     \
+  }
+IN_FRONT(cuptiSubscribe,
+         (CUpti_SubscriberHandle * subscriber, CUpti_CallbackFunc function, void* user),
+         (subscriber, function, user))
+IN_FRONT(cuptiUnsubscribe, (CUpti_SubscriberHandle subscriber), (subscriber))
+IN_FRONT(cuptiActivityEnable, (CUpti_ActivityKind of), (of))
+IN_FRONT(cuptiActivityFlushAll, (uint32_t flags), (flags))
+IN_FRONT(cuptiActivityRegisterCallbacks,
+         (CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete),
+         (request, complete))
+IN_FRONT(cuptiEnableCallback,
+         (uint32_t enable, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain,
+          CUpti_CallbackId id),
+         (enable, subscriber, domain, id))
+IN_FRONT(cuptiFinalize, (), ())
+
+extern "C" __attribute__((visibility("default"))) CUptiResult cuptiGetVersion(uint32_t* found) {
+  if (version == 0) return pretended("cuptiGetVersion", &cuptiGetVersion)(found);
+  *found = version;
+  return CUPTI_SUCCESS;
+}
+extern "C" __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNextRecord(
+    uint8_t* buffer, size_t valid, CUpti_Activity** record) {
+  if (const int result = results["cuptiActivityGetNextRecord"]) return CUptiResult(result);
+  // The size of a record goes by its kind.
+  if (*record && kind) (*record)->kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  const CUptiResult found =
+      pretended("cuptiActivityGetNextRecord", &cuptiActivityGetNextRecord)(buffer, valid, record);
+  if (found != CUPTI_SUCCESS) return found;
+  if (kind) (*record)->kind = CUpti_ActivityKind(kind);
+  if (correlation) reinterpret_cast<CUpti_ActivityKernel10*>(*record)->correlationId = correlation;
+  return found;
+}
+extern "C" __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNumDroppedRecords(
+    CUcontext, uint32_t, size_t* count) {
+  *count = std::exchange(lost, 0);
+  return CUPTI_SUCCESS;
+}
+
+namespace {
+
+void reset() {
+  calls.clear();
+  results.clear();
+  version = correlation = kind = 0;
+}
+
+void launch(const char* kernel, uint64_t time_ns, cudaStream_t stream = nullptr) {
+  __cudaRegisterFunction(nullptr, kernel, nullptr, kernel);
+  dtypecheck_pretended_work_takes(time_ns);
+  cudaLaunchKernel(kernel, {1, 1, 1}, {32, 1, 1}, nullptr, 0, stream);
+}
+void copy(uint64_t bytes) {
+  cudaMemcpyAsync(nullptr, nullptr, bytes, cudaMemcpyHostToDevice, nullptr);
+}
 
 uint32_t op_now = 0;
 std::vector<DtypecheckGpuWork> taken;
@@ -33,7 +113,7 @@ const DtypecheckGpu& stage3() {
 
 struct Recording {
   Recording() {
-    fake_cupti_reset();
+    reset();
     op_now = 0;
     taken.clear();
     complaints.clear();
@@ -52,12 +132,12 @@ TEST_CASE("a kernel belongs to the op that was in flight when it was launched") 
   Recording recording;
   REQUIRE(recording.result == 0);
   op_now = 7;
-  fake_launch("gemm", 300);
+  launch("gemm", 300);
   op_now = 8;
-  fake_launch("add", 20);
-  fake_copy(4096, 10);
+  launch("add", 20);
+  copy(4096);
   op_now = 0;
-  fake_launch("of nobody", 5);
+  launch("of nobody", 5);
   recording.flush();
   REQUIRE(taken.size() == 4);
   CHECK((taken[0].op == 7 && taken[0].kind == DTYPECHECK_GPU_KERNEL && taken[0].time_ns == 300));
@@ -69,35 +149,64 @@ TEST_CASE("a kernel belongs to the op that was in flight when it was launched") 
 
 TEST_CASE("kernels of a graph belong to the ops of its capture, launch after launch") {
   Recording recording;
+  cudaStream_t stream, side;
+  cudaEvent_t event;
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  cudaStreamCreate(&stream);
+  cudaStreamCreate(&side);
+  cudaEventCreate(&event);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
   op_now = 5;
-  fake_capture(100);
+  launch("a", 1, stream);
+  cudaEventRecord(event, stream);
+  cudaStreamWaitEvent(side, event, 0);  // which takes the other stream into the capture
   op_now = 6;
-  fake_capture(101);
+  launch("b", 1, side);
   op_now = 0;
-  fake_instantiate(100, 200);
-  fake_instantiate(101, 201);
-  op_now = 9;  // what launches the graph is another op
-  for (int i = 0; i < 2; ++i) {
-    fake_graph_launch(200, "a", 1);
-    fake_graph_launch(201, "b", 1);
-  }
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphInstantiate(&executable, graph, 0);
   recording.flush();
-  REQUIRE(taken.size() == 4);
-  for (const DtypecheckGpuWork& work : taken) CHECK(work.op == (work.name[0] == 'a' ? 5 : 6));
+  CHECK(taken.empty());  // a capture runs nothing
+  op_now = 9;            // what launches the graph is another op
+  for (int i = 0; i < 2; ++i) cudaGraphLaunch(executable, stream);
+  launch("c", 1, side);  // no longer captured
+  recording.flush();
+  REQUIRE(taken.size() == 5);
+  for (const DtypecheckGpuWork& work : taken)
+    CHECK(work.op == (work.name[0] == 'a' ? 5 : work.name[0] == 'b' ? 6 : 9));
+  cudaGraphExecDestroy(executable);
+  cudaGraphLaunch(executable, stream);  // which is gone
+  recording.flush();
+  CHECK(taken.size() == 5);
 }
 
 TEST_CASE("what cannot be told is counted") {
   Recording recording;
   const DtypecheckGpuLosses before = recording.flush();
-  fake_stray("late");
-  fake_unknown();
-  fake_drop(3);
+  correlation = 0x7ffffff0;  // which no callback saw
+  launch("late", 1);
+  recording.flush();
+  REQUIRE(taken.size() == 1);
+  CHECK(taken[0].op == 0);
+  kind = CUPTI_ACTIVITY_KIND_NAME;
+  lost = 3;
+  launch("k", 1);
   const DtypecheckGpuLosses after = recording.flush();
   CHECK(after.late - before.late == 1);
   CHECK(after.unknown - before.unknown == 1);
   CHECK(after.dropped - before.dropped == 3);
+  CHECK(taken.size() == 1);
+}
+
+TEST_CASE("a copy that waits for its end belongs to its op too") {
+  Recording recording;
+  const DtypecheckGpuLosses before = recording.flush();
+  op_now = 4;
+  cudaMemcpy(nullptr, nullptr, 8, cudaMemcpyDeviceToHost);
+  CHECK(recording.flush().late == before.late);
   REQUIRE(taken.size() == 1);
-  CHECK(taken[0].op == 0);
+  CHECK(taken[0].op == 4);
 }
 
 TEST_CASE("many records go through many buffers, and each is taken once") {
@@ -107,7 +216,7 @@ TEST_CASE("many records go through many buffers, and each is taken once") {
   uint64_t sum = 0;
   for (uint32_t i = 1; i <= kLaunches; ++i) {
     op_now = i;
-    fake_launch("k", i);
+    launch("k", i);
     sum += i;
   }
   const DtypecheckGpuLosses losses = recording.flush();
@@ -119,25 +228,41 @@ TEST_CASE("many records go through many buffers, and each is taken once") {
   }
   CHECK(got == sum);
   CHECK(losses.dropped == before.dropped);
-  CHECK(fake_cupti_buffers() == 0);
+}
+
+TEST_CASE("threads that launch at once lose nothing") {
+  Recording recording;
+  const DtypecheckGpuLosses before = recording.flush();
+  op_now = 3;
+  constexpr int kThreads = 4, kLaunches = 20'000;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([] {
+      for (int j = 0; j < kLaunches; ++j) launch("k", 1);
+    });
+  for (std::thread& thread : threads) thread.join();
+  const DtypecheckGpuLosses after = recording.flush();
+  CHECK(taken.size() == size_t{kThreads} * kLaunches);
+  CHECK(std::all_of(taken.begin(), taken.end(), [](const auto& work) { return work.op == 3; }));
+  CHECK((after.late == before.late && after.dropped == before.dropped));
 }
 
 TEST_CASE("where another tool has CUPTI, it is left alone") {
   Recording first;
   REQUIRE(first.result == 0);
   stage3().stop();
-  fake_cupti_fail("cuptiSubscribe", 39);
+  results["cuptiSubscribe"] = 39;
   CHECK(stage3().start(&kHost) != 0);
   REQUIRE(complaints.size() == 1);
   CHECK(complaints[0].find("another tool") != std::string::npos);
   CHECK(complaints[0].find("ops are recorded without") != std::string::npos);
-  CHECK(fake_cupti_calls("cuptiActivityEnable") == 3);  // of the first alone
+  CHECK(calls["cuptiActivityEnable"] == 3);  // of the first alone
 }
 
 TEST_CASE("without a driver nothing is asked a second time") {
-  fake_cupti_reset();
+  reset();
   complaints.clear();
-  fake_cupti_fail("cuptiSubscribe", 999);
+  results["cuptiSubscribe"] = 999;
   CHECK(stage3().start(&kHost) != 0);
   CHECK(complaints.size() == 1);
   DtypecheckGpuLosses losses;
@@ -145,58 +270,65 @@ TEST_CASE("without a driver nothing is asked a second time") {
   stage3().stop();
   for (const char* function : {"cuptiActivityEnable", "cuptiActivityFlushAll",
                                "cuptiActivityRegisterCallbacks", "cuptiEnableCallback"})
-    CHECK(fake_cupti_calls(function) == 0);
+    CHECK(calls[function] == 0);
 }
 
 TEST_CASE("a driver that forbids profiling is told so, and CUPTI is given back") {
-  fake_cupti_reset();
+  reset();
   complaints.clear();
-  fake_cupti_fail("cuptiActivityEnable", 35);
+  results["cuptiActivityEnable"] = 35;
   CHECK(stage3().start(&kHost) != 0);
   REQUIRE(complaints.size() == 1);
   CHECK(complaints[0].find("ERR_NVGPUCTRPERM") != std::string::npos);
-  CHECK(fake_cupti_calls("cuptiUnsubscribe") == 1);
+  CHECK(calls["cuptiUnsubscribe"] == 1);
 }
 
 TEST_CASE("a CUPTI of a version that nobody knows is left alone") {
-  for (const uint32_t version : {3u, 140000u}) {
-    fake_cupti_reset();
+  for (const uint32_t unknown : {3u, 140000u}) {
+    reset();
     complaints.clear();
-    fake_cupti_version(version);
+    version = unknown;
     CHECK(stage3().start(&kHost) != 0);
     REQUIRE(complaints.size() == 1);
     CHECK(complaints[0].find("not one of CUDA 11.8 to 13") != std::string::npos);
-    CHECK(fake_cupti_calls("cuptiSubscribe") == 0);
+    CHECK(calls["cuptiSubscribe"] == 0);
   }
 }
 
-TEST_CASE("a buffer that CUPTI itself cannot read is counted and given back") {
+TEST_CASE("buffers that CUPTI itself cannot read are counted and given back") {
   Recording recording;
   const DtypecheckGpuLosses before = recording.flush();
-  fake_launch("k", 1);
-  fake_cupti_fail("cuptiActivityGetNextRecord", 20);
-  const DtypecheckGpuLosses after = recording.flush();
-  CHECK(after.unknown - before.unknown == 1);
+  constexpr int kMoreThanCuptiHas = 100;
+  results["cuptiActivityGetNextRecord"] = 20;
+  for (int i = 0; i < kMoreThanCuptiHas; ++i) {
+    launch("k", 1);
+    recording.flush();
+  }
+  CHECK(recording.flush().unknown - before.unknown == kMoreThanCuptiHas);
   CHECK(taken.empty());
-  CHECK(fake_cupti_buffers() == 0);
+  results.clear();
+  launch("k", 1);
+  recording.flush();
+  CHECK(taken.size() == 1);
 }
 
 TEST_CASE("after it has stopped it can start again") {
   {
     Recording first;
-    fake_launch("k", 1);
+    launch("k", 1);
   }
   CHECK(taken.size() == 1);
   Recording again;
   REQUIRE(again.result == 0);
-  fake_launch("k", 1);
+  launch("k", 1);
   again.flush();
   CHECK(taken.size() == 1);
 }
 
 TEST_CASE("times are those of the machine's clock, and the stream is told") {
+  cuptiActivityRegisterTimestampCallback([] { return uint64_t{500}; });  // CUPTI has its own
   Recording recording;
-  fake_launch("k", 300);
+  launch("k", 300);
   recording.flush();
   REQUIRE(taken.size() == 1);
   timespec now;
@@ -204,25 +336,26 @@ TEST_CASE("times are those of the machine's clock, and the stream is told") {
   const uint64_t now_ns = uint64_t(now.tv_sec) * 1000000000 + uint64_t(now.tv_nsec);
   CHECK((taken[0].begin_unix_ns < now_ns && now_ns - taken[0].begin_unix_ns < 60'000'000'000));
   CHECK(taken[0].stream == 7);
+  cuptiActivityRegisterTimestampCallback(nullptr);
 }
 
 TEST_CASE("once it has stopped, launches are not looked at") {
   Recording recording;
   stage3().stop();
   op_now = 3;
-  fake_launch("k", 1);
+  launch("k", 1);
   recording.flush();
   CHECK(taken.empty());
-  CHECK(fake_cupti_calls("cuptiUnsubscribe") == 1);
-  CHECK(fake_cupti_calls("cuptiFinalize") == 0);  // which would break other tools
+  CHECK(calls["cuptiUnsubscribe"] == 1);
+  CHECK(calls["cuptiFinalize"] == 0);  // which would break other tools
 }
 
 TEST_CASE("another interface is not spoken to") {
   DtypecheckGpuHost other = kHost;
   other.abi = DTYPECHECK_GPU_ABI + 1;
-  fake_cupti_reset();
+  reset();
   CHECK(stage3().start(&other) != 0);
-  CHECK(fake_cupti_calls("cuptiSubscribe") == 0);
+  CHECK(calls["cuptiSubscribe"] == 0);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-"""A program with torch whose libcupti is none (fake_cupti.h): its launches are told by op, and where
-there is no GPU nothing of CUPTI is touched."""
+"""Programs on the pretended GPU, by LibTorch's own CUDA code: their kernels are told by op. Where there is no GPU, or no driver
+that CUPTI can use, nothing of CUPTI is touched."""
 
+import collections
+import importlib.util
 import json
 import os
 import pathlib
@@ -10,139 +12,180 @@ import sys
 import tempfile
 import unittest
 
-DTYPECHECK, FAKE = (os.path.abspath(path) for path in sys.argv[1:3])
+DTYPECHECK, DRIVER_WITHOUT_TABLES = (os.path.abspath(path) for path in sys.argv[1:3])
+PRETENDED = pathlib.Path(DTYPECHECK).parents[1] / "libexec/dtypecheck/pretended"
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import clean_environment  # noqa: E402
 
-LAUNCHES = """
-import ctypes, os, torch
-
-cupti = ctypes.CDLL(None)
-NAMES = [b"ampere_h16816gemm_128x128_ldg8_stages_32x5_nn", b"no kernel that anyone knows"]
-
-@torch.library.custom_op("test::launch", mutates_args=())
-def launch(x: torch.Tensor) -> torch.Tensor:
-    cupti.fake_launch(NAMES[0], 5000)
-    cupti.fake_copy(64, 100)
-    return x.clone()
-
-@torch.library.custom_op("test::other", mutates_args=())
-def other(x: torch.Tensor) -> torch.Tensor:
-    cupti.fake_launch(NAMES[1], 7)
-    return x.clone()
-
-x = torch.ones(4, 4, dtype=torch.half)
-if os.environ.get("SEES_GPU"):
-    hook = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "dtypecheck_hook" in line))
-    hook.dtypecheck_hook_see_gpu()
-layer = torch.nn.Linear(4, 4)
-optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-
-def step():
-    layer(torch.ones(1, 4)).sum().backward()
-    optimizer.step()
-
-layer(torch.ones(1, 4))  # training begins
-for _ in range(int(os.environ.get("LAUNCHES", 10))):
-    launch(x)
-other(x)
-if os.environ.get("PROFILES"):
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
-        launch(x)
-    launch(x)
-    if os.environ["PROFILES"] == "and ends":
-        step()
-        for _ in range(5):
-            launch(x)
-if os.environ.get("TURNS"):
-    hook.dtypecheck_hook_suspend(b"")
-    launch(x)  # between two recordings
-    assert hook.dtypecheck_hook_resume() == 0
-    launch(x)
-print("subscribed", cupti.fake_cupti_calls(b"cuptiSubscribe"))
-"""
-
-
-def trace(folder, *options, **variables):
-    program = os.path.join(folder, "program.py")
-    with open(program, "w") as file:
-        file.write(LAUNCHES)
-    environment = dict(os.environ, LD_PRELOAD=FAKE, PYTHONPATH="", **variables)
-    done = subprocess.run([DTYPECHECK, "trace", "--no-report", "--out", os.path.join(folder, "run"), *options, "--",
-                           sys.executable, program], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def calls(folder):
-    dump = subprocess.run([DTYPECHECK, "dump", "--format", "jsonl", os.path.join(folder, "run")], capture_output=True, text=True,
-                          check=True).stdout
-    return [json.loads(line) for line in dump.splitlines()]
-
-
-def by_op(folder):
-    """The first call of each op."""
-    return {call["op"]: call for call in reversed(calls(folder)) if "op" in call}
+ON_GPU = {"LD_PRELOAD": f"{PRETENDED}/libcuda.so.1:{PRETENDED}/libnvidia-ml.so.1", "TORCH_CUDNN_V8_API_DISABLED": "1"}
 
 
 class Traced(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="dtypecheck-test-")
+        folder = tempfile.TemporaryDirectory(prefix="dtypecheck-test-")
+        self.addCleanup(folder.cleanup)
+        self.run_folder = os.path.join(folder.name, "run")
 
-    def test_kernels_belong_to_their_ops(self):
-        self.assertIn("subscribed 1", trace(self.folder, SEES_GPU="1"))
-        ops = by_op(self.folder)
-        work = {one["kind"]: one for one in ops["test::launch"]["gpu"]}
-        self.assertEqual((work["kernel"]["count"], work["kernel"]["time_ns"]), (10, 50000))
-        self.assertTrue(work["kernel"]["name"].startswith("ampere_h16816gemm"))
-        self.assertEqual((work["copy"]["count"], work["copy"]["bytes"]), (10, 640))
-        self.assertEqual(ops["test::other"]["gpu"][0]["time_ns"], 7)
-        report = subprocess.run([DTYPECHECK, "report", os.path.join(self.folder, "run")], capture_output=True, text=True).stdout
-        self.assertIn("test::launch of Half is summed up in Half", report)
+    def run_program(self, command, **variables):
+        environment = clean_environment("CUDA_VISIBLE_DEVICES") | ON_GPU | variables
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
 
-    def test_where_it_is_not_wanted_cupti_is_not_touched(self):
-        self.assertIn("subscribed 0", trace(self.folder, "--no-gpu", SEES_GPU="1"))
+    def trace(self, program, *options, status=0, **variables):
+        done = self.run_program([DTYPECHECK, "trace", "--no-report", "--out", self.run_folder, *options, "--", sys.executable,
+                                 PROGRAMS / program], **variables)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout
 
-    def test_without_a_gpu_cupti_is_not_touched(self):
-        self.assertIn("subscribed 0", trace(self.folder))
-        self.assertNotIn("gpu", by_op(self.folder)["test::launch"])
+    def dump(self, form):
+        return subprocess.run([DTYPECHECK, "dump", "--format", form, self.run_folder], capture_output=True, text=True,
+                              check=True).stdout
 
-    def test_a_profiler_is_left_alone(self):
-        trace(self.folder, SEES_GPU="1", PROFILES="1")
-        work = [one for one in by_op(self.folder)["test::launch"]["gpu"] if one["kind"] == "kernel"]
-        self.assertEqual(work[0]["count"], 10)
+    def calls(self):
+        return [json.loads(line) for line in self.dump("jsonl").splitlines()]
 
-    def test_recording_goes_on_after_a_profiler(self):
-        self.assertIn("subscribed 2", trace(self.folder, SEES_GPU="1", PROFILES="and ends"))
-        work = [one for call in calls(self.folder) if call["op"] == "test::launch" for one in call.get("gpu", ())
-                if one["kind"] == "kernel"]
-        self.assertEqual(sum(one["count"] for one in work), 15)
-        report = subprocess.run([DTYPECHECK, "report", "--format", "json", os.path.join(self.folder, "run")],
-                                capture_output=True, text=True).stdout
-        self.assertRegex(json.loads(report)["processes"][0]["facts"]["gpu"], r"^recorded but for steps 1")
+    def kernels(self):
+        """(op, device) to how many, by the kernel's name."""
+        found = collections.defaultdict(collections.Counter)
+        for call in self.calls():
+            for work in call.get("gpu", ()):
+                if work["kind"] == "kernel":
+                    found[call["op"], work["device"]][work["name"]] += work["count"]
+        return found
 
-    def test_recordings_in_turns_have_kernels_of_their_own(self):
-        trace(self.folder, SEES_GPU="1", TURNS="1")
-        counts = [(one["name"][:6], one["count"]) for call in calls(self.folder) for one in call.get("gpu", ())
-                  if one["kind"] == "kernel"]
-        self.assertEqual(sorted(counts), [("ampere", 1), ("ampere", 10), ("no ker", 1)])
+    def count(self, op, device=0):
+        return sum(self.kernels()[op, device].values())
+
+    def fact(self, name="gpu"):
+        report = subprocess.run([DTYPECHECK, "report", "--format", "json", self.run_folder], capture_output=True, text=True).stdout
+        return json.loads(report)["processes"][0]["facts"].get(name)
+
+
+class Ops(Traced):
+    def test_each_kernel_is_where_the_profiler_sees_it(self):
+        done = self.run_program([sys.executable, PROGRAMS / "kernels.py", "profiler"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        theirs = json.loads(done.stdout.splitlines()[-1])
+        self.trace("kernels.py")
+        ours = self.kernels()
+        names = sorted({name for kernels in ours.values() for name in kernels})
+        plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout.splitlines()
+        plain_names = dict(zip(names, plain, strict=True))
+        left = collections.Counter({(op, plain_names[name]): count for (op, _), kernels in ours.items()
+                                    for name, count in kernels.items()})
+        self.assertGreater(len(left), 20)
+        # It is at the op that launched it, or at what called that, where that is no call of its own.
+        seen = [(name, [op for op in ops if left[op, name] > 0], ops) for name, ops in theirs]
+        for name, places, ops in sorted(seen, key=lambda kernel: len(kernel[1])):
+            op = next((op for op in places if left[op, name] > 0), None)
+            self.assertIsNotNone(op, f"{name} is at none of {ops}")
+            left[op, name] -= 1
+        self.assertEqual(+left, {})
+
+    def test_what_ran_how_often_and_how_long(self):
+        self.trace("launches.py", "--timeline", "1")
+        work = [(call["op"], work) for call in self.calls() for work in call.get("gpu", ())]
+        found = {(op, one["kind"], one["count"], one["time_ns"]) for op, one in work}
+        self.assertTrue({("aten::exp", "kernel", 10, 50000), ("aten::sin", "kernel", 1, 5000)} <= found, found)
+        self.assertEqual(self.fact(), "recorded")
+        kernels = [event for event in json.loads(self.dump("perfetto"))["traceEvents"] if event.get("cat") == "kernel"]
+        self.assertEqual(len(kernels), 11)
+        self.assertEqual((kernels[0]["args"]["op"], kernels[0]["dur"], kernels[0]["tid"]), ("aten::exp Half", 5, 7))
+
+    def test_of_devices_and_streams(self):
+        self.trace("places.py", "--timeline", "1", DTYPECHECK_PRETENDED_GPUS="2")
+        self.assertEqual([self.count("aten::exp"), self.count("aten::sin"), self.count("aten::cos"), self.count("aten::cos", 1)],
+                         [2, 1, 0, 1])
+        streams = collections.defaultdict(set)
+        for event in json.loads(self.dump("perfetto"))["traceEvents"]:
+            if event.get("cat") == "kernel":
+                streams[event["args"]["op"].split()[0]].add((event["pid"], event["tid"]))
+        self.assertEqual(len(streams["aten::exp"]), 1)
+        self.assertEqual(len(set.union(*(streams[op] for op in ("aten::exp", "aten::sin", "aten::cos")))), 3)
 
     def test_a_trace_does_not_grow_with_the_run(self):
         sizes = []
         for launches in ("100", "10000"):
-            trace(self.folder, SEES_GPU="1", LAUNCHES=launches)
-            (file,) = pathlib.Path(self.folder, "run").glob("*.dtrace")
+            self.trace("launches.py", LAUNCHES=launches)
+            (file,) = pathlib.Path(self.run_folder).glob("*.dtrace")
             sizes.append(file.stat().st_size)
-            shutil.rmtree(os.path.join(self.folder, "run"))
+            shutil.rmtree(self.run_folder)
         self.assertEqual(*sizes)
 
-    def test_time_line(self):
-        trace(self.folder, "--timeline", "1", SEES_GPU="1")
-        written = subprocess.run([DTYPECHECK, "dump", "--format", "perfetto", os.path.join(self.folder, "run")],
-                                 capture_output=True, text=True, check=True).stdout
-        kernels = [event for event in json.loads(written)["traceEvents"] if event.get("cat") == "kernel"]
-        self.assertEqual(len(kernels), 11)
-        self.assertEqual((kernels[0]["args"]["op"], kernels[0]["dur"], kernels[0]["tid"]), ("test::launch Half", 5, 7))
-        self.assertIn("Half x Half + Half", kernels[0]["args"]["arithmetic"])
+
+class Preflight(Traced):
+    def preflight(self, program, *options, **variables):
+        done = self.run_program([DTYPECHECK, "preflight", "--out", self.run_folder, *options, "--", sys.executable,
+                                 PROGRAMS / program], LD_PRELOAD="", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"on a pretended sm_80 \(A100\), \d steps: no findings")
+        return done
+
+    def test_kernels_of_a_graph_belong_to_the_ops_of_its_capture(self):
+        stepped = self.preflight("graphs.py").stdout.count("stepped")
+        self.assertEqual([self.count("aten::exp"), self.count("aten::sin"), self.count("aten::cos")], [3, 3, 1])
+        self.assertEqual((stepped, self.count("aten::gelu")), (3, 3 + 3))  # it is warmed up three times
+
+
+    @unittest.skipIf(importlib.util.find_spec("triton") is None, "no Triton here")
+    def test_kernels_of_triton_belong_to_their_region(self):
+        done = self.preflight("compiles.py", "--compile", "--steps", "2", TORCHINDUCTOR_COMPILE_THREADS="1")
+        self.assertNotIn("all runs eagerly", done.stderr)
+        self.assertEqual(self.kernels()["compiled::inductor_forward_0", 0], {"triton_poi_fused_gelu_0": 2})
+
+
+class Errors(Traced):
+    def test_a_kernel_that_asserts_is_told_late(self):
+        self.assertEqual(self.trace("asserts.py", status=1), "went on\n")
+        done = subprocess.run([DTYPECHECK, "report", self.run_folder], capture_output=True, text=True)
+        said = " ".join(done.stdout.split())
+        self.assertIn("device-side assert triggered", said)
+        self.assertIn("CUDA tells it late: a kernel that was launched before failed, not the op of the traceback; in flight, and "
+                      "given indices, may have been aten::embedding", said)
+        self.assertEqual([self.count("aten::exp"), self.count("aten::index_select") + self.count("aten::embedding")], [1, 0])
+
+
+class Others(Traced):
+    def test_a_profiler_is_left_alone_and_recording_goes_on_after_it(self):
+        self.trace("launches.py", PROFILES="CPU", ENDS="1")
+        self.assertEqual(self.count("aten::exp"), 10 + 5)
+        self.assertRegex(self.fact(), r"^recorded but for steps 1")
+
+    def test_one_that_takes_cupti_takes_records_with_it(self):
+        for kinds, recorded in (("CPU CUDA", 5), ("CUDA", 0)):  # no one sees that the second begins
+            self.trace("launches.py", PROFILES=kinds, ENDS="1")
+            self.assertIn(self.count("aten::exp"), range(recorded, recorded + 10))  # of the first ten the last are gone
+            self.assertEqual(self.fact("gpu.dropped"), "1")
+            shutil.rmtree(self.run_folder)
+
+    def test_recordings_in_turns_have_kernels_of_their_own(self):
+        self.trace("launches.py", TURNS="1")
+        counts = [work["count"] for call in self.calls() if call["op"] == "aten::exp" for work in call["gpu"]]
+        self.assertEqual(sorted(counts), [1, 10])
+
+
+class NotThere(Traced):
+    def test_where_it_is_not_wanted_cupti_is_not_touched(self):
+        self.assertIn("stage 3 is not there", self.trace("launches.py", "--no-gpu"))
+
+    def see_gpu(self, preload):
+        """In a program whose CUPTI is NVIDIA's."""
+        text = ("import ctypes, torch; torch.ones(1); "
+                "maps = open('/proc/self/maps').read().splitlines(); "
+                "print('there' if 'dtypecheck_gpu_recorder' in str(maps) else 'not there'); "
+                "ctypes.CDLL(next(line.split()[-1] for line in maps if 'dtypecheck_hook' in line)).dtypecheck_hook_see_gpu(); "
+                "print('went on')")
+        done = self.run_program([DTYPECHECK, "trace", "--no-report", "--out", self.run_folder, "--", sys.executable, "-c", text],
+                                LD_PRELOAD=preload)
+        self.assertEqual((done.returncode, done.stdout), (0, "not there\nwent on\n"), done.stderr)
+        return self.fact()
+
+    def test_without_a_gpu_or_a_driver_that_cupti_can_use_it_is_not_touched(self):
+        for preload in ("", DRIVER_WITHOUT_TABLES):
+            shutil.rmtree(self.run_folder, ignore_errors=True)
+            self.assertEqual(self.see_gpu(preload), "this program has no CUDA driver in it that CUPTI can use; ops are recorded "
+                                                    "without the GPU's kernels")
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -45,7 +45,7 @@ constexpr uint32_t kFlushPeriodMs = 1000;  // what a kill loses at most
 // What cuptiGetVersion() says: 17 is CUDA 11.8's, and since 13 it is the number of the toolkit.
 constexpr uint32_t kOldestVersion = 17, kFirstUnknownVersion = 140000;
 
-// The libcupti that is in the process already; a second one would break the first.
+// The one that LibTorch calls; a second one would break the first.
 struct Cupti {
   decltype(&cuptiGetVersion) get_version;
   decltype(&cuptiSubscribe) subscribe;
@@ -172,7 +172,9 @@ void CUPTIAPI on_buffer_completed(CUcontext context, uint32_t stream, uint8_t* b
   if (cupti.dropped_records(context, stream, &lost) == CUPTI_SUCCESS)
     dropped.fetch_add(lost, std::memory_order_relaxed);
   std::free(buffer);
-  buffers_out.fetch_sub(1);
+  int out = buffers_out.load();
+  while (out > 0 && !buffers_out.compare_exchange_weak(out, out - 1)) {  // stop() forgets them
+  }
 }
 
 // Hot: in the thread that launches, before the launch.
@@ -204,6 +206,8 @@ constexpr CUpti_CallbackId kRuntimeCalls[] = {
     CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060,
     CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_v9000,
     CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_ptsz_v9000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemset_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_ptsz_v7000,
     CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020,
@@ -227,11 +231,22 @@ constexpr CUpti_CallbackId kGraphCalls[] = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 
-// By the names that CUDA 11.8, 12 and 13 give it.
-void* loaded_cupti() {
+// What stands in front of all libraries is what LibTorch calls. Python loads LibTorch with names of
+// its own, so that CUPTI is found by those that CUDA 11.8, 12 and 13 give it.
+bool find_loaded_cupti(void** library) {
+  *library = RTLD_DEFAULT;
+  if (dlsym(RTLD_DEFAULT, "cuptiSubscribe")) return true;
   for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"})
-    if (void* library = dlopen(name, RTLD_NOLOAD | RTLD_LAZY)) return library;
-  return nullptr;
+    if ((*library = dlopen(name, RTLD_NOLOAD | RTLD_LAZY))) return true;
+  return false;
+}
+
+// CUPTI asks the driver for tables of functions; where it gets none, the one of CUDA 13.2 asks anew
+// without end, and the process dies of its stack. So it does without a driver, and with a stand-in
+// that has no tables, unless that brings a CUPTI of its own.
+bool has_driver_for_cupti() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+  return driver && (dlsym(driver, "cuGetExportTable") || dlsym(driver, "cuptiSubscribe"));
 }
 
 bool find_functions(void* library) {
@@ -307,12 +322,14 @@ bool is_known_version() {
 int start(const DtypecheckGpuHost* given) {
   host = given;
   if (given->abi != DTYPECHECK_GPU_ABI) return 1;
-  void* library = loaded_cupti();
-  if (!library) return give_up("this program has no CUPTI in it");
+  void* library = nullptr;
+  if (!find_loaded_cupti(&library)) return give_up("this program has no CUPTI in it");
+  if (!has_driver_for_cupti())
+    return give_up("this program has no CUDA driver in it that CUPTI can use");
   if (!find_functions(library) || !is_known_version())
     return give_up("this CUPTI is not one of CUDA 11.8 to 13");
-  // Without a driver each further call would try to initialise it again, 38 us a time: the first
-  // that fails is the last.
+  // Each further call would try to initialise it again, 38 us a time: the first that fails is the
+  // last.
   if (const CUptiResult result = cupti.subscribe(&subscriber, on_call, nullptr)) {
     subscriber = nullptr;
     return give_up(result);
@@ -333,13 +350,15 @@ int start(const DtypecheckGpuHost* given) {
 
 void flush(DtypecheckGpuLosses* losses) {
   if (recording.load()) cupti.flush_all(0);
-  *losses = {dropped.load(), unknown.load(), late.load()};
+  // What is out still went to a profiler that took CUPTI unasked: at least a record of each.
+  *losses = {dropped.load() + uint64_t(buffers_out.load()), unknown.load(), late.load()};
 }
 
 void stop() {
   if (!recording.exchange(false)) return;
   cupti.flush_all(0);
   step_back();
+  dropped.fetch_add(uint64_t(buffers_out.exchange(0)));
 }
 
 void forget() {

@@ -152,6 +152,13 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->speaks_for_inner = (facts & ops::kGrouped) != 0;
   op->converts = (facts & ops::kCast) != 0 && !op->speaks_for_inner;
   op->may_begin_backward = op->name == "aten::ones_like";
+  op->adds_in_place = op->name == "aten::add_" && op->tensors.size() == 2;
+  op->reduces = (facts & (ops::kReduces | ops::kLoss)) != 0;
+  op->subtracts = (op->name == "aten::sub" || op->name == "aten::sub_") && op->tensors.size() == 2;
+  op->takes_angles = op->name == "aten::sin" || op->name == "aten::cos";
+  op->reads_values = op->takes_angles || op->converts || op->may_begin_backward ||
+                     op->adds_in_place || op->subtracts || op->reduces;
+  op->reads_results = op->converts || op->reduces;
   op->reads_number = op->name == "aten::_local_scalar_dense" && op->tensors.size() == 1;
   op->joins = op->name == "aten::stack";
   op->is_keyed_further = op->joins || op->converts || op->group_argument >= 0;

@@ -41,6 +41,12 @@ struct alignas(64) OpInfo {
   bool writes_first_tensor = false;  // in-place on its first tensor argument
   bool converts = false;             // _to_copy, copy_: may lose an integer's value
   bool may_begin_backward = false;   // ones_like: of a loss, the first gradient
+  bool adds_in_place = false;        // add_: of a running sum, which may lose what is added
+  bool subtracts = false;            // sub, sub_: of bytes, whose differences may wrap
+  bool reduces = false;              // a sum, mean, norm or loss, which may pass the end of Half
+  bool takes_angles = false;         // sin, cos: of angles that 16 bits are too coarse for
+  bool reads_values = false;         // one of the six above
+  bool reads_results = false;        // converts or reduces
   bool speaks_for_inner =
       false;  // _foreach_…, _fused_…: what it calls for each tensor says nothing new
   bool may_call_anything = false;  // not LibTorch's own: its kernel may be Python

@@ -138,8 +138,10 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
   if (!in_node) begin_step_after_scopes();
   if (!in_node && recorded && !announced) begin_step_after_writes();
   if (!tracer.forward_seen.load(std::memory_order_relaxed)) {
-    // Without modules to be seen (C++), training begins where autograd records.
-    const bool is_forward = (site & (kSiteInModule | kSiteInClosure)) != 0;
+    // Without modules to be seen training begins where autograd records, in C++; in Python, where
+    // factories record as well, it has begun behind the first backward pass.
+    const bool is_forward = (site & (kSiteInModule | kSiteInClosure)) != 0 ||
+                            tracer.trained.load(std::memory_order_relaxed);
     if (!(tracer.python ? is_forward : recorded)) return number(Phase::kLoad);
     tracer.forward_seen.store(true, std::memory_order_relaxed);
     BusyScope busy(state);

@@ -251,7 +251,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   note_sequence(state, fn, frame.site);
   if (parent && parent->signature) note_call_of(parent->signature);
   if (frame.signature) mute_inner_calls(state, frame);
-  if (op->converts || op->may_begin_backward || tracer.looks.load(std::memory_order_relaxed))
+  if (op->reads_values || tracer.looks.load(std::memory_order_relaxed))
     look_at_inputs(state, frame, inputs);
 }
 
@@ -273,7 +273,7 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   if (!has_flag(frame.signature, trace::kSignatureResultsKnown))
     describe_results(state, frame.signature, outputs);
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
-  if (frame.op->converts || tracer.looks.load(std::memory_order_relaxed))
+  if (frame.op->reads_results || tracer.looks.load(std::memory_order_relaxed))
     look_at_results(state, frame, outputs);
 }
 

@@ -2,10 +2,12 @@
 // asked through LibTorch, unobserved, which waits for the device.
 #include "tracer/hook/values.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
 #include "core/codes.h"
+#include "core/dtype_range.h"
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/tracer.h"
@@ -16,6 +18,11 @@ namespace tracer {
 namespace {
 
 constexpr int64_t kMostIntegers = 4096;  // time steps, sizes, positions: never long
+constexpr int64_t kMostSteps = 64;       // whole numbers in Float, of each call; of some if more
+constexpr int64_t kMostSampled = 4096;   // of what a cast loses, at even distances
+constexpr uint64_t kSampledOneIn = 16;   // calls, the first among them
+constexpr double kCoarseAngle = 0.25;    // radians between neighbours
+constexpr float kSentinel = 1e8f;        // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
     16;  // --check-values: all steps up to here, then one in kThenOneIn
 constexpr uint32_t kThenOneIn = 16;
@@ -23,6 +30,10 @@ constexpr uint32_t kThenOneIn = 16;
 bool is_low_precision(uint8_t dtype) {
   return dtype == static_cast<uint8_t>(Dtype::kHalf) ||
          dtype == static_cast<uint8_t>(Dtype::kBFloat16);
+}
+
+c10::ScalarType scalar_type(const c10::TensorImpl* impl) {
+  return c10::typeMetaToScalarType(impl->dtype());
 }
 
 double rounded(double value, uint8_t dtype) {
@@ -46,6 +57,20 @@ Loss find_loss(const void* data, int64_t count, uint8_t target) {
   return {};
 }
 
+// Whole numbers in a floating dtype, all of them, are time steps, sizes or positions as well. What
+// is past 2^16 is none, and would be whole by chance.
+template <typename Float>
+Loss find_loss_of_whole(const void* data, int64_t count, uint8_t target) {
+  const auto* values = static_cast<const Float*>(data);
+  Loss loss;
+  for (int64_t i = 0; i < count; ++i) {
+    const double from = static_cast<double>(values[i]);
+    if (!(std::fabs(from) <= 65536) || from != std::floor(from)) return {};
+    if (!loss.found && rounded(from, target) != from) loss = {true, from, rounded(from, target)};
+  }
+  return loss;
+}
+
 bool is_readable(const c10::TensorImpl* impl) {
   const bool is_here = impl->device().is_cpu() || keep_going::has_known_values(impl);
   return is_plain(impl) && is_here && impl->is_non_overlapping_and_dense() && data_of(impl);
@@ -65,6 +90,10 @@ Loss loss_of(const c10::TensorImpl* source, uint8_t target) {
       return find_loss<int32_t>(first_byte(source), source->numel(), target);
     case Dtype::kShort:
       return find_loss<int16_t>(first_byte(source), source->numel(), target);
+    case Dtype::kFloat:
+      return find_loss_of_whole<float>(first_byte(source), source->numel(), target);
+    case Dtype::kDouble:
+      return find_loss_of_whole<double>(first_byte(source), source->numel(), target);
     default:
       return {};
   }
@@ -89,6 +118,103 @@ void count_elements(trace::SignatureRecord* signature, const c10::TensorImpl* im
   __atomic_fetch_add(&counters->elements, static_cast<uint64_t>(impl->numel()), __ATOMIC_RELAXED);
 }
 
+struct Finite {
+  bool known = false, all = true, nan = false;
+};
+
+bool looks_in_this_step() {
+  const uint32_t step = tracer.current_step();
+  return tracer.options.check_values && (step < kEveryStepUntil || step % kThenOneIn == 0);
+}
+
+// Which of two threads comes first when both come at once, nobody knows.
+std::atomic<uint32_t> non_finite_seen{0};
+
+// The first inf and the first NaN of each signature; `flags` without which of the two.
+void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, uint32_t index) {
+  flags |= found.nan ? trace::kNonFiniteIsNan : 0;
+  const uint32_t kind =
+      flags & ~(trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan);
+  const uint64_t key = mix(signature, 0xf1417e + kind) | 1;
+  if (!tracer.messages.insert(key, 1)) return;
+  auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
+  if (!record) return;
+  record->signature = signature;
+  record->step = tracer.current_step();
+  record->flags = flags;
+  record->result = index;
+  record->order = non_finite_seen.fetch_add(1) + 1;
+  tracer.file.commit(record->header);
+}
+
+struct Sample {
+  uint64_t looked = 0, clipped = 0, flushed = 0;
+  bool has_nan = false;
+};
+
+// Where all that is clipped is one number it is a mask's, which is meant to be infinite.
+template <typename Float>
+Sample sample(const char* data, int64_t count, int64_t step, const DtypeRange& range) {
+  const auto* values = reinterpret_cast<const Float*>(data);
+  const float most = static_cast<float>(range.largest);
+  const float least = static_cast<float>(range.smallest / 2);
+  Sample seen;
+  float first_clipped = 0;
+  bool has_others = false;
+  for (int64_t i = 0; i < count; i += step) {
+    const float size = std::fabs(static_cast<float>(values[i]));
+    seen.has_nan |= std::isnan(size);
+    if (size == 0 || !(size < kSentinel)) continue;
+    ++seen.looked;
+    if (size <= least) ++seen.flushed;
+    if (size <= most) continue;
+    if (seen.clipped++ == 0) first_clipped = size;
+    has_others |= size != first_clipped;
+  }
+  if (!has_others) seen.clipped = 0;
+  return seen;
+}
+
+bool is_sampled(const Frame& frame) {
+  return __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) % kSampledOneIn == 1;
+}
+
+// What a cast to a dtype with near ends loses: of one call in sixteen and of some numbers in it;
+// with --check-values of all.
+void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t target) {
+  const DtypeRange* range = narrow_range(static_cast<Dtype>(target));
+  if (!range || !is_readable(source)) return;
+  const bool looks_at_all = tracer.options.check_values;
+  if (!looks_at_all && !is_sampled(frame)) return;
+  trace::CastCounters* counters = cast_counters(frame.signature);
+  if (!counters) return;
+  const int64_t count = source->numel();
+  const int64_t step = looks_at_all ? 1 : std::max<int64_t>(1, count / kMostSampled);
+  Sample seen;
+  switch (static_cast<Dtype>(dtype_of(source))) {
+    case Dtype::kHalf:
+      seen = sample<c10::Half>(first_byte(source), count, step, *range);
+      break;
+    case Dtype::kBFloat16:
+      seen = sample<c10::BFloat16>(first_byte(source), count, step, *range);
+      break;
+    case Dtype::kFloat:
+      seen = sample<float>(first_byte(source), count, step, *range);
+      break;
+    case Dtype::kDouble:
+      seen = sample<double>(first_byte(source), count, step, *range);
+      break;
+    default:
+      return;
+  }
+  const bool is_8_bits = target != static_cast<uint8_t>(Dtype::kHalf);
+  if (seen.has_nan && is_8_bits && !looks_in_this_step())
+    write_non_finite(frame.signature->id, {true, false, true}, 0, 0);
+  __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
+}
+
 // _to_copy(self, dtype=…) and copy_(self, src): from an integer to a low precision that may not
 // hold it.
 void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
@@ -105,14 +231,87 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   } else if (!op.dtypes.empty() && inputs[op.dtypes[0].index].isInt()) {
     target = static_cast<uint8_t>(inputs[op.dtypes[0].index].toInt());
   }
+  sample_loss(frame, source, target);
   if (!is_low_precision(target)) return;
+  const bool is_weight = source->numel() > kMostSteps && c10::isFloatingType(scalar_type(source));
+  if (is_weight && !is_sampled(frame)) return;
   const Loss loss = loss_of(source, target);
   if (loss.found) write_loss(frame.signature, loss);
 }
 
-struct Finite {
-  bool known = false, all = true, nan = false;
-};
+// Of a readable tensor; NaN of a dtype that nobody counts or sums in.
+double value_at(const c10::TensorImpl* impl, int64_t index) {
+  const char* data = first_byte(impl);
+  switch (static_cast<Dtype>(dtype_of(impl))) {
+    case Dtype::kHalf:
+      return reinterpret_cast<const c10::Half*>(data)[index];
+    case Dtype::kBFloat16:
+      return reinterpret_cast<const c10::BFloat16*>(data)[index];
+    case Dtype::kFloat:
+      return reinterpret_cast<const float*>(data)[index];
+    case Dtype::kDouble:
+      return reinterpret_cast<const double*>(data)[index];
+    case Dtype::kLong:
+      return static_cast<double>(reinterpret_cast<const int64_t*>(data)[index]);
+    case Dtype::kInt:
+      return reinterpret_cast<const int32_t*>(data)[index];
+    default:
+      return std::nan("");
+  }
+}
+
+// sin(self), cos(self) in 16 bits: the largest angle, and the next that the dtype has. Of one call
+// in sixteen.
+void look_at_angles(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const c10::TensorImpl* angles = inputs[frame.op->tensors[0].index].unsafeToTensorImpl();
+  const uint8_t dtype = dtype_of(angles);
+  if (!is_low_precision(dtype) || !is_sampled(frame) || !is_readable(angles)) return;
+  double largest = 0;
+  for (int64_t i = 0; i < angles->numel(); ++i) {
+    const double angle = std::fabs(value_at(angles, i));
+    if (std::isfinite(angle)) largest = std::max(largest, angle);
+  }
+  const int digits = dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
+  const double gap = std::ldexp(1.0, std::ilogb(largest) - digits + 1);
+  if (largest > 0 && gap >= kCoarseAngle)
+    write_loss(frame.signature, {true, largest, largest + gap});
+}
+
+// sub(self, other) of bytes, as of two frames: what is below 0 wraps.
+void look_at_difference(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const OpInfo& op = *frame.op;
+  const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
+  const c10::TensorImpl* other = inputs[op.tensors[1].index].unsafeToTensorImpl();
+  const auto is_bytes = [](const c10::TensorImpl* impl) {
+    return static_cast<Dtype>(dtype_of(impl)) == Dtype::kByte && is_readable(impl);
+  };
+  if (!is_bytes(self) || !is_bytes(other) || !is_sampled(frame)) return;
+  if (self->sizes() != other->sizes() || self->strides() != other->strides()) return;
+  const auto* a = reinterpret_cast<const uint8_t*>(first_byte(self));
+  const auto* b = reinterpret_cast<const uint8_t*>(first_byte(other));
+  const int64_t step = std::max<int64_t>(1, self->numel() / kMostSampled);
+  for (int64_t i = 0; i < self->numel(); i += step) {
+    if (a[i] < b[i])
+      return write_loss(frame.signature, {true, double(a[i] - b[i]), double(256 + a[i] - b[i])});
+  }
+}
+
+// add_(self, other): of a count what a low precision cannot hold, of a sum what is past its end.
+void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const OpInfo& op = *frame.op;
+  const c10::TensorImpl* sum = inputs[op.tensors[0].index].unsafeToTensorImpl();
+  if (!is_low_precision(dtype_of(sum)) || sum->numel() != 1 || !is_readable(sum)) return;
+  const c10::TensorImpl* term = inputs[op.tensors[1].index].unsafeToTensorImpl();
+  if (term->numel() != 1 || !is_readable(term)) return;
+  for (const Argument& number : op.numbers) {  // alpha
+    if (!inputs[number.index].isInt() || inputs[number.index].toInt() != 1) return;
+  }
+  const double now = value_at(sum, 0) + value_at(term, 0);
+  const double kept = rounded(now, dtype_of(sum));
+  const bool is_count = c10::isIntegralType(scalar_type(term), /*includeBool=*/true);
+  const bool is_lost = is_count ? kept != now : std::isinf(kept);
+  if (std::isfinite(now) && is_lost) write_loss(frame.signature, {true, now, kept});
+}
 
 template <typename Float>
 Finite scan(const char* data, int64_t count) {
@@ -169,31 +368,6 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
     if (element.isTensor()) visit(element.unsafeToTensorImpl());
 }
 
-bool looks_in_this_step() {
-  const uint32_t step = tracer.current_step();
-  return tracer.options.check_values && (step < kEveryStepUntil || step % kThenOneIn == 0);
-}
-
-// Which of two threads comes first when both come at once, nobody knows.
-std::atomic<uint32_t> non_finite_seen{0};
-
-// The first inf and the first NaN of each signature; `flags` without which of the two.
-void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, uint32_t index) {
-  flags |= found.nan ? trace::kNonFiniteIsNan : 0;
-  const uint32_t kind =
-      flags & ~(trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan);
-  const uint64_t key = mix(signature, 0xf1417e + kind) | 1;
-  if (!tracer.messages.insert(key, 1)) return;
-  auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
-  if (!record) return;
-  record->signature = signature;
-  record->step = tracer.current_step();
-  record->flags = flags;
-  record->result = index;
-  record->order = non_finite_seen.fetch_add(1) + 1;
-  tracer.file.commit(record->header);
-}
-
 // backward() makes the first gradient, ones_like(loss): that is when a loss is known to be one.
 // Where it is on the CPU, looking costs nothing; a GPU would have to be waited for.
 void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
@@ -222,6 +396,26 @@ void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   frame.inputs_had_no_nan = no_nan;
 }
 
+// A sum in Half may be infinite though what it sums is not. Of one call in sixteen.
+void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  if (frame.op->tensors.empty() || !is_sampled(frame)) return;
+  const c10::IValue& first = inputs[frame.op->tensors[0].index];
+  if (!first.isTensor()) return;
+  const c10::TensorImpl* summed = first.unsafeToTensorImpl();
+  if (static_cast<Dtype>(dtype_of(summed)) != Dtype::kHalf || !is_readable(summed)) return;
+  frame.inputs_finite = frame.inputs_had_no_nan = finite(summed).all;
+}
+
+void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
+  if (!frame.inputs_finite || outputs.empty() || !outputs[0].isTensor()) return;
+  const c10::TensorImpl* sum = outputs[0].unsafeToTensorImpl();
+  if (static_cast<Dtype>(dtype_of(sum)) != Dtype::kHalf || !is_readable(sum)) return;
+  const Finite found = finite(sum);
+  if (found.all) return;
+  write_non_finite(frame.signature->id, found,
+                   trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan, 0);
+}
+
 }  // namespace
 
 void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
@@ -244,15 +438,21 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   BusyScope busy(state);
   if (frame.op->converts) look_at_conversion(frame, inputs);
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
+  if (frame.op->adds_in_place) look_at_running_sum(frame, inputs);
+  if (frame.op->subtracts) look_at_difference(frame, inputs);
+  if (frame.op->takes_angles) look_at_angles(frame, inputs);
   look_at_values(frame, inputs);
+  if (frame.op->reduces && !looks_in_this_step()) look_at_summed(frame, inputs);
   frame.began_ns = is_timed(frame) ? now_ns() : 0;
 }
 
 void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs) {
   if (frame.began_ns) note_time(state, frame);
-  if (!looks_in_this_step() || frame.op->makes_garbage) return;
+  const bool looks = looks_in_this_step();
+  if (looks ? frame.op->makes_garbage : !frame.op->reduces) return;
   BusyScope busy(state);
+  if (!looks) return look_at_sum(frame, outputs);
   const uint32_t flags = (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0) |
                          (frame.inputs_had_no_nan ? trace::kNonFiniteOperandsHadNoNan : 0);
   uint32_t index = 0;

@@ -201,7 +201,6 @@ void call_that_may_fail(Call& call) {
 void run_and_repair(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                     torch::jit::Stack* stack, ThreadState* state) {
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
-  if (!tracer.options.fix && python_side_is_missing()) install_python_side(state);
   const OpFacts& facts = facts_of(op);
   const bool may_fail = mix.may_fail() || may_be_integers(mix, facts);
   if ((!may_fail && !any_taint()) || facts.is_view) return op.redispatchBoxed(below, stack);
@@ -224,6 +223,7 @@ void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::ji
   if (!state || state->busy || !on.load(std::memory_order_relaxed) ||
       !(fixes || is_pretended || tracer.on.load(std::memory_order_relaxed)))
     return op.redispatchBoxed(below, stack);
+  if (!fixes && python_side_is_missing()) install_python_side(state);
   if (!is_pretended) return run_and_repair(op, below, stack, state);
   const bool repairs = tracer.options.keep_going && tracer.on.load(std::memory_order_relaxed);
   call_on_pretended_gpu(op, below, stack, state, repairs ? run_and_repair : run_as_it_is);

@@ -1,6 +1,8 @@
 #include "tracer/keep_going/known_values.h"
 
 #include <ATen/core/stack.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -227,6 +229,34 @@ bool answer_from_host(PretendedCall& call) {
   return true;
 }
 
+// The kernel's word for it; what it does not tell counts as untouched.
+bool is_touched(const Tensor& tensor) {
+  constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62;
+  constexpr int kLooks = 16;
+  const int pages = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (pages < 0) return false;
+  const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto bytes = static_cast<uint64_t>(tensor.numel()) * tensor.element_size();
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.data_ptr());
+  int touched = 0;
+  for (int i = 0; i < kLooks; ++i) {
+    uint64_t page = 0;
+    const uint64_t at = (begin + bytes / kLooks * i) / page_bytes * sizeof page;
+    if (::pread(pages, &page, sizeof page, static_cast<off_t>(at)) == sizeof page &&
+        (page & (kPresent | kSwapped)))
+      ++touched;
+  }
+  ::close(pages);
+  return touched > kLooks / 2;
+}
+
+// A copy of memory that nobody has looked at yet, as of a file that is mapped.
+bool copies_untouched(const PretendedCall& call) {
+  if (call.name != "aten::copy_") return false;
+  const Tensor& source = call.arguments()[1].toTensor();
+  return source.is_cpu() && source.is_non_overlapping_and_dense() && !is_touched(source);
+}
+
 // Weights that were read from a file or are drawn at random, cast and copied, at their full size:
 // all of it in place, so that leaving it out leaves a tensor of the right dtype.
 bool is_left_out(const PretendedCall& call) {
@@ -240,7 +270,7 @@ bool is_left_out(const PretendedCall& call) {
   return self.is_cpu() && self.numel() > kLeftOut && self.is_floating_point() &&
          !(self.requires_grad() && c10::GradMode::is_enabled()) &&
          !is_one_of(call.name, {"aten::resize_", "aten::set_", "aten::detach_"}) &&
-         call.op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
+         (call.op.hasKernelForDispatchKey(c10::DispatchKey::CPU) || copies_untouched(call));
 }
 
 void leave_out(PretendedCall& call) {
@@ -363,6 +393,8 @@ void call_and_follow(PretendedCall& call) {
   const bool is_computed = (call.is_known || (asks_for_faults && call.largest <= kComputed)) &&
                            call.largest <= limit && written.largest <= limit &&
                            compute(call, arguments, written, shares && writes);
+  // Up to LibTorch 2.2 a CPU has no GradScaler: no step is skipped, and the scale stays.
+  if (!is_computed && call.is_known && call.name == "aten::_amp_update_scale_") return;
   set_known(written.tensors, is_computed || asks_for_faults);
   if (!is_computed) fill_with_neutral(call, written);
 }

@@ -21,8 +21,11 @@ namespace {
 using python::Object;
 using python::Ref;
 
-constexpr const char* kPythonSource =
+constexpr const char* kRefusals =
 #include "tracer/keep_going/python_refusals.inc"
+    ;
+constexpr const char* kMappedWeights =
+#include "tracer/keep_going/mapped_weights.inc"
     ;
 
 const char* class_name(const c10::TensorImpl* impl) {
@@ -170,9 +173,14 @@ void watch_grad() {
   entry->set = set_grad;
 }
 
+bool map_weights() {
+  const Ref install = python::own_function(kMappedWeights, "install");
+  return install && Ref(python::api.PyObject_CallFunctionObjArgs(install.get(), nullptr));
+}
+
 // install(told) of the source.
-bool run_source() {
-  const Ref install = python::own_function(kPythonSource, "install");
+bool let_refusals_through() {
+  const Ref install = python::own_function(kRefusals, "install");
   const Ref callback = python::new_callback("told", told, python::kOneArgument);
   if (!install || !callback) return false;
   cast_grad = python::api.PyObject_CallFunctionObjArgs(install.get(), callback.get(), nullptr);
@@ -238,7 +246,8 @@ void install_python_side(ThreadState* state) {
   const python::Interpreter interpreter;
   if (!interpreter || !torch_is_imported()) return;
   if (python_side_missing.exchange(0) <= 0) return;  // another thread was faster
-  if (!run_source()) python::api.PyErr_Clear();
+  if (tracer.options.pretended && !map_weights()) python::api.PyErr_Clear();
+  if (tracer.options.keep_going && !let_refusals_through()) python::api.PyErr_Clear();
 }
 
 void forget_python_side() { refusals.clear(); }

@@ -84,6 +84,31 @@ def loss_under_autocast():
         return F.binary_cross_entropy(probability, torch.ones(4, 4, device=DEVICE))  # EXPECT refused-dtype
 
 
+def pool_of_int8():  # a CPU takes it
+    return F.max_pool3d(torch.ones(1, 1, 4, 4, 4, device=DEVICE, dtype=torch.int8), 2)  # EXPECT refused-dtype
+
+
+def batch_of_integer_products():  # a CPU takes it
+    counts = torch.ones(2, 4, 4, device=DEVICE, dtype=torch.long)
+    return torch.einsum("bij,bjk->bik", counts, counts)  # EXPECT refused-dtype
+
+
+def float_positions_added():
+    hidden = nn.Linear(64, 64).to(DEVICE, HALF)(noise(4, 64, dtype=HALF))
+    hidden = hidden + noise(4, 64)  # EXPECT silent-promotion
+    return F.gelu(hidden) @ hidden.t()
+
+
+def schedule_in_double():
+    schedule = torch.linspace(0, 1, 1000, dtype=torch.double, device=DEVICE)
+    return schedule[torch.tensor([3, 5], device=DEVICE)].view(2, 1) * noise(2, 64)  # EXPECT silent-promotion
+
+
+def epsilon_in_half():
+    norm = noise(4, 64, dtype=HALF).norm(dim=1, keepdim=True)
+    return noise(4, 64, dtype=HALF) / (norm + 1e-8)  # EXPECT eps-underflow
+
+
 def clean():
     layers = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 8)).to(DEVICE)
     with torch.autocast(DEVICE, dtype=BF16):
@@ -92,7 +117,8 @@ def clean():
 
 for fault in (linear_half_weight, conv_bf16_weight, layer_norm_float_weight, group_norm_float_weight, attention_float_mask,
               integer_product, histogram_of_half, assigned_half, scatter_half, product_with_float_table,
-              float_labels, half_inverse, time_steps_in_bfloat16, loss_under_autocast, clean):
+              float_labels, half_inverse, time_steps_in_bfloat16, loss_under_autocast, pool_of_int8, batch_of_integer_products,
+              float_positions_added, schedule_in_double, epsilon_in_half, clean):
     try:
         fault()
     except (RuntimeError, NotImplementedError) as error:

@@ -31,7 +31,7 @@ def fused_adamw():
 
 
 def unscaled():
-    scaler = torch.amp.GradScaler("cuda")
+    scaler = torch.amp.GradScaler("cuda") if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler()
     layer = torch.nn.Linear(4, 4).cuda().half()
     optimizer = torch.optim.SGD(layer.parameters(), lr=1)
     scaler.scale(layer(ones(2, 4, dtype=HALF)).sum()).backward()

@@ -1,0 +1,194 @@
+// Finds: training whose gradients autocast computes in Half while nothing scales the loss;
+// gradients that are clipped while they are scaled; a GradScaler that leaves out every step, or is
+// there where only BFloat16 is computed.
+// Misses: a loss whose backward pass begins with a gradient of the program's own. Silent where the
+// loss is multiplied by a number before backward(), which is a loss scale of one's own, and where
+// the trace has lost calls.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr uint64_t kManySteps = 8;  // from 65536 down to 256
+
+struct Training {
+  const OpCall* loss = nullptr;      // ones_like, with which backward() begins
+  const OpCall* gradient = nullptr;  // the first op of a backward pass that computes in Half
+  const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
+  const OpCall* clip = nullptr;      // the first that shortens gradients
+  uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
+  bool has_scaler = false, scales_by_hand = false;
+  bool has_half = false, has_bfloat16 = false;  // autocast opened for it
+  bool steps_any = false;                       // a trained parameter
+  bool steps_float = false;                     // a trained Float parameter
+};
+
+// Whether a tensor, or a number other than a share of the loss, multiplies the loss.
+bool is_scaled(const OpCall& made) {
+  const std::string op = made.short_op();
+  if (op != "mul" && op != "mul_") return false;
+  const ScalarArgument* factor = made.scalar("other");
+  return factor == nullptr || std::fabs(factor->value) > 1;
+}
+
+bool computes_in(const OpCall& call, Dtype dtype) {
+  const auto is_low = [&](const Operand& operand) { return operand.dtypes == DtypeSet(dtype); };
+  return std::any_of(call.results.begin(), call.results.end(), is_low);
+}
+
+// clip_grad_norm_ multiplies by max_norm / norm, which it clamps to 1; clip_grad_value_ clamps.
+bool is_clip(const RunIndex& index, const OpCall& call) {
+  const ops::OpName name = ops::parse_op_name(call.op);
+  if (call.operands.empty() || !call.operands.front().is_written) return false;
+  if (name.base == "clamp" || name.base == "_foreach_clamp_min" ||
+      name.base == "_foreach_clamp_max")
+    return true;
+  if (name.base != "mul" && name.base != "_foreach_mul") return false;
+  const OpCall* factor = index.run().call(call.operands.back().origin);
+  return factor != nullptr && factor->short_op() == "clamp";
+}
+
+// The two calls write the same tensors: gradients, which a backward pass made.
+bool write_the_same(const RunIndex& index, const OpCall& a, const OpCall& b) {
+  std::set<OpCallId> made;
+  for (const Operand& operand : a.operands) {
+    const OpCall* origin = index.run().call(operand.origin);
+    if (operand.is_written && origin != nullptr && origin->site.phase == Phase::kBackward)
+      made.insert(origin->id);
+  }
+  return std::any_of(b.operands.begin(), b.operands.end(), [&](const Operand& operand) {
+    return operand.is_written && made.contains(operand.origin);
+  });
+}
+
+void look_at(const RunIndex& index, const OpCall& call, Training& training) {
+  const Run& run = index.run();
+  if (index.has(call, ops::kScalesGradients)) {
+    training.has_scaler = true;
+    const bool unscales = call.op.find("unscale") != std::string::npos;
+    if (unscales && training.unscale == nullptr) training.unscale = &call;
+    if (call.op.find("update_scale") != std::string::npos) training.updates += call.count;
+  }
+  if (call.site.phase == Phase::kBackward && training.gradient == nullptr &&
+      computes_in(call, Dtype::kHalf))
+    training.gradient = &call;
+  if (call.short_op() == "ones_like" && !call.operands.empty() &&
+      call.operands.front().requires_grad && !call.operands.front().is_leaf) {
+    if (training.loss == nullptr) training.loss = &call;
+    const OpCall* made = run.call(call.operands.front().origin);
+    training.scales_by_hand |= made == nullptr || is_scaled(*made);
+  }
+  if (training.clip == nullptr && is_clip(index, call)) training.clip = &call;
+  for (const AutocastState::Region& region : call.autocast.enabled) {
+    training.has_half |= region.dtype == Dtype::kHalf;
+    training.has_bfloat16 |= region.dtype == Dtype::kBFloat16;
+  }
+  training.steps_float |= index.stepped_parameter(call, Dtype::kFloat) != nullptr;
+  training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
+}
+
+void tell_missing(const Training& training, Findings& out) {
+  out.add(*training.loss, "gradients are computed in Half, and the loss is not scaled", [&] {
+    return Details{
+        .why = fmt::format("autocast in Half makes backward() compute in Half{}: a gradient below "
+                           "6e-8 is 0 there, one below 6e-5 has lost digits; a GradScaler "
+                           "multiplies the loss, so that gradients stay above that",
+                           at_place(training.gradient->site)),
+        .fix =
+            "scaler = torch.amp.GradScaler(); scaler.scale(loss).backward(); "
+            "scaler.step(optimizer); scaler.update(). Or autocast in torch.bfloat16, which has "
+            "the range of Float"};
+  });
+}
+
+void tell_clipped(const Training& training, Findings& out) {
+  out.add(*training.clip, "gradients are clipped while they are scaled", [&] {
+    return Details{.odd = training.clip->operands.front().name,
+                   .why = fmt::format(
+                       "GradScaler divides gradients by its scale, 65536 at first, only{}; before "
+                       "that nearly all of them are above the limit, and what is cut to it "
+                       "becomes that many times smaller",
+                       at_place(training.unscale->site)),
+                   .fix = "call scaler.unscale_(optimizer) before the clipping"};
+  });
+}
+
+void tell_needless(const Training& training, Findings& out) {
+  out.add(*training.unscale, "a GradScaler scales gradients, but nothing is computed in Half", [&] {
+    return Details{
+        .why =
+            "BFloat16 has the range of Float, so that its gradients need no scale; "
+            "the scaler costs a pass over all gradients, and grows its scale until a "
+            "step overflows and is left out",
+        .fix = "make it with enabled=False, or leave it out, where the dtype is bfloat16",
+        .severity = Severity::kNote};
+  });
+}
+
+void tell_left_out(const Training& training, Findings& out) {
+  const std::string message =
+      fmt::format("a GradScaler left out all of {} steps", training.updates);
+  out.add(*training.unscale, message, [&] {
+    return Details{.why =
+                       "a step is left out where a gradient is infinite or NaN, and the scale is "
+                       "halved; at first a few are, so many are no matter of the scale",
+                   .fix =
+                       "record the run with --check-values: it names the op that gave the first "
+                       "infinity or NaN"};
+  });
+}
+
+void check_run(const RunIndex& index, Findings& out) {
+  std::map<uint32_t, Training> processes;
+  for (const OpCall& call : index.judged_calls()) look_at(index, call, processes[call.process]);
+  for (const auto& [process, training] : processes) {
+    if (index.run().processes[process].signatures_lost > 0) continue;
+    const bool trains_in_half = training.has_half && training.gradient != nullptr &&
+                                training.loss != nullptr && training.steps_float;
+    if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
+      tell_missing(training, out);
+    if (training.unscale == nullptr) continue;
+    if (training.updates >= kManySteps && !training.steps_any) tell_left_out(training, out);
+    const OpCall* clip = training.clip;
+    if (clip != nullptr && clip->id < training.unscale->id &&
+        write_the_same(index, *clip, *training.unscale))
+      tell_clipped(training, out);
+    if (training.has_bfloat16 && !training.has_half && training.gradient == nullptr)
+      tell_needless(training, out);
+  }
+}
+
+}  // namespace
+
+const Rule grad_scaler = {
+    .doc = {.id = "grad-scaler",
+            .severity = Severity::kWarning,
+            .summary = "gradients in Half are not scaled, or are clipped while they are scaled",
+            .why = "The smallest number of Half is 6e-8, and many gradients are smaller: without a "
+                   "scale they are 0, and nothing says so. A scaled gradient is some 65536 times "
+                   "larger, so a limit that it is clipped to means something else.",
+            .fix =
+                "Scale the loss by torch.amp.GradScaler, and call its unscale_(optimizer) before "
+                "gradients are clipped; or autocast in BFloat16, without a scaler.",
+            .example = R"(
+op aten::mm self=Half[4,8] mat2=Half[8,1]^ -> Half[4,1]^ at train.py:10 phase forward step 1-3 count 3 autocast cpu:Half inner
+op aten::mse_loss self=Float[4,1]^ target=Float[4,1] -> Float[]^ at train.py:11 phase forward step 1-3 count 3 autocast cpu:Half
+op aten::ones_like self=Float[]<#2^ -> Float[] at train.py:12 phase forward step 1-3 count 3
+# EXPECT train.py:12: warning: gradients are computed in Half, and the loss is not scaled [grad-scaler]
+# EXPECT-FIX torch.amp.GradScaler()
+op aten::mm self=Half[8,4] mat2=Half[4,1] -> Half[8,1] at train.py:10 phase backward step 1-3 count 3
+op aten::addcdiv_ self=Float[8,1]%net.weight!out^^ tensor1=Float[8,1] tensor2=Float[8,1] -> Float[8,1] at train.py:13 phase optimizer step 1-3 count 3
+)"},
+    .check_run = check_run,
+};
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,117 @@
+// Finds: a cast to Half or to 8 bits that loses what it casts, as the tracer saw it: numbers beyond
+// the end of the dtype, or numbers that become 0; and differences of bytes that wrap.
+// Misses: casts on a GPU, which would have to be waited for, and those inside other ops. Silent on
+// masks, whose infinities are meant, and on the few per cent of any cast to Half that become 0.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/dtype_range.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr uint64_t kFewest = 16;       // numbers that were looked at, to speak of a share
+constexpr double kMuchClipped = 0.25;  // of a tensor
+constexpr double kGradientLost = 0.9;  // of the numbers of a gradient that are not 0
+constexpr double kNearlyAll = 0.99;    // of any other tensor
+
+bool is_eight_bits(Dtype dtype) { return dtype != Dtype::kHalf; }
+
+std::string way_out(const OpCall& call, Dtype dtype, bool is_clipped) {
+  if (is_eight_bits(dtype))
+    return "divide by a scale before the cast, the largest number of the tensor through that of "
+           "the "
+           "dtype, and keep the scale beside it";
+  if (call.site.phase == Phase::kBackward && !is_clipped)
+    return "scale the loss by torch.amp.GradScaler, or autocast in torch.bfloat16";
+  return is_clipped ? "keep it in Float or BFloat16, or divide it by its size before the cast"
+                    : "keep it in Float or BFloat16, or multiply it before the cast";
+}
+
+void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
+  const auto dtype = call.result_dtype();
+  const DtypeRange* range = dtype ? narrow_range(*dtype) : nullptr;
+  if (range == nullptr || call.cast->looked < kFewest) return;
+  const OpCall* outer = index.run().call(call.parent);
+  if (outer != nullptr && outer->cast) return;  // aten::to and the _to_copy inside
+  const double looked = static_cast<double>(call.cast->looked);
+  const double clipped = static_cast<double>(call.cast->clipped) / looked;
+  const double flushed = static_cast<double>(call.cast->flushed) / looked;
+  const bool is_gradient = call.site.phase == Phase::kBackward;
+  const bool is_clipped = clipped >= kMuchClipped;
+  if (!is_clipped && flushed < (is_gradient ? kGradientLost : kNearlyAll)) return;
+  const std::string name = dtype_name(*dtype);
+  const std::string message =
+      fmt::format("{:.0f} % of {} is cast to {} {}", 100 * (is_clipped ? clipped : flushed),
+                  is_gradient ? "a gradient that" : "what", name,
+                  is_clipped ? "is beyond its largest number" : "becomes 0");
+  out.add(call, message, [&] {
+    Details details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = is_clipped
+                   ? fmt::format("{} ends at {:g}; what is beyond is {}", name, range->largest,
+                                 is_eight_bits(*dtype) ? "clipped to that, or NaN" : "infinite")
+                   : fmt::format("the smallest number of {} is {:.2g}", name, range->smallest),
+        .fix = way_out(call, *dtype, is_clipped),
+        .follows = {{&grad_scaler}}};
+    details.why += fmt::format("; {} numbers other than 0 were looked at", call.cast->looked);
+    return details;
+  });
+}
+
+void check_difference(const OpCall& call, Findings& out) {
+  const std::string message = fmt::format("a difference of bytes is {} and became {}",
+                                          number(call.inexact->from), number(call.inexact->to));
+  out.add(call, message, [&] {
+    const Operand& first = call.operands.front();
+    return Details{
+        .odd = first.name,
+        .why = "uint8 holds 0 to 255, and what is below 0 wraps without a word",
+        .fix = "cast the operands before they are subtracted, to torch.int16 or a floating dtype"};
+  });
+}
+
+// 448 / amax is infinite where amax is 0, and makes NaN of it.
+void check_nan(const OpCall& call, Findings& out) {
+  const auto dtype = call.result_dtype();
+  if (!dtype || !kFloat8.contains(*dtype) || call.first_nan() == nullptr) return;
+  out.add(call, fmt::format("NaN is cast to {}", dtype_name(*dtype)), [&] {
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why =
+                       "a scale that is the largest number of the dtype through that of the "
+                       "tensor is infinite where the tensor is 0, and infinity times 0 is NaN",
+                   .fix = "keep the scale finite: amax.clamp(min=1e-12)"};
+  });
+}
+
+void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.cast) check_cast(call, index, out);
+  if (call.cast) check_nan(call, out);
+  if (call.inexact && index.has(call, ops::kSubtracts) && !call.operands.empty())
+    check_difference(call, out);
+}
+
+}  // namespace
+
+const Rule lossy_cast = {
+    .doc = {.id = "lossy-cast",
+            .severity = Severity::kWarning,
+            .summary = "a cast to a narrow dtype loses much of what it casts",
+            .why = "Half ends at 65504 and begins at 6e-8, 8-bit formats at 448 or 57344: what is "
+                   "beyond becomes infinite or is clipped, what is smaller becomes 0, and nothing "
+                   "says so. The tracer looks at some numbers of some casts on the CPU.",
+            .fix = "Scale before the cast, or cast to BFloat16, which has the range of Float.",
+            .example = R"(
+op aten::_to_copy self=Float[64,64] dtype:=Float8_e4m3fn -> Float8_e4m3fn[64,64] cast 4096 0 0 looked 4096 2048 0 at train.py:20 phase forward
+# EXPECT train.py:20: warning: 50 % of what is cast to Float8_e4m3fn is beyond its largest number [lossy-cast]
+# EXPECT-FIX divide by a scale
+op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 3 100 at train.py:21 phase forward
+)"},
+    .check = check,
+};
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,245 @@
+"""Damage that nothing raises, a function each: `values.py damaged|clean|float [NAME ...]` prints a number for each.
+
+`damaged` computes it in the dtype that damages it, `clean` the way that a maintainer would, `float` all in Float: what is right.
+The rule that is to tell of it stands in the decorator, None where nothing is damaged in any mode; test_silent.py holds the three
+runs against each other and the report.
+"""
+
+import json
+import sys
+
+import torch
+
+MODE = sys.argv[1]
+CASES = {}
+
+
+def case(rule):
+    def add(function):
+        function.rule = rule
+        CASES[function.__name__] = function
+        return function
+
+    return add
+
+
+def in_mode(damaged, clean):
+    """The dtype of this run."""
+    return {"damaged": damaged, "clean": clean, "float": torch.float32}[MODE]
+
+
+@case("lossy-cast")
+def gradient_of_a_long_mean():
+    """Gradients of 1e-9 are 0 in Half; BFloat16 has the range of Float."""
+    weight = torch.full((512,), 0.5, requires_grad=True)
+    out = (weight.to(in_mode(torch.float16, torch.bfloat16)) * 2).float()
+    (out.square() * 1e-9).sum().backward()
+    return weight.grad.norm() * 1e9
+
+
+@case("lossy-cast")
+def weights_in_8_bits_without_a_scale():
+    """Half of these weights is beyond 448."""
+    weight = torch.randn(64, 64) * 600
+    if MODE == "float":
+        return weight.square().mean().sqrt()
+    scale = weight.abs().max() / 448 if MODE == "clean" else torch.ones(())
+    return ((weight / scale).to(torch.float8_e4m3fn).float() * scale).square().mean().sqrt()
+
+
+@case("lossy-cast")
+def gradients_in_8_bits_without_a_scale():
+    """The smallest number of e5m2 is 1.5e-5."""
+    gradient = torch.randn(64, 64) * 1e-6
+    if MODE == "float":
+        return gradient.square().mean().sqrt() * 1e6
+    scale = gradient.abs().max() / 57344 if MODE == "clean" else torch.ones(())
+    return ((gradient / scale).to(torch.float8_e5m2).float() * scale).square().mean().sqrt() * 1e6
+
+
+@case("lossy-cast")
+def second_moments_saved_in_half():
+    """Adam's squared gradients lie below what Half has."""
+    moments = (torch.randn(256) * 1e-5).square()
+    return moments.to(in_mode(torch.float16, torch.bfloat16)).float().mean() * 1e10
+
+
+@case("lossy-cast")
+def large_activations_in_half():
+    """Beyond 65504 there is only infinity."""
+    features = torch.randn(32, 32) * 2e5
+    return 1 / features.to(in_mode(torch.float16, torch.bfloat16)).float().abs().mean() * 1e5
+
+
+@case("lossy-cast")
+def difference_of_frames():
+    """uint8 wraps below 0."""
+    generator = torch.Generator().manual_seed(0)
+    before, after = (torch.randint(100, 110, (3, 32, 32), dtype=torch.uint8, generator=generator) for _ in range(2))
+    if MODE != "damaged":
+        before, after = before.to(torch.int16), after.to(torch.int16)
+    return (after - before).float().abs().mean()
+
+
+@case("lost-increment")
+def count_of_tokens():
+    """Half holds every whole number up to 2048."""
+    count = torch.zeros((), dtype=torch.int64 if MODE == "clean" else in_mode(torch.float16, torch.int64))
+    for _ in range(80):
+        count += torch.ones(1000, dtype=torch.bool).sum()
+    return count.float().clamp(max=1e6)
+
+
+@case("lost-increment")
+def step_of_an_optimizer():
+    """BFloat16 holds every whole number up to 256: the count stands still."""
+    step = torch.zeros((), dtype=in_mode(torch.bfloat16, torch.float32))
+    for _ in range(600):
+        step += 1
+    return step
+
+
+@case("lost-increment")
+def sum_of_losses():
+    """A sum in Half ends at 65504."""
+    total = torch.zeros((), dtype=in_mode(torch.float16, torch.float32))
+    for _ in range(40):
+        total += torch.full((), 3000.0, dtype=total.dtype)
+    return total.float().clamp(max=1e6)
+
+
+@case("lost-increment")
+def moving_average():
+    """A ten thousandth of a new value is nothing beside the old one in BFloat16."""
+    parameter = torch.nn.Parameter(torch.ones(8))
+    optimizer = torch.optim.SGD([parameter], lr=0.0)
+    average = torch.full((8,), 1.0, dtype=in_mode(torch.bfloat16, torch.float32))
+    for _ in range(1500):
+        parameter.sum().backward()
+        optimizer.step()
+        average.lerp_(torch.full((8,), 2.0, dtype=average.dtype), 1e-3)
+    return average.float().mean()
+
+
+@case("low-precision-index")
+def time_steps():
+    """BFloat16 makes 1000 of 999."""
+    steps = torch.arange(990, 1000).to(in_mode(torch.bfloat16, torch.float32)).float()
+    return torch.sin(steps * 2.1).abs().mean()
+
+
+@case("low-precision-index")
+def whole_numbers_in_float():
+    """Positions that are Float already are rounded as well."""
+    positions = torch.arange(600.0, 640.0).to(in_mode(torch.bfloat16, torch.float32)).float()
+    return torch.cos(positions * 2.3).abs().mean() + 1
+
+
+@case("low-precision-index")
+def positions_made_in_16_bits():
+    positions = torch.arange(1021, dtype=in_mode(torch.bfloat16, torch.float32)).float()
+    return positions.unique().numel()
+
+
+@case("low-precision-index")
+def sizes_for_a_condition():
+    """The sizes of an image, for SDXL's embedding."""
+    sizes = torch.tensor([[1365, 2731]]).to(in_mode(torch.bfloat16, torch.float32)).float()
+    return (sizes % 64).sum()
+
+
+@case("low-precision-index")
+def rotary_table():
+    """The angle of a far position is off by radians in BFloat16."""
+    dtype = in_mode(torch.bfloat16, torch.float32)
+    angles = torch.arange(1000, 1024, 4)[:, None].to(dtype) * torch.tensor([1.0, 0.8, 0.7], dtype=dtype)
+    return angles.cos().float().abs().mean()
+
+
+@case("eps-underflow")
+def epsilon_of_a_norm():
+    """1e-8 is 0 in Half: a division by 0."""
+    constant = torch.full((4, 8), 3.0, dtype=in_mode(torch.float16, torch.bfloat16))
+    spread = constant.var(-1, keepdim=True) + 1e-8
+    return (1e-4 / spread.float()).clamp(max=1e6).mean()
+
+
+@case("lost-update")
+def steps_of_weights_in_16_bits():
+    """A step of 1e-3 of the weight rounds away."""
+    weight = torch.nn.Parameter(torch.ones(16, dtype=in_mode(torch.bfloat16, torch.float32)))
+    optimizer = torch.optim.SGD([weight], lr=1e-3)
+    for _ in range(300):
+        weight.grad = torch.ones_like(weight)
+        optimizer.step()
+    return weight.detach().float().mean()
+
+
+@case("fp16-trainable")
+def adam_on_weights_in_half():
+    """The square of a gradient of 1e-4 is 0 in Half, and so is Adam's epsilon."""
+    weight = torch.nn.Parameter(torch.ones(16, dtype=in_mode(torch.float16, torch.float32)))
+    optimizer = torch.optim.Adam([weight], lr=1e-2, foreach=False)
+    for _ in range(3):
+        weight.grad = torch.full_like(weight, 1e-4)
+        optimizer.step()
+    return weight.detach().float().nan_to_num(9.0, 9.0, 9.0).mean()
+
+
+@case("first-non-finite")
+def sum_of_squares_in_half():
+    """What is summed is finite, its sum is not."""
+    values = torch.full((4096,), 100.0, dtype=in_mode(torch.float16, torch.bfloat16))
+    return values.sum().float().clamp(max=1e7)
+
+
+@case(None)
+def mask_in_half():
+    """What a mask holds is meant to be infinite."""
+    mask = torch.full((16, 16), torch.finfo(torch.float32).min).triu(1)
+    far = torch.full((16, 16), -1e6).triu(1)
+    scores = torch.zeros(16, 16) + mask.to(in_mode(torch.float16, torch.bfloat16)).float() + far.half().float()
+    return scores.softmax(-1)[-1].sum()
+
+
+@case(None)
+def probabilities_in_half():
+    """Many of them are 0 in Half, and are next to nothing."""
+    probabilities = torch.randn(64, 64).mul(8).softmax(-1)
+    return probabilities.to(in_mode(torch.float16, torch.bfloat16)).float().sum() / 64
+
+
+@case(None)
+def image_in_half():
+    image = torch.randint(0, 256, (3, 32, 32)).float()
+    return (image.to(in_mode(torch.float16, torch.bfloat16)).float() / 255).mean()
+
+
+@case(None)
+def difference_of_ordered_bytes():
+    high, low = torch.full((3, 32, 32), 200, dtype=torch.uint8), torch.full((3, 32, 32), 100, dtype=torch.uint8)
+    return (high - low).float().mean()
+
+
+@case(None)
+def short_count():
+    count = torch.zeros((), dtype=in_mode(torch.float16, torch.float32))
+    for _ in range(10):
+        count += torch.ones(100, dtype=torch.bool).sum()
+    return count
+
+
+def numbers(names):
+    result = {}
+    for name in names:
+        torch.manual_seed(0)
+        result[name] = float(CASES[name]())
+    return result
+
+
+def main():
+    print(json.dumps(numbers(sys.argv[2:] or list(CASES))))
+
+
+if __name__ == "__main__":
+    main()
