@@ -63,7 +63,8 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
 
  private:
-  struct sigaction interrupt_ {}, terminate_ {};
+  struct sigaction interrupt_ {
+  }, terminate_{};
 };
 
 // A tracer for its LibTorch, in the folder; the program would have to wait while one is compiled.
@@ -71,11 +72,12 @@ void make_tracer(const attaching::RunningProcess& process, const std::string& ho
   const std::string path = fmt::format("{}/{}.so", hooks, hook_name(process.libtorch.path));
   if (::access(path.c_str(), R_OK) == 0) return;
   const std::string own = own_executable();
-  const ChildEnd end = run_child(
-      own, {own, "build-hook", "--libtorch", process.libtorch.path, "-o", path}, current_environment());
+  const ChildEnd end =
+      run_child(own, {own, "build-hook", "--libtorch", process.libtorch.path, "-o", path},
+                current_environment());
   if (!end.is_success())
-    throw InputError(fmt::format("process {}: there is no tracer for its LibTorch; it runs on as it was",
-                                 process.pid));
+    throw InputError(fmt::format(
+        "process {}: there is no tracer for its LibTorch; it runs on as it was", process.pid));
 }
 
 std::string notes_of(const std::string& folder) {
@@ -109,8 +111,9 @@ class Recording {
                                        notes_of(folder_.path())));
         case attaching::StubState::kNotLoaded:
           call.take_back();
-          throw InputError(fmt::format("process {}: {} cannot be loaded into it; it runs on as it was",
-                                       process_.pid, stage1));
+          throw InputError(
+              fmt::format("process {}: {} cannot be loaded into it; it runs on as it was",
+                          process_.pid, stage1));
         case attaching::StubState::kCalling:
           break;
         case attaching::StubState::kWaiting:
@@ -130,9 +133,9 @@ class Recording {
 
   // Until it has made its steps, or the time is over, or Ctrl-C.
   void wait(const std::string& stage1) {
-    const Progress progress(fmt::format("recording {} of process {}",
-                                        command_.steps == 1 ? "1 step" : fmt::format("{} steps", command_.steps),
-                                        process_.pid));
+    const Progress progress(fmt::format(
+        "recording {} of process {}",
+        command_.steps == 1 ? "1 step" : fmt::format("{} steps", command_.steps), process_.pid));
     const auto deadline = Clock::now() + std::chrono::seconds(command_.seconds);
     while (!has_ended()) {
       if (!attaching::is_alive(process_.pid)) return;
@@ -215,7 +218,8 @@ std::function<int()> set_up(Options& options) {
   options.add("--steps", command->steps, "optimizer steps to record; default: 3").type("N");
   options
       .add("--seconds", command->seconds,
-           "how long to record where it makes fewer steps, and to wait for its first op; default: 60")
+           "how long to record where it makes fewer steps, and to wait for its first op; default: "
+           "60")
       .type("S");
   options
       .add("--out", command->out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
@@ -239,8 +243,9 @@ extern const Command attach_command = {
     .name = "attach",
     .summary = "record the next steps of a program that runs already, and report them",
     .arguments = "[OPTIONS] PID",
-    .examples = "  dtypecheck attach 4711\n"
-                "  dtypecheck attach 4711 --steps 10 --check-values\n",
+    .examples =
+        "  dtypecheck attach 4711\n"
+        "  dtypecheck attach 4711 --steps 10 --check-values\n",
     .set_up = set_up,
 };
 

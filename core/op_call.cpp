@@ -89,9 +89,9 @@ std::string OpCall::short_op() const {
 }
 
 static const NonFinite* first_of(const OpCall& call, bool nan) {
-  const auto found =
-      std::find_if(call.non_finite.begin(), call.non_finite.end(),
-                   [&](const NonFinite& what) { return what.is_nan == nan && !what.is_loss && !what.is_read; });
+  const auto found = std::find_if(
+      call.non_finite.begin(), call.non_finite.end(),
+      [&](const NonFinite& what) { return what.is_nan == nan && !what.is_loss && !what.is_read; });
   return found == call.non_finite.end() ? nullptr : &*found;
 }
 

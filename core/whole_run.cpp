@@ -48,9 +48,9 @@ PlaceInLaunch place_by_launcher(const Process& process) {
 
 struct Launch {
   int ranks = 0;
-  int ranks_of_machine = 0;      // 0: not known
-  bool is_of_launcher = false;   // else the program started its ranks itself
-  bool is_of_program = false;    // the process that was started is one of them
+  int ranks_of_machine = 0;     // 0: not known
+  bool is_of_launcher = false;  // else the program started its ranks itself
+  bool is_of_program = false;   // the process that was started is one of them
   std::set<int> there;
   bool is_one_machine = false;
 
@@ -201,10 +201,11 @@ bool is_worker_of_an_ended(const Run& run, const Process& process) {
 
 PlaceInLaunch place_in_launch(const Process& process) {
   const PlaceInLaunch by_launcher = place_by_launcher(process);
-  const PlaceInLaunch by_program = {
-      number_of_fact(process, "distributed.rank").value_or(-1),
-      number_of_fact(process, "distributed.world_size").value_or(0), false};
-  if (!is_possible(by_program) || (is_possible(by_launcher) && by_launcher.ranks > by_program.ranks))
+  const PlaceInLaunch by_program = {number_of_fact(process, "distributed.rank").value_or(-1),
+                                    number_of_fact(process, "distributed.world_size").value_or(0),
+                                    false};
+  if (!is_possible(by_program) ||
+      (is_possible(by_launcher) && by_launcher.ranks > by_program.ranks))
     return by_launcher;
   const bool agree = by_launcher.ranks == by_program.ranks && by_launcher.rank == by_program.rank;
   return agree ? by_launcher : by_program;

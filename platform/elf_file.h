@@ -26,8 +26,8 @@ class ElfFile {
   std::string interpreter() const;
   // The string table of the dynamic symbols, names separated by zeros; empty when there is none.
   std::string_view dynamic_names() const;
-  // Of a dynamic symbol that is defined here; and of the slot that its calls, or uses of its address,
-  // go through. Both as the file counts, from where it is loaded.
+  // Of a dynamic symbol that is defined here; and of the slot that its calls, or uses of its
+  // address, go through. Both as the file counts, from where it is loaded.
   std::optional<uint64_t> symbol_address(std::string_view name) const;
   std::optional<uint64_t> slot_address(std::string_view name) const;
 

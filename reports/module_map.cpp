@@ -20,9 +20,7 @@ constexpr double kIslandShare = 0.25;
 // Modules are not nested deeper, but a trace may say anything: such a path is taken as one name.
 constexpr std::ptrdiff_t kMaxDepth = 64;
 
-Shares& shares(SharesByView& views, MapView view) {
-  return views[static_cast<size_t>(view)];
-}
+Shares& shares(SharesByView& views, MapView view) { return views[static_cast<size_t>(view)]; }
 
 // Where no size is known a tensor counts as one element.
 double elements(const Operand& tensor) {
@@ -111,7 +109,8 @@ class MapBuilder {
       const auto dtype = result.dtypes.single();
       if (!dtype || (ops::facts_of(call.op) & ops::kView) != 0) continue;
       const double bytes = elements(result) * static_cast<double>(dtype_size_bytes(*dtype));
-      if (bytes > 0) add_share(node, MapView::kBytes, result, bytes * static_cast<double>(call.count));
+      if (bytes > 0)
+        add_share(node, MapView::kBytes, result, bytes * static_cast<double>(call.count));
     }
     double ns = 0;
     for (const GpuWork& work : call.gpu) ns += static_cast<double>(work.time_ns);

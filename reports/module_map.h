@@ -19,8 +19,8 @@ namespace dtypecheck::reports {
 // or a gradient. Autocast's own casts and the calls around them count nowhere.
 using Shares = std::map<Dtype, double>;
 
-// And how many bytes its ops gave in which floating dtype, and how long these took in ns, on the GPU where its
-// kernels were recorded, else on the CPU in the steps of a timeline.
+// And how many bytes its ops gave in which floating dtype, and how long these took in ns, on the
+// GPU where its kernels were recorded, else on the CPU in the steps of a timeline.
 enum class MapView : uint8_t { kWeights, kActivations, kGradients, kBytes, kTime };
 inline constexpr std::array<const char*, 5> kMapViews = {"weights", "activations", "gradients",
                                                          "bytes", "time"};
@@ -44,7 +44,7 @@ struct ModuleNode {
   std::vector<std::string> names;
   std::string path;
   std::string module_class;
-  SharesByView own, all;      // by MapView; all: with its children
+  SharesByView own, all;           // by MapView; all: with its children
   double casts_per_step = 0;       // between floating dtypes, its own
   double casts_before = 0;         // and those before the first step
   bool has_low_norm = false;       // a norm of it ran in Half or BFloat16

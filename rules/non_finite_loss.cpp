@@ -2,9 +2,9 @@
 // value checks where it is on the CPU; and, on a GPU, where nothing may be waited for, a loss, a
 // gradient or a parameter of which the program itself read that: loss.item(), print(loss),
 // torch.isnan(loss), isfinite(…).all().
-// Misses: a loss on a GPU that the program never reads; gradients and parameters that became so from
-// a finite loss in the last step. Silent where first-non-finite says where it began, and beside a
-// GradScaler on infinite losses and on gradients, whose steps it leaves out.
+// Misses: a loss on a GPU that the program never reads; gradients and parameters that became so
+// from a finite loss in the last step. Silent where first-non-finite says where it began, and
+// beside a GradScaler on infinite losses and on gradients, whose steps it leaves out.
 #include <fmt/format.h>
 
 #include <map>
@@ -172,13 +172,14 @@ std::string message(const Found& found) {
 std::string why(const Found& found) {
   const uint32_t step = found.first->step;
   const std::string when = step == 0 ? "before the first step" : fmt::format("in step {}", step);
-  const std::string first =
-      found.was_read ? fmt::format("the program read that back, the first time {}", when)
-                     : fmt::format("the first time {}", when);
-  return fmt::format("{}; {}, and with them the weights that they go into; whether another fix of this "
-                     "report changes that is not known",
-                     first,
-                     found.what == What::kLoss ? "its gradients are lost" : "the step's gradients are lost");
+  const std::string first = found.was_read
+                                ? fmt::format("the program read that back, the first time {}", when)
+                                : fmt::format("the first time {}", when);
+  return fmt::format(
+      "{}; {}, and with them the weights that they go into; whether another fix of this "
+      "report changes that is not known",
+      first,
+      found.what == What::kLoss ? "its gradients are lost" : "the step's gradients are lost");
 }
 
 void check_run(const RunIndex& index, Findings& out) {
@@ -201,7 +202,8 @@ void check_run(const RunIndex& index, Findings& out) {
 const Rule non_finite_loss = {
     .doc = {.id = "non-finite-loss",
             .severity = Severity::kError,
-            .summary = "the loss was inf or NaN when backward() was called on it, or the program read so",
+            .summary =
+                "the loss was inf or NaN when backward() was called on it, or the program read so",
             .why =
                 "All gradients of such a loss are NaN or inf, and after the next step so are the "
                 "weights. Where it began is not known without a look at the values.",

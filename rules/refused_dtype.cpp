@@ -179,8 +179,8 @@ struct Words {
 
 // Here, or where it is made: that first where it is read again, and the run had died by then.
 void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dtype, Words& words) {
-  const bool chooses = (ops::argument_facts(odd.name) &
-                        (ops::kIndex | ops::kCondition | ops::kLabels)) != 0;
+  const bool chooses =
+      (ops::argument_facts(odd.name) & (ops::kIndex | ops::kCondition | ops::kLabels)) != 0;
   if (chooses) {
     for (Cure& cure : judged.propose.cast_chooser(call, odd, dtype, noun(odd)))
       words.add(std::move(cure));

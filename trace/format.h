@@ -320,10 +320,10 @@ struct InexactRecord {
 };
 static_assert(sizeof(InexactRecord) == 40, "");
 
-// With value checks: the first time that a signature's result had inf, and the first that it had NaN.
-// Without them too: the first time that the loss which backward() was called on had one, with the
-// signature of the op that begins the backward pass; and the first time that the program itself read
-// one (item(), bool()), or yes or no, with the signature of the op that gave what it read.
+// With value checks: the first time that a signature's result had inf, and the first that it had
+// NaN. Without them too: the first time that the loss which backward() was called on had one, with
+// the signature of the op that begins the backward pass; and the first time that the program itself
+// read one (item(), bool()), or yes or no, with the signature of the op that gave what it read.
 struct NonFiniteRecord {
   RecordHeader header;
   uint32_t signature;

@@ -157,8 +157,7 @@ void RunFolder::write_description(const ChildEnd* end) const {
   json["command"] = command_;
   if (!under_.empty()) json["under"] = under_;
   std::error_code unknown;
-  json["folder"] =
-      program_folder_.empty() ? fs::current_path(unknown).string() : program_folder_;
+  json["folder"] = program_folder_.empty() ? fs::current_path(unknown).string() : program_folder_;
   json["start"] = start_;
   json["end"] = end ? nlohmann::ordered_json(now_utc()) : nullptr;
   json["status"] = end && end->signal == 0 ? nlohmann::ordered_json(end->exit_status) : nullptr;

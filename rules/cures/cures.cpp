@@ -188,8 +188,8 @@ std::optional<Cure> CureProposer::cast_variable(const OpCall& call, const Operan
 }
 
 // one_hot takes classes in Long and gives Long, which is cast behind it.
-std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& operand, Dtype dtype,
-                                             const std::string& noun) const {
+std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& operand,
+                                             Dtype dtype, const std::string& noun) const {
   const Provenance source = index_.provenance().of(call, operand);
   const OpCall* maker = source.maker;
   for (const ProvenanceStep& step : source.steps)
@@ -198,8 +198,7 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
   const auto add = [&](std::optional<Cure> cure) {
     if (cure) cures.push_back(*std::move(cure));
   };
-  if (maker != nullptr && !(maker->site.line == call.site.line))
-    add(cast_result(*maker, dtype));
+  if (maker != nullptr && !(maker->site.line == call.site.line)) add(cast_result(*maker, dtype));
   add(cast_operand(call, operand, dtype, noun));
   return cures;
 }

@@ -66,8 +66,8 @@ TEST_CASE("torch.distributed says of how many ranks a program is") {
   const std::string inherited = "fact:env.RANK=\"0\" fact:env.WORLD_SIZE=\"1\"";
   CHECK(missing(spawned(1, 2, "a", 100, inherited)) == Sentences{"rank 0 of 2 left no trace"});
   // A group of one in each rank of a launch.
-  CHECK(missing(rank(0, "a", kOfTwo +
-                                 " fact:distributed.rank=\"0\" fact:distributed.world_size=\"1\"")) ==
+  CHECK(missing(rank(0, "a",
+                     kOfTwo + " fact:distributed.rank=\"0\" fact:distributed.world_size=\"1\"")) ==
         Sentences{"rank 1 of 2 left no trace"});
 }
 

@@ -211,8 +211,9 @@ bool store(const RunningProcess& process, StoppedThread& thread, uint64_t page, 
   registers.rip = page + static_cast<uint64_t>(dtypecheck_stub_store - dtypecheck_stub);
   const auto done = thread.run_system_call(registers);
   make_writable(process, thread, false);
-  return done && read_memory(process.pid, page + kPage + offsetof(StubData, found), &data.found,
-                             sizeof data.found) &&
+  return done &&
+         read_memory(process.pid, page + kPage + offsetof(StubData, found), &data.found,
+                     sizeof data.found) &&
          data.found == data.expected;
 }
 
@@ -225,11 +226,11 @@ Injection::Injection(const RunningProcess& process, const std::string& library, 
   if (!read_memory(process.pid, process.slot, &now, sizeof now)) refuse(process, why_not_allowed());
   const UninterruptedScope to_end;
   StoppedThread thread = stop_a_thread(process);
-  const long made =
-      system_call(process, thread, SYS_mmap, 0, kPages, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0);
+  const long made = system_call(process, thread, SYS_mmap, 0, kPages, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0);
   if (made < 0 && made > -4096)
-    refuse(process, fmt::format("no memory could be made in it: {}", std::strerror(static_cast<int>(-made))));
+    refuse(process, fmt::format("no memory could be made in it: {}",
+                                std::strerror(static_cast<int>(-made))));
   page_ = static_cast<uint64_t>(made);
 
   // A slot that was never used leads to the loader, which would put the function's address there.
@@ -263,8 +264,9 @@ Injection::Injection(const RunningProcess& process, const std::string& library, 
       system_call(process, thread, SYS_mprotect, page_, kPage, PROT_READ | PROT_EXEC) == 0;
   if (!is_written || !store(process, thread, page_, data_)) {
     system_call(process, thread, SYS_munmap, page_, kPages);
-    refuse(process, is_written ? "another tool changed how LibTorch is watched at this moment; try again"
-                               : "this system forbids new code in a program that runs");
+    refuse(process, is_written
+                        ? "another tool changed how LibTorch is watched at this moment; try again"
+                        : "this system forbids new code in a program that runs");
   }
 }
 
@@ -298,9 +300,10 @@ namespace dtypecheck::attaching {
 
 Injection::Injection(const RunningProcess& process, const std::string&, uint64_t, uint64_t,
                      const std::vector<std::string>&) {
-  throw InputError(fmt::format("process {}: a program that runs already can be attached to on x86-64 "
-                               "alone; start it under dtypecheck trace instead",
-                               process.pid));
+  throw InputError(
+      fmt::format("process {}: a program that runs already can be attached to on x86-64 "
+                  "alone; start it under dtypecheck trace instead",
+                  process.pid));
 }
 StubState Injection::state() { return StubState::kWaiting; }
 void Injection::take_back() {}

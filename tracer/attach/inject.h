@@ -1,12 +1,12 @@
 // inject.h: has a running program call a function of stage 1 by itself, at its next op.
 //
-// A debugger that stops a thread anywhere and calls dlopen() in it may wait for ever: the thread may
-// hold the allocator's or the loader's lock. So nothing is called in a stopped thread. One thread is
-// stopped for some microseconds to make two pages of memory and to change one pointer, the slot
-// through which LibTorch asks at the start of each op who watches it. The program's own thread comes
-// there when it is between two ops, holds no such lock, and loads the library: that is the place
-// where a program that was started under `dtypecheck trace` loads its tracer, too. Whatever becomes
-// of this tool meanwhile, the program goes on.
+// A debugger that stops a thread anywhere and calls dlopen() in it may wait for ever: the thread
+// may hold the allocator's or the loader's lock. So nothing is called in a stopped thread. One
+// thread is stopped for some microseconds to make two pages of memory and to change one pointer,
+// the slot through which LibTorch asks at the start of each op who watches it. The program's own
+// thread comes there when it is between two ops, holds no such lock, and loads the library: that is
+// the place where a program that was started under `dtypecheck trace` loads its tracer, too.
+// Whatever becomes of this tool meanwhile, the program goes on.
 #pragma once
 
 #include <string>

@@ -46,8 +46,7 @@ std::map<std::string, std::string> status_of(const std::string& path) {
 long number_of(const std::string& text) {
   long number = 0;
   const size_t first = text.find_first_not_of(" \t");
-  if (first != text.npos)
-    std::from_chars(text.data() + first, text.data() + text.size(), number);
+  if (first != text.npos) std::from_chars(text.data() + first, text.data() + text.size(), number);
   return number;
 }
 
@@ -96,7 +95,8 @@ bool is_named(const std::string& path, std::string_view beginning) {
 
 std::optional<Mapped> find(const std::vector<Mapping>& mappings, std::string_view beginning) {
   for (const Mapping& mapping : mappings)
-    if (is_named(mapping.path, beginning)) return Mapped{mapping.path, mapping.begin - mapping.offset};
+    if (is_named(mapping.path, beginning))
+      return Mapped{mapping.path, mapping.begin - mapping.offset};
   return std::nullopt;
 }
 
@@ -108,9 +108,10 @@ void check_seccomp(pid_t pid, std::map<std::string, std::string>& status) {
   const bool is_ours = mode == 2 && number_of(own["Seccomp"]) == 2 &&
                        number_of(own["Seccomp_filters"]) >= number_of(status["Seccomp_filters"]);
   if (!is_ours)
-    refuse(pid, fmt::format("a seccomp filter of its own says which system calls it may make, and one "
-                            "more could end it; {}",
-                            kStartIt));
+    refuse(pid,
+           fmt::format("a seccomp filter of its own says which system calls it may make, and one "
+                       "more could end it; {}",
+                       kStartIt));
 }
 
 void check_owner(pid_t pid, const std::string& users) {
@@ -160,9 +161,10 @@ void check_state(pid_t pid) {
 // Of programs that LibTorch may be in, and that something can be loaded into.
 void check_program(pid_t pid, const std::vector<Mapping>& mappings) {
   if (mappings.empty())
-    refuse(pid, fmt::format("the system does not let this user look into it (ptrace_scope, a program "
-                            "that gave up rights, or one of the kernel's own); {}",
-                            kStartIt));
+    refuse(pid,
+           fmt::format("the system does not let this user look into it (ptrace_scope, a program "
+                       "that gave up rights, or one of the kernel's own); {}",
+                       kStartIt));
   const auto program = ElfFile::open(proc(pid, "exe"));
   if (!program) refuse(pid, "its program cannot be read");
   if (program->machine() != EM_X86_64 || !program->is_64_bit())
@@ -185,8 +187,8 @@ const Mapping* mapping_at(const std::vector<Mapping>& mappings, uint64_t address
 ElfFile open_library(pid_t pid, const Mapped& library) {
   auto file = ElfFile::open(library.path);
   if (!file)
-    refuse(pid, fmt::format("{}: what it has loaded is not there any more; {}", library.path,
-                            kStartIt));
+    refuse(pid,
+           fmt::format("{}: what it has loaded is not there any more; {}", library.path, kStartIt));
   return *std::move(file);
 }
 
@@ -205,7 +207,8 @@ void find_slot(RunningProcess& process, const std::vector<Mapping>& mappings) {
   // The loader adds to what the slot has while it loads LibTorch: no other value may be there then.
   uint64_t now = 0;
   if (!read_memory(process.pid, process.slot, &now, sizeof now))
-    refuse(process.pid, fmt::format("its memory cannot be read: {}; {}", why_not_allowed(), kStartIt));
+    refuse(process.pid,
+           fmt::format("its memory cannot be read: {}; {}", why_not_allowed(), kStartIt));
   const Mapping* code = mapping_at(mappings, now);
   if (code == nullptr || code->permissions[2] != 'x')
     refuse(process.pid, "its LibTorch is being loaded at this moment; try again");
@@ -248,7 +251,8 @@ std::string why_not_allowed() {
   const std::string scope =
       read_file_if_any("/proc/sys/kernel/yama/ptrace_scope").value_or("0").substr(0, 1);
   if (scope == "1")
-    return "this system lets a process be looked into by its parents alone (kernel.yama.ptrace_scope "
+    return "this system lets a process be looked into by its parents alone "
+           "(kernel.yama.ptrace_scope "
            "is 1); as root, sysctl kernel.yama.ptrace_scope=0 changes that until the next start";
   if (scope == "2" || scope == "3")
     return fmt::format("this system forbids it (kernel.yama.ptrace_scope is {})", scope);
@@ -270,7 +274,8 @@ RunningProcess inspect_process(pid_t pid) {
   check_state(pid);
   const std::vector<Mapping> mappings = mappings_of(pid);
   if (is_preloaded(read_file_if_any(proc(pid, "environ")).value_or("")))
-    refuse(pid, "dtypecheck trace started it, and records all of it; see dtypecheck report --follow");
+    refuse(pid,
+           "dtypecheck trace started it, and records all of it; see dtypecheck report --follow");
   check_program(pid, mappings);
   RunningProcess process{.pid = pid};
   process.command = split(read_file_if_any(proc(pid, "cmdline")).value_or(""), '\0');
@@ -288,7 +293,8 @@ uint64_t function_in(pid_t pid, const std::string& library, const char* name) {
   return address ? known->base + *address : 0;
 }
 
-// The 22nd field of its line, behind a name that may have spaces, counts ticks since the system began.
+// The 22nd field of its line, behind a name that may have spaces, counts ticks since the system
+// began.
 fs::file_time_type started_at(pid_t pid) {
   const std::string line = read_file_if_any(proc(pid, "stat")).value_or("");
   const size_t name_end = line.rfind(')');
@@ -311,8 +317,7 @@ std::vector<pid_t> threads_to_stop(pid_t pid) {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(proc(pid, "task"), none)) {
     const pid_t thread = static_cast<pid_t>(number_of(entry.path().filename().string()));
-    const std::string call =
-        read_file_if_any((entry.path() / "syscall").string()).value_or("");
+    const std::string call = read_file_if_any((entry.path() / "syscall").string()).value_or("");
     const bool is_risky =
         std::any_of(std::begin(kNotRestarted), std::end(kNotRestarted),
                     [&](std::string_view number) { return call.starts_with(number); });

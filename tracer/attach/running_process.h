@@ -1,5 +1,5 @@
-// running_process.h: what has to be known of a process that runs already before anything is put into
-// it, from /proc and its files alone. Nothing here touches it.
+// running_process.h: what has to be known of a process that runs already before anything is put
+// into it, from /proc and its files alone. Nothing here touches it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,10 +19,10 @@ struct Mapped {
 struct RunningProcess {
   pid_t pid = 0;
   std::vector<std::string> command;
-  std::string folder;  // its working folder
-  Mapped libtorch;     // libtorch_cpu.so, or an old libtorch.so
-  uint64_t slot = 0;   // through which LibTorch calls at::getStepCallbacksUnlessEmpty …
-  uint64_t real = 0;   // … and where that is
+  std::string folder;           // its working folder
+  Mapped libtorch;              // libtorch_cpu.so, or an old libtorch.so
+  uint64_t slot = 0;            // through which LibTorch calls at::getStepCallbacksUnlessEmpty …
+  uint64_t real = 0;            // … and where that is
   bool slot_is_sealed = false;  // its page is read-only since the program began
   uint64_t dlopen = 0;
   uint64_t system_call = 0;  // an instruction of the C library

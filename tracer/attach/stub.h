@@ -12,7 +12,7 @@ struct StubData {
   uint64_t original;  // where a call goes on
   uint64_t slot;      // through which LibTorch calls
   uint64_t expected, value;
-  uint64_t found;     // in the slot, when `value` was to be stored there
+  uint64_t found;  // in the slot, when `value` was to be stored there
   uint64_t dlopen;
   uint64_t path;      // of the library
   uint64_t offset;    // of the function in it

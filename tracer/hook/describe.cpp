@@ -4,7 +4,6 @@
 // Whatever may take the GIL (names of parameters) comes first; the record is then written under a
 // lock that nobody waits for with the GIL wanted, so that ids come in order and two threads do not
 // write the same signature twice.
-#include "tracer/hook/facts.h"
 #include "tracer/hook/describe.h"
 
 #include <torch/csrc/autograd/variable.h>
@@ -16,6 +15,7 @@
 #include "core/dtype_names.h"
 #include "ops/arguments.h"
 #include "tracer/hook/factories.h"
+#include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/regions.h"
 #include "tracer/hook/sites.h"

@@ -10,8 +10,8 @@ void write_fact(const std::string& key, const std::string& value);
 void write_facts_at_start();  // command line, executable, environment
 void note_facts();    // what Python objects hold once training runs; after a step, written when it
                       // changed
-// Which rank this is and of how many, by torch.distributed: a program may start its ranks itself, and
-// then no variable of the environment says it.
+// Which rank this is and of how many, by torch.distributed: a program may start its ranks itself,
+// and then no variable of the environment says it.
 void note_world();
 void forget_facts();  // in a forked child: none was written yet
 

@@ -1,5 +1,5 @@
-// dtype_mix.h: hot. Which floating dtypes the operands of a call have, and whether there are integers
-// or Bool among them.
+// dtype_mix.h: hot. Which floating dtypes the operands of a call have, and whether there are
+// integers or Bool among them.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ class DtypeMix {
 
  private:
   static constexpr uint64_t kLow = kLowPrecisionBits;
-  static constexpr uint64_t kIntegers =
-      dtype_bit(Dtype::kByte) | dtype_bit(Dtype::kChar) | dtype_bit(Dtype::kShort) |
-      dtype_bit(Dtype::kInt) | dtype_bit(Dtype::kLong) | dtype_bit(Dtype::kBool);
+  static constexpr uint64_t kIntegers = dtype_bit(Dtype::kByte) | dtype_bit(Dtype::kChar) |
+                                        dtype_bit(Dtype::kShort) | dtype_bit(Dtype::kInt) |
+                                        dtype_bit(Dtype::kLong) | dtype_bit(Dtype::kBool);
   static constexpr uint64_t kFloats = kLow | dtype_bit(Dtype::kFloat) | dtype_bit(Dtype::kDouble);
 
   void add(const c10::TensorImpl* impl) {

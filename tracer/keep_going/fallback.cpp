@@ -79,7 +79,8 @@ bool leave_to_outer(const Call& call) {
 bool holds(const char* text, const char* part) { return std::strstr(text, part) != nullptr; }
 
 // Operands that disagree may be the reason, whatever the message says: the call with cast operands
-// then shows whether they were. So may labels, indices and masks. Where all have one dtype, the message has to name it.
+// then shows whether they were. So may labels, indices and masks. Where all have one dtype, the
+// message has to name it.
 bool may_be_dtypes(const Call& call, const char* message) {
   if (holds(message, "out of memory") || holds(message, "can't allocate memory")) return false;
   if (call.mix.is_mixed() || may_be_integers(call)) return true;

@@ -237,8 +237,8 @@ c10::IValue cast_chosen(const TensorArgument& argument, const c10::IValue& value
   return changed ? c10::IValue(std::move(list)) : value;
 }
 
-// Labels and indices in Long and masks in Bool; then labels as values, and integers among numbers in
-// the floating dtype of the others. What the call writes stays as it is. False: nothing changes.
+// Labels and indices in Long and masks in Bool; then labels as values, and integers among numbers
+// in the floating dtype of the others. What the call writes stays as it is. False: nothing changes.
 bool choose_integers(const Call& call, bool second, Arguments& out) {
   const c10::ScalarType known = promoted(call);
   const auto values = known == c10::ScalarType::Undefined ? c10::ScalarType::Float : known;

@@ -97,8 +97,8 @@ std::string parameter_name(const void* impl);
 std::string ranks_of_group(const void* group);
 std::string ranks_of_group(const std::string& name);
 
-// Which rank torch.distributed says that this process is, and of how many; -1 and 0 where it has not
-// been set up. Cold: takes the GIL.
+// Which rank torch.distributed says that this process is, and of how many; -1 and 0 where it has
+// not been set up. Cold: takes the GIL.
 struct World {
   long long rank = -1, size = 0;
 };
