@@ -59,7 +59,7 @@ struct Asked {
 std::optional<Asked> asked_by(const Run& run, const OpCall& call, bool yes, int way) {
   if (way > kLongestWay || call.operands.empty()) return std::nullopt;
   const Operand& operand = call.operands.front();
-  const std::string_view op = call.short_op();
+  const std::string op = call.short_op();
   if (op == "isnan" || op == "isinf")
     return yes ? std::optional(Asked{&operand, op == "isinf"}) : std::nullopt;
   if (op == "isfinite") return yes ? std::nullopt : std::optional(Asked{&operand, true});
