@@ -120,6 +120,10 @@ std::string runtime_of(const Run& run) {
   return printable(fmt::format("{}", fmt::join(versions, ", ")));
 }
 
+// Modules times their ops: a text of a few bytes may stand for any number of them. A mixture of 384
+// experts in 61 layers has 140,000.
+constexpr size_t kMostEntries = 1 << 18;
+
 LockedOp parse_op(TextCursor& cursor) {
   LockedOp op;
   op.phase = cursor.name("", "a phase (forward, backward, parameters)");
@@ -245,6 +249,7 @@ Lock parse_lock(std::string_view text, const std::string& name) {
   }
   Lock lock;
   std::vector<std::string> places;
+  size_t entries = 0;
   bool has_ops = false;
   for (int number = 2; !rest.empty(); ++number) {
     const std::string_view line = next_piece(rest, '\n');
@@ -259,9 +264,12 @@ Lock parse_lock(std::string_view text, const std::string& name) {
       has_ops = false;
       const auto more = parse_places(cursor);
       places.insert(places.end(), more.begin(), more.end());
+      if (places.size() > kMostEntries) cursor.fail_with("more modules than a model has");
       continue;
     }
     has_ops = true;
+    entries += places.size();
+    if (entries > kMostEntries) cursor.fail_with("more ops of modules than a model has");
     if (places.empty()) cursor.fail("the name of a module, at the beginning of the line");
     const LockedOp op = parse_op(cursor);
     for (const std::string& place : places) lock.places[place].insert(op);
