@@ -19,10 +19,11 @@ namespace {
 
 constexpr int64_t kMostIntegers = 4096;  // time steps, sizes, positions: never long
 constexpr int64_t kMostSteps = 64;       // whole numbers in Float, of each call; of some if more
-constexpr int64_t kMostSampled = 4096;   // of what a cast loses, at even distances
-constexpr uint64_t kSampledOneIn = 16;   // calls, the first among them
-constexpr double kCoarseAngle = 0.25;    // radians between neighbours
-constexpr float kSentinel = 1e8f;        // what is larger stands for infinity, in a mask
+constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pieces: few pages
+constexpr int64_t kPieces = 16;
+constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
+constexpr double kCoarseAngle = 0.25;   // radians between neighbours
+constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
     16;  // --check-values: all steps up to here, then one in kThenOneIn
 constexpr uint32_t kThenOneIn = 16;
@@ -152,25 +153,41 @@ struct Sample {
   bool has_nan = false;
 };
 
+// Large tensors of a preflight stay on the disk that they are mapped from.
+bool is_left_alone(const c10::TensorImpl* impl) {
+  return tracer.options.pretended && impl->numel() > kMostSampled;
+}
+
+template <typename Visit>
+void for_sampled(int64_t count, bool all, const Visit& visit) {
+  const bool has_pieces = !all && count > kMostSampled;
+  const int64_t pieces = has_pieces ? kPieces : 1;
+  const int64_t length = has_pieces ? kMostSampled / kPieces : count;
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    const int64_t begin = piece * (count / pieces);
+    for (int64_t i = begin; i < begin + length; ++i) visit(i);
+  }
+}
+
 // Where all that is clipped is one number it is a mask's, which is meant to be infinite.
 template <typename Float>
-Sample sample(const char* data, int64_t count, int64_t step, const DtypeRange& range) {
+Sample sample(const char* data, int64_t count, bool all, const DtypeRange& range) {
   const auto* values = reinterpret_cast<const Float*>(data);
   const float most = static_cast<float>(range.largest);
   const float least = static_cast<float>(range.smallest / 2);
   Sample seen;
   float first_clipped = 0;
   bool has_others = false;
-  for (int64_t i = 0; i < count; i += step) {
+  for_sampled(count, all, [&](int64_t i) {
     const float size = std::fabs(static_cast<float>(values[i]));
     seen.has_nan |= std::isnan(size);
-    if (size == 0 || !(size < kSentinel)) continue;
+    if (size == 0 || !(size < kSentinel)) return;
     ++seen.looked;
     if (size <= least) ++seen.flushed;
-    if (size <= most) continue;
+    if (size <= most) return;
     if (seen.clipped++ == 0) first_clipped = size;
     has_others |= size != first_clipped;
-  }
+  });
   if (!has_others) seen.clipped = 0;
   return seen;
 }
@@ -183,26 +200,25 @@ bool is_sampled(const Frame& frame) {
 // with --check-values of all.
 void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t target) {
   const DtypeRange* range = narrow_range(static_cast<Dtype>(target));
-  if (!range || !is_readable(source)) return;
+  if (!range || !is_readable(source) || is_left_alone(source)) return;
   const bool looks_at_all = tracer.options.check_values;
   if (!looks_at_all && !is_sampled(frame)) return;
   trace::CastCounters* counters = cast_counters(frame.signature);
   if (!counters) return;
   const int64_t count = source->numel();
-  const int64_t step = looks_at_all ? 1 : std::max<int64_t>(1, count / kMostSampled);
   Sample seen;
   switch (static_cast<Dtype>(dtype_of(source))) {
     case Dtype::kHalf:
-      seen = sample<c10::Half>(first_byte(source), count, step, *range);
+      seen = sample<c10::Half>(first_byte(source), count, looks_at_all, *range);
       break;
     case Dtype::kBFloat16:
-      seen = sample<c10::BFloat16>(first_byte(source), count, step, *range);
+      seen = sample<c10::BFloat16>(first_byte(source), count, looks_at_all, *range);
       break;
     case Dtype::kFloat:
-      seen = sample<float>(first_byte(source), count, step, *range);
+      seen = sample<float>(first_byte(source), count, looks_at_all, *range);
       break;
     case Dtype::kDouble:
-      seen = sample<double>(first_byte(source), count, step, *range);
+      seen = sample<double>(first_byte(source), count, looks_at_all, *range);
       break;
     default:
       return;
@@ -266,6 +282,7 @@ void look_at_angles(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs)
   const c10::TensorImpl* angles = inputs[frame.op->tensors[0].index].unsafeToTensorImpl();
   const uint8_t dtype = dtype_of(angles);
   if (!is_low_precision(dtype) || !is_sampled(frame) || !is_readable(angles)) return;
+  if (is_left_alone(angles)) return;
   double largest = 0;
   for (int64_t i = 0; i < angles->numel(); ++i) {
     const double angle = std::fabs(value_at(angles, i));
@@ -283,17 +300,18 @@ void look_at_difference(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
   const c10::TensorImpl* other = inputs[op.tensors[1].index].unsafeToTensorImpl();
   const auto is_bytes = [](const c10::TensorImpl* impl) {
-    return static_cast<Dtype>(dtype_of(impl)) == Dtype::kByte && is_readable(impl);
+    return static_cast<Dtype>(dtype_of(impl)) == Dtype::kByte && is_readable(impl) &&
+           !is_left_alone(impl);
   };
   if (!is_bytes(self) || !is_bytes(other) || !is_sampled(frame)) return;
   if (self->sizes() != other->sizes() || self->strides() != other->strides()) return;
   const auto* a = reinterpret_cast<const uint8_t*>(first_byte(self));
   const auto* b = reinterpret_cast<const uint8_t*>(first_byte(other));
-  const int64_t step = std::max<int64_t>(1, self->numel() / kMostSampled);
-  for (int64_t i = 0; i < self->numel(); i += step) {
-    if (a[i] < b[i])
-      return write_loss(frame.signature, {true, double(a[i] - b[i]), double(256 + a[i] - b[i])});
-  }
+  Loss loss;
+  for_sampled(self->numel(), /*all=*/false, [&](int64_t i) {
+    if (!loss.found && a[i] < b[i]) loss = {true, double(a[i] - b[i]), double(256 + a[i] - b[i])};
+  });
+  if (loss.found) write_loss(frame.signature, loss);
 }
 
 // add_(self, other): of a count what a low precision cannot hold, of a sum what is past its end.
@@ -403,6 +421,7 @@ void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!first.isTensor()) return;
   const c10::TensorImpl* summed = first.unsafeToTensorImpl();
   if (static_cast<Dtype>(dtype_of(summed)) != Dtype::kHalf || !is_readable(summed)) return;
+  if (is_left_alone(summed)) return;
   frame.inputs_finite = frame.inputs_had_no_nan = finite(summed).all;
 }
 
