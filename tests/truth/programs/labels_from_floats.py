@@ -1,5 +1,5 @@
-# Class labels that went through a cast of the whole batch.
-# EXPECT-CURE labels.to(torch.int64)
+# Class labels that are made of floats: Long where they are made.
+# EXPECT-CURE labels = torch.tensor([1.0, 0.0, 2.0], dtype=torch.int64)
 import torch
 import torch.nn.functional as F
 
