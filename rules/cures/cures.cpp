@@ -205,9 +205,16 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
 
 std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) const {
   if (!is_users_own(maker.site)) return std::nullopt;
+  // torch.tensor() runs empty() and, once that is filled, lift_fresh().
+  const auto is_lift = [](const OpCall& call) { return call.short_op() == "lift_fresh"; };
+  const auto readers = index_.consumers(maker);
+  const bool is_tensor =
+      is_lift(maker) || std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
+        return is_lift(index_.run().calls[id - 1]);
+      });
   Cure cure = cure_of(CureKind::kCastResult, maker, "", dtype);
-  cure.text = fmt::format("cast what {} makes to {}{}", maker.short_op(), dtype_name(dtype),
-                          at(maker.site.line));
+  cure.text = fmt::format("cast what {} makes to {}{}", is_tensor ? "tensor()" : maker.short_op(),
+                          dtype_name(dtype), at(maker.site.line));
   return cure;
 }
 
