@@ -17,7 +17,6 @@
 #include "platform/elf_file.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
-#include "platform/output.h"
 #include "platform/progress.h"
 #include "platform/terminal.h"
 #include "trace/reader.h"
@@ -190,10 +189,9 @@ int report_on(const AttachCommand& command, const attaching::RunningProcess& pro
   }
   if (recorded.run.processes.empty()) return kCouldNotDo;
   reports::Report report = judging::judged_report(recorded, command.report);
-  Output output = open_output(command.report.output);
-  judging::write_report(report, command.report, output, STDOUT_FILENO);
+  const int status = write_result(report, command.report);
   say(fmt::format("the trace is in {}", folder.shown_path()));
-  return status_of(report, command.report);
+  return status;
 }
 
 int run(const AttachCommand& command) {
@@ -226,14 +224,7 @@ std::function<int()> set_up(Options& options) {
       .type("DIR");
   options.add_flag("--check-values", command->check_values,
                    "look for the first inf or NaN in the results");
-  add_report_options(
-      options, command->report, "file for the findings; default: standard output",
-      "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
-      "part of the run is missing; default: warning");
-  add_rule_options(options, command->report);
-  add_suppression_options(options, command->report);
-  add_baseline_options(options, command->report);
-  add_target_options(options, command->report);
+  add_all_report_options(options, command->report);
   return [command] { return run(*command); };
 }
 

@@ -343,8 +343,7 @@ std::function<int()> set_up(Options& options) {
                      "exit with 1 on findings of this severity or above; default: error");
   options.add_flag("--no-report", command->trace.no_report,
                    "only record; dtypecheck report judges it later");
-  add_suppression_options(options, command->trace.report);
-  add_baseline_options(options, command->trace.report);
+  add_finding_options(options, command->trace.report);
   return [command] { return run(*command); };
 }
 

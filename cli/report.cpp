@@ -1,13 +1,9 @@
 // dtypecheck report: reads traces, judges them, writes what it finds.
-#include <unistd.h>
-
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/exit_status.h"
 #include "cli/follow.h"
 #include "cli/report_options.h"
-#include "judging/baseline.h"
 #include "judging/judged_report.h"
 #include "judging/proven_change.h"
 #include "judging/recorded_run.h"
@@ -34,15 +30,8 @@ static int run(const ReportCommand& command) {
     if (const auto change = judging::read_proven_change(inputs.front()))
       judging::tell(*change, report.findings);
   }
-  if (command.report.update_baseline) {
-    progress.reset();
-    judging::update_baseline(report, command.report.baseline);
-    return kClean;
-  }
-  Output output = open_output(command.report.output);
   progress.reset();
-  judging::write_report(report, command.report, output, STDOUT_FILENO);
-  return status_of(report, command.report);
+  return write_result(report, command.report);
 }
 
 static std::function<int()> set_up(Options& options) {
@@ -55,14 +44,7 @@ static std::function<int()> set_up(Options& options) {
   options.add_flag(
       "--follow", command->follow,
       "while the run goes on: each new finding as a line, until all its processes have ended");
-  add_report_options(
-      options, command->report, "file for the findings; default: standard output",
-      "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
-      "part of the run is missing; default: warning");
-  add_rule_options(options, command->report);
-  add_suppression_options(options, command->report);
-  add_baseline_options(options, command->report);
-  add_target_options(options, command->report);
+  add_all_report_options(options, command->report);
   return [command] { return run(*command); };
 }
 

@@ -1,10 +1,13 @@
 #include "cli/report_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <vector>
 
 #include "cli/exit_status.h"
+#include "judging/baseline.h"
+#include "platform/output.h"
 #include "platform/terminal.h"
 #include "reports/summary.h"
 
@@ -51,7 +54,8 @@ void add_rule_options(Options& options, judging::ReportOptions& report) {
   options.add("--ignore", report.ignore, "tell no findings of these rules").type("RULE").one_each();
 }
 
-void add_suppression_options(Options& options, judging::ReportOptions& report) {
+void add_finding_options(Options& options, judging::ReportOptions& report) {
+  add_rule_options(options, report);
   options
       .add("--suppress", report.suppressions,
            fmt::format(
@@ -59,6 +63,7 @@ void add_suppression_options(Options& options, judging::ReportOptions& report) {
                judging::kDefaultSuppressions))
       .type("FILE");
   options.add_flag("--all", report.all, "show every finding in full, and accepted ones too");
+  add_baseline_options(options, report);
 }
 
 void add_baseline_options(Options& options, judging::ReportOptions& report) {
@@ -78,6 +83,25 @@ void add_target_options(Options& options, judging::ReportOptions& report) {
       .add("--contracts", report.contracts,
            "contracts that dtypecheck probe measured, beside those it ships with")
       .type("FILE");
+}
+
+void add_all_report_options(Options& options, judging::ReportOptions& report) {
+  add_report_options(
+      options, report, "file for the findings; default: standard output",
+      "exit with 1 on findings of this severity or above, and with 2 where there is none but a "
+      "part of the run is missing; default: warning");
+  add_finding_options(options, report);
+  add_target_options(options, report);
+}
+
+int write_result(reports::Report& report, const judging::ReportOptions& options) {
+  if (options.update_baseline) {
+    judging::update_baseline(report, options.baseline);
+    return kClean;
+  }
+  Output output = open_output(options.output);
+  judging::write_report(report, options, output, STDOUT_FILENO);
+  return status_of(report, options);
 }
 
 }  // namespace dtypecheck::cli

@@ -21,13 +21,19 @@ void add_report_options(Options& options, judging::ReportOptions& report,
 // --select and --ignore.
 void add_rule_options(Options& options, judging::ReportOptions& report);
 
-// --suppress and --all.
-void add_suppression_options(Options& options, judging::ReportOptions& report);
-
 // --baseline and --update-baseline.
 void add_baseline_options(Options& options, judging::ReportOptions& report);
 
+// Which findings of a run are told: --select, --ignore, --suppress, --all, --baseline and
+// --update-baseline.
+void add_finding_options(Options& options, judging::ReportOptions& report);
+
 // --target and --contracts.
 void add_target_options(Options& options, judging::ReportOptions& report);
+
+// All of these, for a command whose findings are its result, and what it then does with them: it
+// writes them, or with --update-baseline that file, and returns status_of().
+void add_all_report_options(Options& options, judging::ReportOptions& report);
+int write_result(reports::Report& report, const judging::ReportOptions& options);
 
 }  // namespace dtypecheck::cli

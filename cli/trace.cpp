@@ -265,9 +265,7 @@ static std::function<int()> set_up(Options& options) {
       "status");
   options.add_flag("--no-report", command->no_report,
                    "only record; dtypecheck report judges it later");
-  add_rule_options(options, command->report);
-  add_suppression_options(options, command->report);
-  add_baseline_options(options, command->report);
+  add_finding_options(options, command->report);
   add_target_options(options, command->report);
   return [command] { return run_traced(*command); };
 }

@@ -2,6 +2,6 @@
 
 namespace dtypecheck {
 
-const char* tool_version();  // "0.1.0"
+const char* tool_version();  // "1.0.0"
 
 }  // namespace dtypecheck
