@@ -1,7 +1,7 @@
 # Headers that many files read are read once, by a target of their own, and its precompiled header
 # is shared. A compiler takes it only with the flags and macros that it was made with: targets of
-# other flags share another one, or none. Files include what they use all the same; the fuzz preset
-# precompiles nothing and shows it.
+# other flags share another one, or none. Files include what they use all the same;
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows it.
 
 # precompile(NAME LIBRARIES lib… OPTIONS flag… HEADERS <header>…)
 function(precompile name)

@@ -1,6 +1,7 @@
 /* nvml.c: as much of NVIDIA's management library as LibTorch and its Python ask for: how many GPUs
  * there are, without initialising CUDA, and what they are doing, which is nothing. A library of its
  * own, since it is opened by its own name, libnvidia-ml.so.1. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
