@@ -12,12 +12,14 @@
 #include "cli/temporary_file.h"
 #include "platform/error.h"
 #include "platform/utf8.h"
+#include "trace/op_call_fields.h"
 
 namespace dtypecheck::cli {
 
 namespace {
 
-// What a view adds is what nearly every question joins.
+// What a view adds is what nearly every question joins. op_calls.json is the JSON line of the call:
+// nothing that is known is missing.
 constexpr const char* kSchema = R"(
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 INSERT INTO meta VALUES ('format', 'dtypecheck'), ('schema', '1');
@@ -30,7 +32,7 @@ CREATE TABLE op_calls (id INTEGER PRIMARY KEY, process INTEGER, op TEXT, overloa
   error TEXT, error_type TEXT, file TEXT, line INTEGER, function TEXT, inner_file TEXT, inner_line INTEGER,
   inner_function TEXT, module TEXT, module_class TEXT, phase TEXT, first_step INTEGER, last_step INTEGER,
   count INTEGER, throws INTEGER, autocast TEXT, autocast_call TEXT, parent INTEGER, follows INTEGER,
-  compiled INTEGER, group_ranks TEXT);
+  compiled INTEGER, group_ranks TEXT, json TEXT);
 CREATE TABLE tensors (op_call INTEGER, is_result INTEGER, position INTEGER, name TEXT, role TEXT,
   dtype TEXT, kind TEXT, shape TEXT, device TEXT, parameter TEXT, origin INTEGER, requires_grad INTEGER,
   is_leaf INTEGER, is_written INTEGER, is_number INTEGER);
@@ -160,8 +162,9 @@ std::string autocast_text(const AutocastState& state) {
 
 class OpCallRows {
  public:
-  explicit OpCallRows(Database& database)
-      : op_calls_(database, "op_calls", 26),
+  OpCallRows(const Run& run, Database& database)
+      : run_(run),
+        op_calls_(database, "op_calls", 27),
         tensors_(database, "tensors", 15),
         scalars_(database, "scalars", 4),
         made_by_(database, "made_by", 5),
@@ -177,7 +180,8 @@ class OpCallRows {
                   call.autocast.is_wrapper ? "wrapper"
                   : call.autocast.is_inner ? "inner"
                                            : "",
-                  known(call.parent), known(call.follows), call.in_compiled_region, call.group);
+                  known(call.parent), known(call.follows), call.in_compiled_region, call.group,
+                  trace::op_call_json_line(call, run_));
     for (const bool is_result : {false, true}) {
       const auto& tensors = is_result ? call.results : call.operands;
       for (size_t i = 0; i < tensors.size(); ++i) add(call.id, is_result, i, tensors[i]);
@@ -208,6 +212,7 @@ class OpCallRows {
                  tensor.is_written, tensor.is_wrapped_number);
   }
 
+  const Run& run_;
   Rows op_calls_, tensors_, scalars_, made_by_, gpu_work_;
 };
 
@@ -220,7 +225,7 @@ void write_sqlite(const Run& run, std::ostream& out) {
     database.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
     database.run(kSchema);
     write_processes(run, database);
-    OpCallRows rows(database);
+    OpCallRows rows(run, database);
     for (const OpCall& call : run.calls) rows.add(call);
     database.run("COMMIT");
   }

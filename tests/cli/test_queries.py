@@ -15,7 +15,7 @@ import tool
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 RUN = """\
 process pid=7 rank=0 host=a libtorch=2.11.0 steps=3
-op aten::_to_copy self=Float[2,4] dtype:=Half -> Half[2,4] at train.py:3 main phase forward step 1-3 count 3 by 0-1x3
+op aten::_to_copy self=Float[2,4] dtype:=Half -> Half[2,4] at train.py:3 main phase forward step 1-3 count 3 by 0-1x3 cast 8 1 900 looked 8 2 0
 op aten::linear input=Half[2,4]<#1 weight=Float[4,4]%net.weight raised "expected \\xff dtype" c10::Error at train.py:9 main in net (Linear) phase forward step 1
 op aten::linear input=BFloat16[2,4] weight=BFloat16[4,4] -> BFloat16[2,4] at train.py:9 main in net (Linear) phase forward step 2 autocast cpu:BFloat16 inner
 op aten::layer_norm input=Float[2,4] -> Float[2,4] at train.py:9 main in net.norm (LayerNorm) phase forward step 1
@@ -59,6 +59,10 @@ class Sqlite(tool.ToolTest):
         for table, columns in re.findall(r"^\| `(\w+)` \| (.*?)(?::.*)? \|$", DOCS.read_text(), re.M):
             found = [row[1] for row in self.ask(f"PRAGMA table_info({table})")]
             self.assertEqual(", ".join(found), columns, table)
+
+    def test_what_has_no_column_is_in_the_json(self):
+        self.assertEqual(self.ask("SELECT op, json_extract(json, '$.cast.clipped') FROM op_calls WHERE json_extract(json, '$.cast') "
+                                  "IS NOT NULL"), [("aten::_to_copy", 2)])
 
     def test_what_is_not_known_is_null(self):
         self.assertEqual(self.ask("SELECT count(*) FROM op_calls WHERE module IS NULL"), [(2,)])
