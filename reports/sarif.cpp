@@ -45,17 +45,6 @@ struct Columns {
   int more_lines = 0;
 };
 
-// A path as the reference of a URI.
-std::string uri_of(const std::string& path) {
-  std::string uri;
-  for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '/' || c == '.' || c == '-' || c == '_' || c == '~';
-    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return path.starts_with('/') ? "file://" + uri : uri;
-}
-
 const char* level_of(Severity severity) { return severity_name(severity); }  // the same words
 
 class SarifLog {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "platform/printable.h"
 #include "reports/text_operands.h"
@@ -69,17 +70,24 @@ class FullFinding {
     Lines parts = {place(report_, site.line), printable(site.module), when(report_, finding_)};
     std::erase(parts, "");
     std::string line;
+    std::string linked;  // the place, which comes first
     for (const std::string& part : parts) {
       const std::string shown = fitted(report_, part, kLongestName);
+      if (linked.empty()) linked = shown;
       if (!line.empty() && display_width(line) + 2 + display_width(shown) > columns_ - 2) {
-        add("  " + line);
+        add_linked(line, linked, site.line);
         line = "  " + shown;
       } else {
         line += (line.empty() ? "" : "  ") + shown;
       }
     }
-    if (!line.empty()) add("  " + line);
+    if (!line.empty()) add_linked(line, linked, site.line);
     if (has_inner(site)) say_inner(site);
+  }
+
+  void add_linked(const std::string& line, const std::string& place, const SourceLine& to) {
+    const bool is_there = line.starts_with(place) && to.known();
+    add("  " + (is_there ? link(report_, place, to) + line.substr(place.size()) : line));
   }
 
   // The line itself, and the further places of a finding about source.
@@ -92,7 +100,7 @@ class FullFinding {
       const NotedPlace& noted = finding_.places[i];
       const std::string also =
           fmt::format("also {}  {}", place(report_, noted.line), printable(noted.note));
-      add("    " + paint_.dim(fitted_start(report_, also, columns_ - 4)));
+      add("    " + link(report_, paint_.dim(fitted_start(report_, also, columns_ - 4)), noted.line));
     }
     if (shown < finding_.places.size()) {
       const size_t more = finding_.places.size() - shown;
@@ -127,7 +135,7 @@ class FullFinding {
     const size_t width = display_width(text) + 2 + display_width(function);
     const bool fits = !report_.shortens || width <= columns_ - 4;
     if (has_function && fits) text += "  " + function;
-    add("    " + paint_.dim(fitted(report_, text, kLongestName)));
+    add("    " + link(report_, paint_.dim(fitted(report_, text, kLongestName)), site.inner));
     if (has_function && !fits) add("      " + paint_.dim(shorten(function, columns_ - 6)));
   }
 
@@ -220,6 +228,15 @@ std::string Paint::wrapped(const char* code, std::string_view text) const {
 std::string Paint::severity(Severity severity, std::string_view text) const {
   static constexpr const char* kCodes[] = {"1;36", "1;35", "1;31"};  // note, warning, error
   return wrapped(kCodes[static_cast<int>(severity)], text);
+}
+
+std::string link(const Report& report, const std::string& text, const SourceLine& to) {
+  if (!report.links || !to.known()) return text;
+  std::error_code ignored;
+  const std::filesystem::path file = std::filesystem::absolute(
+      std::filesystem::path(report.base_folder) / to.file, ignored);
+  if (ignored || !std::filesystem::is_regular_file(file, ignored)) return text;
+  return fmt::format("\x1b]8;;{}#{}\x1b\\{}\x1b]8;;\x1b\\", uri_of(file.string()), to.line, text);
 }
 
 size_t text_columns(const Report& report) { return std::max(report.columns, 60); }

@@ -31,6 +31,10 @@ struct Indent {
   std::string spaces() const { return std::string(2 * std::min(depth, 8), ' '); }
 };
 
+// The text, which is printable, as a link to that line where the report has links (OSC 8) and the
+// file is here; a terminal that knows none shows the text.
+std::string link(const Report& report, const std::string& text, const SourceLine& to);
+
 size_t text_columns(const Report& report);  // the report's, at least 60
 
 // What is too wide for a terminal, shortened in the middle, or at its end. In a file or a pipe all

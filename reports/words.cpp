@@ -50,6 +50,16 @@ static std::string without_folders_above(const Report& report, const std::string
   return path;
 }
 
+std::string uri_of(const std::string& path) {
+  std::string uri;
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '/' || c == '.' || c == '-' || c == '_' || c == '~';
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return path.starts_with('/') ? "file://" + uri : uri;
+}
+
 std::string short_path(const Report& report, const std::string& file) {
   return printable(without_folders_above(report, file));
 }

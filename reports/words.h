@@ -22,6 +22,9 @@ std::string relative_path(const Report& report, const std::string& file);
 // "diffusers/models/….py".
 std::string short_path(const Report& report, const std::string& file);
 
+// A path as the reference of a URI: "file:///home/me/a%20b.py", "src/train.py".
+std::string uri_of(const std::string& path);
+
 // In what rules wrote, "/home/me/pkg/train.py:12" as place() has it.
 void shorten_paths(Report& report);
 std::string with_short_paths(const Report& report, std::string text);

@@ -49,6 +49,22 @@ TEST_CASE("no line is wider than the terminal, but for names that are") {
   }
 }
 
+TEST_CASE("places are links to files that are there") {
+  const Case made = load_case("half_float_addmm");
+  Finding& finding = made.report->findings.front();
+  finding.site.line.file = std::string(DTYPECHECK_SOURCE_DIR) + "/tests/reports/text_test.cpp";
+  made.report->base_folder = std::string(DTYPECHECK_SOURCE_DIR) + "/tests";
+  const std::string line = std::to_string(finding.site.line.line);
+  const std::string plain = written(*made.report, "text");
+  CHECK_THAT(plain, !Contains("\x1b]8"));
+  made.report->links = true;
+  const std::string text = "\x1b\\reports/text_test.cpp:" + line + "\x1b]8;;\x1b\\";
+  CHECK_THAT(written(*made.report, "text"),
+             Contains("\x1b]8;;file://") && Contains("/tests/reports/text_test.cpp#" + line + text));
+  finding.site.line.file = "/nowhere/train.py";
+  CHECK_THAT(written(*made.report, "text"), !Contains("nowhere/train.py#"));
+}
+
 TEST_CASE("a report fits on a screen unless all of it is asked for") {
   const Case few = load_case("half_float_addmm");
   CHECK(lines_of(written(*few.report, "text")).size() <= 24);
