@@ -96,7 +96,7 @@ class Fixes {
       try {
         replace_file(std::filesystem::weakly_canonical(path).string(), {file.text});
       } catch (const std::exception& error) {
-        throw InputError(fmt::format("{}; it is as it was", error.what()));
+        throw InputError(fmt::format("{}; the file was not changed", error.what()));
       }
       ++written;
     }

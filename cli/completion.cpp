@@ -180,7 +180,7 @@ std::string fish() {
 
 std::function<int()> set_up(Options& options) {
   auto shell = std::make_shared<std::string>();
-  options.add_choice("SHELL", *shell, {"bash", "zsh", "fish"}, "the shell that is to complete")
+  options.add_choice("SHELL", *shell, {"bash", "zsh", "fish"}, "the shell to complete in")
       .type("")
       .required();
   return [shell] {
@@ -192,7 +192,7 @@ std::function<int()> set_up(Options& options) {
 
 extern const Command completion_command = {
     .name = "completion",
-    .summary = "write what a shell needs to complete this program's command line",
+    .summary = "write the completion script of a shell",
     .arguments = "bash|zsh|fish",
     .examples =
         "  dtypecheck completion bash > completion.bash\n"

@@ -246,7 +246,7 @@ curing::Search look_for_cure(const std::string& run_folder, const judging::Recor
   }
   curing::Search found = curing::search(recorded, findings, program, options);
   if (is_terminal) fmt::print(stderr, "\r\033[K");
-  if (found.is_interrupted) say("interrupted; what was tried so far is told");
+  if (found.is_interrupted) say("interrupted; below is what was tried so far");
   if (!found.writes_stay.empty())
     say(fmt::format("what the program writes while it is tried stays: {}", found.writes_stay));
   const curing::Try* best = found.best();

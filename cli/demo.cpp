@@ -110,11 +110,10 @@ class Demo {
     require_said(failure, ended);
     const std::vector<std::string> found = report(failure, "broken");
     if (found != failure.rules) {
-      throw InputError(
-          fmt::format("{}: expected findings of {}, got {}; the run is told in full "
-                      "with --out DIR",
-                      failure.name, fmt::join(failure.rules, ", "),
-                      found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "))));
+      throw InputError(fmt::format(
+          "{}: expected findings of {}, got {}; --out DIR keeps the run and its whole report",
+          failure.name, fmt::join(failure.rules, ", "),
+          found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "))));
     }
     if (ended.status == 0) say_line(wrapped(fmt::format("damage: {}", failure.damage), 0));
   }

@@ -331,7 +331,7 @@ std::function<int()> set_up(Options& options) {
   options.add_flag("--compile", command->compile,
                    "let torch.compile compile; else its models run as they are written");
   options.add_flag("--keep-going", command->trace.keep_going,
-                   "cast the operands of an op that fails for its dtypes, tell it, and go on, so "
+                   "cast the operands of an op that fails for its dtypes, report it, and go on, so "
                    "that one run shows all of them");
   options
       .add("--out", command->trace.out,

@@ -48,10 +48,12 @@ void add_report_options(Options& options, judging::ReportOptions& report,
 }
 
 void add_rule_options(Options& options, judging::ReportOptions& report) {
-  options.add("--select", report.select, "tell findings of these rules alone, such as a,b")
+  options.add("--select", report.select, "report findings of these rules only, such as a,b")
       .type("RULE")
       .one_each();
-  options.add("--ignore", report.ignore, "tell no findings of these rules").type("RULE").one_each();
+  options.add("--ignore", report.ignore, "leave out findings of these rules")
+      .type("RULE")
+      .one_each();
 }
 
 void add_finding_options(Options& options, judging::ReportOptions& report) {
@@ -67,7 +69,7 @@ void add_finding_options(Options& options, judging::ReportOptions& report) {
 }
 
 void add_baseline_options(Options& options, judging::ReportOptions& report) {
-  options.add("--baseline", report.baseline, "file of findings that are not told again")
+  options.add("--baseline", report.baseline, "file of findings that are not reported again")
       .type("FILE");
   options.add_flag("--update-baseline", report.update_baseline,
                    "write what is found now into that file, and nothing else");

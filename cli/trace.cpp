@@ -231,7 +231,7 @@ static std::function<int()> set_up(Options& options) {
                                          "once nothing new appears, trace only some of the steps");
   Option keep_going = options.add_flag(
       "--keep-going", command->keep_going,
-      "cast the operands of an op that fails for its dtypes, tell it, and go on, so that one "
+      "cast the operands of an op that fails for its dtypes, report it, and go on, so that one "
       "run shows all of them; what it computes from then on is not valid");
   keep_going.excludes(steady);
   options

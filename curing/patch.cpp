@@ -232,7 +232,7 @@ static Patch patch_of(const Json& way) {
 
 std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
                                 const Sources& sources, const Program& program, const Patch& base) {
-  if (cures.empty()) return {{.reason = "it is told in words alone"}};
+  if (cures.empty()) return {{.reason = "no edit is known for it, only its description"}};
   Json question = {{"cures", Json::array()}, {"base", texts_of(base)}};
   for (const Cure* cure : cures) {
     const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
@@ -248,7 +248,7 @@ std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run
     if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
     for (const Json& way : answer.at("ways")) patches.push_back(patch_of(way));
   } catch (const Json::exception& error) {
-    return {{.reason = fmt::format("its Python answered nonsense: {}", error.what())}};
+    return {{.reason = fmt::format("its Python gave no JSON: {}", error.what())}};
   } catch (const InputError& error) {
     return {{.reason = error.what()}};
   }

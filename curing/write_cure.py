@@ -376,7 +376,7 @@ def change_setting(site):
         wanted = ast.parse(site.cure["operand"], mode="eval").body
         keyword, = wanted.keywords
     except (SyntaxError, ValueError, AttributeError):
-        raise Unplaced("the setting is told in words alone") from None
+        raise Unplaced("no edit is known for the setting, only its description") from None
     name = last_part(wanted.func)
     value = site.cure["operand"].split("=", 1)[1].rstrip(")")
     calls = [n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == name]
@@ -603,7 +603,7 @@ REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "numbe
 
 def rewrite(site):
     if site.cure["operand"] not in REWRITES:
-        raise Unplaced("it is told in words alone")
+        raise Unplaced("no edit is known for it, only its description")
     return REWRITES[site.cure["operand"]](site)
 
 
@@ -669,7 +669,7 @@ def write(question):
             continue
         change = KINDS.get(site.cure["kind"])
         if change is None:
-            raise Unplaced("it is told in words alone")
+            raise Unplaced("no edit is known for it, only its description")
         all_ways.append((key, change(site)))
     answers, reason = [], None
     for number in range(max(len(ways) for _, ways in all_ways)):

@@ -58,7 +58,7 @@ CauseTable read_cause_table(std::string_view text, std::string_view file) {
     if (block.head.key != "fault") block.head.fail_unknown_key({"fault"});
     Fault& fault = table[static_cast<size_t>(category_in(block.head, block.head.value))];
     if (!fault.meaning.empty())
-      block.head.fail(fmt::format("fault '{}' stands there twice", block.head.value));
+      block.head.fail(fmt::format("fault '{}' is listed twice", block.head.value));
     for (const Field& field : block.fields) read_field(field, fault);
     block.require({"means", "shown", "asks", "cause", "cure"});
     block.allow_once({"means", "shown", "asks", "silent"});

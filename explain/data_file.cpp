@@ -16,7 +16,7 @@ std::vector<std::string> phrases_in(const Field& field) {
   for (std::string& phrase : phrases) {
     phrase = normal_text(phrase);
     if (std::count(phrases.begin(), phrases.end(), phrase) > 1)
-      field.fail(fmt::format("'{}' stands there twice", phrase));
+      field.fail(fmt::format("'{}' is listed twice", phrase));
   }
   return phrases;
 }

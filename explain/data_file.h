@@ -13,7 +13,7 @@
 namespace dtypecheck::explain {
 
 // "a | b | c" in normal form, as phrases are compared. Throw InputError with file and line where
-// one of them stands there twice, and where no category is called so.
+// one of them is listed twice, and where no category is called so.
 std::vector<std::string> phrases_in(const Field& field);
 Category category_in(const Field& field, std::string_view name);
 

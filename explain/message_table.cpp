@@ -109,7 +109,7 @@ Message message_in(const Block& block, const std::vector<Message>& earlier) {
   block.allow_once({"family", "leans", "never", "means", "versions", "symptom", "vague", "dtypes"});
   const bool is_known = std::any_of(earlier.begin(), earlier.end(),
                                     [&](const Message& other) { return other.id == message.id; });
-  if (is_known) block.head.fail(fmt::format("message '{}' stands there twice", message.id));
+  if (is_known) block.head.fail(fmt::format("message '{}' is listed twice", message.id));
   return message;
 }
 

@@ -52,7 +52,7 @@ void read_list(const Block& block, SignalTable& table) {
                                    : name == "silence words" ? &table.silence_words
                                                              : nullptr;
   if (!list) block.head.fail(fmt::format("unknown list '{}'", name));
-  if (!list->empty()) block.head.fail(fmt::format("list '{}' stands there twice", name));
+  if (!list->empty()) block.head.fail(fmt::format("list '{}' is listed twice", name));
   for (const Field& field : block.fields) {
     if (field.key != "words") field.fail_unknown_key({"words"});
     *list = phrases_in(field);
@@ -83,7 +83,7 @@ void read_usual(const Block& block, SignalTable& table) {
   if (!family) block.head.fail(fmt::format("unknown family '{}'", block.head.value));
   const bool is_there = std::any_of(table.usual.begin(), table.usual.end(),
                                     [&](const auto& one) { return one.first == *family; });
-  if (is_there) block.head.fail(fmt::format("usual '{}' stands there twice", block.head.value));
+  if (is_there) block.head.fail(fmt::format("usual '{}' is listed twice", block.head.value));
   std::vector<Category>& faults = table.usual.emplace_back(*family, std::vector<Category>{}).second;
   for (const Field& field : block.fields) {
     if (field.key != "faults") field.fail_unknown_key({"faults"});

@@ -45,7 +45,7 @@ void read_spellings(const Field& line, Spellings& spellings) {
   const Number number = number_named(line, parts.front());
   for (size_t i = 1; i < parts.size(); ++i) {
     if (!spellings.emplace(parts[i], number).second)
-      line.fail(fmt::format("'{}' stands there twice", parts[i]));
+      line.fail(fmt::format("'{}' is listed twice", parts[i]));
   }
 }
 

@@ -95,7 +95,7 @@ void drop_baseline(reports::Report& report, const std::string& path) {
                   reports::counted(baseline.drop_known(report.findings), "finding"), path));
   // Of source, other files may have the others; of a run that is not whole, its missing part.
   if (gone == 0 || report.scan || !report.complete()) return;
-  report.remarks.push_back(fmt::format("{} of {} did not come again; --update-baseline drops {}",
+  report.remarks.push_back(fmt::format("{} of {} not found again; --update-baseline drops {}",
                                        reports::counted(gone, "finding"), path,
                                        gone == 1 ? "it" : "them"));
 }

@@ -288,7 +288,7 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
   size_t left = 0;
   for (size_t i = told; i < changes.size(); ++i) left += changes[i].count;
   if (left > 0) {
-    out.add_line(fmt::format("… and other changes in {}; --all tells them",
+    out.add_line(fmt::format("… and other changes in {}; --all lists them",
                              reports::counted(left, "module")));
   }
   for (const auto& [modules, name] :

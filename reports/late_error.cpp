@@ -84,9 +84,9 @@ std::string late_error_text(const Run& run, uint32_t process, std::string_view m
       names.empty() ? ""
                     : fmt::format("; in flight{} may have been {}",
                                   is_assert ? ", and given indices," : "", joined(names, ", "));
-  return "CUDA tells it late: a kernel that was launched before failed, not the op of the "
+  return "CUDA reports it late: a kernel that was launched earlier failed, not the op of the "
          "traceback" +
-         which + "; CUDA_LAUNCH_BLOCKING=1 tells it where it happens";
+         which + "; with CUDA_LAUNCH_BLOCKING=1 it is raised where it happens";
 }
 
 }  // namespace dtypecheck::reports

@@ -388,7 +388,7 @@ class TraceMerger::State::Input {
     }
     if (record.id >= signature_ids_.size()) signature_ids_.resize(record.id + record.id / 2 + 64);
     if (signature_ids_[record.id] != 0) {
-      damage_.leave_out(fmt::format("op call id {} stands twice at byte {}", record.id, offset));
+      damage_.leave_out(fmt::format("op call id {} appears twice at byte {}", record.id, offset));
       return;
     }
     record.count = std::max<uint64_t>(record.count, 1);

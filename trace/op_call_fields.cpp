@@ -695,7 +695,7 @@ void parse_key(TextCursor& cursor, OpCall& call, std::set<std::string_view>& key
   const Field* field = find_field(cursor.next_word());
   if (field == nullptr) cursor.fail(fmt::format("one of {}", all_keys()));
   if (!keys.insert(field->key).second)
-    cursor.fail_with(fmt::format("\"{}\" stands twice", field->key));
+    cursor.fail_with(fmt::format("\"{}\" appears twice", field->key));
   cursor.expect(field->key);
   if (field->value == kValue && !cursor.skip_spaces())
     cursor.fail(fmt::format("a value after \"{}\"", field->key));

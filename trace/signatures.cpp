@@ -154,7 +154,7 @@ void SignatureReader::read_signature(size_t offset) {
     damage_.leave_out(
         fmt::format("more op calls than a file of {} bytes can hold", bytes_.size_bytes()));
   } else if (record.id == 0 || !index_of_id_.emplace(record.id, signatures_.size()).second) {
-    damage_.leave_out(fmt::format("op call id {} stands twice at byte {}", record.id, offset));
+    damage_.leave_out(fmt::format("op call id {} appears twice at byte {}", record.id, offset));
   } else {
     signatures_.push_back(std::move(signature));
   }

@@ -16,7 +16,7 @@ void add_ids(const TraceBytes& bytes, const TraceRecords& records, Kind kind, co
   for (size_t offset : records.of(kind)) {
     const uint32_t id = bytes.load<Record>(offset).id;
     if (ids.add(id, offset, largest_id)) continue;
-    const char* why = ids.offset_of(id) == 0 ? "is impossible" : "stands twice";
+    const char* why = ids.offset_of(id) == 0 ? "is impossible" : "appears twice";
     damage.leave_out(fmt::format("{} id {} {} at byte {}", what, id, why, offset));
   }
 }

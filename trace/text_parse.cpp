@@ -267,7 +267,7 @@ class TraceTextParser {
       const auto id = static_cast<OpCallId>(i + 1);
       const OpCallId label = calls_[i].call.id == kNoOpCall ? id : calls_[i].call.id;
       if (!ids.emplace(label, id).second) {
-        fail(calls_[i], fmt::format("op call #{} stands twice", label));
+        fail(calls_[i], fmt::format("op call #{} appears twice", label));
       }
       calls_[i].call.id = id;
     }

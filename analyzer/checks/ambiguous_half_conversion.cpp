@@ -11,7 +11,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const TwoWayConversion& conversion : facts.conversions) {
     out.add(ambiguous_half_conversion, Severity::kNote, conversion.place, conversion.function,
             conversion.is_cast
-                ? fmt::format("{} is cast to {}, for which newer CUDA headers have two ways",
+                ? fmt::format("{} is cast to {}, which newer CUDA headers convert in two ways",
                               conversion.from, conversion.to)
                 : fmt::format("{} and {} in one ?: do not compile where {} is Half",
                               conversion.from, conversion.to, conversion.to));
@@ -22,7 +22,7 @@ extern const Check ambiguous_half_conversion = {
     .doc =
         {.id = "ambiguous-half-conversion",
          .severity = Severity::kNote,
-         .summary = "a conversion of Half that the compiler finds two ways for",
+         .summary = "an ambiguous conversion of Half",
          .why =
              "c10::Half converts from and to float implicitly, so an int and a Half each convert "
              "to the other, and c10::Half to __half goes by its own operator or by float.",

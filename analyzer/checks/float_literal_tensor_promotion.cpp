@@ -10,11 +10,10 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const LargeNumber& number : facts.large_numbers) {
     if (number.is_half) {
       out.add(float_literal_tensor_promotion, Severity::kWarning, number.place, number.function,
-              fmt::format("{} is Half here, which ends at 65504, and gets {}", number.name,
-                          number.text));
+              fmt::format("{} is Half here, at most 65504, and gets {}", number.name, number.text));
     } else {
       out.add(float_literal_tensor_promotion, Severity::kNote, number.place, number.function,
-              fmt::format("{} gets {}, and where it is Half that is beyond its end of 65504",
+              fmt::format("{} gets {}, and where it is Half it is above the largest Half, 65504",
                           number.name, number.text));
     }
   }
@@ -34,7 +33,7 @@ extern const Check float_literal_tensor_promotion = {
 template <typename T>
 int64_t nearest(const T* distance, int64_t n) {
   T best = 1e10;
-  // EXPECT warning: best is Half here, which ends at 65504, and gets 1e10 [float-literal-tensor-promotion]
+  // EXPECT warning: best is Half here, at most 65504, and gets 1e10 [float-literal-tensor-promotion]
   T limit = 1e4;
   int64_t at = -1;
   for (int64_t i = 0; i < n; ++i) {

@@ -17,7 +17,8 @@ static std::string message_of(const HalfArithmetic& one) {
     case HalfFault::kCastChain:
       return fmt::format("{} is rounded to {} and used as Float only", one.text, dtypes);
     case HalfFault::kDoubleLiteral:
-      return fmt::format("{} is a double: what it meets is computed in double", one.text);
+      return fmt::format("{} is a double: whatever it is combined with is computed in double",
+                         one.text);
     case HalfFault::kUnevenTail:
       return fmt::format("{} is computed in {} here and in Float at line {}", one.text, dtypes,
                          one.other.line);

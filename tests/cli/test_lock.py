@@ -119,7 +119,7 @@ no dtype differs in 4 modules
         self.write("b.trace", run(1))
         folded = self.diff("a.trace", "b.trace")
         self.assertLess(len(folded.splitlines()), 36, folded)
-        self.assertIn("--all tells them", folded)
+        self.assertIn("--all lists them", folded)
         whole = self.diff("a.trace", "b.trace", "--all")
         self.assertEqual(whole.splitlines()[-1], folded.splitlines()[-1])
         self.assertGreater(len(whole.splitlines()), 60)

@@ -161,7 +161,7 @@ class Baseline(tool.ToolTest):
     def test_what_did_not_come_again(self):
         self.run_tool("report", "mixed.trace", "--baseline", "known", "--update-baseline")
         result = self.run_tool("report", "promoted.trace", "--baseline", "known")
-        self.assertIn("1 finding of known did not come again", result.out)
+        self.assertIn("1 finding of known not found again", result.out)
         again = self.run_tool("report", "promoted.trace", "--baseline", "known", "--update-baseline")
         self.assertIn("1 new, 1 gone", again.err)
         self.assertEqual(self.run_tool("report", "promoted.trace", "--baseline", "known").status, 0)

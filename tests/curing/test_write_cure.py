@@ -345,7 +345,7 @@ def main(args):
                               ("\n    x,\n", '\n    x, mixed_precision="bf16",\n')):
             self.check(f"a = Accelerator({before})", f"a = Accelerator({after})", 2, "setting", **setting)
         self.refuse("is not in", "import torch\na = f()\n", 2, "setting", **setting)
-        self.refuse("words alone", "a = Accelerator()\n", 1, "setting", operand="--mixed_precision bf16")
+        self.refuse("no edit is known", "a = Accelerator()\n", 1, "setting", operand="--mixed_precision bf16")
         self.refuse("says so already", "a = A(m='b')\n", 1, "setting", operand="A(m='b')")
 
     def test_rewrites(self):
@@ -368,7 +368,7 @@ def main(args):
             with self.subTest(how=how, before=before):
                 calls = [{"op": op, "operand": "", "arguments": []}]
                 self.check(before, after, 2, "rewrite", **dict(more, operand=how, calls=calls))
-        self.refuse("words alone", "import torch\nx\n", 2, "rewrite", operand="pray")
+        self.refuse("no edit is known", "import torch\nx\n", 2, "rewrite", operand="pray")
         self.refuse("may write", "import torch\ne.scale_(x)\n", 2, "rewrite", operand="arguments", variables={"x": "float16"})
         self.refuse("no dtype fp32", 'import torch\na = torch.zeros(n, dtype="fp32")\n', 2, "rewrite", operand="dtype")
         self.refuse("sets no gradient", "import torch\nx = y\n", 2, "rewrite", operand="gradient")

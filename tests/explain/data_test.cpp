@@ -67,7 +67,7 @@ TEST_CASE("mistakes in messages.txt") {
         "table.txt:5: unknown key 'mean', expected one of says, family, "
         "leans, spelled, never, means, op, versions, symptom, vague, dtypes");
   CHECK(error("massage two\n").find("table.txt:5: unknown key 'massage'") == 0);
-  CHECK(error(good).find("table.txt:5: message 'one' stands there twice") == 0);
+  CHECK(error(good).find("table.txt:5: message 'one' is listed twice") == 0);
   CHECK(error("  leans norm-mixd 3\n").find("table.txt:5: unknown category 'norm-mixd'") == 0);
   for (const std::string number : {"x", "-1", "nan", "inf", "1e30"}) {
     CHECK(error("  leans norm-mixed " + number + "\n") ==
@@ -98,14 +98,14 @@ TEST_CASE("mistakes in signals.txt") {
   CHECK(error("signal cublas 1 beside prose\n  dtypes Hlaf" + words).find("no dtype") !=
         std::string::npos);
   CHECK(error("signal cublas 1 beside prose\n  word a\n").find("unknown key") != std::string::npos);
-  CHECK(error("signal cublas 1 beside prose\n  words a | a\n").find("'a' stands there twice") !=
+  CHECK(error("signal cublas 1 beside prose\n  words a | a\n").find("'a' is listed twice") !=
         std::string::npos);
   CHECK(error("list silent words" + words).find("unknown list") != std::string::npos);
   const std::string faults = "\n  faults cublas | norm-mixed\n";
   CHECK(error("usual mismatch" + faults).empty());
   CHECK(error("usual mismatches" + faults).find("unknown family") != std::string::npos);
   CHECK(error("usual own" + faults + "usual own" + faults) ==
-        "table.txt:3: usual 'own' stands there twice");
+        "table.txt:3: usual 'own' is listed twice");
   CHECK(error("usual own\n  faults cublass\n").find("unknown category") != std::string::npos);
 }
 

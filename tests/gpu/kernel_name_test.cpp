@@ -163,7 +163,7 @@ void refused(const char* grammar, const char* message) {
 
 TEST_CASE("a grammar that cannot be right is refused with its line") {
   refused("type Hlaf | f16\n", "names.txt:1: 'Hlaf' is no dtype of LibTorch, nor TF32");
-  refused("type Half | f16\ntype Float | f16\n", "names.txt:2: 'f16' stands there twice");
+  refused("type Half | f16\ntype Float | f16\n", "names.txt:2: 'f16' is listed twice");
   refused("form a\n  name x{sum-letter}\n  from me\n",
           "names.txt:2: nothing above says what {sum-letter} may be");
   refused("form a\n  name x\n", "names.txt:1: has no field 'from'");

@@ -241,7 +241,7 @@ op aten::item self=Float[]@cuda:0 raised "CUDA error: device-side assert trigger
   CHECK_THAT(told[1],
              Contains("not the op of the traceback; in flight, and given indices, may have "
                       "been aten::embedding at train.py:7, aten::nll_loss_forward at "
-                      "train.py:10; CUDA_LAUNCH_BLOCKING=1"));
+                      "train.py:10; with CUDA_LAUNCH_BLOCKING=1"));
   Run other = run;
   other.processes[0].facts["uncaught"] = "RuntimeError: CUDA error: invalid configuration argument";
   CHECK(caveats(Report{.run = other}).size() == 1);

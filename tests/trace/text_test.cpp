@@ -161,9 +161,9 @@ TEST_CASE("parse errors name file, line, what was expected and what came") {
   CHECK(error_of("op aten::a count x") == "case.trace:1: expected how many calls, got \"x\"");
   CHECK(error_of("op aten::a count") ==
         "case.trace:1: expected a value after \"count\", got the end of the line");
-  CHECK(error_of("op aten::a count 1 count 2") == "case.trace:1: \"count\" stands twice");
+  CHECK(error_of("op aten::a count 1 count 2") == "case.trace:1: \"count\" appears twice");
   CHECK(error_of("op aten::a self=Half<#3") == "case.trace:1: there is no op call #3");
-  CHECK(error_of("op aten::a id #3\nop aten::b id #3") == "case.trace:2: op call #3 stands twice");
+  CHECK(error_of("op aten::a id #3\nop aten::b id #3") == "case.trace:2: op call #3 appears twice");
   CHECK(error_of("op aten::a self=Half[2") ==
         "case.trace:1: expected \"]\", got the end of the line");
   CHECK(error_of("op aten::a raised \"x") ==

@@ -138,7 +138,7 @@ class Attach(TracedTest):
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self.refused(process.pid, "it has ended")
         process.wait()
-        self.refused(process.pid, "there is none of that number")
+        self.refused(process.pid, "no process has that number")
 
     def test_no_libtorch(self):
         self.refused(self.python(""), "no LibTorch is loaded into it")

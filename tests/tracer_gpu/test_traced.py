@@ -140,7 +140,7 @@ class Errors(Traced):
         done = subprocess.run([DTYPECHECK, "report", self.run_folder], capture_output=True, text=True)
         said = " ".join(done.stdout.split())
         self.assertIn("device-side assert triggered", said)
-        self.assertIn("CUDA tells it late: a kernel that was launched before failed, not the op of the traceback; in flight, and "
+        self.assertIn("CUDA reports it late: a kernel that was launched earlier failed, not the op of the traceback; in flight, and "
                       "given indices, may have been aten::embedding", said)
         self.assertEqual([self.count("aten::exp"), self.count("aten::index_select") + self.count("aten::embedding")], [1, 0])
 

@@ -142,11 +142,11 @@ bool is_preloaded(const std::string& environment) {
 
 // Before anything of it is read that its owner alone may read.
 void check_state(pid_t pid) {
-  if (pid <= 0 || !fs::exists(proc(pid, ""))) refuse(pid, "there is none of that number");
+  if (pid <= 0 || !fs::exists(proc(pid, ""))) refuse(pid, "no process has that number");
   auto status = status_of(proc(pid, "status"));
   const std::string state = status["State"];
   if (state.starts_with('Z') || state.starts_with('X'))
-    refuse(pid, "it has ended, and its parent has not taken note yet");
+    refuse(pid, "it has ended, and its parent has not collected it yet");
   if (state.starts_with('T')) refuse(pid, "it is stopped; let it go on first (kill -CONT)");
   if (pid == ::getpid()) refuse(pid, "that is this program itself");
   check_owner(pid, status["Uid"]);

@@ -223,7 +223,7 @@ void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
   const std::string what =
       fmt::format("{} for LibTorch {}", sources.name, libtorch.version.to_string());
   say(fmt::format("compiling {}, once …", what));
-  const Progress progress("the compiler is at work");
+  const Progress progress("compiling");
   Words objects;
   std::vector<Job> jobs = compile_jobs(compiler, libtorch, sources, build, objects);
   if (!run_side_by_side(jobs)) fail(what, jobs, output);

@@ -1,0 +1,75 @@
+"""The sentences that the program can print, as they stand in its sources: list.py [--update].
+
+sentences.txt beside this file has them all, so that they can be read as a whole, and a change of one is seen in review. Each
+literal of C++ and C with a blank between two words is one; neighbouring literals are joined, {} is what is filled in. What is
+text in files of its own (explain/data, the page) is not listed.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+APPROVED = pathlib.Path(__file__).resolve().parent / "sentences.txt"
+FOLDERS = ("analyzer", "cli", "core", "curing", "explain", "gpu", "judging", "ops", "platform", "pretended", "reports", "rules", "runtime",
+           "symbols", "trace", "tracer")
+# A comment, a raw literal, a literal, or a character: whatever may hold a quote.
+TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:\\.|[^"\\\n])*)"|'(?:\\.|[^'\\])'""", re.S)
+NOT_PROSE = re.compile(r"^\s*#\s*(include|pragma|error|warning)\b.*$", re.M)
+
+
+def literals(source):
+    """Each literal of the source, neighbours joined."""
+    end, joined = None, ""
+    for token in TOKEN.finditer(NOT_PROSE.sub("", source)):
+        text = token["raw"] if token["raw"] is not None else token["text"]
+        if text is None:
+            continue
+        if end is not None and token.string[end:token.start()].strip():
+            yield joined
+            joined = ""
+        joined += text
+        end = token.end()
+    yield joined
+
+
+def is_sentence(text):
+    words = re.findall(r"[A-Za-z][a-z']+", text)
+    is_code = re.search(r"#include|\bop \w+::|CREATE TABLE|EXPECT ", text)
+    return len(words) >= 3 and bool(re.search(r"[a-z,:;] [a-z{]", text)) and not is_code
+
+
+def sentences():
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".h", ".c", ".inc") or "bundled" in path.parts or "stubs" in path.name:
+                continue
+            found = [re.sub(r'\\"', '"', text).replace("\\n", "\n").strip() for text in literals(path.read_text()) if is_sentence(text)]
+            if found:
+                yield path.relative_to(ROOT).as_posix(), found
+
+
+def listed():
+    parts = []
+    for path, found in sentences():
+        parts.append(f"{path}\n" + "".join("  " + " / ".join(text.splitlines()) + "\n" for text in found))
+    return "\n".join(parts)
+
+
+def main():
+    now = listed()
+    if sys.argv[1:] == ["--update"]:
+        APPROVED.write_text(now)
+        return 0
+    if now == APPROVED.read_text():
+        return 0
+    before = set(APPROVED.read_text().splitlines())
+    for line in now.splitlines():
+        if line not in before:
+            print("not approved:", line.strip())
+    print("Read what changed as a user would, then run: python3 tests/sentences/list.py --update")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
