@@ -196,6 +196,13 @@ bool is_lent(const Read* read) {
   return false;
 }
 
+bool is_float_by_design(const std::string& name) {
+  for (const char* word : {"running_", "moving_", "master", "momentum", "exp_avg"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
+}
+
 std::string types_of(const ReadGroup& group) {
   const std::string& type = group.first->type;
   const bool is_one = std::all_of(group.all.begin(), group.all.end(),

@@ -116,6 +116,7 @@ int run(const LintCommand& command) {
   }
   if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
   if (command.fix) fix(report, command.report.fail_on);
+  if (!command.report.all) judging::fold_alike(report);
   sort_by_severity(report.findings);
   reports::shorten_paths(report);
   report.rules = judging::docs_of(report.findings);
