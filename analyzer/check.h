@@ -86,6 +86,8 @@ void add_places(Finding& finding, const Read& read);
 
 // "Half or BFloat16"
 std::string dtypes_text(DtypeSet dtypes);
+// The same of what a chain of questions leaves: "of any dtype but Half".
+std::string left_over_text(DtypeSet dtypes);
 // Where the checks in the source left few dtypes, and the read accepts none or not all of them.
 void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out);
 

@@ -1,5 +1,5 @@
 // Finds: typed pointers and accessors of a fixed type on parameters whose dtype nobody compared.
-// One finding a function. Misses: tensors whose callers are in another file, which are notes.
+// One finding a function. A note for indices, and where callers that are not seen may check.
 // Silent on purpose: item<T>(), which converts; bytes; tensors made here.
 #include <fmt/format.h>
 
@@ -36,8 +36,9 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
                             names_of(group), is_or_are(group), types_of(group),
                             std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
     if (!reads_floats(group)) {
-      finding.why = "A tensor of another integral dtype throws deep inside: expected scalar type Int "
-                    "but found Long, with neither the op nor the argument named.";
+      finding.why =
+          "A tensor of another integral dtype throws deep inside: expected scalar type Int "
+          "but found Long, with neither the op nor the argument named.";
       if (const auto dtype = read.accepts.single()) {
         finding.fix = fmt::format(
             "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "

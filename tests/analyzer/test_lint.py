@@ -449,7 +449,7 @@ class Lint(tool.ToolTest):
 
     def test_fix_of_notes_is_asked_for(self):
         text = ("#include <torch/extension.h>\ntemplate <typename T>\nvoid run(T* x);\nvoid scale(at::Tensor x) {\n"
-                "  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), \"scale\", [&] { run(x.data_ptr<scalar_t>()); });\n}\n")
+                "  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), \"scale\", [&] { run(x.data_ptr<scalar_t>()); });\n}\n")
         self.write("note.cpp", text)
         self.assertIn("0 findings cured", self.lint("--fix", "note.cpp").out)
         self.assertEqual((self.work / "note.cpp").read_text(), text)
