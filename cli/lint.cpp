@@ -94,6 +94,7 @@ void judge(reports::Report& report, Run& ops, const LintCommand& command,
     report.findings.push_back(std::move(finding));
   }
   judging::give_ids(report, sources);
+  judging::indent_edits(report, sources);
   judging::drop_unselected(report, command.report);
   judging::drop_allowed(report, sources, command.report.all);
 }

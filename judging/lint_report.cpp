@@ -74,6 +74,33 @@ void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool 
   drop_accepted_by_config(report);
 }
 
+void indent_edits(reports::Report& report, analyzer::SourceTexts& sources) {
+  const auto indent_of = [&](const SourceEdit& edit) -> std::string {
+    const std::string& text = sources.text(edit.file);
+    size_t begin = 0;
+    for (int line = 1; line < edit.line && begin != text.npos; ++line) {
+      begin = text.find('\n', begin);
+      if (begin != text.npos) ++begin;
+    }
+    const size_t length = static_cast<size_t>(edit.column) - 1;
+    const bool is_there = begin != text.npos && begin + length <= text.size();
+    const std::string indent = is_there ? text.substr(begin, length) : "";
+    return indent.find_first_not_of(" \t") == indent.npos ? indent : "";
+  };
+  for (Finding& finding : report.findings) {
+    for (SourceEdit& edit : finding.edits) {
+      const std::string spaces = "\n" + std::string(static_cast<size_t>(edit.column) - 1, ' ');
+      if (!edit.old_text.empty() || edit.new_text.find(spaces) == edit.new_text.npos) continue;
+      const std::string indent = indent_of(edit);
+      if (indent.find('\t') == indent.npos) continue;
+      for (size_t at = edit.new_text.find(spaces); at != edit.new_text.npos;
+           at = edit.new_text.find(spaces, at + 1)) {
+        edit.new_text.replace(at, spaces.size(), "\n" + indent);
+      }
+    }
+  }
+}
+
 void fold_alike(reports::Report& report) {
   struct Fold {
     size_t kept;

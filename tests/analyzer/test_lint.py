@@ -441,6 +441,14 @@ class Lint(tool.ToolTest):
                          '    TORCH_CHECK(k.scalar_type() == q.scalar_type(), "k must have the dtype of q, got ", k.scalar_type());')
         self.assertIn("no findings in 1 file", self.lint("bad.cpp").out)
 
+    def test_a_cure_keeps_tabs(self):
+        self.write("tabs.cpp", BAD.replace("  run(", "\trun("))
+        self.assertIn("1 finding cured", self.lint("--fix", "tabs.cpp").out)
+        lines = (self.work / "tabs.cpp").read_text().splitlines()
+        at = next(i for i, line in enumerate(lines) if "\trun(" in line)
+        self.assertTrue(lines[at].startswith("\trun("), lines[at])
+        self.assertTrue(lines[at - 1].startswith("\tTORCH_CHECK("), lines[at - 1])
+
     def test_no_fix_where_a_check_would_run_on_another_way(self):
         self.write("bad.cpp", BAD.replace("  run(", "  if (x.defined()) run("))
         before = (self.work / "bad.cpp").read_text()
