@@ -196,6 +196,13 @@ bool is_lent(const Read* read) {
   return false;
 }
 
+bool is_float_by_design(const std::string& name) {
+  for (const char* word : {"running_", "moving_", "master", "momentum", "exp_avg"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
+}
+
 std::string types_of(const ReadGroup& group) {
   const std::string& type = group.first->type;
   const bool is_one = std::all_of(group.all.begin(), group.all.end(),
@@ -213,11 +220,23 @@ std::string dtypes_text(DtypeSet dtypes) {
   return text;
 }
 
+std::string left_over_text(DtypeSet dtypes) {
+  if (dtypes.size() <= kNarrowed) return dtypes_text(dtypes);
+  const DtypeSet gone = kAnyDtype - dtypes;
+  return gone.empty() ? "of any dtype" : "of any dtype but " + dtypes_text(gone);
+}
+
 void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out) {
   const DtypeSet dtypes = read.tensor.dtypes;
   const bool is_narrowed = !read.tensor.looked_at && dtypes.size() <= kNarrowed;
   if (!is_narrowed || read.accepts.empty() || dtypes.within(read.accepts)) return;
   const bool is_surely = !dtypes.intersects(read.accepts);
+  if (read.ignores_dispatch && !is_surely) {
+    out.add(check, Severity::kWarning, read.place, read.function,
+            fmt::format("this dispatches on {0}, but always reads {0} as {1}", read.tensor.name,
+                        read.type));
+    return;
+  }
   Finding& finding =
       out.add(check, is_surely ? Severity::kError : Severity::kWarning, read.place, read.function,
               fmt::format("{} {} {} here and is read as {}", read.tensor.name,

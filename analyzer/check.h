@@ -2,6 +2,7 @@
 // and one line in check_list.inc; it sees the facts of a file and nothing of Clang.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +30,18 @@ class CheckFindings {
   std::vector<Finding> findings_;
 };
 
+// What one decision of the author covers, as a rule: findings of a check that are alike there are
+// told as one, with the others as places of it (judging/lint_report.h).
+enum class Scope : uint8_t {
+  kPlace,
+  kFunction,  // the type that a kernel sums up in
+  kFile,      // a habit: which dtypes its dispatches have, whether its functions check
+};
+
 struct Check {
   Doc doc;
   void (*check)(const SourceFacts& facts, CheckFindings& out);
+  Scope scope = Scope::kPlace;
 };
 
 #define CHECK(name) extern const Check name;
@@ -63,6 +73,8 @@ void add_dtype_checks(Finding& finding, const ReadGroup& group);
 void add_checks_of_equality(Finding& finding, const ReadGroup& group);
 // Memory that the caller lends, by its name: the op writes it before it reads it.
 bool is_lent(const Read* read);
+// Statistics and masters, by their name: Float whatever the model is in.
+bool is_float_by_design(const std::string& name);
 // The cure of a text that stands in the source as such; nothing is added where it does not.
 void add_replacement(Finding& finding, const Place& place, const std::string& old_text,
                      const std::string& new_text);
@@ -74,6 +86,8 @@ void add_places(Finding& finding, const Read& read);
 
 // "Half or BFloat16"
 std::string dtypes_text(DtypeSet dtypes);
+// The same of what a chain of questions leaves: "of any dtype but Half".
+std::string left_over_text(DtypeSet dtypes);
 // Where the checks in the source left few dtypes, and the read accepts none or not all of them.
 void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out);
 

@@ -78,6 +78,7 @@ struct Read {
   TensorFact tensor;
   bool is_of_class = false;  // `type` is a parameter of the class template, whoever makes it
   bool in_dispatch = false;  // `type` is that of a dispatch on `dispatched`
+  bool ignores_dispatch = false;  // of a dispatch on this tensor: `type` is the same in each case
   TensorFact dispatched;
   bool has_dispatched_dtype = false;  // the tensor is known to have the dispatched tensor's dtype
   std::string entry;              // the function that the walk came from, as other files know it
@@ -141,6 +142,21 @@ struct Dispatch {
   std::string macro;  // as written at `place`; empty: written by hand
   TensorFact tensor;
   DtypeSet cases;
+};
+
+// A branch of a question for a dtype that serves a dtype as another one.
+enum class BranchFault : uint8_t {
+  kLeftOver,  // the last branch has one type for all dtypes that the others leave
+  kAlike,     // it does what the branch of another dtype does, with that one's type
+};
+struct DtypeBranch {
+  Place place;
+  std::string function;
+  Callers callers = Callers::kUnseen;
+  TensorFact tensor;
+  DtypeSet dtypes;  // that come here
+  DtypeSet served;  // the dtype that it is written for
+  BranchFault fault = BranchFault::kLeftOver;
 };
 
 // A sum or product that goes round a loop in Half or BFloat16, or that threads add to.
@@ -232,6 +248,7 @@ struct SourceFacts {
   std::vector<Read> reads;
   std::vector<LongElement> long_elements;
   std::vector<Dispatch> dispatches;
+  std::vector<DtypeBranch> branches;
   std::vector<LowPrecisionSum> sums;
   std::vector<LargeNumber> large_numbers;
   std::vector<SourceOp> ops;

@@ -32,7 +32,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at, 
                                    fields, is_position)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Read, place, function, callers, how, type, accepts,
                                    is_written_long, type_place, cast, given, statement, tensor,
-                                   is_of_class, in_dispatch, dispatched, has_dispatched_dtype,
+                                   is_of_class, in_dispatch, ignores_dispatch, dispatched, has_dispatched_dtype,
                                    entry, parameter, dispatched_parameter)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorArgument, position, tensor, parameter, same_as)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutsideCall, function, entry, callers, arguments)
@@ -41,6 +41,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FieldOfClass, name, is_shared, is_of_module)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClassOfFields, file, fields, bodies_elsewhere)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LongElement, place, type_place, function, type)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dispatch, place, function, callers, macro, tensor, cases)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DtypeBranch, place, function, callers, tensor, dtypes, served,
+                                   fault)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LowPrecisionSum, place, function, name, dtypes, is_atomic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceOperand, name, text, dtypes, is_trained)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceOp, place, function, op, operands, scalars)
@@ -51,7 +53,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HalfArithmetic, place, function, fault, text,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargeNumber, place, function, name, text, is_half)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
                                    error_count, lost, functions, sees_tensors, reads, long_elements,
-                                   dispatches, sums, large_numbers, ops, bit_casts,
+                                   dispatches, branches, sums, large_numbers, ops, bit_casts,
                                    integer_divisions, conversions, half_arithmetic, outside_calls,
                                    bound, called, classes, field_writes, open_fields, methods,
                                    casts_modules, files, system_files)

@@ -37,6 +37,7 @@ void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {
   add_fields(facts, other);
   add_new(facts.long_elements, other.long_elements);
   add_new(facts.dispatches, other.dispatches);
+  add_new(facts.branches, other.branches);
   add_new(facts.sums, other.sums);
   add_new(facts.large_numbers, other.large_numbers);
   // What a tensor may be is said by checks, and of these some were lost: where a vendor's SDK is

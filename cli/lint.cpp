@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/doc_pages.h"
 #include "cli/exit_status.h"
+#include "cli/lint_server.h"
 #include "cli/report_options.h"
 #include "judging/baseline.h"
 #include "judging/judged_report.h"
@@ -39,6 +40,7 @@ struct LintCommand {
   bool fix = false;
   std::string write_baseline;
   bool list = false;
+  bool lsp = false;
   std::string explain;
   judging::ReportOptions report{.fail_on = "warning"};
 };
@@ -75,16 +77,54 @@ int show_checks(const std::string& id) {
           : doc_page(docs, "check", id, "dtypecheck lint --list-checks shows them all"));
 }
 
+analyzer::Toolkits toolkits_of(const LintCommand& command, const std::string& first) {
+  return command.torch == "bundled" ? analyzer::bundled_toolkits()
+                                    : analyzer::find_toolkits(command.torch, first);
+}
+
+// What is to be told, less what comments accept.
+void judge(reports::Report& report, Run& ops, const LintCommand& command,
+           const std::vector<analyzer::SourceFacts>& all, const std::string& torch_version,
+           analyzer::SourceTexts& sources) {
+  report.findings = judging::judge(all);
+  const LineText line_text = [&](const std::string& file, int line) {
+    return sources.line(file, line);
+  };
+  for (Finding& finding : analyzer::judge_ops(all, torch_version, line_text, ops)) {
+    report.findings.push_back(std::move(finding));
+  }
+  judging::give_ids(report, sources);
+  judging::indent_edits(report, sources);
+  judging::drop_unselected(report, command.report);
+  judging::drop_allowed(report, sources, command.report.all);
+}
+
+// One file for an editor. The database is read anew each time, for a build may have written it.
+Linted lint_one(const LintCommand& command, const std::string& file) {
+  analyzer::Database database;
+  if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
+  const std::vector<std::string> files = analyzer::sources_of({file}, database);
+  const analyzer::Toolkits toolkits = toolkits_of(command, file);
+  auto all = parse(files, database, toolkits, command.parse);
+  analyzer::SourceTexts sources;
+  Run ops;
+  reports::Report report{.run = ops, .tool_version = tool_version()};
+  judge(report, ops, command, all, toolkits.torch_version, sources);
+  if (!command.report.baseline.empty()) judging::drop_baseline(report, command.report.baseline);
+  return {std::move(report.findings), std::move(all.front())};
+}
+
 int run(const LintCommand& command) {
+  if (command.lsp) {
+    return serve_lint([&](const std::string& file) { return lint_one(command, file); });
+  }
   if (command.list || !command.explain.empty())
     return show_checks(command.list ? "" : command.explain);
   analyzer::Database database;
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
   judging::check_report_inputs(command.report);
   const std::vector<std::string> files = analyzer::sources_of(command.paths, database);
-  const analyzer::Toolkits toolkits = command.torch == "bundled"
-                                          ? analyzer::bundled_toolkits()
-                                          : analyzer::find_toolkits(command.torch, files.front());
+  const analyzer::Toolkits toolkits = toolkits_of(command, files.front());
   auto progress = std::make_unique<Progress>(fmt::format(
       "parsing {}", files.size() == 1 ? files.front() : fmt::format("{} files", files.size())));
   const auto all = parse(files, database, toolkits, command.parse);
@@ -94,20 +134,11 @@ int run(const LintCommand& command) {
   Run ops;
   reports::Report report{.run = ops, .tool_version = tool_version(), .all = command.report.all};
   report.base_folder = fs::current_path().string();
-  report.findings = judging::judge(all);
-  const LineText line_text = [&](const std::string& file, int line) {
-    return sources.line(file, line);
-  };
-  for (Finding& finding : analyzer::judge_ops(all, toolkits.torch_version, line_text, ops)) {
-    report.findings.push_back(std::move(finding));
-  }
   judging::describe_scan(report, all, toolkits);
   if (report.scan->analysed == 0) {
     throw InputError(fmt::format("nothing could be analysed; {}", report.left_out.front()));
   }
-  judging::give_ids(report, sources);
-  judging::drop_unselected(report, command.report);
-  judging::drop_allowed(report, sources, command.report.all);
+  judge(report, ops, command, all, toolkits.torch_version, sources);
   const judging::ReportOptions& options = command.report;
   if (!command.write_baseline.empty() || options.update_baseline) {
     judging::update_baseline(report,
@@ -116,10 +147,11 @@ int run(const LintCommand& command) {
   }
   if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
   if (command.fix) fix(report, command.report.fail_on);
+  if (!command.report.all) judging::fold_alike(report);
   sort_by_severity(report.findings);
   reports::shorten_paths(report);
   report.rules = judging::docs_of(report.findings);
-  report.line_text = line_text;
+  report.line_text = [&](const std::string& file, int line) { return sources.line(file, line); };
   report.file_text = [&](const std::string& file) { return sources.text(file); };
   Output output = open_output(command.report.output);
   judging::write_report(report, command.report, output, STDOUT_FILENO);
@@ -159,6 +191,8 @@ std::function<int()> set_up(Options& options) {
                    "~/.cache/dtypecheck/lint");
   options.add_flag("--all", command->report.all,
                    "show every finding in full, and accepted ones too");
+  options.add_flag("--lsp", command->lsp,
+                   "serve an editor: the language server protocol on standard input and output");
   options.add_flag("--list-checks", command->list, "list the checks");
   options.add("--explain", command->explain, "all there is to know about one check").type("ID");
   return [command] { return run(*command); };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -71,6 +72,75 @@ void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool 
   });
   say_accepted(report, dropped, "comments in the source");
   drop_accepted_by_config(report);
+}
+
+void indent_edits(reports::Report& report, analyzer::SourceTexts& sources) {
+  const auto indent_of = [&](const SourceEdit& edit) -> std::string {
+    const std::string& text = sources.text(edit.file);
+    size_t begin = 0;
+    for (int line = 1; line < edit.line && begin != text.npos; ++line) {
+      begin = text.find('\n', begin);
+      if (begin != text.npos) ++begin;
+    }
+    const size_t length = static_cast<size_t>(edit.column) - 1;
+    const bool is_there = begin != text.npos && begin + length <= text.size();
+    const std::string indent = is_there ? text.substr(begin, length) : "";
+    return indent.find_first_not_of(" \t") == indent.npos ? indent : "";
+  };
+  for (Finding& finding : report.findings) {
+    for (SourceEdit& edit : finding.edits) {
+      const std::string spaces = "\n" + std::string(static_cast<size_t>(edit.column) - 1, ' ');
+      if (!edit.old_text.empty() || edit.new_text.find(spaces) == edit.new_text.npos) continue;
+      const std::string indent = indent_of(edit);
+      if (indent.find('\t') == indent.npos) continue;
+      for (size_t at = edit.new_text.find(spaces); at != edit.new_text.npos;
+           at = edit.new_text.find(spaces, at + 1)) {
+        edit.new_text.replace(at, spaces.size(), "\n" + indent);
+      }
+    }
+  }
+}
+
+void fold_alike(reports::Report& report) {
+  struct Fold {
+    size_t kept;
+    size_t others = 0;
+    std::set<std::string> functions;
+  };
+  std::map<std::string, analyzer::Scope> scopes;
+  for (const analyzer::Check* check : analyzer::all_checks()) scopes[check->doc.id] = check->scope;
+  std::map<std::tuple<std::string, Severity, std::string, std::string>, Fold> folds;
+  std::vector<Finding> kept;
+  for (Finding& finding : report.findings) {
+    const auto scope = scopes.find(finding.rule);
+    if (scope == scopes.end() || scope->second == analyzer::Scope::kPlace) {
+      kept.push_back(std::move(finding));
+      continue;
+    }
+    const SourceLine& line = finding.site.line;
+    const bool is_of_file = scope->second == analyzer::Scope::kFile;
+    const auto [at, is_new] = folds.try_emplace(
+        {finding.rule, finding.severity, line.file, is_of_file ? "" : line.function},
+        Fold{.kept = kept.size()});
+    at->second.functions.insert(line.function);
+    if (is_new) {
+      kept.push_back(std::move(finding));
+      continue;
+    }
+    ++at->second.others;
+    Finding& first = kept[at->second.kept];
+    first.places.push_back({line, finding.column, finding.end_column, finding.message});
+    std::move(finding.places.begin(), finding.places.end(), std::back_inserter(first.places));
+    std::move(finding.edits.begin(), finding.edits.end(), std::back_inserter(first.edits));
+  }
+  for (const auto& [key, fold] : folds) {
+    if (fold.others == 0) continue;
+    const size_t functions = fold.functions.size();
+    kept[fold.kept].message +=
+        fmt::format("; the same at {} more place{}{}", fold.others, fold.others == 1 ? "" : "s",
+                    functions == 1 ? "" : fmt::format(", in {} functions in all", functions));
+  }
+  report.findings = std::move(kept);
 }
 
 void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFacts>& all,

@@ -39,6 +39,7 @@ T mean(T sum, int count) {
 }
 )"},
     .check = check,
+    .scope = Scope::kFile,
 };
 
 }  // namespace dtypecheck::analyzer

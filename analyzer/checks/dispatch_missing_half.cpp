@@ -1,9 +1,9 @@
 // Finds: a dispatch over floating dtypes that leaves out Half or BFloat16 where such a tensor can
-// come. A note, since many leave it out on purpose; a warning where the same file handles half
-// elsewhere. Half alone is enough on a GPU, where it is what autocast casts to, unless the project
-// has BFloat16 elsewhere; on the CPU autocast casts to BFloat16, and that alone is enough. Silent
-// on purpose: integer dispatches, tensors that a check above keeps from being half, tensors that
-// are made here.
+// come. A warning where it has neither, or where the same file handles half elsewhere: autocast and
+// half models do not run. A note where one is missing: Half alone is enough on a GPU, where it is
+// what autocast casts to, unless the project has BFloat16 elsewhere; on the CPU autocast casts to
+// BFloat16, and that alone is enough. Silent on purpose: integer dispatches, tensors that a check
+// above keeps from being half, tensors that are made here, statistics that are Float by design.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,11 +58,14 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   const bool half_elsewhere = handles_half_elsewhere(facts);
   for (const Dispatch& dispatch : facts.dispatches) {
     if (dispatch.tensor.source == TensorSource::kMade) continue;
+    if (is_float_by_design(dispatch.tensor.name)) continue;
     if (!dispatch.cases.intersects(kFullFloats)) continue;
     const DtypeSet missing = (kLowPrecision - dispatch.cases) & dispatch.tensor.dtypes;
     if (missing.empty()) continue;
-    const bool warns = half_elsewhere && missing.contains(Dtype::kHalf);
-    std::string because = warns ? ", which other dispatches of this file have" : "";
+    const bool lacks_half = missing.contains(Dtype::kHalf);
+    const bool is_uneven = half_elsewhere && lacks_half;
+    const bool warns = is_uneven || missing == kLowPrecision;
+    std::string because = is_uneven ? ", which other dispatches of this file have" : "";
     // BFloat16 is what autocast casts to there.
     const bool suits_autocast = !facts.is_of_gpu && dispatch.cases.contains(Dtype::kBFloat16);
     if (suits_autocast && !warns) continue;
@@ -96,7 +99,7 @@ void run(T* x);
 
 void scale(at::Tensor x) {
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "scale", [&] { run(x.data_ptr<scalar_t>()); });
-  // EXPECT note: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
+  // EXPECT warning: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
 }
 
 void shift(at::Tensor x) {
@@ -109,6 +112,7 @@ void count(at::Tensor index) {
 }
 )"},
     .check = check,
+    .scope = Scope::kFile,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -68,6 +68,7 @@ at::Tensor sample_same(at::Tensor value, at::Tensor grid) {
 }
 )"},
     .check = check,
+    .scope = Scope::kFile,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -50,6 +50,7 @@ int64_t nearest(at::Tensor x) {
 }
 )"},
     .check = check,
+    .scope = Scope::kFunction,
 };
 
 }  // namespace dtypecheck::analyzer

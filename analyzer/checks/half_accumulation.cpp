@@ -49,6 +49,7 @@ void total(at::Tensor x) {
 }
 )"},
     .check = check,
+    .scope = Scope::kFunction,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -56,6 +56,7 @@ __global__ void silu(const __half* x, __half* out, int n) {
 }
 )"},
     .check = check,
+    .scope = Scope::kFunction,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -42,6 +42,7 @@ int64_t first(at::Tensor index) {
 }
 )"},
     .check = check,
+    .scope = Scope::kFile,
 };
 
 }  // namespace dtypecheck::analyzer

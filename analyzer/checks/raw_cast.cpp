@@ -23,14 +23,29 @@ static bool is_of_storage(const Read& read) {
   return dtype && bits.single() && dtype_size_bytes(*dtype) <= dtype_size_bytes(*bits.single());
 }
 
+// The branches before it asked for some dtypes, and nothing refuses the many that they leave.
+static bool is_left_over(const Read& read) {
+  const TensorFact& tensor = read.tensor;
+  return tensor.is_undetermined() && tensor.dtypes.size() > kNarrowed;
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
-  std::vector<const Read*> unchecked;
+  std::vector<const Read*> unchecked, left_over;
   for (const Read& read : facts.reads) {
     if (read.how != ReadAs::kCast || read.accepts.empty() || read.in_dispatch) continue;
     if (read.tensor.is_unchecked())
       unchecked.push_back(&read);
+    else if (is_left_over(read))
+      left_over.push_back(&read);
     else if (!is_of_storage(read))
       add_known_mismatch(raw_cast, read, out);
+  }
+  for (const ReadGroup& group : by_function(left_over)) {
+    const Read& read = *group.first;
+    out.add(raw_cast, read.callers == Callers::kBound ? Severity::kError : Severity::kWarning,
+            group,
+            fmt::format("{} {} {} here, and cast to {} from an untyped pointer", names_of(group),
+                        is_or_are(group), left_over_text(read.tensor.dtypes), types_of(group)));
   }
   for (const BitCast& cast : facts.bit_casts) {
     if (cast.is_other_size) {

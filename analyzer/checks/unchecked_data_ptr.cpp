@@ -1,5 +1,5 @@
 // Finds: typed pointers and accessors of a fixed type on parameters whose dtype nobody compared.
-// One finding a function. Misses: tensors whose callers are in another file, which are notes.
+// One finding a function. A note for indices, and where callers that are not seen may check.
 // Silent on purpose: item<T>(), which converts; bytes; tensors made here.
 #include <fmt/format.h>
 
@@ -35,6 +35,17 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
                 fmt::format("{} {} read as {}, and nothing says that {} of that dtype",
                             names_of(group), is_or_are(group), types_of(group),
                             std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
+    if (!reads_floats(group)) {
+      finding.why =
+          "A tensor of another integral dtype throws deep inside: expected scalar type Int "
+          "but found Long, with neither the op nor the argument named.";
+      if (const auto dtype = read.accepts.single()) {
+        finding.fix = fmt::format(
+            "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "
+            "{0}.scalar_type()) where the tensor comes in.",
+            read.tensor.name, dtype_name(*dtype));
+      }
+    }
     add_dtype_checks(finding, group);
   }
 }
@@ -62,6 +73,7 @@ void query(at::Tensor points, at::Tensor mask) {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("query", &query); }
 )"},
     .check = check,
+    .scope = Scope::kFile,
 };
 
 }  // namespace dtypecheck::analyzer

@@ -2,6 +2,8 @@
 // for each file: what crashes Clang or takes all memory costs that file.
 //   dtypecheck-analyzer [--with-pch PCH] FILE CLANG_ARGUMENT…
 //   dtypecheck-analyzer --make-pch PCH FILE CLANG_ARGUMENT…      prints what it was made of
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -54,6 +56,7 @@ int main(int argc, char** argv) {
         stderr);
     return 2;
   }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody reads the answer once the caller is gone
   dtypecheck::analyzer::limit_memory();
   const std::string text = dtypecheck::analyzer::answer({argv + 1, argv + argc});
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -154,6 +154,14 @@ const Walk::Switch* Walk::dispatch_of(QualType type, DtypeSet accepts) const {
   return nullptr;
 }
 
+// In a case of a macro that dispatches on this tensor.
+bool Walk::is_in_dispatch_on(int symbol) const {
+  return llvm::any_of(switches_, [&](const Switch& over) {
+    return over.symbol >= 0 && !over.aliases.empty() && dtypes_.state.knows(over.symbol) &&
+           dtypes_.state.same(symbol, over.symbol);
+  });
+}
+
 // The parameter of the class template that a member function belongs to, not one of its own.
 static bool is_of_class(QualType type, const FunctionDecl* function) {
   const auto* parameter = type->getAs<TemplateTypeParmType>();
@@ -186,6 +194,7 @@ void Walk::add_read(Read read, int symbol, QualType type) {
     read.has_dispatched_dtype = (known && dtypes_.state.same(symbol, over->symbol)) ||
                                 (!read.accepts.empty() && dtypes.within(read.accepts));
   }
+  read.ignores_dispatch = !read.in_dispatch && is_in_dispatch_on(symbol);
   const auto key = std::make_tuple(read.place, read.cast, read.tensor.name, read.how);
   const auto [at, is_new] = reads_.try_emplace(key, facts_.reads.size());
   if (is_new) {
@@ -193,6 +202,7 @@ void Walk::add_read(Read read, int symbol, QualType type) {
     return;
   }
   Read& known = facts_.reads[at->second];
+  if (known.ignores_dispatch && read.ignores_dispatch) known.tensor.dtypes |= read.tensor.dtypes;
   const bool is_less_checked = read.tensor.is_unchecked() && !known.tensor.is_unchecked();
   const bool is_other_case = known.has_dispatched_dtype && !read.has_dispatched_dtype;
   if (is_less_checked || is_other_case) known = std::move(read);

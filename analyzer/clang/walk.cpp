@@ -105,7 +105,10 @@ void Walk::branch(const IfStmt* stmt) {
   if (is_constant(stmt->getCond(), context_, value)) {
     return this->stmt(value ? stmt->getThen() : stmt->getElse());
   }
-  if (const auto by_hand = chain_at(stmt)) return chain(stmt, *by_hand);
+  if (const auto by_hand = chain_at(stmt)) {
+    look_at_arms(by_hand->fact, arms_of(stmt, *by_hand));
+    if (by_hand->cases.size() > 1) return chain(stmt, *by_hand);
+  }
   const State before = dtypes_.state;
   assume(dtypes_, stmt->getCond(), true);
   this->stmt(stmt->getThen());
@@ -128,7 +131,6 @@ std::optional<Walk::Chain> Walk::chain_at(const IfStmt* first) {
     chain.symbol = symbol;
     chain.cases |= *dtype;
   }
-  if (chain.cases.size() < 2) return std::nullopt;
   chain.fact = dispatched(chain.symbol);
   return chain;
 }
@@ -172,6 +174,13 @@ void Walk::conditional(const ConditionalOperator* one) {
   const Stmt* outer = statement_;
   statement_ = nullptr;  // one of the two is not evaluated
   const State before = dtypes_.state;
+  const Expr* of = nullptr;
+  const auto dtype = equals_constant(one->getCond(), context_, of);
+  if (const int symbol = dtype ? dtypes_.dtype(of) : -1; symbol >= 0) {
+    const DtypeSet known = dtypes_.state.dtypes(symbol);
+    look_at_arms(dispatched(symbol), {{one->getTrueExpr(), known & DtypeSet(*dtype), false},
+                                      {one->getFalseExpr(), known - DtypeSet(*dtype), true}});
+  }
   assume(dtypes_, one->getCond(), true);
   expr(one->getTrueExpr());
   const State after_true = std::move(dtypes_.state);
@@ -322,6 +331,8 @@ void Walk::switch_case(const SwitchCase* stmt) {
       dtypes_.state.narrow(over.symbol, *dtype);
     }
   }
+  // What has a case does not come to the default after it.
+  if (isa<DefaultStmt>(stmt) && over.symbol >= 0) dtypes_.state.exclude(over.symbol, over.cases);
   dtypes_.state = State::join(fallen, dtypes_.state);
   this->stmt(stmt->getSubStmt());
 }

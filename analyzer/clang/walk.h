@@ -53,6 +53,11 @@ class Walk {
     DtypeSet cases;
     clang::SourceLocation begin;
   };
+  struct Arm {
+    const clang::Stmt* body;
+    DtypeSet dtypes;  // that come here
+    bool is_last;     // an `else` without a question
+  };
   struct Call {
     std::vector<State> returns;
     int symbol = -1;
@@ -78,6 +83,8 @@ class Walk {
   void branch(const clang::IfStmt* stmt);
   std::optional<Chain> chain_at(const clang::IfStmt* first);
   void chain(const clang::IfStmt* stmt, const Chain& chain);
+  std::vector<Arm> arms_of(const clang::IfStmt* first, const Chain& chain) const;
+  void look_at_arms(const TensorFact& tensor, const std::vector<Arm>& arms);
   TensorFact dispatched(int symbol) const;
   void add_dispatch(Dispatch dispatch);
   void loop(const clang::Stmt* body, const clang::Expr* condition, const clang::Stmt* step);
@@ -134,6 +141,7 @@ class Walk {
   Place statement_of(const MemberCall& call) const;
   void leave_to_caller(Read& read, const clang::Expr* tensor, clang::QualType type) const;
   void add_read(Read read, int symbol, clang::QualType type);
+  bool is_in_dispatch_on(int symbol) const;
   const Switch* dispatch_of(clang::QualType type, DtypeSet accepts) const;
   std::string macro_at(clang::SourceLocation location) const;
   bool is_ours(clang::SourceLocation location) const;
@@ -157,6 +165,7 @@ class Walk {
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
   std::map<std::tuple<Place, Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;
+  std::set<std::pair<Place, BranchFault>> branches_;
   std::set<Place> fills_;
   std::map<Place, size_t> divisions_;
   std::set<std::pair<Place, std::string>> ops_;

@@ -441,6 +441,14 @@ class Lint(tool.ToolTest):
                          '    TORCH_CHECK(k.scalar_type() == q.scalar_type(), "k must have the dtype of q, got ", k.scalar_type());')
         self.assertIn("no findings in 1 file", self.lint("bad.cpp").out)
 
+    def test_a_cure_keeps_tabs(self):
+        self.write("tabs.cpp", BAD.replace("  run(", "\trun("))
+        self.assertIn("1 finding cured", self.lint("--fix", "tabs.cpp").out)
+        lines = (self.work / "tabs.cpp").read_text().splitlines()
+        at = next(i for i, line in enumerate(lines) if "\trun(" in line)
+        self.assertTrue(lines[at].startswith("\trun("), lines[at])
+        self.assertTrue(lines[at - 1].startswith("\tTORCH_CHECK("), lines[at - 1])
+
     def test_no_fix_where_a_check_would_run_on_another_way(self):
         self.write("bad.cpp", BAD.replace("  run(", "  if (x.defined()) run("))
         before = (self.work / "bad.cpp").read_text()
@@ -449,7 +457,7 @@ class Lint(tool.ToolTest):
 
     def test_fix_of_notes_is_asked_for(self):
         text = ("#include <torch/extension.h>\ntemplate <typename T>\nvoid run(T* x);\nvoid scale(at::Tensor x) {\n"
-                "  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), \"scale\", [&] { run(x.data_ptr<scalar_t>()); });\n}\n")
+                "  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), \"scale\", [&] { run(x.data_ptr<scalar_t>()); });\n}\n")
         self.write("note.cpp", text)
         self.assertIn("0 findings cured", self.lint("--fix", "note.cpp").out)
         self.assertEqual((self.work / "note.cpp").read_text(), text)
@@ -476,19 +484,27 @@ class Lint(tool.ToolTest):
         self.write("csrc/scale.cpp", text)
         self.assertIn("has no BFloat16, which autocast casts to on the CPU", self.lint("--all", "csrc/scale.cpp").out)
 
-    def test_alike_notes_are_one_line(self):
+    def test_one_habit_of_a_file_is_one_finding(self):
         unbound = "".join(f"void f{i}(at::Tensor x) {{ run(x.data_ptr<float>()); }}\n" for i in range(3))
         bound = "".join(f"void g{i}(at::Tensor y) {{ run(y.data_ptr<float>()); }}\n" for i in range(7))
         bindings = " ".join(f'm.def("g{i}", &g{i});' for i in range(7))
         self.write("notes.cpp", "#include <torch/extension.h>\nvoid run(const float* x);\n" + unbound + bound +
                    f"PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {bindings} }}\n")
         out = self.lint("notes.cpp").out
-        self.assertEqual(out.count("  why   "), 5)  # of the first five findings, the others are a line each
-        self.assertEqual(out.count("\nwarning: "), 6)
-        self.assertEqual(out.count("note: "), 1)
-        self.assertIn("note: 3 like this: x is read as float", out)
+        self.assertEqual((out.count("warning: "), out.count("note: ")), (1, 1))
+        self.assertIn("warning: y is read as float, and nothing says that it is of that dtype; the same at 6 more places, in 7",
+                      " ".join(out.split()))
+        found = json.loads(self.lint("--format", "json", "notes.cpp").out)["findings"]
+        self.assertEqual([len(f["places"]) for f in found], [6, 2])
         everything = self.lint("--all", "notes.cpp").out
         self.assertEqual((everything.count("  why   "), everything.count("note: ")), (10, 3))
+
+    def test_an_index_is_not_about_autocast(self):
+        self.write("index.cpp", "#include <torch/extension.h>\nvoid run(const int64_t* x);\n"
+                   "void f(at::Tensor index) { run(index.data_ptr<int64_t>()); }\n")
+        finding = json.loads(self.lint("--format", "json", "index.cpp").out)["findings"][0]
+        self.assertNotIn("autocast", finding["why"])
+        self.assertIn("index.scalar_type() == at::kLong", finding["fix"])
 
     def test_what_is_parsed_did_not_run(self):
         self.write("mix.cpp", "#include <torch/extension.h>\nat::Tensor f(at::Tensor x) {\n"

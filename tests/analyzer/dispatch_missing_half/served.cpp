@@ -19,7 +19,7 @@ int64_t bytes_of(at::Tensor x) {
 int64_t bytes_or_none(at::Tensor x) {
   int64_t size = 0;
   switch (x.scalar_type()) {
-      // EXPECT note: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
+      // EXPECT warning: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
     case at::kFloat: size = 4; break;
     case at::kDouble: size = 8; break;
     default: TORCH_CHECK(false, "not for ", x.scalar_type());

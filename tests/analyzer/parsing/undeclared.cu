@@ -35,7 +35,7 @@ at::Tensor reduce(vendorHandle_t handle, at::Tensor x, at::Tensor rows) {
                                    rows.data_ptr<int64_t>() + rows.numel());
   at::Tensor out = at::zeros({1}, x.options().dtype(at::kFloat));
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "sum", [&] {
-    // EXPECT note: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
+    // EXPECT warning: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
     sum<scalar_t><<<1, 1>>>(x.data_ptr<scalar_t>(), out.data_ptr<float>(), end - rows.numel());
   });
   return out;

@@ -6,7 +6,7 @@ void run(const double* x);
 
 void by_switch(at::Tensor x) {
   switch (x.scalar_type()) {
-    // EXPECT note: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
+    // EXPECT warning: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
     case at::kFloat:
       return run(x.data_ptr<float>());
     case at::kDouble:
@@ -18,7 +18,7 @@ void by_switch(at::Tensor x) {
 
 void by_chain(at::Tensor x) {
   if (x.scalar_type() == at::kFloat) {
-    // EXPECT note: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
+    // EXPECT warning: this dispatch on x has neither Half nor BFloat16 [dispatch-missing-half]
     run(x.data_ptr<float>());
   } else if (x.scalar_type() == at::kDouble) {
     run(x.data_ptr<double>());

@@ -1,0 +1,68 @@
+// Finds: in a chain of questions for a dtype, a last branch that takes whatever the others leave as
+// one dtype, and a branch that is the same as that of another dtype, with its type.
+// Misses: chains over an integer or an enum of the project's own. Silent on purpose: branches that
+// take a typed pointer, which refuses another dtype; tensors whose dtypes a check above narrowed to
+// those that have a branch. A pointer that is cast there is raw-cast's.
+#include <fmt/format.h>
+
+#include "analyzer/check.h"
+
+namespace dtypecheck::analyzer {
+
+static void check(const SourceFacts& facts, CheckFindings& out) {
+  for (const DtypeBranch& branch : facts.branches) {
+    const std::string name = branch.tensor.name.empty() ? "the tensor" : branch.tensor.name;
+    const std::string served = branch.served.to_string();
+    out.add(dtype_branch, branch.callers == Callers::kBound ? Severity::kError : Severity::kWarning,
+            branch.place, branch.function,
+            branch.fault == BranchFault::kAlike
+                ? fmt::format("{} is {} here, and is served as {}: another branch is the same",
+                              name, left_over_text(branch.dtypes), served)
+                : fmt::format("{} is {} here, and is served as {}", name,
+                              left_over_text(branch.dtypes), served));
+  }
+}
+
+extern const Check dtype_branch = {
+    .doc = {.id = "dtype-branch",
+            .severity = Severity::kError,
+            .summary = "a branch of a question for a dtype serves one dtype as another",
+            .why =
+                "Nothing refuses the dtypes that have no branch of their own: their bytes are read "
+                "as another type, and the numbers are garbage without a message.",
+            .fix =
+                "Ask for each dtype that is served, and refuse the rest: else TORCH_CHECK(false, "
+                "\"not implemented for \", x.scalar_type()).",
+            .example = R"(#include <torch/extension.h>
+
+template <typename T>
+void run(void* x);
+
+void scale(at::Tensor x) {
+  if (x.scalar_type() == at::kHalf) {
+    run<at::Half>(x.data_ptr());
+  } else {
+    run<float>(x.data_ptr());
+    // EXPECT error: x is of any dtype but Half here, and is served as Float [dtype-branch]
+  }
+}
+
+void shift(at::Tensor x) {
+  TORCH_CHECK(x.scalar_type() == at::kHalf || x.scalar_type() == at::kFloat);
+  if (x.scalar_type() == at::kHalf) {
+    run<at::Half>(x.data_ptr());
+  } else {
+    run<float>(x.data_ptr());
+  }
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("scale", &scale);
+  m.def("shift", &shift);
+}
+)",
+            .alias = "raw-cast"},
+    .check = check,
+};
+
+}  // namespace dtypecheck::analyzer

@@ -1,0 +1,160 @@
+"""Speaks the language server protocol to `dtypecheck lint --lsp` as an editor does."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import urllib.parse
+
+DTYPECHECK = os.environ["DTYPECHECK"]
+GOOD = ("#include <torch/extension.h>\n"
+        "void run(const float* x);\n"
+        "void f(at::Tensor x) {\n"
+        "  TORCH_CHECK(x.scalar_type() == at::kFloat);\n"
+        "  run(x.data_ptr<float>());\n"
+        "}\n"
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"f\", &f); }\n")
+BAD = GOOD.replace("  TORCH_CHECK(x.scalar_type() == at::kFloat);\n", "")
+
+
+class Client:
+    def __init__(self, folder, *options):
+        environment = dict(os.environ, XDG_CACHE_HOME=str(folder / "cache"))
+        self.server = subprocess.Popen([DTYPECHECK, "lint", "--lsp", "--torch", "bundled", *options], cwd=folder,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.ids = 0
+        self.request("initialize", {"capabilities": {}, "rootUri": folder.as_uri(), "processId": None})
+        self.notify("initialized", {})
+
+    def send(self, message):
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.server.stdin.flush()
+
+    def notify(self, method, params):
+        self.send({"method": method, "params": params})
+
+    def read(self):
+        length = 0
+        while line := self.server.stdout.readline().strip():
+            length = int(line.split(b":")[1])
+        return json.loads(self.server.stdout.read(length))
+
+    def request(self, method, params):
+        self.ids += 1
+        self.send({"id": self.ids, "method": method, "params": params})
+        while (message := self.read()).get("id") != self.ids:
+            pass
+        return message.get("result", message.get("error"))
+
+    def published(self):
+        while (message := self.read()).get("method") != "textDocument/publishDiagnostics":
+            pass
+        return message["params"]
+
+    def open(self, path):
+        text = path.read_text()
+        self.notify("textDocument/didOpen", {"textDocument": {"uri": path.as_uri(), "languageId": "cpp", "version": 1,
+                                                              "text": text}})
+        return self.published()
+
+    def save(self, path, text):
+        path.write_text(text)
+        self.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+        return self.published()
+
+    def change(self, path, first, last, text):
+        where = {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
+        self.notify("textDocument/didChange", {"textDocument": {"uri": path.as_uri(), "version": 2},
+                                               "contentChanges": [{"range": where, "text": text}]})
+
+    def end(self):
+        self.request("shutdown", None)
+        self.notify("exit", None)
+        self.server.stdin.close()
+        self.server.stdout.close()
+        return self.server.wait(60)
+
+
+class Lsp(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+        self.client = None
+        self.addCleanup(lambda: self.client and self.client.server.poll() is None and self.client.server.kill())
+
+    def start(self, *options):
+        self.client = Client(self.folder, *options)
+        return self.client
+
+    def file(self, text, name="ops.cpp"):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def test_open_edit_save_cure_hover(self):
+        client, path = self.start(), self.file(BAD, "mit Leerzeichen/größe.cpp")
+        params = client.open(path)
+        self.assertEqual(urllib.parse.unquote(params["uri"]), "file://" + str(path))
+        [found] = params["diagnostics"]
+        self.assertEqual((found["code"], found["severity"], found["range"]["start"]["line"]), ("unchecked-data-ptr", 2, 3))
+        document = {"textDocument": {"uri": path.as_uri()}}
+        hover = client.request("textDocument/hover", {**document, "position": {"line": 3, "character": 6}})
+        self.assertIn("`x`: any dtype, nothing compares it; a parameter; read as `float`", hover["contents"]["value"])
+        self.assertIsNone(client.request("textDocument/hover", {**document, "position": {"line": 0, "character": 0}}))
+        # Lines above move it; its own line takes it away.
+        client.change(path, 0, 0, "// a\n// b\n")
+        here = {"start": {"line": 5, "character": 0}, "end": {"line": 5, "character": 9}}
+        [action] = client.request("textDocument/codeAction", {**document, "range": here, "context": {"diagnostics": []}})
+        self.assertEqual(action["diagnostics"][0]["range"]["start"]["line"], 5)
+        [edit] = action["edit"]["changes"][path.as_uri()]
+        self.assertEqual(edit["range"]["start"], {"line": 5, "character": 2})
+        self.assertIn("TORCH_CHECK(x.scalar_type() == at::kFloat", edit["newText"])
+        client.change(path, 5, 6, "\n")
+        self.assertEqual(client.published()["diagnostics"], [])
+        self.assertEqual(client.save(path, GOOD)["diagnostics"], [])
+        self.assertEqual(len(client.save(path, BAD)["diagnostics"]), 1)
+        client.notify("textDocument/didClose", document)
+        self.assertEqual(client.published()["diagnostics"], [])
+        self.assertEqual(client.end(), 0)
+
+    def test_half_a_file_and_many_edits(self):
+        client, path = self.start(), self.file(BAD)
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        client.save(path, BAD[:70])
+        self.assertEqual(len(client.save(path, BAD)["diagnostics"]), 1)
+        for _ in range(10_000):
+            client.change(path, 0, 0, "\n")
+        here = {"start": {"line": 10_003, "character": 0}, "end": {"line": 10_003, "character": 1}}
+        actions = client.request("textDocument/codeAction", {"textDocument": {"uri": path.as_uri()}, "range": here})
+        self.assertEqual(len(actions), 1)
+        self.assertEqual(client.end(), 0)
+
+    def test_what_the_comments_accept_is_not_shown(self):
+        client = self.start()
+        path = self.file(BAD.replace("<float>());", "<float>());  // dtypecheck: allow(unchecked-data-ptr): the binding casts"))
+        self.assertEqual(client.open(path)["diagnostics"], [])
+        self.assertEqual(client.end(), 0)
+
+    def test_a_client_that_dies_ends_the_server(self):
+        client, path = self.start(), self.file(BAD)
+        client.notify("textDocument/didOpen", {"textDocument": {"uri": path.as_uri(), "text": BAD}})
+        client.server.stdin.close()
+        self.assertEqual(client.server.wait(60), 1)
+        client.server.stdout.close()
+
+    def test_nonsense_is_answered_and_survived(self):
+        client, path = self.start(), self.file(BAD)
+        self.assertEqual(client.request("textDocument/rename", {})["code"], -32601)
+        self.assertEqual(client.request("textDocument/hover", {"textDocument": 3})["code"], -32602)
+        client.notify("textDocument/didOpen", {"textDocument": {"uri": "untitled:one"}})
+        client.notify("textDocument/didChange", {"textDocument": {"uri": path.as_uri()}, "contentChanges": [{"text": ""}]})
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        self.assertEqual(client.end(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
