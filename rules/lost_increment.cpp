@@ -2,7 +2,8 @@
 // each step adds less than the dtype can add to what is there; and a count or sum of one element
 // that was seen to become another number, or an infinity.
 // Misses: sums whose first tensor was made before tracing began, and those that are built anew by
-// an op that writes no operand. Silent on what an optimizer keeps, and in the backward pass.
+// an op that writes no operand; of averages only a factor and one less it, added, are known. Silent
+// on what an optimizer keeps, and in the backward pass.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,6 +65,38 @@ std::optional<double> part_added(const RunIndex& index, const OpCall& call) {
   const bool is_average =
       std::any_of(scaled->operands.begin(), scaled->operands.end(), is_difference);
   return is_average ? factor : std::nullopt;
+}
+
+// average * 0.999 + new * 0.001, which makes a new tensor of each step: how much of the new one is
+// added.
+std::optional<double> part_of_new(const RunIndex& index, const OpCall& call) {
+  if (call.short_op() != "add" || call.operands.size() < 2) return std::nullopt;
+  const auto factor = [&](const Operand& operand) -> std::optional<double> {
+    const OpCall* scaled = index.run().call(operand.origin);
+    if (scaled == nullptr || scaled->short_op() != "mul") return std::nullopt;
+    return scalar(*scaled, "other");
+  };
+  const auto a = factor(call.operands[0]), b = factor(call.operands[1]);
+  if (!a || !b || std::fabs(*a + *b - 1) > 1e-6) return std::nullopt;
+  return std::min(*a, *b);
+}
+
+// The average that is added to came from this line before.
+void check_new_average(const RunIndex& index, const OpCall& call, Findings& out) {
+  const auto dtype = call.result_dtype();
+  if (!dtype || !kLowPrecision.contains(*dtype) || call.site.phase == Phase::kBackward) return;
+  const auto part = part_of_new(index, call);
+  if (!part || *part <= 0 || *part >= smallest_part(*dtype)) return;
+  const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
+                                          dtype_name(*dtype), *part);
+  out.add(call, message, [&] {
+    return Details{.odd = call.operands.front().name,
+                   .why = fmt::format("{} has {} bits: less than 2^-{} of a number added to it "
+                                      "rounds away, so the average stays where it began",
+                                      dtype_name(*dtype), digits_of(*dtype), digits_of(*dtype) + 1),
+                   .fix = fmt::format("keep the average in Float: make it, or clone it, with {}",
+                                      to_dtype(call, Dtype::kFloat))};
+  });
 }
 
 bool is_emptied(const RunIndex& index, const OpCall& maker, const OpCall& call) {
@@ -146,7 +179,9 @@ void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Fi
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  if (call.outcome != Outcome::kReturned || !index.has(call, ops::kSteps)) return;
+  if (call.outcome != Outcome::kReturned) return;
+  check_new_average(index, call, out);
+  if (!index.has(call, ops::kSteps)) return;
   const bool is_sum = ops::parse_op_name(call.op).base == "add" && !call.operands.empty();
   if (call.inexact && is_sum) return check_seen(index, call, out);
   const Operand* written = kept(index, call);

@@ -32,7 +32,7 @@ def traced(mode):
     told = {}
     for finding in findings:
         if finding["severity"] != "note":
-            told.setdefault(finding["location"]["function"], set()).add(finding["rule"])
+            told.setdefault(finding["location"]["function"].split(".")[0], set()).add(finding["rule"])
     return json.loads(done.stdout), told
 
 

@@ -23,6 +23,7 @@ constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pie
 constexpr int64_t kPieces = 16;
 constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
 constexpr double kCoarseAngle = 0.25;   // radians between neighbours
+constexpr double kLargeAngle = 32;      // from which BFloat16 is that coarse
 constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
     16;  // --check-values: all steps up to here, then one in kThenOneIn
@@ -276,22 +277,23 @@ double value_at(const c10::TensorImpl* impl, int64_t index) {
   }
 }
 
-// sin(self), cos(self) in 16 bits: the largest angle, and the next that the dtype has. Of one call
-// in sixteen.
+// sin(self), cos(self): the largest angle, and the next that the dtype has, of one call in sixteen.
+// In Float it matters where what the angles were made of had fewer bits: the rule knows.
 void look_at_angles(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const c10::TensorImpl* angles = inputs[frame.op->tensors[0].index].unsafeToTensorImpl();
   const uint8_t dtype = dtype_of(angles);
-  if (!is_low_precision(dtype) || !is_sampled(frame) || !is_readable(angles)) return;
+  const bool is_float = static_cast<Dtype>(dtype) == Dtype::kFloat;
+  if (!(is_float || is_low_precision(dtype)) || !is_sampled(frame) || !is_readable(angles)) return;
   if (is_left_alone(angles)) return;
   double largest = 0;
-  for (int64_t i = 0; i < angles->numel(); ++i) {
+  for_sampled(angles->numel(), /*all=*/!is_float, [&](int64_t i) {
     const double angle = std::fabs(value_at(angles, i));
     if (std::isfinite(angle)) largest = std::max(largest, angle);
-  }
-  const int digits = dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
+  });
+  const int digits = is_float ? 24 : dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
   const double gap = std::ldexp(1.0, std::ilogb(largest) - digits + 1);
-  if (largest > 0 && gap >= kCoarseAngle)
-    write_loss(frame.signature, {true, largest, largest + gap});
+  const bool is_coarse = is_float ? largest >= kLargeAngle : gap >= kCoarseAngle;
+  if (largest > 0 && is_coarse) write_loss(frame.signature, {true, largest, largest + gap});
 }
 
 // sub(self, other) of bytes, as of two frames: what is below 0 wraps.
