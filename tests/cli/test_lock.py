@@ -138,6 +138,34 @@ no dtype differs in 4 modules
         self.write("again.trace", self.run_tool("dump", "odd.trace").out)
         self.assertEqual(self.lock("again.trace"), lock)
 
+    def test_an_eager_and_a_compiled_run(self):
+        def run(model, facts, calls):
+            return "\n".join([f"process pid=1 libtorch=2.15.0 steps=1{facts}", *(
+                f"op {call} at net.py:9 forward in {model}.up (Up) phase forward step 1" for call in calls)]) + "\n"
+        weight = "weight=BFloat16[4,4]%{}.up.weight"
+        self.write("eager.trace", run("net", "", [
+            f"aten::linear input=BFloat16[2,4] {weight.format('net')} -> BFloat16[2,4]",
+            "aten::mul.Tensor self=BFloat16[2,4] other=Double[]$ other:=1.1 -> BFloat16[2,4]",
+            "aten::exp self=Float[2,4] -> Float[2,4]"]))
+        region = f"compiled::inductor_forward_0 inputs[0]=BFloat16[2,4] {weight.format('net._orig_mod')} -> BFloat16[2,4]"
+        fact = ' fact:compiled.inductor_forward_0="{}"'
+        ops = "aten::addmm BFloat16 BFloat16 BFloat16;aten::permute BFloat16 BFloat16 Float;aten::mul BFloat16 BFloat16 {};" \
+              "aten::exp Float Float Float"
+        self.write("compiled.trace", run("net._orig_mod", fact.format(ops.format("Float")), [region]))
+        self.assertEqual(self.diff("eager.trace", "compiled.trace"), """\
+torch.compile computes in another dtype, and rounds what a kernel stores
+  forward: BFloat16 in eager, Float in compiled: aten::mul
+
+0 modules changed, 1 the same
+""")
+        self.assertEqual(json.loads(self.diff("eager.trace", "compiled.trace", "--json"))["compiled"],
+                         ["forward: BFloat16 in eager, Float in compiled: aten::mul"])
+        self.assertIn("  forward aten::mul inputs=BFloat16 computed=Float -> BFloat16 @cpu\n", self.lock("compiled.trace"))
+        # It rounds as eager does, with emulate_precision_casts; and what cannot be read says nothing.
+        for facts in (fact.format(ops.format("BFloat16")), fact.format("aten::mul BFloat16;;x"), ""):
+            self.write("rounds.trace", run("net._orig_mod", facts, [region]))
+            self.assertEqual(self.diff("eager.trace", "rounds.trace", status=0), "no dtype differs in 1 module\n")
+
     def test_modules_of_one_side(self):
         self.write("less.trace", run_of(["Half", "Half"], names=["to_q"]))
         text = self.diff("half.trace", "less.trace")
