@@ -166,6 +166,63 @@ torch.compile computes in another dtype, and rounds what a kernel stores
             self.write("rounds.trace", run("net._orig_mod", facts, [region]))
             self.assertEqual(self.diff("eager.trace", "rounds.trace", status=0), "no dtype differs in 1 module\n")
 
+    ENGINE = """\
+# dtypecheck lock 1
+runner.model.model.layers.{{0,1}}
+  forward aten::add self={residual} other={residual} -> {residual} @cuda
+runner.model.model.layers.{{0,1}}.self_attn.qkv_proj
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+  parameters weight=BFloat16
+runner.model.model.layers.{{0,1}}.self_attn.attn
+  forward vllm::unified_attention query=BFloat16 key=BFloat16 value=BFloat16 key_cache={cache} -> BFloat16 @cuda
+runner.model.model.norm
+  forward _C::rms_norm input=BFloat16 weight=BFloat16 -> {norm} @cuda
+  parameters weight=BFloat16
+runner.model.lm_head
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+sampler.py:forward
+  forward aten::_log_softmax self={softmax} -> Float @cuda
+  forward aten::multinomial self=Float -> Long @cuda
+"""
+    TRAINER = """\
+# dtypecheck lock 1
+actor.model.layers.{0,1}
+  forward aten::add self=BFloat16 other=BFloat16 -> BFloat16 @cuda
+  backward aten::mul self=Float other=Float -> Float @cuda
+actor.model.layers.{0,1}.self_attn.{q_proj,k_proj,v_proj}
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+  parameters weight=BFloat16
+actor.model.layers.{0,1}.self_attn
+  forward aten::scaled_dot_product_attention query=BFloat16 key=BFloat16 value=BFloat16 -> BFloat16 @cuda
+actor.model.norm
+  forward aten::mul self=Float other=Float -> Float @cuda
+  forward aten::_to_copy self=Float -> BFloat16 @cuda
+  parameters weight=BFloat16
+actor.lm_head
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+train.py:loss
+  forward aten::_log_softmax self=Float -> Float @cuda
+"""
+
+    def test_a_trainer_and_an_engine(self):
+        self.write("trainer.lock", self.TRAINER)
+        same = {"residual": "BFloat16", "cache": "BFloat16", "norm": "Float", "softmax": "Float"}
+        self.write("engine.lock", self.ENGINE.format(**same))
+        self.assertEqual(self.diff("--engines", "trainer.lock", "engine.lock", status=0), "no dtype differs in 13 modules\n")
+        self.write("engine.lock", self.ENGINE.format(residual="Float", cache="Float8_e4m3fn", norm="BFloat16", softmax="BFloat16"))
+        self.assertEqual(self.diff("--engines", "trainer.lock", "engine.lock"), """\
+actor.model.layers.* (2 modules)
+  forward residual result: BFloat16 → Float
+actor.model.layers.*.self_attn (2 modules)
+  forward keys and values result: BFloat16 → BFloat16|Float8_e4m3fn
+(softmax)
+  forward softmax result: Float → BFloat16
+actor.model.norm
+  forward norm result: Float → BFloat16
+
+6 modules changed, 7 the same
+""")
+
     def test_modules_of_one_side(self):
         self.write("less.trace", run_of(["Half", "Half"], names=["to_q"]))
         text = self.diff("half.trace", "less.trace")
