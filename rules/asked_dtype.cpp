@@ -180,8 +180,10 @@ struct Detour {
 };
 
 Detour detour_of(const RunIndex& index, const OpCall& call) {
-  if (!index.has(call, ops::kMultiplies) || call.autocast.is_inner || call.autocast.is_wrapper ||
-      call.site.phase != Phase::kForward || call.site.module.empty())
+  // An op of a library, as bitsandbytes::gemm_4bit, may do the product itself.
+  const bool is_of_library = !call.op.starts_with("aten::") && call.operands.size() > 1;
+  if (!(is_of_library || index.has(call, ops::kMultiplies)) || call.autocast.is_inner ||
+      call.autocast.is_wrapper || call.site.phase != Phase::kForward || call.site.module.empty())
     return {};
   const auto is_same_layer = [&](const OpCall& cast) {
     return cast.site.module == call.site.module && cast.site.phase == Phase::kForward;

@@ -1,5 +1,6 @@
 // Finds: a cast to Half or to 8 bits that loses what it casts, as the tracer saw it: numbers beyond
-// the end of the dtype, or numbers that become 0; and differences of bytes that wrap.
+// the end of the dtype, or numbers that become 0; differences of bytes that wrap; and weights in 8
+// bits that are multiplied without their scale.
 // Misses: casts on a GPU, which would have to be waited for, and those inside other ops. Silent on
 // masks, whose infinities are meant, and on the few per cent of any cast to Half that become 0.
 #include <fmt/format.h>
@@ -88,7 +89,50 @@ void check_nan(const OpCall& call, Findings& out) {
   });
 }
 
+bool has_factor(const OpCall& call) {
+  const auto is_tensor = [](const Operand& operand) { return !operand.is_wrapped_number; };
+  return (call.short_op() == "mul" || call.short_op() == "mul_" || call.short_op() == "div") &&
+         std::count_if(call.operands.begin(), call.operands.end(), is_tensor) > 1;
+}
+
+// The product of what this cast gave, where nobody multiplies by a scale, before it or behind.
+const OpCall* unscaled_product(const RunIndex& index, const OpCall& cast) {
+  const OpCall* product = nullptr;
+  for (const OpCallId id : index.consumers(cast)) {
+    const OpCall& consumer = *index.run().call(id);
+    if (consumer.autocast.is_wrapper) continue;
+    if (has_factor(consumer)) return nullptr;
+    if (product == nullptr && index.has(consumer, ops::kMultiplies)) product = &consumer;
+  }
+  if (product == nullptr) return nullptr;
+  for (const OpCallId id : index.consumers(*product))
+    if (has_factor(*index.run().call(id))) return nullptr;
+  return product;
+}
+
+// Weights in 8 bits that reach the end of the dtype were divided by a scale.
+void check_unscaled(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.operands.empty() || !call.operands.front().dtypes.within(kFloat8)) return;
+  const OpCall* product = unscaled_product(index, call);
+  const auto wide = call.result_dtype();
+  if (product == nullptr || !wide) return;
+  const std::string name = dtype_word(call.operands.front());
+  const std::string message = fmt::format("{} that reaches {} is multiplied without a scale", name,
+                                          number(call.inexact->from));
+  out.add(call, message, [&] {
+    return Details{.odd = call.operands.front().name,
+                   .why = fmt::format(
+                       "what fills the range of {} was divided by a scale to fit it; cast to {} "
+                       "alone it goes into {}{}, as many times too large",
+                       name, dtype_name(*wide), product->op, at_place(product->site)),
+                   .fix =
+                       "multiply it by its scale, which checkpoints keep beside it (weight_scale, "
+                       "weight_scale_inv), behind the cast"};
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.inexact && index.has(call, ops::kCast)) check_unscaled(call, index, out);
   if (call.cast) check_cast(call, index, out);
   if (call.cast) check_nan(call, out);
   if (call.inexact && index.has(call, ops::kSubtracts) && !call.operands.empty())

@@ -64,7 +64,8 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
     // aten::to runs aten::_to_copy: the outer one is what the program called.
     const OpCall* outer = run.call(call.parent);
     const bool is_told = outer != nullptr && outer->inexact.has_value();
-    const bool is_count = std::fabs(call.inexact->from) < kLargestCount;
+    const bool is_count =
+        std::fabs(call.inexact->from) < kLargestCount && call.inexact->from != call.inexact->to;
     return is_count && !is_told ? call.inexact : std::nullopt;
   }
   const std::string op = call.short_op();

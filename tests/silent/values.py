@@ -48,6 +48,26 @@ def weights_in_8_bits_without_a_scale():
 
 
 @case("lossy-cast")
+def weights_that_lost_their_scale():
+    """A checkpoint keeps weight_scale_inv beside the weight; a cast alone leaves it out."""
+    weight, x = torch.randn(32, 32) * 0.05, torch.ones(1, 32)
+    scale = weight.abs().max() / 448
+    stored = (weight / scale).to(torch.float8_e4m3fn)
+    loaded = weight if MODE == "float" else stored.float() if MODE == "damaged" else stored.float() * scale
+    return torch.nn.functional.linear(x, loaded).square().mean().sqrt()
+
+
+@case(None)
+def scale_behind_the_product():
+    weight, x = torch.randn(32, 32) * 0.05, torch.ones(1, 32)
+    scale = weight.abs().amax(1) / 448
+    stored = (weight / scale[:, None]).to(torch.float8_e4m3fn)
+    if MODE == "float":
+        return torch.nn.functional.linear(x, weight).square().mean().sqrt()
+    return (torch.nn.functional.linear(x, stored.float()) * scale).square().mean().sqrt()
+
+
+@case("lossy-cast")
 def gradients_in_8_bits_without_a_scale():
     """The smallest number of e5m2 is 1.5e-5."""
     gradient = torch.randn(64, 64) * 1e-6

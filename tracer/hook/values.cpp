@@ -202,6 +202,7 @@ bool is_sampled(const Frame& frame) {
 void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t target) {
   const DtypeRange* range = narrow_range(static_cast<Dtype>(target));
   if (!range || !is_readable(source) || is_left_alone(source)) return;
+  if (tracer.options.pretended && !source->device().is_cpu()) return;  // a gradient of zeros
   const bool looks_at_all = tracer.options.check_values;
   if (!looks_at_all && !is_sampled(frame)) return;
   trace::CastCounters* counters = cast_counters(frame.signature);
@@ -232,6 +233,22 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
   __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
 }
 
+// What was divided to fit e4m3 reaches 448 of its largest; what was not is far below. Read as
+// bytes, for not every LibTorch has a type of it. The next number is told as the same.
+void look_for_scaled(const Frame& frame, const c10::TensorImpl* source) {
+  constexpr uint8_t kNan = 0x7f, k256 = 0x78;
+  if (static_cast<Dtype>(dtype_of(source)) != Dtype::kFloat8_e4m3fn || !is_sampled(frame)) return;
+  if (!is_readable(source) || is_left_alone(source)) return;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(first_byte(source));
+  uint8_t largest = 0;
+  for_sampled(source->numel(), /*all=*/false, [&](int64_t i) {
+    const uint8_t size = bytes[i] & kNan;
+    if (size != kNan && size > largest) largest = size;
+  });
+  const double value = 256 * (1 + (largest & 7) / 8.0);
+  if (largest >= k256) write_loss(frame.signature, {true, value, value});
+}
+
 // _to_copy(self, dtype=…) and copy_(self, src): from an integer to a low precision that may not
 // hold it.
 void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
@@ -249,6 +266,7 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
     target = static_cast<uint8_t>(inputs[op.dtypes[0].index].toInt());
   }
   sample_loss(frame, source, target);
+  look_for_scaled(frame, source);
   if (!is_low_precision(target)) return;
   const bool is_weight = source->numel() > kMostSteps && c10::isFloatingType(scalar_type(source));
   if (is_weight && !is_sampled(frame)) return;
