@@ -148,17 +148,39 @@ std::string range_words(Dtype dtype) {
       dtype == Dtype::kHalf ? ", and it ends at 65504" : "");
 }
 
+bool is_integral(const Operand& operand) { return operand.dtypes.within(kIntegral | Dtype::kBool); }
+
+// What is added to again and again, though it was made once: in place, or, of one number, as a new
+// tensor of each call. A parameter is stepped, of which lost-update speaks.
+bool accumulates(const RunIndex& index, const OpCall& call) {
+  constexpr uint64_t kManyTerms = 16;
+  const Operand& sum = call.operands.front();
+  if (call.count < kManyTerms || is_parameter(sum) || call.site.phase == Phase::kOptimizer)
+    return false;
+  if (sum.requires_grad && sum.is_leaf) return false;
+  // The gradients of several small batches come of one op; two branches of a network of two.
+  if (call.site.phase == Phase::kBackward)
+    return sum.is_written && sum.origin == call.operands[1].origin && sum.origin != kNoOpCall;
+  const OpCall* made = index.run().call(sum.origin);
+  const bool is_one = sum.has_shape && sum.shape.empty();
+  if (!sum.is_written && !is_one) return false;
+  return made == nullptr || (made->count * 8 <= call.count && !is_emptied(index, *made, call));
+}
+
 // What the tracer saw happen, whatever the steps.
 void check_seen(const RunIndex& index, const OpCall& call, Findings& out) {
   const Operand& sum = call.operands.front();
   const auto dtype = sum.dtypes.single();
-  if (!dtype) return;
+  if (!dtype || !kLowPrecision.contains(*dtype) || call.operands.size() < 2) return;
+  const bool is_count = is_integral(call.operands[1]) && sum.is_written;
+  const bool is_infinite = std::isinf(call.inexact->to);
+  if (!is_count && !(is_infinite && sum.is_written) && !accumulates(index, call)) return;
   const std::string name = dtype_name(*dtype);
   const std::string message =
-      std::isinf(call.inexact->to)
+      is_infinite
           ? fmt::format("a running sum in {} reaches infinity", name)
-          : fmt::format("a running count in {} became {} instead of {}", name,
-                        number(call.inexact->to), number(call.inexact->from));
+          : fmt::format("a running {} in {} became {} instead of {}", is_count ? "count" : "sum",
+                        name, number(call.inexact->to), fmt::format("{:.6g}", call.inexact->from));
   out.add(call, message,
           [&] { return explain(index, out.options(), call, sum, range_words(*dtype)); });
 }
@@ -181,9 +203,9 @@ void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Fi
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.outcome != Outcome::kReturned) return;
   check_new_average(index, call, out);
-  if (!index.has(call, ops::kSteps)) return;
   const bool is_sum = ops::parse_op_name(call.op).base == "add" && !call.operands.empty();
   if (call.inexact && is_sum) return check_seen(index, call, out);
+  if (!index.has(call, ops::kSteps)) return;
   const Operand* written = kept(index, call);
   if (written == nullptr) return;
   check_average(index, call, *written, out);

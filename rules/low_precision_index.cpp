@@ -64,8 +64,9 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
     // aten::to runs aten::_to_copy: the outer one is what the program called.
     const OpCall* outer = run.call(call.parent);
     const bool is_told = outer != nullptr && outer->inexact.has_value();
+    const double from = call.inexact->from;
     const bool is_count =
-        std::fabs(call.inexact->from) < kLargestCount && call.inexact->from != call.inexact->to;
+        std::fabs(from) < kLargestCount && is_whole(from) && from != call.inexact->to;
     return is_count && !is_told ? call.inexact : std::nullopt;
   }
   const std::string op = call.short_op();
@@ -101,9 +102,13 @@ bool is_rounded(const RunIndex& index, const OpCall& made) {
   if (!index.has(made, ops::kCast) || made.operands.empty()) return false;
   if (made.operands.front().dtypes.within(kLowPrecision) || !made.operands.front().is_floating())
     return false;
+  // Time steps between whole numbers, which were seen to move.
+  if (made.inexact && !is_whole(made.inexact->from)) return true;
   const OpCall* source = index.run().call(made.operands.front().origin);
   return source != nullptr && !source->operands.empty() && !index.has(*source, kNoArithmetic);
 }
+
+constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
 
 // The cast to Float, on the way of these angles, of what was rounded to 16 bits: a table of
 // frequencies that a model's cast lowered.
@@ -111,7 +116,9 @@ const OpCall* raised_too_late(const RunIndex& index, const OpCall& call) {
   std::vector<const OpCall*> reached = {index.run().call(call.operands.front().origin)};
   for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
     const OpCall* at = reached[next];
-    if (at == nullptr || at->operands.empty() || at->result_dtype() != Dtype::kFloat) continue;
+    if (at == nullptr || at->operands.empty() || !at->result_dtype() ||
+        !kWide.contains(*at->result_dtype()))
+      continue;
     if (index.has(*at, ops::kCast)) {
       const Operand& low = at->operands.front();
       const OpCall* made = index.run().call(low.origin);
@@ -120,7 +127,7 @@ const OpCall* raised_too_late(const RunIndex& index, const OpCall& call) {
       continue;
     }
     for (const Operand& operand : at->operands)
-      if (operand.dtypes == DtypeSet(Dtype::kFloat))
+      if (operand.dtypes.within(kWide))
         reached.push_back(index.run().call(operand.origin));
   }
   return nullptr;
