@@ -174,7 +174,8 @@ void check_seen(const RunIndex& index, const OpCall& call, Findings& out) {
   if (!dtype || !kLowPrecision.contains(*dtype) || call.operands.size() < 2) return;
   const bool is_count = is_integral(call.operands[1]) && sum.is_written;
   const bool is_infinite = std::isinf(call.inexact->to);
-  if (!is_count && !(is_infinite && sum.is_written) && !accumulates(index, call)) return;
+  const bool ends = is_infinite && sum.is_written && call.site.phase != Phase::kBackward;
+  if (!is_count && !ends && !accumulates(index, call)) return;
   const std::string name = dtype_name(*dtype);
   const std::string message =
       is_infinite

@@ -1,6 +1,7 @@
 """Damage as public issues report it, a function each, in the words of their programs: `reported.py damaged|clean|float [NAME ...]`.
 
-Written after the rules, and scored once before any of them changed: docs/silent.md has that score. The other half is values.py.
+Written after the rules, in two parts, and scored once before any of them changed: docs/silent.md has both scores. Four are of no
+issue, and have None for it. The other half is values.py.
 """
 
 import sys
@@ -227,6 +228,116 @@ def loss_under_autocast():
     predicted = target + 2e-4
     dtype = in_mode(torch.bfloat16, torch.float32)
     return ((predicted.to(dtype) - target.to(dtype)) ** 2).float().mean() * 1e8
+
+
+# The second part.
+
+
+@reported("low-precision-index", "pytorch/pytorch#81926")
+def mask_of_a_long_sequence():
+    """Positions in Half: tokens see what comes behind them."""
+    positions = torch.arange(4096, dtype=in_mode(torch.float16, torch.float32))
+    return (positions[4001:4031:2] < positions[4002:4032:2]).float().sum() + (positions[4001] == positions[4000]).float() * 9
+
+
+@reported("lost-increment", "d8ahazard/sd_dreambooth_extension#1415")
+def averaged_weights_of_diffusers():
+    """EMAModel.step: shadow.sub_(one_minus_decay * (shadow - parameter))."""
+    parameter = torch.nn.Parameter(torch.ones(64))
+    shadow = parameter.detach().clone().to(in_mode(torch.bfloat16, torch.float32)) * 0.5
+    optimizer = torch.optim.SGD([parameter], lr=0.0)
+    for _ in range(600):
+        parameter.sum().backward()
+        optimizer.step()
+        shadow.sub_(0.001 * (shadow - parameter.detach().to(shadow.dtype)))
+    return shadow.float().mean()
+
+
+@reported("lost-increment", "ultralytics/yolov5#5241")
+def averaged_weights_of_yolo():
+    """v *= d; v += (1 - d) * model, in Half."""
+    model, average = torch.full((64,), 2.0), torch.full((64,), 1.0)
+    model, average = (x.to(in_mode(torch.float16, torch.float32)) for x in (model, average))
+    for _ in range(3000):
+        average *= 0.9999
+        average += (1 - 0.9999) * model
+    return average.float().mean()
+
+
+@reported("lossy-cast", "Lightricks/LTX-2#172")
+def upcast_of_a_checkpoint():
+    """weight.to(bfloat16) leaves weight_scale out, and a block of layers follows."""
+    weight = torch.randn(64, 64) * 0.03
+    scale = weight.abs().max() / 448
+    stored = (weight / scale).to(torch.float8_e4m3fn)
+    linear = torch.nn.Linear(64, 64, bias=False)
+    upcast = weight if MODE == "float" else stored.to(torch.bfloat16)
+    if MODE == "clean":
+        upcast = upcast * scale.bfloat16()
+    linear.weight = torch.nn.Parameter(upcast)
+    with torch.no_grad():
+        return linear(torch.ones(1, 64, dtype=upcast.dtype)).float().abs().mean()
+
+
+@reported("eps-underflow", "huggingface/diffusers#13316")
+def normalized_vector_of_zeros():
+    """The 1e-12 of normalize() is 0 in Half: 0 / 0."""
+    x = torch.tensor([[0.0, 0.0], [3.0, 4.0]], dtype=in_mode(torch.float16, torch.float32))
+    return torch.nn.functional.normalize(x, dim=1).float().nan_to_num(9.0).sum()
+
+
+@reported("eps-underflow", "deepspeedai/DeepSpeed#581")
+def variance_of_padding():
+    x = torch.zeros(4, 32, dtype=in_mode(torch.float16, torch.float32))
+    variance = (x - x.mean(-1, keepdim=True)).pow(2).mean(-1, keepdim=True)
+    return (1 + x * torch.rsqrt(variance + 1e-12)).float().nan_to_num(9.0).mean()
+
+
+@reported("first-non-finite", "microsoft/onnxruntime#29034")
+def mean_square_of_activations():
+    x = torch.full((2, 64), 7600.0, dtype=in_mode(torch.float16, torch.float32))
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)).float().mean()
+
+
+@reported("low-precision-index", "kohya-ss/musubi-tuner#729")
+def timestep_that_is_scaled():
+    """Sigma times 1000, for the embedding of the model."""
+    sigma = torch.tensor([0.9871741, 0.7513, 0.4218])
+    timestep = (sigma * 1000).to(in_mode(torch.bfloat16, torch.float32))
+    frequencies = torch.exp(-torch.arange(0, 4).float() * 2.0)
+    return torch.cos(timestep.float()[:, None] * frequencies).abs()[:, 0].sum()
+
+
+@reported("eps-underflow", None)
+def logarithm_of_a_clamp():
+    """1e-10 is 0 in Half, and its logarithm infinite."""
+    spectrogram = torch.tensor([0.0, 1e-3, 0.5], dtype=in_mode(torch.float16, torch.float32))
+    return spectrogram.clamp(min=1e-10).log10().clamp(min=-20).float().sum()
+
+
+@reported("lost-increment", None)
+def mean_over_ranks():
+    gradients = [torch.full((8,), 3e4, dtype=in_mode(torch.float16, torch.float32)) for _ in range(4)]
+    total = torch.zeros_like(gradients[0])
+    for gradient in gradients:
+        total += gradient
+    return (total / 4).float().clamp(max=1e6).mean()
+
+
+@reported("lossy-cast", None)
+def activations_in_int8():
+    x = torch.linspace(-300.0, 300.0, 256)
+    scale = x.abs().max() / 127 if MODE != "damaged" else torch.ones(())
+    if MODE == "float":
+        return x.square().mean().sqrt()
+    return ((x / scale).round().to(torch.int8).float() * scale).square().mean().sqrt()
+
+
+@reported("lossy-cast", None)
+def complement_of_a_probability():
+    logits = torch.full((32,), 7.0) + torch.arange(32) / 100
+    p = torch.sigmoid(logits).to(in_mode(torch.bfloat16, torch.float32))
+    return -torch.log((1 - p).float().clamp(min=1e-12)).mean()
 
 
 if __name__ == "__main__":

@@ -426,30 +426,31 @@ void look_at_bytes(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) 
 }
 
 // A sum in 16 bits, of one element or of many: what is past its end, what a count cannot be, and a
-// term that leaves it as it is. Of many elements nine in ten have to stand still.
+// term that leaves it as it is. Of many elements that has to be true of nine in ten.
 void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const OpInfo& op = *frame.op;
   const c10::TensorImpl* sum = inputs[op.tensors[0].index].unsafeToTensorImpl();
   const c10::TensorImpl* term = inputs[op.tensors[1].index].unsafeToTensorImpl();
   const bool is_one = sum->numel() == 1;
-  if (term->numel() != sum->numel() || !(is_one || is_sampled(frame))) return;
+  const bool is_small = sum->numel() <= kMostSteps;
+  if (term->numel() != sum->numel() || !(is_small || is_sampled(frame))) return;
   if (!is_readable(sum) || !is_readable(term) || is_left_alone(sum)) return;
   if (!are_alike(sum, term) || !is_plain_sum(op, inputs)) return;
   const uint8_t dtype = dtype_of(sum);
   const bool is_count = c10::isIntegralType(scalar_type(term), /*includeBool=*/true);
-  uint64_t looked = 0, still = 0;
+  uint64_t looked = 0, stuck = 0;
   Loss loss;
   for_sampled(sum->numel(), /*all=*/false, [&](int64_t i) {
     const double before = value_at(sum, i), added = value_at(term, i), now = before + added;
     if (added == 0 || !std::isfinite(now)) return;
     ++looked;
     const double kept = rounded(now, dtype);
-    const bool stands = kept == before;
-    still += stands;
-    const bool is_lost = (is_count && kept != now) || (is_one && std::isinf(kept)) || stands;
+    const bool is_stuck = kept == before || std::isinf(kept);
+    stuck += is_stuck;
+    const bool is_lost = (is_count && kept != now) || is_stuck;
     if (is_lost && !loss.found) loss = {true, now, kept};
   });
-  if (loss.found && (is_one || still * 10 >= looked * 9)) write_loss(frame.signature, loss);
+  if (loss.found && (is_one || stuck * 10 >= looked * 9)) write_loss(frame.signature, loss);
 }
 
 // A difference in 16 bits of numbers that are neighbours: what is left is their rounding. Told as
