@@ -560,7 +560,6 @@ void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
 }
 
 void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  frame.inputs_finite = frame.inputs_had_no_nan = false;
   if (!looks_in_this_step()) return;
   bool all = true, no_nan = true;
   for (const Argument& argument : frame.op->tensors) {
@@ -575,11 +574,12 @@ void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   frame.inputs_had_no_nan = no_nan;
 }
 
-// Small, or the first of its kind: of these all elements are read.
+// Small, or the first of its kind and not so large that reading it would be noticed: of these all
+// elements are read.
 bool is_read_whole(const Frame& frame, const c10::TensorImpl* impl) {
-  constexpr int64_t kMostElements = 1 << 16;
-  return impl->numel() <= kMostElements ||
-         __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= 1;
+  constexpr int64_t kMostElements = 1 << 16, kMostOfFirst = 1 << 22;
+  const bool is_first = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= 1;
+  return impl->numel() <= (is_first ? kMostOfFirst : kMostElements);
 }
 
 // A sum or product in Half may be infinite though what it is of is not, and a row of a softmax NaN.
@@ -634,8 +634,22 @@ void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10:
 
 void forget_values() { non_finite_seen.store(0); }
 
+// Sums and products matter in bytes and 16 bits alone, and most are of Float.
+static bool matters(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (op.converts || op.may_begin_backward || op.takes_angles || op.normalizes) return true;
+  for (const Argument& tensor : op.tensors) {
+    if (!inputs[tensor.index].isTensor()) continue;
+    const c10::TensorImpl* impl = inputs[tensor.index].unsafeToTensorImpl();
+    if (is_low_precision(dtype_of(impl)) || is_bytes(impl)) return true;
+  }
+  return false;
+}
+
 void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!frame.signature) return;
+  frame.began_ns = 0;
+  frame.inputs_finite = frame.inputs_had_no_nan = false;
+  if (!tracer.looks.load(std::memory_order_relaxed) && !matters(*frame.op, inputs)) return;
   BusyScope busy(state);
   if (frame.op->converts) look_at_conversion(frame, inputs);
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
@@ -650,7 +664,8 @@ void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs) {
   if (frame.began_ns) note_time(state, frame);
   const bool looks = looks_in_this_step();
-  if (looks ? frame.op->makes_garbage : !frame.op->reduces) return;
+  const bool was_looked_at = frame.inputs_finite || frame.inputs_had_no_nan;
+  if (looks ? frame.op->makes_garbage : !(frame.op->reduces && was_looked_at)) return;
   BusyScope busy(state);
   if (!looks) return look_at_sum(frame, outputs);
   const uint32_t flags = (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0) |
