@@ -1,10 +1,12 @@
 // dtypecheck diff: what changed dtype between two runs, or between a lockfile and a run.
 #include <filesystem>
 #include <memory>
+#include <tuple>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "judging/engine_roles.h"
 #include "judging/lock_diff.h"
 #include "judging/recorded_run.h"
 #include "platform/files.h"
@@ -17,6 +19,7 @@ struct DiffCommand {
   std::string output;
   bool json = false;
   bool all = false;
+  bool engines = false;
 };
 
 struct Side {
@@ -47,6 +50,8 @@ static Side read_side(const std::string& path) {
 // What differs is a finding; where nothing does, a run of which a part is missing proves nothing.
 static int run(const DiffCommand& command) {
   Side before = read_side(command.before), after = read_side(command.after);
+  if (command.engines)
+    std::tie(before.lock, after.lock) = judging::roles_of(before.lock, after.lock);
   const judging::LockDiff diff = judging::diff_locks(std::move(before.lock), std::move(after.lock),
                                                      command.before, command.after);
   Output output = open_output(command.output);
@@ -69,6 +74,9 @@ static std::function<int()> set_up(Options& options) {
   options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
   options.add_flag("--json", command->json, "what differs as one JSON object");
   options.add_flag("--all", command->all, "all that differs, not a screen of it");
+  options.add_flag("--engines", command->engines,
+                   "OLD trains what NEW generates with: compare weights, layers, norms, caches, "
+                   "logits and samplers, not ops");
   options.add("-o,--output", command->output, "file for what differs; default: standard output")
       .type("FILE");
   return [command] { return run(*command); };

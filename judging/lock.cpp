@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/compiled_ops.h"
 #include "judging/folded_names.h"
 #include "ops/arguments.h"
 #include "platform/error.h"
@@ -45,8 +46,20 @@ std::vector<LockedTensor> locked(const std::vector<Operand>& operands) {
   return out;
 }
 
+// torch.compile(model) keeps what it compiles as _orig_mod: the same model.
+std::string without_wrapper(std::string name) {
+  constexpr std::string_view kWrapper = "_orig_mod.";
+  for (size_t at = name.find(kWrapper); at != name.npos; at = name.find(kWrapper)) {
+    if (at > 0 && name[at - 1] != '.') break;
+    name.erase(at, kWrapper.size());
+  }
+  constexpr std::string_view kEnd = "._orig_mod";
+  if (name.ends_with(kEnd)) name.resize(name.size() - kEnd.size());
+  return name;
+}
+
 std::string place_of(const OpCall& call) {
-  if (!call.site.module.empty()) return call.site.module;
+  if (!call.site.module.empty()) return without_wrapper(call.site.module);
   const SourceLine& line = call.site.line;
   const std::string file = std::filesystem::path(line.file).filename().string();
   return line.function.empty() ? file : fmt::format("{}:{}", file, line.function);
@@ -76,6 +89,16 @@ LockedOp locked(const OpCall& call) {
   return op;
 }
 
+// What is inside of a region of torch.compile, by Inductor's own code; a fused op has no operands
+// of its own, so they are one.
+LockedOp locked(const CompiledOp& compiled, const OpCall& region) {
+  return {.phase = phase_name(region.site.phase),
+          .op = compiled.op,
+          .operands = {{"inputs", compiled.inputs}, {kComputed, compiled.computed}},
+          .result = compiled.result,
+          .device = region.device_type()};
+}
+
 // By name, from where they were last seen to be used: a cast at the start leaves others behind.
 class Parameters {
  public:
@@ -84,7 +107,7 @@ class Parameters {
     for (const Operand& operand : call.operands) {
       if (!is_parameter(operand) || operand.kind == TensorKind::kUndefined) continue;
       auto& [dtypes, from_load] =
-          known_.try_emplace(operand.parameter, DtypeSet(), true).first->second;
+          known_.try_emplace(without_wrapper(operand.parameter), DtypeSet(), true).first->second;
       if (loads && !from_load) continue;
       if (from_load && !loads) dtypes = DtypeSet();
       from_load = loads;
@@ -141,8 +164,7 @@ LockedOp parse_op(TextCursor& cursor) {
     } else if (next == "autocast") {
       cursor.expect("autocast ");
       op.autocast = cursor.word("a dtype");
-    } else if (next == outcome_name(Outcome::kThrew) ||
-               next == outcome_name(Outcome::kRepaired) ||
+    } else if (next == outcome_name(Outcome::kThrew) || next == outcome_name(Outcome::kRepaired) ||
                next == outcome_name(Outcome::kServed)) {
       op.outcome = cursor.word("an outcome");
     } else {
@@ -186,6 +208,9 @@ Lock lock_of(const Run& run) {
   for (const OpCall& call : index.judged_calls()) {
     parameters.add(call);
     if (is_locked(run, call)) lock.places[place_of(call)].insert(locked(call));
+    if (!is_compiled_region(call)) continue;
+    for (const CompiledOp& compiled : compiled_ops(run, call))
+      lock.places[place_of(call)].insert(locked(compiled, call));
   }
   parameters.put_into(lock);
   return lock;

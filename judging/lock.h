@@ -10,9 +10,10 @@
 //
 // Names of modules (or, outside of modules, FILE:FUNCTION) begin a line, and what they do stands
 // below, indented and sorted; modules that do the same stand together, folded as folded_names.h
-// has it. The operands of a list are one, with all dtypes that they had. Order, counts, shapes,
-// steps and lines are left out, and so are the calls inside a call, which change from one LibTorch
-// to the next, and what only loads the model.
+// has it. A region of torch.compile has lines of the ops in it, with computed=Float where Inductor
+// rounds what it stores alone. The operands of a list are one, with all dtypes that they had.
+// Order, counts, shapes, steps and lines are left out, and so are the calls inside a call, which
+// change from one LibTorch to the next, and what only loads the model.
 #pragma once
 
 #include <compare>
@@ -46,6 +47,8 @@ struct LockedOp {
 };
 
 inline constexpr const char* kParameters = "parameters";
+// The operand of an op that torch.compile fused whose dtype is that of the arithmetic.
+inline constexpr const char* kComputed = "computed";
 
 struct Lock {
   std::string runtime;  // "LibTorch 2.11.0, cpu"

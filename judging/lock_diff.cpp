@@ -172,6 +172,88 @@ std::set<std::string> without(const std::set<std::string>& a, const std::set<std
   return out;
 }
 
+// The dtype that torch.compile computes an op in; nullptr of one that it did not fuse.
+const std::string* fused_in(const LockedOp& op) {
+  const auto found =
+      std::find_if(op.operands.begin(), op.operands.end(),
+                   [](const LockedTensor& operand) { return operand.name == kComputed; });
+  return found == op.operands.end() ? nullptr : &found->dtypes;
+}
+
+bool is_compiled(const LockedOp& op) {
+  return fused_in(op) != nullptr || op.op.starts_with("compiled::");
+}
+
+bool has_compiled(const Lock& lock) {
+  return std::any_of(lock.places.begin(), lock.places.end(), [](const auto& place) {
+    return std::any_of(place.second.begin(), place.second.end(), is_compiled);
+  });
+}
+
+using FusedOps = std::map<std::pair<std::string, std::string>, std::set<std::string>>;
+
+// What ops are computed in, by phase and op: of what torch.compile fused, or of an eager run.
+FusedOps computed_in(const Lock& lock, bool fused) {
+  FusedOps out;
+  for (const auto& [place, ops] : lock.places) {
+    for (const LockedOp& op : ops) {
+      const std::string* in = fused ? fused_in(op) : &op.result;
+      if (op.phase != kParameters && in != nullptr && !in->empty())
+        out[{op.phase, op.op}].insert(*in);
+    }
+  }
+  return out;
+}
+
+// An op of eager that answers in one dtype, and in the compiled run computes in another.
+std::vector<std::string> compare_fused(const Lock& eager, const Lock& compiled) {
+  const FusedOps known = computed_in(eager, false);
+  std::map<std::string, std::set<std::string>> changed;
+  for (const auto& [op, dtypes] : computed_in(compiled, true)) {
+    const auto before = known.find(op);
+    if (before == known.end()) continue;
+    for (const std::string& dtype : before->second) {
+      if (dtypes.contains(dtype) || dtypes.size() != 1) continue;
+      changed[fmt::format("{}: {} in eager, {} in compiled", op.first, dtype, *dtypes.begin())]
+          .insert(op.second);
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [what, ops] : changed)
+    out.push_back(fmt::format("{}: {}", what, fmt::join(ops, ", ")));
+  return out;
+}
+
+// What is called outside of a compiled region, and not by the compiler's own Python code.
+bool is_eager(const LockedOp& op) {
+  return op.phase != kParameters && !is_compiled(op) && !op.op.starts_with("python::");
+}
+
+// The ops of a module that the other run has in a compiled region are told by op, not by module:
+// what is left of a module is its parameters.
+void keep_parameters(Lock& lock, const Lock& of) {
+  for (auto& [place, ops] : lock.places) {
+    const auto other = of.places.find(place);
+    const bool is_called = other != of.places.end() &&
+                           std::any_of(other->second.begin(), other->second.end(), is_eager);
+    std::erase_if(ops, [&](const LockedOp& op) {
+      return op.phase != kParameters && (!is_called || !is_eager(op));
+    });
+  }
+  std::erase_if(lock.places, [](const auto& place) { return place.second.empty(); });
+}
+
+void compare_compiled(Lock& before, Lock& after, LockDiff& diff) {
+  const bool was = has_compiled(before), is = has_compiled(after);
+  if (was == is) return;
+  Lock& compiled = was ? before : after;
+  Lock& eager = was ? after : before;
+  diff.compiled = compare_fused(eager, compiled);
+  const Lock all = compiled;
+  keep_parameters(compiled, all);
+  keep_parameters(eager, all);
+}
+
 void compare_devices(Lock& before, Lock& after, LockDiff& diff) {
   const std::set<std::string> from = devices_of(before), to = devices_of(after);
   if (from == to) return;
@@ -188,6 +270,7 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
   if (before.runtime != after.runtime && !before.runtime.empty() && !after.runtime.empty())
     diff.runtime = arrow(before.runtime, after.runtime);
   compare_devices(before, after, diff);
+  compare_compiled(before, after, diff);
   const std::set<std::string> was = names_of(before), is = names_of(after);
   std::set<std::string> all = was;
   all.insert(is.begin(), is.end());
@@ -298,6 +381,10 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
     out.add(printable_all(*modules), kMostTold, "  ", "more pattern");
   }
   std::string& text = out.text;
+  if (!diff.compiled.empty()) {
+    out.add_line("torch.compile computes in another dtype, and rounds what a kernel stores");
+    out.add(printable_all(diff.compiled), kMostTold, "  ", "more");
+  }
   if (!text.empty()) text += '\n';
   if (!diff.runtime.empty()) text += diff.runtime + '\n';
   if (!diff.devices.empty())
@@ -337,6 +424,7 @@ std::string to_json(const LockDiff& diff, const std::string& before_name,
                {"same", diff.empty()},
                {"runtime", text_or_null(diff.runtime)},
                {"devices", text_or_null(diff.devices)},
+               {"compiled", diff.compiled},
                {"changes", Json::array()},
                {"only_before", diff.only_before},
                {"only_after", diff.only_after},

@@ -35,12 +35,15 @@ struct LockDiff {
   std::vector<std::string> only_before, only_after;  // modules, folded
   std::string runtime;  // "LibTorch 2.6.0, cpu → LibTorch 2.11.0, cpu"; "" where it is the same
   std::string devices;  // "cpu → cuda"; "" where they are the same
-  size_t changed = 0;   // modules
+  // Of an eager and a compiled run, ops by the dtype of their arithmetic: "forward: BFloat16 in
+  // eager, Float in compiled: aten::add, aten::mul".
+  std::vector<std::string> compiled;
+  size_t changed = 0;  // modules
   size_t missing = 0;
   size_t added = 0;
   size_t same = 0;
 
-  bool empty() const { return changed + missing + added == 0; }
+  bool empty() const { return changed + missing + added + compiled.size() == 0; }
 };
 
 // Throws InputError where the two have no module in common: these are not two runs of one model.
@@ -48,8 +51,8 @@ struct LockDiff {
 LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
                     const std::string& after_name);
 
-// What most modules share comes first, and what is beyond a screen is counted, unless `all` is asked
-// for.
+// What most modules share comes first, and what is beyond a screen is counted, unless `all` is
+// asked for.
 std::string to_text(const LockDiff& diff, const std::string& before_name,
                     const std::string& after_name, bool all);
 // One object; docs/ci.md has its fields.

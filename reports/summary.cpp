@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "core/compiled_ops.h"
 #include "core/whole_run.h"
 #include "platform/printable.h"
 #include "reports/late_error.h"
@@ -172,6 +173,27 @@ void say_sampled(const Summary& summary, Lines& out) {
                             grouped(summary.steps_traced), counted(summary.steps, "step")));
 }
 
+void say_compiled(const Report& report, Lines& out) {
+  constexpr size_t kShown = 8;
+  std::map<std::string, std::set<std::string>> raised;  // by dtype
+  for (const OpCall& call : report.run.calls) {
+    if (!is_compiled_region(call)) continue;
+    for (const CompiledOp& op : compiled_ops(report.run, call))
+      if (op.is_raised()) raised[op.result + " in " + op.computed].insert(op.op);
+  }
+  for (const auto& [dtypes, ops] : raised) {
+    Lines shown(ops.begin(), ops.end());
+    const size_t left_out = shown.size() > kShown ? shown.size() - kShown : 0;
+    if (left_out > 0) shown.resize(kShown);
+    out.push_back(
+        fmt::format("torch.compile computes ops of {}, and rounds what a kernel stores, where "
+                    "eager rounds after "
+                    "each: {}{}",
+                    printable(dtypes), printable(joined(shown, ", ")),
+                    left_out == 0 ? "" : fmt::format(" and {} more", left_out)));
+  }
+}
+
 // A part of the tracer that switched itself off leaves a fact "off: reason".
 void say_switched_off(const Report& report, Lines& out) {
   std::set<std::string> said;
@@ -270,6 +292,7 @@ std::vector<std::string> caveats(const Report& report) {
   say_without_end(report, out);
   say_left_out(report, out);
   say_sampled(summarize(report), out);
+  say_compiled(report, out);
   say_switched_off(report, out);
   for (const std::string& remark : report.remarks) out.push_back(printable(remark));
   return out;

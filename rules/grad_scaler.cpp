@@ -1,5 +1,6 @@
 // Finds: training whose gradients autocast computes in Half while nothing scales the loss;
-// gradients that are clipped while they are scaled; a GradScaler that leaves out every step, or is
+// a loss that is the mean of many numbers in Half; gradients that are clipped while they are
+// scaled; a GradScaler that leaves out every step, or is
 // there where only BFloat16 is computed.
 // Misses: a loss whose backward pass begins with a gradient of the program's own. Silent where the
 // loss is multiplied by a number before backward(), which is a loss scale of one's own, and where
@@ -25,6 +26,7 @@ struct Training {
   const OpCall* gradient = nullptr;  // the first op of a backward pass that computes in Half
   const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
   const OpCall* clip = nullptr;      // the first that shortens gradients
+  const OpCall* averaged = nullptr;  // a loss that is a mean in Half, of many numbers
   uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
@@ -70,6 +72,25 @@ bool write_the_same(const RunIndex& index, const OpCall& a, const OpCall& b) {
   });
 }
 
+// mean() hands 1 / count to each number; below 2^-14 Half has lost digits.
+constexpr int64_t kManyInHalf = 1 << 14;
+
+int64_t averaged_in_half(const OpCall& loss) {
+  const std::string op = loss.short_op();
+  const ScalarArgument* reduction = loss.scalar("reduction");
+  const bool is_mean =
+      op == "mean" || (reduction != nullptr ? reduction->value == 1 : op.ends_with("_loss"));
+  if (!is_mean || loss.operands.empty() || !loss.operands.front().has_shape) return 0;
+  if (loss.operands.front().dtypes != DtypeSet(Dtype::kHalf)) return 0;
+  const bool is_of_classes = op.starts_with("nll_loss") && loss.operands.size() > 1;
+  int64_t count = 1;
+  for (const int64_t size : loss.operands[is_of_classes ? 1 : 0].shape) {
+    if (size <= 0 || count > (int64_t{1} << 40)) return 0;
+    count *= size;
+  }
+  return count;
+}
+
 void look_at(const RunIndex& index, const OpCall& call, Training& training) {
   const Run& run = index.run();
   if (index.has(call, ops::kScalesGradients)) {
@@ -85,6 +106,7 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
       call.operands.front().requires_grad && !call.operands.front().is_leaf) {
     if (training.loss == nullptr) training.loss = &call;
     const OpCall* made = run.call(call.operands.front().origin);
+    if (made != nullptr && averaged_in_half(*made) >= kManyInHalf) training.averaged = made;
     training.scales_by_hand |= made == nullptr || is_scaled(*made);
   }
   if (training.clip == nullptr && is_clip(index, call)) training.clip = &call;
@@ -134,6 +156,18 @@ void tell_needless(const Training& training, Findings& out) {
   });
 }
 
+void tell_averaged(const OpCall& loss, int64_t count, Findings& out) {
+  const std::string message = fmt::format("the loss is the mean of {} numbers in Half", count);
+  out.add(loss, message, [&] {
+    return Details{.odd = loss.operands.front().name,
+                   .why = fmt::format("the gradient of each begins at {:.2g}, and Half has lost "
+                                      "digits below 6e-5 and all below 6e-8: a small difference "
+                                      "has a gradient of 0",
+                                      1.0 / static_cast<double>(count)),
+                   .fix = "compute the loss in Float: pred.float(), target.float()"};
+  });
+}
+
 void tell_left_out(const Training& training, Findings& out) {
   const std::string message =
       fmt::format("a GradScaler left out all of {} steps", training.updates);
@@ -156,6 +190,8 @@ void check_run(const RunIndex& index, Findings& out) {
                                 training.loss != nullptr && training.steps_float;
     if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
       tell_missing(training, out);
+    if (training.averaged != nullptr)
+      tell_averaged(*training.averaged, averaged_in_half(*training.averaged), out);
     if (training.unscale == nullptr) continue;
     if (training.updates >= kManySteps && !training.steps_any) tell_left_out(training, out);
     const OpCall* clip = training.clip;

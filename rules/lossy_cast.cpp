@@ -1,10 +1,12 @@
 // Finds: a cast to Half or to 8 bits that loses what it casts, as the tracer saw it: numbers beyond
-// the end of the dtype, or numbers that become 0; and differences of bytes that wrap.
+// the end of the dtype, or numbers that become 0; arithmetic of bytes that wraps; and weights in 8
+// bits that are multiplied without their scale.
 // Misses: casts on a GPU, which would have to be waited for, and those inside other ops. Silent on
 // masks, whose infinities are meant, and on the few per cent of any cast to Half that become 0.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/dtype_range.h"
 #include "rules/engine/rule.h"
@@ -63,15 +65,111 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
   });
 }
 
-void check_difference(const OpCall& call, Findings& out) {
-  const std::string message = fmt::format("a difference of bytes is {} and became {}",
+bool is_bytes(DtypeSet dtypes) { return dtypes.within(DtypeSet(Dtype::kByte) | Dtype::kChar); }
+
+std::string arithmetic_word(const std::string& op) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"sub", "difference"},     {"add", "sum"},        {"mul", "product"}, {"pow", "square"},
+      {"cumsum", "running sum"}, {"rsub", "difference"}};
+  const std::string_view base = ops::parse_op_name(op).base;
+  for (const auto& [name, word] : kWords)
+    if (base == name) return std::string(word);
+  return "";
+}
+
+void check_bytes(const OpCall& call, Findings& out) {
+  const std::string word = arithmetic_word(call.op);
+  if (word.empty() || call.operands.empty() || !is_bytes(call.operands.front().dtypes)) return;
+  const std::string message = fmt::format("a {} of bytes is {} and became {}", word,
                                           number(call.inexact->from), number(call.inexact->to));
   out.add(call, message, [&] {
     const Operand& first = call.operands.front();
+    const bool has_sign = first.dtypes.contains(Dtype::kChar);
     return Details{
         .odd = first.name,
-        .why = "uint8 holds 0 to 255, and what is below 0 wraps without a word",
-        .fix = "cast the operands before they are subtracted, to torch.int16 or a floating dtype"};
+        .why = fmt::format("{} holds {}, and what is beyond wraps without a word",
+                           has_sign ? "int8" : "uint8", has_sign ? "-128 to 127" : "0 to 255"),
+        .fix = "cast before the arithmetic, to torch.int16, torch.int64 or a floating dtype"};
+  });
+}
+
+// What was rounded just before, from a wider dtype.
+bool is_cast_down(const RunIndex& index, const Operand& operand) {
+  const OpCall* made = index.run().call(operand.origin);
+  if (made == nullptr || !index.has(*made, ops::kCast) || made->operands.empty()) return false;
+  return made->operands.back().dtypes.within(DtypeSet(Dtype::kFloat) | Dtype::kDouble);
+}
+
+// 1 - alpha, of numbers near 1 that a cast to 16 bits made 1.
+void check_cancellation(const OpCall& call, const RunIndex& index, Findings& out) {
+  const auto dtype = call.result_dtype();
+  if (!index.has(call, ops::kSubtracts) || !dtype || !kLowPrecision.contains(*dtype)) return;
+  bool is_rounded = false;
+  for (const Operand& operand : call.operands) {
+    if (operand.is_wrapped_number) continue;
+    if (!is_cast_down(index, operand)) return;
+    is_rounded = true;
+  }
+  const Operand* odd = call.first_operand_in(kLowPrecision);
+  if (!is_rounded || odd == nullptr) return;
+  const std::string message =
+      fmt::format("a difference in {} of numbers near {:.4g} is their rounding", dtype_name(*dtype),
+                  call.inexact->from);
+  out.add(call, message, [&] {
+    return Details{.odd = odd->name,
+                   .why = fmt::format("they were cast to {} before, where neighbours at {:.4g} are "
+                                      "{:.2g} apart, and what is left of them is {:.2g}",
+                                      dtype_name(*dtype), call.inexact->from,
+                                      std::ldexp(1.0, std::ilogb(call.inexact->from) -
+                                                          (*dtype == Dtype::kHalf ? 10 : 7)),
+                                      call.inexact->to),
+                   .fix = "subtract in Float, and cast what comes of it"};
+  });
+}
+
+// A picture in Float that is made bytes.
+void check_made_bytes(const OpCall& call, const RunIndex& index, Findings& out) {
+  constexpr double kSome = 0.01;
+  const OpCall* outer = index.run().call(call.parent);
+  if (call.cast->looked < kFewest || (outer != nullptr && outer->cast)) return;
+  const double share =
+      static_cast<double>(call.cast->clipped) / static_cast<double>(call.cast->looked);
+  const auto dtype = call.result_dtype();
+  if (!dtype || !is_bytes(DtypeSet(*dtype)) || share < kSome) return;
+  const bool has_sign = *dtype == Dtype::kChar;
+  const std::string message = fmt::format("{:.0f} % of what is cast to {} is beyond its ends",
+                                          std::max(1.0, 100 * share), dtype_name(*dtype));
+  out.add(call, message, [&] {
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = fmt::format("{} holds {}, and what is beyond wraps: bright becomes dark",
+                           has_sign ? "int8" : "uint8", has_sign ? "-128 to 127" : "0 to 255"),
+        .fix = has_sign ? "clamp before the cast: .round().clamp(-128, 127)"
+                        : "clamp before the cast: .round().clamp(0, 255)"};
+  });
+}
+
+// One number, as a factor to clip by, that becomes 0 and is then multiplied by.
+void check_factor(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.cast->looked == 0 || call.cast->looked >= kFewest) return;
+  const bool is_number = !call.operands.empty() && call.operands.front().has_shape &&
+                         call.operands.front().shape.empty();
+  if (!is_number || call.cast->flushed < call.cast->looked) return;
+  const OpCall* outer = index.run().call(call.parent);
+  if (outer != nullptr && outer->cast) return;
+  const auto consumers = index.consumers(call);
+  const bool is_factor = std::any_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
+    const uint32_t kArithmetic = ops::kScales | ops::kDivides;
+    return index.has(*index.run().call(id), kArithmetic);
+  });
+  const auto dtype = call.result_dtype();
+  if (!is_factor || !dtype) return;
+  out.add(call, fmt::format("a factor that is cast to {} becomes 0", dtype_name(*dtype)), [&] {
+    return Details{.odd = call.operands.front().name,
+                   .why = fmt::format("the smallest number of {} is {:.2g}, and all that is "
+                                      "multiplied by it becomes 0",
+                                      dtype_name(*dtype), narrow_range(*dtype)->smallest),
+                   .fix = "multiply in Float, and cast what comes of it"};
   });
 }
 
@@ -88,11 +186,57 @@ void check_nan(const OpCall& call, Findings& out) {
   });
 }
 
+bool has_factor(const OpCall& call) {
+  const auto is_tensor = [](const Operand& operand) { return !operand.is_wrapped_number; };
+  return (call.short_op() == "mul" || call.short_op() == "mul_" || call.short_op() == "div") &&
+         std::count_if(call.operands.begin(), call.operands.end(), is_tensor) > 1;
+}
+
+// The product of what this cast gave, where nobody multiplies by a scale, before it or behind.
+const OpCall* unscaled_product(const RunIndex& index, const OpCall& cast) {
+  const OpCall* product = nullptr;
+  for (const OpCallId id : index.consumers(cast)) {
+    const OpCall& consumer = *index.run().call(id);
+    if (consumer.autocast.is_wrapper) continue;
+    if (has_factor(consumer)) return nullptr;
+    if (product == nullptr && index.has(consumer, ops::kMultiplies)) product = &consumer;
+  }
+  if (product == nullptr) return nullptr;
+  for (const OpCallId id : index.consumers(*product))
+    if (has_factor(*index.run().call(id))) return nullptr;
+  return product;
+}
+
+// Weights in 8 bits that reach the end of the dtype were divided by a scale.
+void check_unscaled(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.operands.empty() || !call.operands.front().dtypes.within(kFloat8)) return;
+  const OpCall* product = unscaled_product(index, call);
+  const auto wide = call.result_dtype();
+  if (product == nullptr || !wide) return;
+  const std::string name = dtype_word(call.operands.front());
+  const std::string message = fmt::format("{} that reaches {} is multiplied without a scale", name,
+                                          number(call.inexact->from));
+  out.add(call, message, [&] {
+    return Details{.odd = call.operands.front().name,
+                   .why = fmt::format(
+                       "what fills the range of {} was divided by a scale to fit it; cast to {} "
+                       "alone it goes into {}{}, as many times too large",
+                       name, dtype_name(*wide), product->op, at_place(product->site)),
+                   .fix =
+                       "multiply it by its scale, which checkpoints keep beside it (weight_scale, "
+                       "weight_scale_inv), behind the cast"};
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.inexact && index.has(call, ops::kCast)) check_unscaled(call, index, out);
   if (call.cast) check_cast(call, index, out);
+  if (call.cast) check_made_bytes(call, index, out);
+  if (call.cast && call.result_dtype() && narrow_range(*call.result_dtype()) != nullptr)
+    check_factor(call, index, out);
   if (call.cast) check_nan(call, out);
-  if (call.inexact && index.has(call, ops::kSubtracts) && !call.operands.empty())
-    check_difference(call, out);
+  if (call.inexact) check_bytes(call, out);
+  if (call.inexact) check_cancellation(call, index, out);
 }
 
 }  // namespace

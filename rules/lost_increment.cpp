@@ -2,7 +2,8 @@
 // each step adds less than the dtype can add to what is there; and a count or sum of one element
 // that was seen to become another number, or an infinity.
 // Misses: sums whose first tensor was made before tracing began, and those that are built anew by
-// an op that writes no operand. Silent on what an optimizer keeps, and in the backward pass.
+// an op that writes no operand; of averages only a factor and one less it, added, are known. Silent
+// on what an optimizer keeps, and in the backward pass.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,6 +67,38 @@ std::optional<double> part_added(const RunIndex& index, const OpCall& call) {
   return is_average ? factor : std::nullopt;
 }
 
+// average * 0.999 + new * 0.001, which makes a new tensor of each step: how much of the new one is
+// added.
+std::optional<double> part_of_new(const RunIndex& index, const OpCall& call) {
+  if (call.short_op() != "add" || call.operands.size() < 2) return std::nullopt;
+  const auto factor = [&](const Operand& operand) -> std::optional<double> {
+    const OpCall* scaled = index.run().call(operand.origin);
+    if (scaled == nullptr || scaled->short_op() != "mul") return std::nullopt;
+    return scalar(*scaled, "other");
+  };
+  const auto a = factor(call.operands[0]), b = factor(call.operands[1]);
+  if (!a || !b || std::fabs(*a + *b - 1) > 1e-6) return std::nullopt;
+  return std::min(*a, *b);
+}
+
+// The average that is added to came from this line before.
+void check_new_average(const RunIndex& index, const OpCall& call, Findings& out) {
+  const auto dtype = call.result_dtype();
+  if (!dtype || !kLowPrecision.contains(*dtype) || call.site.phase == Phase::kBackward) return;
+  const auto part = part_of_new(index, call);
+  if (!part || *part <= 0 || *part >= smallest_part(*dtype)) return;
+  const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
+                                          dtype_name(*dtype), *part);
+  out.add(call, message, [&] {
+    return Details{.odd = call.operands.front().name,
+                   .why = fmt::format("{} has {} bits: less than 2^-{} of a number added to it "
+                                      "rounds away, so the average stays where it began",
+                                      dtype_name(*dtype), digits_of(*dtype), digits_of(*dtype) + 1),
+                   .fix = fmt::format("keep the average in Float: make it, or clone it, with {}",
+                                      to_dtype(call, Dtype::kFloat))};
+  });
+}
+
 bool is_emptied(const RunIndex& index, const OpCall& maker, const OpCall& call) {
   const auto consumers = index.consumers(maker);
   return std::any_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
@@ -115,17 +148,40 @@ std::string range_words(Dtype dtype) {
       dtype == Dtype::kHalf ? ", and it ends at 65504" : "");
 }
 
+bool is_integral(const Operand& operand) { return operand.dtypes.within(kIntegral | Dtype::kBool); }
+
+// What is added to again and again, though it was made once: in place, or, of one number, as a new
+// tensor of each call. A parameter is stepped, of which lost-update speaks.
+bool accumulates(const RunIndex& index, const OpCall& call) {
+  constexpr uint64_t kManyTerms = 16;
+  const Operand& sum = call.operands.front();
+  if (call.count < kManyTerms || is_parameter(sum) || call.site.phase == Phase::kOptimizer)
+    return false;
+  if (sum.requires_grad && sum.is_leaf) return false;
+  // The gradients of several small batches come of one op; two branches of a network of two.
+  if (call.site.phase == Phase::kBackward)
+    return sum.is_written && sum.origin == call.operands[1].origin && sum.origin != kNoOpCall;
+  const OpCall* made = index.run().call(sum.origin);
+  const bool is_one = sum.has_shape && sum.shape.empty();
+  if (!sum.is_written && !is_one) return false;
+  return made == nullptr || (made->count * 8 <= call.count && !is_emptied(index, *made, call));
+}
+
 // What the tracer saw happen, whatever the steps.
 void check_seen(const RunIndex& index, const OpCall& call, Findings& out) {
   const Operand& sum = call.operands.front();
   const auto dtype = sum.dtypes.single();
-  if (!dtype) return;
+  if (!dtype || !kLowPrecision.contains(*dtype) || call.operands.size() < 2) return;
+  const bool is_count = is_integral(call.operands[1]) && sum.is_written;
+  const bool is_infinite = std::isinf(call.inexact->to);
+  const bool ends = is_infinite && sum.is_written && call.site.phase != Phase::kBackward;
+  if (!is_count && !ends && !accumulates(index, call)) return;
   const std::string name = dtype_name(*dtype);
   const std::string message =
-      std::isinf(call.inexact->to)
+      is_infinite
           ? fmt::format("a running sum in {} reaches infinity", name)
-          : fmt::format("a running count in {} became {} instead of {}", name,
-                        number(call.inexact->to), number(call.inexact->from));
+          : fmt::format("a running {} in {} became {} instead of {}", is_count ? "count" : "sum",
+                        name, number(call.inexact->to), fmt::format("{:.6g}", call.inexact->from));
   out.add(call, message,
           [&] { return explain(index, out.options(), call, sum, range_words(*dtype)); });
 }
@@ -146,9 +202,11 @@ void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Fi
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  if (call.outcome != Outcome::kReturned || !index.has(call, ops::kSteps)) return;
+  if (call.outcome != Outcome::kReturned) return;
+  check_new_average(index, call, out);
   const bool is_sum = ops::parse_op_name(call.op).base == "add" && !call.operands.empty();
   if (call.inexact && is_sum) return check_seen(index, call, out);
+  if (!index.has(call, ops::kSteps)) return;
   const Operand* written = kept(index, call);
   if (written == nullptr) return;
   check_average(index, call, *written, out);

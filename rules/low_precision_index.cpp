@@ -1,12 +1,14 @@
 // Finds: integers (time steps, sizes, positions) carried in a dtype that cannot hold them: a
 // conversion that changed a value, or an arange in Half or BFloat16 that leaves its exact range;
 // and angles of sin and cos, as of rotary embeddings, that are so large that the dtype is coarse
-// there. Misses: integers that were made in a floating dtype and only later grew too large.
+// there, or that of what they were made of before it was cast to Float. Misses: integers that were
+// made in a floating dtype and only later grew too large.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <optional>
 
+#include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
@@ -18,7 +20,8 @@ namespace {
 
 // Beyond this an integer is a sentinel (the smallest int64 in an attention mask), not a count.
 constexpr double kLargestCount = 2147483648.0;
-constexpr int kMaxValues = 1 << 17;  // twice the range of Half in steps of one
+constexpr int kMaxValues = 1 << 17;    // twice the range of Half in steps of one
+constexpr double kCoarseAngle = 0.25;  // radians between neighbours
 
 double round_in(Dtype dtype, double value) {
   return dtype == Dtype::kHalf ? round_to_half(value) : round_to_bfloat16(value);
@@ -61,7 +64,9 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
     // aten::to runs aten::_to_copy: the outer one is what the program called.
     const OpCall* outer = run.call(call.parent);
     const bool is_told = outer != nullptr && outer->inexact.has_value();
-    const bool is_count = std::fabs(call.inexact->from) < kLargestCount;
+    const double from = call.inexact->from;
+    const bool is_count =
+        std::fabs(from) < kLargestCount && is_whole(from) && from != call.inexact->to;
     return is_count && !is_told ? call.inexact : std::nullopt;
   }
   const std::string op = call.short_op();
@@ -90,9 +95,74 @@ void check_angles(const OpCall& call, const RunIndex& index, Findings& out) {
   });
 }
 
+// 16 bits that are no whole numbers: what arithmetic gave, or was made by it and then cast.
+bool is_rounded(const RunIndex& index, const OpCall& made) {
+  constexpr uint32_t kNoArithmetic = ops::kFactory | ops::kCast;
+  if (!index.has(made, kNoArithmetic)) return !made.operands.empty();
+  if (!index.has(made, ops::kCast) || made.operands.empty()) return false;
+  if (made.operands.front().dtypes.within(kLowPrecision) || !made.operands.front().is_floating())
+    return false;
+  // Time steps between whole numbers, which were seen to move.
+  if (made.inexact && !is_whole(made.inexact->from)) return true;
+  const OpCall* source = index.run().call(made.operands.front().origin);
+  return source != nullptr && !source->operands.empty() && !index.has(*source, kNoArithmetic);
+}
+
+constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
+
+// The cast to Float, on the way of these angles, of what was rounded to 16 bits: a table of
+// frequencies that a model's cast lowered.
+const OpCall* raised_too_late(const RunIndex& index, const OpCall& call) {
+  std::vector<const OpCall*> reached = {index.run().call(call.operands.front().origin)};
+  for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
+    const OpCall* at = reached[next];
+    if (at == nullptr || at->operands.empty() || !at->result_dtype() ||
+        !kWide.contains(*at->result_dtype()))
+      continue;
+    if (index.has(*at, ops::kCast)) {
+      const Operand& low = at->operands.front();
+      const OpCall* made = index.run().call(low.origin);
+      if (low.dtypes.within(kLowPrecision) && made != nullptr && is_rounded(index, *made))
+        return at;
+      continue;
+    }
+    for (const Operand& operand : at->operands)
+      if (operand.dtypes.within(kWide))
+        reached.push_back(index.run().call(operand.origin));
+  }
+  return nullptr;
+}
+
+void check_lowered_angles(const OpCall& call, const RunIndex& index, Findings& out) {
+  const OpCall* raised = raised_too_late(index, call);
+  if (raised == nullptr) return;
+  const Operand& low = raised->operands.front();
+  const Dtype dtype = low.dtypes.contains(Dtype::kHalf) ? Dtype::kHalf : Dtype::kBFloat16;
+  const double largest = call.inexact->from;
+  const double gap = std::ldexp(largest, dtype == Dtype::kHalf ? -10 : -7);
+  if (gap < kCoarseAngle) return;
+  const std::string message = fmt::format("the angles of {} reach {:.4g}, and were made of {}",
+                                          call.op, largest, dtype_name(dtype));
+  out.add(call, message, [&] {
+    const OpCall* made = index.run().call(low.origin);
+    return Details{
+        .odd = call.operands.front().name,
+        .why = fmt::format("what they were made of had been rounded to {}{}, and was cast to Float "
+                           "only{}: at {:.4g} its numbers are {:.2g} radians apart",
+                           dtype_name(dtype), at_place(made->site), at_place(raised->site), largest,
+                           gap),
+        .fix =
+            "keep frequencies and positions in Float from where they are made: a buffer that "
+            "model.to() casts is made again, or cast back with what it was made of"};
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool takes_angles = call.short_op() == "sin" || call.short_op() == "cos";
-  if (call.inexact && takes_angles && !call.operands.empty()) return check_angles(call, index, out);
+  if (call.inexact && takes_angles && !call.operands.empty()) {
+    const bool is_low = call.operands.front().dtypes.within(kLowPrecision);
+    return is_low ? check_angles(call, index, out) : check_lowered_angles(call, index, out);
+  }
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
   if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
   const auto changed = inexact_value(call, index.run());

@@ -599,8 +599,35 @@ std::optional<Words> of_scale(const Refusal& refusal, const Judged& judged) {
   return words;
 }
 
+// "Multiplication of two Float8_e5m2 matrices is not supported"
+std::optional<Words> of_factors(const Refusal& refusal) {
+  if (refusal.error.find("two Float8_e5m2 matrices") == refusal.error.npos) return std::nullopt;
+  return Words{.message = fmt::format("both factors of {} are Float8_e5m2", refusal.call.op),
+               .why = "cuBLAS multiplies e5m2 by e4m3fn, and e4m3fn by e4m3fn, alone",
+               .fix =
+                   "e5m2 is for gradients: cast weights and activations to torch.float8_e4m3fn, "
+                   "with a scale for its 448",
+               .odd = "mat2"};
+}
+
+// "Bias must be BFloat16 or Half, but got Float"
+std::optional<Words> of_bias(const Refusal& refusal, const Judged& judged) {
+  const Operand* bias = wrong_bias(refusal.call);
+  if (bias == nullptr) return std::nullopt;
+  Words words{.message = fmt::format("bias is {}, and {} takes it in BFloat16 or Half",
+                                     dtype_word(*bias), refusal.call.op),
+              .why = "it is added to what is answered, not to the factors in 8 bits",
+              .odd = bias->name};
+  const ScalarArgument* wanted = refusal.call.scalar("out_dtype");
+  const bool is_half = wanted != nullptr && wanted->dtype == Dtype::kHalf;
+  cast(judged, refusal.call, *bias, is_half ? Dtype::kHalf : Dtype::kBFloat16, words);
+  return words;
+}
+
 Words words_of(const Refusal& refusal, const Judged& judged) {
   if (auto words = of_autocast(refusal)) return *words;
+  if (auto words = of_factors(refusal)) return *words;
+  if (auto words = of_bias(refusal, judged)) return *words;
   if (auto words = of_scale(refusal, judged)) return *words;
   if (refusal.call.op.starts_with("python::")) return of_function(refusal, judged);
   if (auto words = of_written(refusal, judged)) return *words;

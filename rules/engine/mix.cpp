@@ -254,9 +254,9 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
   return Mix{*input, *parameter};
 }
 
-// Breaks a tie: 1. the bias, 2. a promoted operand, 3. one whose dtype comes from no parameter while
-// the other's does, 4. a Double one in a program without Double parameters, 5. a cast one, 6. the
-// later one, since LibTorch dispatches on the first.
+// Breaks a tie: 1. the bias, 2. a promoted operand, 3. one whose dtype comes from no parameter
+// while the other's does, 4. a Double one in a program without Double parameters, 5. a cast one, 6.
+// the later one, since LibTorch dispatches on the first.
 const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& sides) {
   if (const Side* bias = first_of(sides, [](const Side& s) { return s.role == Role::kBias; })) {
     return *bias;
@@ -458,17 +458,26 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
 
 const Operand* wrong_scale(const OpCall& call) {
   if (!call.floating_dtypes().intersects(kFloat8)) return nullptr;
-  const auto is_wrong = [](const Operand& operand) {
+  // The blocks of MX have scales in e8m0; where they are known, the message says so.
+  const bool knows_blocks = call.error.empty() || call.error.find("e8m0") < call.error.find("Got ");
+  const auto is_wrong = [&](const Operand& operand) {
+    const DtypeSet right = knows_blocks ? DtypeSet(Dtype::kFloat8_e8m0fnu) : DtypeSet();
     return (ops::argument_facts(operand.name) & ops::kScale) != 0 &&
-           operand.dtypes.within(kLowPrecision | Dtype::kDouble |
-                                 (kFloat8 - Dtype::kFloat8_e8m0fnu));
+           operand.dtypes.within(kLowPrecision | Dtype::kDouble | (kFloat8 - right));
   };
   const auto wrong = std::find_if(call.operands.begin(), call.operands.end(), is_wrong);
   return wrong == call.operands.end() ? nullptr : &*wrong;
 }
 
+const Operand* wrong_bias(const OpCall& call) {
+  const bool is_refused =
+      call.error.starts_with("Bias must be") && call.floating_dtypes().intersects(kFloat8);
+  return is_refused ? call.operand("bias") : nullptr;
+}
+
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
-  if (!was_refused(call) || wrong_scale(call) != nullptr) return std::nullopt;
+  if (!was_refused(call) || wrong_scale(call) != nullptr || wrong_bias(call) != nullptr)
+    return std::nullopt;
   const OpCall* thrower = index.thrower(call);
   if (thrower == nullptr || !index.is_refused_for_dtypes(*thrower)) return std::nullopt;
   const ThrowReason reason = throw_reason(thrower->error, thrower->error_type);

@@ -35,6 +35,8 @@ struct Mix {
 // A scale beside 8-bit operands that is neither Float nor a power of 2 (e8m0); nullptr where all
 // are right: then the scales are no side of the mix.
 const Operand* wrong_scale(const OpCall& call);
+// A bias that a scaled product refuses for its dtype.
+const Operand* wrong_bias(const OpCall& call);
 
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/follow_links.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
@@ -126,12 +127,23 @@ void RunIndex::index_autocast() {
   }
 }
 
+static bool has_wrong_dtype_to_scale(const OpCall& call) {
+  return wrong_scale(call) != nullptr ||
+         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           const bool is_matrix = operand.name == "self" || operand.name == "mat2" ||
+                                  operand.name == "mat_a" || operand.name == "mat_b";
+           return is_matrix && !operand.dtypes.within(kFloat8);
+         });
+}
+
 bool RunIndex::is_refused_for_dtypes(const OpCall& thrower) const {
   const std::string& error = thrower.error;
   const auto runtime = contracts_.find(thrower.device_type(), run_.process_of(thrower).libtorch);
   const auto measured = runtime ? contracts_.ask(*runtime, thrower) : contracts::Answer();
   const bool is_uniform = thrower.floating_dtypes().size() < 2;
   if (is_unsafe_to_autocast(error)) return true;
+  // It asks for dtypes and shapes of scales in one sentence.
+  if (error.starts_with("Invalid scaling configuration")) return has_wrong_dtype_to_scale(thrower);
   switch (throw_reason(error, thrower.error_type)) {
     case ThrowReason::kNotImplemented:
       return true;

@@ -18,7 +18,7 @@ bool contains_any(std::string_view text, const std::array<std::string_view, kCou
 
 // Texts that dtypes have no part in, though dtype words may stand in them (a tensor printed, a
 // CUDA type that names a device).
-constexpr std::array<std::string_view, 35> kOtherReasons = {
+constexpr std::array<std::string_view, 36> kOtherReasons = {
     "invalid combination of arguments",
     "shapes cannot be multiplied",
     "size mismatch",
@@ -54,6 +54,7 @@ constexpr std::array<std::string_view, 35> kOtherReasons = {
     "probability tensor contains",
     "number of sizes provided",
     "undefined symbol",
+    "compute capability",
 };
 
 // Python's own errors about names and files, though a name may be "dtype".

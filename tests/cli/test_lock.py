@@ -138,6 +138,91 @@ no dtype differs in 4 modules
         self.write("again.trace", self.run_tool("dump", "odd.trace").out)
         self.assertEqual(self.lock("again.trace"), lock)
 
+    def test_an_eager_and_a_compiled_run(self):
+        def run(model, facts, calls):
+            return "\n".join([f"process pid=1 libtorch=2.15.0 steps=1{facts}", *(
+                f"op {call} at net.py:9 forward in {model}.up (Up) phase forward step 1" for call in calls)]) + "\n"
+        weight = "weight=BFloat16[4,4]%{}.up.weight"
+        self.write("eager.trace", run("net", "", [
+            f"aten::linear input=BFloat16[2,4] {weight.format('net')} -> BFloat16[2,4]",
+            "aten::mul.Tensor self=BFloat16[2,4] other=Double[]$ other:=1.1 -> BFloat16[2,4]",
+            "aten::exp self=Float[2,4] -> Float[2,4]"]))
+        region = f"compiled::inductor_forward_0 inputs[0]=BFloat16[2,4] {weight.format('net._orig_mod')} -> BFloat16[2,4]"
+        fact = ' fact:compiled.inductor_forward_0="{}"'
+        ops = "aten::addmm BFloat16 BFloat16 BFloat16;aten::permute BFloat16 BFloat16 Float;aten::mul BFloat16 BFloat16 {};" \
+              "aten::exp Float Float Float"
+        self.write("compiled.trace", run("net._orig_mod", fact.format(ops.format("Float")), [region]))
+        self.assertEqual(self.diff("eager.trace", "compiled.trace"), """\
+torch.compile computes in another dtype, and rounds what a kernel stores
+  forward: BFloat16 in eager, Float in compiled: aten::mul
+
+0 modules changed, 1 the same
+""")
+        self.assertEqual(json.loads(self.diff("eager.trace", "compiled.trace", "--json"))["compiled"],
+                         ["forward: BFloat16 in eager, Float in compiled: aten::mul"])
+        self.assertIn("  forward aten::mul inputs=BFloat16 computed=Float -> BFloat16 @cpu\n", self.lock("compiled.trace"))
+        # It rounds as eager does, with emulate_precision_casts; and what cannot be read says nothing.
+        for facts in (fact.format(ops.format("BFloat16")), fact.format("aten::mul BFloat16;;x"), ""):
+            self.write("rounds.trace", run("net._orig_mod", facts, [region]))
+            self.assertEqual(self.diff("eager.trace", "rounds.trace", status=0), "no dtype differs in 1 module\n")
+
+    ENGINE = """\
+# dtypecheck lock 1
+runner.model.model.layers.{{0,1}}
+  forward aten::add self={residual} other={residual} -> {residual} @cuda
+runner.model.model.layers.{{0,1}}.self_attn.qkv_proj
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+  parameters weight=BFloat16
+runner.model.model.layers.{{0,1}}.self_attn.attn
+  forward vllm::unified_attention query=BFloat16 key=BFloat16 value=BFloat16 key_cache={cache} -> BFloat16 @cuda
+runner.model.model.norm
+  forward _C::rms_norm input=BFloat16 weight=BFloat16 -> {norm} @cuda
+  parameters weight=BFloat16
+runner.model.lm_head
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+sampler.py:forward
+  forward aten::_log_softmax self={softmax} -> Float @cuda
+  forward aten::multinomial self=Float -> Long @cuda
+"""
+    TRAINER = """\
+# dtypecheck lock 1
+actor.model.layers.{0,1}
+  forward aten::add self=BFloat16 other=BFloat16 -> BFloat16 @cuda
+  backward aten::mul self=Float other=Float -> Float @cuda
+actor.model.layers.{0,1}.self_attn.{q_proj,k_proj,v_proj}
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+  parameters weight=BFloat16
+actor.model.layers.{0,1}.self_attn
+  forward aten::scaled_dot_product_attention query=BFloat16 key=BFloat16 value=BFloat16 -> BFloat16 @cuda
+actor.model.norm
+  forward aten::mul self=Float other=Float -> Float @cuda
+  forward aten::_to_copy self=Float -> BFloat16 @cuda
+  parameters weight=BFloat16
+actor.lm_head
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+train.py:loss
+  forward aten::_log_softmax self=Float -> Float @cuda
+"""
+
+    def test_a_trainer_and_an_engine(self):
+        self.write("trainer.lock", self.TRAINER)
+        same = {"residual": "BFloat16", "cache": "BFloat16", "norm": "Float", "softmax": "Float"}
+        self.write("engine.lock", self.ENGINE.format(**same))
+        self.assertEqual(self.diff("--engines", "trainer.lock", "engine.lock", status=0), "no dtype differs in 13 modules\n")
+        self.write("engine.lock", self.ENGINE.format(residual="Float", cache="Float8_e4m3fn", norm="BFloat16", softmax="BFloat16"))
+        self.assertEqual(self.diff("--engines", "trainer.lock", "engine.lock"), """\
+actor.model.layers.* (2 modules)
+  forward residual result: BFloat16 → Float
+actor.model.layers.*.self_attn (2 modules)
+  forward keys and values result: BFloat16 → BFloat16|Float8_e4m3fn
+(softmax)
+  forward softmax result: Float → BFloat16
+actor.model.norm
+  forward norm result: Float → BFloat16
+
+6 modules changed, 7 the same
+""")
+
     def test_modules_of_one_side(self):
         self.write("less.trace", run_of(["Half", "Half"], names=["to_q"]))
         text = self.diff("half.trace", "less.trace")

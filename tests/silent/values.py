@@ -48,6 +48,26 @@ def weights_in_8_bits_without_a_scale():
 
 
 @case("lossy-cast")
+def weights_that_lost_their_scale():
+    """A checkpoint keeps weight_scale_inv beside the weight; a cast alone leaves it out."""
+    weight, x = torch.randn(32, 32) * 0.05, torch.ones(1, 32)
+    scale = weight.abs().max() / 448
+    stored = (weight / scale).to(torch.float8_e4m3fn)
+    loaded = weight if MODE == "float" else stored.float() if MODE == "damaged" else stored.float() * scale
+    return torch.nn.functional.linear(x, loaded).square().mean().sqrt()
+
+
+@case(None)
+def scale_behind_the_product():
+    weight, x = torch.randn(32, 32) * 0.05, torch.ones(1, 32)
+    scale = weight.abs().amax(1) / 448
+    stored = (weight / scale[:, None]).to(torch.float8_e4m3fn)
+    if MODE == "float":
+        return torch.nn.functional.linear(x, weight).square().mean().sqrt()
+    return (torch.nn.functional.linear(x, stored.float()) * scale).square().mean().sqrt()
+
+
+@case("lossy-cast")
 def gradients_in_8_bits_without_a_scale():
     """The smallest number of e5m2 is 1.5e-5."""
     gradient = torch.randn(64, 64) * 1e-6
@@ -193,6 +213,71 @@ def sum_of_squares_in_half():
     return values.sum().float().clamp(max=1e7)
 
 
+def rotary():
+    """A model with the table that model.to(torch.bfloat16) takes along."""
+    model = torch.nn.Module()
+    model.register_buffer("frequencies", 1.0 / (10000.0 ** (torch.arange(0, 16, 2).float() / 16)))
+    return model
+
+
+@case("low-precision-index")
+def frequencies_of_a_lowered_model():
+    """In Float again, they are what BFloat16 left of them."""
+    model = rotary()
+    if MODE == "damaged":
+        model.to(torch.bfloat16)
+    return (torch.arange(1900, 1904)[:, None].float() * model.frequencies.float()).cos().sum()
+
+
+@case("lost-increment")
+def moving_average_built_anew():
+    parameter = torch.nn.Parameter(torch.ones(8))
+    optimizer = torch.optim.SGD([parameter], lr=0.0)
+    average = torch.full((8,), 1.0, dtype=in_mode(torch.bfloat16, torch.float32))
+    for _ in range(300):
+        parameter.sum().backward()
+        optimizer.step()
+        average = average * 0.999 + torch.full((8,), 2.0, dtype=average.dtype) * (1 - 0.999)
+    return average.float().mean()
+
+
+@case("grad-scaler")
+def loss_averaged_in_half():
+    """Each of 262144 numbers gets 1 / 262144 of the gradient, times its difference."""
+    weight = torch.full((512, 512), 0.5, requires_grad=True)
+    out = weight.to(in_mode(torch.float16, torch.bfloat16))
+    target = torch.full_like(out, 0.498)
+    if MODE == "clean":
+        out, target = out.float(), target.float()
+    torch.nn.functional.mse_loss(out, target).backward()
+    return weight.grad.norm() * 1e5
+
+
+@case("asked-dtype")
+def layer_that_computes_in_half():
+    """BFloat16 has activations of 1e5, Half has none; quantized layers have a dtype of their own."""
+    compute = in_mode(torch.float16, torch.bfloat16)
+    weight = torch.full((4, 4), 0.25, dtype=compute)
+    layer = torch.nn.Module()
+    layer.forward = lambda x: torch.nn.functional.linear(x.to(compute), weight).to(x.dtype)
+    return 1 / layer(torch.full((2, 4), 1e5, dtype=in_mode(torch.bfloat16, torch.bfloat16))).float().mean() * 1e5
+
+
+@case("asked-dtype")
+def autocast_without_its_dtype():
+    """On a CPU that is BFloat16, which has no 1 + 2^-10."""
+    layer = torch.nn.Linear(64, 1, bias=False)
+    torch.nn.init.constant_(layer.weight, 1 + 2**-10)
+    if MODE == "float":
+        return layer(torch.ones(1, 64)).sum() - 64
+    layer.to(torch.float16)
+    if MODE == "clean":
+        with torch.autocast("cpu", dtype=torch.float16):
+            return layer(torch.ones(1, 64, dtype=torch.float16)).sum() - 64
+    with torch.autocast("cpu"):
+        return layer(torch.ones(1, 64, dtype=torch.float16)).sum() - 64
+
+
 @case(None)
 def mask_in_half():
     """What a mask holds is meant to be infinite."""
@@ -227,6 +312,39 @@ def short_count():
     for _ in range(10):
         count += torch.ones(100, dtype=torch.bool).sum()
     return count
+
+
+@case(None)
+def frequencies_that_stay_near():
+    """16 positions are near enough to BFloat16."""
+    model = rotary()
+    if MODE != "float":
+        model.to(torch.bfloat16)
+    return (torch.arange(16)[:, None].float() * model.frequencies.float()).cos().sum()
+
+
+@case(None)
+def average_that_moves():
+    average = torch.full((8,), 1.0, dtype=in_mode(torch.bfloat16, torch.float32))
+    for _ in range(20):
+        average = average * 0.9 + torch.full((8,), 2.0, dtype=average.dtype) * (1 - 0.9)
+    return average.float().mean()
+
+
+@case(None)
+def short_loss_in_half():
+    weight = torch.full((16, 16), 0.5, requires_grad=True)
+    out = weight.to(in_mode(torch.float16, torch.bfloat16))
+    torch.nn.functional.mse_loss(out, torch.full_like(out, 0.25)).backward()
+    return weight.grad.norm()
+
+
+@case(None)
+def latents_for_a_decoder_in_half():
+    """Another module, another dtype: nothing is cast back."""
+    decoder, weight = torch.nn.Module(), torch.full((4, 4), 0.25, dtype=torch.float16)
+    decoder.forward = lambda x: torch.nn.functional.linear(x, weight)
+    return decoder(torch.full((2, 4), 3.0, dtype=in_mode(torch.bfloat16, torch.float32)).half()).float().mean()
 
 
 def numbers(names):

@@ -132,6 +132,8 @@ class Preflight(Traced):
         done = self.preflight("compiles.py", "--compile", "--steps", "2", TORCHINDUCTOR_COMPILE_THREADS="1")
         self.assertNotIn("all runs eagerly", done.stderr)
         self.assertEqual(self.kernels()["compiled::inductor_forward_0", 0], {"triton_poi_fused_gelu_0": 2})
+        self.assertIn("torch.compile computes ops of BFloat16 in Float, and rounds what a kernel stores, where eager rounds "
+                      "after each: aten::mul", " ".join(done.stderr.split()))
 
 
 class Errors(Traced):

@@ -35,18 +35,22 @@ struct KeyArgument {
   uint16_t kind : 2;  // Argument::Kind
 };
 
+// Arithmetic of which some calls are computed again, in more bits.
+enum class Arithmetic : uint8_t { kNone, kAdd, kSubtract, kMultiply, kSquare, kRunningSum };
+
 // What each call asks for stands in the first cache line.
 struct alignas(64) OpInfo {
   Interest interest = Interest::kAlways;
   bool writes_first_tensor = false;  // in-place on its first tensor argument
   bool converts = false;             // _to_copy, copy_: may lose an integer's value
   bool may_begin_backward = false;   // ones_like: of a loss, the first gradient
-  bool adds_in_place = false;        // add_: of a running sum, which may lose what is added
-  bool subtracts = false;            // sub, sub_: of bytes, whose differences may wrap
-  bool reduces = false;              // a sum, mean, norm or loss, which may pass the end of Half
-  bool takes_angles = false;         // sin, cos: of angles that 16 bits are too coarse for
-  bool reads_values = false;         // one of the six above
-  bool reads_results = false;        // converts or reduces
+  // add, sub, …: of bytes, which may wrap; of a running sum, which may lose what is added
+  Arithmetic arithmetic = Arithmetic::kNone;
+  bool reduces = false;  // a sum, mean, norm, loss or product, which may pass the end of Half, and
+                         // a softmax, of which a row may be NaN
+  bool takes_angles = false;   // sin, cos: of angles that 16 bits are too coarse for
+  bool reads_values = false;   // one of the above
+  bool reads_results = false;  // converts or reduces
   bool speaks_for_inner =
       false;  // _foreach_…, _fused_…: what it calls for each tensor says nothing new
   bool may_call_anything = false;  // not LibTorch's own: its kernel may be Python
@@ -56,7 +60,7 @@ struct alignas(64) OpInfo {
   bool joins = false;              // stack: one line of a loader does it for all that a batch has
   bool is_keyed_further =
       false;  // that, a cast, or a collective with a process group: mix_further()
-  bool may_return_first = false;   // a result in the first tensor's storage is no new tensor
+  bool may_return_first = false;  // a result in the first tensor's storage is no new tensor
   uint16_t argument_count = 0;
   uint16_t result_room = 0;
   uint16_t key_tensors = 0;                          // tensors and lists of them come first,
@@ -71,6 +75,7 @@ struct alignas(64) OpInfo {
   std::vector<Argument> tensors;  // and lists of them, in the schema's order
   std::vector<Argument> dtypes;   // arguments that are a ScalarType
   std::vector<Argument> numbers;
+  bool normalizes = false;  // softmax
   int group_argument = -1;  // which of a collective's arguments is its process group
 };
 

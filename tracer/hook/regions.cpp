@@ -3,6 +3,7 @@
 #include "tracer/hook/regions.h"
 
 #include "tracer/hook/describe.h"
+#include "tracer/hook/facts.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/tracer.h"
@@ -72,9 +73,15 @@ void on_leave(const void* const* tensors, size_t count) {
       set_origin(impl, frame.signature->id);
 }
 
+void on_tell(const char* name, const char* ops) {
+  if (tracer.on.load()) write_fact(std::string("compiled.") + name, ops);
+}
+
 }  // namespace
 
-bool watch_compiled_regions() { return python::watch_compiled_regions({on_enter, on_leave}); }
+bool watch_compiled_regions() {
+  return python::watch_compiled_regions({on_enter, on_leave, on_tell});
+}
 
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -23,6 +23,7 @@ constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pie
 constexpr int64_t kPieces = 16;
 constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
 constexpr double kCoarseAngle = 0.25;   // radians between neighbours
+constexpr double kLargeAngle = 32;      // from which BFloat16 is that coarse
 constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
     16;  // --check-values: all steps up to here, then one in kThenOneIn
@@ -72,6 +73,15 @@ Loss find_loss_of_whole(const void* data, int64_t count, uint8_t target) {
   return loss;
 }
 
+// Other numbers that move by as much as an angle may not: time steps between whole ones.
+Loss find_coarse(const float* values, int64_t count, uint8_t target) {
+  for (int64_t i = 0; i < count; ++i) {
+    const double from = values[i], to = rounded(from, target);
+    if (std::fabs(from) <= 65536 && std::fabs(to - from) >= kCoarseAngle) return {true, from, to};
+  }
+  return {};
+}
+
 bool is_readable(const c10::TensorImpl* impl) {
   const bool is_here = impl->device().is_cpu() || keep_going::has_known_values(impl);
   return is_plain(impl) && is_here && impl->is_non_overlapping_and_dense() && data_of(impl);
@@ -91,8 +101,12 @@ Loss loss_of(const c10::TensorImpl* source, uint8_t target) {
       return find_loss<int32_t>(first_byte(source), source->numel(), target);
     case Dtype::kShort:
       return find_loss<int16_t>(first_byte(source), source->numel(), target);
-    case Dtype::kFloat:
-      return find_loss_of_whole<float>(first_byte(source), source->numel(), target);
+    case Dtype::kFloat: {
+      const Loss loss = find_loss_of_whole<float>(first_byte(source), source->numel(), target);
+      if (loss.found || source->numel() > kMostSteps) return loss;
+      return find_coarse(reinterpret_cast<const float*>(first_byte(source)), source->numel(),
+                         target);
+    }
     case Dtype::kDouble:
       return find_loss_of_whole<double>(first_byte(source), source->numel(), target);
     default:
@@ -196,11 +210,41 @@ bool is_sampled(const Frame& frame) {
   return __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) % kSampledOneIn == 1;
 }
 
+// A cast to 8 bits without a point leaves out what is behind the point, and wraps beyond its ends.
+template <typename Float>
+Sample sample_wrapped(const char* data, int64_t count, bool all, bool has_sign) {
+  const auto* values = reinterpret_cast<const Float*>(data);
+  const float least = has_sign ? -129.0f : -1.0f, most = has_sign ? 128.0f : 256.0f;
+  Sample seen;
+  float first = 0;
+  bool has_others = false;
+  for_sampled(count, all, [&](int64_t i) {
+    const float value = static_cast<float>(values[i]);
+    if (value == 0 || !std::isfinite(value)) return;
+    ++seen.looked;
+    if (value > least && value < most) return;
+    if (seen.clipped++ == 0) first = value;
+    has_others |= value != first;
+  });
+  if (!has_others) seen.clipped = 0;  // a number that stands for none
+  return seen;
+}
+
+template <typename Float>
+Sample sample_for(const char* data, int64_t count, bool all, const DtypeRange* range,
+                  bool has_sign) {
+  return range ? sample<Float>(data, count, all, *range)
+               : sample_wrapped<Float>(data, count, all, has_sign);
+}
+
 // What a cast to a dtype with near ends loses: of one call in sixteen and of some numbers in it;
 // with --check-values of all.
 void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t target) {
+  const bool has_sign = static_cast<Dtype>(target) == Dtype::kChar;
+  const bool is_whole = has_sign || static_cast<Dtype>(target) == Dtype::kByte;
   const DtypeRange* range = narrow_range(static_cast<Dtype>(target));
-  if (!range || !is_readable(source) || is_left_alone(source)) return;
+  if (!(range || is_whole) || !is_readable(source) || is_left_alone(source)) return;
+  if (tracer.options.pretended && !source->device().is_cpu()) return;  // a gradient of zeros
   const bool looks_at_all = tracer.options.check_values;
   if (!looks_at_all && !is_sampled(frame)) return;
   trace::CastCounters* counters = cast_counters(frame.signature);
@@ -209,26 +253,42 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
   Sample seen;
   switch (static_cast<Dtype>(dtype_of(source))) {
     case Dtype::kHalf:
-      seen = sample<c10::Half>(first_byte(source), count, looks_at_all, *range);
+      seen = sample_for<c10::Half>(first_byte(source), count, looks_at_all, range, has_sign);
       break;
     case Dtype::kBFloat16:
-      seen = sample<c10::BFloat16>(first_byte(source), count, looks_at_all, *range);
+      seen = sample_for<c10::BFloat16>(first_byte(source), count, looks_at_all, range, has_sign);
       break;
     case Dtype::kFloat:
-      seen = sample<float>(first_byte(source), count, looks_at_all, *range);
+      seen = sample_for<float>(first_byte(source), count, looks_at_all, range, has_sign);
       break;
     case Dtype::kDouble:
-      seen = sample<double>(first_byte(source), count, looks_at_all, *range);
+      seen = sample_for<double>(first_byte(source), count, looks_at_all, range, has_sign);
       break;
     default:
       return;
   }
   const bool is_8_bits = target != static_cast<uint8_t>(Dtype::kHalf);
-  if (seen.has_nan && is_8_bits && !looks_in_this_step())
+  if (seen.has_nan && range && is_8_bits && !looks_in_this_step())
     write_non_finite(frame.signature->id, {true, false, true}, 0, 0);
   __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
   __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
   __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
+}
+
+// What was divided to fit e4m3 reaches 448 of its largest; what was not is far below. Read as
+// bytes, for not every LibTorch has a type of it. The next number is told as the same.
+void look_for_scaled(const Frame& frame, const c10::TensorImpl* source) {
+  constexpr uint8_t kNan = 0x7f, k256 = 0x78;
+  if (static_cast<Dtype>(dtype_of(source)) != Dtype::kFloat8_e4m3fn || !is_sampled(frame)) return;
+  if (!is_readable(source) || is_left_alone(source)) return;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(first_byte(source));
+  uint8_t largest = 0;
+  for_sampled(source->numel(), /*all=*/false, [&](int64_t i) {
+    const uint8_t size = bytes[i] & kNan;
+    if (size != kNan && size > largest) largest = size;
+  });
+  const double value = 256 * (1 + (largest & 7) / 8.0);
+  if (largest >= k256) write_loss(frame.signature, {true, value, value});
 }
 
 // _to_copy(self, dtype=…) and copy_(self, src): from an integer to a low precision that may not
@@ -248,6 +308,7 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
     target = static_cast<uint8_t>(inputs[op.dtypes[0].index].toInt());
   }
   sample_loss(frame, source, target);
+  look_for_scaled(frame, source);
   if (!is_low_precision(target)) return;
   const bool is_weight = source->numel() > kMostSteps && c10::isFloatingType(scalar_type(source));
   if (is_weight && !is_sampled(frame)) return;
@@ -271,64 +332,164 @@ double value_at(const c10::TensorImpl* impl, int64_t index) {
       return static_cast<double>(reinterpret_cast<const int64_t*>(data)[index]);
     case Dtype::kInt:
       return reinterpret_cast<const int32_t*>(data)[index];
+    case Dtype::kByte:
+      return reinterpret_cast<const uint8_t*>(data)[index];
+    case Dtype::kChar:
+      return reinterpret_cast<const int8_t*>(data)[index];
     default:
       return std::nan("");
   }
 }
 
-// sin(self), cos(self) in 16 bits: the largest angle, and the next that the dtype has. Of one call
-// in sixteen.
+// sin(self), cos(self): the largest angle, and the next that the dtype has, of one call in sixteen.
+// In Float it matters where what the angles were made of had fewer bits: the rule knows.
 void look_at_angles(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const c10::TensorImpl* angles = inputs[frame.op->tensors[0].index].unsafeToTensorImpl();
   const uint8_t dtype = dtype_of(angles);
-  if (!is_low_precision(dtype) || !is_sampled(frame) || !is_readable(angles)) return;
+  const bool is_float =
+      static_cast<Dtype>(dtype) == Dtype::kFloat || static_cast<Dtype>(dtype) == Dtype::kDouble;
+  if (!(is_float || is_low_precision(dtype)) || !is_sampled(frame) || !is_readable(angles)) return;
   if (is_left_alone(angles)) return;
   double largest = 0;
-  for (int64_t i = 0; i < angles->numel(); ++i) {
+  for_sampled(angles->numel(), /*all=*/!is_float, [&](int64_t i) {
     const double angle = std::fabs(value_at(angles, i));
     if (std::isfinite(angle)) largest = std::max(largest, angle);
-  }
-  const int digits = dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
+  });
+  const int digits = is_float ? 24 : dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
   const double gap = std::ldexp(1.0, std::ilogb(largest) - digits + 1);
-  if (largest > 0 && gap >= kCoarseAngle)
-    write_loss(frame.signature, {true, largest, largest + gap});
+  const bool is_coarse = is_float ? largest >= kLargeAngle : gap >= kCoarseAngle;
+  if (largest > 0 && is_coarse) write_loss(frame.signature, {true, largest, largest + gap});
 }
 
-// sub(self, other) of bytes, as of two frames: what is below 0 wraps.
-void look_at_difference(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+bool is_bytes(const c10::TensorImpl* impl) {
+  const auto dtype = static_cast<Dtype>(dtype_of(impl));
+  return dtype == Dtype::kByte || dtype == Dtype::kChar;
+}
+
+// The two have an element each at one place of memory, or the second is one number.
+bool are_alike(const c10::TensorImpl* self, const c10::TensorImpl* other) {
+  return other->numel() == 1 ||
+         (self->sizes() == other->sizes() && self->strides() == other->strides());
+}
+
+bool is_plain_sum(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  return std::all_of(op.numbers.begin(), op.numbers.end(), [&](const Argument& number) {  // alpha
+    return inputs[number.index].isInt() && inputs[number.index].toInt() == 1;
+  });
+}
+
+Loss wrapped(double value, bool has_sign) {
+  const double least = has_sign ? -128 : 0;
+  if (value >= least && value < least + 256) return {};
+  return {true, value, value - 256 * std::floor((value - least) / 256)};
+}
+
+// Sums, differences and products of 8 bits, and running sums along the last dimension: what they
+// would be in more bits, where that is past the end.
+void look_at_bytes(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const OpInfo& op = *frame.op;
   const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
-  const c10::TensorImpl* other = inputs[op.tensors[1].index].unsafeToTensorImpl();
-  const auto is_bytes = [](const c10::TensorImpl* impl) {
-    return static_cast<Dtype>(dtype_of(impl)) == Dtype::kByte && is_readable(impl) &&
-           !is_left_alone(impl);
-  };
-  if (!is_bytes(self) || !is_bytes(other) || !is_sampled(frame)) return;
-  if (self->sizes() != other->sizes() || self->strides() != other->strides()) return;
-  const auto* a = reinterpret_cast<const uint8_t*>(first_byte(self));
-  const auto* b = reinterpret_cast<const uint8_t*>(first_byte(other));
+  if (!(self->numel() == 1 || is_sampled(frame))) return;  // of a count the last call matters
+  if (!is_readable(self) || is_left_alone(self)) return;
+  const bool has_sign = static_cast<Dtype>(dtype_of(self)) == Dtype::kChar;
   Loss loss;
-  for_sampled(self->numel(), /*all=*/false, [&](int64_t i) {
-    if (!loss.found && a[i] < b[i]) loss = {true, double(a[i] - b[i]), double(256 + a[i] - b[i])};
-  });
+  if (op.arithmetic == Arithmetic::kRunningSum) {
+    const bool stays = !op.dtypes.empty() && inputs[op.dtypes[0].index].isInt() &&
+                       inputs[op.dtypes[0].index].toInt() == dtype_of(self);
+    if (!stays || self->dim() == 0 || !self->is_contiguous()) return;
+    const int64_t row = std::min<int64_t>(self->size(self->dim() - 1), kMostSampled);
+    double sum = 0;
+    for (int64_t i = 0; i < row && i < self->numel() && !loss.found; ++i)
+      loss = wrapped(sum += value_at(self, i), has_sign);
+  } else if (op.arithmetic == Arithmetic::kSquare) {
+    const c10::IValue& power = inputs[op.numbers[0].index];
+    if (!power.isInt() || power.toInt() != 2) return;
+    for_sampled(self->numel(), /*all=*/false, [&](int64_t i) {
+      const double value = value_at(self, i);
+      if (!loss.found) loss = wrapped(value * value, has_sign);
+    });
+  } else {
+    const c10::TensorImpl* other = inputs[op.tensors[1].index].unsafeToTensorImpl();
+    const bool is_number = other->dim() == 0 && c10::isIntegralType(scalar_type(other), false);
+    if (!is_readable(other) || !are_alike(self, other) || !is_plain_sum(op, inputs)) return;
+    if (!is_number && dtype_of(other) != dtype_of(self)) return;
+    const int64_t step = other->numel() == 1 ? 0 : 1;
+    for_sampled(self->numel(), /*all=*/false, [&](int64_t i) {
+      const double a = value_at(self, i), b = value_at(other, i * step);
+      const double exact = op.arithmetic == Arithmetic::kAdd        ? a + b
+                           : op.arithmetic == Arithmetic::kSubtract ? a - b
+                                                                    : a * b;
+      if (!loss.found) loss = wrapped(exact, has_sign);
+    });
+  }
   if (loss.found) write_loss(frame.signature, loss);
 }
 
-// add_(self, other): of a count what a low precision cannot hold, of a sum what is past its end.
+// A sum in 16 bits, of one element or of many: what is past its end, what a count cannot be, and a
+// term that leaves it as it is. Of many elements that has to be true of nine in ten.
 void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const OpInfo& op = *frame.op;
   const c10::TensorImpl* sum = inputs[op.tensors[0].index].unsafeToTensorImpl();
-  if (!is_low_precision(dtype_of(sum)) || sum->numel() != 1 || !is_readable(sum)) return;
   const c10::TensorImpl* term = inputs[op.tensors[1].index].unsafeToTensorImpl();
-  if (term->numel() != 1 || !is_readable(term)) return;
-  for (const Argument& number : op.numbers) {  // alpha
-    if (!inputs[number.index].isInt() || inputs[number.index].toInt() != 1) return;
-  }
-  const double now = value_at(sum, 0) + value_at(term, 0);
-  const double kept = rounded(now, dtype_of(sum));
+  const bool is_one = sum->numel() == 1;
+  const bool is_small = sum->numel() <= kMostSteps;
+  if (term->numel() != sum->numel() || !(is_small || is_sampled(frame))) return;
+  if (!is_readable(sum) || !is_readable(term) || is_left_alone(sum)) return;
+  if (!are_alike(sum, term) || !is_plain_sum(op, inputs)) return;
+  const uint8_t dtype = dtype_of(sum);
   const bool is_count = c10::isIntegralType(scalar_type(term), /*includeBool=*/true);
-  const bool is_lost = is_count ? kept != now : std::isinf(kept);
-  if (std::isfinite(now) && is_lost) write_loss(frame.signature, {true, now, kept});
+  uint64_t looked = 0, stuck = 0;
+  Loss loss;
+  for_sampled(sum->numel(), /*all=*/false, [&](int64_t i) {
+    const double before = value_at(sum, i), added = value_at(term, i), now = before + added;
+    if (added == 0 || !std::isfinite(now)) return;
+    ++looked;
+    const double kept = rounded(now, dtype);
+    const bool is_stuck = kept == before || std::isinf(kept);
+    stuck += is_stuck;
+    const bool is_lost = (is_count && kept != now) || is_stuck;
+    if (is_lost && !loss.found) loss = {true, now, kept};
+  });
+  if (loss.found && (is_one || stuck * 10 >= looked * 9)) write_loss(frame.signature, loss);
+}
+
+// A difference in 16 bits of numbers that are neighbours: what is left is their rounding. Told as
+// the larger of a pair and the difference.
+void look_at_cancellation(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const OpInfo& op = *frame.op;
+  const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
+  const c10::TensorImpl* other = inputs[op.tensors[1].index].unsafeToTensorImpl();
+  const c10::TensorImpl* whole = self->dim() == 0 ? other : self;
+  const uint8_t dtype = dtype_of(whole);
+  if (!is_low_precision(dtype) || !is_sampled(frame) || !is_plain_sum(op, inputs)) return;
+  if (!is_readable(self) || !is_readable(other) || is_left_alone(whole)) return;
+  if (self->numel() != 1 && !are_alike(self, other)) return;
+  const int digits = dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
+  uint64_t looked = 0, lost = 0;
+  Loss loss;
+  for_sampled(whole->numel(), /*all=*/false, [&](int64_t i) {
+    const double a = value_at(self, self->numel() == 1 ? 0 : i);
+    const double b = value_at(other, other->numel() == 1 ? 0 : i);
+    const double most = std::max(std::fabs(a), std::fabs(b));
+    if (most == 0 || !std::isfinite(most)) return;
+    ++looked;
+    if (std::fabs(a - b) > std::ldexp(1.0, std::ilogb(most) - digits + 1)) return;
+    if (lost++ == 0) loss = {true, most, a - b};
+  });
+  if (loss.found && lost * 4 >= looked * 3) write_loss(frame.signature, loss);
+}
+
+void look_at_arithmetic(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const OpInfo& op = *frame.op;
+  for (const Argument& tensor : op.tensors)
+    if (!inputs[tensor.index].isTensor()) return;
+  const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
+  if (is_bytes(self))
+    look_at_bytes(frame, inputs);
+  else if (op.arithmetic == Arithmetic::kAdd && is_low_precision(dtype_of(self)))
+    look_at_running_sum(frame, inputs);
+  else if (op.arithmetic == Arithmetic::kSubtract)
+    look_at_cancellation(frame, inputs);
 }
 
 template <typename Float>
@@ -399,7 +560,6 @@ void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
 }
 
 void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  frame.inputs_finite = frame.inputs_had_no_nan = false;
   if (!looks_in_this_step()) return;
   bool all = true, no_nan = true;
   for (const Argument& argument : frame.op->tensors) {
@@ -414,25 +574,47 @@ void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   frame.inputs_had_no_nan = no_nan;
 }
 
-// A sum in Half may be infinite though what it sums is not. Of one call in sixteen.
+// Small, or the first of its kind and not so large that reading it would be noticed: of these all
+// elements are read.
+bool is_read_whole(const Frame& frame, const c10::TensorImpl* impl) {
+  constexpr int64_t kMostElements = 1 << 16, kMostOfFirst = 1 << 22;
+  const bool is_first = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= 1;
+  return impl->numel() <= (is_first ? kMostOfFirst : kMostElements);
+}
+
+// A sum or product in Half may be infinite though what it is of is not, and a row of a softmax NaN.
+// Of one call in sixteen.
 void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (frame.op->tensors.empty() || !is_sampled(frame)) return;
-  const c10::IValue& first = inputs[frame.op->tensors[0].index];
-  if (!first.isTensor()) return;
-  const c10::TensorImpl* summed = first.unsafeToTensorImpl();
-  if (static_cast<Dtype>(dtype_of(summed)) != Dtype::kHalf || !is_readable(summed)) return;
-  if (is_left_alone(summed)) return;
-  frame.inputs_finite = frame.inputs_had_no_nan = finite(summed).all;
+  bool all_finite = true, has_no_nan = true, is_first = true;
+  for (const Argument& argument : frame.op->tensors) {
+    if (!inputs[argument.index].isTensor()) continue;
+    const c10::TensorImpl* tensor = inputs[argument.index].unsafeToTensorImpl();
+    const bool is_half = static_cast<Dtype>(dtype_of(tensor)) == Dtype::kHalf;
+    if (is_first && !is_half && !frame.op->normalizes) return;
+    is_first = false;
+    if (!c10::isFloatingType(scalar_type(tensor))) continue;
+    if (!is_readable(tensor) || is_left_alone(tensor) || !is_read_whole(frame, tensor)) return;
+    const Finite found = finite(tensor);
+    all_finite = all_finite && found.all;
+    has_no_nan = has_no_nan && !found.nan;
+  }
+  frame.inputs_finite = all_finite && !frame.op->normalizes;
+  frame.inputs_had_no_nan = has_no_nan;
 }
 
 void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
-  if (!frame.inputs_finite || outputs.empty() || !outputs[0].isTensor()) return;
+  if (outputs.empty() || !outputs[0].isTensor()) return;
+  if (!(frame.op->normalizes ? frame.inputs_had_no_nan : frame.inputs_finite)) return;
   const c10::TensorImpl* sum = outputs[0].unsafeToTensorImpl();
-  if (static_cast<Dtype>(dtype_of(sum)) != Dtype::kHalf || !is_readable(sum)) return;
+  const bool is_half = static_cast<Dtype>(dtype_of(sum)) == Dtype::kHalf;
+  if (!(is_half || frame.op->normalizes) || !is_readable(sum)) return;
   const Finite found = finite(sum);
-  if (found.all) return;
+  if (found.all || (frame.op->normalizes && !found.nan)) return;
   write_non_finite(frame.signature->id, found,
-                   trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan, 0);
+                   (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0) |
+                       trace::kNonFiniteOperandsHadNoNan,
+                   0);
 }
 
 }  // namespace
@@ -452,13 +634,26 @@ void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10:
 
 void forget_values() { non_finite_seen.store(0); }
 
+// Sums and products matter in bytes and 16 bits alone, and most are of Float.
+static bool matters(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (op.converts || op.may_begin_backward || op.takes_angles || op.normalizes) return true;
+  for (const Argument& tensor : op.tensors) {
+    if (!inputs[tensor.index].isTensor()) continue;
+    const c10::TensorImpl* impl = inputs[tensor.index].unsafeToTensorImpl();
+    if (is_low_precision(dtype_of(impl)) || is_bytes(impl)) return true;
+  }
+  return false;
+}
+
 void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!frame.signature) return;
+  frame.began_ns = 0;
+  frame.inputs_finite = frame.inputs_had_no_nan = false;
+  if (!tracer.looks.load(std::memory_order_relaxed) && !matters(*frame.op, inputs)) return;
   BusyScope busy(state);
   if (frame.op->converts) look_at_conversion(frame, inputs);
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
-  if (frame.op->adds_in_place) look_at_running_sum(frame, inputs);
-  if (frame.op->subtracts) look_at_difference(frame, inputs);
+  if (frame.op->arithmetic != Arithmetic::kNone) look_at_arithmetic(frame, inputs);
   if (frame.op->takes_angles) look_at_angles(frame, inputs);
   look_at_values(frame, inputs);
   if (frame.op->reduces && !looks_in_this_step()) look_at_summed(frame, inputs);
@@ -469,7 +664,8 @@ void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs) {
   if (frame.began_ns) note_time(state, frame);
   const bool looks = looks_in_this_step();
-  if (looks ? frame.op->makes_garbage : !frame.op->reduces) return;
+  const bool was_looked_at = frame.inputs_finite || frame.inputs_had_no_nan;
+  if (looks ? frame.op->makes_garbage : !(frame.op->reduces && was_looked_at)) return;
   BusyScope busy(state);
   if (!looks) return look_at_sum(frame, outputs);
   const uint32_t flags = (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0) |

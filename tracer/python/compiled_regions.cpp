@@ -12,14 +12,56 @@ namespace tracer {
 namespace python {
 namespace {
 
-constexpr const char* kSource = R"(
-def wrap(compiled_graph, enter, leave):
+// Beside the calls themselves: what each op of a region answers in, by the graph that Inductor was
+// given, and computes in, by the code that it made of that. Fused kernels load 16 bits as Float and
+// round what they store; with emulate_precision_casts they round after each op, as eager does.
+constexpr const char* kSource = R"py(
+def wrap(compiled_graph, enter, leave, tell):
+    import re
     original = compiled_graph.__call__
+    told = set()
+    node = re.compile(r'(\w+): "(\w+)\[.*?" = torch\.ops\.(\w+)\.(\w+)\.\w+\((.*)')
+    argument = re.compile(r'(\w+): "(\w+)\[')
+    names = {"f32": "Float", "bf16": "BFloat16", "f16": "Half", "f64": "Double", "f8e4m3fn": "Float8_e4m3fn",
+             "f8e5m2": "Float8_e5m2"}
+    low = ("Half", "BFloat16")
+
+    def computed(self):
+        graph, code = self.inductor_post_grad_graph_str or "", self.source_code or ""
+        code = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("#"))
+        raises = "convert<float" in code or "tl.float32" in code
+        rounds = re.search(r"(tmp\w+) = [^\n]*(?:convert<(?:at::)?(?:BFloat16|Half)\b|\.to\(tl\.b?float16\))[^\n]*\n"
+                           r"[^\n]*(?:convert<float\b[^\n]*\(\1\)|\1\.to\(tl\.float32\))", code) is not None
+        called = set(re.findall(r"extern_kernels\.(\w+)\(", code)) | set(re.findall(r"ops\.aten\.(\w+)\.", code))
+        dtypes, ops = {}, []
+        for line in graph.splitlines():
+            if "def forward" in line:
+                dtypes.update(argument.findall(line))
+            found = node.search(line)
+            if not found:
+                continue
+            name, dtype, space, op, rest = found.groups()
+            dtypes[name] = dtype
+            result = names.get(dtype)
+            inputs = sorted({names[dtypes[word]] for word in re.findall(r"\w+", rest.split(";")[0])
+                             if dtypes.get(word) in names})
+            if space != "aten" or not result or not inputs:
+                continue
+            fuses = op not in called and raises and not rounds
+            ops.append(f"{space}::{op} {'|'.join(inputs)} {result} {'Float' if fuses and result in low else result}")
+        return ";".join(dict.fromkeys(ops))
 
     def __call__(self, inputs):
         options = getattr(self, "fx_kwargs", None) or {}
         kind = "backward" if options.get("is_backward") else "forward"
-        enter((f"inductor_{kind}_{options.get('graph_id')}", inputs))
+        name = f"inductor_{kind}_{options.get('graph_id')}"
+        if name not in told:
+            told.add(name)
+            try:
+                tell((name, computed(self)))
+            except Exception:
+                pass
+        enter((name, inputs))
         outputs = None
         try:
             outputs = original(self, inputs)
@@ -28,7 +70,7 @@ def wrap(compiled_graph, enter, leave):
             leave(outputs)
 
     compiled_graph.__call__ = __call__
-)";
+)py";
 
 RegionWatcher watching;
 bool in_place = false;
@@ -50,6 +92,13 @@ Object* enter(Object*, Object* name_and_inputs) {
   return return_none();
 }
 
+Object* tell(Object*, Object* name_and_ops) {
+  const std::string name = text_of(sequence_item(name_and_ops, 0));
+  const std::string ops = text_of(sequence_item(name_and_ops, 1));
+  if (!ops.empty()) watching.tell(name.c_str(), ops.c_str());
+  return return_none();
+}
+
 Object* leave(Object*, Object* outputs) {
   const std::vector<const void*> impls = tensors_of(outputs);
   watching.leave(impls.data(), impls.size());
@@ -68,9 +117,10 @@ bool watch_compiled_regions(const RegionWatcher& watcher) {
   const Ref wrap = own_function(kSource, "wrap");
   const Ref on_enter = new_callback("enter", enter, kOneArgument);
   const Ref on_leave = new_callback("leave", leave, kOneArgument);
-  if (!wrap || !on_enter || !on_leave) return false;
+  const Ref on_tell = new_callback("tell", tell, kOneArgument);
+  if (!wrap || !on_enter || !on_leave || !on_tell) return false;
   const Ref done(api.PyObject_CallFunctionObjArgs(wrap.get(), compiled_graph, on_enter.get(),
-                                                  on_leave.get(), nullptr));
+                                                  on_leave.get(), on_tell.get(), nullptr));
   in_place = static_cast<bool>(done);
   if (!done) api.PyErr_Clear();
   return in_place;

@@ -14,6 +14,9 @@ namespace python {
 struct RegionWatcher {
   void (*enter)(const char* name, const void* const* tensors, size_t count);
   void (*leave)(const void* const* tensors, size_t count);  // also when it threw: then with none
+  // Once, before a region runs: "aten::mul BFloat16|Float BFloat16 Float;…", each op of it with
+  // what it takes, answers in and computes in.
+  void (*tell)(const char* name, const char* ops);
 };
 
 // Cold: takes the GIL. Does nothing until torch._inductor.output_code was imported by the program;

@@ -1,0 +1,41 @@
+#include "core/compiled_ops.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "ops/ops.h"
+
+namespace dtypecheck {
+namespace {
+
+constexpr std::string_view kRegion = "compiled::";
+
+std::string_view next(std::string_view& rest, char separator) {
+  const std::string_view piece = rest.substr(0, rest.find(separator));
+  rest.remove_prefix(std::min(rest.size(), piece.size() + 1));
+  return piece;
+}
+
+}  // namespace
+
+bool is_compiled_region(const OpCall& call) { return call.op.starts_with(kRegion); }
+
+std::vector<CompiledOp> compiled_ops(const Run& run, const OpCall& region) {
+  std::vector<CompiledOp> ops;
+  const Process& process = run.process_of(region);
+  const auto fact = process.facts.find("compiled." + region.op.substr(kRegion.size()));
+  if (fact == process.facts.end()) return ops;
+  std::string_view rest = fact->second;
+  while (!rest.empty()) {
+    std::string_view line = next(rest, ';');
+    CompiledOp op;
+    for (std::string* word : {&op.op, &op.inputs, &op.result, &op.computed})
+      *word = next(line, ' ');
+    const bool is_whole = !op.computed.empty() && line.empty();
+    if (is_whole && (ops::facts_of(op.op) & (ops::kView | ops::kCopy | ops::kQuestion)) == 0)
+      ops.push_back(std::move(op));
+  }
+  return ops;
+}
+
+}  // namespace dtypecheck

@@ -1,0 +1,26 @@
+// compiled_ops.h: what is inside of a region of torch.compile, whose fused ops no dispatcher sees:
+// by the graph and the code that Inductor made of it, as the tracer kept them in a fact of the
+// process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/run.h"
+
+namespace dtypecheck {
+
+struct CompiledOp {
+  std::string op;        // "aten::mul"
+  std::string inputs;    // dtypes: "BFloat16", "BFloat16|Float"
+  std::string result;    // a dtype: what it answers in, in the graph and in eager
+  std::string computed;  // that of the arithmetic, after which nothing was rounded
+
+  bool is_raised() const { return computed != result; }
+};
+
+bool is_compiled_region(const OpCall& call);
+// Of a region, views and copies left out; none where Inductor's code was not read.
+std::vector<CompiledOp> compiled_ops(const Run& run, const OpCall& region);
+
+}  // namespace dtypecheck
