@@ -135,6 +135,13 @@ def sd15(out, made):
                             requires_safety_checker=False).save_pretrained(f"{out}/model")
 
 
+def unet(out, made):
+    """The configuration of a tiny U-Net without a text."""
+    from diffusers import UNet2DModel
+    UNet2DModel(sample_size=32, in_channels=3, out_channels=3, layers_per_block=1, block_out_channels=(32, 64),
+                down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D")).save_config(out)
+
+
 def with_old_names(folder):
     """Text encoders as transformers before 5.6 wrote them: weights below text_model., and the files of a slow tokenizer."""
     from safetensors.torch import load_file, save_file
@@ -188,16 +195,18 @@ def kohya(out, made):
 
 
 def gpt2(out, made):
-    """A tiny GPT-2 with a tokenizer of bytes, in Float, Half and BFloat16, and a text to train it on."""
+    """A tiny GPT-2 with a tokenizer of bytes, in Float, Half and BFloat16, and rows to train it on."""
     import torch
     from tokenizers import ByteLevelBPETokenizer
     from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
-    text = "the cat sat on the mat and the dog ran to the cat. " * 200
-    with open(f"{out}/text.txt", "w", encoding="utf-8") as file:
-        file.write(text)
-    with open(f"{out}/text.jsonl", "w", encoding="utf-8") as file:
-        for i in range(64):
-            file.write(json.dumps({"text": f"the cat sat on mat {i} and the dog ran to the cat"}) + "\n")
+    text = "the cat sat on the mat and the dog ran to the cat. where is it? " * 200
+    rows = {"text": [{"text": f"the cat sat on mat {i} and the dog ran to the cat"} for i in range(64)],
+            "pairs": [{"prompt": f"where is cat {i}?", "chosen": "on the mat", "rejected": "the dog ran"} for i in range(32)],
+            "alpaca": [{"instruction": f"where is cat {i}?", "input": "", "output": "on the mat"} for i in range(32)]}
+    for name, all_rows in rows.items():
+        os.makedirs(f"{out}/{name}")
+        with open(f"{out}/{name}/train.jsonl", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in all_rows)
     tokens = ByteLevelBPETokenizer()
     tokens.train_from_iterator([text], vocab_size=300, special_tokens=["<|endoftext|>"])
     tokens.save(f"{out}/tokens.json")
@@ -245,14 +254,42 @@ def folders(out, made):
                 picture.save(f"{out}/{part}/{name}/{i}.png")
 
 
-def latents(out, made):
-    """Features and labels as DiT's trainer reads them."""
+def digits(out, count):
+    """Pictures of noise in MNIST's files, as many as MNIST has where count is None."""
     import numpy
-    for part, shape in (("imagenet256_features", (1, 4, 8, 8)), ("imagenet256_labels", (1,))):
-        os.makedirs(f"{out}/{part}")
-        for i in range(16):
-            values = numpy.random.default_rng(i)
-            numpy.save(f"{out}/{part}/{i}.npy", values.standard_normal(shape).astype("float32") if len(shape) > 1 else values.integers(0, 10, shape))
+    os.makedirs(f"{out}/MNIST/raw")
+    for part, size in (("train", count or 60000), ("t10k", (count or 40000) // 4)):
+        values = numpy.random.default_rng(size)
+        for name, shape in (("images-idx3", (size, 28, 28)), ("labels-idx1", (size,))):
+            data = values.integers(0, 256 if len(shape) > 1 else 10, shape).astype("uint8")
+            head = bytes([0, 0, 8, len(shape)]) + b"".join(n.to_bytes(4, "big") for n in shape)
+            with open(f"{out}/MNIST/raw/{part}-{name}-ubyte", "wb") as file:
+                file.write(head + data.tobytes())
+
+
+def mnist(out, made):
+    digits(out, None)
+
+
+def mnist_small(out, made):
+    digits(out, 256)
+
+
+def words(out, made):
+    """A text in three parts, as word_language_model reads it, and input.txt."""
+    text = "the cat sat on the mat and the dog ran to the cat .\n" * 40
+    for name in ("train", "valid", "test"):
+        with open(f"{out}/{name}.txt", "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(f"{out}/input.txt", "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def tokens(out, made):
+    """A text as nanoGPT's trainer reads it."""
+    import numpy
+    for part in ("train", "val"):
+        numpy.random.default_rng(0).integers(0, 64, 20000).astype("uint16").tofile(f"{out}/{part}.bin")
 
 
 if __name__ == "__main__":

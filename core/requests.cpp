@@ -45,11 +45,6 @@ std::vector<AskingFrame> frames_of_fact(const Process& process, const std::strin
   return found == process.facts.end() ? std::vector<AskingFrame>() : frames_in(found->second);
 }
 
-bool is_configuration(std::string_view word) {
-  return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json") ||
-         word.ends_with(".toml");
-}
-
 bool is_part_of_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
 }
@@ -132,6 +127,11 @@ std::vector<std::string> configuration_files(const Process& process) {
   for (const AskingFrame& frame : all_asking_frames(process))
     for (const auto& [name, value] : frame.said) add(value);
   return {paths.begin(), paths.end()};
+}
+
+bool is_configuration(std::string_view path) {
+  return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json") ||
+         path.ends_with(".toml");
 }
 
 std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }

@@ -27,6 +27,8 @@ std::vector<std::string> words_of_command(const Process& process);
 // Configuration files that the command line or a variable of those frames names, as paths.
 std::vector<std::string> configuration_files(const Process& process);
 
+bool is_configuration(std::string_view path);  // a file of YAML, JSON or TOML
+
 std::string_view last_name(std::string_view name);  // "precision" of "cfg.trainer.precision"
 // "--mixed-precision" and "mixed_precision" are one name.
 bool is_same_name(std::string_view a, std::string_view b);

@@ -32,9 +32,11 @@ const char* name_of_16_bits(c10::ScalarType dtype) {
 // The dtype that the call asks for: its own argument, that of what it copies into, or the default of
 // a factory that was given none.
 c10::ScalarType asked_dtype(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  for (const Argument& dtype : op.dtypes)
-    if (inputs[dtype.index].isInt()) return static_cast<c10::ScalarType>(inputs[dtype.index].toInt());
-  return c10::ScalarType::Undefined;
+  if (op.dtypes.empty()) return c10::ScalarType::Undefined;
+  const c10::IValue& dtype = inputs[op.dtypes.front().index];
+  if (dtype.isInt()) return static_cast<c10::ScalarType>(dtype.toInt());
+  return op.tensors.empty() ? c10::typeMetaToScalarType(caffe2::get_default_dtype())
+                            : c10::ScalarType::Undefined;
 }
 
 void write_request(const std::string& key, const std::string& text) {
