@@ -245,6 +245,12 @@ def bert(out, made):
                 file.write(f"the cat was good,the dog was {'good' if i % 2 else 'bad'},{i % 2}.0\n")
 
 
+def many(out, made):
+    """A hundred small pictures."""
+    for i, picture in enumerate(noise(100, 32)):
+        picture.save(f"{out}/{i}.png")
+
+
 def folders(out, made):
     """Pictures in a folder for each of two classes, train/ and val/."""
     for part in ("train", "val"):

@@ -210,18 +210,8 @@ class Asker {
     return std::nullopt;
   }
 
-  // The line stands below an `if` that asks for this value, as `if args.fp16:` does.
   bool is_below_question(const SourceLine& line, const Candidate& one) const {
-    const auto indent = [](std::string_view text) { return text.find_first_not_of(" \t"); };
-    const size_t own = indent(line_at(line.file, line.line));
-    for (int i = 1; i <= kMostAround && own != std::string::npos; ++i) {
-      const std::string text = line_at(line.file, line.line - i);
-      const std::string_view plain = trimmed(text);
-      const bool asks = plain.starts_with("if ") || plain.starts_with("elif ");
-      if (asks && indent(text) < own)
-        return !places_of_word(plain, last_name(one.name)).empty();
-    }
-    return false;
+    return !places_of_word(question_above(options_, line), last_name(one.name)).empty();
   }
 
   std::optional<Asked> in_default_of_framework() const {
@@ -319,6 +309,21 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
     if (auto found = asker.of_default()) return found;
   }
   return asker.of_maker(*way.maker);
+}
+
+std::string question_above(const JudgeOptions& options, const SourceLine& line) {
+  const auto line_at = [&](int number) {
+    return options.line_text ? options.line_text(line.file, number) : "";
+  };
+  const auto indent = [](std::string_view text) { return text.find_first_not_of(" \t"); };
+  const size_t own = indent(line_at(line.line));
+  for (int i = 1; i <= kMostAround && own != std::string::npos; ++i) {
+    const std::string text = line_at(line.line - i);
+    const std::string_view plain = trimmed(text);
+    const bool asks = plain.starts_with("if ") || plain.starts_with("elif ");
+    if (asks && indent(text) < own) return std::string(plain);
+  }
+  return "";
 }
 
 std::string asked_text(const Asked& asked) {
