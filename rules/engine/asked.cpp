@@ -10,6 +10,7 @@
 #include "core/requests.h"
 #include "platform/text.h"
 #include "rules/engine/frameworks.h"
+#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -49,8 +50,12 @@ bool is_boolean(std::string_view value) { return value == "True" || value == "Fa
 
 class Asker {
  public:
-  Asker(const RunIndex& index, const JudgeOptions& options, const OpCall& call, Dtype dtype)
-      : process_(index.run().process_of(call)), options_(options), dtype_(dtype) {
+  Asker(const RunIndex& index, const JudgeOptions& options, const OpCall& call, Dtype dtype,
+        std::string model)
+      : process_(index.run().process_of(call)),
+        options_(options),
+        dtype_(dtype),
+        model_(std::move(model)) {
     words_ = words_of_command(process_);
   }
 
@@ -132,6 +137,22 @@ class Asker {
       if (!is_next && !is_flag && !is_pair) continue;
       const std::string what = is_next ? words_[i] + " " + one.value : words_[i];
       return Asked{what, command_name(), "", {}};
+    }
+    return std::nullopt;
+  }
+
+  // "unet.weight_dtype=BFLOAT_16", of a weight of unet, and a frame held that value.
+  std::optional<Asked> of_model(const std::vector<Candidate>& all) const {
+    for (size_t i = 1; i < words_.size() && !model_.empty(); ++i) {
+      std::string_view value = words_[i];
+      const std::string option(next_piece(value, '='));
+      const bool is_models = option.starts_with(model_ + ".") && asks_for(value, dtype_) &&
+                             lower(option).find("dtype") != std::string::npos;
+      const bool is_held = std::any_of(all.begin(), all.end(), [&](const Candidate& one) {
+        return lower(one.value) == lower(value);
+      });
+      if (is_models && is_held)
+        return Asked{words_[i], command_name(), instead_of(option, value), {}};
     }
     return std::nullopt;
   }
@@ -260,6 +281,7 @@ class Asker {
         if (words->instead.empty()) words->instead = instead_of(one.name, one.value);
       return words;
     }
+    if (auto found = of_model(all)) return found;
     for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration,
                       &Asker::in_source})
       if (auto found = first(find)) return found;
@@ -291,6 +313,7 @@ class Asker {
   const Process& process_;
   const JudgeOptions& options_;
   Dtype dtype_;
+  std::string model_;  // "unet" of the parameter unet.conv_in.weight; "" where it has no name
   std::vector<std::string> words_;
   std::vector<AskingFrame> frames_;
 };
@@ -303,7 +326,7 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
   if (!dtype || !kLowPrecision.contains(*dtype)) return std::nullopt;
   const Provenance way = index.provenance().of(reader, operand);
   if (way.maker == nullptr) return std::nullopt;
-  Asker asker(index, options, reader, *dtype);
+  Asker asker(index, options, reader, *dtype, root_module(operand.parameter));
   const bool is_default = index.has(*way.maker, ops::kFactory) && way.maker->scalar("dtype") == nullptr;
   if (is_default) {
     if (auto found = asker.of_default()) return found;

@@ -72,7 +72,7 @@ bool names_configuration(const std::string& value) {
 }
 
 // What a variable says of a precision, as text; "" where it says nothing.
-std::string said_by(const std::string& name, Object* value) {
+std::string said_by(const std::string& name, Object* value, int depth) {
   if (is_exactly(value, api.PyUnicode_Type)) {
     const std::string text = text_of(value);
     const bool is_bare = text == "16";
@@ -88,7 +88,8 @@ std::string said_by(const std::string& name, Object* value) {
     return spells_16_bits(said) ? said : "";
   }
   if (!is_named_like_precision(name)) return "";
-  if (type == "bool") return api.PyObject_IsTrue(value) != 0 ? "True" : "False";
+  // Deep in a configuration there are many switches, and what each is about is not known.
+  if (type == "bool" && depth <= 1) return api.PyObject_IsTrue(value) != 0 ? "True" : "False";
   if (type == "int" && as_integer(value, 0) == 16) return "16";
   return "";
 }
@@ -106,7 +107,7 @@ class Collector {
 
   void look(const std::string& name, Object* value, int depth) {
     if (value == nullptr || ++looked_ > kMostLooked || out_.size() >= kMostNamed) return;
-    const std::string said = said_by(name.substr(name.rfind('.') + 1), value);
+    const std::string said = said_by(name.substr(name.rfind('.') + 1), value, depth);
     if (!said.empty()) return add(name, said);
     if (is_instance(value, api.PyDict_Type)) {
       if (depth < kMostDepth && (is_named_like_settings(name) || depth > 0)) enter(name, value, depth);
