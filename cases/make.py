@@ -213,7 +213,7 @@ def gpt2(out, made):
     fast = GPT2TokenizerFast(tokenizer_file=f"{out}/tokens.json", bos_token="<|endoftext|>", eos_token="<|endoftext|>",
                              unk_token="<|endoftext|>", pad_token="<|endoftext|>")
     torch.manual_seed(0)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(fast), n_positions=128, n_embd=32, n_layer=2, n_head=2,
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(fast), n_positions=512, n_embd=32, n_layer=2, n_head=2,
                                        bos_token_id=0, eos_token_id=0, pad_token_id=0))
     for name, dtype in (("float32", torch.float32), ("float16", torch.float16), ("bfloat16", torch.bfloat16)):
         model.to(dtype).save_pretrained(f"{out}/{name}")

@@ -81,15 +81,21 @@ class Asker {
     });
   }
 
-  std::string instead_of(std::string_view name, std::string_view value) const {
-    for (const Framework& framework : frameworks()) {
-      if (!is_framework_here(framework)) continue;
-      for (const FrameworkSetting& setting : framework.settings) {
+  // The place in the table of the framework that knows the setting, and what to ask for; behind its
+  // end where none does.
+  std::pair<size_t, std::string> setting_of(std::string_view name, std::string_view value) const {
+    const std::vector<Framework>& all = frameworks();
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!is_framework_here(all[i])) continue;
+      for (const FrameworkSetting& setting : all[i].settings) {
         const bool fits = setting.value == "*" ? !is_boolean(value) : setting.value == value;
-        if (fits && is_same_name(last_name(name), setting.name)) return setting.instead;
+        if (fits && is_same_name(last_name(name), setting.name)) return {i, setting.instead};
       }
     }
-    return "";
+    return {all.size(), ""};
+  }
+  std::string instead_of(std::string_view name, std::string_view value) const {
+    return setting_of(name, value).second;
   }
 
   // What says False and means 16 bits all the same, a framework's table knows: a value is no words
@@ -112,7 +118,18 @@ class Asker {
     for (const AskingFrame& frame : frames_)
       for (const auto& [name, value] : frame.said)
         if (Candidate one{name, value, &frame}; counts(one)) all.push_back(one);
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
     return all;
+  }
+
+  // First what the line that made the dtype stands below, `elif args.full_bf16:`, then what a
+  // framework's table has, then what the nearest frame held.
+  size_t rank(const Candidate& one) const {
+    const AskingFrame* users = users_line();
+    if (users != nullptr && is_below_question(users->line, one)) return 0;
+    const auto [framework, instead] = setting_of(one.name, one.value);
+    return 1 + framework;
   }
 
   std::string command_name() const {
