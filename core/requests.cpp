@@ -58,6 +58,18 @@ size_t find_word(std::string_view line, std::string_view word) {
   return line.npos;
 }
 
+// What stands between a name and its value: `: `, ` = "`, `", type=str, default="`, `=torch.`. Not
+// `in ["`, `== "`, or another argument's sign.
+bool gives(std::string_view between) {
+  if (between.ends_with("torch.")) between.remove_suffix(6);
+  while (!between.empty() && (between.back() == ' ' || between.back() == '"' || between.back() == '\''))
+    between.remove_suffix(1);
+  const bool has_sign = between.ends_with('=') || between.ends_with(':');
+  if (!has_sign || between.ends_with("==") || between.ends_with("!=")) return false;
+  if (between.find(',') != between.npos) return between.ends_with("default=");
+  return between.find_first_of("([{") == between.npos;
+}
+
 std::string plain(std::string_view name) {
   while (name.starts_with('-')) name.remove_prefix(1);
   std::string out;
@@ -143,7 +155,10 @@ bool says(std::string_view line, std::string_view name, std::string_view value) 
   std::string dashed(name);
   std::replace(dashed.begin(), dashed.end(), '_', '-');
   const size_t at = std::min(find_word(line, name), find_word(line, dashed));
-  return at != line.npos && find_word(line.substr(at), value) != line.npos;
+  if (at == line.npos) return false;
+  const std::string_view rest = line.substr(at + name.size());
+  const size_t end = find_word(rest, value);
+  return end != rest.npos && gives(rest.substr(0, end));
 }
 
 }  // namespace dtypecheck

@@ -32,7 +32,7 @@ bool is_configuration(std::string_view path);  // a file of YAML, JSON or TOML
 std::string_view last_name(std::string_view name);  // "precision" of "cfg.trainer.precision"
 // "--mixed-precision" and "mixed_precision" are one name.
 bool is_same_name(std::string_view a, std::string_view b);
-// The line says both as words: `precision: 16-true`, `--precision", default="16-true"`.
+// The line gives the name this value: `precision: 16-true`, `--precision", default="16-true"`.
 bool says(std::string_view line, std::string_view name, std::string_view value);
 
 }  // namespace dtypecheck

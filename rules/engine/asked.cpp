@@ -88,7 +88,8 @@ class Asker {
     for (size_t i = 0; i < all.size(); ++i) {
       if (!is_framework_here(all[i])) continue;
       for (const FrameworkSetting& setting : all[i].settings) {
-        const bool fits = setting.value == "*" ? !is_boolean(value) : setting.value == value;
+        const bool is_any = setting.value == "*" && !is_boolean(value) && value != "auto";
+        const bool fits = is_any || setting.value == value;
         if (fits && is_same_name(last_name(name), setting.name)) return {i, setting.instead};
       }
     }
@@ -103,7 +104,7 @@ class Asker {
   bool counts(const Candidate& one) const {
     const std::string_view name = last_name(one.name);
     if (one.value == "True") return asks_for(name, dtype_) && !has_choice(name);
-    if (one.value == "False") return !instead_of(one.name, one.value).empty();
+    if (one.value == "False" || one.value == "auto") return !instead_of(one.name, one.value).empty();
     return !is_configuration(one.value) && asks_for(one.value, dtype_);
   }
 
