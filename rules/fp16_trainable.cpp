@@ -59,13 +59,17 @@ void report_refusal(const RunIndex& index, const Trained& trained, Findings& out
   const Operand* parameter = refused_parameter(*trained.refusal);
   const std::string message =
       fmt::format("GradScaler refuses the gradient of {}", name_of(parameter));
+  const auto asked = parameter == nullptr
+                         ? std::nullopt
+                         : who_asked(index, out.options(), *trained.refusal, *parameter);
   out.add(*trained.refusal, message, [&] {
     return Details{
         .odd = parameter == nullptr ? "" : parameter->name,
-        .why =
-            "gradients have their parameter's dtype, and dividing a Half gradient by the scale "
+        .why = fmt::format(
+            "{}gradients have their parameter's dtype, and dividing a Half gradient by the scale "
             "would flush small values to 0; so the trainable parameters themselves must not be "
             "Half",
+            asked ? asked_text(*asked) + " asked for it; " : ""),
         .cures = CureProposer(index, out.options()).masters_of(*trained.refusal, parameter),
         .follows = {{&outside_autocast}}};
   });

@@ -113,7 +113,11 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
     }
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
     if (is_made_there) cures.insert(are_adapters ? cures.end() : cures.begin(), cure);
-    if (auto asked = ask_otherwise(call, *parameter)) cures.insert(cures.begin(), *std::move(asked));
+    if (auto asked = ask_otherwise(call, *parameter)) {
+      // Where the parameters are cast there, that goes first: it knows them by name.
+      const bool is_cast_there = cure.where == asked->where;
+      cures.insert(is_cast_there ? cures.end() : cures.begin(), *std::move(asked));
+    }
   }
   return cures;
 }
@@ -124,10 +128,6 @@ std::optional<Cure> CureProposer::ask_otherwise(const OpCall& call, const Operan
   const auto asked = who_asked(index_, options_, call, parameter);
   const bool is_python = asked && asked->line.known() && !is_configuration(asked->line.file);
   if (!is_python || is_installed(asked->line)) return std::nullopt;
-  const OpCall* maker = index_.provenance().of(call, parameter).maker;
-  const bool is_cast_there = maker != nullptr && maker->site.line.file == asked->line.file &&
-                             maker->site.line.line == asked->line.line && is_users_own(maker->site);
-  if (is_cast_there) return std::nullopt;  // casting the parameters there says the same
   Cure cure = cure_of(CureKind::kRewrite, call, "asked", Dtype::kFloat);
   cure.where = asked->line;
   cure.text = fmt::format("ask for {} in place of {}{}",
