@@ -21,7 +21,7 @@ HalfWeights half_weights(const RunIndex& index, const JudgeOptions& options, con
                          const Operand& parameter) {
   const auto dtype = parameter.dtypes.single();
   return {who_asked(index, options, call, parameter),
-          dtype ? weight_moves(index.run().process_of(call), *dtype) : std::nullopt};
+          dtype ? weight_moves(index.run(), *dtype) : std::nullopt};
 }
 
 }  // namespace dtypecheck::rules

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "platform/text.h"
@@ -28,12 +29,10 @@ bool WeightMoves::is_harmless() const {
   return non_finite == 0 && updates > 0 && lost_share() < kHardlyAny;
 }
 
-std::optional<WeightMoves> weight_moves(const Process& process, Dtype dtype) {
-  const std::string text = fact(process, "weights." + dtype_name(dtype));
-  if (text.empty()) return std::nullopt;
-  WeightMoves moves;
+static void add_moves(const std::string& text, WeightMoves& moves) {
+  uint64_t steps = 0;
   const std::pair<std::string_view, uint64_t*> fields[] = {
-      {"steps", &moves.steps},       {"tensors", &moves.tensors},
+      {"steps", &steps},             {"tensors", &moves.tensors},
       {"elements", &moves.elements}, {"unmoved", &moves.unmoved},
       {"updates", &moves.updates},   {"lost", &moves.lost},
       {"zero", &moves.zero},         {"looked", &moves.looked},
@@ -42,12 +41,24 @@ std::optional<WeightMoves> weight_moves(const Process& process, Dtype dtype) {
   while (!rest.empty()) {
     std::string_view word = next_piece(rest, ' ');
     const std::string_view key = next_piece(word, '=');
-    for (const auto& [name, value] : fields)
-      if (key == name) std::from_chars(word.data(), word.data() + word.size(), *value);
+    for (const auto& [name, sum] : fields) {
+      uint64_t value = 0;
+      if (key == name) std::from_chars(word.data(), word.data() + word.size(), value);
+      *sum += value;
+    }
   }
-  if (moves.steps == 0 || moves.looked == 0) return std::nullopt;
-  moves.optimizer = fact(process, "optimizer");
-  return moves;
+  moves.steps = std::max(moves.steps, steps);
+}
+
+std::optional<WeightMoves> weight_moves(const Run& run, Dtype dtype) {
+  WeightMoves moves;
+  for (const Process& process : run.processes) {
+    const std::string text = fact(process, "weights." + dtype_name(dtype));
+    if (text.empty()) continue;
+    add_moves(text, moves);
+    if (moves.optimizer.empty()) moves.optimizer = fact(process, "optimizer");
+  }
+  return moves.steps == 0 || moves.looked == 0 ? std::nullopt : std::optional(moves);
 }
 
 std::string damage_text(const WeightMoves& moves) {

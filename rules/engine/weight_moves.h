@@ -23,8 +23,9 @@ struct WeightMoves {
   bool is_harmless() const;  // hardly an update was lost, and all is finite
 };
 
-// Nothing where no step was looked at.
-std::optional<WeightMoves> weight_moves(const Process& process, Dtype dtype);
+// Of all processes together, so that the ranks of a run say one thing; nothing where no step was
+// looked at.
+std::optional<WeightMoves> weight_moves(const Run& run, Dtype dtype);
 
 // "98 % of the weights did not move in 3 steps", "7 of 97 sampled weights are not finite after 3 steps".
 std::string damage_text(const WeightMoves& moves);
