@@ -27,7 +27,12 @@ constexpr double kNear = 0.1;       // two runs print the same loss, as far as 1
 constexpr double kSame = 1e-4;      // … the same program twice, whose threads add up in any order
 
 // Lines move when a source is changed, so ids do not serve.
-std::string name_of(const Finding& finding) { return finding.rule + "\n" + finding.message; }
+// Another run measures another share of weights that did not move: a finding that was measured is
+// called by its place.
+std::string name_of(const Finding& finding) {
+  const bool is_measured = finding.rule == "lost-update" || finding.rule == "fp16-trainable";
+  return finding.rule + "\n" + (is_measured ? finding.site.line.function : finding.message);
+}
 
 std::string described(const Finding& finding) {
   return fmt::format("{} ({}{})", finding.message, finding.rule, at_place(finding.site));

@@ -596,9 +596,32 @@ def masters(site):
     return [[site.source.new_line(line, indent, text) for text in lines]]
 
 
+IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "float16": "float32", "bfloat16": "float32", "half": "float32",
+            "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16"}
+
+
+def ask_otherwise(site):
+    """A line that asks for 16-bit weights asks for Float ones: their dtype, its name, .half(), a framework's argument."""
+    edits = []
+    for node in head_nodes(site.statement):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in IN_FLOAT:
+            edits.append(site.source.replaced(node, repr(IN_FLOAT[node.value]).replace("'", '"')))
+        elif isinstance(node, ast.Attribute) and node.attr in IN_FLOAT and dotted(node).startswith(f"{torch_name(site.source)}."):
+            edits.append(site.source.replaced(node, f"{dotted(node.value)}.float32"))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("half", "bfloat16") \
+                and not node.args:
+            edits.append(site.source.replaced(node, f"{site.source.text(node.func.value)}.float()"))
+        elif isinstance(node, ast.keyword) and node.arg == "autocast_adapter_dtype":
+            edits.append(site.source.replaced(node.value, "True"))
+    if len(edits) != 1:
+        raise Unplaced("the line does not tell what of it asks for 16 bits")
+    return [edits]
+
+
 REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
-            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument}
+            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
+            "asked": ask_otherwise}
 
 
 def rewrite(site):

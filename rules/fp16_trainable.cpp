@@ -7,6 +7,7 @@
 #include <set>
 
 #include "rules/cures/cures.h"
+#include "rules/engine/half_weights.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
@@ -58,31 +59,45 @@ void report_refusal(const RunIndex& index, const Trained& trained, Findings& out
   const Operand* parameter = refused_parameter(*trained.refusal);
   const std::string message =
       fmt::format("GradScaler refuses the gradient of {}", name_of(parameter));
+  const auto asked = parameter == nullptr
+                         ? std::nullopt
+                         : who_asked(index, out.options(), *trained.refusal, *parameter);
   out.add(*trained.refusal, message, [&] {
     return Details{
         .odd = parameter == nullptr ? "" : parameter->name,
-        .why =
-            "gradients have their parameter's dtype, and dividing a Half gradient by the scale "
+        .why = fmt::format(
+            "{}gradients have their parameter's dtype, and dividing a Half gradient by the scale "
             "would flush small values to 0; so the trainable parameters themselves must not be "
             "Half",
+            asked ? asked_text(*asked) + " asked for it; " : ""),
         .cures = CureProposer(index, out.options()).masters_of(*trained.refusal, parameter),
         .follows = {{&outside_autocast}}};
   });
 }
 
+// The fused optimizers read 16 bits, compute in Float, and write 16 bits.
+bool is_in_float(const OpCall& step) { return step.op.starts_with("aten::_fused_"); }
+
 void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
-  const std::string message =
-      fmt::format("{} steps {} in place", trained.step->op, name_of(trained.first));
+  const HalfWeights weights =
+      half_weights(index, out.options(), *trained.step, *trained.first);
+  const std::string message = weights.message(
+      fmt::format("{} steps {} in place", trained.step->op, name_of(trained.first)));
   out.add(*trained.step, message, [&] {
     const size_t others = trained.parameters.empty() ? 0 : trained.parameters.size() - 1;
-    return Details{
+    Details details{
         .odd = trained.first->name,
-        .why = fmt::format(
-            "{}Half has 11 bits: small steps round away, squared gradients below 6e-8 are 0, "
-            "and with Adam's eps of 1e-8, which is 0 too, one step gives NaN",
-            others == 0 ? "" : fmt::format("so are {} or more others; ", others)),
-        .cures = CureProposer(index, out.options()).masters_of(*trained.step, trained.first),
-        .follows = {{&outside_autocast}}};
+        .why = weights.why(fmt::format(
+            "{}Half has 11 bits: small steps round away{}",
+            others == 0 ? "" : fmt::format("so are {} or more others; ", others),
+            is_in_float(*trained.step) ? ", though the optimizer computes in Float"
+                                       : ", squared gradients below 6e-8 are 0, and so is Adam's "
+                                         "eps of 1e-8: where both are, a step gives NaN")),
+        .cures = CureProposer(index, out.options()).masters_of(*trained.step, trained.first)};
+    if (weights.moves && weights.moves->non_finite == 0) details.severity = Severity::kWarning;
+    // What was measured is a damage of its own, whatever else went wrong before.
+    if (!weights.is_damaged()) details.follows = {{&outside_autocast}};
+    return details;
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/follow_links.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/half_weights.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -90,15 +91,20 @@ std::string message(const RunIndex& index, Dtype dtype, const Stepped& stepped) 
   return fmt::format("{} parameters are {}{}", dtype_name(dtype), how, among);
 }
 
+// Of Half weights fp16-trainable says who asked.
 void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings& out) {
-  out.add(*stepped.first, message(index, dtype, stepped), [&] {
-    const bool is_bf16 = dtype == Dtype::kBFloat16;
+  const bool is_bf16 = dtype == Dtype::kBFloat16;
+  HalfWeights weights = half_weights(index, out.options(), *stepped.first, *stepped.parameter);
+  if (!is_bf16) weights.asked.reset();
+  out.add(*stepped.first, weights.message(message(index, dtype, stepped)), [&] {
     Details details;
     details.odd = stepped.parameter->name;
-    details.why = fmt::format(
+    details.why = weights.why(fmt::format(
         "{} has {} bits: a step smaller than about 1/{} of the parameter's value (2^-{}) "
-        "rounds away, and most elements of a model never move",
-        dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12);
+        "rounds away{}",
+        dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12,
+        weights.moves ? "" : ", and most elements of a model never move"));
+    if (weights.moves && !weights.is_damaged()) details.severity = Severity::kNote;
     details.cures =
         CureProposer(index, out.options()).masters_of(*stepped.first, stepped.parameter);
     if (!is_bf16) details.follows = {{&fp16_trainable}, {&outside_autocast}};

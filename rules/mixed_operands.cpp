@@ -12,6 +12,7 @@
 #include "ops/arguments.h"
 #include "rules/cures/cures.h"
 #include "rules/cures/mix_cures.h"
+#include "rules/engine/asked.h"
 #include "rules/engine/mix_reason.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/throws.h"
@@ -73,13 +74,26 @@ const OpCall* pending_promotion(const Run& run, const std::vector<OpCallId>& unr
   return fits ? &last : nullptr;
 }
 
+// "; --precision 16 (train.py's command line) asked for the Half weight": of the side that is a
+// parameter in 16 bits.
+std::string who_asked_text(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                           const Mix& mix) {
+  for (const auto* side : {&mix.met, &mix.odd}) {
+    if (side->operand == nullptr || !side->is_parameter()) continue;
+    if (const auto asked = who_asked(index, options, call, *side->operand))
+      return fmt::format("; {} asked for the {} {}", asked_text(*asked), dtype_name(side->dtype),
+                         side->noun());
+  }
+  return "";
+}
+
 Details explain(const RunIndex& index, const JudgeOptions& options, const Refusal& refusal,
                 const std::vector<OpCallId>& unread) {
   const auto& [call, mix] = refusal;
   const Provenance source = index.provenance().of(call, *mix.odd.operand);
   Details details;
   details.odd = mix.odd.operand->name;
-  details.why = mix_why(index, call, mix, source);
+  details.why = mix_why(index, call, mix, source) + who_asked_text(index, options, call, mix);
   details.cures = mix_cures(index, options, call, mix, source);
   if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.met.dtype)) {
     details.fix =

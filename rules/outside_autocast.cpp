@@ -10,6 +10,7 @@
 
 #include "platform/text.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/asked.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -198,7 +199,23 @@ SourceLine where_it_is_made(const JudgeOptions& options, const std::string& file
 
 // What the script casts to Half by the setting it would cast to BFloat16 then, and what leaves the
 // prepared model accelerate casts to Float. Neither is in the run, so no replay tells; a try does.
-Cure ask_for_bfloat16(const JudgeOptions& options, const Training& training) {
+//
+// What is trained was cast to Float below a question for fp16: with bf16 it stays in 16 bits.
+const OpCall* masters_for_half_alone(const RunIndex& index, const JudgeOptions& options,
+                                     uint32_t process) {
+  for (const OpCall& call : index.run().calls) {
+    const bool raises = call.process == process && index.has(call, ops::kCast) &&
+                        call.result_dtype() == Dtype::kFloat && !call.operands.empty() &&
+                        call.operands.front().dtypes == DtypeSet(Dtype::kHalf) &&
+                        call.operands.front().requires_grad && call.operands.front().is_leaf;
+    if (!raises || call.site.phase != Phase::kLoad) continue;
+    if (question_above(options, call.site.line).find("fp16") != std::string::npos) return &call;
+  }
+  return nullptr;
+}
+
+Cure ask_for_bfloat16(const RunIndex& index, const JudgeOptions& options,
+                      const Training& training) {
   const OpCall& call = where_it_trains(training);
   Cure cure{.kind = CureKind::kSetting, .dtype = Dtype::kBFloat16, .call = call.id};
   cure.where = where_it_is_made(options, call.site.line.file);
@@ -208,6 +225,12 @@ Cure ask_for_bfloat16(const JudgeOptions& options, const Training& training) {
       "on a CPU ask for bf16, for which accelerate opens autocast there{}{}: {}, or "
       "accelerate launch --mixed_precision bf16",
       line.empty() ? "" : ", ", line, cure.operand);
+  if (const OpCall* masters = masters_for_half_alone(index, options, call.process)) {
+    cure.text += fmt::format(
+        "; with it {} keeps what is trained in BFloat16, where steps are lost: let its question "
+        "for fp16 take bf16 too",
+        place(masters->site));
+  }
   return cure;
 }
 
@@ -219,7 +242,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Proces
     details.why =
         "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
         "without a word; scripts still cast their weights to Half by it";
-    details.cures = {ask_for_bfloat16(options, training)};
+    details.cures = {ask_for_bfloat16(index, options, training)};
     details.why += made_low(index, training);
   } else {
     details.why =
@@ -260,7 +283,7 @@ Details explain_scaler(const RunIndex& index, const JudgeOptions& options, const
                                             "do without the scaler where there is none"));
   }
   if (forward_rank(training.forward) > 0)
-    details.cures.push_back(ask_for_bfloat16(options, training));
+    details.cures.push_back(ask_for_bfloat16(index, options, training));
   if (details.cures.empty()) {
     details.fix =
         "on a CPU ask for bf16, for which accelerate opens autocast there, and skip what needs the "

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/requests.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
@@ -42,6 +43,11 @@ Lines lines_of(const Run& run) {
     if (of_file.contains(line.line) && of_file.contains(line.line + kAround)) return;
     for (int i = std::max(1, line.line - kAround); i <= line.line + kAround; ++i) of_file.insert(i);
   };
+  for (const Process& process : run.processes) {
+    for (const AskingFrame& frame : all_asking_frames(process))
+      if (!is_installed(frame.line)) add(frame.line);
+    for (const std::string& file : configuration_files(process)) lines[file];
+  }
   for (const OpCall& call : run.calls) {
     add(call.site.line);
     if (call.outcome != Outcome::kReturned) add(call.site.inner);
@@ -57,6 +63,24 @@ bool names_setting(const Run& run, std::string_view line) {
   };
   return line.find("Accelerator(") != line.npos &&
          std::any_of(run.processes.begin(), run.processes.end(), has_accelerate);
+}
+
+// What the frames around a cast said of a precision, and where a program sets the default dtype.
+using Said = std::set<std::pair<std::string, std::string>>;
+
+Said said_in(const Run& run) {
+  Said said;
+  for (const Process& process : run.processes)
+    for (const AskingFrame& frame : all_asking_frames(process))
+      for (const auto& [name, value] : frame.said) said.emplace(last_name(name), value);
+  return said;
+}
+
+bool asks(const Said& said, std::string_view line) {
+  if (line.find("set_default_dtype(") != line.npos) return true;
+  return std::any_of(said.begin(), said.end(), [&](const auto& entry) {
+    return line.find(entry.first) != line.npos && says(line, entry.first, entry.second);
+  });
 }
 
 template <typename Take>
@@ -83,6 +107,7 @@ Number number_in(const std::string& text, int base) {
 
 Sources Sources::of(const Run& run, fs::file_time_type started_at) {
   Sources sources;
+  const Said said = said_in(run);
   for (const auto& [path, wanted] : lines_of(run)) {
     std::error_code unknown;
     const auto changed_at = fs::last_write_time(path, unknown);
@@ -92,7 +117,7 @@ Sources Sources::of(const Run& run, fs::file_time_type started_at) {
     File& file = sources.files_[path];
     file.hash = fnv1a(*text);
     for_each_line(*text, [&](int number, std::string_view line) {
-      if (wanted.contains(number) || names_setting(run, line)) file.lines[number] = line;
+      if (wanted.contains(number) || names_setting(run, line) || asks(said, line)) file.lines[number] = line;
     });
   }
   sources.add(of_cells(run));

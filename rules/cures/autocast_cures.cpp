@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "core/follow_links.h"
+#include "core/requests.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/asked.h"
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
@@ -111,8 +113,27 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
     }
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
     if (is_made_there) cures.insert(are_adapters ? cures.end() : cures.begin(), cure);
+    if (auto asked = ask_otherwise(call, *parameter)) {
+      // Where the parameters are cast there, that goes first: it knows them by name.
+      const bool is_cast_there = cure.where == asked->where;
+      cures.insert(is_cast_there ? cures.end() : cures.begin(), *std::move(asked));
+    }
   }
   return cures;
+}
+
+// Where a line of the program's own asked for 16 bits, and a library's line or another one made them:
+// torch.set_default_dtype(), Fabric(precision="16-true").
+std::optional<Cure> CureProposer::ask_otherwise(const OpCall& call, const Operand& parameter) const {
+  const auto asked = who_asked(index_, options_, call, parameter);
+  const bool is_python = asked && asked->line.known() && !is_configuration(asked->line.file);
+  if (!is_python || is_installed(asked->line)) return std::nullopt;
+  Cure cure = cure_of(CureKind::kRewrite, call, "asked", Dtype::kFloat);
+  cure.where = asked->line;
+  cure.text = fmt::format("ask for {} in place of {}{}",
+                          asked->instead.empty() ? "Float weights" : asked->instead, asked->what,
+                          at(cure.where));
+  return cure;
 }
 
 }  // namespace dtypecheck::rules

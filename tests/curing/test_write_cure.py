@@ -363,6 +363,10 @@ def main(args):
                 ("dtype", "python::f", 'a = torch.zeros(n, dtype="float32")', "a = torch.zeros(n, dtype=torch.float32)", {}),
                 ("dtype", "python::f", "a = torch.zeros(n, dtype=np.float16)", "a = torch.zeros(n, dtype=torch.float16)", {}),
                 ("dtype", "python::f", "a = torch.zeros(n, dtype=name)", "a = torch.zeros(n, dtype=getattr(torch, name))", {}),
+                ("asked", "python::f", "torch.set_default_dtype(torch.half)", "torch.set_default_dtype(torch.float32)", {}),
+                ("asked", "python::f", 'f = Fabric(precision="16-true")', 'f = Fabric(precision="bf16-mixed")', {}),
+                ("asked", "python::f", "m = load(p, autocast_adapter_dtype=False)", "m = load(p, autocast_adapter_dtype=True)", {}),
+                ("asked", "python::f", "m = load(p).half()", "m = load(p).float()", {}),
                 ("scaler", "python::f", "a.scaler.step(o)", "a.scaler and a.scaler.step(o)", {}),
                 ("scaler", "python::f", "s = a.scaler.get_scale()", "s = (a.scaler.get_scale() if a.scaler is not None else 1.0)", {})):
             with self.subTest(how=how, before=before):
@@ -370,6 +374,7 @@ def main(args):
                 self.check(before, after, 2, "rewrite", **dict(more, operand=how, calls=calls))
         self.refuse("no edit is known", "import torch\nx\n", 2, "rewrite", operand="pray")
         self.refuse("may write", "import torch\ne.scale_(x)\n", 2, "rewrite", operand="arguments", variables={"x": "float16"})
+        self.refuse("what of it asks", "import torch\nf(torch.half, torch.half)\n", 2, "rewrite", operand="asked")
         self.refuse("no dtype fp32", 'import torch\na = torch.zeros(n, dtype="fp32")\n', 2, "rewrite", operand="dtype")
         self.refuse("sets no gradient", "import torch\nx = y\n", 2, "rewrite", operand="gradient")
 

@@ -18,6 +18,7 @@
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/regions.h"
+#include "tracer/hook/requests.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/throws.h"
 #include "tracer/python/factories.h"
@@ -435,6 +436,8 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   BusyScope busy(state);
   watch_compiler();
   watch_factories();
+  watch_default_dtype();
+  note_request(frame, inputs, autocast.any());
   Description description;
   try {
     description.operands = describe_operands(*frame.op, inputs);

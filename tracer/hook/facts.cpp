@@ -37,6 +37,18 @@ std::string link_target(const char* path) {
   return size > 0 ? std::string(target, static_cast<size_t>(size)) : std::string();
 }
 
+// A variable that names a precision, as ACCELERATE_MIXED_PRECISION does: who asked for it may be there.
+void write_precision_variables() {
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string text = *variable;
+    const size_t sign = text.find('=');
+    if (sign == std::string::npos || text.size() > 256) continue;
+    const bool is_ours = text.rfind("DTYPECHECK_", 0) == 0;
+    const bool is_named = !is_ours && (text.find("PRECISION") < sign || text.find("DTYPE") < sign);
+    if (is_named) write_fact("env." + text.substr(0, sign), text.substr(sign + 1));
+  }
+}
+
 struct Known {
   std::mutex mutex;
   std::map<std::string, std::string> facts;
@@ -72,6 +84,7 @@ void write_facts_at_start() {
     if (launcher.size) write_variable(launcher.size);
   }
   for (const char* name : kLaunchVariables) write_variable(name);
+  write_precision_variables();
 }
 
 namespace {

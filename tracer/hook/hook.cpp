@@ -19,11 +19,13 @@
 #include "tracer/hook/phases.h"
 #include "tracer/hook/pretended.h"
 #include "tracer/hook/recorder.h"
+#include "tracer/hook/requests.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/throws.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/values.h"
+#include "tracer/hook/weight_moves.h"
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/native/native_sites.h"
 #include "tracer/preload/stage1.h"
@@ -46,6 +48,8 @@ void forget_file() {
   forget_messages();
   forget_values();
   forget_facts();
+  forget_requests();
+  forget_weight_moves();
   forget_autocast_regions();
   start_timeline();
   keep_going::forget();
@@ -161,6 +165,7 @@ void on_exit() {
   python::stop();
   if (exit_status >= 0) write_fact("exit.status", std::to_string(exit_status.load()));
   finish_last_step();
+  write_weight_moves();
   note_pretended_peak();
   finish_gpu_work();
   flush_all_events();
@@ -258,6 +263,7 @@ void suspend(const char* uncaught) {
   if (!tracer.on.exchange(false)) return;
   leave(true);
   finish_last_step();
+  write_weight_moves();
   if (uncaught && *uncaught) write_fact("uncaught", uncaught);
   write_fact("exit.status", uncaught && *uncaught ? "1" : "0");
   finish_gpu_work();

@@ -14,6 +14,7 @@
 #include "tracer/hook/pretended.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/hook/weight_moves.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -69,6 +70,7 @@ void count_step() {
   if (is_looking()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
   flush_all_events();
   note_facts();
+  note_weight_moves();
   note_pretended_peak();
   return_to_gpu();
 }
@@ -164,6 +166,7 @@ void note_backward() {
 void on_scope_start(ThreadState* state, const at::RecordFunction& fn) {
   if (starts_with(fn.name(), "Optimizer.step#")) {
     scopes_seen.store(true, std::memory_order_relaxed);
+    note_optimizer(fn.name());
     ++state->optimizer_depth;
   } else if (starts_with(fn.name(), "enumerate(DataLoader)")) {
     ++state->data_depth;

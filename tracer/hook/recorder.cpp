@@ -19,6 +19,7 @@
 #include "tracer/hook/throws.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/values.h"
+#include "tracer/hook/weight_moves.h"
 #include "tracer/keep_going/keep_going.h"
 
 namespace dtypecheck {
@@ -253,6 +254,9 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.signature) mute_inner_calls(state, frame);
   if (op->reads_values || tracer.looks.load(std::memory_order_relaxed))
     look_at_inputs(state, frame, inputs);
+  if (op->writes_first_tensor && frame.phase == static_cast<uint8_t>(Phase::kOptimizer) &&
+      frame.signature)
+    look_at_weights(state, frame, inputs);
 }
 
 void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
@@ -261,6 +265,7 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   Frame& frame = state->frames[state->depth - 1];
   if (frame.record != &fn) return;  // a dropped one
   --state->depth;
+  if (frame.op && frame.op->writes_first_tensor) look_at_written(frame);
   if (!frame.signature) {
     if (frame.op && frame.op->reads_number && !threw(state, frame))
       look_at_read(state, frame, fn.outputs());

@@ -84,25 +84,16 @@ Object* call_with_one(Object* self, Object* source) {
   return result;
 }
 
-// PyMethodDef of a PyCFunctionObject; the same in CPython 3.8 to 3.14.
-struct Method {
-  const char* name;
-  void* function;
-  int flags;
-  const char* doc;
-};
-constexpr size_t kMethodOfFunction = 16;
-constexpr int kVarArgs = 1, kKeywords = 2, kStatic = 32;
+constexpr int kVarArgs = 1, kKeywords = 2;
 
 template <size_t kIndex>
 void watch(Object* functions) {
   Factory& factory = factories[kIndex];
   const Ref function = attribute(functions, factory.name);
-  if (!function || type_name(type_of(function.get())) != "builtin_function_or_method") return;
-  auto* method = load<Method*>(function.get(), kMethodOfFunction);
-  if (method == nullptr || std::strcmp(method->name, factory.name) != 0) return;
+  Method* method = method_of(function.get(), factory.name);
+  if (method == nullptr) return;
   const bool has_one = factory.parameter == nullptr;
-  if ((method->flags & ~kStatic) != (has_one ? kOneArgument : kVarArgs | kKeywords)) return;
+  if ((method->flags & ~kStaticMethod) != (has_one ? kOneArgument : kVarArgs | kKeywords)) return;
   factory.real = method->function;
   method->function = has_one ? reinterpret_cast<void*>(call_with_one<kIndex>)
                              : reinterpret_cast<void*>(call_with_keywords<kIndex>);

@@ -97,9 +97,12 @@ std::vector<Variable> dict_variables(Object* dict) {
 }  // namespace
 
 Frames own_frames() {
-  Frames frames;
   const void* thread = api.PyGILState_GetThisThreadState();
-  const char* frame = thread == nullptr ? nullptr : innermost_frame(thread);
+  return frames_from(thread == nullptr ? nullptr : innermost_frame(thread));
+}
+
+Frames frames_from(const char* frame) {
+  Frames frames;
   for (; frame != nullptr && frames.size() < kMaxFrames; frame = previous_frame(frame)) {
     if (is_internal_frame(frame)) continue;
     Frame f;

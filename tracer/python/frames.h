@@ -26,6 +26,7 @@ struct Frame {
 using Frames = std::vector<Frame>;  // innermost first
 
 Frames own_frames();
+Frames frames_from(const char* frame);  // this one and those that called it
 Frames traceback_frames(Object* traceback);
 
 Line line_of(Object* code, const void* instr);

@@ -49,13 +49,6 @@ void enable_collector() {
 
 constexpr int kFileInput = 257;  // Py_file_input
 
-struct MethodDefinition {  // PyMethodDef
-  const char* name;
-  Object* (*function)(Object*, Object*);
-  int flags;
-  const char* doc;
-};
-
 }  // namespace
 
 bool find_python() { return find("Py_GetVersion", &api.Py_GetVersion); }
@@ -128,8 +121,16 @@ long long as_integer(Object* object, long long otherwise) {
 
 Ref new_callback(const char* name, Object* (*function)(Object*, Object*), int flags) {
   auto* definition =
-      new MethodDefinition{name, function, flags, nullptr};  // as long as the function
+      new Method{name, reinterpret_cast<void*>(function), flags, nullptr};  // as long as the function
   return Ref(api.PyCFunction_NewEx(definition, nullptr, nullptr));
+}
+
+Method* method_of(Object* builtin, const char* name) {
+  constexpr size_t kMethodOfFunction = 16;
+  if (builtin == nullptr || type_name(type_of(builtin)) != "builtin_function_or_method")
+    return nullptr;
+  auto* method = load<Method*>(builtin, kMethodOfFunction);
+  return method == nullptr || std::strcmp(method->name, name) != 0 ? nullptr : method;
 }
 
 Ref own_function(const char* source, const char* name) {

@@ -172,6 +172,16 @@ Ref own_function(const char* source, const char* name);
 Ref new_callback(const char* name, Object* (*function)(Object* self, Object* argument), int flags);
 inline constexpr int kNoArguments = 4;  // METH_NOARGS
 inline constexpr int kOneArgument = 8;  // METH_O
+// The PyMethodDef of a builtin function, the same in CPython 3.8 to 3.14: another function put into it
+// is called in place of the one that was there. Null where it is no builtin of that name.
+struct Method {
+  const char* name;
+  void* function;
+  int flags;
+  const char* doc;
+};
+inline constexpr int kStaticMethod = 32;  // METH_STATIC
+Method* method_of(Object* builtin, const char* name);
 inline Object* return_none() {
   api.Py_IncRef(api._Py_NoneStruct);
   return api._Py_NoneStruct;

@@ -1,0 +1,374 @@
+#include "rules/engine/asked.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <vector>
+
+#include "core/requests.h"
+#include "platform/text.h"
+#include "rules/engine/frameworks.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr int kMostLines = 5000;  // of a file that is searched for where a value was written
+constexpr int kMostOfCall = 12;   // lines of one call
+constexpr int kMostAround = 5;    // lines above a cast: what is kept of them (trace/sources.h)
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+bool has_16_bits(std::string_view text) {
+  const std::string low = lower(text);
+  return low.find("16") != low.npos || low.find("half") != low.npos;
+}
+
+// "bf16-true", "torch.bfloat16" and the option bf16 ask for BFloat16, "16", "fp16" and half for Half.
+bool asks_for(std::string_view text, Dtype dtype) {
+  if (!has_16_bits(text)) return false;
+  const std::string low = lower(text);
+  const bool is_brain = low.find("bf16") != low.npos || low.find("bfloat") != low.npos ||
+                        low.find("bfp16") != low.npos;
+  return is_brain == (dtype == Dtype::kBFloat16);
+}
+
+// One value that a frame held: "args.precision", "16-true".
+struct Candidate {
+  std::string name, value;
+  const AskingFrame* frame;
+};
+
+bool is_boolean(std::string_view value) { return value == "True" || value == "False"; }
+
+class Asker {
+ public:
+  Asker(const RunIndex& index, const JudgeOptions& options, const OpCall& call, Dtype dtype,
+        std::string model)
+      : process_(index.run().process_of(call)),
+        options_(options),
+        dtype_(dtype),
+        model_(std::move(model)) {
+    words_ = words_of_command(process_);
+  }
+
+  std::optional<Asked> of_maker(const OpCall& maker) {
+    frames_ = frames_asking(process_, maker, dtype_);
+    return ask();
+  }
+
+  std::optional<Asked> of_default() {
+    frames_ = frames_of_default(process_, dtype_);
+    if (!frames_.empty()) return ask();
+    return default_in_source();
+  }
+
+ private:
+  std::string line_at(const std::string& file, int number) const {
+    return options_.line_text ? options_.line_text(file, number) : "";
+  }
+
+  bool is_framework_here(const Framework& framework) const {
+    return std::any_of(frames_.begin(), frames_.end(), [&](const AskingFrame& frame) {
+      return framework.has_file(frame.line.file);
+    });
+  }
+
+  // The place in the table of the framework that knows the setting, and what to ask for; behind its
+  // end where none does.
+  std::pair<size_t, std::string> setting_of(std::string_view name, std::string_view value) const {
+    const std::vector<Framework>& all = frameworks();
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!is_framework_here(all[i])) continue;
+      for (const FrameworkSetting& setting : all[i].settings) {
+        const bool is_any = setting.value == "*" && !is_boolean(value) && value != "auto";
+        const bool fits = is_any || setting.value == value;
+        if (fits && is_same_name(last_name(name), setting.name)) return {i, setting.instead};
+      }
+    }
+    return {all.size(), ""};
+  }
+  std::string instead_of(std::string_view name, std::string_view value) const {
+    return setting_of(name, value).second;
+  }
+
+  // What says False and means 16 bits all the same, a framework's table knows: a value is no words
+  // for a dtype there.
+  bool counts(const Candidate& one) const {
+    const std::string_view name = last_name(one.name);
+    if (one.value == "True") return asks_for(name, dtype_) && !has_choice(name);
+    if (one.value == "False" || one.value == "auto") return !instead_of(one.name, one.value).empty();
+    return !is_configuration(one.value) && asks_for(one.value, dtype_);
+  }
+
+  // full_bf16 is one; is_bf16_supported and use_half_res are none.
+  static bool has_choice(std::string_view name) {
+    return name.find("support") != name.npos || name.find("avail") != name.npos ||
+           name.find("enabled") != name.npos;
+  }
+
+  std::vector<Candidate> candidates() const {
+    std::vector<Candidate> all;
+    for (const AskingFrame& frame : frames_)
+      for (const auto& [name, value] : frame.said)
+        if (Candidate one{name, value, &frame}; counts(one)) all.push_back(one);
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+    return all;
+  }
+
+  // First what the line that made the dtype stands below, `elif args.full_bf16:`, then what a
+  // framework's table has, then what the nearest frame held.
+  size_t rank(const Candidate& one) const {
+    const AskingFrame* users = users_line();
+    if (users != nullptr && is_below_question(users->line, one)) return 0;
+    const auto [framework, instead] = setting_of(one.name, one.value);
+    return 1 + framework;
+  }
+
+  std::string command_name() const {
+    const std::string& script = words_.empty() ? "" : words_.front();
+    const std::string name = script.substr(script.rfind('/') + 1);
+    return name.empty() ? "the command line" : name + "'s command line";
+  }
+
+  // "--precision 16-true", "--precision=16-true", "trainer.precision=16-true", "--full_bf16".
+  std::optional<Asked> on_command_line(const Candidate& one) const {
+    const std::string_view name = last_name(one.name);
+    for (size_t i = 1; i < words_.size(); ++i) {
+      std::string_view value = words_[i];
+      const std::string_view option = next_piece(value, '=');
+      const bool is_named = is_same_name(last_name(option), name);
+      const bool is_next = is_named && option.size() == words_[i].size() && option.starts_with('-') &&
+                           i + 1 < words_.size() && words_[i + 1] == one.value;
+      const bool is_flag = is_named && option.size() == words_[i].size() && option.starts_with('-') &&
+                           one.value == "True";
+      const bool is_pair = is_named && option.size() != words_[i].size() &&
+                           lower(value) == lower(one.value);
+      if (!is_next && !is_flag && !is_pair) continue;
+      const std::string what = is_next ? words_[i] + " " + one.value : words_[i];
+      return Asked{what, command_name(), "", {}};
+    }
+    return std::nullopt;
+  }
+
+  // "unet.weight_dtype=BFLOAT_16", of a weight of unet, and a frame held that value.
+  std::optional<Asked> of_model(const std::vector<Candidate>& all) const {
+    for (size_t i = 1; i < words_.size() && !model_.empty(); ++i) {
+      std::string_view value = words_[i];
+      const std::string option(next_piece(value, '='));
+      const bool is_models = option.starts_with(model_ + ".") && asks_for(value, dtype_) &&
+                             lower(option).find("dtype") != std::string::npos;
+      const bool is_held = std::any_of(all.begin(), all.end(), [&](const Candidate& one) {
+        return lower(one.value) == lower(value);
+      });
+      if (is_models && is_held)
+        return Asked{words_[i], command_name(), instead_of(option, value), {}};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Asked> in_environment(const Candidate& one) const {
+    const std::string name = lower(last_name(one.name));
+    for (const auto& [key, value] : process_.facts) {
+      if (!key.starts_with("env.") || value != one.value) continue;
+      const std::string variable = key.substr(4);
+      const std::string bare = name.starts_with('_') ? name.substr(1) : name;
+      if (lower(variable).ends_with(bare))
+        return Asked{variable + "=" + value, "the environment", "", {}};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Asked> on_line_of(const std::string& file, const Candidate& one) const {
+    const std::string_view name = last_name(one.name);
+    for (int number = 1; number < kMostLines; ++number) {
+      const std::string line = line_at(file, number);
+      if (line.empty() || !says(line, name, one.value)) continue;
+      SourceLine at{.file = file, .line = number};
+      const std::string_view value = one.value;
+      return Asked{fmt::format("{}={}", name, value), place(Site{.line = at}), "", at};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Asked> in_configuration(const Candidate& one) const {
+    for (const std::string& file : configuration_files(process_))
+      if (auto found = on_line_of(file, one)) return found;
+    return std::nullopt;
+  }
+
+  std::optional<Asked> in_source(const Candidate& one) const {
+    std::set<std::string> files;
+    for (const AskingFrame& frame : frames_)
+      if (!is_installed(frame.line)) files.insert(frame.line.file);
+    for (const std::string& file : files)
+      if (auto found = on_line_of(file, one)) return found;
+    return std::nullopt;
+  }
+
+  // The text of the call that stands there, as far as it is kept.
+  std::string call_at(const SourceLine& line) const {
+    std::string text = line_at(line.file, line.line);
+    const auto open = [&] {
+      return std::count(text.begin(), text.end(), '(') > std::count(text.begin(), text.end(), ')');
+    };
+    for (int i = 1; i < kMostOfCall && open(); ++i) {
+      const std::string next = line_at(line.file, line.line + i);
+      if (next.empty()) break;
+      text += " " + std::string(trimmed(next));
+    }
+    return std::string(trimmed(text));
+  }
+
+  bool spells(std::string_view text) const {
+    if (dtype_ == Dtype::kHalf)
+      return text.find(".half()") != text.npos || !places_of_word(text, "float16").empty() ||
+             text.find("torch.half") != text.npos || text.find("\"fp16\"") != text.npos;
+    return text.find(".bfloat16()") != text.npos || !places_of_word(text, "bfloat16").empty() ||
+           text.find("\"bf16\"") != text.npos;
+  }
+
+  // The user's own line says the dtype itself: .half(), torch_dtype=torch.float16.
+  std::optional<Asked> in_words() const {
+    for (const AskingFrame& frame : frames_) {
+      if (is_installed(frame.line)) continue;
+      const std::string text = call_at(frame.line);
+      if (!spells(text)) continue;
+      constexpr size_t kMostShown = 72;
+      const std::string shown = text.size() > kMostShown ? text.substr(0, kMostShown) + "…" : text;
+      return Asked{shown, place(Site{.line = frame.line}), "", frame.line};
+    }
+    return std::nullopt;
+  }
+
+  bool is_below_question(const SourceLine& line, const Candidate& one) const {
+    return !places_of_word(question_above(options_, line), last_name(one.name)).empty();
+  }
+
+  std::optional<Asked> in_default_of_framework() const {
+    for (const Framework& framework : frameworks()) {
+      for (const AskingFrame& frame : frames_) {
+        if (!framework.has_file(frame.line.file)) continue;
+        for (const FrameworkDefault& one : framework.defaults) {
+          if (!frame.line.function.ends_with(one.function)) continue;
+          const AskingFrame* caller = users_line();
+          if (caller == nullptr || call_at(caller->line).find(one.name) != std::string::npos) continue;
+          return Asked{fmt::format("{}() without {}=, which {}", one.function, one.name, one.what),
+                       place(Site{.line = caller->line}), one.instead, caller->line};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  const AskingFrame* users_line() const {
+    for (const AskingFrame& frame : frames_)
+      if (!is_installed(frame.line)) return &frame;
+    return nullptr;
+  }
+
+  std::optional<Asked> ask() const {
+    const std::vector<Candidate> all = candidates();
+    const auto first = [&](auto find) -> std::optional<Asked> {
+      for (const Candidate& one : all) {
+        if (auto found = (this->*find)(one)) {
+          found->instead = instead_of(one.name, one.value);
+          return found;
+        }
+      }
+      return std::nullopt;
+    };
+    if (auto words = in_words()) {
+      for (const Candidate& one : all) {
+        if (!is_below_question(words->line, one)) continue;
+        for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration})
+          if (auto found = (this->*find)(one)) {
+            found->instead = instead_of(one.name, one.value);
+            return found;
+          }
+      }
+      for (const Candidate& one : all)
+        if (words->instead.empty()) words->instead = instead_of(one.name, one.value);
+      return words;
+    }
+    if (auto found = of_model(all)) return found;
+    for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration,
+                      &Asker::in_source})
+      if (auto found = first(find)) return found;
+    if (auto found = in_default_of_framework()) return found;
+    if (all.empty()) return std::nullopt;
+    const Candidate& one = all.front();
+    return Asked{fmt::format("{}={}", last_name(one.name), one.value), place(Site{.line = one.frame->line}),
+                 instead_of(one.name, one.value), one.frame->line};
+  }
+
+  // set_default_dtype() ran before the first op did.
+  std::optional<Asked> default_in_source() const {
+    std::set<std::string> files;
+    for (const AskingFrame& frame : all_asking_frames(process_))
+      if (!is_installed(frame.line)) files.insert(frame.line.file);
+    std::optional<Asked> found;
+    for (const std::string& file : files) {
+      for (int number = 1; number < kMostLines; ++number) {
+        const std::string line = line_at(file, number);
+        if (line.find("set_default_dtype(") == line.npos || !spells(line)) continue;
+        if (found) return std::nullopt;  // which of them it was is not known
+        SourceLine at{.file = file, .line = number};
+        found = Asked{std::string(trimmed(line)), place(Site{.line = at}), "", at};
+      }
+    }
+    return found;
+  }
+
+  const Process& process_;
+  const JudgeOptions& options_;
+  Dtype dtype_;
+  std::string model_;  // "unet" of the parameter unet.conv_in.weight; "" where it has no name
+  std::vector<std::string> words_;
+  std::vector<AskingFrame> frames_;
+};
+
+}  // namespace
+
+std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& options,
+                               const OpCall& reader, const Operand& operand) {
+  const auto dtype = operand.dtypes.single();
+  if (!dtype || !kLowPrecision.contains(*dtype)) return std::nullopt;
+  const Provenance way = index.provenance().of(reader, operand);
+  if (way.maker == nullptr) return std::nullopt;
+  Asker asker(index, options, reader, *dtype, root_module(operand.parameter));
+  const bool is_default = index.has(*way.maker, ops::kFactory) && way.maker->scalar("dtype") == nullptr;
+  if (is_default) {
+    if (auto found = asker.of_default()) return found;
+  }
+  return asker.of_maker(*way.maker);
+}
+
+std::string question_above(const JudgeOptions& options, const SourceLine& line) {
+  const auto line_at = [&](int number) {
+    return options.line_text ? options.line_text(line.file, number) : "";
+  };
+  const auto indent = [](std::string_view text) { return text.find_first_not_of(" \t"); };
+  const size_t own = indent(line_at(line.line));
+  for (int i = 1; i <= kMostAround && own != std::string::npos; ++i) {
+    const std::string text = line_at(line.line - i);
+    const std::string_view plain = trimmed(text);
+    const bool asks = plain.starts_with("if ") || plain.starts_with("elif ");
+    if (asks && indent(text) < own) return std::string(plain);
+  }
+  return "";
+}
+
+std::string asked_text(const Asked& asked) {
+  return asked.where.empty() ? asked.what : fmt::format("{} ({})", asked.what, asked.where);
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,76 @@
+#include "rules/engine/frameworks.h"
+
+#include <algorithm>
+
+#include "platform/data_file.h"
+#include "rules/embedded.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+constexpr std::string_view kFile = "rules/data/frameworks.txt";
+
+// "precision 16-true = bf16-mixed": the words before the first sign, and what stands between signs.
+std::vector<std::string> split(const Field& field, size_t words, size_t parts) {
+  std::vector<std::string> out;
+  std::string_view rest = field.value;
+  constexpr std::string_view kSign = " = ";
+  std::string_view head = rest.substr(0, rest.find(kSign));
+  rest.remove_prefix(std::min(rest.size(), head.size() + kSign.size()));
+  while (!head.empty()) {
+    const size_t end = std::min(head.find(' '), head.size());
+    out.emplace_back(head.substr(0, end));
+    head.remove_prefix(std::min(head.size(), end + 1));
+  }
+  if (out.size() != words) field.fail("expected other words before the first =");
+  for (size_t i = 1; i < parts; ++i) {
+    const size_t end = i + 1 == parts ? rest.size() : std::min(rest.find(kSign), rest.size());
+    out.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(rest.size(), end + kSign.size()));
+    if (out.back().empty()) field.fail("expected more behind =");
+  }
+  return out;
+}
+
+Framework framework_in(const Block& block) {
+  if (block.head.key != "framework") block.head.fail_unknown_key({"framework"});
+  block.require({"read", "files"});
+  block.allow_once({"read", "files"});
+  Framework framework{.name = block.head.value};
+  for (const Field& field : block.fields) {
+    if (field.key == "read") {
+      framework.read = field.value;
+    } else if (field.key == "files") {
+      framework.files = field.parts();
+    } else if (field.key == "setting") {
+      const auto parts = split(field, 2, 2);
+      framework.settings.push_back({parts[0], parts[1], parts[2]});
+    } else if (field.key == "default") {
+      const auto parts = split(field, 2, 3);
+      framework.defaults.push_back({parts[0], parts[1], parts[2], parts[3]});
+    } else {
+      field.fail_unknown_key({"read", "files", "setting", "default"});
+    }
+  }
+  return framework;
+}
+
+}  // namespace
+
+bool Framework::has_file(std::string_view path) const {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const std::string& part) { return path.find(part) != path.npos; });
+}
+
+std::vector<Framework> read_frameworks(std::string_view text) {
+  std::vector<Framework> all;
+  for (const Block& block : read_blocks(text, kFile)) all.push_back(framework_in(block));
+  return all;
+}
+
+const std::vector<Framework>& frameworks() {
+  static const std::vector<Framework> all = read_frameworks(embedded::kFrameworks);
+  return all;
+}
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,32 @@
+// frameworks.h: what to ask a framework for in place of weights in 16 bits; the table is
+// rules/data/frameworks.txt.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtypecheck::rules {
+
+struct FrameworkSetting {
+  std::string name, value, instead;  // "precision", "16-true" or "*", "bf16-mixed"
+};
+
+struct FrameworkDefault {
+  std::string function, name, what, instead;
+};
+
+struct Framework {
+  std::string name, read;
+  std::vector<std::string> files;
+  std::vector<FrameworkSetting> settings;
+  std::vector<FrameworkDefault> defaults;
+
+  bool has_file(std::string_view path) const;
+};
+
+const std::vector<Framework>& frameworks();
+// Throws InputError: "rules/data/frameworks.txt:12: …".
+std::vector<Framework> read_frameworks(std::string_view text);
+
+}  // namespace dtypecheck::rules
