@@ -44,6 +44,7 @@ struct TensorFact {
   Place place;                      // of the call that made it; line 0: it comes from outside
   DtypeSet cast_from;               // what it had before the cast that made it; empty: no cast did
   std::vector<std::string> fields;  // it has the dtype that each of these holds (FieldOfClass)
+  std::string like;  // of one that is made: the tensor from outside whose dtype it is given
   bool is_position = false;  // of elements, or their count: argmax, nonzero, the indices of sort
 
   bool is_external() const {

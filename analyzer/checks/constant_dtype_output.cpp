@@ -13,7 +13,8 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   std::map<Place, Finding*> told;
   for (const Read& read : facts.reads) {
     const bool is_made = read.tensor.source == TensorSource::kMade;
-    if (!read.is_of_other_tensor() || !is_made || !read.tensor.dtypes.single()) continue;
+    const bool is_other = read.is_of_other_tensor() || read.is_cast_as_other_tensor();
+    if (!is_other || !is_made || !read.tensor.dtypes.single()) continue;
     const Place& place = read.tensor.place.line > 0 ? read.tensor.place : read.place;
     Finding*& finding = told[place];
     const std::string& dispatched = read.dispatched.name;

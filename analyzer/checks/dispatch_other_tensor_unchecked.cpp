@@ -1,7 +1,7 @@
 // Finds: inside a dispatch on one tensor, scalar_t pointers and accessors of another one whose
 // dtype is compared with nothing. One finding a dispatch.
-// Misses: fields that are made equal elsewhere. Silent on purpose: tensors made like the dispatched
-// one, or compared with it.
+// Also of a tensor that is made here with the options of another one. Misses: fields that are made
+// equal elsewhere. Silent on purpose: tensors made like the dispatched one, or compared with it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,9 @@ static bool is_named_as_output(const Read& read) {
 static void check(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> others;
   for (const Read& read : facts.reads) {
-    if (read.is_of_other_tensor() && read.tensor.is_undetermined()) others.push_back(&read);
+    if (!read.is_of_other_tensor()) continue;
+    const bool is_like_other = !read.tensor.like.empty() && !read.tensor.looked_at;
+    if (read.tensor.is_undetermined() || is_like_other) others.push_back(&read);
   }
   for (const ReadGroup& group : by_function(others)) {
     const Read& read = *group.first;

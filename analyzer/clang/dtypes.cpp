@@ -391,7 +391,7 @@ int Dtypes::method_result(const MemberCall& call) {
 // Of a factory that is given no dtype. at::arange(10) is Long, at::arange(0, 1, 0.1) Float.
 DtypeSet Dtypes::default_dtype(const CallExpr* call, llvm::StringRef name) const {
   if (defaults_to_float(name)) return Dtype::kFloat;
-  if ((op_facts(name) & ops::kDtypeOfValues) == 0) return kAnyDtype;
+  if ((op_facts(name) & ops::kDtypeOfValues) == 0 && name != "tensor") return kAnyDtype;
   DtypeSet dtypes;
   for (const Expr* argument : call->arguments()) {
     if (isa<CXXDefaultArgExpr>(argument)) continue;
@@ -469,15 +469,28 @@ TensorFact Dtypes::fact(const Expr* expr) {
   return fact;
 }
 
+// at::zeros(sizes, weight.options()): weight.
+std::string Dtypes::outside_tensor_like(int symbol) const {
+  for (int other = 0; other < static_cast<int>(made_.size()); ++other) {
+    const TensorSource source = made_[static_cast<size_t>(other)].source;
+    const bool is_outside = source == TensorSource::kParameter || source == TensorSource::kMember;
+    if (is_outside && state.knows(other) && state.same(other, symbol)) return name(other);
+  }
+  return "";
+}
+
 TensorFact Dtypes::fact_of(int symbol) const {
   const Made& made = made_.at(symbol);
   const bool is_cast = made.cast_from >= 0;
   const DtypeSet cast_from = is_cast ? state.dtypes(made.cast_from) : DtypeSet();
   const bool is_position = made.is_position || (is_cast && made_.at(made.cast_from).is_position);
-  TensorFact fact = {
-      made.name, state.dtypes(symbol), made.source, state.looked_at(symbol), made.place, cast_from,
-      {},        is_position};
+  TensorFact fact = {made.name,   state.dtypes(symbol),
+                     made.source, state.looked_at(symbol),
+                     made.place,  cast_from,
+                     {},          {},
+                     is_position};
   if (state.is_mixed(symbol)) return fact;
+  if (made.source == TensorSource::kMade && !is_cast) fact.like = outside_tensor_like(symbol);
   for (const auto& [of_field, name] : field_symbols_) {
     if (state.knows(of_field) && state.same(of_field, symbol)) fact.fields.push_back(name);
   }

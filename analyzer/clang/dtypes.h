@@ -86,6 +86,7 @@ class Dtypes {
     int cast_from = -1;
     bool is_position = false;
   };
+  std::string outside_tensor_like(int symbol) const;
   int tensor_of_call(const clang::CallExpr* call);
   DtypeSet default_dtype(const clang::CallExpr* call, llvm::StringRef name) const;
   int tensor_of(const clang::Expr* expr);
