@@ -162,6 +162,8 @@ bool accumulates(const RunIndex& index, const OpCall& call) {
   if (call.site.phase == Phase::kBackward)
     return sum.is_written && sum.origin == call.operands[1].origin && sum.origin != kNoOpCall;
   const OpCall* made = index.run().call(sum.origin);
+  // Behind its nodes the engine adds up what branches of a network give to one tensor.
+  if (made != nullptr && made->site.phase == Phase::kBackward) return false;
   const bool is_one = sum.has_shape && sum.shape.empty();
   if (!sum.is_written && !is_one) return false;
   return made == nullptr || (made->count * 8 <= call.count && !is_emptied(index, *made, call));
