@@ -52,7 +52,8 @@ class Asker {
  public:
   Asker(const RunIndex& index, const JudgeOptions& options, const OpCall& call, Dtype dtype,
         std::string model)
-      : process_(index.run().process_of(call)),
+      : run_(index.run()),
+        process_(index.run().process_of(call)),
         options_(options),
         dtype_(dtype),
         model_(std::move(model)) {
@@ -76,9 +77,15 @@ class Asker {
   }
 
   bool is_framework_here(const Framework& framework) const {
-    return std::any_of(frames_.begin(), frames_.end(), [&](const AskingFrame& frame) {
-      return framework.has_file(frame.line.file);
-    });
+    const bool is_around = std::any_of(
+        frames_.begin(), frames_.end(),
+        [&](const AskingFrame& frame) { return framework.has_file(frame.line.file); });
+    return is_around ||
+           (!framework.run.empty() &&
+            std::any_of(run_.calls.begin(), run_.calls.end(), [&](const OpCall& one) {
+              return framework.has_run_file(one.site.inner.file) ||
+                     framework.has_run_file(one.site.line.file);
+            }));
   }
 
   // The place in the table of the framework that knows the setting, and what to ask for; behind its
@@ -277,8 +284,9 @@ class Asker {
 
   std::optional<Asked> ask() const {
     const std::vector<Candidate> all = candidates();
-    const auto first = [&](auto find) -> std::optional<Asked> {
-      for (const Candidate& one : all) {
+    const auto first = [&](auto find, size_t begin, size_t end) -> std::optional<Asked> {
+      for (size_t i = begin; i < end; ++i) {
+        const Candidate& one = all[i];
         if (auto found = (this->*find)(one)) {
           found->instead = instead_of(one.name, one.value);
           return found;
@@ -300,9 +308,12 @@ class Asker {
       return words;
     }
     if (auto found = of_model(all)) return found;
-    for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration,
-                      &Asker::in_source})
-      if (auto found = first(find)) return found;
+    for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+      while (end < all.size() && rank(all[end]) == rank(all[begin])) ++end;
+      for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration,
+                        &Asker::in_source})
+        if (auto found = first(find, begin, end)) return found;
+    }
     if (auto found = in_default_of_framework()) return found;
     if (all.empty()) return std::nullopt;
     const Candidate& one = all.front();
@@ -328,6 +339,7 @@ class Asker {
     return found;
   }
 
+  const Run& run_;
   const Process& process_;
   const JudgeOptions& options_;
   Dtype dtype_;
