@@ -29,8 +29,8 @@ const char* name_of_16_bits(c10::ScalarType dtype) {
                                               : nullptr;
 }
 
-// The dtype that the call asks for: its own argument, that of what it copies into, or the default of
-// a factory that was given none.
+// The dtype that the call asks for: its own argument, that of what it copies into, or the default
+// of a factory that was given none.
 c10::ScalarType asked_dtype(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   if (op.dtypes.empty()) return c10::ScalarType::Undefined;
   const c10::IValue& dtype = inputs[op.dtypes.front().index];
