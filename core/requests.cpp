@@ -51,7 +51,8 @@ bool is_part_of_word(char c) {
 
 size_t find_word(std::string_view line, std::string_view word) {
   for (size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
-    const bool begins = at == 0 || !is_part_of_word(line[at - 1]) || line.substr(0, at).ends_with("--");
+    const bool begins =
+        at == 0 || !is_part_of_word(line[at - 1]) || line.substr(0, at).ends_with("--");
     const size_t end = at + word.size();
     if (begins && (end == line.size() || !is_part_of_word(line[end]))) return at;
   }
@@ -62,7 +63,8 @@ size_t find_word(std::string_view line, std::string_view word) {
 // `in ["`, `== "`, or another argument's sign.
 bool gives(std::string_view between) {
   if (between.ends_with("torch.")) between.remove_suffix(6);
-  while (!between.empty() && (between.back() == ' ' || between.back() == '"' || between.back() == '\''))
+  while (!between.empty() &&
+         (between.back() == ' ' || between.back() == '"' || between.back() == '\''))
     between.remove_suffix(1);
   const bool has_sign = between.ends_with('=') || between.ends_with(':');
   if (!has_sign || between.ends_with("==") || between.ends_with("!=")) return false;

@@ -1,5 +1,5 @@
-// requests.h: who asked for 16 bits, as the tracer wrote it down (tracer/hook/requests.h): the frames
-// around a cast or a factory, and what their variables said of a precision.
+// requests.h: who asked for 16 bits, as the tracer wrote it down (tracer/hook/requests.h): the
+// frames around a cast or a factory, and what their variables said of a precision.
 #pragma once
 
 #include <string>

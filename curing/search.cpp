@@ -229,8 +229,8 @@ class Searcher {
     return solve_one(of_settings, depth) || solve_one(partials, depth);
   }
 
-  // What was changed on the way to a later change may not be needed any more: what each step changed
-  // is put back alone, and stays so where the program is as well without.
+  // What was changed on the way to a later change may not be needed any more: what each step
+  // changed is put back alone, and stays so where the program is as well without.
   void shorten(const Node& node, const Finding& goal, Node& proven) {
     std::vector<Shorter> ways = shorter_patches(proven.patch, proven.steps, proven.run());
     Try best = std::move(out_.tries.back());  // stays the last
@@ -539,8 +539,8 @@ class Searcher {
                                            .progress = progress(fmt::format("try {}", runs_))}));
     out_.is_interrupted = trial->is_interrupted;
     if (!trial->writes_stay.empty()) out_.writes_stay = trial->writes_stay;
-    Attempted result{{trial, program, tried.prompt, tried.patch, tried.changes, node.steps,
-                      node.raises_model}};
+    Attempted result{
+        {trial, program, tried.prompt, tried.patch, tried.changes, node.steps, node.raises_model}};
     result.node.steps.push_back(tried.patch);
     result.verdict = tried.verdict =
         judge(node, goal, *trial, is_setting, tried.words, result.is_further);

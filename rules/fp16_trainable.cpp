@@ -79,8 +79,7 @@ void report_refusal(const RunIndex& index, const Trained& trained, Findings& out
 bool is_in_float(const OpCall& step) { return step.op.starts_with("aten::_fused_"); }
 
 void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
-  const HalfWeights weights =
-      half_weights(index, out.options(), *trained.step, *trained.first);
+  const HalfWeights weights = half_weights(index, out.options(), *trained.step, *trained.first);
   const std::string message = weights.message(
       fmt::format("{} steps {} in place", trained.step->op, name_of(trained.first)));
   out.add(*trained.step, message, [&] {

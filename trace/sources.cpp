@@ -117,7 +117,8 @@ Sources Sources::of(const Run& run, fs::file_time_type started_at) {
     File& file = sources.files_[path];
     file.hash = fnv1a(*text);
     for_each_line(*text, [&](int number, std::string_view line) {
-      if (wanted.contains(number) || names_setting(run, line) || asks(said, line)) file.lines[number] = line;
+      if (wanted.contains(number) || names_setting(run, line) || asks(said, line))
+        file.lines[number] = line;
     });
   }
   sources.add(of_cells(run));

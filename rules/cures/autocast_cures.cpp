@@ -122,9 +122,10 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
   return cures;
 }
 
-// Where a line of the program's own asked for 16 bits, and a library's line or another one made them:
-// torch.set_default_dtype(), Fabric(precision="16-true").
-std::optional<Cure> CureProposer::ask_otherwise(const OpCall& call, const Operand& parameter) const {
+// Where a line of the program's own asked for 16 bits, and a library's line or another one made
+// them: torch.set_default_dtype(), Fabric(precision="16-true").
+std::optional<Cure> CureProposer::ask_otherwise(const OpCall& call,
+                                                const Operand& parameter) const {
   const auto asked = who_asked(index_, options_, call, parameter);
   const bool is_python = asked && asked->line.known() && !is_configuration(asked->line.file);
   if (!is_python || is_installed(asked->line)) return std::nullopt;

@@ -31,7 +31,8 @@ bool has_16_bits(std::string_view text) {
   return low.find("16") != low.npos || low.find("half") != low.npos;
 }
 
-// "bf16-true", "torch.bfloat16" and the option bf16 ask for BFloat16, "16", "fp16" and half for Half.
+// "bf16-true", "torch.bfloat16" and the option bf16 ask for BFloat16, "16", "fp16" and half for
+// Half.
 bool asks_for(std::string_view text, Dtype dtype) {
   if (!has_16_bits(text)) return false;
   const std::string low = lower(text);
@@ -52,7 +53,8 @@ class Asker {
  public:
   Asker(const RunIndex& index, const JudgeOptions& options, const OpCall& call, Dtype dtype,
         std::string model)
-      : process_(index.run().process_of(call)),
+      : run_(index.run()),
+        process_(index.run().process_of(call)),
         options_(options),
         dtype_(dtype),
         model_(std::move(model)) {
@@ -76,9 +78,14 @@ class Asker {
   }
 
   bool is_framework_here(const Framework& framework) const {
-    return std::any_of(frames_.begin(), frames_.end(), [&](const AskingFrame& frame) {
-      return framework.has_file(frame.line.file);
-    });
+    const bool is_around =
+        std::any_of(frames_.begin(), frames_.end(),
+                    [&](const AskingFrame& frame) { return framework.has_file(frame.line.file); });
+    return is_around || (!framework.run.empty() &&
+                         std::any_of(run_.calls.begin(), run_.calls.end(), [&](const OpCall& one) {
+                           return framework.has_run_file(one.site.inner.file) ||
+                                  framework.has_run_file(one.site.line.file);
+                         }));
   }
 
   // The place in the table of the framework that knows the setting, and what to ask for; behind its
@@ -104,7 +111,8 @@ class Asker {
   bool counts(const Candidate& one) const {
     const std::string_view name = last_name(one.name);
     if (one.value == "True") return asks_for(name, dtype_) && !has_choice(name);
-    if (one.value == "False" || one.value == "auto") return !instead_of(one.name, one.value).empty();
+    if (one.value == "False" || one.value == "auto")
+      return !instead_of(one.name, one.value).empty();
     return !is_configuration(one.value) && asks_for(one.value, dtype_);
   }
 
@@ -146,12 +154,13 @@ class Asker {
       std::string_view value = words_[i];
       const std::string_view option = next_piece(value, '=');
       const bool is_named = is_same_name(last_name(option), name);
-      const bool is_next = is_named && option.size() == words_[i].size() && option.starts_with('-') &&
-                           i + 1 < words_.size() && words_[i + 1] == one.value;
-      const bool is_flag = is_named && option.size() == words_[i].size() && option.starts_with('-') &&
-                           one.value == "True";
-      const bool is_pair = is_named && option.size() != words_[i].size() &&
-                           lower(value) == lower(one.value);
+      const bool is_next = is_named && option.size() == words_[i].size() &&
+                           option.starts_with('-') && i + 1 < words_.size() &&
+                           words_[i + 1] == one.value;
+      const bool is_flag = is_named && option.size() == words_[i].size() &&
+                           option.starts_with('-') && one.value == "True";
+      const bool is_pair =
+          is_named && option.size() != words_[i].size() && lower(value) == lower(one.value);
       if (!is_next && !is_flag && !is_pair) continue;
       const std::string what = is_next ? words_[i] + " " + one.value : words_[i];
       return Asked{what, command_name(), "", {}};
@@ -260,7 +269,8 @@ class Asker {
         for (const FrameworkDefault& one : framework.defaults) {
           if (!frame.line.function.ends_with(one.function)) continue;
           const AskingFrame* caller = users_line();
-          if (caller == nullptr || call_at(caller->line).find(one.name) != std::string::npos) continue;
+          if (caller == nullptr || call_at(caller->line).find(one.name) != std::string::npos)
+            continue;
           return Asked{fmt::format("{}() without {}=, which {}", one.function, one.name, one.what),
                        place(Site{.line = caller->line}), one.instead, caller->line};
         }
@@ -277,8 +287,9 @@ class Asker {
 
   std::optional<Asked> ask() const {
     const std::vector<Candidate> all = candidates();
-    const auto first = [&](auto find) -> std::optional<Asked> {
-      for (const Candidate& one : all) {
+    const auto first = [&](auto find, size_t begin, size_t end) -> std::optional<Asked> {
+      for (size_t i = begin; i < end; ++i) {
+        const Candidate& one = all[i];
         if (auto found = (this->*find)(one)) {
           found->instead = instead_of(one.name, one.value);
           return found;
@@ -289,7 +300,8 @@ class Asker {
     if (auto words = in_words()) {
       for (const Candidate& one : all) {
         if (!is_below_question(words->line, one)) continue;
-        for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration})
+        for (auto find :
+             {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration})
           if (auto found = (this->*find)(one)) {
             found->instead = instead_of(one.name, one.value);
             return found;
@@ -300,14 +312,18 @@ class Asker {
       return words;
     }
     if (auto found = of_model(all)) return found;
-    for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration,
-                      &Asker::in_source})
-      if (auto found = first(find)) return found;
+    for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+      while (end < all.size() && rank(all[end]) == rank(all[begin])) ++end;
+      for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration,
+                        &Asker::in_source})
+        if (auto found = first(find, begin, end)) return found;
+    }
     if (auto found = in_default_of_framework()) return found;
     if (all.empty()) return std::nullopt;
     const Candidate& one = all.front();
-    return Asked{fmt::format("{}={}", last_name(one.name), one.value), place(Site{.line = one.frame->line}),
-                 instead_of(one.name, one.value), one.frame->line};
+    return Asked{fmt::format("{}={}", last_name(one.name), one.value),
+                 place(Site{.line = one.frame->line}), instead_of(one.name, one.value),
+                 one.frame->line};
   }
 
   // set_default_dtype() ran before the first op did.
@@ -328,6 +344,7 @@ class Asker {
     return found;
   }
 
+  const Run& run_;
   const Process& process_;
   const JudgeOptions& options_;
   Dtype dtype_;
@@ -345,7 +362,8 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
   const Provenance way = index.provenance().of(reader, operand);
   if (way.maker == nullptr) return std::nullopt;
   Asker asker(index, options, reader, *dtype, root_module(operand.parameter));
-  const bool is_default = index.has(*way.maker, ops::kFactory) && way.maker->scalar("dtype") == nullptr;
+  const bool is_default =
+      index.has(*way.maker, ops::kFactory) && way.maker->scalar("dtype") == nullptr;
   if (is_default) {
     if (auto found = asker.of_default()) return found;
   }

@@ -1,7 +1,7 @@
-// asked.h: who asked for a dtype, from the facts that the run shows: the frames that held a value when
-// the line ran that made the dtype, the command line, variables of the environment, the program's own
-// lines. A value counts where a frame held it; where it was written is then looked for, and nothing is
-// said of a configuration or an option that says something else.
+// asked.h: who asked for a dtype, from the facts that the run shows: the frames that held a value
+// when the line ran that made the dtype, the command line, variables of the environment, the
+// program's own lines. A value counts where a frame held it; where it was written is then looked
+// for, and nothing is said of a configuration or an option that says something else.
 #pragma once
 
 #include <optional>

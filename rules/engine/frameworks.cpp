@@ -35,13 +35,15 @@ std::vector<std::string> split(const Field& field, size_t words, size_t parts) {
 Framework framework_in(const Block& block) {
   if (block.head.key != "framework") block.head.fail_unknown_key({"framework"});
   block.require({"read", "files"});
-  block.allow_once({"read", "files"});
+  block.allow_once({"read", "files", "run"});
   Framework framework{.name = block.head.value};
   for (const Field& field : block.fields) {
     if (field.key == "read") {
       framework.read = field.value;
     } else if (field.key == "files") {
       framework.files = field.parts();
+    } else if (field.key == "run") {
+      framework.run = field.parts();
     } else if (field.key == "setting") {
       const auto parts = split(field, 2, 2);
       framework.settings.push_back({parts[0], parts[1], parts[2]});
@@ -49,7 +51,7 @@ Framework framework_in(const Block& block) {
       const auto parts = split(field, 2, 3);
       framework.defaults.push_back({parts[0], parts[1], parts[2], parts[3]});
     } else {
-      field.fail_unknown_key({"read", "files", "setting", "default"});
+      field.fail_unknown_key({"read", "files", "run", "setting", "default"});
     }
   }
   return framework;
@@ -57,10 +59,13 @@ Framework framework_in(const Block& block) {
 
 }  // namespace
 
-bool Framework::has_file(std::string_view path) const {
-  return std::any_of(files.begin(), files.end(),
+static bool has_part(const std::vector<std::string>& parts, std::string_view path) {
+  return std::any_of(parts.begin(), parts.end(),
                      [&](const std::string& part) { return path.find(part) != path.npos; });
 }
+
+bool Framework::has_file(std::string_view path) const { return has_part(files, path); }
+bool Framework::has_run_file(std::string_view path) const { return has_part(run, path); }
 
 std::vector<Framework> read_frameworks(std::string_view text) {
   std::vector<Framework> all;

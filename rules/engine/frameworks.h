@@ -18,11 +18,12 @@ struct FrameworkDefault {
 
 struct Framework {
   std::string name, read;
-  std::vector<std::string> files;
+  std::vector<std::string> files, run;
   std::vector<FrameworkSetting> settings;
   std::vector<FrameworkDefault> defaults;
 
   bool has_file(std::string_view path) const;
+  bool has_run_file(std::string_view path) const;
 };
 
 const std::vector<Framework>& frameworks();

@@ -32,11 +32,9 @@ bool WeightMoves::is_harmless() const {
 static void add_moves(const std::string& text, WeightMoves& moves) {
   uint64_t steps = 0;
   const std::pair<std::string_view, uint64_t*> fields[] = {
-      {"steps", &steps},             {"tensors", &moves.tensors},
-      {"elements", &moves.elements}, {"unmoved", &moves.unmoved},
-      {"updates", &moves.updates},   {"lost", &moves.lost},
-      {"zero", &moves.zero},         {"looked", &moves.looked},
-      {"non_finite", &moves.non_finite}};
+      {"steps", &steps},           {"tensors", &moves.tensors}, {"elements", &moves.elements},
+      {"unmoved", &moves.unmoved}, {"updates", &moves.updates}, {"lost", &moves.lost},
+      {"zero", &moves.zero},       {"looked", &moves.looked},   {"non_finite", &moves.non_finite}};
   std::string_view rest = text;
   while (!rest.empty()) {
     std::string_view word = next_piece(rest, ' ');
@@ -69,17 +67,19 @@ std::string damage_text(const WeightMoves& moves) {
   }
   if (moves.elements == 0) return fmt::format("no gradient but 0 was seen in {}", steps);
   if (moves.unmoved > 0)
-    return fmt::format("{} of the weights did not move in {}", percent(moves.unmoved_share()), steps);
-  return moves.lost == 0
-             ? fmt::format("all of the weights moved in {}", steps)
-             : fmt::format("{} of the updates rounded away in {}", percent(moves.lost_share()), steps);
+    return fmt::format("{} of the weights did not move in {}", percent(moves.unmoved_share()),
+                       steps);
+  return moves.lost == 0 ? fmt::format("all of the weights moved in {}", steps)
+                         : fmt::format("{} of the updates rounded away in {}",
+                                       percent(moves.lost_share()), steps);
 }
 
 std::string measured_text(const WeightMoves& moves) {
-  const std::string whose = moves.optimizer.empty() ? "" : fmt::format(", stepped by {}", moves.optimizer);
-  std::string text =
-      fmt::format("measured on {} elements of {} weights{}, in {}: {} of {} updates changed nothing",
-                  moves.looked, moves.tensors, whose, steps_text(moves.steps), moves.lost, moves.updates);
+  const std::string whose =
+      moves.optimizer.empty() ? "" : fmt::format(", stepped by {}", moves.optimizer);
+  std::string text = fmt::format(
+      "measured on {} elements of {} weights{}, in {}: {} of {} updates changed nothing",
+      moves.looked, moves.tensors, whose, steps_text(moves.steps), moves.lost, moves.updates);
   if (moves.elements > 0)
     text += fmt::format(", {} of {} elements never moved", moves.unmoved, moves.elements);
   if (moves.zero > 0) text += fmt::format(", {} gradients were 0", moves.zero);

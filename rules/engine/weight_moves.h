@@ -12,9 +12,9 @@ namespace dtypecheck::rules {
 
 struct WeightMoves {
   uint64_t steps = 0, tensors = 0;
-  uint64_t elements = 0, unmoved = 0;  // that had a gradient; that are what they were at first
-  uint64_t updates = 0, lost = 0;      // of one element in one step; that changed nothing
-  uint64_t zero = 0;                   // gradients that were 0
+  uint64_t elements = 0, unmoved = 0;   // that had a gradient; that are what they were at first
+  uint64_t updates = 0, lost = 0;       // of one element in one step; that changed nothing
+  uint64_t zero = 0;                    // gradients that were 0
   uint64_t looked = 0, non_finite = 0;  // elements at the end
   std::string optimizer;                // "AdamW"; "" where it is not known
 
@@ -27,7 +27,8 @@ struct WeightMoves {
 // looked at.
 std::optional<WeightMoves> weight_moves(const Run& run, Dtype dtype);
 
-// "98 % of the weights did not move in 3 steps", "7 of 97 sampled weights are not finite after 3 steps".
+// "98 % of the weights did not move in 3 steps", "7 of 97 sampled weights are not finite after 3
+// steps".
 std::string damage_text(const WeightMoves& moves);
 // "measured on 384 elements of 12 weights: …"
 std::string measured_text(const WeightMoves& moves);

@@ -30,7 +30,7 @@ FOUND = {
     "float16-weights": [
         ("mixed-operands", "error", "aten::addmm", "mat1", "mat1 and mat2 must have the same dtype, but got Float and Half"),
         ("silent-promotion", "warning", "aten::cat", "tensors[1]", "")],
-    "unscale-fp16-grads": [("fp16-trainable", "error", "aten::addcdiv_", "self", ""),
+    "unscale-fp16-grads": [("fp16-trainable", "warning", "aten::addcdiv_", "self", ""),
                            ("lost-update", "warning", "aten::addcdiv_", "self", "")],
 }
 FOUND_IN_1_13 = {

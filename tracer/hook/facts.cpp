@@ -37,7 +37,8 @@ std::string link_target(const char* path) {
   return size > 0 ? std::string(target, static_cast<size_t>(size)) : std::string();
 }
 
-// A variable that names a precision, as ACCELERATE_MIXED_PRECISION does: who asked for it may be there.
+// A variable that names a precision, as ACCELERATE_MIXED_PRECISION does: who asked for it may be
+// there.
 void write_precision_variables() {
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string text = *variable;

@@ -29,13 +29,13 @@ const char* name_of_16_bits(c10::ScalarType dtype) {
                                               : nullptr;
 }
 
-// The dtype that the call asks for: its own argument, that of what it copies into, or the default of
-// a factory that was given none.
+// The dtype that the call asks for: its own argument, that of what it copies into, or the default
+// of a factory that was given none.
 c10::ScalarType asked_dtype(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   if (op.dtypes.empty()) return c10::ScalarType::Undefined;
   const c10::IValue& dtype = inputs[op.dtypes.front().index];
   if (dtype.isInt()) return static_cast<c10::ScalarType>(dtype.toInt());
-  return op.tensors.empty() ? c10::typeMetaToScalarType(caffe2::get_default_dtype())
+  return op.tensors.empty() ? c10::typeMetaToScalarType(c10::get_default_dtype())
                             : c10::ScalarType::Undefined;
 }
 
@@ -50,7 +50,7 @@ void write_request(const std::string& key, const std::string& text) {
 
 void on_default_dtype() {
   if (!tracer.on.load()) return;
-  const char* name = name_of_16_bits(c10::typeMetaToScalarType(caffe2::get_default_dtype()));
+  const char* name = name_of_16_bits(c10::typeMetaToScalarType(c10::get_default_dtype()));
   std::string place;
   if (name) write_request(std::string("asked default ") + name, python::requests_here(&place));
 }

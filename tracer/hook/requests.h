@@ -1,5 +1,5 @@
-// requests.h: who asked for a tensor in 16 bits, written down as a fact when such a line is first met
-// outside of training (tracer/python/requests.h has what is in it):
+// requests.h: who asked for a tensor in 16 bits, written down as a fact when such a line is first
+// met outside of training (tracer/python/requests.h has what is in it):
 //
 //   "asked Half /home/me/train.py:40"   what the frames around a cast or factory held
 //   "asked default Half"                the same, where the default dtype was set

@@ -1,5 +1,5 @@
-// weight_moves.cpp: see weight_moves.h. Reads values, and writes none; the first steps are all looked
-// at, and then one in sixteen.
+// weight_moves.cpp: see weight_moves.h. Reads values, and writes none; the first steps are all
+// looked at, and then one in sixteen.
 #include "tracer/hook/weight_moves.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr int kSampled = 32;             // elements of a weight
-constexpr size_t kMostWeights = 2048;    // of a process
+constexpr int kSampled = 32;                    // elements of a weight
+constexpr size_t kMostWeights = 2048;           // of a process
 constexpr uint32_t kEveryWeightStepUntil = 16;  // and then one step in as many
 
 using Bits = std::array<uint16_t, kSampled>;
@@ -31,8 +31,8 @@ using Bits = std::array<uint16_t, kSampled>;
 struct Weight {
   uint8_t dtype = 0;
   int64_t numel = 0;
-  int count = 0;            // elements that are looked at
-  uint32_t step = 0;        // whose write is not summed up yet; 0: none
+  int count = 0;      // elements that are looked at
+  uint32_t step = 0;  // whose write is not summed up yet; 0: none
   Bits first{}, before{}, after{};
   uint32_t tried = 0, ever_tried = 0;  // a bit an element: its gradient is not 0
 };
@@ -49,8 +49,8 @@ struct WeightMoves {
 };
 WeightMoves* moves = new WeightMoves;
 
-// The weights of the op that this thread is in, kept alive until it is over. Never destroyed: ops run
-// while threads end, too.
+// The weights of the op that this thread is in, kept alive until it is over. Never destroyed: ops
+// run while threads end, too.
 using Kept = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 struct Written {
   const void* op = nullptr;

@@ -120,8 +120,8 @@ long long as_integer(Object* object, long long otherwise) {
 }
 
 Ref new_callback(const char* name, Object* (*function)(Object*, Object*), int flags) {
-  auto* definition =
-      new Method{name, reinterpret_cast<void*>(function), flags, nullptr};  // as long as the function
+  auto* definition = new Method{name, reinterpret_cast<void*>(function), flags,
+                                nullptr};  // as long as the function
   return Ref(api.PyCFunction_NewEx(definition, nullptr, nullptr));
 }
 

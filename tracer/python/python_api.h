@@ -163,8 +163,8 @@ Ref instance_dict(Object* object);
 Object* imported_item(const char* module, const char* name);
 long long as_integer(Object* object, long long otherwise);
 
-// The function `name` of a Python source of ours, whose frames are kept out of the user's code. Null,
-// and no error left, when it could not be made. Runs that source.
+// The function `name` of a Python source of ours, whose frames are kept out of the user's code.
+// Null, and no error left, when it could not be made. Runs that source.
 Ref own_function(const char* source, const char* name);
 
 // A function that Python can call. `flags` is kOneArgument or kNoArguments; `argument` is null
@@ -172,8 +172,8 @@ Ref own_function(const char* source, const char* name);
 Ref new_callback(const char* name, Object* (*function)(Object* self, Object* argument), int flags);
 inline constexpr int kNoArguments = 4;  // METH_NOARGS
 inline constexpr int kOneArgument = 8;  // METH_O
-// The PyMethodDef of a builtin function, the same in CPython 3.8 to 3.14: another function put into it
-// is called in place of the one that was there. Null where it is no builtin of that name.
+// The PyMethodDef of a builtin function, the same in CPython 3.8 to 3.14: another function put into
+// it is called in place of the one that was there. Null where it is no builtin of that name.
 struct Method {
   const char* name;
   void* function;

@@ -48,18 +48,19 @@ bool is_named_like_settings(const std::string& name) {
                      [&](const char* part) { return contains(text, part); });
 }
 
-// "16-true", "bf16", "float16", "FLOAT_16", "torch.bfloat16": what begins with one of these, and goes
-// on with no letter or digit.
+// "16-true", "bf16", "float16", "FLOAT_16", "torch.bfloat16": what begins with one of these, and
+// goes on with no letter or digit.
 bool spells_16_bits(const std::string& value) {
-  static constexpr const char* kWords[] = {"float16", "bfloat16",  "float_16", "bfloat_16", "fp16",
-                                           "bf16",    "half",      "16",       "bfp16",     "f16",
-                                           "pure_fp16", "pure_bf16"};
+  static constexpr const char* kWords[] = {"float16", "bfloat16", "float_16",  "bfloat_16",
+                                           "fp16",    "bf16",     "half",      "16",
+                                           "bfp16",   "f16",      "pure_fp16", "pure_bf16"};
   if (value.size() > 32) return false;
   std::string text = lower(value);
   if (text.rfind("torch.", 0) == 0) text.erase(0, 6);
   return std::any_of(std::begin(kWords), std::end(kWords), [&](const std::string word) {
     return text.rfind(word, 0) == 0 &&
-           (text.size() == word.size() || !std::isalnum(static_cast<unsigned char>(text[word.size()])));
+           (text.size() == word.size() ||
+            !std::isalnum(static_cast<unsigned char>(text[word.size()])));
   });
 }
 
@@ -110,14 +111,15 @@ class Collector {
     const std::string said = said_by(name.substr(name.rfind('.') + 1), value, depth);
     if (!said.empty()) return add(name, said);
     if (is_instance(value, api.PyDict_Type)) {
-      if (depth < kMostDepth && (is_named_like_settings(name) || depth > 0)) enter(name, value, depth);
+      if (depth < kMostDepth && (is_named_like_settings(name) || depth > 0))
+        enter(name, value, depth);
       return;
     }
     if (!has_attributes(value)) return;
     const std::string member = said_by_member(value);
     if (!member.empty()) return add(name, member);
-    const bool is_worth = is_named_like_settings(name) || is_named_like_precision(name) ||
-                          (is_users_ && depth == 0);
+    const bool is_worth =
+        is_named_like_settings(name) || is_named_like_precision(name) || (is_users_ && depth == 0);
     if (depth >= (is_module(value) ? 1 : kMostDepth) || !(is_worth || depth > 0)) return;
     const Ref dict = instance_dict(value);
     // OmegaConf keeps its nodes in _content, and a node its value in _val.
@@ -142,7 +144,8 @@ class Collector {
     std::ptrdiff_t at = 0;
     Object* key = nullptr;
     Object* value = nullptr;
-    while (dict != nullptr && looked_ <= kMostLooked && api.PyDict_Next(dict, &at, &key, &value) != 0) {
+    while (dict != nullptr && looked_ <= kMostLooked &&
+           api.PyDict_Next(dict, &at, &key, &value) != 0) {
       const std::string field = text_of(key);
       if (!field.empty() && field.size() < 64) look(name + "." + field, value, depth + 1);
     }
@@ -170,7 +173,8 @@ void add_frame(const Frame& frame, std::string& text) {
     std::ptrdiff_t at = 0;
     Object* key = nullptr;
     Object* value = nullptr;
-    while (is_instance(globals, api.PyDict_Type) && api.PyDict_Next(globals, &at, &key, &value) != 0) {
+    while (is_instance(globals, api.PyDict_Type) &&
+           api.PyDict_Next(globals, &at, &key, &value) != 0) {
       const std::string name = text_of(key);
       if (!name.empty() && name.rfind("__", 0) != 0) collector.look(name, value, 1);
     }
