@@ -87,7 +87,7 @@ void check_bytes(const OpCall& call, Findings& out) {
     const bool has_sign = first.dtypes.contains(Dtype::kChar);
     return Details{
         .odd = first.name,
-        .why = fmt::format("{} holds {}, and what is beyond wraps without a word",
+        .why = fmt::format("{} holds {}, and what is beyond wraps silently",
                            has_sign ? "int8" : "uint8", has_sign ? "-128 to 127" : "0 to 255"),
         .fix = "cast before the arithmetic, to torch.int16, torch.int64 or a floating dtype"};
   });
@@ -123,7 +123,7 @@ void check_cancellation(const OpCall& call, const RunIndex& index, Findings& out
                                       std::ldexp(1.0, std::ilogb(call.inexact->from) -
                                                           (*dtype == Dtype::kHalf ? 10 : 7)),
                                       call.inexact->to),
-                   .fix = "subtract in Float, and cast what comes of it"};
+                   .fix = "subtract in Float, and cast the result"};
   });
 }
 
@@ -137,7 +137,7 @@ void check_made_bytes(const OpCall& call, const RunIndex& index, Findings& out) 
   const auto dtype = call.result_dtype();
   if (!dtype || !is_bytes(DtypeSet(*dtype)) || share < kSome) return;
   const bool has_sign = *dtype == Dtype::kChar;
-  const std::string message = fmt::format("{:.0f} % of what is cast to {} is beyond its ends",
+  const std::string message = fmt::format("{:.0f} % of what is cast to {} is beyond its range",
                                           std::max(1.0, 100 * share), dtype_name(*dtype));
   out.add(call, message, [&] {
     return Details{
@@ -169,7 +169,7 @@ void check_factor(const OpCall& call, const RunIndex& index, Findings& out) {
                    .why = fmt::format("the smallest number of {} is {:.2g}, and all that is "
                                       "multiplied by it becomes 0",
                                       dtype_name(*dtype), narrow_range(*dtype)->smallest),
-                   .fix = "multiply in Float, and cast what comes of it"};
+                   .fix = "multiply in Float, and cast the result"};
   });
 }
 

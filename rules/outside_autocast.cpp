@@ -227,8 +227,8 @@ Cure ask_for_bfloat16(const RunIndex& index, const JudgeOptions& options,
       line.empty() ? "" : ", ", line, cure.operand);
   if (const OpCall* masters = masters_for_half_alone(index, options, call.process)) {
     cure.text += fmt::format(
-        "; with it {} keeps what is trained in BFloat16, where steps are lost: let its question "
-        "for fp16 take bf16 too",
+        "; with it {} keeps what is trained in BFloat16, where steps are lost: let its test for "
+        "fp16 accept bf16 too",
         place(masters->site));
   }
   return cure;

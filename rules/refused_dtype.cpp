@@ -616,7 +616,7 @@ std::optional<Words> of_bias(const Refusal& refusal, const Judged& judged) {
   if (bias == nullptr) return std::nullopt;
   Words words{.message = fmt::format("bias is {}, and {} takes it in BFloat16 or Half",
                                      dtype_word(*bias), refusal.call.op),
-              .why = "it is added to what is answered, not to the factors in 8 bits",
+              .why = "it is added to the result, not to the factors in 8 bits",
               .odd = bias->name};
   const ScalarArgument* wanted = refusal.call.scalar("out_dtype");
   const bool is_half = wanted != nullptr && wanted->dtype == Dtype::kHalf;

@@ -16,24 +16,24 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     out.add(dtype_branch, branch.callers == Callers::kBound ? Severity::kError : Severity::kWarning,
             branch.place, branch.function,
             branch.fault == BranchFault::kAlike
-                ? fmt::format("{} is {} here, and is served as {}: another branch is the same",
+                ? fmt::format("{} is {} here, and is treated as {}: another branch is the same",
                               name, left_over_text(branch.dtypes), served)
-                : fmt::format("{} is {} here, and is served as {}", name,
+                : fmt::format("{} is {} here, and is treated as {}", name,
                               left_over_text(branch.dtypes), served));
   }
 }
 
 extern const Check dtype_branch = {
-    .doc = {.id = "dtype-branch",
-            .severity = Severity::kError,
-            .summary = "a branch of a question for a dtype serves one dtype as another",
-            .why =
-                "Nothing refuses the dtypes that have no branch of their own: their bytes are read "
+    .doc =
+        {.id = "dtype-branch",
+         .severity = Severity::kError,
+         .summary = "a branch on a dtype treats one dtype as another",
+         .why = "Nothing refuses the dtypes that have no branch of their own: their bytes are read "
                 "as another type, and the numbers are garbage without a message.",
-            .fix =
-                "Ask for each dtype that is served, and refuse the rest: else TORCH_CHECK(false, "
-                "\"not implemented for \", x.scalar_type()).",
-            .example = R"(#include <torch/extension.h>
+         .fix =
+             "Test for each dtype that is supported, and refuse the rest: else TORCH_CHECK(false, "
+             "\"not implemented for \", x.scalar_type()).",
+         .example = R"(#include <torch/extension.h>
 
 template <typename T>
 void run(void* x);
@@ -43,7 +43,7 @@ void scale(at::Tensor x) {
     run<at::Half>(x.data_ptr());
   } else {
     run<float>(x.data_ptr());
-    // EXPECT error: x is of any dtype but Half here, and is served as Float [dtype-branch]
+    // EXPECT error: x is of any dtype but Half here, and is treated as Float [dtype-branch]
   }
 }
 
@@ -61,7 +61,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("shift", &shift);
 }
 )",
-            .alias = "raw-cast"},
+         .alias = "raw-cast"},
     .check = check,
 };
 

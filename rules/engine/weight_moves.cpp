@@ -65,7 +65,7 @@ std::string damage_text(const WeightMoves& moves) {
     return fmt::format("{} of the weights are NaN or infinite after {}",
                        percent(double(moves.non_finite) / double(moves.looked)), steps);
   }
-  if (moves.elements == 0) return fmt::format("no gradient but 0 was seen in {}", steps);
+  if (moves.elements == 0) return fmt::format("every gradient was 0 in {}", steps);
   if (moves.unmoved > 0)
     return fmt::format("{} of the weights did not move in {}", percent(moves.unmoved_share()),
                        steps);

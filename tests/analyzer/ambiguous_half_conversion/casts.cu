@@ -4,7 +4,7 @@
 
 __device__ __half to_cuda(const at::Half value) {
   return (__half)value;
-  // EXPECT note: c10::Half is cast to __half, for which newer CUDA headers have two ways [ambiguous-half-conversion]
+  // EXPECT note: c10::Half is cast to __half, which newer CUDA headers convert in two ways [ambiguous-half-conversion]
 }
 
 __device__ __half by_float(const at::Half value) { return __float2half(static_cast<float>(value)); }

@@ -14,13 +14,13 @@ void three(at::Tensor x) {
     run<at::Half>(x.data_ptr(), x.numel());
   } else {
     run<at::BFloat16>(x.data_ptr(), x.numel());
-    // EXPECT error: x is of any dtype but Half or Float here, and is served as BFloat16 [dtype-branch]
+    // EXPECT error: x is of any dtype but Half or Float here, and is treated as BFloat16 [dtype-branch]
   }
 }
 
 void choice(at::Tensor x) {
   x.scalar_type() == at::kHalf ? run<at::Half>(x.data_ptr(), 1) : run<float>(x.data_ptr(), 1);
-  // EXPECT error: x is of any dtype but Half here, and is served as Float [dtype-branch]
+  // EXPECT error: x is of any dtype but Half here, and is treated as Float [dtype-branch]
 }
 
 void twice(at::Tensor x) {
@@ -28,7 +28,7 @@ void twice(at::Tensor x) {
     // EXPECT warning: this dispatch on x has neither Half nor BFloat16, which other dispatches of this file have [dispatch-missing-half]
     run<float>(x.data_ptr(), x.numel());
   } else if (x.scalar_type() == at::kDouble) {
-    // EXPECT error: x is Double here, and is served as Float: another branch is the same [dtype-branch]
+    // EXPECT error: x is Double here, and is treated as Float: another branch is the same [dtype-branch]
     run<float>(x.data_ptr(), x.numel());
   } else {
     TORCH_CHECK(false, "not implemented for ", x.scalar_type());

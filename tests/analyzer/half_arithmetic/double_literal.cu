@@ -5,7 +5,7 @@ template <typename T>
 __global__ void half_kernel(const T* x, T* out) {
   const float value = static_cast<float>(x[0]);
   out[0] = static_cast<T>(value * 0.5);
-  // EXPECT note: 0.5 is a double: what it meets is computed in double [half-arithmetic]
+  // EXPECT note: 0.5 is a double: whatever it is combined with is computed in double [half-arithmetic]
   out[1] = static_cast<T>(value * 0.5f);
   out[2] = static_cast<T>(value * 2);
 }
