@@ -75,6 +75,7 @@ class Config(tool.ToolTest):
                 ('\nfail-on = "always"\n', "dtypecheck.toml:2", "always", "note"),
                 ('fail-on = ["error"]\n', "dtypecheck.toml:1", "expected a text, a number, true or false"),
                 ('fail-on = "error\n', "dtypecheck.toml:1"),
+                ('[[&accept]]\n', "dtypecheck.toml:1", "saw '&'"),
                 ('accept = 3\n', "dtypecheck.toml:1", "expected a list of tables"),
                 ('[[accept]]\nrule = "silent-promotoin"\nreason = "x"\n', "did you mean 'silent-promotion'?"),
                 ('[[accept]]\nrule = "silent-promotion"\n', "give rule and reason"),
