@@ -116,7 +116,8 @@ Process process_of(const FileHeader& header, const std::string& name) {
 
 void put_fact(Process& process, std::string_view key, std::string_view value) {
   if (key.starts_with(kCellFact)) {
-    process.cells[std::string(key.substr(std::strlen(kCellFact)))] = value;
+    // The first: a cell with a magic is also the call of the magic, under the same number.
+    process.cells.emplace(key.substr(std::strlen(kCellFact)), value);
   } else {
     process.facts[std::string(key)] = value;
   }
