@@ -20,12 +20,14 @@
 #include "core/dtype_names.h"
 #include "platform/files.h"
 #include "platform/version.h"
+#include "reports/words.h"
 
 namespace dtypecheck::cli {
 
 namespace {
 
 using Json = nlohmann::json;
+using reports::uri_of;
 
 constexpr size_t kMaxMessage = 256 << 20;
 constexpr size_t kMaxHeader = 4096;
@@ -116,16 +118,6 @@ std::string path_of(const std::string& uri) {
     if (is_coded) i += 2;
   }
   return path;
-}
-
-std::string uri_of(const std::string& path) {
-  std::string uri = "file://";
-  for (const unsigned char c : path) {
-    const bool is_plain = isalnum(c) != 0 || std::string_view("/-._~").find(static_cast<char>(c)) !=
-                                                 std::string_view::npos;
-    uri += is_plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
-  }
-  return uri;
 }
 
 // The lines of a text, to count as the protocol does: from 0, in UTF-16.

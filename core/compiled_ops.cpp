@@ -1,20 +1,14 @@
 #include "core/compiled_ops.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "ops/ops.h"
+#include "platform/text.h"
 
 namespace dtypecheck {
 namespace {
 
 constexpr std::string_view kRegion = "compiled::";
-
-std::string_view next(std::string_view& rest, char separator) {
-  const std::string_view piece = rest.substr(0, rest.find(separator));
-  rest.remove_prefix(std::min(rest.size(), piece.size() + 1));
-  return piece;
-}
 
 }  // namespace
 
@@ -27,10 +21,10 @@ std::vector<CompiledOp> compiled_ops(const Run& run, const OpCall& region) {
   if (fact == process.facts.end()) return ops;
   std::string_view rest = fact->second;
   while (!rest.empty()) {
-    std::string_view line = next(rest, ';');
+    std::string_view line = next_piece(rest, ';');
     CompiledOp op;
     for (std::string* word : {&op.op, &op.inputs, &op.result, &op.computed})
-      *word = next(line, ' ');
+      *word = next_piece(line, ' ');
     const bool is_whole = !op.computed.empty() && line.empty();
     if (is_whole && (ops::facts_of(op.op) & (ops::kView | ops::kCopy | ops::kQuestion)) == 0)
       ops.push_back(std::move(op));

@@ -6,11 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <map>
 #include <set>
 
-#include "platform/text.h"
+#include "core/requests.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/words.h"
@@ -23,62 +21,49 @@ struct Asked {
   std::string option;               // "--dtype float16", as it was given
 };
 
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\'' || c == '"') continue;
-    out += c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
-
-Dtype dtype_named(const std::string& value) {
-  constexpr std::string_view kHalf[] = {"fp16",          "float16",    "half",    "16",      "f16",
-                                        "torch.float16", "torch.half", "16_true", "16_mixed"};
-  constexpr std::string_view kBFloat16[] = {"bf16", "bfloat16", "torch.bfloat16", "bf16_true",
-                                            "bf16_mixed"};
-  const auto has = [&](const auto& names) {
-    return std::find(std::begin(names), std::end(names), value) != std::end(names);
-  };
-  return has(kHalf) ? Dtype::kHalf : has(kBFloat16) ? Dtype::kBFloat16 : Dtype::kUndefined;
+// Half or BFloat16: by the dtype's name, or as frameworks call a precision.
+Dtype dtype_named(std::string value) {
+  constexpr std::pair<std::string_view, Dtype> kPrecisions[] = {{"16", Dtype::kHalf},
+                                                                {"f16", Dtype::kHalf},
+                                                                {"16-true", Dtype::kHalf},
+                                                                {"16-mixed", Dtype::kHalf},
+                                                                {"bf16-true", Dtype::kBFloat16},
+                                                                {"bf16-mixed", Dtype::kBFloat16}};
+  std::erase_if(value, [](char c) { return c == '\'' || c == '"'; });
+  for (const auto& [name, dtype] : kPrecisions)
+    if (is_same_name(value, name)) return dtype;
+  const auto dtype = parse_dtype_in_words(value);
+  return dtype && kLowPrecision.contains(*dtype) ? *dtype : Dtype::kUndefined;
 }
 
 // Of the model as a whole: "vae_dtype" and "save_precision" are not.
-bool is_of_the_run(const std::string& key) {
+bool is_of_the_run(std::string_view key) {
   constexpr std::string_view kKeys[] = {
       "dtype",         "torch_dtype",    "precision",   "amp_dtype",   "mixed_precision",
       "compute_dtype", "autocast_dtype", "model_dtype", "train_dtype", "weight_dtype"};
-  const std::string last = key.substr(key.rfind('.') + 1);
-  return std::find(std::begin(kKeys), std::end(kKeys), last) != std::end(kKeys);
-}
-
-std::string_view without_dashes(std::string_view word) {
-  while (word.starts_with('-')) word.remove_prefix(1);
-  return word;
+  return std::any_of(std::begin(kKeys), std::end(kKeys),
+                     [&](std::string_view known) { return is_same_name(last_name(key), known); });
 }
 
 // "--dtype=float16", "--dtype float16", "train.dtype=float16".
-std::vector<Asked> asked_in(std::string_view command) {
+std::vector<Asked> asked_in(const std::vector<std::string>& words) {
   std::vector<Asked> out;
-  std::string_view before;  // an option whose value is yet to come
-  while (!command.empty()) {
-    const std::string_view word = next_piece(command, ' ');
+  std::string before;  // an option whose value is yet to come
+  for (const std::string& word : words) {
     const size_t equals = word.find('=');
     const bool is_whole = equals != word.npos;
-    const std::string_view key = is_whole ? word.substr(0, equals) : before;
-    const Dtype dtype = dtype_named(plain(is_whole ? word.substr(equals + 1) : word));
-    if (dtype != Dtype::kUndefined && is_of_the_run(plain(without_dashes(key))))
-      out.push_back({dtype, is_whole ? std::string(word) : fmt::format("{} {}", key, word)});
-    before = word.starts_with('-') && !is_whole ? word : std::string_view();
+    const std::string key = is_whole ? word.substr(0, equals) : before;
+    const Dtype dtype = dtype_named(is_whole ? word.substr(equals + 1) : word);
+    if (dtype != Dtype::kUndefined && is_of_the_run(key))
+      out.push_back({dtype, is_whole ? word : fmt::format("{} {}", key, word)});
+    before = word.starts_with('-') && !is_whole ? word : "";
   }
   return out;
 }
 
 // What all options that ask agree on.
 Asked asked_for(const Process& process) {
-  std::string command = fact(process, "python.argv");
-  if (command.empty()) command = fact(process, "argv");
-  const std::vector<Asked> asked = asked_in(command);
+  const std::vector<Asked> asked = asked_in(words_of_command(process));
   const bool agree = std::all_of(asked.begin(), asked.end(), [&](const Asked& other) {
     return other.dtype == asked.front().dtype;
   });

@@ -26,7 +26,8 @@ struct Training {
   const OpCall* gradient = nullptr;  // the first op of a backward pass that computes in Half
   const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
   const OpCall* clip = nullptr;      // the first that shortens gradients
-  const OpCall* averaged = nullptr;  // a loss that is a mean in Half, of many numbers
+  const OpCall* averaged = nullptr;  // a loss that is a mean in Half, of many numbers …
+  int64_t averaged_count = 0;        // … and of how many
   uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
@@ -106,7 +107,11 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
       call.operands.front().requires_grad && !call.operands.front().is_leaf) {
     if (training.loss == nullptr) training.loss = &call;
     const OpCall* made = run.call(call.operands.front().origin);
-    if (made != nullptr && averaged_in_half(*made) >= kManyInHalf) training.averaged = made;
+    const int64_t count = made == nullptr ? 0 : averaged_in_half(*made);
+    if (count >= kManyInHalf) {
+      training.averaged = made;
+      training.averaged_count = count;
+    }
     training.scales_by_hand |= made == nullptr || is_scaled(*made);
   }
   if (training.clip == nullptr && is_clip(index, call)) training.clip = &call;
@@ -191,7 +196,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
       tell_missing(training, out);
     if (training.averaged != nullptr)
-      tell_averaged(*training.averaged, averaged_in_half(*training.averaged), out);
+      tell_averaged(*training.averaged, training.averaged_count, out);
     if (training.unscale == nullptr) continue;
     if (training.updates >= kManySteps && !training.steps_any) tell_left_out(training, out);
     const OpCall* clip = training.clip;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/dtype_range.h"
 #include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/rounding.h"
@@ -20,8 +21,7 @@ namespace {
 
 // Beyond this an integer is a sentinel (the smallest int64 in an attention mask), not a count.
 constexpr double kLargestCount = 2147483648.0;
-constexpr int kMaxValues = 1 << 17;    // twice the range of Half in steps of one
-constexpr double kCoarseAngle = 0.25;  // radians between neighbours
+constexpr int kMaxValues = 1 << 17;  // twice the range of Half in steps of one
 
 double round_in(Dtype dtype, double value) {
   return dtype == Dtype::kHalf ? round_to_half(value) : round_to_bfloat16(value);
@@ -127,8 +127,7 @@ const OpCall* raised_too_late(const RunIndex& index, const OpCall& call) {
       continue;
     }
     for (const Operand& operand : at->operands)
-      if (operand.dtypes.within(kWide))
-        reached.push_back(index.run().call(operand.origin));
+      if (operand.dtypes.within(kWide)) reached.push_back(index.run().call(operand.origin));
   }
   return nullptr;
 }

@@ -197,9 +197,6 @@ SourceLine where_it_is_made(const JudgeOptions& options, const std::string& file
   return {};
 }
 
-// What the script casts to Half by the setting it would cast to BFloat16 then, and what leaves the
-// prepared model accelerate casts to Float. Neither is in the run, so no replay tells; a try does.
-//
 // What is trained was cast to Float below a question for fp16: with bf16 it stays in 16 bits.
 const OpCall* masters_for_half_alone(const RunIndex& index, const JudgeOptions& options,
                                      uint32_t process) {
@@ -214,6 +211,8 @@ const OpCall* masters_for_half_alone(const RunIndex& index, const JudgeOptions& 
   return nullptr;
 }
 
+// What the script casts to Half by the setting it would cast to BFloat16 then, and what leaves the
+// prepared model accelerate casts to Float. Neither is in the run, so no replay tells; a try does.
 Cure ask_for_bfloat16(const RunIndex& index, const JudgeOptions& options,
                       const Training& training) {
   const OpCall& call = where_it_trains(training);

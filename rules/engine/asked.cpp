@@ -45,6 +45,7 @@ bool asks_for(std::string_view text, Dtype dtype) {
 struct Candidate {
   std::string name, value;
   const AskingFrame* frame;
+  size_t rank = 0;
 };
 
 bool is_boolean(std::string_view value) { return value == "True" || value == "False"; }
@@ -62,17 +63,28 @@ class Asker {
   }
 
   std::optional<Asked> of_maker(const OpCall& maker) {
-    frames_ = frames_asking(process_, maker, dtype_);
+    take(frames_asking(process_, maker, dtype_));
     return ask();
   }
 
   std::optional<Asked> of_default() {
-    frames_ = frames_of_default(process_, dtype_);
+    take(frames_of_default(process_, dtype_));
     if (!frames_.empty()) return ask();
     return default_in_source();
   }
 
  private:
+  using Find = std::optional<Asked> (Asker::*)(const Candidate&) const;
+
+  // Which frameworks are here is asked of each setting, and looks through the calls of the run.
+  void take(std::vector<AskingFrame> frames) {
+    frames_ = std::move(frames);
+    here_.clear();
+    if (frames_.empty()) return;
+    for (const Framework& framework : frameworks())
+      if (is_framework_here(framework)) here_.push_back(&framework);
+  }
+
   std::string line_at(const std::string& file, int number) const {
     return options_.line_text ? options_.line_text(file, number) : "";
   }
@@ -88,19 +100,17 @@ class Asker {
                          }));
   }
 
-  // The place in the table of the framework that knows the setting, and what to ask for; behind its
-  // end where none does.
+  // The place among those that are here of the framework that knows the setting, and what to ask
+  // for; behind their end where none does.
   std::pair<size_t, std::string> setting_of(std::string_view name, std::string_view value) const {
-    const std::vector<Framework>& all = frameworks();
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (!is_framework_here(all[i])) continue;
-      for (const FrameworkSetting& setting : all[i].settings) {
+    for (size_t i = 0; i < here_.size(); ++i) {
+      for (const FrameworkSetting& setting : here_[i]->settings) {
         const bool is_any = setting.value == "*" && !is_boolean(value) && value != "auto";
         const bool fits = is_any || setting.value == value;
         if (fits && is_same_name(last_name(name), setting.name)) return {i, setting.instead};
       }
     }
-    return {all.size(), ""};
+    return {here_.size(), ""};
   }
   std::string instead_of(std::string_view name, std::string_view value) const {
     return setting_of(name, value).second;
@@ -127,8 +137,9 @@ class Asker {
     for (const AskingFrame& frame : frames_)
       for (const auto& [name, value] : frame.said)
         if (Candidate one{name, value, &frame}; counts(one)) all.push_back(one);
+    for (Candidate& one : all) one.rank = rank(one);
     std::stable_sort(all.begin(), all.end(),
-                     [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+                     [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
     return all;
   }
 
@@ -137,8 +148,7 @@ class Asker {
   size_t rank(const Candidate& one) const {
     const AskingFrame* users = users_line();
     if (users != nullptr && is_below_question(users->line, one)) return 0;
-    const auto [framework, instead] = setting_of(one.name, one.value);
-    return 1 + framework;
+    return 1 + setting_of(one.name, one.value).first;
   }
 
   std::string command_name() const {
@@ -214,11 +224,15 @@ class Asker {
     return std::nullopt;
   }
 
-  std::optional<Asked> in_source(const Candidate& one) const {
+  static std::set<std::string> own_files(const std::vector<AskingFrame>& frames) {
     std::set<std::string> files;
-    for (const AskingFrame& frame : frames_)
+    for (const AskingFrame& frame : frames)
       if (!is_installed(frame.line)) files.insert(frame.line.file);
-    for (const std::string& file : files)
+    return files;
+  }
+
+  std::optional<Asked> in_source(const Candidate& one) const {
+    for (const std::string& file : own_files(frames_))
       if (auto found = on_line_of(file, one)) return found;
     return std::nullopt;
   }
@@ -285,27 +299,20 @@ class Asker {
     return nullptr;
   }
 
+  std::optional<Asked> found_by(Find find, const Candidate& one) const {
+    auto found = (this->*find)(one);
+    if (found) found->instead = instead_of(one.name, one.value);
+    return found;
+  }
+
   std::optional<Asked> ask() const {
     const std::vector<Candidate> all = candidates();
-    const auto first = [&](auto find, size_t begin, size_t end) -> std::optional<Asked> {
-      for (size_t i = begin; i < end; ++i) {
-        const Candidate& one = all[i];
-        if (auto found = (this->*find)(one)) {
-          found->instead = instead_of(one.name, one.value);
-          return found;
-        }
-      }
-      return std::nullopt;
-    };
     if (auto words = in_words()) {
       for (const Candidate& one : all) {
         if (!is_below_question(words->line, one)) continue;
-        for (auto find :
+        for (const Find find :
              {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration})
-          if (auto found = (this->*find)(one)) {
-            found->instead = instead_of(one.name, one.value);
-            return found;
-          }
+          if (auto found = found_by(find, one)) return found;
       }
       for (const Candidate& one : all)
         if (words->instead.empty()) words->instead = instead_of(one.name, one.value);
@@ -313,10 +320,11 @@ class Asker {
     }
     if (auto found = of_model(all)) return found;
     for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
-      while (end < all.size() && rank(all[end]) == rank(all[begin])) ++end;
-      for (auto find : {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration,
-                        &Asker::in_source})
-        if (auto found = first(find, begin, end)) return found;
+      while (end < all.size() && all[end].rank == all[begin].rank) ++end;
+      for (const Find find : {&Asker::on_command_line, &Asker::in_environment,
+                              &Asker::in_configuration, &Asker::in_source})
+        for (size_t i = begin; i < end; ++i)
+          if (auto found = found_by(find, all[i])) return found;
     }
     if (auto found = in_default_of_framework()) return found;
     if (all.empty()) return std::nullopt;
@@ -328,11 +336,8 @@ class Asker {
 
   // set_default_dtype() ran before the first op did.
   std::optional<Asked> default_in_source() const {
-    std::set<std::string> files;
-    for (const AskingFrame& frame : all_asking_frames(process_))
-      if (!is_installed(frame.line)) files.insert(frame.line.file);
     std::optional<Asked> found;
-    for (const std::string& file : files) {
+    for (const std::string& file : own_files(all_asking_frames(process_))) {
       for (int number = 1; number < kMostLines; ++number) {
         const std::string line = line_at(file, number);
         if (line.find("set_default_dtype(") == line.npos || !spells(line)) continue;
@@ -351,6 +356,7 @@ class Asker {
   std::string model_;  // "unet" of the parameter unet.conv_in.weight; "" where it has no name
   std::vector<std::string> words_;
   std::vector<AskingFrame> frames_;
+  std::vector<const Framework*> here_;  // in the order of the table
 };
 
 }  // namespace

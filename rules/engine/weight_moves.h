@@ -27,7 +27,7 @@ struct WeightMoves {
 // looked at.
 std::optional<WeightMoves> weight_moves(const Run& run, Dtype dtype);
 
-// "98 % of the weights did not move in 3 steps", "7 of 97 sampled weights are not finite after 3
+// "98 % of the weights did not move in 3 steps", "7 % of the weights are NaN or infinite after 3
 // steps".
 std::string damage_text(const WeightMoves& moves);
 // "measured on 384 elements of 12 weights: …"

@@ -22,7 +22,6 @@ constexpr int64_t kMostSteps = 64;       // whole numbers in Float, of each call
 constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pieces: few pages
 constexpr int64_t kPieces = 16;
 constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
-constexpr double kCoarseAngle = 0.25;   // radians between neighbours
 constexpr double kLargeAngle = 32;      // from which BFloat16 is that coarse
 constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
