@@ -583,10 +583,17 @@ class Searcher {
   // from it.
   std::string recorded_id(const Node& node, const Finding& finding) const {
     const auto recorded = [&](const Finding& one) -> std::string {
+      const auto is_there = [&](const Finding& its) {
+        return its.rule == one.rule && its.site.line == one.site.line;
+      };
       const auto same = std::find_if(findings_.begin(), findings_.end(), [&](const Finding& its) {
-        return name_of(its) == name_of(one) && its.site.line == one.site.line;
+        return is_there(its) && name_of(its) == name_of(one);
       });
-      return same == findings_.end() ? "" : same->id;
+      if (same != findings_.end()) return same->id;
+      // The repair run may see inside of an op what the recorded one saw of the op as a whole.
+      const auto alike = std::find_if(findings_.begin(), findings_.end(), is_there);
+      const bool is_one = std::count_if(findings_.begin(), findings_.end(), is_there) == 1;
+      return is_one ? alike->id : "";
     };
     std::string id = recorded(finding);
     for (const Finding& other : node.trial->findings)

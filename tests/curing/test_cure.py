@@ -182,6 +182,16 @@ print(loss.item())
 """
 
 
+# cross_entropy refuses Short; with its operands cast, nll_loss2d_forward inside of it is what a repair run tells.
+PIXELS = """import torch
+net = torch.nn.Conv2d(1, 3, 1)
+masks = torch.ones(2, 4, 4).to(torch.int16)
+loss = torch.nn.functional.cross_entropy(net(torch.ones(2, 1, 4, 4)), masks)
+loss.backward()
+print(loss.item())
+"""
+
+
 class CureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -304,6 +314,11 @@ class CureTest(unittest.TestCase):
         self.assertEqual(found["verdict"], "proven")
         self.assertIn("+        return torch.ones(4), torch.tensor(index % 3, dtype=torch.int64)", found["patch"])
         self.assertNotIn("train.py", found["patch"])
+
+    def test_a_change_of_an_op_inside_is_the_fix_of_the_whole(self):
+        self.record("pixels", PIXELS)
+        self.assertEqual(json.loads(self.cure("--json", "pixels/run", status=0).stdout)["verdict"], "proven")
+        self.assertIn("  fix   ", self.run_tool("report", "pixels/run").stdout)
 
     def test_a_setting(self):
         self.record("configured", CONFIGURED, "--precision", "fp16")
