@@ -1,6 +1,7 @@
 """Makes what the cases need, without a network: tiny models with random weights, and pictures of noise.
 
-    make.py WHAT FOLDER MADE    WHAT is a function of this file, FOLDER is empty, and MADE has what was made before
+    make.py WHAT FOLDER MADE SOURCE    WHAT is a function of this file, FOLDER is empty, MADE has what was made before, and SOURCE is
+                                       the case's repository
 """
 
 import io
@@ -298,5 +299,18 @@ def tokens(out, made):
         numpy.random.default_rng(0).integers(0, 64, 20000).astype("uint16").tofile(f"{out}/{part}.bin")
 
 
+def apex_norm(out, made, source):
+    """Apex' fused norms, compiled by NVIDIA's compiler from PyPI. They run on a pretended GPU, so any architecture serves."""
+    import nvidia.cu13
+    home = list(nvidia.cu13.__path__)[0]
+    os.makedirs(f"{out}/lib")
+    os.symlink(f"{home}/lib/libcudart.so.13", f"{out}/lib/libcudart.so")
+    os.environ.update(CUDA_HOME=home, TORCH_CUDA_ARCH_LIST="8.0", MAX_JOBS="1")
+    from torch.utils.cpp_extension import load
+    load("fused_layer_norm_cuda", [f"{source}/csrc/layer_norm_cuda.cpp", f"{source}/csrc/layer_norm_cuda_kernel.cu"],
+         extra_cuda_cflags=["-O1"], extra_ldflags=[f"-L{out}/lib"], build_directory=out, is_python_module=False)
+
+
 if __name__ == "__main__":
-    globals()[sys.argv[1].replace("-", "_")](*sys.argv[2:])
+    what = globals()[sys.argv[1].replace("-", "_")]
+    what(*sys.argv[2:2 + what.__code__.co_argcount])

@@ -207,26 +207,32 @@ class Searcher {
   bool cure(const Node& node, const Finding& goal, int depth) {
     std::vector<Node> partials, of_settings;
     int rank = 0;
+    bool is_proven = false;  // by a change with which steps are still lost
     for (const Candidate& candidate : candidates(node, goal)) {
       if (is_over() || partials.size() >= kMaxPartials) break;
       // What is begun well is gone on with before a kind of change that nobody would choose first.
       const int last = std::exchange(rank, candidate.rank);
-      if (last < candidate.rank && last > kAsksFor16Bits &&
+      if (last < candidate.rank && last > kAsksFor16Bits && !is_proven &&
           (solve_one(of_settings, depth) || solve_one(partials, depth)))
         return true;
       auto [child, verdict, is_further] = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
-      if (verdict == Verdict::kProven) {
+      if (verdict == Verdict::kProven && is_proven && out_.tries.back().loses_steps) {
+        out_.tries.back().verdict = Verdict::kCures;  // no better than what was proven before
+      } else if (verdict == Verdict::kProven) {
         if (depth > 0) shorten(node, goal, child);
         // What is left may be curable on top of it; it stands in any case. Nobody casts by hand
         // what is merely promoted for the sake of another cure.
         const Finding* left = next_goal(child);
         if (left != nullptr && (urgency(*left) > 0 || urgency(goal) == 0)) solve(child, depth + 1);
-        return true;
+        // Another setting may be a cure that loses no steps.
+        is_proven = true;
+        const bool may_go_on = candidate.setting != nullptr || loses_steps(goal);
+        if (!may_go_on || !out_.best()->loses_steps) return true;
       }
       if (is_further) (candidate.setting ? of_settings : partials).push_back(std::move(child));
     }
-    return solve_one(of_settings, depth) || solve_one(partials, depth);
+    return is_proven || solve_one(of_settings, depth) || solve_one(partials, depth);
   }
 
   // What was changed on the way to a later change may not be needed any more: what each step
@@ -545,6 +551,10 @@ class Searcher {
     result.verdict = tried.verdict =
         judge(node, goal, *trial, is_setting, tried.words, result.is_further);
     if (result.verdict != Verdict::kProven) return result;
+    tried.loses_steps = std::any_of(
+        trial->findings.begin(), trial->findings.end(), [](const Finding& finding) {
+          return finding.severity >= Severity::kWarning && loses_steps(finding);
+        });
     if (const std::string broken = broken_mode(tried.patch); !broken.empty()) {
       tried.words = broken;
       result.verdict = tried.verdict = Verdict::kRefuted;
@@ -748,7 +758,8 @@ const Try* Search::best() const {
   const Try* best = nullptr;
   for (const Try& tried : tries) {
     if (tried.verdict != Verdict::kProven && tried.verdict != Verdict::kCures) continue;
-    if (best == nullptr || tried.verdict <= best->verdict) best = &tried;
+    const auto rank = [](const Try& one) { return std::pair(one.verdict, one.loses_steps); };
+    if (best == nullptr || rank(tried) <= rank(*best)) best = &tried;
   }
   return best;
 }

@@ -43,7 +43,8 @@ struct Try {
   Patch patch;
   std::string prompt;  // the command to type in place of the one that ran; "" where that stays
   Verdict verdict = Verdict::kNotTried;
-  std::string words;  // "3 steps to the end, no findings"; not yet printable
+  std::string words;         // "3 steps to the end, no findings"; not yet printable
+  bool loses_steps = false;  // proven, but weights still do not move, which is a finding of its own
 };
 
 struct SearchOptions {
@@ -54,12 +55,13 @@ struct SearchOptions {
 };
 
 struct Search {
-  std::vector<Try> tries;   // in their order; the proven one, if any, is the last
+  std::vector<Try> tries;   // in their order
   std::string repair;       // what the repair run showed: "ended after 3 steps, 4 lines repaired"
   std::string writes_stay;  // why what the program wrote was not kept apart; "" where it was
   bool is_interrupted = false;
 
-  // The proven one; else the best that cures something; nullptr where nothing does.
+  // The proven one, where several are one that loses no steps; else the best that cures something;
+  // nullptr where nothing does.
   const Try* best() const;
 };
 

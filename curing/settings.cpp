@@ -11,6 +11,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
+#include "rules/engine/frameworks.h"
 
 namespace dtypecheck::curing {
 namespace {
@@ -62,10 +63,16 @@ std::vector<Setting> settings_of(const Program& program, const Run& run) {
     const size_t sign = variable.find('=');
     if (sign != variable.npos) environment[variable.substr(0, sign)] = variable.substr(sign + 1);
   }
+  Json advice = Json::array();
+  for (const rules::Framework* framework : rules::frameworks_of(run))
+    for (const rules::FrameworkSetting& one : framework->settings)
+      advice.push_back({{"name", one.name}, {"value", one.value}, {"instead", one.instead}});
   std::vector<Setting> settings;
   try {
-    const Json question = {
-        {"command", program.command}, {"folder", program.folder}, {"environment", environment}};
+    const Json question = {{"command", program.command},
+                           {"folder", program.folder},
+                           {"environment", environment},
+                           {"advice", advice}};
     const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
     const Json answer = Json::parse(
         ask_python(python_of(run, &run.calls.front()), {{"settings.py", kSettingsScript}}, text));

@@ -3,7 +3,8 @@ program's own interpreter (3.8 or later).
 
     settings.py QUESTION ANSWER, both files of JSON
 
-QUESTION: {"command": the words that started it, "folder": where, "environment": {name: value}}
+QUESTION: {"command": the words that started it, "folder": where, "environment": {name: value},
+           "advice": [{"name", "value", "instead"}], what the frameworks of the run ask for in place of an option's value}
 ANSWER:   {"settings": [{"text", "command", "environment", "files": [{"path", "text", "diff"}], "dtype"}]}, each one change: a word of
         the command line, a variable, or a line of a configuration file (YAML, JSON, TOML) that the command line names.
         "dtype" is what is asked for instead
@@ -145,6 +146,46 @@ def in_command(command, folder):
                 yield change(f"{option} {other}", dtype, command=[*command, option, other])
 
 
+def advised(command, advice):
+    """What a framework's own way is, where the command line asked for another one."""
+    for one in advice:
+        wanted, _, dropped = one["instead"].partition(", or ")[0].partition(" without ")
+        words = wanted.split()
+        if not (words[0].startswith("--") or (len(words) == 1 and "=" not in wanted)):
+            continue  # told in words
+        for i, word in enumerate(command):
+            name, sign, value = word.partition("=")
+            if i == 0 or name.lstrip("-").replace("-", "_").rpartition(".")[2] != one["name"]:
+                continue
+            has_next = not sign and i + 1 < len(command) and not command[i + 1].startswith("-")
+            given = value if sign else command[i + 1] if has_next and one["value"] != "True" else "True"
+            if one["value"] != given and not (one["value"] == "*" and dtypes_of(given) - {"Float"}):
+                continue
+            if words[0].startswith("--"):
+                options = {w: words[k + 1:k + 2] for k, w in enumerate(words) if w.startswith("--")}
+                rest = command
+                for option in [*options, *dropped.split()]:
+                    value = options.get(option, [given] if given != "True" else [])
+                    rest = without(rest, option, any(not v.startswith("--") for v in value))
+                changed = [*rest, *words]
+            elif sign:
+                changed = [*command[:i], f"{name}={wanted}", *command[i + 1:]]
+            else:
+                changed = [*command[:i + 1], wanted, *command[i + 2:]]
+            dtype = "BFloat16" if "bf" in wanted else "Half" if re.search(r"16|half|\bamp\b", wanted) else "Float"
+            said = word if sign or given == "True" else f"{word} {given}"
+            yield change(f"{wanted} in place of {said}", dtype, command=changed)
+
+
+def without(command, option, has_value):
+    out, is_value = [], False
+    for word in command:
+        if not is_value and word != option and not word.startswith(option + "="):
+            out.append(word)
+        is_value = word == option and has_value
+    return out
+
+
 def value_of(word):
     return word.partition("=")[2] if "=" in word else word
 
@@ -183,7 +224,7 @@ def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
         asked = json.load(file)
     command, folder = asked["command"], asked["folder"]
-    found = [*in_command(command, folder), *in_environment(asked["environment"]), *in_files(command, folder)]
+    found = [*advised(command, asked["advice"]), *in_command(command, folder), *in_environment(asked["environment"]), *in_files(command, folder)]
     with open(answer_file, "w", encoding="utf-8") as file:
         json.dump({"settings": found}, file)
 

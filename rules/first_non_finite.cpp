@@ -2,8 +2,8 @@
 // and, where no op that was looked at made the first NaN, the one that was given it. Needs a run
 // with value checks, but for sums, norms and losses in Half on the CPU, of which one call in sixteen
 // is looked at in any run. Misses: values that became non-finite inside an op that was not sampled.
-// Silent on infinities that the program writes itself (attention masks), on memory that was never
-// written, and on what a GradScaler finds its scale by: infinite gradients.
+// Silent on infinities that the program writes itself (attention masks), on the mean of no elements,
+// on memory that was never written, and on what a GradScaler finds its scale by: infinite gradients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,9 +49,16 @@ bool has_infinite_scalar(const OpCall& call) {
                      [](const ScalarArgument& scalar) { return !std::isfinite(scalar.value); });
 }
 
+// The mean, median or variance of nothing is NaN in any dtype.
+bool is_of_nothing(const OpCall& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+    return std::find(operand.shape.begin(), operand.shape.end(), 0) != operand.shape.end();
+  });
+}
+
 bool is_meant(const RunIndex& index, const Event& event) {
   const OpCall& call = *event.call;
-  return index.has(call, ops::kFactory | ops::kScalesGradients) || has_infinite_scalar(call) ||
+  return is_of_nothing(call) || index.has(call, ops::kFactory | ops::kScalesGradients) || has_infinite_scalar(call) ||
          call.operands.empty() || (!event.what->is_nan && index.has(call, ops::kMask));
 }
 
@@ -199,6 +206,8 @@ op aten::mul self=Half[1,512,64,64] other=Half[1,512,64,64] -> Half[1,512,64,64]
 # EXPECT vae.py:20: warning: aten::mul gave the first infinity of the run, from finite operands [first-non-finite]
 # A mask's -inf is meant.
 op aten::masked_fill self=Float[77,77] mask=Bool[77,77] value:=-inf -> Float[77,77] non-finite inf clean at clip.py:9 phase forward
+# The mean of no elements is NaN in Float too.
+op aten::mean self=Half[0] -> Half[] non-finite nan clean at eval.py:30 phase forward
 )"},
     .check_run = check_run,
 };

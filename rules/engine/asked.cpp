@@ -102,9 +102,11 @@ class Asker {
 
   // The place among those that are here of the framework that knows the setting, and what to ask
   // for; behind their end where none does.
-  std::pair<size_t, std::string> setting_of(std::string_view name, std::string_view value) const {
+  std::pair<size_t, std::string> setting_of(std::string_view name, std::string_view value,
+                                            bool is_typed = false) const {
     for (size_t i = 0; i < here_.size(); ++i) {
       for (const FrameworkSetting& setting : here_[i]->settings) {
+        if (setting.is_typed && !is_typed) continue;
         const bool is_any = setting.value == "*" && !is_boolean(value) && value != "auto";
         const bool fits = is_any || setting.value == value;
         if (fits && is_same_name(last_name(name), setting.name)) return {i, setting.instead};
@@ -112,8 +114,9 @@ class Asker {
     }
     return {here_.size(), ""};
   }
-  std::string instead_of(std::string_view name, std::string_view value) const {
-    return setting_of(name, value).second;
+  std::string instead_of(std::string_view name, std::string_view value,
+                         bool is_typed = false) const {
+    return setting_of(name, value, is_typed).second;
   }
 
   // What says False and means 16 bits all the same, a framework's table knows: a value is no words
@@ -301,7 +304,8 @@ class Asker {
 
   std::optional<Asked> found_by(Find find, const Candidate& one) const {
     auto found = (this->*find)(one);
-    if (found) found->instead = instead_of(one.name, one.value);
+    const bool is_typed = find == &Asker::on_command_line;
+    if (found) found->instead = instead_of(one.name, one.value, is_typed);
     return found;
   }
 

@@ -44,14 +44,14 @@ Framework framework_in(const Block& block) {
       framework.files = field.parts();
     } else if (field.key == "run") {
       framework.run = field.parts();
-    } else if (field.key == "setting") {
+    } else if (field.key == "setting" || field.key == "option") {
       const auto parts = split(field, 2, 2);
-      framework.settings.push_back({parts[0], parts[1], parts[2]});
+      framework.settings.push_back({parts[0], parts[1], parts[2], field.key == "option"});
     } else if (field.key == "default") {
       const auto parts = split(field, 2, 3);
       framework.defaults.push_back({parts[0], parts[1], parts[2], parts[3]});
     } else {
-      field.fail_unknown_key({"read", "files", "run", "setting", "default"});
+      field.fail_unknown_key({"read", "files", "run", "setting", "option", "default"});
     }
   }
   return framework;
@@ -71,6 +71,19 @@ std::vector<Framework> read_frameworks(std::string_view text) {
   std::vector<Framework> all;
   for (const Block& block : read_blocks(text, kFile)) all.push_back(framework_in(block));
   return all;
+}
+
+std::vector<const Framework*> frameworks_of(const Run& run) {
+  std::vector<const Framework*> here;
+  for (const Framework& framework : frameworks()) {
+    const bool is_here = std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+      for (const SourceLine* line : {&call.site.inner, &call.site.line})
+        if (framework.has_run_file(line->file) || framework.has_file(line->file)) return true;
+      return false;
+    });
+    if (is_here) here.push_back(&framework);
+  }
+  return here;
 }
 
 const std::vector<Framework>& frameworks() {

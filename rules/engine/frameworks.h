@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/run.h"
+
 namespace dtypecheck::rules {
 
 struct FrameworkSetting {
   std::string name, value, instead;  // "precision", "16-true" or "*", "bf16-mixed"
+  bool is_typed = false;             // on a command line: `instead` is what to type there
 };
 
 struct FrameworkDefault {
@@ -27,6 +30,8 @@ struct Framework {
 };
 
 const std::vector<Framework>& frameworks();
+// Those whose sources called an op of the run, in the table's order.
+std::vector<const Framework*> frameworks_of(const Run& run);
 // Throws InputError: "rules/data/frameworks.txt:12: …".
 std::vector<Framework> read_frameworks(std::string_view text);
 
