@@ -302,13 +302,14 @@ def tokens(out, made):
 def apex_norm(out, made, source):
     """Apex' fused norms, compiled by NVIDIA's compiler from PyPI. They run on a pretended GPU, so any architecture serves."""
     import nvidia.cu13
-    home = list(nvidia.cu13.__path__)[0]
+    homes = list(nvidia.cu13.__path__)
+    home = next(path for path in homes if os.path.exists(f"{path}/bin/nvcc"))
     os.makedirs(f"{out}/lib")
     os.symlink(f"{home}/lib/libcudart.so.13", f"{out}/lib/libcudart.so")
     os.environ.update(CUDA_HOME=home, TORCH_CUDA_ARCH_LIST="8.0", MAX_JOBS="1")
     from torch.utils.cpp_extension import load
     load("fused_layer_norm_cuda", [f"{source}/csrc/layer_norm_cuda.cpp", f"{source}/csrc/layer_norm_cuda_kernel.cu"],
-         extra_cuda_cflags=["-O1"], extra_ldflags=[f"-L{out}/lib"], build_directory=out, is_python_module=False)
+         extra_include_paths=[f"{path}/{part}" for path in homes for part in ("include", "include/cccl")], extra_cuda_cflags=["-O1"], extra_ldflags=[f"-L{out}/lib"], build_directory=out, is_python_module=False)
 
 
 if __name__ == "__main__":

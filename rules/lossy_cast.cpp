@@ -93,11 +93,25 @@ void check_bytes(const OpCall& call, Findings& out) {
   });
 }
 
+// A mask of ones, or of integers, has no digits that a cast could round away.
+bool holds_whole_numbers(const RunIndex& index, const Operand& operand) {
+  const OpCall* made = index.run().call(operand.origin);
+  if (made == nullptr) return false;
+  const bool is_of_integers = index.has(*made, ops::kCast) && !made->operands.empty() &&
+                              made->operands.back().dtypes.within(kIntegral | Dtype::kBool);
+  const bool is_constant = index.has(*made, ops::kFactory) &&
+                           (made->op.find("ones") != std::string::npos ||
+                            made->op.find("zeros") != std::string::npos);
+  return is_of_integers || is_constant;
+}
+
 // What was rounded just before, from a wider dtype.
 bool is_cast_down(const RunIndex& index, const Operand& operand) {
   const OpCall* made = index.run().call(operand.origin);
   if (made == nullptr || !index.has(*made, ops::kCast) || made->operands.empty()) return false;
-  return made->operands.back().dtypes.within(DtypeSet(Dtype::kFloat) | Dtype::kDouble);
+  const Operand& source = made->operands.back();
+  return source.dtypes.within(DtypeSet(Dtype::kFloat) | Dtype::kDouble) &&
+         !holds_whole_numbers(index, source);
 }
 
 // 1 - alpha, of numbers near 1 that a cast to 16 bits made 1.

@@ -288,6 +288,13 @@ def mask_in_half():
 
 
 @case(None)
+def mask_that_covers_nothing():
+    """1 - 1 is 0 in any dtype, though 1 was cast to 16 bits before."""
+    mask = torch.ones(1, 1, 1, 64).to(in_mode(torch.bfloat16, torch.float32))
+    return ((1.0 - mask) * torch.finfo(mask.dtype).min).sum() + 1
+
+
+@case(None)
 def probabilities_in_half():
     """Many of them are 0 in Half, and are next to nothing."""
     probabilities = torch.randn(64, 64).mul(8).softmax(-1)
