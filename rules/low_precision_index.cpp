@@ -5,6 +5,7 @@
 // made in a floating dtype and only later grew too large.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -95,9 +96,18 @@ void check_angles(const OpCall& call, const RunIndex& index, Findings& out) {
   });
 }
 
-// 16 bits that are no whole numbers: what arithmetic gave, or was made by it and then cast.
-bool is_rounded(const RunIndex& index, const OpCall& made) {
+constexpr size_t kMaxMoves = 4;
+
+// 16 bits that are no whole numbers: what arithmetic gave, or was made by it and then cast. What is
+// merely put elsewhere, as by cat() and repeat(), is what it was.
+bool is_rounded(const RunIndex& index, const OpCall& made, size_t depth = 0) {
   constexpr uint32_t kNoArithmetic = ops::kFactory | ops::kCast;
+  if (index.has(made, ops::kPassesOn | ops::kKeepsDtype | ops::kAutocastWidest)) {
+    return std::any_of(made.operands.begin(), made.operands.end(), [&](const Operand& operand) {
+      const OpCall* source = index.run().call(operand.origin);
+      return source != nullptr && depth < kMaxMoves && is_rounded(index, *source, depth + 1);
+    });
+  }
   if (!index.has(made, kNoArithmetic)) return !made.operands.empty();
   if (!index.has(made, ops::kCast) || made.operands.empty()) return false;
   if (made.operands.front().dtypes.within(kLowPrecision) || !made.operands.front().is_floating())
