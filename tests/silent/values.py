@@ -91,7 +91,7 @@ def large_activations_in_half():
     return 1 / features.to(in_mode(torch.float16, torch.bfloat16)).float().abs().mean() * 1e5
 
 
-@case("lossy-cast")
+@case("far-from-float")
 def difference_of_frames():
     """uint8 wraps below 0."""
     generator = torch.Generator().manual_seed(0)
@@ -168,7 +168,7 @@ def sizes_for_a_condition():
     return (sizes % 64).sum()
 
 
-@case("low-precision-index")
+@case("far-from-float")
 def rotary_table():
     """The angle of a far position is off by radians in BFloat16."""
     dtype = in_mode(torch.bfloat16, torch.float32)
@@ -220,7 +220,7 @@ def rotary():
     return model
 
 
-@case("low-precision-index")
+@case("far-from-float")
 def frequencies_of_a_lowered_model():
     """In Float again, they are what BFloat16 left of them."""
     model = rotary()
