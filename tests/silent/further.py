@@ -1,0 +1,306 @@
+"""Damage as public issues of further repositories report it: `further.py damaged|clean|float [NAME ...]`.
+
+Written after the rule far-from-float, and scored once before anything was changed for it: docs/silent.md has the score. Where Float
+itself is what damages, what is right is computed in Double.
+"""
+
+import torch
+
+import values
+from reported import reported
+from values import MODE, in_mode
+
+CASES = values.CASES
+ANY = "any"  # of the rules: which one tells is not the point
+
+
+@reported(ANY, "open-mmlab/mmdetection3d#296")
+def timestamps_of_sweeps():
+    """Microseconds since 1970: frames a tenth of a second apart have one time in Float."""
+    stamps = torch.arange(40, dtype=torch.int64) * 100000 + 1550083467346370
+    times = stamps.to(torch.float32) if MODE == "damaged" else stamps
+    return (times[1:] - times[:-1]).double().div(1e6).std() + (times[1:] != times[:-1]).sum() / 10
+
+
+@reported(ANY, "CMBSciPol/furax#145")
+def sample_rate_of_an_observation():
+    """(N - 1) / (last - first), of seconds since 1970."""
+    seconds = 1.7e9 + torch.arange(64, dtype=torch.float64) * 0.02
+    seconds = seconds.float() if MODE == "damaged" else (seconds - seconds[0]).float()
+    return (63 / (seconds.max() - seconds.min())).clamp(max=1e6)
+
+
+@reported(ANY, "chanzuckerberg/cellxgene-census#554")
+def identities_above_16777216():
+    identities = torch.arange(60, dtype=torch.int64) * 1001 + 40000001
+    if MODE == "damaged":
+        identities = identities.to(torch.float32).to(torch.int32)
+    return (identities % 10).float().sum()
+
+
+@reported(ANY, "Lightning-AI/torchmetrics#1380")
+def manhattan_distance():
+    a, b = torch.zeros(2, 4096), torch.full((3, 4096), 30.0)
+    a, b = (x.to(in_mode(torch.float16, torch.float32)) for x in (a, b))
+    return (a[:, None] - b[None]).abs().sum(-1).float().clamp(max=1e6).mean()
+
+
+@reported(ANY, "fastino-ai/GLiNER2#155")
+def survival_of_saturated_probabilities():
+    """1 - 1e-6 is 1 in BFloat16: the clamp does nothing, and the gradient is NaN where the mask has 0."""
+    logits = torch.tensor([12.0, 9.5, 0.3, -1.0] * 4, requires_grad=True)
+    probabilities = torch.sigmoid(logits).to(in_mode(torch.bfloat16, torch.float32))
+    survival = torch.log1p(-probabilities.clamp(max=1 - 1e-6))
+    mask = torch.tensor([0.0, 1.0, 1.0, 1.0] * 4, dtype=survival.dtype)
+    (1 - torch.exp((survival * mask).sum())).backward()
+    return logits.grad.nan_to_num(9.0).abs().sum()
+
+
+@reported(ANY, "lightonai/pylate#239")
+def scores_of_a_distillation():
+    """Scores that are all equal: 0 / 1e-8."""
+    scores = torch.tensor([[3.0, 3.0, 3.0], [1.0, 2.0, 4.0]], dtype=in_mode(torch.float16, torch.float32))
+    low, high = scores.amin(1, keepdim=True), scores.amax(1, keepdim=True)
+    return ((scores - low) / (high - low + 1e-8)).float().nan_to_num(9.0).sum()
+
+
+@reported(ANY, "pytorch/vision#9029")
+def grid_of_a_rotation():
+    """The places of a sampling grid, of an image of 900 columns."""
+    width = 900
+    dtype = in_mode(torch.bfloat16, torch.float32)
+    columns = torch.linspace(-width * 0.5 + 0.5, width * 0.5 - 0.5, steps=width, dtype=dtype)
+    grid = (columns / (0.5 * width)).float()
+    image = torch.arange(width).float().remainder(2).view(1, 1, 1, width)
+    places = torch.stack([grid, torch.zeros_like(grid)], -1).view(1, 1, width, 2)
+    sampled = torch.nn.functional.grid_sample(image, places, mode="nearest", align_corners=False)
+    return (sampled == image).float().mean()
+
+
+@reported(ANY, "kornia/kornia#4030")
+def pixels_of_a_meshgrid():
+    """Pixel coordinates up to 699 in Half's brother: every fourth pixel, twice."""
+    xs = torch.linspace(0, 699, 700, dtype=in_mode(torch.bfloat16, torch.float32))
+    image = torch.arange(701).float().remainder(4)
+    return (image[xs.round().long()] - image[:700]).abs().mean() + 1
+
+
+@reported(ANY, "ultralytics/ultralytics#15782")
+def intersection_of_masks():
+    masks = torch.ones(2, 900, dtype=torch.uint8)
+    masks[1, 600:] = 0
+    if MODE != "damaged":
+        masks = masks.float()
+    intersection = torch.matmul(masks, masks.T).clamp_(0)
+    union = (masks.sum(1)[:, None] + masks.sum(1)[None]) - intersection
+    return (intersection / (union + 1e-7)).mean()
+
+
+@reported(ANY, "nilearn/nilearn#6447")
+def labels_of_an_atlas():
+    labels = torch.tensor([0, 100, 150, 200, 256, 300, 400, 12] * 8)
+    atlas = labels.to(in_mode(torch.int8, torch.int32))
+    return torch.unique(atlas).numel() + (atlas > 0).sum()
+
+
+@reported(ANY, "facebookresearch/maskrcnn-benchmark#796")
+def size_of_a_gathered_tensor():
+    """50000 images of 2000 boxes of 6 numbers, times 4 bytes."""
+    sizes = torch.tensor([50000, 2000, 6, 4], dtype=in_mode(torch.int32, torch.int64))
+    if MODE == "float":
+        sizes = sizes.double()
+    return (sizes[0] * sizes[1] * sizes[2] * sizes[3]).double() / 1e9
+
+
+@reported(ANY, "urvashik/knnlm#6")
+def tokens_of_a_datastore():
+    tokens = torch.arange(60) * 4001 + 11
+    stored = tokens.to(in_mode(torch.int16, torch.int32))
+    return (stored.float() / 1e5).sum()
+
+
+@reported(ANY, "intel/auto-round#207")
+def scale_of_a_small_group():
+    """15 steps over a range of 4e-7."""
+    weight = torch.linspace(-2e-7, 2e-7, 32) * torch.tensor([[1.0], [1e4]])
+    scale = (weight.amax(1, keepdim=True) - weight.amin(1, keepdim=True)) / 15
+    scale = scale.to(in_mode(torch.float16, torch.float32)).float()
+    rounded = (weight / scale).round() * scale
+    return rounded.nan_to_num(1e-3, 1e-3, 1e-3).abs()[0].sum() * 1e6
+
+
+@reported(ANY, "casper-hansen/AutoAWQ#532")
+def weights_times_their_scales():
+    weight = torch.full((8, 16), 90.0, dtype=in_mode(torch.float16, torch.float32))
+    scales = torch.linspace(1.0, 900.0, 16, dtype=weight.dtype)
+    scaled = weight * scales
+    return (scaled / scales).float().nan_to_num(0.0, 0.0, 0.0).clamp(max=1e4).mean()
+
+
+@reported(ANY, "OpenRLHF/OpenRLHF#634")
+def divergence_of_two_policies():
+    """exp(r) - 1 - r, of log probabilities that differ by a hundredth."""
+    torch.manual_seed(1)
+    logits = torch.randn(64, 50) * 3
+    other = logits + torch.randn(64, 50) * 0.01
+    dtype = in_mode(torch.bfloat16, torch.float32)
+    a, b = (torch.log_softmax(x.to(dtype), -1)[:, 0] for x in (logits, other))
+    ratio = b - a
+    return (torch.exp(ratio) - 1 - ratio).float().mean() * 1e5
+
+
+@reported(ANY, "k2-fsa/sherpa-onnx#3857")
+def variance_of_a_feature():
+    """E[x^2] - E[x]^2 in Float, of a feature that stays near -15.94."""
+    features = torch.full((40,), -15.9424)
+    features[7] = -15.9374
+    features = features.double() if MODE == "float" else features
+    if MODE == "damaged":
+        variance = (features**2).mean() - features.mean() ** 2
+    else:
+        variance = ((features - features.mean()) ** 2).mean()
+    return variance * 1e7
+
+
+@reported(ANY, "tenstorrent/tt-metal#45968")
+def variance_of_a_batch():
+    torch.manual_seed(2)
+    x = (torch.randn(64, 8) * 0.1 + 5).to(in_mode(torch.bfloat16, torch.float32))
+    mean = x.mean(0)
+    variance = (x * x).mean(0) - mean * mean
+    return ((x - mean) * torch.rsqrt(variance.clamp(min=0) + 1e-5)).float().square().mean()
+
+
+@reported(ANY, "spotify/annoy#314")
+def distance_of_near_points():
+    """p.p + q.q - 2 p.q in Float."""
+    p, q = torch.full((3, 8), 0.7125930), torch.full((3, 8), 0.7123166)
+    p, q = (x.double() if MODE == "float" else x for x in (p, q))
+    if MODE == "damaged":
+        return ((p * p).sum(1) + (q * q).sum(1) - 2 * (p * q).sum(1)).clamp(min=0).sqrt().mean() * 1e3
+    return (p - q).norm(dim=1).mean() * 1e3
+
+
+@reported(ANY, "chelsea0x3b/dfdx#748")
+def mean_by_a_count():
+    """A count above 65504 is infinite, and what is divided by it 0."""
+    losses = torch.full((300, 300), 0.5, dtype=in_mode(torch.float16, torch.float32))
+    total = losses.sum(1)
+    count = torch.tensor(float(losses.numel())).to(losses.dtype)
+    return (total / count).sum().float()
+
+
+@reported(ANY, "open-edge-platform/datumaro#317")
+def colours_to_indices():
+    image = (torch.arange(3 * 256) % 251).to(torch.uint8).view(256, 3)
+    image = image if MODE == "damaged" else image.to(torch.int32)
+    index = image[:, 0] + image[:, 1] * 2 + image[:, 2] * 4
+    return index.float().mean()
+
+
+@reported(ANY, "THUDM/slime#245")
+def metric_of_rollouts():
+    """The mean difference of log probabilities, those of the rollout kept in BFloat16."""
+    trained = -torch.linspace(0.6, 9.0, 200)
+    rollout = trained + 2e-4
+    rollout = rollout.to(in_mode(torch.bfloat16, torch.float32))
+    return (trained - rollout).abs().float().mean() * 1e3
+
+
+@reported(ANY, "keras-team/keras#21238")
+def decay_of_second_moments():
+    """0.999 is 1 in BFloat16: nothing is left to divide by."""
+    beta = torch.tensor(0.999).to(in_mode(torch.bfloat16, torch.float32))
+    moment = torch.full((8,), 1e-4)
+    corrected = moment * 0.001 / (1 - beta**3).float().clamp(min=1e-12)
+    return corrected.sqrt().mean() * 1e3
+
+
+@reported(ANY, "pytorch/ao#4915")
+def step_under_a_default_dtype():
+    torch.set_default_dtype(in_mode(torch.bfloat16, torch.float32))
+    step = torch.tensor(0.0)
+    torch.set_default_dtype(torch.float32)
+    for _ in range(500):
+        step += 1
+    return 1 - 0.999 ** step.float()
+
+
+@reported(ANY, "wfondrie/depthcharge#82")
+def encoding_of_masses():
+    """m/z to four digits, by wavelengths down to a thousandth."""
+    masses = torch.linspace(300.0, 420.0, 48).to(in_mode(torch.bfloat16, torch.float32))
+    wavelengths = 0.001 * 10000 ** (torch.arange(0, 12).float() / 11)
+    angles = masses.float()[:, None] / wavelengths * 6.2831853
+    return torch.sin(angles)[::5, 6:].sum()
+
+
+@reported(ANY, "electronmicroscopy/quantem#280")
+def coordinates_of_a_volume():
+    """2048 places between -1 and 1, and how far each is from the next."""
+    places = torch.linspace(-1, 1, 2048).to(in_mode(torch.bfloat16, torch.float32))
+    steps = places[1:] - places[:-1]
+    return (steps.float() > 0).float().mean()
+
+
+@reported(ANY, "NVIDIA/TensorRT-Model-Connect#667")
+def bias_of_far_positions():
+    """ALiBi: slopes times positions in BFloat16; neighbours at 4000 get one bias."""
+    dtype = in_mode(torch.bfloat16, torch.float32)
+    positions = torch.arange(4000, 4032).to(dtype)
+    bias = positions * torch.tensor(0.7, dtype=dtype)
+    return torch.softmax(bias.float(), -1)[-1]
+
+
+@reported(ANY, "MultimediaTechLab/YOLO#234")
+def boxes_shifted_by_class():
+    """Boxes of each class and image are moved apart by the largest coordinate; Half rounds them together."""
+    boxes = torch.tensor([[10.0, 10.0, 18.0, 18.0], [11.0, 11.0, 19.0, 19.0]]).to(in_mode(torch.float16, torch.float32))
+    shifted = boxes + torch.tensor([[12.0], [12.0]], dtype=boxes.dtype) * 3501
+    a, b = shifted
+    side = (torch.minimum(a[2:], b[2:]) - torch.maximum(a[:2], b[:2])).clamp(min=0)
+    inter = side.prod()
+    area = lambda box: (box[2:] - box[:2]).prod()
+    return (inter / (area(a) + area(b) - inter)).float().nan_to_num(9.0)
+
+
+@reported(ANY, "pytorch/vision#3371")
+def areas_of_large_boxes():
+    """1000 by 900 is beyond Half."""
+    boxes = torch.tensor([[0.0, 0.0, 1000.0, 900.0], [10.0, 10.0, 1000.0, 900.0]])
+    boxes = boxes.to(in_mode(torch.float16, torch.float32))
+    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    inter = (boxes[:, 2].amin() - boxes[:, 0].amax()) * (boxes[:, 3].amin() - boxes[:, 1].amax())
+    return (inter / (area.sum() - inter)).float().nan_to_num(9.0)
+
+
+@reported(ANY, "roboflow/supervision#2514")
+def area_in_whole_numbers():
+    boxes = torch.tensor([[0, 0, 50000, 50000], [0, 0, 30, 30]], dtype=in_mode(torch.int32, torch.int64))
+    boxes = boxes.double() if MODE == "float" else boxes
+    return ((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])).double().sum() / 1e9
+
+
+@reported(ANY, "autowarefoundation/autoware_universe#3090")
+def points_in_world_coordinates():
+    """UTM: a point cloud 4000 km north of the equator, of which differences are taken."""
+    torch.manual_seed(3)
+    local = torch.rand(64, 2, dtype=torch.float64)
+    world = local * 0.2 + torch.tensor([388096.0, 3948996.0], dtype=torch.float64)
+    points = world.float() if MODE == "damaged" else world
+    return (points[1:] - points[:-1]).norm(dim=1).double().mean()
+
+
+@reported(ANY, "claritychallenge/clarity#312")
+def loud_audio():
+    wave = torch.sin(torch.arange(4000) / 9.0) * 1.2
+    wave = wave.clamp(-1, 1) if MODE != "damaged" else wave
+    return (wave * 32767).to(torch.int16).float().square().mean().sqrt() / 32767
+
+
+for function in list(CASES.values()):
+    if function.rule != ANY:
+        del CASES[function.__name__]
+
+if __name__ == "__main__":
+    values.main()
