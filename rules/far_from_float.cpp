@@ -17,6 +17,9 @@
 #include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
+
+extern const Rule far_from_float, low_precision_index, lossy_cast, eps_underflow, first_non_finite;
+
 namespace {
 
 constexpr double kFar = 0.05;  // of a number: the tracer tells of what is further
@@ -24,6 +27,14 @@ constexpr double kFar = 0.05;  // of a number: the tracer tells of what is furth
 constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
 // In which a whole number comes to its end.
 constexpr DtypeSet kShort = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort | Dtype::kInt;
+
+bool wraps(Dtype dtype, double value) {
+  const double end = dtype == Dtype::kByte    ? 256
+                     : dtype == Dtype::kChar  ? 128
+                     : dtype == Dtype::kShort ? 32768
+                                              : 2147483648.0;
+  return value >= end || value <= (dtype == Dtype::kByte ? -1 : -end - 1);
+}
 
 bool is_wide(const Operand& operand) { return operand.dtypes.within(kWide); }
 
@@ -83,8 +94,22 @@ void check_wrapped(const OpCall& call, bool is_cast, Dtype dtype, Findings& out)
   });
 }
 
+// What was told of that which made an operand.
+std::vector<Cause> causes(const OpCall& call) {
+  std::vector<Cause> found;
+  for (const Operand& operand : call.operands)
+    if (operand.origin != kNoOpCall && operand.origin != call.id)
+      for (const Rule* rule : {&far_from_float, &low_precision_index, &lossy_cast, &eps_underflow,
+                               &first_non_finite})
+        found.push_back({rule, operand.origin});
+  return found;
+}
+
 std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
   const double from = call.inexact->from, to = call.inexact->to;
+  if (kIntegral.contains(answer) && ops::facts_of(call.op) & ops::kCast)
+    return fmt::format("the whole number {} became {} on its way to {}", number(from), number(to),
+                       dtype_name(answer));
   if (answer == Dtype::kBool)
     return fmt::format("{} says yes to {} numbers, and to {} in Float", call.op, number(to),
                        number(from));
@@ -94,7 +119,9 @@ std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
     return fmt::format("{} finds other places than in Float", call.op);
   if (call.short_op().starts_with("unique") || call.short_op().starts_with("_unique"))
     return fmt::format("{} finds {} numbers, and {} in Float", call.op, number(to), number(from));
-  if (is_lost) return fmt::format("{} gives {}, and {} in Float", call.op, to, short_number(from));
+  if (is_lost)
+    return fmt::format("{} gives {}, and {} in Float", call.op,
+                       std::isnan(to) ? "NaN" : "an infinity", short_number(from));
   return fmt::format("{} gives {}, and {} in Float", call.op, short_number(to),
                      short_number(from));
 }
@@ -104,9 +131,10 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_told(call)) return;
   const double from = call.inexact->from, to = call.inexact->to;
   const bool is_cast = index.has(call, ops::kCast);
-  const bool is_answer = *dtype == Dtype::kBool || *dtype == Dtype::kLong;
-  if (kShort.contains(*dtype)) return check_wrapped(call, is_cast, *dtype, out);
-  if (is_cast) return;
+  const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);
+  if (kShort.contains(*dtype) && wraps(*dtype, from))
+    return check_wrapped(call, is_cast, *dtype, out);
+  if (is_cast && !kIntegral.contains(*dtype)) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
   if (!is_lost && !is_answer && !is_count && !(std::fabs(to - from) >= kFar * std::fabs(from)))
@@ -129,7 +157,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                               ? "compute this part in Float, and cast what comes of it"
                               : fmt::format("keep it in {} from there on, and cast what comes of "
                                             "it",
-                                            name == "Float" ? "Double" : "Float")};
+                                            name == "Float" ? "Double" : "Float"),
+                   .follows = causes(call)};
   });
 }
 

@@ -48,6 +48,7 @@ constexpr double kNear = 0.05;
 constexpr double kAmplified = 16;   // times as far as the operands were
 constexpr double kResidue = 1e-12;  // of the operands: what is left where all cancels
 constexpr double kMeant = 1e8;      // what is larger stands for infinity, in a mask
+constexpr double kMasked = 6e4;     // below less this, in Half, what is masked becomes infinite
 
 bool is_low(const Tensor& tensor) {
   return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
@@ -288,6 +289,7 @@ bool is_integral(at::ScalarType dtype) {
 
 // Where integers may pass the end of their dtype.
 bool is_arithmetic(const OpInfo& op) {
+  if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct)) return true;
   static const char* const kNames[] = {"add", "sub",  "rsub",   "mul",     "pow", "square", "neg",
                                        "sum", "prod", "cumsum", "cumprod", "abs", "diff",   "dot"};
   const std::string_view base = ops::parse_op_name(op.name).base;
@@ -350,7 +352,8 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
                     });
     return call.is_whole;
   }
-  return frame.autocast_on || is_of_16_bits(asked) || any_tensor(op, inputs, is_low) ||
+  static const bool all = getenv("DTC_ALL") != nullptr;
+  return all || frame.autocast_on || is_of_16_bits(asked) || any_tensor(op, inputs, is_low) ||
          (!shadows().of.empty() && any_tensor(op, inputs, [](const Tensor& tensor) {
            return tensor.has_storage() &&
                   shadows().of.count(tensor.storage().unsafeGetStorageImpl()) != 0;
@@ -401,9 +404,10 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
   const Distance found = distance(actual, right);
   if (found.is_odd) return false;
   if (found.has_nan || found.has_inf) {
-    const bool is_overflow = found.has_inf && found.to > 0 && found.scale < kMeant;
-    if (call.is_finite && !frame.op->converts && (found.has_nan || is_overflow))
-      note(frame, found.from, found.to);
+    const bool is_mask = found.to < 0 && found.from < -kMasked;
+    const bool is_overflow = found.has_inf && !is_mask && found.scale < kMeant;
+    if (frame.op->converts) return !found.has_nan;
+    if (call.is_finite && (found.has_nan || is_overflow)) note(frame, found.from, found.to);
     return false;
   }
   const bool is_far = found.error >= kFar || found.share >= 1.0 / 32;
@@ -416,26 +420,30 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
 }
 
 // Whole numbers: one that is another. Of casts some have to be, and not all of them one number,
-// which stands for none.
+// which stands for none; of what is whole before it is cast many, since a byte of an image may be its
+// neighbour.
 void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actual,
                  const Tensor& right) {
   const Tensor a = actual.to(at::kDouble).contiguous();
   const Tensor b = right.to(at::kDouble).contiguous();
   const double *is = a.data_ptr<double>(), *should = b.data_ptr<double>();
-  int64_t off = 0, first = -1;
-  bool has_others = false;
+  const bool is_byte = actual.element_size() == 1;
+  int64_t off = 0, moved = 0, first = -1, first_moved = -1;
+  bool has_others = false, is_exact = !is_byte;
   for (int64_t i = 0; i < a.numel(); ++i) {
+    if (!std::isfinite(should[i])) continue;
+    is_exact = is_exact && std::floor(should[i]) == should[i];
     const double by = std::fabs(is[i] - (call.is_narrowed ? std::trunc(should[i]) : should[i]));
-    const bool is_off = call.is_narrowed ? by > 1 + kNear * std::fabs(should[i]) : by != 0;
-    if (!std::isfinite(should[i]) || !is_off) continue;
-    if (first < 0) first = i;
+    if (by != 0 && moved++ == 0) first_moved = i;
+    if (call.is_narrowed ? by <= 1 + kNear * std::fabs(should[i]) : by == 0) continue;
+    if (off++ == 0) first = i;
     has_others = has_others || should[i] != should[first];
-    ++off;
   }
-  if (first < 0) return;
+  if (!call.is_narrowed && off > 0) return note(frame, should[first], is[first]);
   constexpr int64_t kFewest = 16;
-  if (call.is_narrowed && (a.numel() < kFewest || !has_others || off * 100 < a.numel())) return;
-  note(frame, should[first], is[first]);
+  if (a.numel() < kFewest) return;
+  if (has_others && off * 100 >= a.numel()) return note(frame, should[first], is[first]);
+  if (is_exact && moved * 10 >= a.numel()) note(frame, should[first_moved], is[first_moved]);
 }
 
 bool is_op(const Frame& frame, std::initializer_list<const char*> names) {
@@ -489,7 +497,8 @@ void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
   if (actual.sizes() != right.sizes()) return;
   if (actual.is_floating_point()) {
     const bool stays = judge_floats(call, frame, actual, right);
-    const bool matters = is_low(actual) || call.is_known || call.error > 0 ||
+    static const bool all = getenv("DTC_ALL") != nullptr;
+    const bool matters = all || is_low(actual) || call.is_known || call.error > 0 ||
                          (frame.op->converts && actual.scalar_type() == at::kFloat);
     if (stays && matters && actual.element_size() > 1) return keep_shadow(actual, right);
     return forget(actual.storage().unsafeGetStorageImpl());
