@@ -334,6 +334,12 @@ bool any_tensor(const OpInfo& op, c10::ArrayRef<const IValue> inputs, const Visi
 
 bool is_of_16_bits(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
 
+// Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
+// cancels in Float is as a rule meant to.
+bool is_outside_training(const Frame& frame) {
+  return frame.phase == static_cast<uint8_t>(Phase::kLoad);
+}
+
 // Sets what kind of call it is. Most are Float, or views of nothing that has a shadow.
 bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
                c10::ArrayRef<const IValue> inputs) {
@@ -358,7 +364,7 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
                     });
     return call.is_whole;
   }
-  return frame.autocast_on || is_of_16_bits(asked) || any_tensor(op, inputs, is_low) ||
+  return is_outside_training(frame) || frame.autocast_on || is_of_16_bits(asked) || any_tensor(op, inputs, is_low) ||
          (!shadows().of.empty() && any_tensor(op, inputs, [](const Tensor& tensor) {
            return tensor.has_storage() &&
                   shadows().of.count(tensor.storage().unsafeGetStorageImpl()) != 0;
@@ -505,7 +511,7 @@ void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
   if (actual.sizes() != right.sizes()) return;
   if (actual.is_floating_point()) {
     const bool stays = judge_floats(call, frame, actual, right);
-    const bool matters = is_low(actual) || call.is_known || call.error > 0 ||
+    const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
                          (frame.op->converts && actual.scalar_type() == at::kFloat);
     if (stays && matters && actual.element_size() > 1) return keep_shadow(actual, right);
     return forget(actual.storage().unsafeGetStorageImpl());
