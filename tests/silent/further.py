@@ -298,6 +298,172 @@ def loud_audio():
     return (wave * 32767).to(torch.int16).float().square().mean().sqrt() / 32767
 
 
+# The second part, written after the rule had learnt from the first.
+
+
+@reported(ANY, "flashinfer-ai/flashinfer#4105")
+def similarity_against_a_threshold():
+    """0.9702 is 0.96875 in BFloat16, and not above 0.97."""
+    similarity = torch.linspace(0.9701, 0.9719, 20).to(in_mode(torch.bfloat16, torch.float32))
+    return (similarity > 0.97).float().mean()
+
+
+@reported(ANY, "AUTOMATIC1111/stable-diffusion-webui#14071")
+def sigmas_of_a_halved_model():
+    """alphas_cumprod went with the model: the last sigma of a zero terminal schedule is infinite."""
+    alphas = torch.linspace(0.999, 0.05, 30).square()
+    alphas[-1] = 2e-8
+    alphas = alphas.to(in_mode(torch.float16, torch.float32)).float()
+    sigmas = ((1 - alphas) / alphas).sqrt()
+    return sigmas[-1].clamp(max=1e5)
+
+
+@reported(ANY, "huggingface/lerobot#4704")
+def deviation_around_a_large_mean():
+    values_ = torch.tensor([10000.0, 10001.0, 10002.0] * 8)
+    values_ = values_.double() if MODE != "damaged" else values_
+    return ((values_**2).mean() - values_.mean() ** 2).clamp(min=0).sqrt()
+
+
+@reported(ANY, "microsoft/aici#19")
+def logits_by_a_small_temperature():
+    logits = torch.tensor([21.0, 20.5, 3.0, -100.0], dtype=in_mode(torch.float16, torch.float32))
+    return torch.softmax(logits / 0.0003, -1).float().nan_to_num(9.0)[0]
+
+
+@reported(ANY, "kornia/kornia#4627")
+def gradient_of_an_untaken_branch():
+    """1e-8 is 0 in Half: the root that where() leaves out has an infinite gradient, and 0 times that is NaN."""
+    matrix = torch.eye(3, dtype=in_mode(torch.float16, torch.float32), requires_grad=True)
+    trace = matrix.diagonal().sum()
+    other = 1.0 + matrix[0, 0] - matrix[1, 1] - matrix[2, 2]
+    root = torch.where(trace > 0, torch.sqrt(trace + 1.0 + 1e-8), torch.sqrt(other + 1e-8))
+    root.backward()
+    return matrix.grad.float().nan_to_num(9.0).sum()
+
+
+@reported(ANY, "ros-perception/image_transport_plugins#43")
+def inverse_depth():
+    depth = torch.linspace(0.2, 6.0, 400)
+    inverse = 16000.0 / depth
+    return inverse.to(in_mode(torch.int16, torch.int32)).float().mean() / 1e3
+
+
+@reported(ANY, "MetaSLAM/360FusionNeRF#4")
+def depth_saved_as_bytes():
+    """What lies between 0 and 1 is 0 as a byte."""
+    depth = torch.linspace(0.05, 0.95, 300)
+    if MODE == "float":
+        return depth.mean()
+    return depth.to(torch.uint8).float().mean() if MODE == "damaged" else (depth * 255).to(torch.uint8).float().mean() / 255
+
+
+@reported(ANY, "huggingface/diffusers#13239")
+def timesteps_that_fall_together():
+    """998.9 and 998.8 are 998 as whole numbers, and are looked up."""
+    timesteps = torch.tensor([999.0, 998.903, 998.802, 998.696, 998.583, 998.464, 998.338, 998.203, 998.059, 997.9, 990.0])
+    timesteps = timesteps.to(torch.int64) if MODE == "damaged" else timesteps
+    return sum((timesteps == t).nonzero()[-1, 0].float() for t in timesteps)
+
+
+@reported(ANY, "huggingface/trl#6626")
+def advantages_by_powers_of_gamma():
+    """0.9 to the 1100th is 0 in Float: 0 / 0."""
+    dtype = torch.float32 if MODE == "damaged" else torch.float64
+    powers = 0.9 ** torch.arange(1100, dtype=dtype)
+    rewards = torch.ones(1100, dtype=dtype)
+    returns = (powers * rewards).flip(0).cumsum(0).flip(0) / powers
+    return returns.nan_to_num(0.0)[-60:].mean()
+
+
+@reported(ANY, "jax-ml/ml_dtypes#63")
+def sum_by_hand():
+    terms = torch.full((4000,), 0.25, dtype=in_mode(torch.bfloat16, torch.float32))
+    total = torch.zeros((), dtype=terms.dtype)
+    for term in terms:
+        total = total + term
+    return total.float()
+
+
+@reported(ANY, "zhuchen03/FreeLB#8")
+def norm_of_a_perturbation():
+    gradient = torch.full((2, 384 * 128), 310.0, dtype=in_mode(torch.float16, torch.float32))
+    norm = torch.norm(gradient, dim=1, keepdim=True)
+    return (gradient / norm * 100).float().mean()
+
+
+@reported(ANY, "jax-ml/jax#39899")
+def norm_from_its_squares():
+    """The squares sum up to 90000, their root is 300."""
+    x = torch.full((3, 3), 100.0, dtype=in_mode(torch.float16, torch.float32))
+    return (x / (x * x).sum().sqrt()).float().sum()
+
+
+@reported(ANY, "LIHANG-HONG/birdclef2023-2nd-place-solution#2")
+def power_of_a_spectrum():
+    wave = torch.sin(torch.arange(2048) / 5.0) * 3
+    spectrum = torch.fft.rfft(wave.view(8, 256)).abs().to(in_mode(torch.float16, torch.float32))
+    return torch.log10(spectrum.pow(2).clamp(min=1e-4)).float().clamp(max=30).amax(1).mean()
+
+
+@reported(ANY, "corrscope/corrscope#63")
+def mean_of_two_channels():
+    left = (torch.sin(torch.arange(2000) / 7.0) * 30000).to(torch.int16)
+    right = left.clone()
+    left, right = (left, right) if MODE == "damaged" else (left.float(), right.float())
+    return ((left + right) / 2).float().square().mean().sqrt() / 32768
+
+
+@reported(ANY, "microsoft/VibeVoice#383")
+def full_scale_audio():
+    """1.0 times 32768 is one more than int16 has."""
+    wave = (torch.sin(torch.arange(2000) / 7.0) * 1.5).clamp(-1, 1)
+    scale = 32768.0 if MODE == "damaged" else 32767.0
+    return (wave * scale).to(torch.int16).float().clamp(min=0).mean() / 32768
+
+
+@reported(ANY, "facebookresearch/habitat-lab#578")
+def update_of_a_running_variance():
+    dtype = in_mode(torch.float16, torch.float32)
+    mean, var, count = torch.full((4,), 0.5, dtype=dtype), torch.full((4,), 0.2, dtype=dtype), torch.tensor(60000.0, dtype=dtype)
+    new_mean, new_var, new_count = torch.full((4,), 0.7, dtype=dtype), torch.full((4,), 0.3, dtype=dtype), torch.tensor(9000.0, dtype=dtype)
+    m2 = var * count + new_var * new_count + (new_mean - mean).pow(2) * count * new_count / (count + new_count)
+    return (m2 / (count + new_count)).float().nan_to_num(9.0).mean()
+
+
+@reported(ANY, "idiap/fast-transformers#32")
+def normalizer_of_linear_attention():
+    keys = torch.full((1, 4096, 8), 20.0, dtype=in_mode(torch.float16, torch.float32))
+    features = torch.nn.functional.elu(keys) + 1
+    normalizer = 1 / (features.sum(1) + 1e-4)
+    return normalizer.float().mean() * 1e5
+
+
+@reported(ANY, "src-d/wmd-relax#21")
+def hashes_of_words():
+    """Hashes of 60 bits as numbers of Double, which has 53."""
+    hashes = torch.arange(64, dtype=torch.int64) * 16 + 886050111519832510
+    hashes = hashes.double() if MODE == "damaged" else hashes
+    return torch.unique(torch.cat([hashes, hashes[:8]])).numel()
+
+
+@reported(ANY, "wkentaro/pytorch-fcn#9")
+def pixels_of_a_mask():
+    mask = torch.ones(30, 40, dtype=torch.uint8)
+    count = mask.sum(dtype=in_mode(torch.uint8, torch.int64))
+    return 1000 / count.float()
+
+
+@reported(ANY, "numpy/numpy#24443")
+def sums_of_segments():
+    """By the differences of a running sum in Half."""
+    torch.manual_seed(4)
+    values_ = (torch.rand(20000) * 2).to(in_mode(torch.float16, torch.float32))
+    sums = torch.cumsum(values_, 0)
+    segments = sums[4:] - sums[:-4]
+    return segments.float().std()
+
+
 for function in list(CASES.values()):
     if function.rule != ANY:
         del CASES[function.__name__]
