@@ -3,8 +3,8 @@
 // neighbours, angles of rounded positions, a NaN, whole numbers that wrapped, a place or an equality
 // that rounding made.
 // Misses: what is seen in few calls or in large tensors that are not computed number by number, all
-// on a GPU, and errors that grow slowly over many ops. Silent on what a GradScaler is there for, and
-// on what remains of numbers that cancel to 0.
+// on a GPU, and errors that grow slowly over many ops. Silent on what a GradScaler is there for, on
+// gradients and the optimizer, and on what remains of numbers that cancel to 0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +24,7 @@ namespace {
 
 constexpr double kFar = 0.05;  // of a number: the tracer tells of what is further
 
+constexpr DtypeSet kBeyond = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
 constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
 // In which a whole number comes to its end.
 constexpr DtypeSet kShort = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort | Dtype::kInt;
@@ -107,9 +108,13 @@ std::vector<Cause> causes(const OpCall& call) {
 
 std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
   const double from = call.inexact->from, to = call.inexact->to;
-  if (kIntegral.contains(answer) && ops::facts_of(call.op) & ops::kCast)
-    return fmt::format("the whole number {} became {} on its way to {}", number(from), number(to),
+  if (ops::facts_of(call.op) & ops::kCast) {
+    if (kBeyond.contains(answer))
+      return fmt::format("{} became {} in {}, and so did its neighbour", number(from), number(to),
+                         dtype_name(answer));
+    return fmt::format("{} became {} in a cast to {}", number(from), number(to),
                        dtype_name(answer));
+  }
   if (answer == Dtype::kBool)
     return fmt::format("{} says yes to {} numbers, and to {} in Float", call.op, number(to),
                        number(from));
@@ -134,10 +139,12 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);
   if (kShort.contains(*dtype) && wraps(*dtype, from))
     return check_wrapped(call, is_cast, *dtype, out);
-  if (is_cast && !kIntegral.contains(*dtype)) return;
+  const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&
+                     call.operands.back().dtypes.within(kWide);
+  if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
-  if (!is_lost && !is_answer && !is_count && !(std::fabs(to - from) >= kFar * std::fabs(from)))
+  if (!is_lost && !is_answer && !is_count && !falls && !(std::fabs(to - from) >= kFar * std::fabs(from)))
     return;
   if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
   out.add(call, message_of(call, *dtype, is_lost), [&] {
