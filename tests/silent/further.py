@@ -464,6 +464,127 @@ def sums_of_segments():
     return segments.float().std()
 
 
+# The third part, written after the rule had learnt from the second.
+
+
+@reported(ANY, "qubvel-org/segmentation_models.pytorch#463")
+def dice_of_a_large_mask():
+    output = torch.ones(262144, dtype=in_mode(torch.float16, torch.float32))
+    target = torch.ones_like(output)
+    intersection = torch.sum(output * target)
+    return ((2 * intersection) / (torch.sum(output + target))).float().nan_to_num(9.0)
+
+
+@reported(ANY, "lucidrains/vector-quantize-pytorch#114")
+def indices_of_finite_scalars():
+    """Codes of 8, 5, 5 and 5 levels, as one number below 1000."""
+    levels = torch.tensor([8, 5, 5, 5])
+    basis = torch.tensor([1, 8, 40, 200])
+    codes = (torch.arange(1000)[:, None] // basis) % levels
+    codes = codes.to(in_mode(torch.bfloat16, torch.float32))
+    return (codes * basis).sum(-1).to(torch.int32).unique().numel()
+
+
+@reported(ANY, "hexgrad/kokoro#353")
+def phase_of_a_harmonic():
+    """The ninth harmonic of 200 Hz, of which the phase is a running sum."""
+    frequency = torch.full((24000,), 9 * 200.0 / 24000, dtype=in_mode(torch.float16, torch.float32))
+    phase = torch.cumsum(frequency, 0) * 6.2831853
+    wave, right = torch.sin(phase).float(), torch.sin(torch.arange(1, 24001) * (9 * 200.0 / 24000) * 6.2831853)
+    return (wave * right).mean()
+
+
+@reported(ANY, "zylo117/Yet-Another-EfficientDet-Pytorch#502")
+def focal_loss_of_a_sure_answer():
+    """1 - 1e-4 is 1 in Half."""
+    probability = torch.tensor([0.99995, 0.9, 0.2] * 6, dtype=in_mode(torch.float16, torch.float32))
+    probability = torch.clamp(probability, 1e-4, 1.0 - 1e-4)
+    return -torch.log(1.0 - probability).float().clamp(max=100).mean()
+
+
+@reported(ANY, "facebookresearch/dinov2#583")
+def teacher_with_a_small_temperature():
+    """exp(100) is beyond Float."""
+    logits = torch.tensor([[4.0, 3.9, 1.0], [3.7, 0.2, 1.0]])
+    logits = logits.double() if MODE == "float" else logits
+    scaled = logits / 0.04
+    scaled = scaled - scaled.amax(1, keepdim=True) if MODE == "clean" else scaled
+    q = torch.exp(scaled)
+    return (q / q.sum(1, keepdim=True)).nan_to_num(9.0)[0].sum()
+
+
+@reported(ANY, "facebookresearch/metaseq#247")
+def logits_divided_in_place():
+    logits = torch.tensor([[7000.0, 6990.0, 12.0]], dtype=in_mode(torch.float16, torch.float32))
+    logits.div_(0.1)
+    return torch.log_softmax(logits.float(), -1).nan_to_num(9.0)[0, 0] + 1
+
+
+@reported(ANY, "viser-project/viser#427")
+def points_far_from_the_origin():
+    torch.manual_seed(5)
+    points = (torch.rand(300, 3) * 0.5 + 300).to(in_mode(torch.float16, torch.float32))
+    return (points - points.mean(0)).float().norm(dim=1).mean() + torch.unique(points, dim=0).shape[0] / 100
+
+
+@reported(ANY, "openvdb/fvdb-core#725")
+def voxels_of_points():
+    torch.manual_seed(6)
+    points = torch.randn(2000, 3) * 30
+    voxels = ((points.to(in_mode(torch.float16, torch.float32)) - 0.37) / 0.013).round().long()
+    right = ((points - 0.37) / 0.013).round().long()
+    return (voxels == right).all(-1).float().mean()
+
+
+@reported(ANY, "tensorflow/tensorflow#30230")
+def correction_of_bessel():
+    """n / (n - 1), of 70000 numbers."""
+    n = torch.tensor(70000.0).to(in_mode(torch.float16, torch.float32))
+    variance = torch.full((8,), 0.25, dtype=n.dtype)
+    return (variance * (n / (n - 1))).float().nan_to_num(9.0).mean()
+
+
+@reported(ANY, "MinishLab/model2vec#369")
+def norm_of_small_vectors():
+    """The square of 1e-4 is 0 in Half."""
+    vectors = torch.full((4, 16), 1e-4, dtype=in_mode(torch.float16, torch.float32))
+    norms = (vectors * vectors).sum(1, keepdim=True).sqrt()
+    return (vectors / (norms + 1e-6)).float().clamp(max=1e3).mean()
+
+
+@reported(ANY, "Samsung/ONE#6970")
+def bias_by_a_tiny_scale():
+    bias, scale = torch.linspace(-1.2, 1.5, 24), 7.6e-12
+    if MODE == "float":
+        return bias.abs().mean()
+    scale = 1e-8 if MODE == "clean" else scale
+    return ((bias / scale).to(torch.int32).double() * scale).abs().mean()
+
+
+@reported(ANY, "sovrasov/flops-counter.pytorch#113")
+def operations_of_a_layer():
+    shape = torch.tensor([1024, 512, 3, 3, 112, 112], dtype=in_mode(torch.int32, torch.int64))
+    return shape.prod(dtype=shape.dtype).double() / 1e9
+
+
+@reported(ANY, "whitecircle/halo#30")
+def second_moment_by_hand():
+    """A thousandth of each new square is added."""
+    moment = torch.full((32,), 1e-4, dtype=in_mode(torch.bfloat16, torch.float32))
+    gradient = torch.full((32,), 0.02, dtype=moment.dtype)
+    for _ in range(1500):
+        moment = moment * 0.999 + gradient * gradient * 0.001
+    return moment.float().mean() * 1e4
+
+
+@reported(ANY, "isl-org/Open3D#3811")
+def millimetres_as_bytes():
+    depth = torch.arange(400, 2000, 4, dtype=torch.int32)
+    if MODE == "float":
+        return depth.float().mean()
+    return depth.to(torch.uint8).float().mean() if MODE == "damaged" else (depth // 8).to(torch.uint8).float().mean() * 8
+
+
 for function in list(CASES.values()):
     if function.rule != ANY:
         del CASES[function.__name__]

@@ -50,6 +50,7 @@ constexpr double kFar = 0.25;            // of a number: damage
 constexpr double kNear = 0.05;
 constexpr double kVanished = 0x1p-24;   // in Half: a gradient that is 0
 constexpr int64_t kFewest = 16;   // numbers, to speak of a share of them
+constexpr double kOfFloat = 1e-6;   // what Float itself rounds, or less
 constexpr double kAmplified = 16;   // times as far as the operands were
 constexpr double kResidue = 1e-12;  // of the operands: what is left where all cancels
 constexpr double kMeant = 1e8;      // what is larger stands for infinity, in a mask
@@ -188,6 +189,12 @@ void keep_shadow(const Tensor& actual, const Tensor& values) {
   values_of(shadow, actual).copy_(values);
   shadows().bytes += size_of(shadow);
   shadows().of.emplace(storage, std::move(shadow));
+}
+
+// Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
+// cancels in Float is as a rule meant to.
+bool is_outside_training(const Frame& frame) {
+  return frame.phase == static_cast<uint8_t>(Phase::kLoad);
 }
 
 // How far numbers are from those that they should be.
@@ -337,12 +344,6 @@ bool any_tensor(const OpInfo& op, c10::ArrayRef<const IValue> inputs, const Visi
 
 bool is_of_16_bits(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
 
-// Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
-// cancels in Float is as a rule meant to.
-bool is_outside_training(const Frame& frame) {
-  return frame.phase == static_cast<uint8_t>(Phase::kLoad);
-}
-
 // Sets what kind of call it is. Most are Float, or views of nothing that has a shadow.
 bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
                c10::ArrayRef<const IValue> inputs) {
@@ -432,6 +433,7 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
   if (!is_far) return found.error < kFar;
   if (frame.op->converts || found.scale < kResidue * call.scale) return false;
   if (call.is_unknown && call.error > 0) return false;
+  if (!is_low(actual) && !is_outside_training(frame) && call.error < kOfFloat) return false;
   if (found.error < kAmplified * std::max(call.error, smallest_part(actual))) return false;
   // Gradients that cancel have nothing to say, and are left to their noise.
   const bool is_gradient = frame.phase == static_cast<uint8_t>(Phase::kBackward);
