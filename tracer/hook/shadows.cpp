@@ -30,6 +30,7 @@ struct ShadowCall {
   bool is_known = false;    // an operand has a shadow
   bool is_unknown = false;  // one of 16 bits has none: what was lost before is not known
   bool is_finite = true;    // the operands themselves
+  bool has_nan = false;
   bool is_whole = false;    // arithmetic of integers, computed in Long
   bool is_narrowed = false;  // a cast to integers, or to fewer bits of them
   bool is_beyond = false;    // one to Float, or Double, of numbers that it has not
@@ -262,6 +263,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   *out = shadow ? values_of(*shadow, tensor).clone() : actual;
   const Distance found = distance(actual, *out);
   call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
+  call.has_nan = call.has_nan || found.has_nan || found.is_odd;
   call.scale = std::max(call.scale, found.scale);
   call.error = std::max(call.error, found.error);
   call.is_known = call.is_known || shadow;
@@ -424,10 +426,11 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
   if (found.is_odd) return false;
   if (found.has_nan || found.has_inf) {
     const bool is_mask = found.to < 0 && found.from < -kMasked;
-    const bool is_overflow = found.has_inf && !is_mask && found.scale < kMeant;
+    const bool is_meant = is_mask || (is_low(actual) && found.scale >= kMeant);
     if (frame.op->converts) return !found.has_nan;
-    if (call.is_finite && (found.has_nan || is_overflow)) note(frame, found.from, found.to);
-    return false;
+    if (found.has_nan ? !call.has_nan : call.is_finite && !is_meant)
+      note(frame, found.from, found.to);
+    return !found.has_nan && !call.is_finite;  // an infinity goes on
   }
   const bool is_far = found.error >= kFar || found.share >= 1.0 / 32;
   if (!is_far) return found.error < kFar;
