@@ -7,14 +7,20 @@ itself is what damages, what is right is computed in Double.
 import torch
 
 import values
-from reported import reported
+import reported as parts
 from values import MODE, in_mode
 
-CASES = values.CASES
-ANY = "any"  # of the rules: which one tells is not the point
+OWN = {}
 
 
-@reported(ANY, "open-mmlab/mmdetection3d#296")
+def reported(rule, of):
+    return parts.reported(rule, of, OWN)
+
+
+UNTOLD = {"timesteps_that_fall_together"}  # damaged, and silent: whole numbers are asked for
+
+
+@reported("far-from-float", "open-mmlab/mmdetection3d#296")
 def timestamps_of_sweeps():
     """Microseconds since 1970: frames a tenth of a second apart have one time in Float."""
     stamps = torch.arange(40, dtype=torch.int64) * 100000 + 1550083467346370
@@ -22,7 +28,7 @@ def timestamps_of_sweeps():
     return (times[1:] - times[:-1]).double().div(1e6).std() + (times[1:] != times[:-1]).sum() / 10
 
 
-@reported(ANY, "CMBSciPol/furax#145")
+@reported("far-from-float", "CMBSciPol/furax#145")
 def sample_rate_of_an_observation():
     """(N - 1) / (last - first), of seconds since 1970."""
     seconds = 1.7e9 + torch.arange(64, dtype=torch.float64) * 0.02
@@ -30,7 +36,7 @@ def sample_rate_of_an_observation():
     return (63 / (seconds.max() - seconds.min())).clamp(max=1e6)
 
 
-@reported(ANY, "chanzuckerberg/cellxgene-census#554")
+@reported("far-from-float", "chanzuckerberg/cellxgene-census#554")
 def identities_above_16777216():
     identities = torch.arange(60, dtype=torch.int64) * 1001 + 40000001
     if MODE == "damaged":
@@ -38,14 +44,14 @@ def identities_above_16777216():
     return (identities % 10).float().sum()
 
 
-@reported(ANY, "Lightning-AI/torchmetrics#1380")
+@reported("far-from-float", "Lightning-AI/torchmetrics#1380")
 def manhattan_distance():
     a, b = torch.zeros(2, 4096), torch.full((3, 4096), 30.0)
     a, b = (x.to(in_mode(torch.float16, torch.float32)) for x in (a, b))
     return (a[:, None] - b[None]).abs().sum(-1).float().clamp(max=1e6).mean()
 
 
-@reported(ANY, "fastino-ai/GLiNER2#155")
+@reported("far-from-float", "fastino-ai/GLiNER2#155")
 def survival_of_saturated_probabilities():
     """1 - 1e-6 is 1 in BFloat16: the clamp does nothing, and the gradient is NaN where the mask has 0."""
     logits = torch.tensor([12.0, 9.5, 0.3, -1.0] * 4, requires_grad=True)
@@ -56,7 +62,7 @@ def survival_of_saturated_probabilities():
     return logits.grad.nan_to_num(9.0).abs().sum()
 
 
-@reported(ANY, "lightonai/pylate#239")
+@reported("far-from-float", "lightonai/pylate#239")
 def scores_of_a_distillation():
     """Scores that are all equal: 0 / 1e-8."""
     scores = torch.tensor([[3.0, 3.0, 3.0], [1.0, 2.0, 4.0]], dtype=in_mode(torch.float16, torch.float32))
@@ -64,7 +70,7 @@ def scores_of_a_distillation():
     return ((scores - low) / (high - low + 1e-8)).float().nan_to_num(9.0).sum()
 
 
-@reported(ANY, "pytorch/vision#9029")
+@reported("far-from-float", "pytorch/vision#9029")
 def grid_of_a_rotation():
     """The places of a sampling grid, of an image of 900 columns."""
     width = 900
@@ -77,7 +83,7 @@ def grid_of_a_rotation():
     return (sampled == image).float().mean()
 
 
-@reported(ANY, "kornia/kornia#4030")
+@reported("far-from-float", "kornia/kornia#4030")
 def pixels_of_a_meshgrid():
     """Pixel coordinates up to 699 in Half's brother: every fourth pixel, twice."""
     xs = torch.linspace(0, 699, 700, dtype=in_mode(torch.bfloat16, torch.float32))
@@ -85,7 +91,7 @@ def pixels_of_a_meshgrid():
     return (image[xs.round().long()] - image[:700]).abs().mean() + 1
 
 
-@reported(ANY, "ultralytics/ultralytics#15782")
+@reported("far-from-float", "ultralytics/ultralytics#15782")
 def intersection_of_masks():
     masks = torch.ones(2, 900, dtype=torch.uint8)
     masks[1, 600:] = 0
@@ -96,14 +102,14 @@ def intersection_of_masks():
     return (intersection / (union + 1e-7)).mean()
 
 
-@reported(ANY, "nilearn/nilearn#6447")
+@reported("far-from-float", "nilearn/nilearn#6447")
 def labels_of_an_atlas():
     labels = torch.tensor([0, 100, 150, 200, 256, 300, 400, 12] * 8)
     atlas = labels.to(in_mode(torch.int8, torch.int32))
     return torch.unique(atlas).numel() + (atlas > 0).sum()
 
 
-@reported(ANY, "facebookresearch/maskrcnn-benchmark#796")
+@reported("far-from-float", "facebookresearch/maskrcnn-benchmark#796")
 def size_of_a_gathered_tensor():
     """50000 images of 2000 boxes of 6 numbers, times 4 bytes."""
     sizes = torch.tensor([50000, 2000, 6, 4], dtype=in_mode(torch.int32, torch.int64))
@@ -112,14 +118,14 @@ def size_of_a_gathered_tensor():
     return (sizes[0] * sizes[1] * sizes[2] * sizes[3]).double() / 1e9
 
 
-@reported(ANY, "urvashik/knnlm#6")
+@reported("far-from-float", "urvashik/knnlm#6")
 def tokens_of_a_datastore():
     tokens = torch.arange(60) * 4001 + 11
     stored = tokens.to(in_mode(torch.int16, torch.int32))
     return (stored.float() / 1e5).sum()
 
 
-@reported(ANY, "intel/auto-round#207")
+@reported("far-from-float", "intel/auto-round#207")
 def scale_of_a_small_group():
     """15 steps over a range of 4e-7."""
     weight = torch.linspace(-2e-7, 2e-7, 32) * torch.tensor([[1.0], [1e4]])
@@ -129,7 +135,7 @@ def scale_of_a_small_group():
     return rounded.nan_to_num(1e-3, 1e-3, 1e-3).abs()[0].sum() * 1e6
 
 
-@reported(ANY, "casper-hansen/AutoAWQ#532")
+@reported("far-from-float", "casper-hansen/AutoAWQ#532")
 def weights_times_their_scales():
     weight = torch.full((8, 16), 90.0, dtype=in_mode(torch.float16, torch.float32))
     scales = torch.linspace(1.0, 900.0, 16, dtype=weight.dtype)
@@ -137,7 +143,7 @@ def weights_times_their_scales():
     return (scaled / scales).float().nan_to_num(0.0, 0.0, 0.0).clamp(max=1e4).mean()
 
 
-@reported(ANY, "OpenRLHF/OpenRLHF#634")
+@reported("far-from-float", "OpenRLHF/OpenRLHF#634")
 def divergence_of_two_policies():
     """exp(r) - 1 - r, of log probabilities that differ by a hundredth."""
     torch.manual_seed(1)
@@ -149,7 +155,7 @@ def divergence_of_two_policies():
     return (torch.exp(ratio) - 1 - ratio).float().mean() * 1e5
 
 
-@reported(ANY, "k2-fsa/sherpa-onnx#3857")
+@reported("far-from-float", "k2-fsa/sherpa-onnx#3857")
 def variance_of_a_feature():
     """E[x^2] - E[x]^2 in Float, of a feature that stays near -15.94."""
     features = torch.full((40,), -15.9424)
@@ -162,7 +168,7 @@ def variance_of_a_feature():
     return variance * 1e7
 
 
-@reported(ANY, "tenstorrent/tt-metal#45968")
+@reported("far-from-float", "tenstorrent/tt-metal#45968")
 def variance_of_a_batch():
     torch.manual_seed(2)
     x = (torch.randn(64, 8) * 0.1 + 5).to(in_mode(torch.bfloat16, torch.float32))
@@ -171,7 +177,7 @@ def variance_of_a_batch():
     return ((x - mean) * torch.rsqrt(variance.clamp(min=0) + 1e-5)).float().square().mean()
 
 
-@reported(ANY, "spotify/annoy#314")
+@reported("far-from-float", "spotify/annoy#314")
 def distance_of_near_points():
     """p.p + q.q - 2 p.q in Float."""
     p, q = torch.full((3, 8), 0.7125930), torch.full((3, 8), 0.7123166)
@@ -181,7 +187,7 @@ def distance_of_near_points():
     return (p - q).norm(dim=1).mean() * 1e3
 
 
-@reported(ANY, "chelsea0x3b/dfdx#748")
+@reported("far-from-float", "chelsea0x3b/dfdx#748")
 def mean_by_a_count():
     """A count above 65504 is infinite, and what is divided by it 0."""
     losses = torch.full((300, 300), 0.5, dtype=in_mode(torch.float16, torch.float32))
@@ -190,7 +196,7 @@ def mean_by_a_count():
     return (total / count).sum().float()
 
 
-@reported(ANY, "open-edge-platform/datumaro#317")
+@reported("far-from-float", "open-edge-platform/datumaro#317")
 def colours_to_indices():
     image = (torch.arange(3 * 256) % 251).to(torch.uint8).view(256, 3)
     image = image if MODE == "damaged" else image.to(torch.int32)
@@ -198,7 +204,7 @@ def colours_to_indices():
     return index.float().mean()
 
 
-@reported(ANY, "THUDM/slime#245")
+@reported("far-from-float", "THUDM/slime#245")
 def metric_of_rollouts():
     """The mean difference of log probabilities, those of the rollout kept in BFloat16."""
     trained = -torch.linspace(0.6, 9.0, 200)
@@ -207,7 +213,7 @@ def metric_of_rollouts():
     return (trained - rollout).abs().float().mean() * 1e3
 
 
-@reported(ANY, "keras-team/keras#21238")
+@reported("far-from-float", "keras-team/keras#21238")
 def decay_of_second_moments():
     """0.999 is 1 in BFloat16: nothing is left to divide by."""
     beta = torch.tensor(0.999).to(in_mode(torch.bfloat16, torch.float32))
@@ -216,7 +222,7 @@ def decay_of_second_moments():
     return corrected.sqrt().mean() * 1e3
 
 
-@reported(ANY, "pytorch/ao#4915")
+@reported("lost-increment", "pytorch/ao#4915")
 def step_under_a_default_dtype():
     torch.set_default_dtype(in_mode(torch.bfloat16, torch.float32))
     step = torch.tensor(0.0)
@@ -226,7 +232,7 @@ def step_under_a_default_dtype():
     return 1 - 0.999 ** step.float()
 
 
-@reported(ANY, "wfondrie/depthcharge#82")
+@reported("far-from-float", "wfondrie/depthcharge#82")
 def encoding_of_masses():
     """m/z to four digits, by wavelengths down to a thousandth."""
     masses = torch.linspace(300.0, 420.0, 48).to(in_mode(torch.bfloat16, torch.float32))
@@ -235,7 +241,7 @@ def encoding_of_masses():
     return torch.sin(angles)[::5, 6:].sum()
 
 
-@reported(ANY, "electronmicroscopy/quantem#280")
+@reported("far-from-float", "electronmicroscopy/quantem#280")
 def coordinates_of_a_volume():
     """2048 places between -1 and 1, and how far each is from the next."""
     places = torch.linspace(-1, 1, 2048).to(in_mode(torch.bfloat16, torch.float32))
@@ -243,7 +249,7 @@ def coordinates_of_a_volume():
     return (steps.float() > 0).float().mean()
 
 
-@reported(ANY, "NVIDIA/TensorRT-Model-Connect#667")
+@reported("far-from-float", "NVIDIA/TensorRT-Model-Connect#667")
 def bias_of_far_positions():
     """ALiBi: slopes times positions in BFloat16; neighbours at 4000 get one bias."""
     dtype = in_mode(torch.bfloat16, torch.float32)
@@ -252,7 +258,7 @@ def bias_of_far_positions():
     return torch.softmax(bias.float(), -1)[-1]
 
 
-@reported(ANY, "MultimediaTechLab/YOLO#234")
+@reported("far-from-float", "MultimediaTechLab/YOLO#234")
 def boxes_shifted_by_class():
     """Boxes of each class and image are moved apart by the largest coordinate; Half rounds them together."""
     boxes = torch.tensor([[10.0, 10.0, 18.0, 18.0], [11.0, 11.0, 19.0, 19.0]]).to(in_mode(torch.float16, torch.float32))
@@ -264,7 +270,7 @@ def boxes_shifted_by_class():
     return (inter / (area(a) + area(b) - inter)).float().nan_to_num(9.0)
 
 
-@reported(ANY, "pytorch/vision#3371")
+@reported("far-from-float", "pytorch/vision#3371")
 def areas_of_large_boxes():
     """1000 by 900 is beyond Half."""
     boxes = torch.tensor([[0.0, 0.0, 1000.0, 900.0], [10.0, 10.0, 1000.0, 900.0]])
@@ -274,14 +280,14 @@ def areas_of_large_boxes():
     return (inter / (area.sum() - inter)).float().nan_to_num(9.0)
 
 
-@reported(ANY, "roboflow/supervision#2514")
+@reported("far-from-float", "roboflow/supervision#2514")
 def area_in_whole_numbers():
     boxes = torch.tensor([[0, 0, 50000, 50000], [0, 0, 30, 30]], dtype=in_mode(torch.int32, torch.int64))
     boxes = boxes.double() if MODE == "float" else boxes
     return ((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])).double().sum() / 1e9
 
 
-@reported(ANY, "autowarefoundation/autoware_universe#3090")
+@reported("far-from-float", "autowarefoundation/autoware_universe#3090")
 def points_in_world_coordinates():
     """UTM: a point cloud 4000 km north of the equator, of which differences are taken."""
     torch.manual_seed(3)
@@ -291,7 +297,7 @@ def points_in_world_coordinates():
     return (points[1:] - points[:-1]).norm(dim=1).double().mean()
 
 
-@reported(ANY, "claritychallenge/clarity#312")
+@reported("far-from-float", "claritychallenge/clarity#312")
 def loud_audio():
     wave = torch.sin(torch.arange(4000) / 9.0) * 1.2
     wave = wave.clamp(-1, 1) if MODE != "damaged" else wave
@@ -301,14 +307,14 @@ def loud_audio():
 # The second part, written after the rule had learnt from the first.
 
 
-@reported(ANY, "flashinfer-ai/flashinfer#4105")
+@reported("far-from-float", "flashinfer-ai/flashinfer#4105")
 def similarity_against_a_threshold():
     """0.9702 is 0.96875 in BFloat16, and not above 0.97."""
     similarity = torch.linspace(0.9701, 0.9719, 20).to(in_mode(torch.bfloat16, torch.float32))
     return (similarity > 0.97).float().mean()
 
 
-@reported(ANY, "AUTOMATIC1111/stable-diffusion-webui#14071")
+@reported("far-from-float", "AUTOMATIC1111/stable-diffusion-webui#14071")
 def sigmas_of_a_halved_model():
     """alphas_cumprod went with the model: the last sigma of a zero terminal schedule is infinite."""
     alphas = torch.linspace(0.999, 0.05, 30).square()
@@ -318,20 +324,20 @@ def sigmas_of_a_halved_model():
     return sigmas[-1].clamp(max=1e5)
 
 
-@reported(ANY, "huggingface/lerobot#4704")
+@reported("far-from-float", "huggingface/lerobot#4704")
 def deviation_around_a_large_mean():
     values_ = torch.tensor([10000.0, 10001.0, 10002.0] * 8)
     values_ = values_.double() if MODE != "damaged" else values_
     return ((values_**2).mean() - values_.mean() ** 2).clamp(min=0).sqrt()
 
 
-@reported(ANY, "microsoft/aici#19")
+@reported("far-from-float", "microsoft/aici#19")
 def logits_by_a_small_temperature():
     logits = torch.tensor([21.0, 20.5, 3.0, -100.0], dtype=in_mode(torch.float16, torch.float32))
     return torch.softmax(logits / 0.0003, -1).float().nan_to_num(9.0)[0]
 
 
-@reported(ANY, "kornia/kornia#4627")
+@reported("eps-underflow", "kornia/kornia#4627")
 def gradient_of_an_untaken_branch():
     """1e-8 is 0 in Half: the root that where() leaves out has an infinite gradient, and 0 times that is NaN."""
     matrix = torch.eye(3, dtype=in_mode(torch.float16, torch.float32), requires_grad=True)
@@ -342,14 +348,14 @@ def gradient_of_an_untaken_branch():
     return matrix.grad.float().nan_to_num(9.0).sum()
 
 
-@reported(ANY, "ros-perception/image_transport_plugins#43")
+@reported("far-from-float", "ros-perception/image_transport_plugins#43")
 def inverse_depth():
     depth = torch.linspace(0.2, 6.0, 400)
     inverse = 16000.0 / depth
     return inverse.to(in_mode(torch.int16, torch.int32)).float().mean() / 1e3
 
 
-@reported(ANY, "MetaSLAM/360FusionNeRF#4")
+@reported("far-from-float", "MetaSLAM/360FusionNeRF#4")
 def depth_saved_as_bytes():
     """What lies between 0 and 1 is 0 as a byte."""
     depth = torch.linspace(0.05, 0.95, 300)
@@ -358,7 +364,7 @@ def depth_saved_as_bytes():
     return depth.to(torch.uint8).float().mean() if MODE == "damaged" else (depth * 255).to(torch.uint8).float().mean() / 255
 
 
-@reported(ANY, "huggingface/diffusers#13239")
+@reported("far-from-float", "huggingface/diffusers#13239")
 def timesteps_that_fall_together():
     """998.9 and 998.8 are 998 as whole numbers, and are looked up."""
     timesteps = torch.tensor([999.0, 998.903, 998.802, 998.696, 998.583, 998.464, 998.338, 998.203, 998.059, 997.9, 990.0])
@@ -366,7 +372,7 @@ def timesteps_that_fall_together():
     return sum((timesteps == t).nonzero()[-1, 0].float() for t in timesteps)
 
 
-@reported(ANY, "huggingface/trl#6626")
+@reported("far-from-float", "huggingface/trl#6626")
 def advantages_by_powers_of_gamma():
     """0.9 to the 1100th is 0 in Float: 0 / 0."""
     dtype = torch.float32 if MODE == "damaged" else torch.float64
@@ -376,7 +382,7 @@ def advantages_by_powers_of_gamma():
     return returns.nan_to_num(0.0)[-60:].mean()
 
 
-@reported(ANY, "jax-ml/ml_dtypes#63")
+@reported("lost-increment", "jax-ml/ml_dtypes#63")
 def sum_by_hand():
     terms = torch.full((4000,), 0.25, dtype=in_mode(torch.bfloat16, torch.float32))
     total = torch.zeros((), dtype=terms.dtype)
@@ -385,28 +391,28 @@ def sum_by_hand():
     return total.float()
 
 
-@reported(ANY, "zhuchen03/FreeLB#8")
+@reported("first-non-finite", "zhuchen03/FreeLB#8")
 def norm_of_a_perturbation():
     gradient = torch.full((2, 384 * 128), 310.0, dtype=in_mode(torch.float16, torch.float32))
     norm = torch.norm(gradient, dim=1, keepdim=True)
     return (gradient / norm * 100).float().mean()
 
 
-@reported(ANY, "jax-ml/jax#39899")
+@reported("far-from-float", "jax-ml/jax#39899")
 def norm_from_its_squares():
     """The squares sum up to 90000, their root is 300."""
     x = torch.full((3, 3), 100.0, dtype=in_mode(torch.float16, torch.float32))
     return (x / (x * x).sum().sqrt()).float().sum()
 
 
-@reported(ANY, "LIHANG-HONG/birdclef2023-2nd-place-solution#2")
+@reported("far-from-float", "LIHANG-HONG/birdclef2023-2nd-place-solution#2")
 def power_of_a_spectrum():
     wave = torch.sin(torch.arange(2048) / 5.0) * 3
     spectrum = torch.fft.rfft(wave.view(8, 256)).abs().to(in_mode(torch.float16, torch.float32))
     return torch.log10(spectrum.pow(2).clamp(min=1e-4)).float().clamp(max=30).amax(1).mean()
 
 
-@reported(ANY, "corrscope/corrscope#63")
+@reported("far-from-float", "corrscope/corrscope#63")
 def mean_of_two_channels():
     left = (torch.sin(torch.arange(2000) / 7.0) * 30000).to(torch.int16)
     right = left.clone()
@@ -414,7 +420,7 @@ def mean_of_two_channels():
     return ((left + right) / 2).float().square().mean().sqrt() / 32768
 
 
-@reported(ANY, "microsoft/VibeVoice#383")
+@reported("far-from-float", "microsoft/VibeVoice#383")
 def full_scale_audio():
     """1.0 times 32768 is one more than int16 has."""
     wave = (torch.sin(torch.arange(2000) / 7.0) * 1.5).clamp(-1, 1)
@@ -422,7 +428,7 @@ def full_scale_audio():
     return (wave * scale).to(torch.int16).float().clamp(min=0).mean() / 32768
 
 
-@reported(ANY, "facebookresearch/habitat-lab#578")
+@reported("far-from-float", "facebookresearch/habitat-lab#578")
 def update_of_a_running_variance():
     dtype = in_mode(torch.float16, torch.float32)
     mean, var, count = torch.full((4,), 0.5, dtype=dtype), torch.full((4,), 0.2, dtype=dtype), torch.tensor(60000.0, dtype=dtype)
@@ -431,7 +437,7 @@ def update_of_a_running_variance():
     return (m2 / (count + new_count)).float().nan_to_num(9.0).mean()
 
 
-@reported(ANY, "idiap/fast-transformers#32")
+@reported("far-from-float", "idiap/fast-transformers#32")
 def normalizer_of_linear_attention():
     keys = torch.full((1, 4096, 8), 20.0, dtype=in_mode(torch.float16, torch.float32))
     features = torch.nn.functional.elu(keys) + 1
@@ -439,7 +445,7 @@ def normalizer_of_linear_attention():
     return normalizer.float().mean() * 1e5
 
 
-@reported(ANY, "src-d/wmd-relax#21")
+@reported("far-from-float", "src-d/wmd-relax#21")
 def hashes_of_words():
     """Hashes of 60 bits as numbers of Double, which has 53."""
     hashes = torch.arange(64, dtype=torch.int64) * 16 + 886050111519832510
@@ -447,14 +453,14 @@ def hashes_of_words():
     return torch.unique(torch.cat([hashes, hashes[:8]])).numel()
 
 
-@reported(ANY, "wkentaro/pytorch-fcn#9")
+@reported("far-from-float", "wkentaro/pytorch-fcn#9")
 def pixels_of_a_mask():
     mask = torch.ones(30, 40, dtype=torch.uint8)
     count = mask.sum(dtype=in_mode(torch.uint8, torch.int64))
     return 1000 / count.float()
 
 
-@reported(ANY, "numpy/numpy#24443")
+@reported("far-from-float", "numpy/numpy#24443")
 def sums_of_segments():
     """By the differences of a running sum in Half."""
     torch.manual_seed(4)
@@ -467,7 +473,7 @@ def sums_of_segments():
 # The third part, written after the rule had learnt from the second.
 
 
-@reported(ANY, "qubvel-org/segmentation_models.pytorch#463")
+@reported("first-non-finite", "qubvel-org/segmentation_models.pytorch#463")
 def dice_of_a_large_mask():
     output = torch.ones(262144, dtype=in_mode(torch.float16, torch.float32))
     target = torch.ones_like(output)
@@ -475,7 +481,7 @@ def dice_of_a_large_mask():
     return ((2 * intersection) / (torch.sum(output + target))).float().nan_to_num(9.0)
 
 
-@reported(ANY, "lucidrains/vector-quantize-pytorch#114")
+@reported("far-from-float", "lucidrains/vector-quantize-pytorch#114")
 def indices_of_finite_scalars():
     """Codes of 8, 5, 5 and 5 levels, as one number below 1000."""
     levels = torch.tensor([8, 5, 5, 5])
@@ -485,7 +491,7 @@ def indices_of_finite_scalars():
     return (codes * basis).sum(-1).to(torch.int32).unique().numel()
 
 
-@reported(ANY, "hexgrad/kokoro#353")
+@reported("far-from-float", "hexgrad/kokoro#353")
 def phase_of_a_harmonic():
     """The ninth harmonic of 200 Hz, of which the phase is a running sum."""
     frequency = torch.full((24000,), 9 * 200.0 / 24000, dtype=in_mode(torch.float16, torch.float32))
@@ -494,7 +500,7 @@ def phase_of_a_harmonic():
     return (wave * right).mean()
 
 
-@reported(ANY, "zylo117/Yet-Another-EfficientDet-Pytorch#502")
+@reported("far-from-float", "zylo117/Yet-Another-EfficientDet-Pytorch#502")
 def focal_loss_of_a_sure_answer():
     """1 - 1e-4 is 1 in Half."""
     probability = torch.tensor([0.99995, 0.9, 0.2] * 6, dtype=in_mode(torch.float16, torch.float32))
@@ -502,7 +508,7 @@ def focal_loss_of_a_sure_answer():
     return -torch.log(1.0 - probability).float().clamp(max=100).mean()
 
 
-@reported(ANY, "facebookresearch/dinov2#583")
+@reported("far-from-float", "facebookresearch/dinov2#583")
 def teacher_with_a_small_temperature():
     """exp(100) is beyond Float."""
     logits = torch.tensor([[4.0, 3.9, 1.0], [3.7, 0.2, 1.0]])
@@ -513,21 +519,21 @@ def teacher_with_a_small_temperature():
     return (q / q.sum(1, keepdim=True)).nan_to_num(9.0)[0].sum()
 
 
-@reported(ANY, "facebookresearch/metaseq#247")
+@reported("far-from-float", "facebookresearch/metaseq#247")
 def logits_divided_in_place():
     logits = torch.tensor([[7000.0, 6990.0, 12.0]], dtype=in_mode(torch.float16, torch.float32))
     logits.div_(0.1)
     return torch.log_softmax(logits.float(), -1).nan_to_num(9.0)[0, 0] + 1
 
 
-@reported(ANY, "viser-project/viser#427")
+@reported("far-from-float", "viser-project/viser#427")
 def points_far_from_the_origin():
     torch.manual_seed(5)
     points = (torch.rand(300, 3) * 0.5 + 300).to(in_mode(torch.float16, torch.float32))
     return (points - points.mean(0)).float().norm(dim=1).mean() + torch.unique(points, dim=0).shape[0] / 100
 
 
-@reported(ANY, "openvdb/fvdb-core#725")
+@reported("far-from-float", "openvdb/fvdb-core#725")
 def voxels_of_points():
     torch.manual_seed(6)
     points = torch.randn(2000, 3) * 30
@@ -536,7 +542,7 @@ def voxels_of_points():
     return (voxels == right).all(-1).float().mean()
 
 
-@reported(ANY, "tensorflow/tensorflow#30230")
+@reported("far-from-float", "tensorflow/tensorflow#30230")
 def correction_of_bessel():
     """n / (n - 1), of 70000 numbers."""
     n = torch.tensor(70000.0).to(in_mode(torch.float16, torch.float32))
@@ -544,7 +550,7 @@ def correction_of_bessel():
     return (variance * (n / (n - 1))).float().nan_to_num(9.0).mean()
 
 
-@reported(ANY, "MinishLab/model2vec#369")
+@reported("far-from-float", "MinishLab/model2vec#369")
 def norm_of_small_vectors():
     """The square of 1e-4 is 0 in Half."""
     vectors = torch.full((4, 16), 1e-4, dtype=in_mode(torch.float16, torch.float32))
@@ -552,7 +558,7 @@ def norm_of_small_vectors():
     return (vectors / (norms + 1e-6)).float().clamp(max=1e3).mean()
 
 
-@reported(ANY, "Samsung/ONE#6970")
+@reported("far-from-float", "Samsung/ONE#6970")
 def bias_by_a_tiny_scale():
     bias, scale = torch.linspace(-1.2, 1.5, 24), 7.6e-12
     if MODE == "float":
@@ -561,13 +567,13 @@ def bias_by_a_tiny_scale():
     return ((bias / scale).to(torch.int32).double() * scale).abs().mean()
 
 
-@reported(ANY, "sovrasov/flops-counter.pytorch#113")
+@reported("far-from-float", "sovrasov/flops-counter.pytorch#113")
 def operations_of_a_layer():
     shape = torch.tensor([1024, 512, 3, 3, 112, 112], dtype=in_mode(torch.int32, torch.int64))
     return shape.prod(dtype=shape.dtype).double() / 1e9
 
 
-@reported(ANY, "whitecircle/halo#30")
+@reported("lost-increment", "whitecircle/halo#30")
 def second_moment_by_hand():
     """A thousandth of each new square is added."""
     moment = torch.full((32,), 1e-4, dtype=in_mode(torch.bfloat16, torch.float32))
@@ -577,7 +583,7 @@ def second_moment_by_hand():
     return moment.float().mean() * 1e4
 
 
-@reported(ANY, "isl-org/Open3D#3811")
+@reported("far-from-float", "isl-org/Open3D#3811")
 def millimetres_as_bytes():
     depth = torch.arange(400, 2000, 4, dtype=torch.int32)
     if MODE == "float":
@@ -585,9 +591,6 @@ def millimetres_as_bytes():
     return depth.to(torch.uint8).float().mean() if MODE == "damaged" else (depth // 8).to(torch.uint8).float().mean() * 8
 
 
-for function in list(CASES.values()):
-    if function.rule != ANY:
-        del CASES[function.__name__]
-
 if __name__ == "__main__":
+    values.CASES = OWN
     values.main()

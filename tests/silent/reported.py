@@ -14,10 +14,10 @@ from values import MODE, case, in_mode
 OWN = {}
 
 
-def reported(rule, of):
+def reported(rule, of, into=OWN):
     def add(function):
         function.of = of
-        OWN[function.__name__] = function
+        into[function.__name__] = function
         return case(rule)(function)
 
     return add

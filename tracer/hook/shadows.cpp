@@ -53,6 +53,7 @@ constexpr double kVanished = 0x1p-24;   // in Half: a gradient that is 0
 constexpr int64_t kFewest = 16;   // numbers, to speak of a share of them
 constexpr double kOfFloat = 1e-6;   // what Float itself rounds, or less
 constexpr double kAmplified = 16;   // times as far as the operands were
+constexpr double kSmall = 0.01;     // of the operands
 constexpr double kResidue = 1e-12;  // of the operands: what is left where all cancels
 constexpr double kMeant = 1e8;      // what is larger stands for infinity, in a mask
 constexpr double kMasked = 6e4;     // below less this, in Half, what is masked becomes infinite
@@ -442,9 +443,9 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
   const bool is_gradient = frame.phase == static_cast<uint8_t>(Phase::kBackward);
   const bool has_vanished = actual.scalar_type() == at::kHalf && found.scale < kVanished;
   if (is_gradient && !has_vanished) return false;
-  // A model is called with the same line again: of one number of a batch nothing is said.
-  const bool is_in_model = frame.phase == static_cast<uint8_t>(Phase::kForward);
-  if (!is_in_model || actual.numel() >= kFewest) note(frame, found.from, found.to);
+  // A step is taken again and again: what cancels in a few numbers of one batch says little.
+  const bool is_residue = found.scale < kSmall * call.scale && actual.numel() < kFewest;
+  if (is_outside_training(frame) || !is_residue) note(frame, found.from, found.to);
   return false;
 }
 
