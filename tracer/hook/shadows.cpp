@@ -21,6 +21,8 @@
 namespace dtypecheck {
 namespace tracer {
 
+#if DTYPECHECK_TORCH_AT_LEAST(2, 0)  // which op draws numbers, and which works number by number
+
 // What a call of an op would give in Double, until the op itself has given something.
 struct ShadowCall {
   const void* record = nullptr;  // of the RecordFunction
@@ -633,6 +635,16 @@ void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction
 }
 
 void free_shadows() { new (&shadows().mutex) std::mutex; }
+
+#else
+
+struct ShadowCall {};
+void begin_shadow(ThreadState*, Frame&, const at::RecordFunction&,
+                  c10::ArrayRef<const c10::IValue>) {}
+void end_shadow(ThreadState*, const Frame&, const at::RecordFunction&) {}
+void free_shadows() {}
+
+#endif
 
 }  // namespace tracer
 }  // namespace dtypecheck
