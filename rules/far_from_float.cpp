@@ -1,10 +1,10 @@
-// Finds: an op that gives something else than Float would, where the tracer computed it once more in
-// Double, on what its operands would be in Double: what is left of numbers that rounding made
-// neighbours, angles of rounded positions, a NaN, whole numbers that wrapped, a place or an equality
-// that rounding made.
-// Misses: what is seen in few calls or in large tensors that are not computed number by number, all
-// on a GPU, and errors that grow slowly over many ops. Silent on what a GradScaler is there for, on
-// gradients and the optimizer, and on what remains of numbers that cancel to 0.
+// Finds: an op that gives something else than Float would, where the tracer computed it once more
+// in Double, on what its operands would be in Double: what is left of numbers that rounding made
+// neighbours, angles of rounded positions, a NaN, whole numbers that wrapped, a place or an
+// equality that rounding made. Misses: what is seen in few calls or in large tensors that are not
+// computed number by number, all on a GPU, and errors that grow slowly over many ops. Silent on
+// what a GradScaler is there for, on gradients and the optimizer, and on what remains of numbers
+// that cancel to 0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,18 +73,16 @@ bool has_scaler(const RunIndex& index, uint32_t process) {
 
 void check_wrapped(const OpCall& call, bool is_cast, Dtype dtype, Findings& out) {
   const double from = call.inexact->from, to = call.inexact->to;
-  const std::string message =
-      is_cast ? fmt::format("{} is cast to {} and becomes {}", number(from), dtype_name(dtype),
-                            number(to))
-              : fmt::format("{} in {} is {} and becomes {}", call.op, dtype_name(dtype),
-                            number(from), number(to));
+  const std::string message = is_cast ? fmt::format("{} is cast to {} and becomes {}", number(from),
+                                                    dtype_name(dtype), number(to))
+                                      : fmt::format("{} in {} is {} and becomes {}", call.op,
+                                                    dtype_name(dtype), number(from), number(to));
   out.add(call, message, [&] {
     const bool is_byte = dtype == Dtype::kByte, is_char = dtype == Dtype::kChar;
-    const std::string ends = is_byte   ? "0 to 255"
-                             : is_char ? "-128 to 127"
-                             : dtype == Dtype::kShort
-                                 ? "-32768 to 32767"
-                                 : "whole numbers up to 2147483647";
+    const std::string ends = is_byte                  ? "0 to 255"
+                             : is_char                ? "-128 to 127"
+                             : dtype == Dtype::kShort ? "-32768 to 32767"
+                                                      : "whole numbers up to 2147483647";
     return Details{
         .odd = call.operands.empty() ? "" : call.operands.front().name,
         .why = fmt::format("{} holds {}, and what is beyond wraps", dtype_name(dtype), ends),
@@ -100,8 +98,8 @@ std::vector<Cause> causes(const OpCall& call) {
   std::vector<Cause> found;
   for (const Operand& operand : call.operands)
     if (operand.origin != kNoOpCall && operand.origin != call.id)
-      for (const Rule* rule : {&far_from_float, &low_precision_index, &lossy_cast, &eps_underflow,
-                               &first_non_finite})
+      for (const Rule* rule :
+           {&far_from_float, &low_precision_index, &lossy_cast, &eps_underflow, &first_non_finite})
         found.push_back({rule, operand.origin});
   return found;
 }
@@ -120,15 +118,13 @@ std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
                        number(from));
   if (call.short_op().starts_with("arg"))
     return fmt::format("{} finds place {}, and {} in Float", call.op, number(to), number(from));
-  if (answer == Dtype::kLong)
-    return fmt::format("{} finds other places than in Float", call.op);
+  if (answer == Dtype::kLong) return fmt::format("{} finds other places than in Float", call.op);
   if (call.short_op().starts_with("unique") || call.short_op().starts_with("_unique"))
     return fmt::format("{} finds {} numbers, and {} in Float", call.op, number(to), number(from));
   if (is_lost)
     return fmt::format("{} gives {}, and {} in Float", call.op,
                        std::isnan(to) ? "NaN" : "an infinity", short_number(from));
-  return fmt::format("{} gives {}, and {} in Float", call.op, short_number(to),
-                     short_number(from));
+  return fmt::format("{} gives {}, and {} in Float", call.op, short_number(to), short_number(from));
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
@@ -144,7 +140,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
-  if (!is_lost && !is_answer && !is_count && !falls && !(std::fabs(to - from) >= kFar * std::fabs(from)))
+  if (!is_lost && !is_answer && !is_count && !falls &&
+      !(std::fabs(to - from) >= kFar * std::fabs(from)))
     return;
   if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
   out.add(call, message_of(call, *dtype, is_lost), [&] {
@@ -152,12 +149,13 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     const std::string name = rounded != nullptr ? dtype_name(*rounded->result_dtype()) : "";
     const std::string why =
         rounded == nullptr
-            ? fmt::format("{} has too few bits, or too small a range, for what it computes",
-                          call.operands.empty() ? dtype_name(*dtype)
-                                                : dtype_word(call.operands.front()))
-            : fmt::format("what it computes with was rounded to {}{}, and here that makes another "
-                          "result",
-                          name, at_place(rounded->site));
+            ? fmt::format(
+                  "{} has too few bits, or too small a range, for what it computes",
+                  call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
+            : fmt::format(
+                  "what it computes with was rounded to {}{}, and here that makes another "
+                  "result",
+                  name, at_place(rounded->site));
     return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
                    .why = why + "; the same was computed in Double beside it",
                    .fix = rounded == nullptr

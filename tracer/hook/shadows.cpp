@@ -33,10 +33,10 @@ struct ShadowCall {
   bool is_unknown = false;  // one of 16 bits has none: what was lost before is not known
   bool is_finite = true;    // the operands themselves
   bool has_nan = false;
-  bool is_whole = false;    // arithmetic of integers, computed in Long
-  bool is_narrowed = false;  // a cast to integers, or to fewer bits of them
-  bool is_beyond = false;    // one to Float, or Double, of numbers that it has not
-  bool is_sampled = false;   // of large operands a run of numbers
+  bool is_whole = false;       // arithmetic of integers, computed in Long
+  bool is_narrowed = false;    // a cast to integers, or to fewer bits of them
+  bool is_beyond = false;      // one to Float, or Double, of numbers that it has not
+  bool is_sampled = false;     // of large operands a run of numbers
   std::vector<int64_t> sizes;  // which all of them have
 };
 
@@ -48,17 +48,17 @@ using c10::IValue;
 constexpr int64_t kMostElements = 1 << 16;
 constexpr int64_t kMostOfProduct = 1 << 14;   // which costs more than its numbers
 constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
-constexpr size_t kMostBytes = 64 << 20;  // of all shadows
-constexpr double kFar = 0.25;            // of a number: damage
+constexpr size_t kMostBytes = 64 << 20;       // of all shadows
+constexpr double kFar = 0.25;                 // of a number: damage
 constexpr double kNear = 0.05;
-constexpr double kVanished = 0x1p-24;   // in Half: a gradient that is 0
-constexpr int64_t kFewest = 16;   // numbers, to speak of a share of them
-constexpr double kOfFloat = 1e-6;   // what Float itself rounds, or less
-constexpr double kAmplified = 16;   // times as far as the operands were
-constexpr double kSmall = 0.01;     // of the operands
-constexpr double kResidue = 1e-12;  // of the operands: what is left where all cancels
-constexpr double kMeant = 1e8;      // what is larger stands for infinity, in a mask
-constexpr double kMasked = 6e4;     // below less this, in Half, what is masked becomes infinite
+constexpr double kVanished = 0x1p-24;  // in Half: a gradient that is 0
+constexpr int64_t kFewest = 16;        // numbers, to speak of a share of them
+constexpr double kOfFloat = 1e-6;      // what Float itself rounds, or less
+constexpr double kAmplified = 16;      // times as far as the operands were
+constexpr double kSmall = 0.01;        // of the operands
+constexpr double kResidue = 1e-12;     // of the operands: what is left where all cancels
+constexpr double kMeant = 1e8;         // what is larger stands for infinity, in a mask
+constexpr double kMasked = 6e4;        // below less this, in Half, what is masked becomes infinite
 
 bool is_low(const Tensor& tensor) {
   return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
@@ -106,7 +106,8 @@ struct Extent {
   int64_t begin, count;
 };
 
-// What a tensor has of its storage; of a small one all of it, so that other views of it have a shadow.
+// What a tensor has of its storage; of a small one all of it, so that other views of it have a
+// shadow.
 Extent extent_of(const Tensor& tensor) {
   const auto all = static_cast<int64_t>(tensor.storage().nbytes() / tensor.element_size());
   if (all <= kMostElements) return {0, all};
@@ -147,7 +148,8 @@ void make_room() {
   shadows().bytes = 0;
 }
 
-// Of this tensor, or null. Where the storage was written to since, its numbers are taken as they are.
+// Of this tensor, or null. Where the storage was written to since, its numbers are taken as they
+// are.
 Shadow* find_shadow(const Tensor& tensor) {
   const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
   if (found == shadows().of.end()) return nullptr;
@@ -187,8 +189,11 @@ void keep_shadow(const Tensor& actual, const Tensor& values) {
   make_room();
   const char* bytes = bytes_at(actual, extent.begin);
   const auto size = static_cast<size_t>(extent.count) * actual.element_size();
-  Shadow shadow{actual.storage().getWeakStorageImpl(), actual.scalar_type(), extent.begin,
-                in_double(actual, extent), std::vector<char>(bytes, bytes + size),
+  Shadow shadow{actual.storage().getWeakStorageImpl(),
+                actual.scalar_type(),
+                extent.begin,
+                in_double(actual, extent),
+                std::vector<char>(bytes, bytes + size),
                 ++shadows().made};
   values_of(shadow, actual).copy_(values);
   shadows().bytes += size_of(shadow);
@@ -203,9 +208,9 @@ bool is_outside_training(const Frame& frame) {
 
 // How far numbers are from those that they should be.
 struct Distance {
-  double error = 0;    // of all, as a part of their size
-  double scale = 0;    // the largest that should be
-  double share = 0;    // of the numbers that are far, each
+  double error = 0;     // of all, as a part of their size
+  double scale = 0;     // the largest that should be
+  double share = 0;     // of the numbers that are far, each
   bool is_odd = false;  // one that should be infinite or NaN
   bool has_nan = false, has_inf = false;
   double from = 0, to = 0;  // where it is worst, or the first that is not finite
@@ -302,9 +307,7 @@ bool add_value(ShadowCall& call, const IValue& value) {
   return true;
 }
 
-bool is_integral(at::ScalarType dtype) {
-  return c10::isIntegralType(dtype, /*includeBool=*/false);
-}
+bool is_integral(at::ScalarType dtype) { return c10::isIntegralType(dtype, /*includeBool=*/false); }
 
 // Where integers may pass the end of their dtype.
 bool is_arithmetic(const OpInfo& op) {
@@ -322,7 +325,8 @@ bool is_beyond(const Tensor& tensor, at::ScalarType target) {
   const double least = target == at::kDouble ? 0x1p53 : is_long ? 1 << 24 : 1 << 16;
   if (!is_long && tensor.scalar_type() != at::kDouble) return false;
   if (target != at::kFloat && !(is_long && target == at::kDouble)) return false;
-  return is_shadowable(tensor) && !is_large(tensor) && tensor.abs().max().to(at::kDouble).item<double>() > least;
+  return is_shadowable(tensor) && !is_large(tensor) &&
+         tensor.abs().max().to(at::kDouble).item<double>() > least;
 }
 
 // What a copy or a cast makes of its last tensor.
@@ -377,7 +381,8 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
                     });
     return call.is_whole;
   }
-  return is_outside_training(frame) || frame.autocast_on || is_of_16_bits(asked) || any_tensor(op, inputs, is_low) ||
+  return is_outside_training(frame) || frame.autocast_on || is_of_16_bits(asked) ||
+         any_tensor(op, inputs, is_low) ||
          (!shadows().of.empty() && any_tensor(op, inputs, [](const Tensor& tensor) {
            return tensor.has_storage() &&
                   shadows().of.count(tensor.storage().unsafeGetStorageImpl()) != 0;
@@ -412,9 +417,7 @@ void widen_dtypes(ShadowCall& call, const OpInfo& op) {
   }
 }
 
-void note(const Frame& frame, double from, double to) {
-  write_inexact(frame.signature, from, to);
-}
+void note(const Frame& frame, double from, double to) { write_inexact(frame.signature, from, to); }
 
 double smallest_part(const Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16 ? 1.0 / 512
@@ -452,8 +455,8 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
 }
 
 // Whole numbers: one that is another. Of casts some have to be, and not all of them one number,
-// which stands for none; of what is whole before it is cast many, since a byte of an image may be its
-// neighbour.
+// which stands for none; of what is whole before it is cast many, since a byte of an image may be
+// its neighbour.
 void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actual,
                  const Tensor& right) {
   const Tensor a = actual.to(at::kDouble).contiguous();
@@ -478,8 +481,7 @@ void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actua
   const bool is_next = off > 0 && is[first] < 0 && should[first] + is[first] == 0;  // 32768
   if ((has_others || is_next) && off * 100 >= a.numel())
     return note(frame, should[first], is[first]);
-  if (is_exact && moved * 10 >= a.numel())
-    return note(frame, should[first_moved], is[first_moved]);
+  if (is_exact && moved * 10 >= a.numel()) return note(frame, should[first_moved], is[first_moved]);
   if (are_parts && gone * 10 >= a.numel() * 9) note(frame, should[a.numel() / 2], 0);
 }
 
@@ -553,7 +555,8 @@ void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
     return;
   }
   if (actual.sizes() != right.sizes()) return;
-  if (call.is_beyond) judge_neighbours(frame, actual, before.stack[frame.op->tensors.back().index].toTensor());
+  if (call.is_beyond)
+    judge_neighbours(frame, actual, before.stack[frame.op->tensors.back().index].toTensor());
   if (actual.is_floating_point()) {
     const bool stays = judge_floats(call, frame, actual, right);
     const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
@@ -573,7 +576,7 @@ void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
 void compute(ShadowCall& call, const Frame& frame, const at::RecordFunction& fn) {
   const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
   const ShadowCall before = call;  // in-place ops write to what is on the stack
-  if (call.is_narrowed) {  // the source itself is what should come out
+  if (call.is_narrowed) {          // the source itself is what should come out
     const Tensor source = call.stack[frame.op->tensors.back().index].toTensor();
     call.stack = {IValue(source)};
   } else {

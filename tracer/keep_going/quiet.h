@@ -9,7 +9,8 @@ namespace dtypecheck {
 namespace tracer {
 namespace keep_going {
 
-// The tracer's own calls of ops: not recorded, not differentiated, not cast by autocast, and without a word.
+// The tracer's own calls of ops: not recorded, not differentiated, not cast by autocast, and
+// without a word.
 class Quiet {
  public:
 #if DTYPECHECK_TORCH_AT_LEAST(2, 0)
