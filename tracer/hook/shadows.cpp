@@ -451,7 +451,8 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
   if (found.error < kAmplified * std::max(call.error, smallest_part(actual))) return false;
   // Gradients that cancel have nothing to say, and are left to their noise.
   const bool is_gradient = frame.phase == static_cast<uint8_t>(Phase::kBackward);
-  const bool has_vanished = actual.scalar_type() == at::kHalf && found.scale < kVanished;
+  const bool has_vanished =
+      is_gradient && actual.scalar_type() == at::kHalf && found.scale < kVanished;
   if (is_gradient && !has_vanished) return false;
   // A step is taken again and again: what cancels in a few numbers of one batch says little.
   // A mean near 0 is as good as another.
@@ -459,7 +460,7 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
   const bool is_mean = is_op(frame, {"aten::mean", "aten::sum"});
   if (is_small && is_mean) return false;
   const bool is_residue = is_small && actual.numel() < kFewest;
-  if (is_outside_training(frame) || !is_residue) note(frame, found.from, found.to);
+  if (has_vanished || is_outside_training(frame) || !is_residue) note(frame, found.from, found.to);
   return false;
 }
 
