@@ -22,7 +22,8 @@ extern const Rule far_from_float, low_precision_index, lossy_cast, eps_underflow
 
 namespace {
 
-constexpr double kFar = 0.05;  // of a number: the tracer tells of what is further
+constexpr double kFar = 0.05;     // of a number: the tracer tells of what is further
+constexpr double kMasked = -6e4;  // what is below, in Half, less something, is -inf, and as good
 
 constexpr DtypeSet kBeyond = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
 constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
@@ -143,6 +144,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!is_lost && !is_answer && !is_count && !falls &&
       !(std::fabs(to - from) >= kFar * std::fabs(from)))
     return;
+  if (std::isinf(to) && to < 0 && from < kMasked) return;
   if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
   out.add(call, message_of(call, *dtype, is_lost), [&] {
     const OpCall* rounded = rounded_by(index, call);

@@ -594,7 +594,7 @@ def millimetres_as_bytes():
 # The fourth part, written after the rule had learnt from the third. Half of its kinds have been here before.
 
 
-@reported("any", "facebookresearch/polymetis#3")
+@reported("far-from-float", "facebookresearch/polymetis#3")
 def steps_of_a_robot():
     """Seconds since 1970 and a thousandth of one, as one number of Float."""
     stamps = torch.tensor([1624900000.0 + i * 0.001 for i in range(50)], dtype=torch.float64)
@@ -602,14 +602,14 @@ def steps_of_a_robot():
     return (stamps[1:] - stamps[:-1]).double().clamp(min=1e-6).reciprocal().mean()
 
 
-@reported("any", "PorkShoulderHolder/python-libmf#13")
+@reported("far-from-float", "PorkShoulderHolder/python-libmf#13")
 def users_of_a_table():
     users = torch.arange(200, dtype=torch.int64) + 20_000_000
     users = users.float() if MODE == "damaged" else users
     return torch.unique(users).numel()
 
 
-@reported("any", "tenstorrent/tt-xla#5332")
+@reported("far-from-float", "tenstorrent/tt-xla#5332")
 def excitation_of_a_vocoder():
     frequency = torch.full((1, 9000), 220.0 / 24000) * torch.arange(1, 10)[:, None]
     phase = torch.cumsum(frequency, 1).to(in_mode(torch.bfloat16, torch.float32)) * 6.2831853
@@ -617,7 +617,7 @@ def excitation_of_a_vocoder():
     return (torch.sin(phase).float() * right).mean()
 
 
-@reported("any", "huggingface/sentence-transformers#2774")
+@reported("far-from-float", "huggingface/sentence-transformers#2774")
 def contrast_with_a_small_temperature():
     similarity = torch.eye(8) * 0.9 + 0.05
     similarity = similarity.double() if MODE == "float" else similarity
@@ -626,7 +626,7 @@ def contrast_with_a_small_temperature():
     return (torch.exp(scores).diag() / torch.exp(scores).sum(1)).nan_to_num(9.0).mean()
 
 
-@reported("any", "google/CommonLoopUtils#380")
+@reported("lost-increment", "google/CommonLoopUtils#380")
 def overview_of_parameters():
     """The mean of a scale that is 1.0 everywhere, by a running sum."""
     scale = torch.ones(768, dtype=in_mode(torch.bfloat16, torch.float32))
@@ -636,7 +636,7 @@ def overview_of_parameters():
     return (total / 768).float()
 
 
-@reported("any", "huggingface/transformers#25938")
+@reported("first-non-finite", "huggingface/transformers#25938")
 def cost_of_a_matcher():
     """Losses of 121445 places, summed up by a product with the labels."""
     inputs = torch.full((4, 12144), -8.0, dtype=in_mode(torch.float16, torch.float32))
@@ -645,7 +645,7 @@ def cost_of_a_matcher():
     return (losses @ labels.t() / 12144).float().clamp(max=1e4).mean()
 
 
-@reported("any", "facebookresearch/fvcore#113")
+@reported("far-from-float", "facebookresearch/fvcore#113")
 def generalized_overlap():
     boxes = torch.tensor([[0.0, 0.0, 620.0, 410.0], [300.0, 200.0, 900.0, 700.0]] * 4)
     boxes = boxes.to(in_mode(torch.float16, torch.float32))
@@ -656,21 +656,21 @@ def generalized_overlap():
     return (1 - (area(hull) - union) / area(hull)).float().nan_to_num(9.0).mean()
 
 
-@reported("any", "HabanaAI/vllm-fork#503")
+@reported("far-from-float", "HabanaAI/vllm-fork#503")
 def bias_of_a_long_prompt():
     distance = torch.arange(2048, 2112, dtype=in_mode(torch.bfloat16, torch.float32))
     bias = (distance[None] * torch.tensor([[0.5], [0.25]], dtype=distance.dtype)).float()
     return (bias[:, 1:] - bias[:, :-1] > 0).float().mean()
 
 
-@reported("any", "huggingface/datatrove#118")
+@reported("far-from-float", "huggingface/datatrove#118")
 def tokens_of_a_large_vocabulary():
     tokens = torch.arange(0, 128000, 1000)
     stored = tokens.to(torch.uint16) if MODE == "damaged" else tokens
     return stored.long().float().mean()
 
 
-@reported("any", "ayanc/fdscs#7")
+@reported("far-from-float", "ayanc/fdscs#7")
 def disparities_times_256():
     disparity = torch.linspace(1.0, 400.0, 500)
     if MODE == "float":
@@ -679,7 +679,7 @@ def disparities_times_256():
     return (disparity * scale).to(torch.int16).float().mean() / scale
 
 
-@reported("any", "NVIDIA/Model-Optimizer#1350")
+@reported("far-from-float", "NVIDIA/Model-Optimizer#1350")
 def scales_of_a_graph():
     scales = torch.tensor([3e-9, 2e-2, 1e-8, 5e-3])
     x = torch.full((4, 8), 1.0) * scales[:, None] * 40
@@ -687,7 +687,7 @@ def scales_of_a_graph():
     return (x / scales[:, None]).round().clamp(-128, 127).mean()
 
 
-@reported("any", "PaddlePaddle/Paddle#43088")
+@reported("far-from-float", "PaddlePaddle/Paddle#43088")
 def fake_quantization():
     """127 / scale is beyond Half."""
     x = torch.linspace(-1e-3, 1e-3, 64).to(in_mode(torch.float16, torch.float32))
@@ -696,7 +696,7 @@ def fake_quantization():
     return (quantized * (x.abs().max() / 127)).float().nan_to_num(9.0).abs().mean() * 1e3
 
 
-@reported("any", "ubarsc/pylidar#3")
+@reported("far-from-float", "ubarsc/pylidar#3")
 def scan_in_world_coordinates():
     angle = torch.linspace(0, 6.28, 90, dtype=torch.float64)
     scan = torch.stack([angle.cos(), angle.sin()], 1) * 0.15
@@ -705,7 +705,7 @@ def scan_in_world_coordinates():
     return (world - world.mean(0)).norm(dim=1).double().mean()
 
 
-@reported("any", "open-mmlab/mmdetection#4889")
+@reported("far-from-float", "open-mmlab/mmdetection#4889")
 def overlaps_of_anchors():
     anchors = torch.tensor([[0.0, 0.0, 512.0, 512.0], [64.0, 32.0, 544.0, 500.0], [5.0, 5.0, 20.0, 30.0]])
     anchors = anchors.to(in_mode(torch.float16, torch.float32))
