@@ -442,6 +442,7 @@ void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
     if (is_first && !is_half && !frame.op->normalizes) return;
     is_first = false;
     if (!c10::isFloatingType(scalar_type(tensor))) continue;
+    if (!tensor->device().is_cpu()) return;  // a pretended GPU computes no product
     if (!is_readable(tensor) || is_left_alone(tensor) || !is_read_whole(frame, tensor)) return;
     const Finite found = finite(tensor);
     all_finite = all_finite && found.all;
