@@ -42,11 +42,14 @@ void read_field(const Field& field, Fault& fault) {
     cause_above(field, fault).messages = field.parts();
   } else if (field.key == "dtypes") {
     cause_above(field, fault).dtypes = dtypes_in(field);
+  } else if (field.key == "upgrade") {
+    if (field.value != "yes") field.fail("'upgrade' is 'yes' or is left out");
+    cause_above(field, fault).is_upgrade = true;
   } else if (field.key == "hides") {
     fault.hides.push_back(field.value);
   } else {
     field.fail_unknown_key({"means", "shown", "asks", "silent", "cause", "cure", "signs", "when",
-                            "device", "of", "dtypes", "hides"});
+                            "device", "of", "dtypes", "upgrade", "hides"});
   }
 }
 

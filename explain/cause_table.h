@@ -23,6 +23,7 @@ struct Cause {
   std::vector<std::string> messages;
   // Where not empty, a message that names dtypes names one of these.
   std::vector<Dtype> dtypes;
+  bool is_upgrade = false;  // the kernel came later: no cause where the text's LibTorch has it
 };
 
 struct Fault {

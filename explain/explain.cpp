@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "core/dtype_set.h"
@@ -12,6 +13,7 @@
 #include "explain/normal_text.h"
 #include "explain/ranking.h"
 #include "explain/since.h"
+#include "platform/libtorch_version.h"
 #include "platform/printable.h"
 #include "platform/text.h"
 
@@ -56,10 +58,24 @@ static std::vector<OperandDtype> operands_of(const Sighting& sighting) {
   return operands;
 }
 
-// "torch.float16", "c10::Half", "BFloat16", "torch.cuda.HalfTensor" in words of no known message:
-// what nobody writes who does not mean the dtype. "float" and "fp16" are not among them.
-static std::vector<Dtype> certain_dtypes_in(std::string_view text) {
-  std::vector<Dtype> dtypes;
+namespace {
+
+// The dtypes in words of no known message. Certain is what nobody writes who does not mean the
+// dtype: "torch.float16", "c10::Half", "BFloat16", "torch.cuda.HalfTensor". "fp16" and "float32"
+// name one too, but for values of an option; "float", "half" and "long" may be anything.
+struct NamedDtypes {
+  std::vector<Dtype> certain, all;
+};
+
+void add_once(std::vector<Dtype>& dtypes, Dtype dtype) {
+  if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) dtypes.push_back(dtype);
+}
+
+}  // namespace
+
+static NamedDtypes dtypes_in(std::string_view text) {
+  const bool names_option = text.find("--") != std::string_view::npos;
+  NamedDtypes dtypes;
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = std::min(rest.find_first_of(" \n\t\r,;()[]{}'\"`=!"), rest.size());
     std::string_view word = rest.substr(0, end);
@@ -70,9 +86,11 @@ static std::vector<Dtype> certain_dtypes_in(std::string_view text) {
                             word.starts_with("Float8_") || word.starts_with("CUDA") ||
                             word.starts_with("kFloat") || word.starts_with("kBFloat") ||
                             word.starts_with("kHalf");
-    const auto dtype = is_certain ? dtype_of(normal_text(word)) : std::nullopt;
-    if (dtype && std::find(dtypes.begin(), dtypes.end(), *dtype) == dtypes.end())
-      dtypes.push_back(*dtype);
+    const bool has_width =
+        !names_option && word.find_first_of("0123456789") != std::string_view::npos;
+    const auto dtype = is_certain || has_width ? dtype_of(normal_text(word)) : std::nullopt;
+    if (dtype) add_once(dtypes.all, *dtype);
+    if (dtype && is_certain) add_once(dtypes.certain, *dtype);
   }
   return dtypes;
 }
@@ -117,6 +135,7 @@ struct Told {
   std::string_view message;  // its id, "words" for a report in words
   std::string text;          // its sentence, what stands around it and the innermost frames
   std::string environment;
+  std::optional<bool> is_older;  // than the kernel that the message misses
 };
 
 }  // namespace
@@ -135,7 +154,25 @@ static bool fits(const Cause& cause, const Told& told, const std::vector<std::st
       std::find(cause.messages.begin(), cause.messages.end(), told.message) != cause.messages.end();
   return is_of_message && (cause.when.empty() || has_one_of(told.text, cause.when)) &&
          (cause.dtypes.empty() || dtypes.empty() ||
-          std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named));
+          std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named)) &&
+         !(cause.is_upgrade && told.is_older == false);
+}
+
+// What speaks for a cause: its words, each further one less than the one before; its device; that
+// it needs a word and has it; that it belongs to the message, and to how few others; a LibTorch
+// older than the kernel.
+static double weight_of(const Cause& cause, const Told& told) {
+  const auto signs =
+      std::count_if(cause.signs.begin(), cause.signs.end(),
+                    [&](std::string_view sign) { return has_phrase(told.text, sign); });
+  double weight = std::log2(1 + static_cast<double>(signs));
+  if (has_one_of(told.text, cause.device) || has_one_of(told.environment, cause.device))
+    weight += 2;
+  if (!cause.when.empty()) weight += 1;
+  if (!cause.messages.empty() && told.message != "words")
+    weight += 4.0 / static_cast<double>(cause.messages.size());
+  if (cause.is_upgrade && told.is_older == true) weight += 1;
+  return weight;
 }
 
 // The causes of the first category that fit.
@@ -143,16 +180,9 @@ static void add_causes(const Told& told, Explanation& out) {
   const Fault& fault = fault_of(out.categories.front());
   std::copy_if(fault.causes.begin(), fault.causes.end(), std::back_inserter(out.causes),
                [&](const Cause& cause) { return fits(cause, told, out.dtypes); });
-  const auto rank_of = [&](const Cause& cause) {
-    const auto signs =
-        std::count_if(cause.signs.begin(), cause.signs.end(),
-                      [&](std::string_view sign) { return has_phrase(told.text, sign); }) +
-        2 * (has_one_of(told.text, cause.device) || has_one_of(told.environment, cause.device)) +
-        !cause.when.empty();
-    return std::pair(!cause.messages.empty() && told.message != "words", signs);
-  };
-  std::stable_sort(out.causes.begin(), out.causes.end(),
-                   [&](const Cause& a, const Cause& b) { return rank_of(a) > rank_of(b); });
+  std::stable_sort(out.causes.begin(), out.causes.end(), [&](const Cause& a, const Cause& b) {
+    return weight_of(a, told) > weight_of(b, told);
+  });
   for (Cause& cause : out.causes) {
     cause.cause = with_dates(cause.cause);
     cause.cure = with_dates(cause.cure);
@@ -168,7 +198,18 @@ static void take(const Ranking& ranking, Explanation& out) {
   out.signs = ranking.signs;
 }
 
-static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
+// Whether the text's LibTorch has not yet the kernel that it misses; nothing where one of the two
+// is not known.
+static std::optional<bool> is_older(std::string_view torch_version,
+                                    const std::optional<KernelVerdict>& kernel) {
+  const auto version = parse_minor(torch_version);
+  const auto since = kernel ? parse_minor(kernel->since.first) : std::nullopt;
+  if (!version || !since) return std::nullopt;
+  return *version < *since;
+}
+
+static Explanation explain(const Sighting& sighting, uint64_t size_bytes,
+                           std::string_view torch_version) {
   const Message& message = messages()[sighting.message];
   Explanation out{.message = sighting.sentence,
                   .line = sighting.line,
@@ -184,7 +225,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
   if (message.family == Family::kKernel) {
     kernel = judge_kernel(sighting.holes[0], sighting.holes[1], dtype_of(sighting.holes[1]));
     out.ops.push_back(printable(kernel->op) + ": " + out.dtypes.back());  // the log's own name
-    out.versions = kernel->version;
+    out.versions = kernel->since.sentence;
     out.is_missing_kernel = true;
   }
   const Evidence evidence{message,
@@ -196,7 +237,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes) {
   take(rank(evidence), out);
   add_causes(
       {message.id, sighting.normal + " " + evidence.surroundings.words() + " " + evidence.innermost,
-       evidence.surroundings.environment()},
+       evidence.surroundings.environment(), is_older(torch_version, kernel)},
       out);
   return out;
 }
@@ -225,8 +266,9 @@ static std::string_view last_error_line(std::string_view text) {
 static std::optional<Explanation> explain_unknown(std::string_view text) {
   const std::string_view line = last_error_line(text);
   const std::string line_text = normal_text(line);
-  const std::vector<Dtype> dtypes = certain_dtypes_in(line);
-  const UnknownKind* kind = unknown_kind_of(line_text, dtypes.size());
+  const NamedDtypes named = dtypes_in(line);
+  const UnknownKind* kind = unknown_kind_of(line_text, named.certain.size(), named.all.size());
+  const std::vector<Dtype>& dtypes = kind && kind->least_named > 0 ? named.all : named.certain;
   if (!kind || (dtypes.empty() && !speaks_of_dtypes(line_text))) return std::nullopt;
   const bool is_certain = !dtypes.empty() || (!kind->words.empty() && names_dtypes(line_text));
   const ReadText read(text);
@@ -244,7 +286,7 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
                                   fmt::join(out.dtypes, " and "));
   out.frames = std::move(frames);
   take(ranking, out);
-  add_causes({"words", read.words() + " " + innermost(out.frames), read.environment()}, out);
+  add_causes({"words", read.words() + " " + innermost(out.frames), read.environment(), {}}, out);
   return out;
 }
 
@@ -270,7 +312,7 @@ static Answer explain_prose(const LogScanner& scanner) {
     Explanation& out = answer.errors.emplace_back();
     take(ranking, out);
     out.meaning = fault_of(out.categories.front()).meaning;
-    add_causes({"words", text, read.environment()}, out);
+    add_causes({"words", text, read.environment(), {}}, out);
   }
   if (!answer.errors.empty()) answer.other_error.clear();
   return answer;
@@ -316,7 +358,7 @@ Answer explain(const LogScanner& scanner) {
   Answer answer;
   const std::vector<const Sighting*> sightings = distinct(scanner.sightings());
   for (const Sighting* sighting : sightings) {
-    answer.errors.push_back(explain(*sighting, scanner.size_bytes()));
+    answer.errors.push_back(explain(*sighting, scanner.size_bytes(), scanner.torch_version()));
     if (stands_alone(*sighting, sightings)) answer.errors.back().message = sighting->text;
   }
   if (answer.errors.empty()) answer = explain_prose(scanner);

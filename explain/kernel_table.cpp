@@ -118,7 +118,7 @@ KernelVerdict judge_kernel(std::string_view kernel, std::string_view spelling,
   if (says_gpu(table, kernel)) {
     for (const ReadKernel& read : table.read) {
       if (kernel.starts_with(read.beginning) && dtype == read.dtype)
-        verdict.version = read.sentence;
+        verdict.since.sentence = read.sentence;
     }
     verdict.weight = 4;
     return verdict;
@@ -130,10 +130,10 @@ KernelVerdict judge_kernel(std::string_view kernel, std::string_view spelling,
   if (dtype == Dtype::kHalf && may_be_cpu && (row || says_cpu)) {
     verdict.category = Category::kCpuHalf;
     verdict.weight = 4;
-    if (row) verdict.version = since_when(row->asked, *dtype);
+    if (row) verdict.since = since_when(row->asked, *dtype);
   } else if (dtype == Dtype::kBFloat16 && may_be_cpu && says_cpu) {
     verdict.category = Category::kCpuHalf;
-    if (row) verdict.version = since_when(row->asked, *dtype);
+    if (row) verdict.since = since_when(row->asked, *dtype);
   }
   return verdict;
 }

@@ -48,8 +48,8 @@ constexpr double kUnknownKernel = 2;
 struct KernelVerdict {
   Category category = Category::kLibraryLimits;
   double weight = kUnknownKernel;
-  std::string op;       // what users call it, with the kernel's name as the log has it
-  std::string version;  // since when the kernel is there, or that it is still missing; may be empty
+  std::string op;  // what users call it, with the kernel's name as the log has it
+  Since since;     // when the kernel is there, or that it is still missing; may be empty
 };
 
 // Both as the message has them, in normal form; `dtype` is nothing where that is no dtype.

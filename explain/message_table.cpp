@@ -120,16 +120,18 @@ UnknownKind unknown_in(const Block& block) {
       kind.words = phrases_in(field);
     } else if (field.key == "dtypes") {
       kind.least_dtypes = static_cast<size_t>(field.number(field.value));
+    } else if (field.key == "named") {
+      kind.least_named = static_cast<size_t>(field.number(field.value));
     } else if (field.key == "family") {
       kind.family = family_in(field);
     } else if (field.key == "leans") {
       for (const std::string& part : field.parts()) kind.leans.push_back(lean_in(field, part));
     } else {
-      field.fail_unknown_key({"words", "dtypes", "family", "leans"});
+      field.fail_unknown_key({"words", "dtypes", "named", "family", "leans"});
     }
   }
   block.require({"family", "leans"});
-  block.allow_once({"words", "dtypes", "family", "leans"});
+  block.allow_once({"words", "dtypes", "named", "family", "leans"});
   if (kind.words.empty() && kind.least_dtypes == 0)
     block.head.fail("it would be any line: expected words or dtypes");
   return kind;

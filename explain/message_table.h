@@ -59,6 +59,7 @@ struct UnknownKind {
   std::string id;
   std::vector<std::string> words;  // in normal form, one of them is in the line; empty: any line
   size_t least_dtypes = 0;         // so many dtypes at least are named there for certain
+  size_t least_named = 0;          // so many at least are named there at all
   Family family = Family::kMismatch;
   std::vector<std::pair<Category, double>> leans;
 };

@@ -253,9 +253,10 @@ Ranking rank_prose(const ReadText& read) {
                     std::move(signs));
 }
 
-const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes) {
+const UnknownKind* unknown_kind_of(std::string_view line, size_t certain, size_t named) {
   for (const UnknownKind& kind : unknown_kinds()) {
-    if (dtypes >= kind.least_dtypes && (kind.words.empty() || has_any(line, kind.words)))
+    if (certain >= kind.least_dtypes && named >= kind.least_named &&
+        (kind.words.empty() || has_any(line, kind.words)))
       return &kind;
   }
   return nullptr;

@@ -53,9 +53,9 @@ bool names_dtypes(std::string_view text);
 // complaint about dtypes.
 Ranking rank_prose(const ReadText& text);
 
-// How an error that is in no table is put, by its line in normal form and how many dtypes it names
-// for certain; null where it is put in no way that errors about dtypes are.
-const UnknownKind* unknown_kind_of(std::string_view line, size_t dtypes);
+// How an error that is in no table is put, by its line in normal form and how many dtypes it names,
+// for certain and at all; null where it is put in no way that errors about dtypes are.
+const UnknownKind* unknown_kind_of(std::string_view line, size_t certain, size_t named);
 
 // Such an error, by all of the text. Where it is not certain that it is about dtypes, words around
 // it have to say so: empty where they do not.

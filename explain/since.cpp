@@ -60,20 +60,21 @@ static std::string_view how_known(const Runtime& runtime) {
   return runtime.measured ? "measured" : "read in LibTorch's source";
 }
 
-std::string since_when(const OpPattern& pattern, Dtype dtype) {
+Since since_when(const OpPattern& pattern, Dtype dtype) {
   const Contracts& contracts = Contracts::shipped();
   const OpCall call = pattern.call_in(dtype, "cpu");
   const auto newest = contracts.newest("cpu");
-  if (!newest) return "";
+  if (!newest) return {};
   const std::string first = contracts.first_accepting("cpu", "0", call);
   if (!first.empty()) {
     const Runtime& runtime = contracts.runtimes()[*contracts.find("cpu", first)];
-    return fmt::format("{} on the CPU since {} ({})", dtype_name(dtype), first, how_known(runtime));
+    return {first, fmt::format("{} on the CPU since {} ({})", dtype_name(dtype), first,
+                               how_known(runtime))};
   }
-  if (contracts.ask(*newest, call).verdict != contracts::Verdict::kRejects) return "";
+  if (contracts.ask(*newest, call).verdict != contracts::Verdict::kRejects) return {};
   const Runtime& runtime = contracts.runtimes()[*newest];
-  return fmt::format("{} still missing on the CPU in {} ({})", dtype_name(dtype),
-                     minor_of(runtime), how_known(runtime));
+  return {"", fmt::format("{} still missing on the CPU in {} ({})", dtype_name(dtype),
+                          minor_of(runtime), how_known(runtime))};
 }
 
 static std::string first_autocast(std::string_view device, Dtype dtype) {

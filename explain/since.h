@@ -23,9 +23,12 @@ struct OpPattern {
 // Throws InputError where the text is none.
 OpPattern parse_op_pattern(std::string_view text);
 
-// "Half on the CPU since 2.4 (measured)", "Half still missing on the CPU in 2.11 (measured)"; empty
-// where the contracts do not know.
-std::string since_when(const OpPattern& pattern, Dtype dtype);
+struct Since {
+  std::string first;     // "2.4"; empty where the newest has it not yet
+  std::string sentence;  // "Half on the CPU since 2.4 (measured)", "Half still missing on the CPU
+                         // in 2.11 (measured)"; empty where the contracts do not know
+};
+Since since_when(const OpPattern& pattern, Dtype dtype);
 
 // The text with each "{since DEVICE DTYPE OP OPERANDS}" replaced by the first version that takes
 // it, and "{since DEVICE autocast DTYPE}" by the first whose autocast does that dtype. Throws

@@ -684,7 +684,28 @@ TEST_CASE("the cure fits the card, which the environment names") {
   CHECK(cure_of("output tensor must have the same type as input tensor").find("make it so") == 0);
 }
 
+TEST_CASE("an upgrade is a cure where the text's LibTorch is older than the kernel") {
+  const auto has_upgrade = [](const std::string& version) {
+    return is_among(
+        causes_of("RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'\n" + version),
+        "older than the kernel");
+  };
+  CHECK(has_upgrade(""));
+  CHECK(has_upgrade("torch==2.0.1\n"));
+  CHECK_FALSE(has_upgrade("torch==2.9.0\n"));
+}
+
+TEST_CASE("errors in no table whose line says which dtype is wanted") {
+  CHECK(category_of("AssertionError: lse must be float32.") == "library-limits-dtype");
+  CHECK(category_of("ValueError: weight must be fp16") == "library-limits-dtype");
+  CHECK(answer_to("ValueError: the learning rate must be positive").errors.empty());
+  CHECK(answer_to("TypeError: expected a float, got an int").errors.empty());
+}
+
 TEST_CASE("what a C++ extension checks of a dtype") {
+  CHECK(category_of("RuntimeError: Expected x0.dtype() == itype to be true, but got false.") ==
+        "custom-extension-data_ptr");
+
   CHECK(category_of(
             "RuntimeError: Expected q.scalar_type() == at::kHalf to be true, but got false.") ==
         "custom-extension-data_ptr");

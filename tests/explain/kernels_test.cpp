@@ -104,7 +104,7 @@ TEST_CASE("explain dates each kernel as the contracts do") {
 TEST_CASE("each kernel of the table has a date") {
   for (const CpuKernel& kernel : kernel_table().cpu) {
     INFO(kernel.beginning);
-    CHECK_FALSE(since_when(kernel.asked, Dtype::kHalf).empty());
+    CHECK_FALSE(since_when(kernel.asked, Dtype::kHalf).sentence.empty());
   }
 }
 
