@@ -38,10 +38,13 @@ void read_field(const Field& field, Fault& fault) {
     cause_above(field, fault).when = phrases_in(field);
   } else if (field.key == "device") {
     cause_above(field, fault).device = phrases_in(field);
+  } else if (field.key == "on") {
+    cause_above(field, fault).device = phrases_in(field);
+    fault.causes.back().is_of_device = true;
   } else if (field.key == "of") {
     cause_above(field, fault).messages = field.parts();
   } else if (field.key == "dtypes") {
-    cause_above(field, fault).dtypes = dtypes_in(field);
+    (fault.causes.empty() ? fault.dtypes : fault.causes.back().dtypes) = dtypes_in(field);
   } else if (field.key == "upgrade") {
     if (field.value != "yes") field.fail("'upgrade' is 'yes' or is left out");
     cause_above(field, fault).is_upgrade = true;
@@ -49,7 +52,7 @@ void read_field(const Field& field, Fault& fault) {
     fault.hides.push_back(field.value);
   } else {
     field.fail_unknown_key({"means", "shown", "asks", "silent", "cause", "cure", "signs", "when",
-                            "device", "of", "dtypes", "upgrade", "hides"});
+                            "device", "on", "of", "dtypes", "upgrade", "hides"});
   }
 }
 

@@ -19,6 +19,7 @@ struct Cause {
   std::vector<std::string> when;   // where not empty, one of these must stand in the text
   // Cards and devices that speak for it, wherever the text names them: the environment counts here.
   std::vector<std::string> device;
+  bool is_of_device = false;  // it is no cause on another one
   // Where not empty, the messages that it belongs to alone, by id; "words" for a report in words.
   std::vector<std::string> messages;
   // Where not empty, a message that names dtypes names one of these.
@@ -31,6 +32,7 @@ struct Fault {
   std::string shown;          // what shows that it is this one
   std::string asks;           // the line or command whose output shows it
   double silent = 0;          // how common it is among faults that raise nothing
+  std::vector<Dtype> dtypes;  // where not empty, a message that names dtypes names one of these
   std::vector<Cause> causes;  // the commonest first
   std::vector<std::string> hides;
 };

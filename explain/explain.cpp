@@ -133,7 +133,8 @@ namespace {
 // What the causes of an error are chosen by, in normal form.
 struct Told {
   std::string_view message;  // its id, "words" for a report in words
-  std::string text;          // its sentence, what stands around it and the innermost frames
+  std::string sentence;      // of the message
+  std::string around;        // what stands around it, and the innermost frames
   std::string environment;
   std::optional<bool> is_older;  // than the kernel that the message misses
 };
@@ -145,6 +146,11 @@ static bool has_one_of(std::string_view text, const std::vector<std::string>& ph
                      [&](std::string_view phrase) { return has_phrase(text, phrase); });
 }
 
+static bool is_on_its_device(const Cause& cause, const Told& told) {
+  return has_one_of(told.around, cause.device) || has_one_of(told.sentence, cause.device) ||
+         has_one_of(told.environment, cause.device);
+}
+
 static bool fits(const Cause& cause, const Told& told, const std::vector<std::string>& dtypes) {
   const auto is_named = [&](Dtype dtype) {
     return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
@@ -152,26 +158,28 @@ static bool fits(const Cause& cause, const Told& told, const std::vector<std::st
   const bool is_of_message =
       cause.messages.empty() ||
       std::find(cause.messages.begin(), cause.messages.end(), told.message) != cause.messages.end();
-  return is_of_message && (cause.when.empty() || has_one_of(told.text, cause.when)) &&
+  return is_of_message &&
+         (cause.when.empty() || has_one_of(told.around, cause.when) ||
+          has_one_of(told.sentence, cause.when)) &&
          (cause.dtypes.empty() || dtypes.empty() ||
           std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named)) &&
+         (!cause.is_of_device || is_on_its_device(cause, told)) &&
          !(cause.is_upgrade && told.is_older == false);
 }
 
 // What speaks for a cause: its words, each further one less than the one before; its device; that
-// it needs a word and has it; that it belongs to the message, and to how few others; a LibTorch
+// it needs a word and has it; that it belongs to this message and hardly to others; a LibTorch
 // older than the kernel.
 static double weight_of(const Cause& cause, const Told& told) {
   const auto signs =
-      std::count_if(cause.signs.begin(), cause.signs.end(),
-                    [&](std::string_view sign) { return has_phrase(told.text, sign); });
+      std::count_if(cause.signs.begin(), cause.signs.end(), [&](std::string_view sign) {
+        return has_phrase(told.around, sign) || has_phrase(told.sentence, sign);
+      });
   double weight = std::log2(1 + static_cast<double>(signs));
-  if (has_one_of(told.text, cause.device) || has_one_of(told.environment, cause.device))
-    weight += 2;
+  if (is_on_its_device(cause, told)) weight += 2;
   if (!cause.when.empty()) weight += 1;
-  if (!cause.messages.empty() && told.message != "words")
-    weight += 4.0 / static_cast<double>(cause.messages.size());
-  if (cause.is_upgrade && told.is_older == true) weight += 1;
+  if (cause.messages.size() == 1 && told.message != "words") weight += 4;
+  if (cause.messages.size() == 2 && told.message != "words") weight += 2;
   return weight;
 }
 
@@ -235,10 +243,9 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes,
                           surroundings(sighting, size_bytes),
                           innermost(out.frames)};
   take(rank(evidence), out);
-  add_causes(
-      {message.id, sighting.normal + " " + evidence.surroundings.words() + " " + evidence.innermost,
-       evidence.surroundings.environment(), is_older(torch_version, kernel)},
-      out);
+  add_causes({message.id, sighting.normal, evidence.surroundings.words() + " " + evidence.innermost,
+              evidence.surroundings.environment(), is_older(torch_version, kernel)},
+             out);
   return out;
 }
 
@@ -286,7 +293,8 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
                                   fmt::join(out.dtypes, " and "));
   out.frames = std::move(frames);
   take(ranking, out);
-  add_causes({"words", read.words() + " " + innermost(out.frames), read.environment(), {}}, out);
+  add_causes({"words", "", read.words() + " " + innermost(out.frames), read.environment(), {}},
+             out);
   return out;
 }
 
@@ -312,7 +320,7 @@ static Answer explain_prose(const LogScanner& scanner) {
     Explanation& out = answer.errors.emplace_back();
     take(ranking, out);
     out.meaning = fault_of(out.categories.front()).meaning;
-    add_causes({"words", text, read.environment(), {}}, out);
+    add_causes({"words", "", text, read.environment(), {}}, out);
   }
   if (!answer.errors.empty()) answer.other_error.clear();
   return answer;

@@ -189,6 +189,15 @@ static void add_spellings(Scores& scores, const Message& message, std::string_vi
   }
 }
 
+// Autocast makes Half and BFloat16 alone: a Double that met a Float is none of its.
+static bool is_of_dtypes(const Fault& fault, const std::vector<std::string>& dtypes) {
+  const auto is_named = [&](Dtype dtype) {
+    return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
+  };
+  return fault.dtypes.empty() || dtypes.empty() ||
+         std::any_of(fault.dtypes.begin(), fault.dtypes.end(), is_named);
+}
+
 Ranking rank(const Evidence& evidence) {
   const Message& message = evidence.message;
   Scores scores{};
@@ -212,6 +221,10 @@ Ranking rank(const Evidence& evidence) {
               factor * kFrameWeight);
   for (Category category : message.never)
     of_words[static_cast<size_t>(category)] = of_frames[static_cast<size_t>(category)] = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!is_of_dtypes(fault_of(static_cast<Category>(i)), evidence.dtypes))
+      scores[i] = of_words[i] = of_frames[i] = 0;
+  }
   // LibTorch's own kernels are no extension's, whatever uses them.
   if (evidence.kernel && evidence.kernel->weight > kUnknownKernel) {
     constexpr auto kOwner = static_cast<size_t>(Category::kExtension);

@@ -269,6 +269,19 @@ std::vector<SegmentLine> segments_of(std::string_view text) {
   return lines;
 }
 
+// A link to a line of somebody's code names files and projects that have nothing to do with the
+// fault.
+static std::string without_links(std::string_view text) {
+  std::string left;
+  for (size_t at = text.find("://"); at != std::string_view::npos; at = text.find("://")) {
+    size_t begin = at;
+    while (begin > 0 && text[begin - 1] >= 'a' && text[begin - 1] <= 'z') --begin;
+    left += text.substr(0, begin);
+    text.remove_prefix(std::min(text.find_first_of(" \t)>]\"'", at), text.size()));
+  }
+  return left += text;
+}
+
 ReadText::ReadText(std::string_view text) {
   for (const SegmentLine& line : segments_of(text)) {
     if (line.segment == Segment::kTraceback) continue;
@@ -279,7 +292,7 @@ ReadText::ReadText(std::string_view text) {
     if (begins_.empty() || begins_.back().second != line.segment)
       begins_.push_back({words_.size(), line.segment});
     std::string_view normal;
-    const std::string normalized = normal_text(line.text);
+    const std::string normalized = normal_text(without_links(line.text));
     normal = normalized;
     if (!words_.empty() && words_.back() == ' ' && normal.starts_with(' ')) normal.remove_prefix(1);
     words_ += normal;

@@ -684,6 +684,33 @@ TEST_CASE("the cure fits the card, which the environment names") {
   CHECK(cure_of("output tensor must have the same type as input tensor").find("make it so") == 0);
 }
 
+TEST_CASE("a cure that needs its card, its dtype or its library") {
+  const std::string nan = "loss becomes nan in fp16";
+  CHECK(cure_of(nan + " on a GTX 1660").find("newer cuDNN") != std::string::npos);
+  CHECK_FALSE(is_among(causes_of(nan + " on an RTX 4090"), "GTX 16"));
+  const std::string labels =
+      "RuntimeError: \"nll_loss_forward_reduce_cuda_kernel_2d_index\" not "
+      "implemented for 'Int'";
+  CHECK(cure_of(labels) == "convert them: labels.long()");
+  const std::string chamfer =
+      "chamfer.forward(a, b)\nRuntimeError: expected scalar type Float but found ";
+  CHECK(cure_of(chamfer + "Double").find("make it Float where it is loaded") == 0);
+  CHECK(cure_of(chamfer + "Half").find("leave autocast for it") == 0);
+  CHECK(cure_of("mat1 and mat2 must have the same dtype, but got Half and Float\n"
+                "model = AutoModel.from_pretrained(m, load_in_8bit=True)")
+            .find("load it without load_in_8bit") == 0);
+  CHECK(cure_of("mat1 and mat2 must have the same dtype, but got Half and Float\n"
+                "File \"C:\\ComfyUI\\execution.py\", line 151, in execute")
+            .find("set one precision in all of its loaders") == 0);
+}
+
+TEST_CASE("autocast makes no Double, and a link is no sign") {
+  const std::string said = "found during evaluation while training\nRuntimeError: Found dtype ";
+  CHECK(category_of(said + "Double but expected Float") == "backward-dtype");
+  CHECK(category_of("expected scalar type Half but found Float, see https://x.org/a/mmdet3d.cpp") ==
+        category_of("expected scalar type Half but found Float"));
+}
+
 TEST_CASE("an upgrade is a cure where the text's LibTorch is older than the kernel") {
   const auto has_upgrade = [](const std::string& version) {
     return is_among(
