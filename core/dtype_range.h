@@ -20,9 +20,6 @@ inline constexpr DtypeRange kNarrowRanges[] = {
     {Dtype::kFloat8_e4m3fnuz, 240, 0x1p-10},
 };
 
-// Radians between neighbours, from which on an angle is no angle any more.
-inline constexpr double kCoarseAngle = 0.25;
-
 // None for a dtype whose ends are out of reach.
 constexpr const DtypeRange* narrow_range(Dtype dtype) {
   for (const DtypeRange& range : kNarrowRanges) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/precision_words.h"
 #include "core/requests.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -20,21 +21,6 @@ struct Asked {
   Dtype dtype = Dtype::kUndefined;  // Half or BFloat16
   std::string option;               // "--dtype float16", as it was given
 };
-
-// Half or BFloat16: by the dtype's name, or as frameworks call a precision.
-Dtype dtype_named(std::string value) {
-  constexpr std::pair<std::string_view, Dtype> kPrecisions[] = {{"16", Dtype::kHalf},
-                                                                {"f16", Dtype::kHalf},
-                                                                {"16-true", Dtype::kHalf},
-                                                                {"16-mixed", Dtype::kHalf},
-                                                                {"bf16-true", Dtype::kBFloat16},
-                                                                {"bf16-mixed", Dtype::kBFloat16}};
-  std::erase_if(value, [](char c) { return c == '\'' || c == '"'; });
-  for (const auto& [name, dtype] : kPrecisions)
-    if (is_same_name(value, name)) return dtype;
-  const auto dtype = parse_dtype_in_words(value);
-  return dtype && kLowPrecision.contains(*dtype) ? *dtype : Dtype::kUndefined;
-}
 
 // Of the model as a whole: "vae_dtype" and "save_precision" are not.
 bool is_of_the_run(std::string_view key) {
@@ -53,7 +39,7 @@ std::vector<Asked> asked_in(const std::vector<std::string>& words) {
     const size_t equals = word.find('=');
     const bool is_whole = equals != word.npos;
     const std::string key = is_whole ? word.substr(0, equals) : before;
-    const Dtype dtype = dtype_named(is_whole ? word.substr(equals + 1) : word);
+    const Dtype dtype = precision_in(is_whole ? std::string_view(word).substr(equals + 1) : word);
     if (dtype != Dtype::kUndefined && is_of_the_run(key))
       out.push_back({dtype, is_whole ? word : fmt::format("{} {}", key, word)});
     before = word.starts_with('-') && !is_whole ? word : "";

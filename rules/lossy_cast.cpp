@@ -1,6 +1,6 @@
 // Finds: a cast to Half or to 8 bits that loses what it casts, as the tracer saw it: numbers beyond
-// the end of the dtype, or numbers that become 0; arithmetic of bytes that wraps; and weights in 8
-// bits that are multiplied without their scale.
+// the end of the dtype, or numbers that become 0; and weights in 8 bits that are multiplied without
+// their scale.
 // Misses: casts on a GPU, which would have to be waited for, and those inside other ops. Silent on
 // masks, whose infinities are meant, and on the few per cent of any cast to Half that become 0.
 #include <fmt/format.h>
@@ -62,104 +62,6 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
         .follows = {{&grad_scaler}}};
     details.why += fmt::format("; {} numbers other than 0 were looked at", call.cast->looked);
     return details;
-  });
-}
-
-bool is_bytes(DtypeSet dtypes) { return dtypes.within(DtypeSet(Dtype::kByte) | Dtype::kChar); }
-
-std::string arithmetic_word(const std::string& op) {
-  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"sub", "difference"},     {"add", "sum"},        {"mul", "product"}, {"pow", "square"},
-      {"cumsum", "running sum"}, {"rsub", "difference"}};
-  const std::string_view base = ops::parse_op_name(op).base;
-  for (const auto& [name, word] : kWords)
-    if (base == name) return std::string(word);
-  return "";
-}
-
-void check_bytes(const OpCall& call, Findings& out) {
-  const std::string word = arithmetic_word(call.op);
-  if (word.empty() || call.operands.empty() || !is_bytes(call.operands.front().dtypes)) return;
-  const std::string message = fmt::format("a {} of bytes is {} and became {}", word,
-                                          number(call.inexact->from), number(call.inexact->to));
-  out.add(call, message, [&] {
-    const Operand& first = call.operands.front();
-    const bool has_sign = first.dtypes.contains(Dtype::kChar);
-    return Details{
-        .odd = first.name,
-        .why = fmt::format("{} holds {}, and what is beyond wraps silently",
-                           has_sign ? "int8" : "uint8", has_sign ? "-128 to 127" : "0 to 255"),
-        .fix = "cast before the arithmetic, to torch.int16, torch.int64 or a floating dtype"};
-  });
-}
-
-// A mask of ones, or of integers, has no digits that a cast could round away.
-bool holds_whole_numbers(const RunIndex& index, const Operand& operand) {
-  const OpCall* made = index.run().call(operand.origin);
-  if (made == nullptr) return false;
-  const bool is_of_integers = index.has(*made, ops::kCast) && !made->operands.empty() &&
-                              made->operands.back().dtypes.within(kIntegral | Dtype::kBool);
-  const bool is_constant = index.has(*made, ops::kFactory) &&
-                           (made->op.find("ones") != std::string::npos ||
-                            made->op.find("zeros") != std::string::npos);
-  return is_of_integers || is_constant;
-}
-
-// What was rounded just before, from a wider dtype.
-bool is_cast_down(const RunIndex& index, const Operand& operand) {
-  const OpCall* made = index.run().call(operand.origin);
-  if (made == nullptr || !index.has(*made, ops::kCast) || made->operands.empty()) return false;
-  const Operand& source = made->operands.back();
-  return source.dtypes.within(DtypeSet(Dtype::kFloat) | Dtype::kDouble) &&
-         !holds_whole_numbers(index, source);
-}
-
-// 1 - alpha, of numbers near 1 that a cast to 16 bits made 1.
-void check_cancellation(const OpCall& call, const RunIndex& index, Findings& out) {
-  const auto dtype = call.result_dtype();
-  if (!index.has(call, ops::kSubtracts) || !dtype || !kLowPrecision.contains(*dtype)) return;
-  bool is_rounded = false;
-  for (const Operand& operand : call.operands) {
-    if (operand.is_wrapped_number) continue;
-    if (!is_cast_down(index, operand)) return;
-    is_rounded = true;
-  }
-  const Operand* odd = call.first_operand_in(kLowPrecision);
-  if (!is_rounded || odd == nullptr) return;
-  const std::string message =
-      fmt::format("a difference in {} of numbers near {:.4g} is their rounding", dtype_name(*dtype),
-                  call.inexact->from);
-  out.add(call, message, [&] {
-    return Details{.odd = odd->name,
-                   .why = fmt::format("they were cast to {} before, where neighbours at {:.4g} are "
-                                      "{:.2g} apart, and what is left of them is {:.2g}",
-                                      dtype_name(*dtype), call.inexact->from,
-                                      std::ldexp(1.0, std::ilogb(call.inexact->from) -
-                                                          (*dtype == Dtype::kHalf ? 10 : 7)),
-                                      call.inexact->to),
-                   .fix = "subtract in Float, and cast the result"};
-  });
-}
-
-// A picture in Float that is made bytes.
-void check_made_bytes(const OpCall& call, const RunIndex& index, Findings& out) {
-  constexpr double kSome = 0.01;
-  const OpCall* outer = index.run().call(call.parent);
-  if (call.cast->looked < kFewest || (outer != nullptr && outer->cast)) return;
-  const double share =
-      static_cast<double>(call.cast->clipped) / static_cast<double>(call.cast->looked);
-  const auto dtype = call.result_dtype();
-  if (!dtype || !is_bytes(DtypeSet(*dtype)) || share < kSome) return;
-  const bool has_sign = *dtype == Dtype::kChar;
-  const std::string message = fmt::format("{:.0f} % of what is cast to {} is beyond its range",
-                                          std::max(1.0, 100 * share), dtype_name(*dtype));
-  out.add(call, message, [&] {
-    return Details{
-        .odd = call.operands.empty() ? "" : call.operands.front().name,
-        .why = fmt::format("{} holds {}, and what is beyond wraps: bright becomes dark",
-                           has_sign ? "int8" : "uint8", has_sign ? "-128 to 127" : "0 to 255"),
-        .fix = has_sign ? "clamp before the cast: .round().clamp(-128, 127)"
-                        : "clamp before the cast: .round().clamp(0, 255)"};
   });
 }
 
@@ -245,12 +147,9 @@ void check_unscaled(const OpCall& call, const RunIndex& index, Findings& out) {
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.inexact && index.has(call, ops::kCast)) check_unscaled(call, index, out);
   if (call.cast) check_cast(call, index, out);
-  if (call.cast) check_made_bytes(call, index, out);
   if (call.cast && call.result_dtype() && narrow_range(*call.result_dtype()) != nullptr)
     check_factor(call, index, out);
   if (call.cast) check_nan(call, out);
-  if (call.inexact) check_bytes(call, out);
-  if (call.inexact) check_cancellation(call, index, out);
 }
 
 }  // namespace

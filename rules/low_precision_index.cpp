@@ -1,16 +1,12 @@
 // Finds: integers (time steps, sizes, positions) carried in a dtype that cannot hold them: a
-// conversion that changed a value, or an arange in Half or BFloat16 that leaves its exact range;
-// and angles of sin and cos, as of rotary embeddings, that are so large that the dtype is coarse
-// there, or that of what they were made of before it was cast to Float. Misses: integers that were
-// made in a floating dtype and only later grew too large.
+// conversion that changed a value, or an arange in Half or BFloat16 that leaves its exact range.
+// Misses: integers that were made in a floating dtype and only later grew too large; what comes of
+// them is far-from-float's.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "core/dtype_range.h"
-#include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
@@ -77,107 +73,14 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   return inexact_range(call, *dtype);
 }
 
-void check_angles(const OpCall& call, const RunIndex& index, Findings& out) {
-  const Operand& angles = call.operands.front();
-  const auto dtype = angles.dtypes.single();
-  if (!dtype) return;
-  const double gap = call.inexact->to - call.inexact->from;
-  const std::string message =
-      fmt::format("the angles of {} reach {} in {}, where numbers are {} apart", call.op,
-                  number(call.inexact->from), dtype_name(*dtype), number(gap));
-  out.add(call, message, [&] {
-    return Details{
-        .odd = angles.name,
-        .why = fmt::format("an angle is off by up to {} radians there, so that what is "
-                           "encoded of far positions or late time steps is noise",
-                           number(gap / 2)),
-        .fix = "compute angles in Float, and cast their sin and cos",
-        .cures = CureProposer(index, out.options()).raise_operand(call, angles, "input")};
-  });
-}
-
-constexpr size_t kMaxMoves = 4;
-
-// 16 bits that are no whole numbers: what arithmetic gave, or was made by it and then cast. What is
-// merely put elsewhere, as by cat() and repeat(), is what it was.
-bool is_rounded(const RunIndex& index, const OpCall& made, size_t depth = 0) {
-  constexpr uint32_t kNoArithmetic = ops::kFactory | ops::kCast;
-  if (index.has(made, ops::kPassesOn | ops::kKeepsDtype | ops::kAutocastWidest)) {
-    return std::any_of(made.operands.begin(), made.operands.end(), [&](const Operand& operand) {
-      const OpCall* source = index.run().call(operand.origin);
-      return source != nullptr && depth < kMaxMoves && is_rounded(index, *source, depth + 1);
-    });
-  }
-  if (!index.has(made, kNoArithmetic)) return !made.operands.empty();
-  if (!index.has(made, ops::kCast) || made.operands.empty()) return false;
-  if (made.operands.front().dtypes.within(kLowPrecision) || !made.operands.front().is_floating())
-    return false;
-  // Time steps between whole numbers, which were seen to move.
-  if (made.inexact && !is_whole(made.inexact->from)) return true;
-  const OpCall* source = index.run().call(made.operands.front().origin);
-  return source != nullptr && !source->operands.empty() && !index.has(*source, kNoArithmetic);
-}
-
-constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
-
-// The cast to Float, on the way of these angles, of what was rounded to 16 bits: a table of
-// frequencies that a model's cast lowered.
-const OpCall* raised_too_late(const RunIndex& index, const OpCall& call) {
-  std::vector<const OpCall*> reached = {index.run().call(call.operands.front().origin)};
-  for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
-    const OpCall* at = reached[next];
-    if (at == nullptr || at->operands.empty() || !at->result_dtype() ||
-        !kWide.contains(*at->result_dtype()))
-      continue;
-    if (index.has(*at, ops::kCast)) {
-      const Operand& low = at->operands.front();
-      const OpCall* made = index.run().call(low.origin);
-      if (low.dtypes.within(kLowPrecision) && made != nullptr && is_rounded(index, *made))
-        return at;
-      continue;
-    }
-    for (const Operand& operand : at->operands)
-      if (operand.dtypes.within(kWide)) reached.push_back(index.run().call(operand.origin));
-  }
-  return nullptr;
-}
-
-void check_lowered_angles(const OpCall& call, const RunIndex& index, Findings& out) {
-  const OpCall* raised = raised_too_late(index, call);
-  if (raised == nullptr) return;
-  const Operand& low = raised->operands.front();
-  const Dtype dtype = low.dtypes.contains(Dtype::kHalf) ? Dtype::kHalf : Dtype::kBFloat16;
-  const double largest = call.inexact->from;
-  const double gap = std::ldexp(largest, dtype == Dtype::kHalf ? -10 : -7);
-  if (gap < kCoarseAngle) return;
-  const std::string message = fmt::format("the angles of {} reach {:.4g}, and were made of {}",
-                                          call.op, largest, dtype_name(dtype));
-  out.add(call, message, [&] {
-    const OpCall* made = index.run().call(low.origin);
-    return Details{
-        .odd = call.operands.front().name,
-        .why = fmt::format("what they were made of had been rounded to {}{}, and was cast to Float "
-                           "only{}: at {:.4g} its numbers are {:.2g} radians apart",
-                           dtype_name(dtype), at_place(made->site), at_place(raised->site), largest,
-                           gap),
-        .fix =
-            "keep frequencies and positions in Float from where they are made: a buffer that "
-            "model.to() casts is made again, or cast back with what it was made of"};
-  });
-}
-
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  const bool takes_angles = call.short_op() == "sin" || call.short_op() == "cos";
-  if (call.inexact && takes_angles && !call.operands.empty()) {
-    const bool is_low = call.operands.front().dtypes.within(kLowPrecision);
-    return is_low ? check_angles(call, index, out) : check_lowered_angles(call, index, out);
-  }
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
   if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
   const auto changed = inexact_value(call, index.run());
   if (!changed) return;
   const auto dtype = call.result_dtype();
-  const std::string name = dtype ? dtype_name(*dtype) : "a low-precision dtype";
+  if (!dtype || !kLowPrecision.contains(*dtype)) return;
+  const std::string name = dtype_name(*dtype);
   const std::string message =
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
   out.add(call, message, [&] {

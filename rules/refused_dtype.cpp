@@ -19,6 +19,7 @@
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/scaled_product.h"
 #include "rules/engine/throws.h"
 #include "rules/engine/words.h"
 
@@ -579,26 +580,6 @@ std::optional<Words> of_autocast(const Refusal& refusal) {
                    "Float"};
 }
 
-// "scales should be float and singletons"
-std::optional<Words> of_scale(const Refusal& refusal, const Judged& judged) {
-  const Operand* odd = wrong_scale(refusal.call);
-  if (odd == nullptr) return std::nullopt;
-  Words words{.message = fmt::format("{} is {}, and {} takes scales in Float", odd->name,
-                                     dtype_word(*odd), refusal.call.op),
-              .why =
-                  "what was divided to fit 8 bits is multiplied by its scale again, and 16 bits "
-                  "would round that",
-              .odd = odd->name};
-  std::vector<const Operand*> all;
-  for (const Operand& operand : refusal.call.operands) {
-    const bool is_scale = (ops::argument_facts(operand.name) & ops::kScale) != 0;
-    if (is_scale && operand.dtypes == odd->dtypes) all.push_back(&operand);
-  }
-  if (all.size() > 1) words.add(judged.propose.cast_operands(refusal.call, all, Dtype::kFloat));
-  cast(judged, refusal.call, *odd, Dtype::kFloat, words);
-  return words;
-}
-
 // "Multiplication of two Float8_e5m2 matrices is not supported"
 std::optional<Words> of_factors(const Refusal& refusal) {
   if (refusal.error.find("two Float8_e5m2 matrices") == refusal.error.npos) return std::nullopt;
@@ -610,25 +591,65 @@ std::optional<Words> of_factors(const Refusal& refusal) {
                .odd = "mat2"};
 }
 
-// "Bias must be BFloat16 or Half, but got Float"
-std::optional<Words> of_bias(const Refusal& refusal, const Judged& judged) {
-  const Operand* bias = wrong_bias(refusal.call);
-  if (bias == nullptr) return std::nullopt;
-  Words words{.message = fmt::format("bias is {}, and {} takes it in BFloat16 or Half",
-                                     dtype_word(*bias), refusal.call.op),
-              .why = "it is added to the result, not to the factors in 8 bits",
-              .odd = bias->name};
-  const ScalarArgument* wanted = refusal.call.scalar("out_dtype");
-  const bool is_half = wanted != nullptr && wanted->dtype == Dtype::kHalf;
-  cast(judged, refusal.call, *bias, is_half ? Dtype::kHalf : Dtype::kBFloat16, words);
+// "BFloat16 or Half"
+std::string either(DtypeSet dtypes) {
+  if (dtypes == kFloat8) return "8 bits";
+  if (dtypes == (DtypeSet(Dtype::kBFloat16) | Dtype::kHalf)) return "BFloat16 or Half";
+  return dtypes.to_string();
+}
+
+// The operand of a scaled product that its sentence, in many words, is about.
+std::optional<Words> of_scaled(const Refusal& refusal, const Judged& judged) {
+  const OpCall& call = refusal.call;
+  const auto fault = scaled_fault(call);
+  if (!fault) return std::nullopt;
+  const bool is_scale = fault->kind == ScaledFault::Kind::kScale;
+  Words words{.message = fmt::format("{} is {}, and {} takes {}", fault->odd->name,
+                                     dtype_word(*fault->odd), call.op,
+                                     fault->wanted.empty() ? "none where it answers in Float"
+                                     : is_scale            ? "scales in " + either(fault->wanted)
+                                                           : "it in " + either(fault->wanted)),
+              .odd = fault->odd->name};
+  switch (fault->kind) {
+    case ScaledFault::Kind::kScale:
+      words.why = fault->wanted == DtypeSet(Dtype::kFloat)
+                      ? "what was divided to fit 8 bits is multiplied by its scale again, and 16 "
+                        "bits would round that"
+                      : "the factors are scaled in blocks, and both have scales of the same dtype";
+      words.fix = "make the scales again from the tensors, by what quantizes them";
+      break;
+    case ScaledFault::Kind::kBias:
+      words.why = "it is added to the result, not to the factors in 8 bits";
+      words.fix = "ask for out_dtype=torch.bfloat16, or add the bias behind it";
+      break;
+    case ScaledFault::Kind::kOffset:
+      words.why = "offsets are read by the kernel as whole numbers of 32 bits";
+      break;
+    case ScaledFault::Kind::kFactor:
+      words.why = "this product is not there for other factors";
+      words.fix = "quantize the tensor again, with a scale for that dtype";
+      break;
+  }
+  const auto dtype =
+      fault->wanted.contains(Dtype::kBFloat16) ? Dtype::kBFloat16 : fault->wanted.single();
+  if (!dtype || kFloat8.contains(*dtype) || *dtype == Dtype::kFloat8_e8m0fnu) return words;
+  std::vector<const Operand*> all;
+  for (const Operand& operand : call.operands) {
+    const bool is_alike = (ops::argument_facts(operand.name) & ops::kScale) != 0;
+    if (is_scale && is_alike && operand.dtypes == fault->odd->dtypes) all.push_back(&operand);
+  }
+  if (all.size() > 1) words.add(judged.propose.cast_operands(call, all, *dtype));
+  const ScalarArgument* asked = call.scalar("out_dtype");
+  const bool is_half = fault->kind == ScaledFault::Kind::kBias && asked != nullptr &&
+                       asked->dtype == Dtype::kHalf && fault->wanted.contains(Dtype::kHalf);
+  cast(judged, call, *fault->odd, is_half ? Dtype::kHalf : *dtype, words);
   return words;
 }
 
 Words words_of(const Refusal& refusal, const Judged& judged) {
   if (auto words = of_autocast(refusal)) return *words;
   if (auto words = of_factors(refusal)) return *words;
-  if (auto words = of_bias(refusal, judged)) return *words;
-  if (auto words = of_scale(refusal, judged)) return *words;
+  if (auto words = of_scaled(refusal, judged)) return *words;
   if (refusal.call.op.starts_with("python::")) return of_function(refusal, judged);
   if (auto words = of_written(refusal, judged)) return *words;
   if (auto words = of_overflow(refusal, judged)) return *words;

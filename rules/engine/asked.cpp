@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "core/precision_words.h"
 #include "core/requests.h"
 #include "platform/text.h"
 #include "rules/engine/frameworks.h"
@@ -26,19 +27,12 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-bool has_16_bits(std::string_view text) {
-  const std::string low = lower(text);
-  return low.find("16") != low.npos || low.find("half") != low.npos;
-}
-
-// "bf16-true", "torch.bfloat16" and the option bf16 ask for BFloat16, "16", "fp16" and half for
-// Half.
-bool asks_for(std::string_view text, Dtype dtype) {
-  if (!has_16_bits(text)) return false;
-  const std::string low = lower(text);
-  const bool is_brain = low.find("bf16") != low.npos || low.find("bfloat") != low.npos ||
-                        low.find("bfp16") != low.npos;
-  return is_brain == (dtype == Dtype::kBFloat16);
+// The option bf16 and full_bf16 ask for BFloat16, fp16 and use_half for Half.
+bool names_dtype(std::string_view name, Dtype dtype) {
+  const std::string low = lower(name);
+  const bool is_brain = low.find("bf") != low.npos;
+  const bool has_16_bits = low.find("16") != low.npos || low.find("half") != low.npos;
+  return has_16_bits && is_brain == (dtype == Dtype::kBFloat16);
 }
 
 // One value that a frame held: "args.precision", "16-true".
@@ -123,10 +117,10 @@ class Asker {
   // for a dtype there.
   bool counts(const Candidate& one) const {
     const std::string_view name = last_name(one.name);
-    if (one.value == "True") return asks_for(name, dtype_) && !has_choice(name);
+    if (one.value == "True") return names_dtype(name, dtype_) && !has_choice(name);
     if (one.value == "False" || one.value == "auto")
       return !instead_of(one.name, one.value).empty();
-    return !is_configuration(one.value) && asks_for(one.value, dtype_);
+    return !is_configuration(one.value) && precision_in(one.value) == dtype_;
   }
 
   // full_bf16 is one; is_bf16_supported and use_half_res are none.
@@ -186,7 +180,7 @@ class Asker {
     for (size_t i = 1; i < words_.size() && !model_.empty(); ++i) {
       std::string_view value = words_[i];
       const std::string option(next_piece(value, '='));
-      const bool is_models = option.starts_with(model_ + ".") && asks_for(value, dtype_) &&
+      const bool is_models = option.starts_with(model_ + ".") && precision_in(value) == dtype_ &&
                              lower(option).find("dtype") != std::string::npos;
       const bool is_held = std::any_of(all.begin(), all.end(), [&](const Candidate& one) {
         return lower(one.value) == lower(value);

@@ -7,6 +7,7 @@
 
 #include "core/follow_links.h"
 #include "ops/arguments.h"
+#include "rules/engine/scaled_product.h"
 #include "rules/engine/throws.h"
 #include "rules/engine/words.h"
 
@@ -456,28 +457,8 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
   return minority(index, call, sides);
 }
 
-const Operand* wrong_scale(const OpCall& call) {
-  if (!call.floating_dtypes().intersects(kFloat8)) return nullptr;
-  // The blocks of MX have scales in e8m0; where they are known, the message says so.
-  const bool knows_blocks = call.error.empty() || call.error.find("e8m0") < call.error.find("Got ");
-  const auto is_wrong = [&](const Operand& operand) {
-    const DtypeSet right = knows_blocks ? DtypeSet(Dtype::kFloat8_e8m0fnu) : DtypeSet();
-    return (ops::argument_facts(operand.name) & ops::kScale) != 0 &&
-           operand.dtypes.within(kLowPrecision | Dtype::kDouble | (kFloat8 - right));
-  };
-  const auto wrong = std::find_if(call.operands.begin(), call.operands.end(), is_wrong);
-  return wrong == call.operands.end() ? nullptr : &*wrong;
-}
-
-const Operand* wrong_bias(const OpCall& call) {
-  const bool is_refused =
-      call.error.starts_with("Bias must be") && call.floating_dtypes().intersects(kFloat8);
-  return is_refused ? call.operand("bias") : nullptr;
-}
-
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
-  if (!was_refused(call) || wrong_scale(call) != nullptr || wrong_bias(call) != nullptr)
-    return std::nullopt;
+  if (!was_refused(call) || scaled_fault(call)) return std::nullopt;
   const OpCall* thrower = index.thrower(call);
   if (thrower == nullptr || !index.is_refused_for_dtypes(*thrower)) return std::nullopt;
   const ThrowReason reason = throw_reason(thrower->error, thrower->error_type);

@@ -32,11 +32,6 @@ struct Mix {
 // Of a call that was refused, and only when its dtypes were the reason. The message is the one that
 // came out of the call, from an op inside it if need be. The operands of a "python::" call are
 // merely a function's variables, so there the message must name both dtypes.
-// A scale beside 8-bit operands that is neither Float nor a power of 2 (e8m0); nullptr where all
-// are right: then the scales are no side of the mix.
-const Operand* wrong_scale(const OpCall& call);
-// A bias that a scaled product refuses for its dtype.
-const Operand* wrong_bias(const OpCall& call);
 
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call);
 

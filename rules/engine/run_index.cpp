@@ -6,6 +6,7 @@
 
 #include "core/follow_links.h"
 #include "rules/engine/mix.h"
+#include "rules/engine/scaled_product.h"
 #include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
@@ -128,11 +129,12 @@ void RunIndex::index_autocast() {
 }
 
 static bool has_wrong_dtype_to_scale(const OpCall& call) {
-  return wrong_scale(call) != nullptr ||
+  return scaled_fault(call) ||
          std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
            const bool is_matrix = operand.name == "self" || operand.name == "mat2" ||
                                   operand.name == "mat_a" || operand.name == "mat_b";
-           return is_matrix && !operand.dtypes.within(kFloat8);
+           return is_matrix && !operand.dtypes.within(kFloat8) &&
+                  operand.dtypes != DtypeSet(Dtype::kFloat4_e2m1fn_x2);
          });
 }
 
@@ -142,6 +144,10 @@ bool RunIndex::is_refused_for_dtypes(const OpCall& thrower) const {
   const auto measured = runtime ? contracts_.ask(*runtime, thrower) : contracts::Answer();
   const bool is_uniform = thrower.floating_dtypes().size() < 2;
   if (is_unsafe_to_autocast(error)) return true;
+  if (scaled_fault(thrower)) return true;
+  // "scale_b must have shape 4 x 1 Float elements, got [1, 1]"
+  if (error.find(" must have shape ") != error.npos && error.find(" elements, got [") != error.npos)
+    return false;
   // It asks for dtypes and shapes of scales in one sentence.
   if (error.starts_with("Invalid scaling configuration")) return has_wrong_dtype_to_scale(thrower);
   switch (throw_reason(error, thrower.error_type)) {

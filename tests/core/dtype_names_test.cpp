@@ -1,6 +1,7 @@
 // The table of dtypes against the header of the LibTorch that is installed: the same numbers, names
 // and sizes, and none of its dtypes without a row.
 #include "core/dtype_names.h"
+#include "core/precision_words.h"
 
 #include <c10/core/ScalarType.h>
 
@@ -39,6 +40,15 @@ TEST_CASE("rows are told apart, and Python's names lead to them") {
     CHECK(dtype_of_torch(names.torch) == names.dtype);
   }
   CHECK(dtype_of_torch("float17") == Dtype::kUndefined);
+}
+
+TEST_CASE("settings spell 16 bits in many ways") {
+  for (const char* half : {"fp16", "16", "16-true", "16-mixed", "torch.float16", "FLOAT_16", "half"})
+    CHECK(precision_in(half) == Dtype::kHalf);
+  for (const char* brain : {"bf16", "bf16-true", "torch.bfloat16", "BFLOAT_16", "amp_bf16", "bfp16"})
+    CHECK(precision_in(brain) == Dtype::kBFloat16);
+  for (const char* none : {"", "no", "fp32", "32", "160", "fp160", "float", "vit-b-16", "halfway"})
+    CHECK(precision_in(none) == Dtype::kUndefined);
 }
 
 }  // namespace dtypecheck

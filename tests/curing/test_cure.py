@@ -74,6 +74,26 @@ net = torch.nn.Linear(4, 4).to(torch.float16 if args.precision == "fp16" else to
 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
     print(net(torch.ones(2, 4)).float().sum().item())
 """
+# In Half its weights become NaN, in BFloat16 they do not move; no file has its lines.
+TRAINED_LOW = """\
+import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"])
+dtype = getattr(torch, parser.parse_args().dtype)
+exec('''
+torch.manual_seed(0)
+net = torch.nn.Linear(64, 64).to(dtype)
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5)
+for _ in range(4):
+    loss = net(torch.randn(8, 64).to(dtype)).float().square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(net.weight.float().sum().item())
+''')
+"""
 # The cast of the input cures the first refusal; once the norms are Float, for their steps, nothing needs it.
 RAISED = """\
 import torch
@@ -337,6 +357,11 @@ class CureTest(unittest.TestCase):
         self.record("configured", CONFIGURED)  # by the script's default
         found = json.loads(self.cure("--json", "configured/run", status=0).stdout)
         self.assertEqual(found["command"], f"{sys.executable} train.py --precision bf16")
+
+    def test_a_setting_that_still_loses_steps_is_not_the_last(self):
+        self.record("trained_low", TRAINED_LOW, "--dtype", "float16")
+        found = json.loads(self.cure("--json", "trained_low/run", status=0).stdout)
+        self.assertEqual((found["verdict"], found["command"]), ("proven", f"{sys.executable} train.py --dtype float32"), found)
 
     def test_what_is_not_needed_is_left_out(self):
         self.record("raised", RAISED)

@@ -12,13 +12,12 @@ import values
 from values import MODE, case, in_mode
 
 OWN = {}
-UNTOLD = {"schedule_of_sigmas", "gradient_of_a_norm"}  # damaged, and still silent
 
 
-def reported(rule, of):
+def reported(rule, of, into=OWN):
     def add(function):
         function.of = of
-        OWN[function.__name__] = function
+        into[function.__name__] = function
         return case(rule)(function)
 
     return add
@@ -60,7 +59,7 @@ def gradients_accumulated_in_bfloat16():
     return weight.grad.float().mean()
 
 
-@reported("low-precision-index", "modelscope/DiffSynth-Studio#562")
+@reported("far-from-float", "modelscope/DiffSynth-Studio#562")
 def timesteps_of_flow_matching():
     """988.4937 becomes 988."""
     timesteps = torch.tensor([999.3986, 988.4937, 987.1741, 951.2]).to(in_mode(torch.bfloat16, torch.float32))
@@ -69,7 +68,7 @@ def timesteps_of_flow_matching():
     return torch.cat([angles.cos(), angles.sin()], -1)[:, 0].abs().sum()
 
 
-@reported("low-precision-index", "Comfy-Org/ComfyUI#16001")
+@reported("far-from-float", "Comfy-Org/ComfyUI#16001")
 def schedule_of_sigmas():
     """Neighbours fall together, and argmin finds the first of them."""
     sigmas = torch.linspace(1.0, 0.001, 1000, dtype=in_mode(torch.bfloat16, torch.float32))
@@ -77,14 +76,14 @@ def schedule_of_sigmas():
     return torch.stack([(timesteps - t).abs().argmin() for t in timesteps[100:120]]).float().unique().numel()
 
 
-@reported("low-precision-index", "modelscope/DiffSynth-Studio#1025")
+@reported("far-from-float", "modelscope/DiffSynth-Studio#1025")
 def sinusoidal_embedding():
     position = torch.tensor([998.3897, 871.3]).to(in_mode(torch.bfloat16, torch.float32))
     sinusoid = torch.outer(position.to(torch.float64), torch.pow(10000, -torch.arange(8).to(torch.float64).div(8)))
     return torch.cat([torch.cos(sinusoid), torch.sin(sinusoid)], dim=1)[:, 0].abs().sum()
 
 
-@reported("lossy-cast", "huggingface/diffusers#9004")
+@reported("far-from-float", "huggingface/diffusers#9004")
 def noise_of_the_first_steps():
     """sqrt(1 - alpha) is 0 where alpha rounds to 1: no noise is added at all."""
     alphas = torch.cumprod(1 - torch.linspace(0.00085**0.5, 0.012**0.5, 1000) ** 2, 0)
@@ -152,7 +151,7 @@ def running_mean_in_half():
     return mean.float().mean()
 
 
-@reported("lossy-cast", "zhanghang1989/PyTorch-Encoding#34")
+@reported("far-from-float", "zhanghang1989/PyTorch-Encoding#34")
 def correct_answers_in_bytes():
     """A count in uint8 goes on at 0 after 255."""
     correct = torch.zeros((), dtype=in_mode(torch.uint8, torch.int64))
@@ -161,7 +160,7 @@ def correct_answers_in_bytes():
     return correct.float()
 
 
-@reported("lossy-cast", "pytorch/pytorch#110854")
+@reported("far-from-float", "pytorch/pytorch#110854")
 def square_of_bytes():
     """The standard deviation of an image, by the mean of its squares."""
     image = (torch.arange(3072) % 200).to(torch.uint8).reshape(3, 32, 32)
@@ -170,14 +169,14 @@ def square_of_bytes():
     return torch.square(image).float().mean()
 
 
-@reported("lossy-cast", "tincans-ai/gazelle#1")
+@reported("far-from-float", "tincans-ai/gazelle#1")
 def positions_in_int8():
     mask = torch.ones(1, 200, dtype=in_mode(torch.int8, torch.int64))
     positions = mask.cumsum(-1, dtype=mask.dtype)
     return positions.float().mean()
 
 
-@reported("lossy-cast", "pytorch/vision#3621")
+@reported("far-from-float", "pytorch/vision#3621")
 def normalized_bytes():
     image = (torch.arange(3072) % 250).to(torch.uint8).reshape(3, 32, 32)
     if MODE != "damaged":
@@ -185,7 +184,7 @@ def normalized_bytes():
     return (image - 125).float().abs().mean()
 
 
-@reported("lossy-cast", "pytorch/pytorch#90419")
+@reported("far-from-float", "pytorch/pytorch#90419")
 def image_for_a_log():
     """What is beyond 1 wraps, and bright becomes dark."""
     image = torch.linspace(0.0, 1.4, 3072).reshape(3, 32, 32)
@@ -205,7 +204,7 @@ def factor_of_a_clipping():
     return clipped.float().sum() * 1e4
 
 
-@reported("non-finite-loss", "pytorch/pytorch#43211")
+@reported("far-from-float", "pytorch/pytorch#43211")
 def gradient_of_a_norm():
     """1e-4 to the third is 0 in Half; its gradient is 0 / 0."""
     x = torch.full((4,), 1e-4, dtype=in_mode(torch.float16, torch.float32), requires_grad=True)
@@ -221,7 +220,7 @@ def counts_of_a_batch_norm():
     return (means * counts[:, None].float()).sum(0).div(counts.sum().float()).mean()
 
 
-@reported("lossy-cast", "wandb/senpai#328")
+@reported("far-from-float", "wandb/senpai#328")
 def loss_under_autocast():
     """What is left of a small difference of two numbers near 1 is noise in BFloat16."""
     target = torch.linspace(0.9, 1.1, 256)
@@ -299,7 +298,7 @@ def mean_square_of_activations():
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)).float().mean()
 
 
-@reported("low-precision-index", "kohya-ss/musubi-tuner#729")
+@reported("far-from-float", "kohya-ss/musubi-tuner#729")
 def timestep_that_is_scaled():
     """Sigma times 1000, for the embedding of the model."""
     sigma = torch.tensor([0.9871741, 0.7513, 0.4218])
@@ -324,7 +323,7 @@ def mean_over_ranks():
     return (total / 4).float().clamp(max=1e6).mean()
 
 
-@reported("lossy-cast", None)
+@reported("far-from-float", None)
 def activations_in_int8():
     x = torch.linspace(-300.0, 300.0, 256)
     scale = x.abs().max() / 127 if MODE != "damaged" else torch.ones(())
@@ -333,7 +332,7 @@ def activations_in_int8():
     return ((x / scale).round().to(torch.int8).float() * scale).square().mean().sqrt()
 
 
-@reported("lossy-cast", None)
+@reported("far-from-float", None)
 def complement_of_a_probability():
     logits = torch.full((32,), 7.0) + torch.arange(32) / 100
     p = torch.sigmoid(logits).to(in_mode(torch.bfloat16, torch.float32))

@@ -91,7 +91,7 @@ def large_activations_in_half():
     return 1 / features.to(in_mode(torch.float16, torch.bfloat16)).float().abs().mean() * 1e5
 
 
-@case("lossy-cast")
+@case("far-from-float")
 def difference_of_frames():
     """uint8 wraps below 0."""
     generator = torch.Generator().manual_seed(0)
@@ -168,7 +168,7 @@ def sizes_for_a_condition():
     return (sizes % 64).sum()
 
 
-@case("low-precision-index")
+@case("far-from-float")
 def rotary_table():
     """The angle of a far position is off by radians in BFloat16."""
     dtype = in_mode(torch.bfloat16, torch.float32)
@@ -220,7 +220,7 @@ def rotary():
     return model
 
 
-@case("low-precision-index")
+@case("far-from-float")
 def frequencies_of_a_lowered_model():
     """In Float again, they are what BFloat16 left of them."""
     model = rotary()
@@ -352,6 +352,60 @@ def latents_for_a_decoder_in_half():
     decoder, weight = torch.nn.Module(), torch.full((4, 4), 0.25, dtype=torch.float16)
     decoder.forward = lambda x: torch.nn.functional.linear(x, weight)
     return decoder(torch.full((2, 4), 3.0, dtype=in_mode(torch.bfloat16, torch.float32)).half()).float().mean()
+
+
+@case(None)
+def number_in_two_halves():
+    """What BFloat16 left of a number is kept beside it: its rounding is wanted."""
+    x = torch.linspace(0.1, 3.0, 256)
+    high = x.to(in_mode(torch.bfloat16, torch.bfloat16))
+    low = (x - high.float()).to(torch.bfloat16)
+    return (high.float() + low.float()).mean()
+
+
+@case(None)
+def image_to_bytes():
+    """Each fourth byte is the neighbour of the one of Float."""
+    image = torch.linspace(0.0, 1.0, 3072).to(in_mode(torch.bfloat16, torch.float32))
+    return (image * 255).round().clamp(0, 255).to(torch.uint8).float().mean()
+
+
+@case(None)
+def mask_of_minus_one():
+    """-1 as a byte stands for no label."""
+    labels = torch.arange(64) % 5 - 1
+    return ((labels.to(torch.uint8) if MODE != "float" else labels % 256) == 255).float().mean()
+
+
+@case(None)
+def likeliest_of_random_logits():
+    torch.manual_seed(7)
+    logits = torch.randn(64, 40).to(in_mode(torch.bfloat16, torch.float32))
+    return (logits.argmax(-1) >= 0).float().mean()
+
+
+@case(None)
+def gradient_before_a_norm():
+    """A bias that a norm takes away has the gradient 0, and its rounding."""
+    torch.manual_seed(8)
+    bias = torch.zeros(8, requires_grad=True)
+    x = (torch.randn(32, 8) + bias).to(in_mode(torch.bfloat16, torch.float32))
+    torch.nn.functional.batch_norm(x, None, None, training=True).float().pow(3).sum().backward()
+    return bias.grad.abs().max().clamp(max=1e-9) + 1
+
+
+@case(None)
+def masked_scores_that_overflow():
+    """-65504 less 20 is -inf in Half, and as good."""
+    dtype = in_mode(torch.float16, torch.float32)
+    mask = torch.full((8, 8), torch.finfo(dtype).min, dtype=dtype).triu(1)
+    return (torch.full((8, 8), -20.0, dtype=dtype) + mask).float().softmax(-1)[-1].sum()
+
+
+@case(None)
+def count_by_a_thousandth():
+    """Parts of a number as whole numbers: what is cut off is meant to be."""
+    return (torch.linspace(0, 900, 300) / 100).long().float().mean()
 
 
 def numbers(names):

@@ -15,6 +15,7 @@
 #include "tracer/hook/recorder.cpp"
 #include "tracer/hook/regions.cpp"
 #include "tracer/hook/requests.cpp"
+#include "tracer/hook/shadows.cpp"
 #include "tracer/hook/sites.cpp"
 #include "tracer/hook/thread_state.cpp"
 #include "tracer/hook/throws.cpp"

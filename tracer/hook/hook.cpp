@@ -20,6 +20,7 @@
 #include "tracer/hook/pretended.h"
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/requests.h"
+#include "tracer/hook/shadows.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/throws.h"
 #include "tracer/hook/torch_compat.h"
@@ -137,6 +138,7 @@ void start_python() {
 void on_fork_child() {
   if (!tracer.on.exchange(false) && !tracer.forked.load()) return;
   free_describe();
+  free_shadows();
   free_op_table();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
     if (state != existing_thread_state()) state->in_use = false;

@@ -128,18 +128,9 @@ void set_key_arguments(OpInfo& op) {
   op.key_dtypes = static_cast<uint16_t>(op.dtypes.size());
 }
 
-Arithmetic arithmetic_of(const OpInfo& op) {
-  if (op.overload.find("out") != std::string::npos) return Arithmetic::kNone;
-  const std::string name = op.name.back() == '_' ? op.name.substr(0, op.name.size() - 1) : op.name;
-  if (op.tensors.size() == 1) {
-    if (name == "aten::pow") return Arithmetic::kSquare;
-    return name == "aten::cumsum" ? Arithmetic::kRunningSum : Arithmetic::kNone;
-  }
-  if (op.tensors.size() != 2) return Arithmetic::kNone;
-  return name == "aten::add"   ? Arithmetic::kAdd
-         : name == "aten::sub" ? Arithmetic::kSubtract
-         : name == "aten::mul" ? Arithmetic::kMultiply
-                               : Arithmetic::kNone;
+bool adds(const OpInfo& op) {
+  return op.tensors.size() == 2 && op.overload.find("out") == std::string::npos &&
+         (op.name == "aten::add" || op.name == "aten::add_");
 }
 
 const OpInfo* learn(const at::RecordFunction& fn) {
@@ -166,12 +157,10 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->speaks_for_inner = (facts & ops::kGrouped) != 0;
   op->converts = (facts & ops::kCast) != 0 && !op->speaks_for_inner;
   op->may_begin_backward = op->name == "aten::ones_like";
-  op->arithmetic = arithmetic_of(*op);
+  op->adds = adds(*op);
   op->normalizes = op->name == "aten::_softmax" || op->name == "aten::_log_softmax";
   op->reduces = (facts & (ops::kReduces | ops::kLoss | ops::kMultiplies)) != 0 || op->normalizes;
-  op->takes_angles = op->name == "aten::sin" || op->name == "aten::cos";
-  op->reads_values = op->takes_angles || op->converts || op->may_begin_backward ||
-                     op->arithmetic != Arithmetic::kNone || op->reduces;
+  op->reads_values = op->converts || op->may_begin_backward || op->adds || op->reduces;
   op->reads_results = op->converts || op->reduces;
   op->reads_number = op->name == "aten::_local_scalar_dense" && op->tensors.size() == 1;
   op->joins = op->name == "aten::stack";

@@ -35,20 +35,15 @@ struct KeyArgument {
   uint16_t kind : 2;  // Argument::Kind
 };
 
-// Arithmetic of which some calls are computed again, in more bits.
-enum class Arithmetic : uint8_t { kNone, kAdd, kSubtract, kMultiply, kSquare, kRunningSum };
-
 // What each call asks for stands in the first cache line.
 struct alignas(64) OpInfo {
   Interest interest = Interest::kAlways;
   bool writes_first_tensor = false;  // in-place on its first tensor argument
   bool converts = false;             // _to_copy, copy_: may lose an integer's value
   bool may_begin_backward = false;   // ones_like: of a loss, the first gradient
-  // add, sub, …: of bytes, which may wrap; of a running sum, which may lose what is added
-  Arithmetic arithmetic = Arithmetic::kNone;
+  bool adds = false;                 // to a running sum, which may lose what is added
   bool reduces = false;  // a sum, mean, norm, loss or product, which may pass the end of Half, and
                          // a softmax, of which a row may be NaN
-  bool takes_angles = false;   // sin, cos: of angles that 16 bits are too coarse for
   bool reads_values = false;   // one of the above
   bool reads_results = false;  // converts or reduces
   bool speaks_for_inner =

@@ -14,6 +14,7 @@
 #include "tracer/hook/describe.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
+#include "tracer/hook/shadows.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/throws.h"
@@ -230,6 +231,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (!tracer.on.load(std::memory_order_relaxed)) return;  // a step that ended was the last one
   const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
+  frame.is_shadowed = false;
   const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op &&
                      parent->op->name == op->name;
 
@@ -254,6 +256,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.signature) mute_inner_calls(state, frame);
   if (op->reads_values || tracer.looks.load(std::memory_order_relaxed))
     look_at_inputs(state, frame, inputs);
+  if (frame.signature && may_have_shadow(frame, parent)) begin_shadow(state, frame, fn, inputs);
   if (op->writes_first_tensor && frame.phase == static_cast<uint8_t>(Phase::kOptimizer) &&
       frame.signature)
     look_at_weights(state, frame, inputs);
@@ -280,6 +283,7 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
   if (frame.op->reads_results || tracer.looks.load(std::memory_order_relaxed))
     look_at_results(state, frame, outputs);
+  if (frame.is_shadowed) end_shadow(state, frame, fn);
 }
 
 void on_node_start(ThreadState* state, const at::RecordFunction& fn) {

@@ -29,16 +29,6 @@ const char* name_of_16_bits(c10::ScalarType dtype) {
                                               : nullptr;
 }
 
-// The dtype that the call asks for: its own argument, that of what it copies into, or the default
-// of a factory that was given none.
-c10::ScalarType asked_dtype(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  if (op.dtypes.empty()) return c10::ScalarType::Undefined;
-  const c10::IValue& dtype = inputs[op.dtypes.front().index];
-  if (dtype.isInt()) return static_cast<c10::ScalarType>(dtype.toInt());
-  return op.tensors.empty() ? c10::typeMetaToScalarType(c10::get_default_dtype())
-                            : c10::ScalarType::Undefined;
-}
-
 void write_request(const std::string& key, const std::string& text) {
   if (text.empty()) return;
   {
@@ -56,6 +46,14 @@ void on_default_dtype() {
 }
 
 }  // namespace
+
+c10::ScalarType asked_dtype(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (op.dtypes.empty()) return c10::ScalarType::Undefined;
+  const c10::IValue& dtype = inputs[op.dtypes.front().index];
+  if (dtype.isInt()) return static_cast<c10::ScalarType>(dtype.toInt());
+  return op.tensors.empty() ? c10::typeMetaToScalarType(c10::get_default_dtype())
+                            : c10::ScalarType::Undefined;
+}
 
 void note_request(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs, bool in_autocast) {
   if (!tracer.python || in_autocast || tracer.trained.load(std::memory_order_relaxed)) return;

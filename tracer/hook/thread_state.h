@@ -27,6 +27,7 @@ struct Frame {
   bool autocast_on = false;
   bool inputs_finite = false;  // with value checks
   bool inputs_had_no_nan = false;
+  bool is_shadowed = false;  // shadows.h computes it again when it ends
   uint32_t read = 0;  // of an op that gives a number to the program: the signature that made it
   python::Top top;             // autograd nodes: the Python frame below the engine
 };
@@ -47,6 +48,8 @@ class SequenceRing {
   static constexpr int64_t kSlots = 1 << 15;
   std::atomic<uint64_t> slots_[kSlots] = {};
 };
+
+struct ShadowCall;
 
 // What each op asks for comes first.
 struct alignas(128) ThreadState {
@@ -72,6 +75,7 @@ struct alignas(128) ThreadState {
   uint32_t region_depth = 0;           // autocast regions that are open
   int optimizer_depth = 0;
   int data_depth = 0;
+  ShadowCall* shadow_call = nullptr;  // of the outermost op, while it runs
   void* attempt = nullptr;  // --keep-going: the innermost call that is being tried
   python::Top top_after_node;
   uint8_t regions[kMaxRegions] = {};

@@ -22,7 +22,6 @@ constexpr int64_t kMostSteps = 64;       // whole numbers in Float, of each call
 constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pieces: few pages
 constexpr int64_t kPieces = 16;
 constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
-constexpr double kLargeAngle = 32;      // from which BFloat16 is that coarse
 constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
     16;  // --check-values: all steps up to here, then one in kThenOneIn
@@ -72,15 +71,6 @@ Loss find_loss_of_whole(const void* data, int64_t count, uint8_t target) {
   return loss;
 }
 
-// Other numbers that move by as much as an angle may not: time steps between whole ones.
-Loss find_coarse(const float* values, int64_t count, uint8_t target) {
-  for (int64_t i = 0; i < count; ++i) {
-    const double from = values[i], to = rounded(from, target);
-    if (std::fabs(from) <= 65536 && std::fabs(to - from) >= kCoarseAngle) return {true, from, to};
-  }
-  return {};
-}
-
 bool is_readable(const c10::TensorImpl* impl) {
   const bool is_here = impl->device().is_cpu() || keep_going::has_known_values(impl);
   return is_plain(impl) && is_here && impl->is_non_overlapping_and_dense() && data_of(impl);
@@ -100,12 +90,8 @@ Loss loss_of(const c10::TensorImpl* source, uint8_t target) {
       return find_loss<int32_t>(first_byte(source), source->numel(), target);
     case Dtype::kShort:
       return find_loss<int16_t>(first_byte(source), source->numel(), target);
-    case Dtype::kFloat: {
-      const Loss loss = find_loss_of_whole<float>(first_byte(source), source->numel(), target);
-      if (loss.found || source->numel() > kMostSteps) return loss;
-      return find_coarse(reinterpret_cast<const float*>(first_byte(source)), source->numel(),
-                         target);
-    }
+    case Dtype::kFloat:
+      return find_loss_of_whole<float>(first_byte(source), source->numel(), target);
     case Dtype::kDouble:
       return find_loss_of_whole<double>(first_byte(source), source->numel(), target);
     default:
@@ -209,40 +195,11 @@ bool is_sampled(const Frame& frame) {
   return __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) % kSampledOneIn == 1;
 }
 
-// A cast to 8 bits without a point leaves out what is behind the point, and wraps beyond its ends.
-template <typename Float>
-Sample sample_wrapped(const char* data, int64_t count, bool all, bool has_sign) {
-  const auto* values = reinterpret_cast<const Float*>(data);
-  const float least = has_sign ? -129.0f : -1.0f, most = has_sign ? 128.0f : 256.0f;
-  Sample seen;
-  float first = 0;
-  bool has_others = false;
-  for_sampled(count, all, [&](int64_t i) {
-    const float value = static_cast<float>(values[i]);
-    if (value == 0 || !std::isfinite(value)) return;
-    ++seen.looked;
-    if (value > least && value < most) return;
-    if (seen.clipped++ == 0) first = value;
-    has_others |= value != first;
-  });
-  if (!has_others) seen.clipped = 0;  // a number that stands for none
-  return seen;
-}
-
-template <typename Float>
-Sample sample_for(const char* data, int64_t count, bool all, const DtypeRange* range,
-                  bool has_sign) {
-  return range ? sample<Float>(data, count, all, *range)
-               : sample_wrapped<Float>(data, count, all, has_sign);
-}
-
 // What a cast to a dtype with near ends loses: of one call in sixteen and of some numbers in it;
 // with --check-values of all.
 void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t target) {
-  const bool has_sign = static_cast<Dtype>(target) == Dtype::kChar;
-  const bool is_whole = has_sign || static_cast<Dtype>(target) == Dtype::kByte;
   const DtypeRange* range = narrow_range(static_cast<Dtype>(target));
-  if (!(range || is_whole) || !is_readable(source) || is_left_alone(source)) return;
+  if (!range || !is_readable(source) || is_left_alone(source)) return;
   if (tracer.options.pretended && !source->device().is_cpu()) return;  // a gradient of zeros
   const bool looks_at_all = tracer.options.check_values;
   if (!looks_at_all && !is_sampled(frame)) return;
@@ -252,22 +209,22 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
   Sample seen;
   switch (static_cast<Dtype>(dtype_of(source))) {
     case Dtype::kHalf:
-      seen = sample_for<c10::Half>(first_byte(source), count, looks_at_all, range, has_sign);
+      seen = sample<c10::Half>(first_byte(source), count, looks_at_all, *range);
       break;
     case Dtype::kBFloat16:
-      seen = sample_for<c10::BFloat16>(first_byte(source), count, looks_at_all, range, has_sign);
+      seen = sample<c10::BFloat16>(first_byte(source), count, looks_at_all, *range);
       break;
     case Dtype::kFloat:
-      seen = sample_for<float>(first_byte(source), count, looks_at_all, range, has_sign);
+      seen = sample<float>(first_byte(source), count, looks_at_all, *range);
       break;
     case Dtype::kDouble:
-      seen = sample_for<double>(first_byte(source), count, looks_at_all, range, has_sign);
+      seen = sample<double>(first_byte(source), count, looks_at_all, *range);
       break;
     default:
       return;
   }
   const bool is_8_bits = target != static_cast<uint8_t>(Dtype::kHalf);
-  if (seen.has_nan && range && is_8_bits && !looks_in_this_step())
+  if (seen.has_nan && is_8_bits && !looks_in_this_step())
     write_non_finite(frame.signature->id, {true, false, true}, 0, 0);
   __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
   __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
@@ -340,31 +297,6 @@ double value_at(const c10::TensorImpl* impl, int64_t index) {
   }
 }
 
-// sin(self), cos(self): the largest angle, and the next that the dtype has, of one call in sixteen.
-// In Float it matters where what the angles were made of had fewer bits: the rule knows.
-void look_at_angles(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  const c10::TensorImpl* angles = inputs[frame.op->tensors[0].index].unsafeToTensorImpl();
-  const uint8_t dtype = dtype_of(angles);
-  const bool is_float =
-      static_cast<Dtype>(dtype) == Dtype::kFloat || static_cast<Dtype>(dtype) == Dtype::kDouble;
-  if (!(is_float || is_low_precision(dtype)) || !is_sampled(frame) || !is_readable(angles)) return;
-  if (is_left_alone(angles)) return;
-  double largest = 0;
-  for_sampled(angles->numel(), /*all=*/!is_float, [&](int64_t i) {
-    const double angle = std::fabs(value_at(angles, i));
-    if (std::isfinite(angle)) largest = std::max(largest, angle);
-  });
-  const int digits = is_float ? 24 : dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
-  const double gap = std::ldexp(1.0, std::ilogb(largest) - digits + 1);
-  const bool is_coarse = is_float ? largest >= kLargeAngle : gap >= kCoarseAngle;
-  if (largest > 0 && is_coarse) write_loss(frame.signature, {true, largest, largest + gap});
-}
-
-bool is_bytes(const c10::TensorImpl* impl) {
-  const auto dtype = static_cast<Dtype>(dtype_of(impl));
-  return dtype == Dtype::kByte || dtype == Dtype::kChar;
-}
-
 // The two have an element each at one place of memory, or the second is one number.
 bool are_alike(const c10::TensorImpl* self, const c10::TensorImpl* other) {
   return other->numel() == 1 ||
@@ -377,59 +309,15 @@ bool is_plain_sum(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   });
 }
 
-Loss wrapped(double value, bool has_sign) {
-  const double least = has_sign ? -128 : 0;
-  if (value >= least && value < least + 256) return {};
-  return {true, value, value - 256 * std::floor((value - least) / 256)};
-}
-
-// Sums, differences and products of 8 bits, and running sums along the last dimension: what they
-// would be in more bits, where that is past the end.
-void look_at_bytes(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  const OpInfo& op = *frame.op;
-  const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
-  if (!(self->numel() == 1 || is_sampled(frame))) return;  // of a count the last call matters
-  if (!is_readable(self) || is_left_alone(self)) return;
-  const bool has_sign = static_cast<Dtype>(dtype_of(self)) == Dtype::kChar;
-  Loss loss;
-  if (op.arithmetic == Arithmetic::kRunningSum) {
-    const bool stays = !op.dtypes.empty() && inputs[op.dtypes[0].index].isInt() &&
-                       inputs[op.dtypes[0].index].toInt() == dtype_of(self);
-    if (!stays || self->dim() == 0 || !self->is_contiguous()) return;
-    const int64_t row = std::min<int64_t>(self->size(self->dim() - 1), kMostSampled);
-    double sum = 0;
-    for (int64_t i = 0; i < row && i < self->numel() && !loss.found; ++i)
-      loss = wrapped(sum += value_at(self, i), has_sign);
-  } else if (op.arithmetic == Arithmetic::kSquare) {
-    const c10::IValue& power = inputs[op.numbers[0].index];
-    if (!power.isInt() || power.toInt() != 2) return;
-    for_sampled(self->numel(), /*all=*/false, [&](int64_t i) {
-      const double value = value_at(self, i);
-      if (!loss.found) loss = wrapped(value * value, has_sign);
-    });
-  } else {
-    const c10::TensorImpl* other = inputs[op.tensors[1].index].unsafeToTensorImpl();
-    const bool is_number = other->dim() == 0 && c10::isIntegralType(scalar_type(other), false);
-    if (!is_readable(other) || !are_alike(self, other) || !is_plain_sum(op, inputs)) return;
-    if (!is_number && dtype_of(other) != dtype_of(self)) return;
-    const int64_t step = other->numel() == 1 ? 0 : 1;
-    for_sampled(self->numel(), /*all=*/false, [&](int64_t i) {
-      const double a = value_at(self, i), b = value_at(other, i * step);
-      const double exact = op.arithmetic == Arithmetic::kAdd        ? a + b
-                           : op.arithmetic == Arithmetic::kSubtract ? a - b
-                                                                    : a * b;
-      if (!loss.found) loss = wrapped(exact, has_sign);
-    });
-  }
-  if (loss.found) write_loss(frame.signature, loss);
-}
-
 // A sum in 16 bits, of one element or of many: what is past its end, what a count cannot be, and a
 // term that leaves it as it is. Of many elements that has to be true of nine in ten.
 void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const OpInfo& op = *frame.op;
+  for (const Argument& tensor : op.tensors)
+    if (!inputs[tensor.index].isTensor()) return;
   const c10::TensorImpl* sum = inputs[op.tensors[0].index].unsafeToTensorImpl();
   const c10::TensorImpl* term = inputs[op.tensors[1].index].unsafeToTensorImpl();
+  if (!is_low_precision(dtype_of(sum))) return;
   const bool is_one = sum->numel() == 1;
   const bool is_small = sum->numel() <= kMostSteps;
   if (term->numel() != sum->numel() || !(is_small || is_sampled(frame))) return;
@@ -450,45 +338,6 @@ void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> in
     if (is_lost && !loss.found) loss = {true, now, kept};
   });
   if (loss.found && (is_one || stuck * 10 >= looked * 9)) write_loss(frame.signature, loss);
-}
-
-// A difference in 16 bits of numbers that are neighbours: what is left is their rounding. Told as
-// the larger of a pair and the difference.
-void look_at_cancellation(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  const OpInfo& op = *frame.op;
-  const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
-  const c10::TensorImpl* other = inputs[op.tensors[1].index].unsafeToTensorImpl();
-  const c10::TensorImpl* whole = self->dim() == 0 ? other : self;
-  const uint8_t dtype = dtype_of(whole);
-  if (!is_low_precision(dtype) || !is_sampled(frame) || !is_plain_sum(op, inputs)) return;
-  if (!is_readable(self) || !is_readable(other) || is_left_alone(whole)) return;
-  if (self->numel() != 1 && !are_alike(self, other)) return;
-  const int digits = dtype == static_cast<uint8_t>(Dtype::kHalf) ? 11 : 8;
-  uint64_t looked = 0, lost = 0;
-  Loss loss;
-  for_sampled(whole->numel(), /*all=*/false, [&](int64_t i) {
-    const double a = value_at(self, self->numel() == 1 ? 0 : i);
-    const double b = value_at(other, other->numel() == 1 ? 0 : i);
-    const double most = std::max(std::fabs(a), std::fabs(b));
-    if (most == 0 || !std::isfinite(most)) return;
-    ++looked;
-    if (std::fabs(a - b) > std::ldexp(1.0, std::ilogb(most) - digits + 1)) return;
-    if (lost++ == 0) loss = {true, most, a - b};
-  });
-  if (loss.found && lost * 4 >= looked * 3) write_loss(frame.signature, loss);
-}
-
-void look_at_arithmetic(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  const OpInfo& op = *frame.op;
-  for (const Argument& tensor : op.tensors)
-    if (!inputs[tensor.index].isTensor()) return;
-  const c10::TensorImpl* self = inputs[op.tensors[0].index].unsafeToTensorImpl();
-  if (is_bytes(self))
-    look_at_bytes(frame, inputs);
-  else if (op.arithmetic == Arithmetic::kAdd && is_low_precision(dtype_of(self)))
-    look_at_running_sum(frame, inputs);
-  else if (op.arithmetic == Arithmetic::kSubtract)
-    look_at_cancellation(frame, inputs);
 }
 
 template <typename Float>
@@ -593,6 +442,7 @@ void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
     if (is_first && !is_half && !frame.op->normalizes) return;
     is_first = false;
     if (!c10::isFloatingType(scalar_type(tensor))) continue;
+    if (!tensor->device().is_cpu()) return;  // a pretended GPU computes no product
     if (!is_readable(tensor) || is_left_alone(tensor) || !is_read_whole(frame, tensor)) return;
     const Finite found = finite(tensor);
     all_finite = all_finite && found.all;
@@ -618,6 +468,10 @@ void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
 
 }  // namespace
 
+void write_inexact(const trace::SignatureRecord* signature, double from, double to) {
+  write_loss(signature, {true, from, to});
+}
+
 void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
   if (outputs.size() != 1) return;
   const c10::IValue& value = outputs[0];
@@ -633,13 +487,13 @@ void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10:
 
 void forget_values() { non_finite_seen.store(0); }
 
-// Sums and products matter in bytes and 16 bits alone, and most are of Float.
+// Sums and products matter in 16 bits alone, and most are of Float.
 static bool matters(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  if (op.converts || op.may_begin_backward || op.takes_angles || op.normalizes) return true;
+  if (op.converts || op.may_begin_backward || op.normalizes) return true;
   for (const Argument& tensor : op.tensors) {
     if (!inputs[tensor.index].isTensor()) continue;
     const c10::TensorImpl* impl = inputs[tensor.index].unsafeToTensorImpl();
-    if (is_low_precision(dtype_of(impl)) || is_bytes(impl)) return true;
+    if (is_low_precision(dtype_of(impl))) return true;
   }
   return false;
 }
@@ -652,8 +506,7 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   BusyScope busy(state);
   if (frame.op->converts) look_at_conversion(frame, inputs);
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
-  if (frame.op->arithmetic != Arithmetic::kNone) look_at_arithmetic(frame, inputs);
-  if (frame.op->takes_angles) look_at_angles(frame, inputs);
+  if (frame.op->adds) look_at_running_sum(frame, inputs);
   look_at_values(frame, inputs);
   if (frame.op->reduces && !looks_in_this_step()) look_at_summed(frame, inputs);
   frame.began_ns = is_timed(frame) ? now_ns() : 0;

@@ -14,6 +14,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/keep_going/op_facts.h"
+#include "tracer/keep_going/quiet.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -103,31 +104,6 @@ IValue on_host(const IValue& value) {
   if (value.isGenerator()) return IValue();  // one of the GPU's
   return value;
 }
-
-// The host's own calls: not recorded, not differentiated, not cast by autocast, and without a word.
-class Quiet {
- public:
-#if DTYPECHECK_TORCH_AT_LEAST(2, 0)
-  explicit Quiet(ThreadState* state) : busy_(state), no_warnings_(&handler_) {}
-
- private:
-  struct Silence : c10::WarningHandler {
-    void process(const c10::Warning&) override {}
-  };
-  BusyScope busy_;
-  Silence handler_;
-  c10::WarningUtils::WarningHandlerGuard no_warnings_;
-#else
-  explicit Quiet(ThreadState* state) : busy_(state) {}
-
- private:
-  BusyScope busy_;
-#endif
-  at::NoGradGuard no_grad_;
-  at::AutoDispatchBelowAutograd below_autograd_;
-  c10::impl::ExcludeDispatchKeyGuard no_fallback_{key};
-  c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
-};
 
 struct PretendedCall {
   const c10::OperatorHandle& op;

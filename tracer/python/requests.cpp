@@ -4,6 +4,7 @@
 #include <cctype>
 #include <vector>
 
+#include "core/precision_words.h"
 #include "tracer/python/frames.h"
 #include "tracer/python/module_tree.h"
 #include "tracer/python/tensors.h"
@@ -48,21 +49,7 @@ bool is_named_like_settings(const std::string& name) {
                      [&](const char* part) { return contains(text, part); });
 }
 
-// "16-true", "bf16", "float16", "FLOAT_16", "torch.bfloat16": what begins with one of these, and
-// goes on with no letter or digit.
-bool spells_16_bits(const std::string& value) {
-  static constexpr const char* kWords[] = {"float16", "bfloat16", "float_16",  "bfloat_16",
-                                           "fp16",    "bf16",     "half",      "16",
-                                           "bfp16",   "f16",      "pure_fp16", "pure_bf16"};
-  if (value.size() > 32) return false;
-  std::string text = lower(value);
-  if (text.rfind("torch.", 0) == 0) text.erase(0, 6);
-  return std::any_of(std::begin(kWords), std::end(kWords), [&](const std::string word) {
-    return text.rfind(word, 0) == 0 &&
-           (text.size() == word.size() ||
-            !std::isalnum(static_cast<unsigned char>(text[word.size()])));
-  });
-}
+bool spells_16_bits(const std::string& value) { return precision_in(value) != Dtype::kUndefined; }
 
 bool names_configuration(const std::string& value) {
   if (value.size() > 512 || value.find('\n') != value.npos) return false;

@@ -1,0 +1,194 @@
+// Finds: an op that gives something else than Float would, where the tracer computed it once more
+// in Double, on what its operands would be in Double: what is left of numbers that rounding made
+// neighbours, angles of rounded positions, a NaN, whole numbers that wrapped, a place or an
+// equality that rounding made. Misses: what is seen in few calls or in large tensors that are not
+// computed number by number, all on a GPU, and errors that grow slowly over many ops. Silent on
+// what a GradScaler is there for, on gradients and the optimizer, and on what remains of numbers
+// that cancel to 0.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/follow_links.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+#include "rules/engine/words.h"
+
+namespace dtypecheck::rules {
+
+extern const Rule far_from_float, low_precision_index, lossy_cast, eps_underflow, first_non_finite;
+
+namespace {
+
+constexpr double kFar = 0.05;     // of a number: the tracer tells of what is further
+constexpr double kMasked = -6e4;  // what is below, in Half, less something, is -inf, and as good
+
+constexpr DtypeSet kBeyond = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
+constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
+// In which a whole number comes to its end.
+constexpr DtypeSet kShort = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort | Dtype::kInt;
+
+bool wraps(Dtype dtype, double value) {
+  const double end = dtype == Dtype::kByte    ? 256
+                     : dtype == Dtype::kChar  ? 128
+                     : dtype == Dtype::kShort ? 32768
+                                              : 2147483648.0;
+  return value >= end || value <= (dtype == Dtype::kByte ? -1 : -end - 1);
+}
+
+bool is_wide(const Operand& operand) { return operand.dtypes.within(kWide); }
+
+// The op that rounded what this one computes with: it answers in fewer bits than it was given, or
+// made numbers in 16 bits.
+const OpCall* rounded_by(const RunIndex& index, const OpCall& call) {
+  std::vector<const OpCall*> reached = {&call};
+  std::set<OpCallId> seen;
+  for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
+    const OpCall* at = reached[next];
+    const auto dtype = at->result_dtype();
+    const bool is_low = dtype && (kLowPrecision.contains(*dtype) || *dtype == Dtype::kFloat);
+    const bool narrows = std::any_of(at->operands.begin(), at->operands.end(), [&](auto& operand) {
+      return is_wide(operand) && !operand.is_wrapped_number &&
+             !(dtype && operand.dtypes.contains(*dtype));
+    });
+    const bool is_made = at->operands.empty() && dtype && kLowPrecision.contains(*dtype);
+    if (at != &call && is_low && (is_made || (narrows && index.has(*at, ops::kCast)))) return at;
+    for (const Operand& operand : at->operands) {
+      const OpCall* made = index.run().call(operand.origin);
+      if (made != nullptr && seen.insert(made->id).second) reached.push_back(made);
+    }
+  }
+  return nullptr;
+}
+
+std::string short_number(double value) { return fmt::format("{:.4g}", value); }
+
+bool has_scaler(const RunIndex& index, uint32_t process) {
+  const auto calls = index.judged_calls();
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& call) {
+    return call.process == process && index.has(call, ops::kScalesGradients);
+  });
+}
+
+void check_wrapped(const OpCall& call, bool is_cast, Dtype dtype, Findings& out) {
+  const double from = call.inexact->from, to = call.inexact->to;
+  const std::string message = is_cast ? fmt::format("{} is cast to {} and becomes {}", number(from),
+                                                    dtype_name(dtype), number(to))
+                                      : fmt::format("{} in {} is {} and becomes {}", call.op,
+                                                    dtype_name(dtype), number(from), number(to));
+  out.add(call, message, [&] {
+    const bool is_byte = dtype == Dtype::kByte, is_char = dtype == Dtype::kChar;
+    const std::string ends = is_byte                  ? "0 to 255"
+                             : is_char                ? "-128 to 127"
+                             : dtype == Dtype::kShort ? "-32768 to 32767"
+                                                      : "whole numbers up to 2147483647";
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = fmt::format("{} holds {}, and what is beyond wraps", dtype_name(dtype), ends),
+        .fix = !is_cast  ? "cast before the arithmetic, to torch.int64 or a floating dtype"
+               : is_byte ? "clamp before the cast: .round().clamp(0, 255)"
+               : is_char ? "clamp before the cast: .round().clamp(-128, 127)"
+                         : "cast to torch.int64"};
+  });
+}
+
+// What was told of that which made an operand.
+std::vector<Cause> causes(const OpCall& call) {
+  std::vector<Cause> found;
+  for (const Operand& operand : call.operands)
+    if (operand.origin != kNoOpCall && operand.origin != call.id)
+      for (const Rule* rule :
+           {&far_from_float, &low_precision_index, &lossy_cast, &eps_underflow, &first_non_finite})
+        found.push_back({rule, operand.origin});
+  return found;
+}
+
+std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
+  const double from = call.inexact->from, to = call.inexact->to;
+  if (ops::facts_of(call.op) & ops::kCast) {
+    if (kBeyond.contains(answer))
+      return fmt::format("{} became {} in {}, and so did its neighbour", number(from), number(to),
+                         dtype_name(answer));
+    return fmt::format("{} became {} in a cast to {}", number(from), number(to),
+                       dtype_name(answer));
+  }
+  if (answer == Dtype::kBool)
+    return fmt::format("{} says yes to {} numbers, and to {} in Float", call.op, number(to),
+                       number(from));
+  if (call.short_op().starts_with("arg"))
+    return fmt::format("{} finds place {}, and {} in Float", call.op, number(to), number(from));
+  if (answer == Dtype::kLong) return fmt::format("{} finds other places than in Float", call.op);
+  if (call.short_op().starts_with("unique") || call.short_op().starts_with("_unique"))
+    return fmt::format("{} finds {} numbers, and {} in Float", call.op, number(to), number(from));
+  if (is_lost)
+    return fmt::format("{} gives {}, and {} in Float", call.op,
+                       std::isnan(to) ? "NaN" : "an infinity", short_number(from));
+  return fmt::format("{} gives {}, and {} in Float", call.op, short_number(to), short_number(from));
+}
+
+void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  const auto dtype = call.result_dtype();
+  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_told(call)) return;
+  const double from = call.inexact->from, to = call.inexact->to;
+  const bool is_cast = index.has(call, ops::kCast);
+  const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);
+  if (kShort.contains(*dtype) && wraps(*dtype, from))
+    return check_wrapped(call, is_cast, *dtype, out);
+  const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&
+                     call.operands.back().dtypes.within(kWide);
+  if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
+  const bool is_lost = !std::isfinite(to);
+  const bool is_count = call.short_op().find("unique") != std::string::npos;
+  if (!is_lost && !is_answer && !is_count && !falls &&
+      !(std::fabs(to - from) >= kFar * std::fabs(from)))
+    return;
+  if (std::isinf(to) && to < 0 && from < kMasked) return;
+  if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
+  out.add(call, message_of(call, *dtype, is_lost), [&] {
+    const OpCall* rounded = rounded_by(index, call);
+    const std::string name = rounded != nullptr ? dtype_name(*rounded->result_dtype()) : "";
+    const std::string why =
+        rounded == nullptr
+            ? fmt::format(
+                  "{} has too few bits, or too small a range, for what it computes",
+                  call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
+            : fmt::format(
+                  "what it computes with was rounded to {}{}, and here that makes another "
+                  "result",
+                  name, at_place(rounded->site));
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why = why + "; the same was computed in Double beside it",
+                   .fix = rounded == nullptr
+                              ? "compute this part in Float, and cast what comes of it"
+                              : fmt::format("keep it in {} from there on, and cast what comes of "
+                                            "it",
+                                            name == "Float" ? "Double" : "Float"),
+                   .follows = causes(call)};
+  });
+}
+
+}  // namespace
+
+const Rule far_from_float = {
+    .doc = {.id = "far-from-float",
+            .severity = Severity::kWarning,
+            .summary = "an op gives something else than it gives in Float",
+            .why = "Rounding is small until numbers that are near each other are subtracted or "
+                   "compared, an angle is taken, or a whole number comes to the end of its dtype. "
+                   "The tracer computes some calls on the CPU once more in Double, on what their "
+                   "operands would be there.",
+            .fix = "Compute it in Float from where its operands are made, and cast the result.",
+            .example = R"(
+op aten::_to_copy self=Float[1000] dtype:=BFloat16 -> BFloat16[1000] cast 1000 0 0 at noise.py:5 phase forward
+op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] inexact 0.0009 0 at noise.py:6 phase forward
+# EXPECT noise.py:6: warning: aten::sub gives 0, and 0.0009 in Float [far-from-float]
+# EXPECT-FIX Float from there on
+# What 16 bits round is near.
+op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] at noise.py:7 phase forward
+)"},
+    .check = check,
+};
+
+}  // namespace dtypecheck::rules

@@ -1,0 +1,659 @@
+// shadows.cpp: a shadow belongs to a storage, since views are no ops that the tracer is told of. It
+// keeps the bytes that it is the shadow of: what was written without us is taken as it is. Of large
+// tensors, which ops that work number by number are given, it is a run of numbers.
+#include "tracer/hook/shadows.h"
+
+#include <ATen/core/stack.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "core/codes.h"
+#include "ops/ops.h"
+#include "tracer/hook/requests.h"
+#include "tracer/hook/tracer.h"
+#include "tracer/keep_going/quiet.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+#if DTYPECHECK_TORCH_AT_LEAST(2, 0)  // which op draws numbers, and which works number by number
+
+// What a call of an op would give in Double, until the op itself has given something.
+struct ShadowCall {
+  const void* record = nullptr;  // of the RecordFunction
+  torch::jit::Stack stack;
+  double error = 0;         // of the operands, the largest of them
+  double scale = 0;         // the largest number in them
+  bool is_known = false;    // an operand has a shadow
+  bool is_unknown = false;  // one of 16 bits has none: what was lost before is not known
+  bool is_finite = true;    // the operands themselves
+  bool has_nan = false;
+  bool is_whole = false;       // arithmetic of integers, computed in Long
+  bool is_narrowed = false;    // a cast to integers, or to fewer bits of them
+  bool is_beyond = false;      // one to Float, or Double, of numbers that it has not
+  bool is_sampled = false;     // of large operands a run of numbers
+  std::vector<int64_t> sizes;  // which all of them have
+};
+
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+
+constexpr int64_t kMostElements = 1 << 16;
+constexpr int64_t kMostOfProduct = 1 << 14;   // which costs more than its numbers
+constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
+constexpr size_t kMostBytes = 64 << 20;       // of all shadows
+constexpr double kFar = 0.25;                 // of a number: damage
+constexpr double kNear = 0.05;
+constexpr double kVanished = 0x1p-24;  // in Half: a gradient that is 0
+constexpr int64_t kFewest = 16;        // numbers, to speak of a share of them
+constexpr double kOfFloat = 1e-6;      // what Float itself rounds, or less
+constexpr double kAmplified = 16;      // times as far as the operands were
+constexpr double kSmall = 0.01;        // of the operands
+constexpr double kResidue = 1e-12;     // of the operands: what is left where all cancels
+constexpr double kMeant = 1e8;         // what is larger stands for infinity, in a mask
+constexpr double kMasked = 6e4;        // below less this, in Half, what is masked becomes infinite
+
+bool is_low(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+}
+
+bool is_shadowable(const Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return is_plain(impl) && impl->device().is_cpu() && tensor.layout() == at::kStrided &&
+         !tensor.is_quantized() && !tensor.is_complex() && !tensor.is_neg() &&
+         tensor.has_storage() && tensor.numel() > 0 && data_of(impl) != nullptr;
+}
+
+bool is_large(const Tensor& tensor) { return tensor.numel() > kMostElements; }
+
+// Behind its middle, where an image has something to show and a table its far positions.
+Tensor sample_of(const Tensor& large) {
+  return large.view({-1}).narrow(0, large.numel() / 4 * 3 - kSampleElements, kSampleElements);
+}
+
+Tensor in_double(const Tensor& tensor) {
+  return tensor.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+}
+
+struct Shadow {
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  at::ScalarType dtype;
+  int64_t begin;            // in the storage
+  Tensor values;            // from there on, one dimension
+  std::vector<char> bytes;  // that it is the shadow of
+  uint64_t made = 0;
+};
+
+struct Shadows {
+  std::mutex mutex;
+  std::unordered_map<const c10::StorageImpl*, Shadow> of;
+  size_t bytes = 0;
+  uint64_t made = 0;
+};
+Shadows& shadows() {
+  static auto* all = new Shadows;
+  return *all;
+}
+
+struct Extent {
+  int64_t begin, count;
+};
+
+// What a tensor has of its storage; of a small one all of it, so that other views of it have a
+// shadow.
+Extent extent_of(const Tensor& tensor) {
+  const auto all = static_cast<int64_t>(tensor.storage().nbytes() / tensor.element_size());
+  if (all <= kMostElements) return {0, all};
+  int64_t count = 1;
+  for (int64_t i = 0; i < tensor.dim(); ++i) count += (tensor.size(i) - 1) * tensor.stride(i);
+  return {tensor.storage_offset(), count};
+}
+
+char* bytes_at(const Tensor& tensor, int64_t begin) {
+  auto* data = static_cast<const char*>(tensor.storage().unsafeGetStorageImpl()->data());
+  return const_cast<char*>(data) + begin * static_cast<int64_t>(tensor.element_size());
+}
+
+Tensor in_double(const Tensor& tensor, Extent extent) {
+  return in_double(at::from_blob(bytes_at(tensor, extent.begin), {extent.count},
+                                 at::TensorOptions().dtype(tensor.scalar_type())));
+}
+
+size_t size_of(const Shadow& shadow) {
+  return shadow.bytes.size() + static_cast<size_t>(shadow.values.numel()) * sizeof(double);
+}
+
+void forget(const c10::StorageImpl* storage) {
+  const auto found = shadows().of.find(storage);
+  if (found == shadows().of.end()) return;
+  shadows().bytes -= size_of(found->second);
+  shadows().of.erase(found);
+}
+
+void make_room() {
+  if (shadows().bytes < kMostBytes) return;
+  std::vector<const c10::StorageImpl*> gone;
+  for (const auto& [storage, shadow] : shadows().of)
+    if (shadow.storage.expired() || shadow.made + 512 < shadows().made) gone.push_back(storage);
+  for (const c10::StorageImpl* storage : gone) forget(storage);
+  if (shadows().bytes < kMostBytes) return;
+  shadows().of.clear();
+  shadows().bytes = 0;
+}
+
+// Of this tensor, or null. Where the storage was written to since, its numbers are taken as they
+// are.
+Shadow* find_shadow(const Tensor& tensor) {
+  const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
+  if (found == shadows().of.end()) return nullptr;
+  Shadow& shadow = found->second;
+  const Extent extent = extent_of(tensor);
+  const int64_t count = shadow.values.numel();
+  if (shadow.dtype != tensor.scalar_type() || extent.begin < shadow.begin ||
+      extent.begin + extent.count > shadow.begin + count)
+    return nullptr;
+  const char* now = bytes_at(tensor, shadow.begin);
+  if (std::memcmp(now, shadow.bytes.data(), shadow.bytes.size()) == 0) return &shadow;
+  const Tensor actual = in_double(tensor, {shadow.begin, count});
+  const size_t size = tensor.element_size();
+  for (int64_t i = 0; i < count; ++i) {
+    char* before = shadow.bytes.data() + i * size;
+    if (std::memcmp(now + i * size, before, size) == 0) continue;
+    shadow.values.data_ptr<double>()[i] = actual.data_ptr<double>()[i];
+    std::memcpy(before, now + i * size, size);
+  }
+  return &shadow;
+}
+
+Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
+  return shadow.values.as_strided(tensor.sizes(), tensor.strides(),
+                                  tensor.storage_offset() - shadow.begin);
+}
+
+void keep_shadow(const Tensor& actual, const Tensor& values) {
+  const c10::StorageImpl* storage = actual.storage().unsafeGetStorageImpl();
+  const Extent extent = extent_of(actual);
+  if (extent.count > kMostElements) return forget(storage);
+  if (Shadow* shadow = find_shadow(actual)) {
+    values_of(*shadow, actual).copy_(values);
+    return;
+  }
+  forget(storage);
+  make_room();
+  const char* bytes = bytes_at(actual, extent.begin);
+  const auto size = static_cast<size_t>(extent.count) * actual.element_size();
+  Shadow shadow{actual.storage().getWeakStorageImpl(),
+                actual.scalar_type(),
+                extent.begin,
+                in_double(actual, extent),
+                std::vector<char>(bytes, bytes + size),
+                ++shadows().made};
+  values_of(shadow, actual).copy_(values);
+  shadows().bytes += size_of(shadow);
+  shadows().of.emplace(storage, std::move(shadow));
+}
+
+// Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
+// cancels in Float is as a rule meant to.
+bool is_outside_training(const Frame& frame) {
+  return frame.phase == static_cast<uint8_t>(Phase::kLoad);
+}
+
+// How far numbers are from those that they should be.
+struct Distance {
+  double error = 0;     // of all, as a part of their size
+  double scale = 0;     // the largest that should be
+  double share = 0;     // of the numbers that are far, each
+  bool is_odd = false;  // one that should be infinite or NaN
+  bool has_nan = false, has_inf = false;
+  double from = 0, to = 0;  // where it is worst, or the first that is not finite
+};
+
+Distance distance(const Tensor& actual, const Tensor& right) {
+  const Tensor a = actual.to(at::kDouble).contiguous(), b = right.to(at::kDouble).contiguous();
+  const double *is = a.data_ptr<double>(), *should = b.data_ptr<double>();
+  const int64_t count = a.numel();
+  Distance out;
+  double size = 0, off = 0, worst = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(should[i])) out.is_odd = true;
+    if (!std::isfinite(should[i]) || out.has_nan) continue;
+    size += should[i] * should[i];
+    out.scale = std::max(out.scale, std::fabs(should[i]));
+    if (!std::isfinite(is[i])) {
+      const bool is_nan = std::isnan(is[i]);
+      if (is_nan || !out.has_inf) out.from = should[i], out.to = is[i];
+      (is_nan ? out.has_nan : out.has_inf) = true;
+      continue;
+    }
+    const double by = std::fabs(is[i] - should[i]);
+    off += by * by;
+    if (by > worst && !out.has_inf) worst = by, out.from = should[i], out.to = is[i];
+  }
+  if (out.has_nan || out.has_inf || size == 0) {
+    if (size == 0 && off > 0) out.error = INFINITY;
+    return out;
+  }
+  out.error = std::sqrt(off / size);
+  const double mean = std::sqrt(size / static_cast<double>(count));
+  int64_t far = 0;
+  for (int64_t i = 0; i < count; ++i)
+    far += std::fabs(is[i] - should[i]) >= kFar * std::max(mean, std::fabs(should[i]));
+  out.share = static_cast<double>(far) / static_cast<double>(count);
+  return out;
+}
+
+// False: the call cannot be computed again.
+bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
+  *out = whole;
+  if (!whole.defined()) return true;
+  if (!is_shadowable(whole)) return false;
+  if (is_large(whole) && !whole.is_contiguous()) return false;
+  if (call.is_sampled && !is_large(whole) && whole.numel() > 1) return false;
+  if (is_large(whole) && call.sizes.empty()) call.sizes = whole.sizes().vec();
+  if (is_large(whole) && call.sizes != whole.sizes().vec()) return false;
+  const Tensor tensor = is_large(whole) ? sample_of(whole) : whole;
+  if (!tensor.is_floating_point()) {
+    *out = call.is_whole && tensor.scalar_type() != at::kBool
+               ? tensor.to(at::kLong, /*non_blocking=*/false, /*copy=*/true)
+               : tensor.clone();
+    return true;
+  }
+  const Tensor actual = in_double(tensor);
+  const Shadow* shadow = find_shadow(tensor);
+  *out = shadow ? values_of(*shadow, tensor).clone() : actual;
+  const Distance found = distance(actual, *out);
+  call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
+  call.has_nan = call.has_nan || found.has_nan || found.is_odd;
+  call.scale = std::max(call.scale, found.scale);
+  call.error = std::max(call.error, found.error);
+  call.is_known = call.is_known || shadow;
+  call.is_unknown = call.is_unknown || (!shadow && is_low(tensor));
+  return true;
+}
+
+bool add_value(ShadowCall& call, const IValue& value) {
+  if (value.isGenerator()) return false;
+  if (value.isDevice() && !value.toDevice().is_cpu()) return false;
+  Tensor shadow;
+  if (value.isTensor()) {
+    if (!add_tensor(call, value.toTensor(), &shadow)) return false;
+    call.stack.emplace_back(shadow);
+  } else if (value.isTensorList()) {
+    c10::List<Tensor> list;
+    for (const Tensor& tensor : value.toTensorVector()) {
+      if (!add_tensor(call, tensor, &shadow)) return false;
+      list.push_back(shadow);
+    }
+    call.stack.emplace_back(list);
+  } else if (value.isOptionalTensorList()) {
+    c10::List<c10::optional<Tensor>> list;
+    for (const IValue& element : value.toListRef()) {
+      const bool is_there = element.isTensor() && element.toTensor().defined();
+      if (is_there && !add_tensor(call, element.toTensor(), &shadow)) return false;
+      list.push_back(is_there ? c10::optional<Tensor>(shadow) : c10::optional<Tensor>());
+    }
+    call.stack.emplace_back(list);
+  } else {
+    call.stack.push_back(value);
+  }
+  return true;
+}
+
+bool is_integral(at::ScalarType dtype) { return c10::isIntegralType(dtype, /*includeBool=*/false); }
+
+// Where integers may pass the end of their dtype.
+bool is_arithmetic(const OpInfo& op) {
+  if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct)) return true;
+  static const char* const kNames[] = {"add", "sub",  "rsub",   "mul",     "pow", "square", "neg",
+                                       "sum", "prod", "cumsum", "cumprod", "abs", "diff",   "dot"};
+  const std::string_view base = ops::parse_op_name(op.name).base;
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const char* name) { return base == name; });
+}
+
+// Whole numbers and times that Float, or Double, has not.
+bool is_beyond(const Tensor& tensor, at::ScalarType target) {
+  const bool is_long = tensor.scalar_type() == at::kLong;
+  const double least = target == at::kDouble ? 0x1p53 : is_long ? 1 << 24 : 1 << 16;
+  if (!is_long && tensor.scalar_type() != at::kDouble) return false;
+  if (target != at::kFloat && !(is_long && target == at::kDouble)) return false;
+  return is_shadowable(tensor) && !is_large(tensor) &&
+         tensor.abs().max().to(at::kDouble).item<double>() > least;
+}
+
+// What a copy or a cast makes of its last tensor.
+at::ScalarType target_of(const OpInfo& op, c10::ArrayRef<const IValue> inputs) {
+  const IValue& self = inputs[op.tensors[0].index];
+  return op.tensors.size() == 2 && self.isTensor() ? self.toTensor().scalar_type()
+                                                   : asked_dtype(op, inputs);
+}
+
+template <typename Visit>
+bool any_tensor(const OpInfo& op, c10::ArrayRef<const IValue> inputs, const Visit& visit) {
+  for (const Argument& argument : op.tensors) {
+    const IValue& value = inputs[argument.index];
+    if (value.isTensor()) {
+      if (value.toTensor().defined() && visit(value.toTensor())) return true;
+    } else if (value.isList()) {
+      for (const IValue& element : value.toListRef())
+        if (element.isTensor() && element.toTensor().defined() && visit(element.toTensor()))
+          return true;
+    }
+  }
+  return false;
+}
+
+bool is_of_16_bits(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
+
+// Sets what kind of call it is. Most are Float, or views of nothing that has a shadow.
+bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
+               c10::ArrayRef<const IValue> inputs) {
+  const OpInfo& op = *frame.op;
+  const at::ScalarType asked = asked_dtype(op, inputs);
+  if (op.tensors.empty()) return is_of_16_bits(asked);
+  if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct) &&
+      any_tensor(op, inputs, [](const Tensor& tensor) { return tensor.numel() > kMostOfProduct; }))
+    return false;
+  call.is_sampled = any_tensor(op, inputs, is_large);
+  if (call.is_sampled && !is_pointwise) return false;
+  if (op.converts) {
+    const IValue& source = inputs[op.tensors.back().index];
+    if (!source.isTensor() || !source.toTensor().defined()) return false;
+    const at::ScalarType from = source.toTensor().scalar_type(), to = target_of(op, inputs);
+    call.is_narrowed = is_integral(to) && from != to && from != at::kBool;
+    if (call.is_narrowed || is_of_16_bits(to)) return true;
+    call.is_beyond = is_beyond(source.toTensor(), to);
+    if (call.is_beyond) return true;
+  }
+  const bool has_floats =
+      any_tensor(op, inputs, [](const Tensor& tensor) { return tensor.is_floating_point(); });
+  if (!has_floats) {
+    call.is_whole = is_arithmetic(op) && any_tensor(op, inputs, [](const Tensor& tensor) {
+                      return is_integral(tensor.scalar_type()) && tensor.scalar_type() != at::kLong;
+                    });
+    return call.is_whole;
+  }
+  return is_outside_training(frame) || frame.autocast_on || is_of_16_bits(asked) ||
+         any_tensor(op, inputs, is_low) ||
+         (!shadows().of.empty() && any_tensor(op, inputs, [](const Tensor& tensor) {
+           return tensor.has_storage() &&
+                  shadows().of.count(tensor.storage().unsafeGetStorageImpl()) != 0;
+         }));
+}
+
+// Ops that draw numbers, or that write to lists or elsewhere, are not computed again.
+bool is_computable(const Frame& frame, const c10::OperatorHandle& handle) {
+  const OpInfo& op = *frame.op;
+  if (op.may_call_anything || op.makes_garbage || op.speaks_for_inner) return false;
+  if (!op.tensors.empty() && !op.may_return_first) return false;
+  for (const Argument& argument : op.tensors) {
+    if (argument.role == static_cast<uint8_t>(Role::kOut)) return false;
+    if (argument.is_written && argument.kind == Argument::Kind::kTensorList) return false;
+  }
+  const auto& included = c10::impl::tls_local_dispatch_key_set().included_;
+  if (included.has(c10::DispatchKey::Python) ||
+      included.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode))
+    return false;
+  return !handle.hasTag(at::Tag::nondeterministic_seeded);
+}
+
+// What dtype arguments ask for in 16 bits or in Float is asked for in Double.
+void widen_dtypes(ShadowCall& call, const OpInfo& op) {
+  for (const Argument& argument : op.dtypes) {
+    IValue& value = call.stack[argument.index];
+    if (!value.isInt() && op.tensors.empty()) value = static_cast<int64_t>(at::kDouble);
+    if (!value.isInt()) continue;
+    const auto dtype = static_cast<at::ScalarType>(value.toInt());
+    if (c10::isFloatingType(dtype)) value = static_cast<int64_t>(at::kDouble);
+    if (call.is_whole && is_integral(dtype)) value = static_cast<int64_t>(at::kLong);
+  }
+}
+
+void note(const Frame& frame, double from, double to) { write_inexact(frame.signature, from, to); }
+
+double smallest_part(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kBFloat16 ? 1.0 / 512
+         : tensor.scalar_type() == at::kHalf   ? 1.0 / 4096
+                                               : 1.0 / (1 << 25);
+}
+
+bool is_op(const Frame& frame, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return frame.op->name == name; });
+}
+
+// True where the shadow is to be kept.
+bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actual,
+                  const Tensor& right) {
+  const Distance found = distance(actual, right);
+  if (found.is_odd) return false;
+  if (found.has_nan || found.has_inf) {
+    const bool is_mask = found.to < 0 && found.from < -kMasked;
+    const bool is_meant = is_mask || (is_low(actual) && found.scale >= kMeant);
+    if (frame.op->converts) return !found.has_nan;
+    if (found.has_nan ? !call.has_nan : call.is_finite && !is_meant)
+      note(frame, found.from, found.to);
+    return !found.has_nan && !call.is_finite;  // an infinity goes on
+  }
+  const bool is_far = found.error >= kFar || found.share >= 1.0 / 32;
+  if (!is_far) return found.error < kFar;
+  if (frame.op->converts || found.scale < kResidue * call.scale) return false;
+  if (call.is_unknown && call.error > 0) return false;
+  if (!is_low(actual) && !is_outside_training(frame) && call.error < kOfFloat) return false;
+  if (found.error < kAmplified * std::max(call.error, smallest_part(actual))) return false;
+  // Gradients that cancel have nothing to say, and are left to their noise.
+  const bool is_gradient = frame.phase == static_cast<uint8_t>(Phase::kBackward);
+  const bool has_vanished =
+      is_gradient && actual.scalar_type() == at::kHalf && found.scale < kVanished;
+  if (is_gradient && !has_vanished) return false;
+  // A step is taken again and again: what cancels in a few numbers of one batch says little.
+  // A mean near 0 is as good as another.
+  const bool is_small = found.scale < kSmall * call.scale;
+  const bool is_mean = is_op(frame, {"aten::mean", "aten::sum"});
+  if (is_small && is_mean) return false;
+  const bool is_residue = is_small && actual.numel() < kFewest;
+  if (has_vanished || is_outside_training(frame) || !is_residue) note(frame, found.from, found.to);
+  return false;
+}
+
+// Whole numbers: one that is another. Of casts some have to be, and not all of them one number,
+// which stands for none; of what is whole before it is cast many, since a byte of an image may be
+// its neighbour.
+void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actual,
+                 const Tensor& right) {
+  const Tensor a = actual.to(at::kDouble).contiguous();
+  const Tensor b = right.to(at::kDouble).contiguous();
+  const double *is = a.data_ptr<double>(), *should = b.data_ptr<double>();
+  const bool is_byte = actual.element_size() == 1;
+  int64_t off = 0, moved = 0, gone = 0, first = -1, first_moved = -1;
+  bool has_others = false, is_exact = !is_byte, are_parts = true;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    if (!std::isfinite(should[i])) continue;
+    is_exact = is_exact && std::floor(should[i]) == should[i];
+    are_parts = are_parts && std::fabs(should[i]) < 1;
+    gone += should[i] != 0 && is[i] == 0;
+    const double by = std::fabs(is[i] - (call.is_narrowed ? std::trunc(should[i]) : should[i]));
+    if (by != 0 && moved++ == 0) first_moved = i;
+    if (call.is_narrowed ? by <= 1 + kNear * std::fabs(should[i]) : by == 0) continue;
+    if (off++ == 0) first = i;
+    has_others = has_others || should[i] != should[first];
+  }
+  if (!call.is_narrowed && off > 0) return note(frame, should[first], is[first]);
+  if (a.numel() < kFewest) return;
+  const bool is_next = off > 0 && is[first] < 0 && should[first] + is[first] == 0;  // 32768
+  if ((has_others || is_next) && off * 100 >= a.numel())
+    return note(frame, should[first], is[first]);
+  if (is_exact && moved * 10 >= a.numel()) return note(frame, should[first_moved], is[first_moved]);
+  if (are_parts && gone * 10 >= a.numel() * 9) note(frame, should[a.numel() / 2], 0);
+}
+
+// Whole numbers, or times, of which a cast makes neighbours one number.
+void judge_neighbours(const Frame& frame, const Tensor& actual, const Tensor& source) {
+  const Tensor a = actual.to(at::kDouble).contiguous(), b = source.contiguous();
+  int64_t fallen = 0, first = -1;
+  const auto differ = [&](int64_t i) {
+    return source.scalar_type() == at::kLong
+               ? b.data_ptr<int64_t>()[i] != b.data_ptr<int64_t>()[i - 1]
+               : b.data_ptr<double>()[i] != b.data_ptr<double>()[i - 1];
+  };
+  for (int64_t i = 1; i < a.numel(); ++i) {
+    if (a.data_ptr<double>()[i] != a.data_ptr<double>()[i - 1] || !differ(i)) continue;
+    if (fallen++ == 0) first = i;
+  }
+  if (a.numel() < kFewest || fallen * 10 < a.numel()) return;
+  const double from = source.scalar_type() == at::kLong
+                          ? static_cast<double>(b.data_ptr<int64_t>()[first])
+                          : b.data_ptr<double>()[first];
+  note(frame, from, a.data_ptr<double>()[first]);
+}
+
+// Yes and no of rounded numbers: equal ones that were none, or an order that is another.
+void judge_answers(const Frame& frame, const Tensor& actual, const Tensor& right) {
+  if (frame.phase == static_cast<uint8_t>(Phase::kBackward)) return;
+  const double yes = actual.sum().item<double>(), expected = right.sum().item<double>();
+  const double differ = actual.ne(right).sum().item<double>();
+  if (is_op(frame, {"aten::eq", "aten::isin"})) {
+    if (expected > 0 && yes > expected) note(frame, expected, yes);
+  } else if (is_op(frame, {"aten::lt", "aten::gt", "aten::le", "aten::ge"})) {
+    if (differ >= 2 && differ * 10 >= static_cast<double>(actual.numel()))
+      note(frame, expected, yes);
+  }
+}
+
+// The place of a number that is to be found exactly: 0 is the smallest difference.
+void judge_place(const ShadowCall& call, const Frame& frame, const Tensor& actual,
+                 const Tensor& right) {
+  if (!frame.op->tensors.size() || actual.numel() != 1 || right.numel() != 1) return;
+  const Tensor values = call.stack.empty() ? Tensor() : call.stack[0].toTensor().contiguous();
+  const int64_t is = actual.item<int64_t>(), should = right.item<int64_t>();
+  if (!values.defined() || is == should || is >= values.numel() || should >= values.numel()) return;
+  const double* number = values.data_ptr<double>();
+  if (std::fabs(number[should]) <= kResidue * call.scale &&
+      std::fabs(number[is]) > kResidue * call.scale)
+    note(frame, static_cast<double>(should), static_cast<double>(is));
+}
+
+void judge_indices(const Frame& frame, const Tensor& actual, const Tensor& right) {
+  const double differ = actual.ne(right).sum().item<double>();
+  if (differ >= 8 && differ * 4 >= static_cast<double>(actual.numel()))
+    note(frame, right.to(at::kDouble).sum().item<double>(),
+         actual.to(at::kDouble).sum().item<double>());
+}
+
+void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
+           const Tensor& given, const Tensor& computed) {
+  if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
+  if (is_large(given) && !given.is_contiguous()) return;
+  const Tensor actual = is_large(given) ? sample_of(given) : given;
+  const Tensor right = is_large(computed) ? sample_of(computed.contiguous()) : computed;
+  if (is_op(frame, {"aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"})) {
+    if (actual.numel() * 10 < right.numel() * 9)
+      note(frame, static_cast<double>(right.numel()), static_cast<double>(actual.numel()));
+    return;
+  }
+  if (actual.sizes() != right.sizes()) return;
+  if (call.is_beyond)
+    judge_neighbours(frame, actual, before.stack[frame.op->tensors.back().index].toTensor());
+  if (actual.is_floating_point()) {
+    const bool stays = judge_floats(call, frame, actual, right);
+    const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
+                         (frame.op->converts && actual.scalar_type() == at::kFloat);
+    if (stays && matters && actual.element_size() > 1) return keep_shadow(actual, right);
+    return forget(actual.storage().unsafeGetStorageImpl());
+  }
+  if (call.is_whole || call.is_narrowed) return judge_whole(call, frame, actual, right);
+  if (call.error == 0) return;
+  if (actual.scalar_type() == at::kBool) return judge_answers(frame, actual, right);
+  if (is_op(frame, {"aten::argmin", "aten::argmax"}))
+    return judge_place(before, frame, actual, right);
+  if (is_op(frame, {"aten::searchsorted", "aten::bucketize"}))
+    return judge_indices(frame, actual, right);
+}
+
+void compute(ShadowCall& call, const Frame& frame, const at::RecordFunction& fn) {
+  const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
+  const ShadowCall before = call;  // in-place ops write to what is on the stack
+  if (call.is_narrowed) {          // the source itself is what should come out
+    const Tensor source = call.stack[frame.op->tensors.back().index].toTensor();
+    call.stack = {IValue(source)};
+  } else {
+    handle->callBoxed(&call.stack);
+  }
+  const std::vector<IValue>& outputs = fn.outputs();
+  if (outputs.size() != call.stack.size()) return;
+  const bool has_statistics = ops::facts_of(frame.op->name) & (ops::kNorm | ops::kStatistics);
+  for (size_t i = 0; i < (has_statistics ? 1 : outputs.size()); ++i)
+    if (outputs[i].isTensor() && call.stack[i].isTensor())
+      judge(call, before, frame, outputs[i].toTensor(), call.stack[i].toTensor());
+}
+
+class Scope {
+ public:
+  explicit Scope(ThreadState* state) : quiet_(state) {}
+
+ private:
+  keep_going::Quiet quiet_;
+  at::DisableRecordFunctionGuard unobserved_;
+  c10::impl::ExcludeDispatchKeyGuard no_versions_{c10::DispatchKey::ADInplaceOrView};
+};
+
+}  // namespace
+
+void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn,
+                  c10::ArrayRef<const IValue> inputs) {
+  const Options& options = tracer.options;
+  if (options.pretended || options.keep_going || options.fix) return;
+  if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer)) return;  // lost-update's
+  const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
+  if (!handle || !is_computable(frame, *handle)) return;
+  const bool is_pointwise = frame.op->converts || handle->hasTag(at::Tag::pointwise);
+  std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
+  if (!lock) return;
+  const Scope scope(state);
+  try {
+    ShadowCall call;
+    call.record = frame.record;
+    if (!is_wanted(call, frame, is_pointwise, inputs)) return;
+    for (const IValue& value : inputs)
+      if (!add_value(call, value)) return;
+    widen_dtypes(call, *frame.op);
+    if (!state->shadow_call) state->shadow_call = new ShadowCall;
+    *state->shadow_call = std::move(call);
+    frame.is_shadowed = true;
+  } catch (...) {
+  }
+}
+
+void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction& fn) {
+  if (!state->shadow_call || state->shadow_call->record != frame.record) return;
+  std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
+  const Scope scope(state);
+  try {
+    if (lock) compute(*state->shadow_call, frame, fn);
+  } catch (...) {
+  }
+  *state->shadow_call = ShadowCall();
+}
+
+void free_shadows() { new (&shadows().mutex) std::mutex; }
+
+#else
+
+struct ShadowCall {};
+void begin_shadow(ThreadState*, Frame&, const at::RecordFunction&,
+                  c10::ArrayRef<const c10::IValue>) {}
+void end_shadow(ThreadState*, const Frame&, const at::RecordFunction&) {}
+void free_shadows() {}
+
+#endif
+
+}  // namespace tracer
+}  // namespace dtypecheck

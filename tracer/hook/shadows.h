@@ -1,0 +1,34 @@
+// shadows.h: what a small tensor would be if all that led to it had been computed in Double.
+//
+// The first calls of an op, and then ever fewer, are computed once more in Double, on the shadows of
+// their operands. A result that is far from its shadow, while the operands were near theirs, is told:
+// a difference of neighbours, an angle, a product that is 0, a NaN, a whole number that wrapped.
+#pragma once
+
+#include <vector>
+
+#include "tracer/hook/describe.h"
+#include "tracer/hook/thread_state.h"
+#include "tracer/hook/torch_compat.h"
+
+namespace dtypecheck {
+namespace tracer {
+
+// Hot. The first three calls of a signature, and each that is a power of two: the ops of a loop have
+// the same count, so that chains of them are looked at whole.
+inline bool may_have_shadow(const Frame& frame, const Frame* parent) {
+  if (parent && parent->op) return false;
+  const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
+  return (count & (count - 1)) == 0 || count == 3;
+}
+
+void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn,
+                  c10::ArrayRef<const c10::IValue> inputs);
+void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction& fn);
+
+void write_inexact(const trace::SignatureRecord* signature, double from, double to);  // values.cpp
+
+void free_shadows();  // in a forked child: no thread is left that could hold their lock
+
+}  // namespace tracer
+}  // namespace dtypecheck
