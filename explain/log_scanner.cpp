@@ -147,7 +147,7 @@ void LogScanner::forget_old() {
   constexpr size_t kKept = kBefore + 2 * kAfter;
   if (buffer_.size() < kPiece) return;
   const size_t gone = buffer_.size() - kKept;
-  line_at_base_ += static_cast<uint64_t>(std::count(buffer_.begin(), buffer_.begin() + gone, '\n'));
+  for (size_t at = buffer_.find('\n'); at < gone; at = buffer_.find('\n', at + 1)) ++line_at_base_;
   buffer_.erase(0, gone);
   base_ += gone;
 }
