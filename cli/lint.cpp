@@ -105,7 +105,9 @@ Linted lint_one(const LintCommand& command, const std::string& file) {
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
   const std::vector<std::string> files = analyzer::sources_of({file}, database);
   const analyzer::Toolkits toolkits = toolkits_of(command, file);
-  auto all = parse(files, database, toolkits, command.parse);
+  analyzer::ParseOptions options = command.parse;
+  options.alone = true;  // whoever types does not wait for other files
+  auto all = parse(files, database, toolkits, options);
   analyzer::SourceTexts sources;
   Run ops;
   reports::Report report{.run = ops, .tool_version = tool_version()};

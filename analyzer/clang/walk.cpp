@@ -45,6 +45,11 @@ void Walk::enter(const FunctionDecl* function, Callers callers) {
     parameters_.push_back(
         dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
     dtypes_.bind(parameter, parameters_.back());
+    if (parameter->getType()->isVoidPointerType()) {
+      pointers_[{parameter}] = {.symbol = parameters_.back(),
+                                .parameter = static_cast<int>(parameters_.size()) - 1};
+      add_use({.function = entry_, .parameter = static_cast<int>(parameters_.size()) - 1});
+    }
   }
 }
 
@@ -416,7 +421,10 @@ void Walk::expr(const Expr* one) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
   if (const auto* made = dyn_cast<CXXConstructExpr>(one)) optimizer_of(made);
-  if (const auto* list = dyn_cast<InitListExpr>(one)) initialize_fields(list);
+  if (const auto* list = dyn_cast<InitListExpr>(one)) {
+    initialize_fields(list);
+    hand_on_fields(list);
+  }
   if (const auto* unknown = dyn_cast<RecoveryExpr>(one)) trust_unknown_check(unknown);
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
   if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
@@ -432,6 +440,9 @@ void Walk::expr(const Expr* one) {
     const Untyped* pointer = untyped(assignment->getRHS());
     const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
     if (pointer != nullptr && to != nullptr) pointers_.insert_or_assign({to->getDecl()}, *pointer);
+    const auto* field = dyn_cast<MemberExpr>(stripped(assignment->getLHS()));
+    if (field != nullptr && field->getType()->isVoidPointerType())
+      hand_on(assignment->getRHS(), field->getMemberDecl()->getNameAsString(), -1);
   }
 }
 
@@ -593,6 +604,7 @@ void Walk::call(const CallExpr* call) {
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
   if (!walk_through(call) && !check_of_tensor_args(call)) {
     call_outside(call);
+    hand_on_arguments(call);
     trust_opaque_check(call);
   }
   module_given(call);
