@@ -499,9 +499,14 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
   if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare))
     bare = stripped(made->getSubExpr());
   const auto* list = dyn_cast<InitListExpr>(bare);
-  if (list == nullptr) return;
+  const bool is_only_one = is_tensor_list(parameter->getType()) && is_tensor(bare->getType());  // {x}
+  if (list == nullptr && !is_only_one) return;
   std::vector<int>& tensors = lists_[parameter];
   tensors.clear();
+  if (list == nullptr) {
+    tensors.push_back(dtypes_.tensor(bare));
+    return;
+  }
   for (const Expr* element : list->inits()) {
     if (is_tensor(element->getType())) tensors.push_back(dtypes_.tensor(element));
   }
