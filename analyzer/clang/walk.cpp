@@ -235,6 +235,8 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
     if (dtypes_.state.knows(tensor)) dtypes_.bind(variable, tensor);
     do_once(stmt->getBody());
   }
+  // Else a later join would mix the last of them with what the variable held on another way.
+  if (!tensors.empty()) dtypes_.bind(variable, dtypes_.make(TensorSource::kOther, kAnyDtype));
 }
 
 void Walk::do_once(const Stmt* body) {
