@@ -137,8 +137,8 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   Parser parser(database, toolkits, options);
   std::vector<SourceFacts> all = parser.parse(files);
   const size_t judged = all.size();
-  if (!options.alone) add_neighbours(all, parser);
   join_fields(all);
+  if (!options.alone) add_neighbours(all, parser);
   join_calls(all, judged);
   all.resize(judged);
   for (SourceFacts& facts : all) look_around(facts);

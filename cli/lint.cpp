@@ -188,6 +188,9 @@ std::function<int()> set_up(Options& options) {
   add_baseline_options(options, command->report);
   options.add("--write-baseline", command->write_baseline, "as --update-baseline --baseline FILE")
       .type("FILE");
+  options.add_flag("--alone", command->parse.alone,
+                   "parse the files of PATH only; else those of their project that call, bind or "
+                   "define their functions are looked up");
   options.add_flag("--no-cache", command->parse.no_cache,
                    "parse every file anew; else what is known of unchanged files is kept in "
                    "~/.cache/dtypecheck/lint");

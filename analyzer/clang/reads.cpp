@@ -64,7 +64,8 @@ Place Walk::statement_of(const MemberCall& call) const {
 void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const {
   const auto* body = dyn_cast_or_null<CompoundStmt>(stack_.back()->getBody());
   constexpr unsigned kFewStatements = 3;  // a check of the index, the pointer, the return
-  const bool is_short = body != nullptr && body->size() <= kFewStatements;
+  const bool is_short = body != nullptr && !body->body_empty() &&
+                        body->size() <= kFewStatements && isa<ReturnStmt>(body->body_back());
   if (call_sites_.empty() || !is_short || !type->getAs<SubstTemplateTypeParmType>()) return;
   const auto* reference = dyn_cast<DeclRefExpr>(stripped(tensor));
   const auto* parameter =
@@ -172,7 +173,10 @@ void Walk::add_use(PointerUse use) {
 
 // The pointer goes on without a type: what it is read as is decided elsewhere.
 void Walk::hand_on(const Expr* expr, std::string to, int position) {
-  const Untyped* pointer = untyped(expr);
+  // A cast said which: run((const float*)x.data_ptr()).
+  const bool has_type = !expr->IgnoreParenImpCasts()->getType()->isVoidPointerType() &&
+                        !isa<ConditionalOperator>(expr->IgnoreParenImpCasts());
+  const Untyped* pointer = has_type ? nullptr : untyped(expr);
   if (pointer == nullptr || !dtypes_.state.knows(pointer->symbol)) return;
   if (pointer->parameter >= 0) {
     return add_use({.function = entry_,
