@@ -42,7 +42,7 @@ Finding& CheckFindings::add(const Check& check, Severity severity, const ReadGro
   Finding& finding = add(check, severity, first.place, first.function, std::move(message));
   for (const Read* read : group.all) {
     if (read != group.first)
-      add_place(finding, read->place, fmt::format("{} as {}", read->tensor.name, read->type));
+      add_place(finding, read->place, read->type.empty() ? read->tensor.name : fmt::format("{} as {}", read->tensor.name, read->type));
     add_places(finding, *read);
   }
   return finding;

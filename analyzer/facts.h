@@ -61,7 +61,13 @@ enum class Callers : uint8_t {
   kUnseen,  // none is in this file, so they may check
 };
 
-enum class ReadAs : uint8_t { kPointer, kCast, kAccessor, kItem };
+enum class ReadAs : uint8_t {
+  kPointer,
+  kCast,
+  kAccessor,
+  kItem,
+  kHandedOn,  // data_ptr() goes to a function or a field as void*; what reads it is not seen here
+};
 
 // A tensor's memory read as a C++ type: data_ptr<T>(), (T*)data_ptr(), accessor<T, N>(), item<T>().
 struct Read {
@@ -85,6 +91,8 @@ struct Read {
   std::string entry;              // the function that the walk came from, as other files know it
   int parameter = -1;             // of that function, whose dtype the tensor has; -1: of none
   int dispatched_parameter = -1;  // the same of the dispatched tensor
+  std::string handed_to;          // the function that is given the untyped pointer, or the field
+  int argument = -1;              // its position there; -1: a field
 
   bool is_typed() const { return how == ReadAs::kPointer || how == ReadAs::kAccessor; }
   // As the dtype of the dispatched tensor, which it is not known to have.
@@ -107,6 +115,18 @@ struct OutsideCall {
   std::string entry;  // the function that the walk came from; "": no other file knows it
   Callers callers = Callers::kUnseen;  // of that function
   std::vector<TensorArgument> arguments;
+};
+
+// What becomes of a parameter of type void*, for the callers in other files: a cast, or another
+// function that it goes on to. One with neither says that the function's body was seen.
+struct PointerUse {
+  std::string function;
+  int parameter = 0;
+  std::string type;  // of the cast
+  DtypeSet accepts;  // empty: bytes, or what a template has still to name
+  Place place;
+  std::string handed_to;
+  int argument = -1;
 };
 
 // Where fields that hold a tensor or a dtype are written. Other files know a field as
@@ -258,6 +278,7 @@ struct SourceFacts {
   std::vector<TwoWayConversion> conversions;
   std::vector<HalfArithmetic> half_arithmetic;
   std::vector<OutsideCall> outside_calls;
+  std::vector<PointerUse> pointer_uses;
   std::vector<std::string> bound;   // functions of other files that are bound to Python here
   std::vector<std::string> called;  // functions of headers that were walked through in a caller
   std::vector<ClassOfFields> classes;

@@ -33,9 +33,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Read, place, function, callers, how, type, accepts,
                                    is_written_long, type_place, cast, given, statement, tensor,
                                    is_of_class, in_dispatch, ignores_dispatch, dispatched, has_dispatched_dtype,
-                                   entry, parameter, dispatched_parameter)
+                                   entry, parameter, dispatched_parameter, handed_to, argument)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorArgument, position, tensor, parameter, same_as)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutsideCall, function, entry, callers, arguments)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PointerUse, function, parameter, type, accepts, place, handed_to,
+                                   argument)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FieldWrite, field, tensor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FieldOfClass, name, is_shared, is_of_module)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClassOfFields, file, fields, bodies_elsewhere)
@@ -54,7 +56,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargeNumber, place, function, name, text, is_
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
                                    error_count, lost, functions, sees_tensors, reads, long_elements,
                                    dispatches, branches, sums, large_numbers, ops, bit_casts,
-                                   integer_divisions, conversions, half_arithmetic, outside_calls,
+                                   integer_divisions, conversions, half_arithmetic, outside_calls, pointer_uses,
                                    bound, called, classes, field_writes, open_fields, methods,
                                    casts_modules, files, system_files)
 

@@ -11,6 +11,7 @@
 
 #include "analyzer/facts_cache.h"
 #include "analyzer/merge_facts.h"
+#include "analyzer/neighbours.h"
 #include "analyzer/precompiled_headers.h"
 #include "analyzer/project.h"
 #include "analyzer/project_calls.h"
@@ -80,34 +81,66 @@ std::string version_of(const fs::path& program) {
   return fmt::format("{} {} {}", tool_version(), size, time);
 }
 
+// What stays the same through a run: the program that parses, and what is known already.
+class Parser {
+ public:
+  Parser(const Database& database, const Toolkits& toolkits, const ParseOptions& options)
+      : database_(database), toolkits_(toolkits), options_(options), program_(analyzer_program()) {
+    const fs::path folder = options.no_cache ? fs::path() : cache_folder();
+    if (folder.empty()) return;
+    cache_ = std::make_unique<FactsCache>(folder, version_of(program_));
+    headers_ = std::make_unique<PrecompiledHeaders>(folder / "pch", program_.string(),
+                                                    version_of(program_));
+  }
+
+  std::vector<SourceFacts> parse(const std::vector<std::string>& files) {
+    const std::vector<ParseJob> jobs = jobs_of(files, database_, toolkits_);
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    const WorkerOptions worker = {.program = program_.string(),
+                                  .jobs = options_.jobs > 0 ? options_.jobs : cores,
+                                  .timeout_s = options_.timeout_s,
+                                  .cache = cache_.get(),
+                                  .headers = headers_.get()};
+    const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
+    auto all = parse_all(jobs, worker, [&](size_t done) {
+      if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
+    });
+    if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+    return by_file(std::move(all));
+  }
+
+ private:
+  const Database& database_;
+  const Toolkits& toolkits_;
+  const ParseOptions& options_;
+  fs::path program_;
+  std::unique_ptr<FactsCache> cache_;
+  std::unique_ptr<PrecompiledHeaders> headers_;
+};
+
+// Files that call or bind the functions of these, or define what they call; and then theirs.
+void add_neighbours(std::vector<SourceFacts>& all, Parser& parser) {
+  constexpr int kRounds = 2;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::string> known;
+    for (const SourceFacts& facts : all) known.push_back(facts.file);
+    const auto neighbours = sources_that_name(unseen_functions(all), known);
+    if (neighbours.empty()) return;
+    for (SourceFacts& facts : parser.parse(neighbours)) all.push_back(std::move(facts));
+  }
+}
+
 }  // namespace
 
 std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Database& database,
                                const Toolkits& toolkits, const ParseOptions& options) {
-  const std::vector<ParseJob> jobs = jobs_of(files, database, toolkits);
-  const fs::path program = analyzer_program();
-  const fs::path folder = options.no_cache ? fs::path() : cache_folder();
-  std::unique_ptr<FactsCache> cache;
-  std::unique_ptr<PrecompiledHeaders> headers;
-  if (!folder.empty()) {
-    cache = std::make_unique<FactsCache>(folder, version_of(program));
-    headers =
-        std::make_unique<PrecompiledHeaders>(folder / "pch", program.string(), version_of(program));
-  }
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  const WorkerOptions worker = {.program = program.string(),
-                                .jobs = options.jobs > 0 ? options.jobs : cores,
-                                .timeout_s = options.timeout_s,
-                                .cache = cache.get(),
-                                .headers = headers.get()};
-  const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
-  auto all = parse_all(jobs, worker, [&](size_t done) {
-    if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
-  });
-  if (shows_progress) fmt::print(stderr, "\r\x1b[K");
-  all = by_file(std::move(all));
+  Parser parser(database, toolkits, options);
+  std::vector<SourceFacts> all = parser.parse(files);
+  const size_t judged = all.size();
   join_fields(all);
-  join_calls(all);
+  if (!options.alone) add_neighbours(all, parser);
+  join_calls(all, judged);
+  all.resize(judged);
   for (SourceFacts& facts : all) look_around(facts);
   return all;
 }

@@ -14,6 +14,7 @@ struct ParseOptions {
   unsigned jobs = 0;  // files at a time; 0: the number of cores
   int timeout_s = 300;
   bool no_cache = false;
+  bool alone = false;  // no other file of the project is parsed beside them
 };
 
 std::vector<SourceFacts> parse(const std::vector<std::string>& files,

@@ -55,6 +55,7 @@ void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {
     to->insert(to->end(), from->begin(), from->end());
   }
   for (OutsideCall& call : other.outside_calls) facts.outside_calls.push_back(std::move(call));
+  append(facts.pointer_uses, other.pointer_uses);
   facts.functions = std::max(facts.functions, other.functions);
   facts.sees_tensors = facts.sees_tensors || other.sees_tensors;
 }

@@ -23,15 +23,36 @@ struct Given {
 
 class Calls {
  public:
-  explicit Calls(const std::vector<SourceFacts>& all) {
-    for (const SourceFacts& facts : all) {
+  Calls(const std::vector<SourceFacts>& all, size_t judged) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      const SourceFacts& facts = all[i];
       for (const OutsideCall& call : facts.outside_calls) calls_[call.function].push_back(&call);
+      for (const PointerUse& use : facts.pointer_uses)
+        uses_[{use.function, use.parameter}].push_back(&use);
       bound_.insert(facts.bound.begin(), facts.bound.end());
-      called_.insert(facts.called.begin(), facts.called.end());
+      if (i < judged) called_.insert(facts.called.begin(), facts.called.end());
     }
   }
 
   bool is_bound(const std::string& function) const { return bound_.contains(function); }
+  bool is_called(const std::string& function) const { return calls_.contains(function); }
+
+  // What a parameter of type void* is cast to, by its function and those that it goes on to; the
+  // types of all casts. False: some body was not seen.
+  bool casts(const std::string& function, int parameter, std::vector<const PointerUse*>& all,
+             size_t depth = 0) const {
+    const auto uses = uses_.find({function, parameter});
+    if (uses == uses_.end() || depth > kMaxDepth) return false;
+    bool is_known = true;
+    for (const PointerUse* use : uses->second) {
+      if (!use->handed_to.empty())
+        is_known = casts(use->handed_to, use->argument, all, depth + 1) && is_known;
+      else if (!use->type.empty())
+        all.push_back(use);
+    }
+    return is_known;
+  }
+
   // A function of a header that some file's own code calls is judged there.
   bool is_judged_in_callers(const std::string& function) const {
     return called_.contains(function);
@@ -94,10 +115,35 @@ class Calls {
   }
 
   std::map<std::string, std::vector<const OutsideCall*>> calls_;
+  std::map<std::pair<std::string, int>, std::vector<const PointerUse*>> uses_;
   std::set<std::string> bound_, called_;
 };
 
+// The untyped pointer is cast to one type in the function that it goes to. Where that casts it to
+// several, it decides by something else.
+void follow(Read& read, const Calls& calls) {
+  std::vector<const PointerUse*> casts;
+  const bool is_known = calls.casts(read.handed_to, read.argument, casts);
+  DtypeSet accepts;
+  for (const PointerUse* cast : casts) {
+    if (cast->accepts.empty()) return;
+    accepts |= cast->accepts;
+  }
+  const bool is_one = std::all_of(casts.begin(), casts.end(), [&](const PointerUse* cast) {
+    return cast->accepts == casts.front()->accepts;
+  });
+  if (casts.empty() || !is_one) {
+    if (is_known || !casts.empty()) read.tensor.looked_at = true;
+    return;
+  }
+  read.how = ReadAs::kCast;
+  read.type = casts.front()->type;
+  read.accepts = accepts;
+  read.cast = casts.front()->place;
+}
+
 void join(Read& read, const Calls& calls) {
+  if (read.how == ReadAs::kHandedOn && read.argument >= 0) follow(read, calls);
   if (read.entry.empty() || read.callers == Callers::kBound) return;
   const Given given = calls.given(read.entry, read.parameter);
   if (calls.is_bound(read.entry) || given.is_bound) read.callers = Callers::kBound;
@@ -113,9 +159,16 @@ void join(Read& read, const Calls& calls) {
 
 }  // namespace
 
-void join_calls(std::vector<SourceFacts>& all) {
+// The function's name without its namespaces and parameters: "ops::scale/2".
+static std::string plain_name(const std::string& function) {
+  const std::string path = function.substr(0, function.rfind('/'));
+  const size_t last = path.rfind("::");
+  return last == path.npos ? path : path.substr(last + 2);
+}
+
+void join_calls(std::vector<SourceFacts>& all, size_t judged) {
   const std::vector<SourceFacts> known = all;  // what is said of callers, before it is mended
-  const Calls calls(known);
+  const Calls calls(known, judged);
   for (SourceFacts& facts : all) {
     std::erase_if(facts.reads, [&](const Read& read) {
       return read.place.file != facts.file && read.callers == Callers::kUnseen &&
@@ -123,6 +176,36 @@ void join_calls(std::vector<SourceFacts>& all) {
     });
     for (Read& read : facts.reads) join(read, calls);
   }
+}
+
+std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all) {
+  const Calls calls(all, all.size());
+  std::set<std::string> names;
+  const auto want_callers = [&](const std::string& function) {
+    if (!function.empty() && !calls.is_bound(function) && !calls.is_called(function))
+      names.insert(plain_name(function));
+  };
+  std::set<std::string> asked;
+  for (const SourceFacts& facts : all) {
+    for (const Read& read : facts.reads) {
+      std::vector<const PointerUse*> casts;
+      if (!read.tensor.is_undetermined()) continue;
+      if (read.how == ReadAs::kHandedOn && read.argument >= 0 &&
+          !calls.casts(read.handed_to, read.argument, casts))
+        names.insert(plain_name(read.handed_to));
+      if (read.callers == Callers::kBound) continue;
+      asked.insert(read.entry);
+      want_callers(read.entry);
+    }
+  }
+  for (const SourceFacts& facts : all) {
+    for (const OutsideCall& call : facts.outside_calls) {
+      const bool is_open = call.callers == Callers::kUnseen && asked.contains(call.function);
+      if (is_open) want_callers(call.entry);
+    }
+  }
+  names.erase("");
+  return names;
 }
 
 }  // namespace dtypecheck::analyzer

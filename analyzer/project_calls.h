@@ -1,6 +1,8 @@
 // project_calls.h: what the files of a project say of one another's functions.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "analyzer/facts.h"
@@ -11,6 +13,11 @@ namespace dtypecheck::analyzer {
 // each of them knows a tensor's dtype, or has checked it, so does the function; where one is bound
 // to Python and passes on what it was given, the function is as good as bound. The facts of each
 // file are kept as they are, so a change in one costs the parse of that one.
-void join_calls(std::vector<SourceFacts>& all);
+// The first `judged` files are what the run is about.
+void join_calls(std::vector<SourceFacts>& all, size_t judged);
+
+// The names of functions of which another file could tell something that matters: who calls or binds
+// them, or what they read an untyped pointer as.
+std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all);
 
 }  // namespace dtypecheck::analyzer

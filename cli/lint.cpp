@@ -105,7 +105,9 @@ Linted lint_one(const LintCommand& command, const std::string& file) {
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
   const std::vector<std::string> files = analyzer::sources_of({file}, database);
   const analyzer::Toolkits toolkits = toolkits_of(command, file);
-  auto all = parse(files, database, toolkits, command.parse);
+  analyzer::ParseOptions options = command.parse;
+  options.alone = true;  // whoever types does not wait for other files
+  auto all = parse(files, database, toolkits, options);
   analyzer::SourceTexts sources;
   Run ops;
   reports::Report report{.run = ops, .tool_version = tool_version()};
@@ -186,6 +188,9 @@ std::function<int()> set_up(Options& options) {
   add_baseline_options(options, command->report);
   options.add("--write-baseline", command->write_baseline, "as --update-baseline --baseline FILE")
       .type("FILE");
+  options.add_flag("--alone", command->parse.alone,
+                   "parse the files of PATH only; else those of their project that call, bind or "
+                   "define their functions are looked up");
   options.add_flag("--no-cache", command->parse.no_cache,
                    "parse every file anew; else what is known of unchanged files is kept in "
                    "~/.cache/dtypecheck/lint");

@@ -1,6 +1,7 @@
 // Finds: the untyped data_ptr() of a tensor cast to a type that its dtype was not compared with, in
 // the function or in those of the same file that call it.
-// Misses: pointers that go through a field or another file before the cast. Silent on purpose:
+// Also one that is handed on without a type, to a function or a field whose reader is not seen.
+// Misses: fields whose reader is in another file, where the dtype was asked for. Silent on purpose:
 // casts to bytes and to vectors that are used to copy, the bits of a number, what is made of bytes;
 // tensors that were made here; template parameters that only a caller knows. The type of a dispatch
 // is dispatched-raw-cast's.
@@ -29,7 +30,28 @@ static bool is_left_over(const Read& read) {
   return tensor.is_undetermined() && tensor.dtypes.size() > kNarrowed;
 }
 
+// What reads the pointer is not seen: it is told where nothing says what the tensor is.
+static void check_handed_on(const SourceFacts& facts, CheckFindings& out) {
+  std::vector<const Read*> handed_on;
+  for (const Read& read : facts.reads) {
+    const bool is_open = read.how == ReadAs::kHandedOn && read.tensor.is_unchecked();
+    if (is_open && !is_lent(&read)) handed_on.push_back(&read);
+  }
+  for (const ReadGroup& group : by_function(handed_on)) {
+    const bool is_bound = group.first->callers == Callers::kBound;
+    Finding& finding =
+        out.add(raw_cast, is_bound ? Severity::kWarning : Severity::kNote, group,
+                fmt::format("{} {} handed on as an untyped pointer, and nothing looks at the dtype",
+                            names_of(group), is_or_are(group)));
+    finding.fix = fmt::format(
+        "TORCH_CHECK({0}.scalar_type() == ..., ...) before the pointer is taken, for each dtype "
+        "that its reader is written for.",
+        group.first->tensor.name);
+  }
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
+  check_handed_on(facts, out);
   std::vector<const Read*> unchecked, left_over;
   for (const Read& read : facts.reads) {
     if (read.how != ReadAs::kCast || read.accepts.empty() || read.in_dispatch) continue;

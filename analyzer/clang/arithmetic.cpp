@@ -128,6 +128,21 @@ std::set<unsigned> parameters_added_to(const FunctionDecl* function, const ASTCo
   return parameters;
 }
 
+// The Half of wmma::fragment<wmma::accumulator, 16, 16, 16, half>.
+DtypeSet accumulator(QualType type) {
+  const auto* made = dyn_cast_or_null<ClassTemplateSpecializationDecl>(
+      type.getNonReferenceType()->getAsCXXRecordDecl());
+  if (made == nullptr || made->getIdentifier() == nullptr || made->getName() != "fragment")
+    return {};
+  const auto arguments = made->getTemplateArgs().asArray();
+  if (arguments.size() < 5 || arguments[0].getKind() != TemplateArgument::Type ||
+      arguments[4].getKind() != TemplateArgument::Type)
+    return {};
+  const CXXRecordDecl* role = arguments[0].getAsType()->getAsCXXRecordDecl();
+  const bool sums = role != nullptr && role->getIdentifier() && role->getName() == "accumulator";
+  return sums ? low_precision(arguments[4].getAsType()) : DtypeSet();
+}
+
 struct Loop {
   const Stmt* stmt;
   std::set<const Decl*> variables;  // that it steps through
@@ -169,6 +184,17 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
                    [&] { return RecursiveASTVisitor::TraverseCXXForRangeStmt(stmt); });
   }
 
+  // if (std::is_same<T, float>::value): of an instantiation one branch is dead.
+  bool TraverseIfStmt(IfStmt* stmt) {
+    const Expr* condition = stmt->getCond();
+    bool value = false;
+    const bool is_known = condition != nullptr && !condition->isValueDependent() &&
+                          !condition->containsErrors() &&
+                          condition->EvaluateAsBooleanCondition(value, context_);
+    if (!is_known) return RecursiveASTVisitor::TraverseIfStmt(stmt);
+    return TraverseStmt(value ? stmt->getThen() : stmt->getElse());
+  }
+
   bool VisitExpr(Expr* expr) {
     if (const auto* call = dyn_cast<CallExpr>(expr)) look_at_call(call);
     if (const Expr* target = accumulation_of(expr, context_)) {
@@ -176,6 +202,7 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
     }
     look_at_assignment(expr);
     look_at_cast(expr);
+    look_at_pointer(expr);
     look_at_conversion(expr);
     return true;
   }
@@ -257,6 +284,12 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
       if (!dtypes.empty()) add_sum(call->getBeginLoc(), call->getArg(0), dtypes, true);
       return;
     }
+    if (name == "mma_sync" && call->getNumArgs() > 0 && !loops_.empty()) {
+      const DtypeSet dtypes = accumulator(call->getArg(0)->getType());
+      const bool sums = !dtypes.empty() && goes_round(target_of(call->getArg(0)));
+      if (sums) add_sum(call->getBeginLoc(), call->getArg(0), dtypes, false);
+      return;
+    }
     const FunctionDecl* callee = call->getDirectCallee();
     const FunctionDecl* body = callee == nullptr ? nullptr : callee->getDefinition();
     if (body == nullptr || loops_.empty() || isa<CXXOperatorCallExpr>(call)) return;
@@ -333,6 +366,22 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
       facts_.bit_casts[at->second].is_other_size = true;
       facts_.bit_casts[at->second].from = from_text;
     }
+  }
+
+  // (half2*)data in a template whose data is of BFloat16 in an instantiation.
+  void look_at_pointer(const Expr* expr) {
+    const auto* cast = dyn_cast<ExplicitCastExpr>(expr);
+    if (cast == nullptr || !cast->getType()->isPointerType()) return;
+    const QualType inner = cast->getSubExprAsWritten()->getType();
+    if (!inner->isPointerType() && !inner->isArrayType()) return;
+    const QualType element(inner->getPointeeOrArrayElementType(), 0);
+    const DtypeSet from = low_precision(element), to = low_precision(cast->getType()->getPointeeType());
+    if (!from.single() || !to.single() || from == to) return;
+    const Place place = place_of(context_, expr->getBeginLoc());
+    if (place.line == 0 || !pointers_.insert(place).second) return;
+    TensorFact what;
+    what.name = text_of(stripped(cast->getSubExprAsWritten()), context_);
+    facts_.branches.push_back({place, function_, Callers::kUnseen, std::move(what), from, to});
   }
 
   void look_at_conversion(const Expr* expr) {
@@ -415,6 +464,7 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
   std::vector<Loop> loops_;
   std::map<const FunctionDecl*, std::set<unsigned>> adds_to_;
   std::map<Place, size_t> sums_, numbers_, bit_casts_;
+  std::set<Place> pointers_;
   std::set<Place> conversions_;
 };
 

@@ -421,6 +421,15 @@ int Dtypes::function_result(const CallExpr* call) {
   return make(TensorSource::kMade, default_dtype(call, name));
 }
 
+// What ATen's own kernels are given: the dtype of its operands, common to them where they have one.
+static bool is_tensor_iterator(QualType type) {
+  type = type.getNonReferenceType();
+  if (type->isPointerType()) type = type->getPointeeType();
+  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  return record != nullptr && record->getIdentifier() != nullptr &&
+         record->getName().starts_with("TensorIterator");
+}
+
 int Dtypes::dtype(const Expr* expr) {
   expr = stripped(expr);
   if (const auto constant = dtype_constant(expr, context_)) {
@@ -448,6 +457,11 @@ int Dtypes::dtype(const Expr* expr) {
       const bool asks =
           name == "scalar_type" || name == "dtype" || name == "type" || name == "options";
       return asks ? tensor(member->base) : -1;
+    }
+    if (is_tensor_iterator(base) && holds_dtype(expr->getType())) {
+      const auto [known, is_new] = iterators_.try_emplace(text(member->base), -1);
+      if (!is_new && state.knows(known->second)) return known->second;
+      return known->second = make(TensorSource::kOther, kAnyDtype, text(member->base));
     }
     if (name == "dtype" && call->getNumArgs() > 0) return dtype(call->getArg(0));
     return holds_dtype(base) ? dtype(member->base)

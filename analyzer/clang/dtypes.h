@@ -25,6 +25,7 @@ class Dtypes {
   void begin_function() {
     state = State();
     field_symbols_.clear();
+    iterators_.clear();
   }
   void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
   void assign(const clang::Expr* to, int symbol);
@@ -103,6 +104,7 @@ class Dtypes {
   const clang::ASTContext& context_;
   std::vector<std::pair<int, std::string>> field_symbols_;  // of what fields held at the entry
   std::map<const clang::FieldDecl*, std::string> field_names_;
+  std::map<std::string, int> iterators_;  // symbols of their dtypes, by their text
   std::vector<Made> made_;  // by symbol
   std::map<const clang::Expr*, int> results_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;

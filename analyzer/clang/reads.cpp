@@ -1,6 +1,7 @@
 // reads.cpp: the part of the walk that sees a tensor's memory read as a C++ type.
 #include <clang/AST/DeclTemplate.h>
 
+#include "analyzer/clang/functions.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -57,14 +58,15 @@ Place Walk::statement_of(const MemberCall& call) const {
                                             : written_place(context_, statement_->getBeginLoc());
 }
 
-// template <class T> T* pointer_of(const at::Tensor& x) { return x.data_ptr<T>(); }
+// template <class T> T value_at(const at::Tensor& x, int i) { return x.data_ptr<T>()[i]; }
 // Tensor and type are the caller's, and each of its calls is a read of its own, which it has to
 // check.
 void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const {
   const auto* body = dyn_cast_or_null<CompoundStmt>(stack_.back()->getBody());
-  const bool only_returns =
-      body != nullptr && body->size() == 1 && isa<ReturnStmt>(body->body_front());
-  if (call_sites_.empty() || !only_returns || !type->getAs<SubstTemplateTypeParmType>()) return;
+  constexpr unsigned kFewStatements = 3;  // a check of the index, the pointer, the return
+  const bool is_short = body != nullptr && !body->body_empty() &&
+                        body->size() <= kFewStatements && isa<ReturnStmt>(body->body_back());
+  if (call_sites_.empty() || !is_short || !type->getAs<SubstTemplateTypeParmType>()) return;
   const auto* reference = dyn_cast<DeclRefExpr>(stripped(tensor));
   const auto* parameter =
       reference == nullptr ? nullptr : dyn_cast<ParmVarDecl>(reference->getDecl());
@@ -110,6 +112,11 @@ const Walk::Untyped* Walk::untyped(const Expr* expr) {
       expr = cast->getSubExpr();
       continue;
     }
+    if (const auto* choice = dyn_cast<ConditionalOperator>(bare)) {  // b ? b->data_ptr() : nullptr
+      const bool is_first = untyped(choice->getTrueExpr()) != nullptr;
+      expr = is_first ? choice->getTrueExpr() : choice->getFalseExpr();
+      continue;
+    }
     if (const auto* reference = dyn_cast<DeclRefExpr>(bare)) {
       const auto known = pointers_.find({reference->getDecl()});
       const bool is_void = reference->getType()->isVoidPointerType();
@@ -127,6 +134,10 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
     return;
   const Untyped* pointer = untyped(cast->getSubExpr());
   if (pointer == nullptr || !dtypes_.state.knows(pointer->symbol)) return;
+  if (pointer->parameter >= 0) {
+    return add_use({entry_, pointer->parameter, written(to), element_dtypes(to),
+                    place_of(context_, cast->getBeginLoc())});
+  }
   Read read;
   // A check belongs where the pointer is taken, which may be in a caller of what casts it.
   read.place = pointer->place;
@@ -137,6 +148,75 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
   read.tensor = dtypes_.fact_of(pointer->symbol);
   read.tensor.name = pointer->fact.name;
   add_read(std::move(read), pointer->symbol, to);
+}
+
+// The names of the tensors whose dtype, or size of an element, the function asks for anywhere: what
+// it does with the answer may not be followed, so what it hands on of them is not told.
+bool Walk::asks_for_dtype_of(const std::string& tensor) {
+  const auto [at, is_new] = asked_.try_emplace(stack_.back());
+  if (is_new) {
+    for_each_expr(stack_.back()->getBody(), [&](const Expr* expr) {
+      const auto member = member_call(expr);
+      if (!member || !may_hold_tensor(member->base->getType())) return;
+      for (const char* name : {"scalar_type", "dtype", "type", "element_size", "itemsize", "nbytes",
+                               "is_floating_point"}) {
+        if (member->name == name) at->second.insert(dtypes_.text(stripped(member->base)));
+      }
+    });
+  }
+  return at->second.contains(tensor);
+}
+
+void Walk::add_use(PointerUse use) {
+  if (!use.function.empty()) facts_.pointer_uses.push_back(std::move(use));
+}
+
+// The pointer goes on without a type: what it is read as is decided elsewhere.
+void Walk::hand_on(const Expr* expr, std::string to, int position) {
+  // A cast said which: run((const float*)x.data_ptr()).
+  const bool has_type = !expr->IgnoreParenImpCasts()->getType()->isVoidPointerType() &&
+                        !isa<ConditionalOperator>(expr->IgnoreParenImpCasts());
+  const Untyped* pointer = has_type ? nullptr : untyped(expr);
+  if (pointer == nullptr || !dtypes_.state.knows(pointer->symbol)) return;
+  if (pointer->parameter >= 0) {
+    return add_use({.function = entry_,
+                    .parameter = pointer->parameter,
+                    .handed_to = std::move(to),
+                    .argument = position});
+  }
+  Read read;
+  read.place = pointer->place;
+  read.function = pointer->function;
+  read.how = ReadAs::kHandedOn;
+  read.statement = pointer->statement;
+  read.tensor = dtypes_.fact_of(pointer->symbol);
+  read.tensor.name = pointer->fact.name;
+  read.handed_to = std::move(to);
+  read.argument = position;
+  if (!read.tensor.is_unchecked() || asks_for_dtype_of(read.tensor.name)) return;
+  add_read(std::move(read), pointer->symbol, QualType());
+}
+
+void Walk::hand_on_arguments(const CallExpr* call) {
+  const FunctionDecl* callee = call->getDirectCallee();
+  if (callee == nullptr || !is_ours(callee->getLocation())) return;
+  for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
+    if (!callee->getParamDecl(i)->getType()->isVoidPointerType()) continue;
+    hand_on(call->getArg(i), outside_name(callee), static_cast<int>(i));
+  }
+}
+
+// Params{x.data_ptr(), …}; also run({x.data_ptr(), …}) where no header declares run().
+void Walk::hand_on_fields(const InitListExpr* list) {
+  const QualType type = list->getType();
+  const CXXRecordDecl* record = type.isNull() ? nullptr : type->getAsCXXRecordDecl();
+  const bool is_unknown = type.isNull() || type->isVoidType() || type->isDependentType();
+  if (record != nullptr ? !is_ours(record->getLocation()) : !is_unknown) return;
+  for (const Expr* init : list->inits()) {
+    const QualType given = init->getType();
+    if (!given.isNull() && given->isVoidPointerType())
+      hand_on(init, record == nullptr ? "" : record->getNameAsString(), -1);
+  }
 }
 
 // The innermost dispatch whose type this is: by the alias that its case declares, or, in a
@@ -152,6 +232,12 @@ const Walk::Switch* Walk::dispatch_of(QualType type, DtypeSet accepts) const {
     if (is_of_case) return &*over;
   }
   return nullptr;
+}
+
+// using scalar_t = …, as each case of a dispatch has one of its own.
+static bool is_local_name(QualType type) {
+  const auto* alias = type->getAs<TypedefType>();
+  return alias != nullptr && alias->getDecl()->getDeclContext()->isFunctionOrMethod();
 }
 
 // In a case of a macro that dispatches on this tensor.
@@ -179,13 +265,16 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   if (read.function.empty()) read.function = function_;
   read.callers = callers_;
   if (!call_sites_.empty() && read.how != ReadAs::kCast) read.given = call_sites_.front().place;
-  read.type = written(type) + meaning(type);
-  read.accepts = element_dtypes(type);
-  read.is_written_long = is_written_long(type);
-  read.is_of_class = is_of_class(type, stack_.back());
+  const bool has_type = !type.isNull();
+  if (has_type) {
+    read.type = written(type) + meaning(type);
+    read.accepts = element_dtypes(type);
+    read.is_written_long = is_written_long(type);
+    read.is_of_class = is_of_class(type, stack_.back());
+  }
   read.entry = entry_;
   read.parameter = parameter_of(symbol);
-  if (const Switch* over = dispatch_of(type, read.accepts)) {
+  if (const Switch* over = has_type ? dispatch_of(type, read.accepts) : nullptr) {
     read.in_dispatch = true;
     read.dispatched = over->fact;
     read.dispatched_parameter = parameter_of(over->symbol);
@@ -194,7 +283,7 @@ void Walk::add_read(Read read, int symbol, QualType type) {
     read.has_dispatched_dtype = (known && dtypes_.state.same(symbol, over->symbol)) ||
                                 (!read.accepts.empty() && dtypes.within(read.accepts));
   }
-  read.ignores_dispatch = !read.in_dispatch && is_in_dispatch_on(symbol);
+  read.ignores_dispatch = has_type && !read.in_dispatch && !is_local_name(type) && is_in_dispatch_on(symbol);
   const auto key = std::make_tuple(read.place, read.cast, read.tensor.name, read.how);
   const auto [at, is_new] = reads_.try_emplace(key, facts_.reads.size());
   if (is_new) {

@@ -45,6 +45,11 @@ void Walk::enter(const FunctionDecl* function, Callers callers) {
     parameters_.push_back(
         dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
     dtypes_.bind(parameter, parameters_.back());
+    if (parameter->getType()->isVoidPointerType()) {
+      pointers_[{parameter}] = {.symbol = parameters_.back(),
+                                .parameter = static_cast<int>(parameters_.size()) - 1};
+      add_use({.function = entry_, .parameter = static_cast<int>(parameters_.size()) - 1});
+    }
   }
 }
 
@@ -230,6 +235,8 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
     if (dtypes_.state.knows(tensor)) dtypes_.bind(variable, tensor);
     do_once(stmt->getBody());
   }
+  // Else a later join would mix the last of them with what the variable held on another way.
+  if (!tensors.empty()) dtypes_.bind(variable, dtypes_.make(TensorSource::kOther, kAnyDtype));
 }
 
 void Walk::do_once(const Stmt* body) {
@@ -416,7 +423,10 @@ void Walk::expr(const Expr* one) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
   if (const auto* made = dyn_cast<CXXConstructExpr>(one)) optimizer_of(made);
-  if (const auto* list = dyn_cast<InitListExpr>(one)) initialize_fields(list);
+  if (const auto* list = dyn_cast<InitListExpr>(one)) {
+    initialize_fields(list);
+    hand_on_fields(list);
+  }
   if (const auto* unknown = dyn_cast<RecoveryExpr>(one)) trust_unknown_check(unknown);
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
   if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
@@ -432,6 +442,9 @@ void Walk::expr(const Expr* one) {
     const Untyped* pointer = untyped(assignment->getRHS());
     const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
     if (pointer != nullptr && to != nullptr) pointers_.insert_or_assign({to->getDecl()}, *pointer);
+    const auto* field = dyn_cast<MemberExpr>(stripped(assignment->getLHS()));
+    if (field != nullptr && field->getType()->isVoidPointerType())
+      hand_on(assignment->getRHS(), field->getMemberDecl()->getNameAsString(), -1);
   }
 }
 
@@ -488,9 +501,14 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
   if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare))
     bare = stripped(made->getSubExpr());
   const auto* list = dyn_cast<InitListExpr>(bare);
-  if (list == nullptr) return;
+  const bool is_only_one = is_tensor_list(parameter->getType()) && is_tensor(bare->getType());  // {x}
+  if (list == nullptr && !is_only_one) return;
   std::vector<int>& tensors = lists_[parameter];
   tensors.clear();
+  if (list == nullptr) {
+    tensors.push_back(dtypes_.tensor(bare));
+    return;
+  }
   for (const Expr* element : list->inits()) {
     if (is_tensor(element->getType())) tensors.push_back(dtypes_.tensor(element));
   }
@@ -593,6 +611,7 @@ void Walk::call(const CallExpr* call) {
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
   if (!walk_through(call) && !check_of_tensor_args(call)) {
     call_outside(call);
+    hand_on_arguments(call);
     trust_opaque_check(call);
   }
   module_given(call);

@@ -69,6 +69,7 @@ class Walk {
     Place statement;  // where the pointer was taken
     Place place;
     std::string function;
+    int parameter = -1;  // of the entry function, where it is the pointer's own; -1: a tensor's
   };
 
   struct CallSite {
@@ -123,6 +124,11 @@ class Walk {
 
   void read_of(const MemberCall& call);
   void cast_of(const clang::ExplicitCastExpr* cast);
+  void add_use(PointerUse use);
+  void hand_on(const clang::Expr* pointer, std::string to, int position);
+  void hand_on_arguments(const clang::CallExpr* call);
+  void hand_on_fields(const clang::InitListExpr* list);
+  bool asks_for_dtype_of(const std::string& tensor);
   void fill_of(const clang::CallExpr* call);
   void op_of(const clang::CallExpr* call);
   void add_op(SourceOp op);
@@ -160,6 +166,7 @@ class Walk {
   std::vector<int> parameters_;       // symbols of its parameters
   std::vector<CallSite> call_sites_;  // of each function of the stack but the first
   std::map<Key, Untyped> pointers_;
+  std::map<const clang::FunctionDecl*, std::set<std::string>> asked_;  // whose dtypes bodies ask for
   std::map<const clang::Expr*, Untyped> seen_untyped_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;

@@ -47,7 +47,7 @@ def expected(source):
 
 
 def lint(paths, torch):
-    done = subprocess.run([DTYPECHECK, "lint", "--torch", torch, "--all", "--format", "json", *map(str, paths)],
+    done = subprocess.run([DTYPECHECK, "lint", "--alone", "--torch", torch, "--all", "--format", "json", *map(str, paths)],
                           capture_output=True, text=True, timeout=1800)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{paths[0]}: {done.stderr}")

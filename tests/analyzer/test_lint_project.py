@@ -92,7 +92,26 @@ class AcrossFiles(tool.ToolTest):
     def test_a_check_in_the_caller(self):
         self.project(binding=CHECKED)
         self.assertEqual(self.findings(), [])
+        self.assertEqual(self.findings("csrc/scale.cpp"), [])  # its caller is looked up
+
+    def test_callers_of_a_file_that_is_named_alone(self):
+        self.project()
         self.assertEqual(self.findings("csrc/scale.cpp"), [("csrc/scale.cpp", 5, "note", "unchecked-data-ptr")])
+        self.project(binding=BINDING)
+        self.assertEqual(self.findings("csrc/scale.cpp"), [("csrc/scale.cpp", 5, "warning", "unchecked-data-ptr")])
+
+    def test_a_pointer_that_another_file_casts(self):
+        run = ("#include <cuda_fp16.h>\nvoid kernel(const __half* x, const float* w);\n"
+               "void run(const void* x, const void* w) {\n  kernel((const __half*)x, (const float*)w);\n}\n")
+        op = ("#include <torch/extension.h>\nvoid run(const void* x, const void* w);\nvoid op(at::Tensor x, at::Tensor w) {\n"
+              "  TORCH_CHECK(w.scalar_type() == at::kFloat);\n  run(x.data_ptr(), w.data_ptr());\n}\n"
+              'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("op", &op); }\n')
+        self.write("setup.py", "")
+        self.write("csrc/op.cpp", op)
+        self.write("csrc/run.cpp", run)
+        self.assertEqual(self.findings("csrc/op.cpp"), [("csrc/op.cpp", 5, "error", "raw-cast")])
+        self.write("csrc/op.cpp", op.replace("TORCH_CHECK(", "TORCH_CHECK(x.scalar_type() == at::kHalf && "))
+        self.assertEqual(self.findings("csrc/op.cpp"), [])
 
     def test_a_caller_that_does_not_check(self):
         self.project(binding=BINDING)
