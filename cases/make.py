@@ -309,7 +309,8 @@ def apex_norm(out, made, source):
     os.environ.update(CUDA_HOME=home, TORCH_CUDA_ARCH_LIST="8.0", MAX_JOBS="1")
     from torch.utils.cpp_extension import load
     load("fused_layer_norm_cuda", [f"{source}/csrc/layer_norm_cuda.cpp", f"{source}/csrc/layer_norm_cuda_kernel.cu"],
-         extra_include_paths=[f"{path}/{part}" for path in homes for part in ("include", "include/cccl")], extra_cuda_cflags=["-O1"], extra_ldflags=[f"-L{out}/lib"], build_directory=out, is_python_module=False)
+         extra_include_paths=[f"{path}/{part}" for path in homes for part in ("include", "include/cccl")],
+         extra_cuda_cflags=["-O1"], extra_ldflags=[f"-L{out}/lib"], build_directory=out, is_python_module=False)
 
 
 if __name__ == "__main__":

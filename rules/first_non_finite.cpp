@@ -59,7 +59,8 @@ bool is_of_nothing(const OpCall& call) {
 bool is_meant(const RunIndex& index, const Event& event) {
   const OpCall& call = *event.call;
   // What a view shows, as of a file that is read, it did not make.
-  return is_of_nothing(call) || index.has(call, ops::kView) || index.has(call, ops::kFactory | ops::kScalesGradients) || has_infinite_scalar(call) ||
+  constexpr uint32_t kMakesNone = ops::kView | ops::kFactory | ops::kScalesGradients;
+  return is_of_nothing(call) || index.has(call, kMakesNone) || has_infinite_scalar(call) ||
          call.operands.empty() || (!event.what->is_nan && index.has(call, ops::kMask));
 }
 
