@@ -280,10 +280,10 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
   const bool is_certain = !dtypes.empty() || (!kind->words.empty() && names_dtypes(line_text));
   const ReadText read(text);
   std::vector<Frame> frames = frames_of(text);
-  const Ranking ranking = rank_unknown(*kind, read, innermost(frames), is_certain);
-  if (ranking.categories.empty()) return std::nullopt;
   Explanation out;
   for (Dtype dtype : dtypes) out.dtypes.push_back(dtype_name(dtype));
+  const Ranking ranking = rank_unknown(*kind, read, innermost(frames), out.dtypes, is_certain);
+  if (ranking.categories.empty()) return std::nullopt;
   out.message = line;
   out.line = 1 + static_cast<uint64_t>(
                      std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));

@@ -711,6 +711,41 @@ TEST_CASE("autocast makes no Double, and a link is no sign") {
         category_of("expected scalar type Half but found Float"));
 }
 
+TEST_CASE("a fault whose dtypes are others is not named beside the first") {
+  const auto others = [](std::string_view text) { return answer_to(text).errors.at(0).categories; };
+  const auto has_autocast = [&](std::string_view text) {
+    const std::vector<Category> all = others(text);
+    return std::find(all.begin(), all.end(), Category::kAutocast) != all.end();
+  };
+  const std::string unknown = "ValueError: found the dtype torch.";
+  CHECK(has_autocast(unknown + "float32 but expect torch.bfloat16"));
+  CHECK_FALSE(has_autocast(unknown + "float64 but expect torch.float32"));
+  CHECK_FALSE(has_autocast("under autocast\nTypeError: weight must be torch.float64"));
+  CHECK_FALSE(has_autocast("TypeError: Cannot convert a MPS Tensor to float64 dtype"));
+}
+
+TEST_CASE("which argument met another dtype tells an op from a layer") {
+  const std::string said = "Expected object of scalar type Float but got scalar type Double for ";
+  CHECK(category_of(said + "argument #2 'other'") == "promotion-cat-or-arith");
+  CHECK(category_of(said + "argument #2 'mat2'") == "input-weight-mismatch");
+  CHECK(cure_of("Expected object of scalar type Long but got scalar type Int for argument #2 "
+                "'target'")
+            .find("idx = idx.long(), labels.long()") == 0);
+}
+
+TEST_CASE("a cure belongs to what the text refuses") {
+  CHECK(cure_of("ValueError: bf16 mixed precision requires PyTorch >= 1.10 and a supported device.")
+            .find("Half there") == 0);
+  CHECK(cure_of("TypeError: Got unsupported ScalarType BFloat16").find("x.float().numpy()") == 0);
+  const std::string whisper =
+      "ValueError: Requested float16 compute type, but the target device or backend do not "
+      "support efficient float16 computation.";
+  CHECK(category_of(whisper) == "library-limits-dtype");
+  CHECK(cure_of(whisper).find("Float there") == 0);
+  CHECK(answer_to("ValueError: Requested compute node is not supported").errors.empty());
+  CHECK(category_of("expect input to have scalar type of BFloat16") == "norm-mixed");
+}
+
 TEST_CASE("an upgrade is a cure where the text's LibTorch is older than the kernel") {
   const auto has_upgrade = [](const std::string& version) {
     return is_among(
