@@ -49,6 +49,14 @@ TEST_CASE("the place tells one sentence's faults apart") {
   CHECK(category_of(said + "\nF.grid_sample with a Float grid") == "promotion-cat-or-arith");
 }
 
+TEST_CASE("a title whose beginning is lost is the message below it") {
+  const std::string whole = "\"ms_deform_attn_forward_cuda\" not implemented for 'Half'\n";
+  const Answer answer = answer_to(whole.substr(20) + "\nRuntimeError: " + whole);
+  REQUIRE(answer.errors.size() == 1);
+  CHECK(category_name(answer.errors[0].categories[0]) == "custom-extension-data_ptr");
+  CHECK(answer_to("\"add_cpu\" not implemented for 'Half'\n" + whole).errors.size() == 2);
+}
+
 // A title, then what the console printed.
 TEST_CASE("the traceback below a title that repeats its last line") {
   const std::string said = "RuntimeError: expected scalar type Float but found Half\n";
