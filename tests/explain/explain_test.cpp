@@ -754,6 +754,30 @@ TEST_CASE("a cure belongs to what the text refuses") {
   CHECK(category_of("expect input to have scalar type of BFloat16") == "norm-mixed");
 }
 
+TEST_CASE("sentences of vLLM, Megatron, torchao, TensorRT and ONNX Runtime") {
+  CHECK(cure_of("ValueError: bfloat16 KV cache is not supported on Tesla T4 (compute capability "
+                "7.5); bfloat16 requires sm80+. Re-run with --kv-cache-dtype float16.")
+            .find("--kv-cache-dtype auto") == 0);
+  CHECK(category_of("unsupported kv cache dtype: fp8") == "library-limits-dtype");
+  CHECK(category_of("q, k, v tensors must have the same data type") == "attention-qkv");
+  CHECK(category_of("cos and sin must have the same dtype") == "attention-qkv");
+  CHECK(
+      cure_of("Only one of self.fp16: True and self.bf16 True should be True.").find("leave one") ==
+      0);
+  CHECK(cure_of("TensorRT does not support float64 (double) precision.").find("truncate_double") ==
+        0);
+  CHECK(category_of("Unsupported aten data type") == "library-limits-dtype");
+  CHECK(category_of("Dtype mismatch for 0th input(x). Expect torch.float16, got torch.float32.") ==
+        "input-weight-mismatch");
+  CHECK(category_of("Input data type does not match the expected data type") ==
+        "input-weight-mismatch");
+  CHECK(category_of("with A.dtype=torch.float16 and B.dtype=torch.float32. This operation is only "
+                    "supported when A and B have the same data type.") == "input-weight-mismatch");
+  CHECK(category_of("Input tensors must be in dtype of torch.float16 or torch.bfloat16") ==
+        "library-limits-dtype");
+  CHECK(answer_to("KV cache size: 12 GiB, auto dtype").errors.empty());
+}
+
 TEST_CASE("an upgrade is a cure where the text's LibTorch is older than the kernel") {
   const auto has_upgrade = [](const std::string& version) {
     return is_among(
