@@ -205,12 +205,12 @@ void LogScanner::look_at(const Hit& hit) {
   try_messages(hit, line, seen_[key]);
 }
 
-// "torch 2.0.1", "torch==2.0.1", "torch-2.0.1", "PyTorch version: 2.0.1".
+// "torch 2.0.1", "torch==2.0.1", "torch-2.0.1", "PyTorch version: 2.0.1"; "torch>=1.10" asks for one.
 void LogScanner::look_for_version(std::string_view text) {
   const size_t digit = text.find_first_of("0123456789\n");
   if (digit == std::string_view::npos || digit > 12 || text[digit] == '\n') return;
   for (char c : normal_text(text.substr(0, digit))) {
-    if (std::string_view(" =:-_version<>").find(c) == std::string_view::npos) return;
+    if (std::string_view(" =:-_version").find(c) == std::string_view::npos) return;
   }
   const std::string_view number = text.substr(digit);
   const size_t end = std::min(number.find_first_not_of("0123456789."), number.size());

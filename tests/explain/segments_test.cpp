@@ -89,6 +89,7 @@ TEST_CASE("an environment changes no answer, and is no sign") {
     }
   }
   CHECK(answer_of(message + "torch==2.4.1\n").torch_version == "2.4.1");
+  CHECK(answer_of(message + "requires torch>=2.4.1\n").torch_version.empty());
 }
 
 TEST_CASE("what somebody called his environment is no word") {
