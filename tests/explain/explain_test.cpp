@@ -745,6 +745,8 @@ TEST_CASE("a cure belongs to what the text refuses") {
   CHECK(cure_of("ValueError: bf16 mixed precision requires PyTorch >= 1.10 and a supported device.")
             .find("Half there") == 0);
   CHECK(cure_of("TypeError: Got unsupported ScalarType BFloat16").find("x.float().numpy()") == 0);
+  CHECK(cure_of("RuntimeError: User specified an unsupported autocast device_type 'mps'")
+            .find("open none there") == 0);
   const std::string whisper =
       "ValueError: Requested float16 compute type, but the target device or backend do not "
       "support efficient float16 computation.";
