@@ -49,6 +49,13 @@ TEST_CASE("the place tells one sentence's faults apart") {
   CHECK(category_of(said + "\nF.grid_sample with a Float grid") == "promotion-cat-or-arith");
 }
 
+TEST_CASE("an update of a library is none of the weights") {
+  CHECK(category_of("After the update of diffusers q and k are fp32 in the attention, v is fp16") ==
+        "attention-qkv");
+  CHECK(category_of("bf16 training: optimizer updates do not change the weights") ==
+        "optimizer-state-dtype");
+}
+
 TEST_CASE("a title whose beginning is lost is the message below it") {
   const std::string whole = "\"ms_deform_attn_forward_cuda\" not implemented for 'Half'\n";
   const Answer answer = answer_to(whole.substr(20) + "\nRuntimeError: " + whole);
