@@ -50,7 +50,7 @@ TEST_CASE("the place tells one sentence's faults apart") {
 }
 
 TEST_CASE("an update of a library is none of the weights") {
-  CHECK(category_of("After the update of diffusers q and k are fp32 in the attention, v is fp16") ==
+  CHECK(category_of("After the update of diffusers the dtype check fails: q and k are fp32") ==
         "attention-qkv");
   CHECK(category_of("bf16 training: optimizer updates do not change the weights") ==
         "optimizer-state-dtype");
