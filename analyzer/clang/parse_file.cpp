@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 
+#include "analyzer/clang/bundled_headers.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/hidden_headers.h"
 #include "analyzer/clang/losses.h"
@@ -288,7 +289,8 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
   command.push_back(seen.facts.file);
   Problems problems(seen);
   llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> sources(
-      new llvm::vfs::OverlayFileSystem(without_colliding_headers(arguments)));
+      new llvm::vfs::OverlayFileSystem(
+          with_bundled_headers(without_colliding_headers(arguments), arguments)));
   llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> own(new llvm::vfs::InMemoryFileSystem);
   own->addFile(kStandIns, 0, llvm::MemoryBuffer::getMemBuffer(stand_ins));
   sources->pushOverlay(own);
