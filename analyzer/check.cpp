@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <tuple>
 
 namespace dtypecheck::analyzer {
@@ -139,7 +138,9 @@ void add_replacement(Finding& finding, const Place& place, const std::string& ol
 }
 
 // x, params.weight: what can be written a second time.
-static bool is_plain_name(const std::string& name) {
+static bool is_plain_name(std::string name) {
+  constexpr std::string_view kOfOptional = ".value()";
+  if (name.ends_with(kOfOptional)) name.resize(name.size() - kOfOptional.size());
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.';
   });
@@ -165,18 +166,34 @@ static std::string check_of_equality(const Read& read) {
 
 static void add_checks(Finding& finding, const ReadGroup& group,
                        std::string (*check_of)(const Read& read)) {
-  std::map<Place, std::vector<std::string>> checks;
-  for (const Read* read : group.all) {
-    const std::string check = check_of(*read);
-    if (read->statement.line == 0 || check.empty() || !is_plain_name(read->tensor.name)) return;
-    std::vector<std::string>& here = checks[read->statement];
-    if (std::find(here.begin(), here.end(), check) == here.end()) here.push_back(check);
+  struct Written {
+    Place begin, end;
+    std::string name, check;
+  };
+  std::vector<const Read*> reads = group.all;
+  // The outermost first, so that one inside of it is covered.
+  std::stable_sort(reads.begin(), reads.end(), [](const Read* a, const Read* b) {
+    return a->check_at != b->check_at ? a->check_at < b->check_at : a->checked_to > b->checked_to;
+  });
+  std::vector<Written> written;
+  for (const bool has_site : {true, false}) {
+    for (const Read* read : reads) {
+      if ((read->check_at.line > 0) != has_site) continue;
+      const std::string check = check_of(*read);
+      if (check.empty() || !is_plain_name(read->tensor.name)) return;
+      const Place& at = has_site ? read->check_at : read->place;
+      const auto covers = std::find_if(written.begin(), written.end(), [&](const Written& other) {
+        return other.name == read->tensor.name && other.begin <= at && at < other.end;
+      });
+      const bool is_covered = covers != written.end();
+      if (is_covered ? covers->check != check : !has_site) return;
+      if (!is_covered) written.push_back({at, read->checked_to, read->tensor.name, check});
+    }
   }
-  for (const auto& [place, here] : checks) {
-    const std::string indent(static_cast<size_t>(place.column) - 1, ' ');
-    std::string text;
-    for (const std::string& check : here) text += check + "\n" + indent;
-    finding.edits.push_back({place.file, place.line, place.column, "", text});
+  for (const Written& one : written) {
+    const std::string indent(static_cast<size_t>(one.begin.column) - 1, ' ');
+    finding.edits.push_back(
+        {one.begin.file, one.begin.line, one.begin.column, "", one.check + "\n" + indent});
   }
 }
 

@@ -66,8 +66,9 @@ std::string types_of(const ReadGroup& group);
 // "is" for one name, "are" for several.
 const char* is_or_are(const ReadGroup& group);
 
-// The cure of unchecked reads: a TORCH_CHECK of each tensor before the statement that reads it.
-// Nothing is added where one of them has no such place, or no name that can be written there.
+// The cure of unchecked reads: a TORCH_CHECK of each tensor, one for all its reads where one can
+// stand before them. Nothing is added where one of them has no such place, or no name that can be
+// written there, or is read as two dtypes.
 void add_dtype_checks(Finding& finding, const ReadGroup& group);
 // The same of reads in a dispatch: each tensor is compared with the dispatched one.
 void add_checks_of_equality(Finding& finding, const ReadGroup& group);

@@ -81,7 +81,8 @@ struct Read {
   Place type_place;  // of the type's name, where it is written; line 0: not in the source as such
   Place cast;        // where an untyped pointer, taken at `place`, is given this type
   Place given;       // where the function that was walked from gives it to the one that reads it
-  Place statement;   // of the statement that it stands in, where another could stand before it
+  Place check_at;    // where a check of the tensor could be written; line 0: nowhere
+  Place checked_to;  // a check there is one of all reads of the tensor before this
   TensorFact tensor;
   bool is_of_class = false;  // `type` is a parameter of the class template, whoever makes it
   bool in_dispatch = false;  // `type` is that of a dispatch on `dispatched`

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "platform/error.h"
 #include "platform/files.h"
@@ -26,10 +27,12 @@ struct File {
   std::string text;
   std::vector<size_t> lines;  // where each begins
   std::vector<Splice> splices;
+  std::optional<std::string> written;
 };
 
 File file_of(const std::string& path) {
-  File file{.text = read_file_if_any(path).value_or(""), .lines = {0}, .splices = {}};
+  File file{
+      .text = read_file_if_any(path).value_or(""), .lines = {0}, .splices = {}, .written = {}};
   for (size_t i = 0; i < file.text.size(); ++i) {
     if (file.text[i] == '\n') file.lines.push_back(i + 1);
   }
@@ -50,8 +53,11 @@ std::optional<Splice> splice_of(const File& file, const SourceEdit& edit) {
   return Splice{begin, begin + edit.old_text.size(), edit.new_text};
 }
 
+bool is_insertion(const Splice& splice) { return splice.begin == splice.end; }
+
 bool overlap(const Splice& a, const Splice& b) {
-  return a.begin == b.begin || (a.begin < b.end && b.begin < a.end);
+  const bool is_beside = is_insertion(a) || is_insertion(b);  // one goes before the other
+  return (a.begin == b.begin && !is_beside) || (a.begin < b.end && b.begin < a.end);
 }
 
 bool is_same(const Splice& a, const Splice& b) {
@@ -84,45 +90,90 @@ class Fixes {
     return true;
   }
 
-  size_t write() {
-    size_t written = 0;
+  void forget() {
+    for (auto& [path, file] : files_) file.splices.clear();
+  }
+
+  std::vector<std::string> changed() const {
+    std::vector<std::string> paths;
+    for (const auto& [path, file] : files_) {
+      if (!file.splices.empty()) paths.push_back(path);
+    }
+    return paths;
+  }
+
+  // Each file as it was, with what was taken since forget().
+  void write() {
     for (auto& [path, file] : files_) {
-      if (file.splices.empty()) continue;
-      std::sort(file.splices.begin(), file.splices.end(),
-                [](const Splice& a, const Splice& b) { return a.begin > b.begin; });
-      for (const Splice& splice : file.splices) {
-        file.text.replace(splice.begin, splice.end - splice.begin, splice.text);
-      }
+      std::stable_sort(file.splices.begin(), file.splices.end(),
+                       [](const Splice& a, const Splice& b) {
+                         return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+                       });
+      std::string text = file.text;
+      for (auto splice = file.splices.rbegin(); splice != file.splices.rend(); ++splice)
+        text.replace(splice->begin, splice->end - splice->begin, splice->text);
+      if (text == file.written.value_or(file.text)) continue;
       try {
-        replace_file(std::filesystem::weakly_canonical(path).string(), {file.text});
+        replace_file(std::filesystem::weakly_canonical(path).string(), {text});
       } catch (const std::exception& error) {
         throw InputError(fmt::format("{}; the file was not changed", error.what()));
       }
-      ++written;
+      file.written = std::move(text);
     }
-    return written;
   }
 
  private:
   std::map<std::string, File> files_;
 };
 
+bool touches(const Finding& finding, const std::vector<std::string>& files) {
+  return std::any_of(finding.edits.begin(), finding.edits.end(), [&](const SourceEdit& edit) {
+    return std::find(files.begin(), files.end(), edit.file) != files.end();
+  });
+}
+
+std::string place_of(const Finding& finding) {
+  return fmt::format("{}:{}", finding.site.line.file, finding.site.line.line);
+}
+
 }  // namespace
 
-AppliedFixes apply_fixes(std::vector<Finding>& findings) {
+AppliedFixes apply_fixes(std::vector<Finding>& findings, const BrokenFiles& broken) {
   AppliedFixes applied;
   Fixes fixes;
-  std::erase_if(findings, [&](const Finding& finding) {
-    if (finding.edits.empty()) return false;
-    if (fixes.take(finding)) {
-      ++applied.findings;
-      return true;
-    }
-    const SourceLine& line = finding.site.line;
-    applied.not_applied.push_back(fmt::format("{}:{}", line.file, line.line));
-    return false;
+  std::vector<const Finding*> taken, suspects;
+  for (const Finding& finding : findings) {
+    if (finding.edits.empty()) continue;
+    if (fixes.take(finding))
+      taken.push_back(&finding);
+    else
+      applied.in_the_way.push_back(place_of(finding));
+  }
+  fixes.write();
+  const auto write = [&] {
+    fixes.forget();
+    for (const Finding* finding : taken) fixes.take(*finding);
+    fixes.write();
+  };
+  const std::vector<std::string> files =
+      taken.empty() ? std::vector<std::string>() : broken(fixes.changed());
+  std::erase_if(taken, [&](const Finding* finding) {
+    if (touches(*finding, files)) suspects.push_back(finding);
+    return touches(*finding, files);
   });
-  applied.files = fixes.write();
+  for (const Finding* suspect : suspects) {  // one by one: most of them do no harm
+    taken.push_back(suspect);
+    write();
+    if (!touches(*suspect, broken(fixes.changed()))) continue;
+    taken.pop_back();
+    applied.broken.push_back(place_of(*suspect));
+  }
+  if (!suspects.empty()) write();
+  applied.findings = taken.size();
+  applied.files = fixes.changed().size();
+  std::set<std::string> ids;
+  for (const Finding* finding : taken) ids.insert(finding->id);
+  std::erase_if(findings, [&](const Finding& finding) { return ids.contains(finding.id); });
   return applied;
 }
 

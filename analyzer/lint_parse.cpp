@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -143,6 +144,35 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   all.resize(judged);
   for (SourceFacts& facts : all) look_around(facts);
   return all;
+}
+
+std::vector<std::string> files_with_more_errors(const std::vector<std::string>& edited,
+                                                const std::vector<SourceFacts>& before,
+                                                const Database& database, const Toolkits& toolkits,
+                                                ParseOptions options) {
+  std::map<std::string, std::vector<std::string>> edited_in;  // by the source that includes it
+  std::map<std::string, uint64_t> errors;
+  for (const std::string& file : edited) {
+    const auto reads_it = [&](const SourceFacts& facts) {
+      const auto& read = facts.files;
+      return facts.file == file || std::find(read.begin(), read.end(), file) != read.end();
+    };
+    const auto source = std::find_if(before.begin(), before.end(), reads_it);
+    if (source == before.end()) continue;
+    edited_in[source->file].push_back(file);
+    errors[source->file] = source->error_count;
+  }
+  std::vector<std::string> sources;
+  for (const auto& [source, files] : edited_in) sources.push_back(source);
+  options.alone = true;
+  const std::vector<SourceFacts> after = parse(sources, database, toolkits, options);
+  std::vector<std::string> broken;
+  for (const SourceFacts& facts : after) {
+    const bool is_whole = facts.parsed && facts.error_count <= errors[facts.file];
+    const std::vector<std::string>& files = edited_in[facts.file];
+    if (!is_whole) broken.insert(broken.end(), files.begin(), files.end());
+  }
+  return broken;
 }
 
 }  // namespace dtypecheck::analyzer

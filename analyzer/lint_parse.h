@@ -22,4 +22,11 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files,
                                          const Toolkits& toolkits,
                                          const ParseOptions& options);
 
+// Which of these files, edited since, have errors that they had not; a header has those of a source
+// that includes it.
+std::vector<std::string> files_with_more_errors(const std::vector<std::string>& edited,
+                                                const std::vector<SourceFacts>& before,
+                                                const Database& database, const Toolkits& toolkits,
+                                                ParseOptions options);
+
 }  // namespace dtypecheck::analyzer

@@ -46,21 +46,26 @@ struct LintCommand {
 };
 
 // The cures of what is at the fail level or above: a note may well be so on purpose.
-void fix(reports::Report& report, const std::string& fail_on) {
+void fix(reports::Report& report, const std::string& fail_on,
+         const analyzer::BrokenFiles& broken) {
   std::vector<Finding> cured, others;
   for (Finding& finding : report.findings) {
     const bool counts = judging::any_at_least({finding}, fail_on);
     (counts ? cured : others).push_back(std::move(finding));
   }
-  const analyzer::AppliedFixes applied = analyzer::apply_fixes(cured);
+  const analyzer::AppliedFixes applied = analyzer::apply_fixes(cured, broken);
   report.findings = std::move(cured);
   for (Finding& finding : others) report.findings.push_back(std::move(finding));
   report.remarks.push_back(fmt::format("{} finding{} cured in {} file{}", applied.findings,
                                        applied.findings == 1 ? "" : "s", applied.files,
                                        applied.files == 1 ? "" : "s"));
-  for (const std::string& place : applied.not_applied) {
+  for (const std::string& place : applied.in_the_way) {
     report.remarks.push_back(fmt::format(
         "{}: not cured, another cure is in its way or the file has changed; run it again", place));
+  }
+  for (const std::string& place : applied.broken) {
+    report.remarks.push_back(
+        fmt::format("{}: not cured, the file would not compile with the cure", place));
   }
 }
 
@@ -148,7 +153,11 @@ int run(const LintCommand& command) {
     return kClean;
   }
   if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
-  if (command.fix) fix(report, command.report.fail_on);
+  if (command.fix) {
+    fix(report, command.report.fail_on, [&](const std::vector<std::string>& edited) {
+      return analyzer::files_with_more_errors(edited, all, database, toolkits, command.parse);
+    });
+  }
   if (!command.report.all) judging::fold_alike(report);
   sort_by_severity(report.findings);
   reports::shorten_paths(report);

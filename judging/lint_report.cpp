@@ -84,19 +84,17 @@ void indent_edits(reports::Report& report, analyzer::SourceTexts& sources) {
     }
     const size_t length = static_cast<size_t>(edit.column) - 1;
     const bool is_there = begin != text.npos && begin + length <= text.size();
-    const std::string indent = is_there ? text.substr(begin, length) : "";
-    return indent.find_first_not_of(" \t") == indent.npos ? indent : "";
+    return is_there ? text.substr(begin, length) : "";
   };
   for (Finding& finding : report.findings) {
     for (SourceEdit& edit : finding.edits) {
       const std::string spaces = "\n" + std::string(static_cast<size_t>(edit.column) - 1, ' ');
       if (!edit.old_text.empty() || edit.new_text.find(spaces) == edit.new_text.npos) continue;
-      const std::string indent = indent_of(edit);
-      if (indent.find('\t') == indent.npos) continue;
-      for (size_t at = edit.new_text.find(spaces); at != edit.new_text.npos;
-           at = edit.new_text.find(spaces, at + 1)) {
-        edit.new_text.replace(at, spaces.size(), "\n" + indent);
-      }
+      // In a line of its own, or before what stands on the same line: { run(x); }
+      const std::string before = indent_of(edit);
+      const bool is_indent = before.find_first_not_of(" \t") == before.npos;
+      edit.new_text.replace(edit.new_text.find(spaces), spaces.size(),
+                            is_indent ? "\n" + before : " ");
     }
   }
 }

@@ -17,7 +17,8 @@ std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all);
 
 void give_ids(reports::Report& report, analyzer::SourceTexts& sources);
 void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool all);
-// What cures insert stands as deep as the line it is inserted before, in tabs where that is.
+// What cures insert stands as deep as the line it is inserted before, in tabs where that is; within
+// a line it stays on that.
 void indent_edits(reports::Report& report, analyzer::SourceTexts& sources);
 // What one decision caused is one finding, the others are places of it: those of a check that are as
 // loud, in one function or one file, as the check says. Last of all: comments, baselines and cures

@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 
+#include "analyzer/clang/bundled_headers.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/hidden_headers.h"
 #include "analyzer/clang/losses.h"
@@ -104,6 +105,15 @@ class Includes : public PPCallbacks {
   SourceFacts& facts_;
 };
 
+// Absolute, and where one of the bundled headers stands in for it, that one's: what is to be asked
+// later whether it has changed has to be on the disk.
+std::string path_on_disk(FileManager& files, StringRef name) {
+  llvm::SmallString<256> path = name;
+  files.makeAbsolutePath(path);
+  const auto status = files.getVirtualFileSystem().status(path);
+  return status && status->ExposesExternalVFSPath ? status->getName().str() : path.str().str();
+}
+
 // Most of a parse goes into functions of LibTorch's headers, in which a user can mend nothing:
 // their bodies are skipped.
 class Skipping : public ASTConsumer {
@@ -169,9 +179,8 @@ class Consumer : public Skipping {
   }
   void add_file(FileEntryRef file, bool is_system) {
     if (file.getName() == kStandIns) return;
-    llvm::SmallString<256> path = file.getName();
-    compiler_.getFileManager().makeAbsolutePath(path);
-    (is_system ? facts_.system_files : facts_.files).push_back(path.str().str());
+    (is_system ? facts_.system_files : facts_.files)
+        .push_back(path_on_disk(compiler_.getFileManager(), file.getName()));
   }
 
   SourceFacts& facts_;
@@ -251,9 +260,7 @@ class PchAction : public GeneratePCHAction {
     CompilerInstance& compiler = getCompilerInstance();
     const SourceManager& sources = compiler.getSourceManager();
     for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file) {
-      llvm::SmallString<256> path = file->first.getName();
-      compiler.getFileManager().makeAbsolutePath(path);
-      parts_.files.push_back(path.str().str());
+      parts_.files.push_back(path_on_disk(compiler.getFileManager(), file->first.getName()));
     }
     for (const DirectoryLookup& at :
          compiler.getPreprocessor().getHeaderSearchInfo().search_dir_range()) {
@@ -288,7 +295,8 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
   command.push_back(seen.facts.file);
   Problems problems(seen);
   llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> sources(
-      new llvm::vfs::OverlayFileSystem(without_colliding_headers(arguments)));
+      new llvm::vfs::OverlayFileSystem(
+          with_bundled_headers(without_colliding_headers(arguments), arguments)));
   llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> own(new llvm::vfs::InMemoryFileSystem);
   own->addFile(kStandIns, 0, llvm::MemoryBuffer::getMemBuffer(stand_ins));
   sources->pushOverlay(own);

@@ -51,11 +51,62 @@ static SourceLocation member_location(const CallExpr* call) {
   return call->getBeginLoc();
 }
 
-// Where a check of the tensor could be written; line 0 where it could not.
-Place Walk::statement_of(const MemberCall& call) const {
+// Whether the macro of a dispatch runs what is written there in each of its cases.
+static bool is_in_all_cases(const SwitchStmt* stmt, SourceLocation written, const SourceManager& sources) {
+  for (const SwitchCase* one = stmt->getSwitchCaseList(); one; one = one->getNextSwitchCase()) {
+    bool is_there = isa<DefaultStmt>(one);
+    for_each_expr(one->getSubStmt(), [&](const Expr* expr) {
+      const auto* lambda = dyn_cast<LambdaExpr>(expr);
+      is_there = is_there || (lambda != nullptr &&
+                              sources.getSpellingLoc(lambda->getBody()->getBeginLoc()) == written);
+    });
+    if (!is_there) return false;
+  }
+  return true;
+}
+
+// The level of the statement that dispatches, where this one is the body that each case runs; else
+// the level itself.
+size_t Walk::level_around(size_t level) const {
+  const Level& body = levels_[level];
+  const SourceManager& sources = context_.getSourceManager();
+  const SourceLocation written = sources.getSpellingLoc(body.block->getLBracLoc());
+  const bool is_body = body.is_called_lambda && llvm::any_of(switches_, [&](const Switch& over) {
+    return over.symbol >= 0 && over.stmt != nullptr && is_in_all_cases(over.stmt, written, sources);
+  });
+  if (!is_body) return level;
+  const auto is_of_macro = [&](size_t at) {
+    return written_place(context_, levels_[at].block->getLBracLoc()).line == 0;
+  };
+  size_t outer = level;
+  while (outer > 0 && is_of_macro(outer - 1)) --outer;
+  const bool is_dispatch = outer > 0 && outer < level && levels_[outer - 1].statement != nullptr;
+  return is_dispatch ? outer - 1 : level;
+}
+
+// Where a check of the tensor could be written.
+CheckSite Walk::site_of(const MemberCall& call) {
   const bool is_plain = !call.base->getType()->isPointerType() && is_tensor(call.base->getType());
-  return statement_ == nullptr || !is_plain ? Place()
-                                            : written_place(context_, statement_->getBeginLoc());
+  const Stmt* statement = levels_.empty() ? nullptr : levels_.back().statement;
+  const bool is_written =
+      statement != nullptr && written_place(context_, statement->getBeginLoc()).line > 0;
+  if (!is_written || !is_plain) return {};
+  std::set<std::string> names = {root_of(dtypes_.fact(call.base).name)};
+  for (const Switch& over : switches_) {
+    if (over.symbol >= 0) names.insert(root_of(over.fact.name));
+  }
+  size_t level = levels_.size() - 1;
+  CheckSite site = check_site(context_, levels_[level].block, statement, names);
+  while (site.is_first) {
+    const size_t outer = level_around(level);
+    if (outer == level) break;
+    level = outer;
+    const CheckSite further =
+        check_site(context_, levels_[level].block, levels_[level].statement, names);
+    if (further.begin.line == 0) break;
+    site = further;
+  }
+  return site;
 }
 
 // template <class T> T value_at(const at::Tensor& x, int i) { return x.data_ptr<T>()[i]; }
@@ -77,8 +128,13 @@ void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const 
   read.place = site.place;
   read.function = stack_[stack_.size() - 2]->getNameAsString();
   read.tensor.name = dtypes_.text(stripped(site.call->getArg(at)));
-  read.statement = {};  // what a check there would name is the helper's
+  read.check_at = {};  // what a check there would name is the helper's
   read.type_place = {};
+}
+
+static void set_site(Read& read, const CheckSite& site) {
+  read.check_at = site.begin;
+  read.checked_to = site.end;
 }
 
 void Walk::read_of(const MemberCall& call) {
@@ -86,8 +142,11 @@ void Walk::read_of(const MemberCall& call) {
   if (!read_kind(call.name, how) || !is_tensor(call.base->getType())) return;
   if (call.types.empty()) {
     if (how == ReadAs::kPointer && call.name != "data") {
+      const TensorFact fact = dtypes_.fact(call.base);
+      // Bytes that the function asks the dtype of may be read as another one further down.
+      const CheckSite site = asks_for_dtype_of(fact.name) ? CheckSite() : site_of(call);
       seen_untyped_.insert_or_assign(
-          call.call, Untyped{dtypes_.tensor(call.base), dtypes_.fact(call.base), statement_of(call),
+          call.call, Untyped{dtypes_.tensor(call.base), fact, site,
                              place_of(context_, member_location(call.call)), function_});
     }
     return;
@@ -98,7 +157,8 @@ void Walk::read_of(const MemberCall& call) {
   read.place = place_of(context_, member_location(call.call));
   read.how = how;
   read.type_place = written_place(context_, call.types.front().getSourceRange().getBegin());
-  read.statement = statement_of(call);
+  // What a macro of the project names may be another type in another build.
+  if (read.type_place.line > 0) set_site(read, site_of(call));
   read.tensor = dtypes_.fact(call.base);
   leave_to_caller(read, call.base, argument.getAsType());
   add_read(std::move(read), dtypes_.tensor(call.base), argument.getAsType());
@@ -144,7 +204,7 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
   read.function = pointer->function;
   read.cast = place_of(context_, cast->getBeginLoc());
   read.how = ReadAs::kCast;
-  read.statement = pointer->statement;
+  set_site(read, pointer->site);
   read.tensor = dtypes_.fact_of(pointer->symbol);
   read.tensor.name = pointer->fact.name;
   add_read(std::move(read), pointer->symbol, to);
@@ -188,7 +248,7 @@ void Walk::hand_on(const Expr* expr, std::string to, int position) {
   read.place = pointer->place;
   read.function = pointer->function;
   read.how = ReadAs::kHandedOn;
-  read.statement = pointer->statement;
+  set_site(read, pointer->site);
   read.tensor = dtypes_.fact_of(pointer->symbol);
   read.tensor.name = pointer->fact.name;
   read.handed_to = std::move(to);
@@ -274,7 +334,11 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   }
   read.entry = entry_;
   read.parameter = parameter_of(symbol);
+  // The source says a template's parameter there, which others instantiate for other dtypes.
+  const bool is_of_template = has_type && type->getAs<SubstTemplateTypeParmType>() != nullptr;
+  if (is_of_template || read.is_of_class) read.check_at = {};
   if (const Switch* over = has_type ? dispatch_of(type, read.accepts) : nullptr) {
+    if (over->function != read.function) read.check_at = {};  // its tensor has no name there
     read.in_dispatch = true;
     read.dispatched = over->fact;
     read.dispatched_parameter = parameter_of(over->symbol);

@@ -4,6 +4,8 @@
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
 
+#include <utility>
+
 #include "analyzer/clang/assume.h"
 #include "analyzer/clang/functions.h"
 
@@ -37,6 +39,7 @@ void Walk::enter(const FunctionDecl* function, Callers callers) {
   function_ = function->getNameAsString();
   stack_ = {function};
   call_sites_.clear();
+  levels_.clear();
   steps_ = 0;
   autocast_ = false;
   entry_ = outside_name(function);
@@ -58,15 +61,15 @@ void Walk::children(const Stmt* stmt) {
 }
 
 void Walk::block(const CompoundStmt* block) {
-  const Stmt* outer = statement_;
+  levels_.push_back({block, nullptr, std::exchange(lambda_body_, nullptr) == block});
   for (const Stmt* child : block->body()) {
     // A TORCH_CHECK that a fix puts before this statement must run when the statement does: of an
     // `if` or a loop only a part may run.
-    statement_ =
+    levels_.back().statement =
         isa<Expr>(child) || isa<DeclStmt>(child) || isa<ReturnStmt>(child) ? child : nullptr;
     stmt(child);
   }
-  statement_ = outer;
+  levels_.pop_back();
 }
 
 void Walk::stmt(const Stmt* stmt) {
@@ -149,6 +152,7 @@ void Walk::chain(const IfStmt* stmt, const Chain& chain) {
   over.symbol = chain.symbol;
   over.fact = chain.fact;
   over.lambdas = lambda_depth_;
+  over.function = function_;
   switches_.push_back(std::move(over));
   this->stmt(stmt->getThen());
   const std::vector<State> breaks = std::move(switches_.back().ends);
@@ -174,10 +178,15 @@ void Walk::chain(const IfStmt* stmt, const Chain& chain) {
   dtypes_.state = State::join(after_then, dtypes_.state);
 }
 
+// One that is evaluated on one way only, so that no check may stand before its statement.
+void Walk::expr_of_one_way(const Expr* one) {
+  const Stmt* outer = levels_.empty() ? nullptr : std::exchange(levels_.back().statement, nullptr);
+  expr(one);
+  if (!levels_.empty()) levels_.back().statement = outer;
+}
+
 void Walk::conditional(const ConditionalOperator* one) {
   expr(one->getCond());
-  const Stmt* outer = statement_;
-  statement_ = nullptr;  // one of the two is not evaluated
   const State before = dtypes_.state;
   const Expr* of = nullptr;
   const auto dtype = equals_constant(one->getCond(), context_, of);
@@ -187,13 +196,12 @@ void Walk::conditional(const ConditionalOperator* one) {
                                       {one->getFalseExpr(), known - DtypeSet(*dtype), true}});
   }
   assume(dtypes_, one->getCond(), true);
-  expr(one->getTrueExpr());
+  expr_of_one_way(one->getTrueExpr());
   const State after_true = std::move(dtypes_.state);
   dtypes_.state = before;
   assume(dtypes_, one->getCond(), false);
-  expr(one->getFalseExpr());
+  expr_of_one_way(one->getFalseExpr());
   dtypes_.state = State::join(after_true, dtypes_.state);
-  statement_ = outer;
 }
 
 void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
@@ -307,6 +315,8 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   if (over.symbol >= 0) over.fact = dispatched(over.symbol);
   over.entry = dtypes_.state;
   over.lambdas = lambda_depth_;
+  over.function = function_;
+  over.stmt = stmt;
   switches_.push_back(std::move(over));
   const auto* body = dyn_cast<CompoundStmt>(stmt->getBody());
   // Until the first case; but what stands before it are cases of a macro that nothing declares.
@@ -418,6 +428,10 @@ void Walk::expr(const Expr* one) {
   if (const auto* choice = dyn_cast<ConditionalOperator>(one)) return conditional(choice);
   if (const auto* statement = dyn_cast<StmtExpr>(one)) return stmt(statement->getSubStmt());
   if (const auto* call_of = dyn_cast<CallExpr>(one)) return call(call_of);
+  if (const auto* op = dyn_cast<BinaryOperator>(one); op != nullptr && op->isLogicalOp()) {
+    expr(op->getLHS());
+    return expr_of_one_way(op->getRHS());
+  }
   if (isa<UnaryExprOrTypeTraitExpr>(one) || isa<CXXNoexceptExpr>(one)) return;  // not evaluated
   for (const Stmt* child : one->children()) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
@@ -485,6 +499,7 @@ bool Walk::call_lambda(const CallExpr* call) {
     bind_parameter(method->getParamDecl(i), op->getArg(i + 1));
   }
   ++lambda_depth_;
+  lambda_body_ = lambda->getBody();
   run_body(lambda->getBody(), call);
   --lambda_depth_;
   return true;

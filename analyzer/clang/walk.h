@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/clang/check_sites.h"
 #include "analyzer/clang/dtypes.h"
 
 namespace dtypecheck::analyzer {
@@ -45,6 +46,8 @@ class Walk {
     TensorFact fact;
     std::set<const clang::Decl*> aliases;  // using scalar_t = …
     size_t lambdas = 0;
+    std::string function;  // that dispatches
+    const clang::SwitchStmt* stmt = nullptr;
   };
   // if (type == at::kFloat) … else if (type == at::kDouble) … else throw: a dispatch by hand.
   struct Chain {
@@ -66,10 +69,17 @@ class Walk {
   struct Untyped {
     int symbol;
     TensorFact fact;
-    Place statement;  // where the pointer was taken
-    Place place;
+    CheckSite site;
+    Place place;  // where the pointer was taken
     std::string function;
     int parameter = -1;  // of the entry function, where it is the pointer's own; -1: a tensor's
+  };
+
+  // A block that control is inside of.
+  struct Level {
+    const clang::CompoundStmt* block;
+    const clang::Stmt* statement;  // before which another could stand; null: before a part of it
+    bool is_called_lambda;
   };
 
   struct CallSite {
@@ -144,7 +154,9 @@ class Walk {
   void list_changed(const clang::CallExpr* call);
   const Untyped* untyped(const clang::Expr* expr);
   std::string meaning(clang::QualType type) const;
-  Place statement_of(const MemberCall& call) const;
+  CheckSite site_of(const MemberCall& call);
+  size_t level_around(size_t level) const;
+  void expr_of_one_way(const clang::Expr* expr);
   void leave_to_caller(Read& read, const clang::Expr* tensor, clang::QualType type) const;
   void add_read(Read read, int symbol, clang::QualType type);
   bool is_in_dispatch_on(int symbol) const;
@@ -178,7 +190,8 @@ class Walk {
   std::set<std::pair<Place, std::string>> ops_;
   bool autocast_ = false;  // the function opens a region: what its ops see is not what they get
   std::string function_;
-  const clang::Stmt* statement_ = nullptr;  // of a block, before which another could stand
+  std::vector<Level> levels_;                // innermost last
+  const clang::Stmt* lambda_body_ = nullptr;  // that a call is about to run
   Callers callers_ = Callers::kUnseen;
   size_t lambda_depth_ = 0;
   const Sites* sites_ = nullptr;  // null: the walk is not about fields

@@ -18,6 +18,18 @@ GOOD = ("#include <torch/extension.h>\n"
 BAD = GOOD.replace("  TORCH_CHECK(x.scalar_type() == at::kFloat);\n", "")
 
 
+def processes_that_name(text):
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if text in words:
+            found.append(words.replace("\0", " "))
+    return found
+
+
 class Client:
     def __init__(self, folder, *options):
         environment = dict(os.environ, XDG_CACHE_HOME=str(folder / "cache"))
@@ -145,6 +157,73 @@ class Lsp(unittest.TestCase):
         client.server.stdin.close()
         self.assertEqual(client.server.wait(60), 1)
         client.server.stdout.close()
+
+    def test_a_client_that_dies_leaves_no_process(self):
+        """It dies while a file is parsed: neither the server nor its parser lives on."""
+        client, path = self.start(), self.file(BAD)
+        client.notify("textDocument/didOpen", {"textDocument": {"uri": path.as_uri(), "text": BAD}})
+        pid = client.server.pid
+        client.server.stdin.close()
+        client.server.stdout.close()
+        client.server.wait(60)
+        self.assertEqual(processes_that_name(str(path)), [])
+        self.assertFalse(pathlib.Path(f"/proc/{pid}").exists())
+
+    def test_a_file_that_is_closed_has_nothing_left(self):
+        client, path = self.start(), self.file(BAD)
+        document = {"textDocument": {"uri": path.as_uri()}}
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        client.notify("textDocument/didClose", document)
+        self.assertEqual(client.published()["diagnostics"], [])
+        here = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 9}}
+        self.assertFalse(client.request("textDocument/codeAction", {**document, "range": here}))
+        self.assertEqual(client.end(), 0)
+
+    def test_saved_faster_than_judged(self):
+        """The last answer is about the last text, however many are behind it."""
+        client, path = self.start(), self.file(BAD)
+        client.open(path)
+        for text in (GOOD, BAD, GOOD, BAD, GOOD):
+            path.write_text(text)
+            client.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+        other = self.file(GOOD, "other.cpp")
+        client.notify("textDocument/didOpen", {"textDocument": {"uri": other.as_uri(), "text": GOOD}})
+        last = None
+        while (published := client.published())["uri"] != other.as_uri():
+            last = published
+        self.assertEqual(last["diagnostics"], [])
+        self.assertEqual(client.end(), 0)
+
+    def test_a_compile_database_that_changes(self):
+        """It is read anew for each file: a macro of the build decides what is there."""
+        path = self.file(BAD.replace("void f(", "#ifdef WITH_OPS\nvoid f(").replace("PYBIND", "#endif\nvoid f(at::Tensor);\nPYBIND"))
+        self.database(path, "-DWITH_OPS")
+        client = self.start("-p", "build")
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        self.database(path)
+        self.assertEqual(client.save(path, path.read_text())["diagnostics"], [])
+        (self.folder / "build/compile_commands.json").write_text("[{")  # while a build writes it
+        client.save(path, path.read_text())
+        self.database(path, "-DWITH_OPS")
+        self.assertEqual(len(client.save(path, path.read_text())["diagnostics"]), 1)
+        self.assertEqual(client.end(), 0)
+
+    def database(self, path, *options):
+        (self.folder / "build").mkdir(exist_ok=True)
+        entry = {"directory": str(self.folder), "file": str(path), "arguments": ["c++", *options, "-c", str(path)]}
+        (self.folder / "build/compile_commands.json").write_text(json.dumps([entry]))
+
+    def test_two_editors_of_one_file(self):
+        """Each has a server of its own, and both use one cache."""
+        path = self.file(BAD)
+        first, second = Client(self.folder), self.start()
+        self.assertEqual(len(first.open(path)["diagnostics"]), 1)
+        self.assertEqual(len(second.open(path)["diagnostics"]), 1)
+        path.write_text(GOOD)
+        for client in (first, second):
+            client.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+        self.assertEqual([client.published()["diagnostics"] for client in (first, second)], [[], []])
+        self.assertEqual((first.end(), second.end()), (0, 0))
 
     def test_nonsense_is_answered_and_survived(self):
         client, path = self.start(), self.file(BAD)

@@ -98,6 +98,7 @@ __device__ bool __hle(__nv_bfloat16 a, __nv_bfloat16 b);
 __device__ bool __heq(__nv_bfloat16 a, __nv_bfloat16 b);
 __device__ bool __hne(__nv_bfloat16 a, __nv_bfloat16 b);
 __device__ bool __hisnan(__nv_bfloat16 value);
+__device__ __nv_bfloat162 make_bfloat162(__nv_bfloat16 low, __nv_bfloat16 high);
 __device__ __nv_bfloat16 __hadd(__nv_bfloat16 a, __nv_bfloat16 b);
 __device__ __nv_bfloat16 __hsub(__nv_bfloat16 a, __nv_bfloat16 b);
 __device__ __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b);

@@ -47,12 +47,15 @@
 struct cudaDeviceProp;
 struct CUstream_st;
 
+struct __half;
 namespace c10 {
-
 struct alignas(2) Half {
   unsigned short x;
   Half() = default;
   C10_HOST_DEVICE Half(float value);
+#ifdef __CUDA__
+  C10_HOST_DEVICE Half(const ::__half& value);
+#endif
   C10_HOST_DEVICE operator float() const;
 };
 struct alignas(2) BFloat16 {
@@ -195,6 +198,18 @@ bool operator!=(const TypeMeta& a, const TypeMeta& b);
 }  // namespace caffe2
 
 namespace c10 {
+template <typename T>
+struct IntegerRange {
+  T* begin() const;
+  T* end() const;
+};
+template <typename T>
+IntegerRange<T> irange(T end);
+template <typename Begin, typename T>
+IntegerRange<T> irange(Begin begin, T end);
+}  // namespace c10
+
+namespace c10 {
 using caffe2::TypeMeta;
 ScalarType typeMetaToScalarType(TypeMeta type);
 TypeMeta scalarTypeToTypeMeta(ScalarType type);
@@ -301,8 +316,9 @@ struct DefaultPtrTraits {
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
           typename Index = int64_t>
 struct GenericPackedTensorAccessor : TensorAccessor<T, N> {};
-template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
-using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
+          typename Index = int64_t>
+using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits>

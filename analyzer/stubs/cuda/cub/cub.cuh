@@ -18,7 +18,12 @@ struct Max { template <typename T> __host__ __device__ T operator()(const T& a, 
 struct Min { template <typename T> __host__ __device__ T operator()(const T& a, const T& b) const; };
 struct Sum { template <typename T> __host__ __device__ T operator()(const T& a, const T& b) const; };
 template <typename Key, typename Value>
-struct KeyValuePair { Key key; Value value; };
+struct KeyValuePair {
+  Key key;
+  Value value;
+  __host__ __device__ KeyValuePair();
+  __host__ __device__ KeyValuePair(const Key& key, const Value& value);
+};
 // What a group of threads makes of a value of each, with whatever arguments.
 template <typename T>
 struct Collective {
