@@ -80,6 +80,7 @@ struct Read {
   bool is_written_long = false;  // `long` itself, not a name for it
   Place type_place;  // of the type's name, where it is written; line 0: not in the source as such
   Place cast;        // where an untyped pointer, taken at `place`, is given this type
+  Place in_macro;    // of a read that a macro's text says: where that is written
   Place given;       // where the function that was walked from gives it to the one that reads it
   Place statement;   // of the statement that it stands in, where another could stand before it
   TensorFact tensor;

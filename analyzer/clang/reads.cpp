@@ -75,6 +75,7 @@ void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const 
   const unsigned at = parameter->getFunctionScopeIndex() + site.first;
   if (at >= site.call->getNumArgs() || site.place.line == 0) return;
   read.place = site.place;
+  read.in_macro = {};
   read.function = stack_[stack_.size() - 2]->getNameAsString();
   read.tensor.name = dtypes_.text(stripped(site.call->getArg(at)));
   read.statement = {};  // what a check there would name is the helper's
@@ -88,7 +89,8 @@ void Walk::read_of(const MemberCall& call) {
     if (how == ReadAs::kPointer && call.name != "data") {
       seen_untyped_.insert_or_assign(
           call.call, Untyped{dtypes_.tensor(call.base), dtypes_.fact(call.base), statement_of(call),
-                             place_of(context_, member_location(call.call)), function_});
+                             place_of(context_, member_location(call.call)),
+                             place_in_macro(context_, member_location(call.call)), function_});
     }
     return;
   }
@@ -96,6 +98,7 @@ void Walk::read_of(const MemberCall& call) {
   if (argument.getKind() != TemplateArgument::Type) return;
   Read read;
   read.place = place_of(context_, member_location(call.call));
+  read.in_macro = place_in_macro(context_, member_location(call.call));
   read.how = how;
   read.type_place = written_place(context_, call.types.front().getSourceRange().getBegin());
   read.statement = statement_of(call);
@@ -141,6 +144,7 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
   Read read;
   // A check belongs where the pointer is taken, which may be in a caller of what casts it.
   read.place = pointer->place;
+  read.in_macro = pointer->in_macro;
   read.function = pointer->function;
   read.cast = place_of(context_, cast->getBeginLoc());
   read.how = ReadAs::kCast;
@@ -186,6 +190,7 @@ void Walk::hand_on(const Expr* expr, std::string to, int position) {
   }
   Read read;
   read.place = pointer->place;
+  read.in_macro = pointer->in_macro;
   read.function = pointer->function;
   read.how = ReadAs::kHandedOn;
   read.statement = pointer->statement;
