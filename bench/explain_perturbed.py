@@ -112,6 +112,17 @@ def boxed(text):
     return "\n".join(("╭" + "─" * (width + 1) + "╮", *rows, "╰" + "─" * (width + 1) + "╯"))
 
 
+PRINTED = re.compile(r"\w(?:Error|Exception)\b|not implemented for|Warning:")
+
+
+def cut(text):
+    """A paste that begins and ends within a line: of what stands before its last message half is left, as of what follows."""
+    printed = [line for line in re.finditer(r"[^\n]+", text) if PRINTED.search(line.group())]
+    if not printed:
+        return text
+    return text[printed[-1].start() // 2:(printed[-1].end() + len(text)) // 2]
+
+
 def coloured(text):
     return re.sub(r"(?m)^(\w*(?:Error|Exception))", "\x1b[31m\\1\x1b[0m", "\x1b[0m" + text)
 
@@ -129,5 +140,6 @@ PERTURBATIONS = {
     "box": boxed,
     "colour": coloured,
     "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "cut at either end": cut,
     "another language": lambda text: OTHER_LANGUAGE_BEFORE + text + OTHER_LANGUAGE_AFTER,
 }

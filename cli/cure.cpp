@@ -86,10 +86,9 @@ class Session {
     const RunDescription description = read_run_description(input_);
     if (fs::is_directory(description.folder))
       return {description.command, description.folder, description.under};
-    throw InputError(
-        fmt::format("{}: the folder that the program ran in is gone; name the command "
-                    "behind --",
-                    description.folder));
+    throw InputError(fmt::format(
+        "{}: the folder that the program ran in does not exist any more; give the command after --",
+        description.folder));
   }
 
   // Of the same run with another command line; a trace file has none.
@@ -179,7 +178,7 @@ judging::ProvenChange change_of(const std::string& input) {
   auto change = judging::read_proven_change(input);
   if (!change)
     throw InputError(
-        fmt::format("{}: holds no change; look for one with dtypecheck cure {}", input, input));
+        fmt::format("{}: contains no change; look for one with dtypecheck cure {}", input, input));
   return *std::move(change);
 }
 
@@ -192,9 +191,8 @@ int apply(const std::string& input) {
   judging::apply(change);
   judging::write_proven_change(input, change);
   for (const auto& file : change.files)
-    say(fmt::format(
-        "{} is changed; as it was it is in {}; take it back with dtypecheck cure --undo",
-        printable(file.file), printable(file.copy)));
+    say(fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo restores it",
+                    printable(file.file), printable(file.copy)));
   return print_text(printable_lines(change.diff));
 }
 
@@ -248,7 +246,7 @@ curing::Search look_for_cure(const std::string& run_folder, const judging::Recor
   if (is_terminal) fmt::print(stderr, "\r\033[K");
   if (found.is_interrupted) say("interrupted; below is what was tried so far");
   if (!found.writes_stay.empty())
-    say(fmt::format("what the program writes while it is tried stays: {}", found.writes_stay));
+    say(fmt::format("files that the program writes during a try are kept: {}", found.writes_stay));
   const curing::Try* best = found.best();
   if (best != nullptr && fs::is_directory(run_folder))
     judging::write_proven_change(run_folder, kept(*best));
@@ -257,7 +255,7 @@ curing::Search look_for_cure(const std::string& run_folder, const judging::Recor
 
 extern const Command cure_command = {
     .name = "cure",
-    .summary = "find a change that cures a run's findings by running the program with it",
+    .summary = "find a change that cures a run's findings; each is tried by running the program",
     .arguments = "[OPTIONS] [RUN] [-- PROGRAM [ARGS...]]",
     .examples =
         "  dtypecheck cure\n"

@@ -73,7 +73,7 @@ static std::function<int()> set_up(Options& options) {
       .required();
   options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
   options.add_flag("--json", command->json, "what differs as one JSON object");
-  options.add_flag("--all", command->all, "all that differs, not a screen of it");
+  options.add_flag("--all", command->all, "show all differences, not one screen of them");
   options.add_flag("--engines", command->engines,
                    "OLD trains what NEW generates with: compare weights, layers, norms, caches, "
                    "logits and samplers, not ops");
@@ -84,7 +84,7 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command diff_command = {
     .name = "diff",
-    .summary = "say what changed dtype between two runs, or a lockfile and a run",
+    .summary = "show what changed dtype between two runs, or between a lockfile and a run",
     .arguments = "[OPTIONS] OLD NEW",
     .examples =
         "  dtypecheck diff dtype.lock run.trace\n"

@@ -224,7 +224,7 @@ std::function<int()> set_up(Options& options) {
 
 extern const Command doctor_command = {
     .name = "doctor",
-    .summary = "say what is there to trace with, what works, and what to do",
+    .summary = "check what can be traced here, what cannot, and what to do about it",
     .arguments = "[OPTIONS]",
     .examples =
         "  dtypecheck doctor\n"

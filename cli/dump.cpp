@@ -39,7 +39,7 @@ struct DumpFormat {
   bool is_binary = false;
 };
 constexpr DumpFormat kFormats[] = {
-    {"text", "that tests and people read", write_text},
+    {"text", "for people and for tests", write_text},
     {"jsonl", "one op call a line", write_json_lines},
     {"sqlite", "a database", write_sqlite, true},
     {"parquet", "a table, written by python3's duckdb or pyarrow", write_parquet, true},

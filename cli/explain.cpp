@@ -98,7 +98,9 @@ static std::function<int()> set_up(Options& options) {
       .type("");
   options.add_flag("--json", command->json, "one JSON object");
   options.add_flag("--all", command->all, "all causes, ops and versions, not the likeliest alone");
-  options.add("--tables", command->tables, "what explain knows, from a changed explain/data/")
+  options
+      .add("--tables", command->tables,
+           "a changed explain/data/ to use in place of the built-in tables")
       .type("FOLDER");
   return [command] { return run(*command); };
 }

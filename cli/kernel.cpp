@@ -41,10 +41,10 @@ static std::string to_json(const std::string& name,
 
 static std::string to_text(const std::string& name,
                            const std::optional<gpu::KernelArithmetic>& arithmetic) {
-  return fmt::format(
-      "{}\n  {}\n", printable(name),
-      arithmetic ? fmt::format("{}  ({})", gpu::in_words(*arithmetic), arithmetic->family)
-                 : "unknown: no kernel of the libraries whose names dtypecheck reads is called so");
+  return fmt::format("{}\n  {}\n", printable(name),
+                     arithmetic
+                         ? fmt::format("{}  ({})", gpu::in_words(*arithmetic), arithmetic->family)
+                         : "unknown: no kernel name of a library that dtypecheck knows");
 }
 
 static int run(const KernelCommand& command) {
@@ -83,7 +83,7 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command kernel_command = {
     .name = "kernel",
-    .summary = "what the name of a GPU kernel says: dtypes, accumulator, tensor cores",
+    .summary = "read dtypes, accumulator and tensor cores from the name of a GPU kernel",
     .arguments = "[--json] [NAME... | -]",
     .examples =
         "  dtypecheck kernel ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn\n"

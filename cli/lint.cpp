@@ -199,7 +199,7 @@ std::function<int()> set_up(Options& options) {
   options.add_flag("--lsp", command->lsp,
                    "serve an editor: the language server protocol on standard input and output");
   options.add_flag("--list-checks", command->list, "list the checks");
-  options.add("--explain", command->explain, "all there is to know about one check").type("ID");
+  options.add("--explain", command->explain, "explain one check").type("ID");
   return [command] { return run(*command); };
 }
 

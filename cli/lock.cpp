@@ -40,7 +40,7 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command lock_command = {
     .name = "lock",
-    .summary = "write what each module of a run computes in, for reviews and diff",
+    .summary = "write the dtypes of each module of a run, for reviews and diff",
     .arguments = "[OPTIONS] [RUN...]",
     .examples =
         "  dtypecheck lock -o dtype.lock\n"

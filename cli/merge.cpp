@@ -115,7 +115,7 @@ std::vector<Input> inputs_of(const MergeCommand& command, std::vector<Missing>& 
     for (const std::string& name : expected_of(input).traces) {
       const std::string path = (fs::path(input) / name).string();
       if (has_merged || std::find(there.begin(), there.end(), path) != there.end()) continue;
-      missing.push_back({path, "was there when the run ended, and is gone"});
+      missing.push_back({path, "existed when the run ended, and does not now"});
     }
     for (const std::string& note : judging::untraced_notes(input)) missing.push_back({input, note});
   }

@@ -232,7 +232,7 @@ void check_setting(const judging::Config& config, const judging::Setting& settin
   }
   if (!contains(keys, setting.key)) {
     const std::string otherwise = setting.command.empty()
-                                      ? "it is no option of any command that reports"
+                                      ? "no command that reports has such an option"
                                       : fmt::format("see dtypecheck {} --help", setting.command);
     throw InputError(fmt::format("{}: unknown key {}{}", where, setting.key,
                                  suggestion(setting.key, keys, otherwise)));

@@ -279,7 +279,7 @@ int run(PreflightCommand& command) {
   if (!command.memory.empty()) bytes_of(command.memory);
   if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
   if (fs::exists("/dev/nvidiactl"))  // of its driver
-    say("this machine has a GPU of its own, which is hidden from the program");
+    say("this machine has a real GPU, which is hidden from the program");
   command.trace.under = {"preflight",
                          "--gpu",
                          command.gpu,
@@ -329,7 +329,7 @@ std::function<int()> set_up(Options& options) {
       .type("S")
       .range(1, 1000000);
   options.add_flag("--compile", command->compile,
-                   "let torch.compile compile; else its models run as they are written");
+                   "let torch.compile compile; by default its models run eagerly");
   options.add_flag("--keep-going", command->trace.keep_going,
                    "cast the operands of an op that fails for its dtypes, report it, and go on, so "
                    "that one run shows all of them");
@@ -351,7 +351,7 @@ std::function<int()> set_up(Options& options) {
 
 extern const Command preflight_command = {
     .name = "preflight",
-    .summary = "run a program's first steps on a GPU that is not there, and report what was found",
+    .summary = "run a program's first steps on a pretended GPU, and report what was found",
     .arguments = "[OPTIONS] [--] PROGRAM [ARGS...]",
     .examples =
         "  dtypecheck preflight -- python train.py --mixed_precision fp16\n"

@@ -95,9 +95,9 @@ static std::function<int()> set_up(Options& options) {
            "interpreter of the environment whose torch is measured; default: python3")
       .type("EXE");
   options.add("-o,--output", command->output, "file for the contracts").type("FILE").required();
-  options.add_choice(
-      "--device", command->device, devices(),
-      "what is measured; with a capability, a GPU that need not be there; default: cpu");
+  options.add_choice("--device", command->device, devices(),
+                     "the device to measure; with a compute capability it may be a GPU that this "
+                     "machine lacks; default: cpu");
   options.add("--jobs", command->jobs, "processes that measure; default: one a core, at most 4")
       .type("N")
       .range(1, 256);

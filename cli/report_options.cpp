@@ -24,13 +24,13 @@ static int say_missing(const std::string& what, const std::vector<std::string>& 
 int status_of(const reports::Report& report, const judging::ReportOptions& options) {
   if (judging::any_at_least(report.findings, options.fail_on)) return kFound;
   if (!parse_severity(options.fail_on)) return kClean;
-  return say_missing("no findings, but not all of the run is there",
+  return say_missing("no findings, but a part of the run is missing",
                      reports::what_is_missing(report));
 }
 
 int status_of_whole(const judging::RecordedRun& recorded, const std::string& what) {
   const reports::Report report{.run = recorded.run, .left_out = recorded.left_out};
-  return say_missing(fmt::format("{} is not of a whole run", what),
+  return say_missing(fmt::format("a part of the run of {} is missing", what),
                      reports::what_is_missing(report));
 }
 
@@ -60,9 +60,8 @@ void add_finding_options(Options& options, judging::ReportOptions& report) {
   add_rule_options(options, report);
   options
       .add("--suppress", report.suppressions,
-           fmt::format(
-               "file of accepted findings; default: {} in the current folder, when it is there",
-               judging::kDefaultSuppressions))
+           fmt::format("file of accepted findings; default: {} in the current folder, if it exists",
+                       judging::kDefaultSuppressions))
       .type("FILE");
   options.add_flag("--all", report.all, "show every finding in full, and accepted ones too");
   add_baseline_options(options, report);

@@ -18,7 +18,7 @@ static int run(const std::string& id) {
 
 static std::function<int()> set_up(Options& options) {
   auto id = std::make_shared<std::string>();
-  options.add("ID", *id, "a rule's id, for all there is to know about it").type("");
+  options.add("ID", *id, "the id of a rule to explain").type("");
   return [id] { return run(*id); };
 }
 

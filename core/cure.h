@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/codes.h"
+#include "core/dtype.h"
 #include "core/op_call.h"
 
 namespace dtypecheck {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/codes.h"
+#include "core/dtype.h"
 
 namespace dtypecheck {
 

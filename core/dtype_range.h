@@ -4,7 +4,7 @@
 // Float.
 #pragma once
 
-#include "core/codes.h"
+#include "core/dtype.h"
 
 namespace dtypecheck {
 

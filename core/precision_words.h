@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/codes.h"
+#include "core/dtype.h"
 
 namespace dtypecheck {
 

@@ -163,7 +163,7 @@ void add_listed(const Run& run, const ExpectedRun& expected, std::vector<std::st
     // One that is there and cannot be read is told by who reads it.
     if (is_read || fs::exists(fs::path(expected.folder) / name, none)) continue;
     out.push_back(
-        fmt::format("{}/{}: was there when the run ended, and is gone", expected.folder, name));
+        fmt::format("{}/{}: existed when the run ended, and does not now", expected.folder, name));
   }
 }
 

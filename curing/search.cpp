@@ -142,7 +142,8 @@ class Searcher {
     }
     remember(*trial);
     trial->recorded.sources.add(Sources(root_.trial->recorded.sources));  // it may have been ended
-    if (!trial->end) enough_steps_ = std::max<uint64_t>(trial->steps(), 1);
+    // Not its steps to the moment when it was ended: those tell how fast the machine was.
+    if (!trial->end) enough_steps_ = std::max<uint64_t>(trial->steps_till_steady, 1);
     const bool is_sound = std::none_of(
         trial->findings.begin(), trial->findings.end(),
         [](const Finding& finding) { return finding.rule == kNonFinite || loses_steps(finding); });
@@ -647,8 +648,9 @@ class Searcher {
       return words = kDies + trial.last_words, Verdict::kRefuted;
     const bool is_enough = trial.end || (enough_steps_ > 0 && trial.steps() >= enough_steps_);
     if (!is_enough)
-      return words = fmt::format("{} in {:.0f} s; allow more with --timeout", how_far(trial),
-                                 options_.timeout_s),
+      return words = trial.is_timed_out ? fmt::format("{} in {:.0f} s; allow more with --timeout",
+                                                      how_far(trial), options_.timeout_s)
+                                        : how_far(trial),
              Verdict::kNotTried;
     if (const std::string differs = other_numbers(trial); !differs.empty())
       return words = differs, Verdict::kRefuted;

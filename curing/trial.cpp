@@ -95,6 +95,13 @@ class Attempt {
   const std::string& why_writes_stay() const { return why_writes_stay_; }
   const ChildEnd& how_it_ended() const { return *end_; }
 
+  template <typename Condition>
+  static void wait_until(const Condition& condition, Clock::duration at_most = kPatience) {
+    const auto until = Clock::now() + at_most;
+    while (!condition() && Clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
   // The whole group: launchers and workers are not left behind.
   void end() {
     if (is_over_) return;
@@ -130,13 +137,6 @@ class Attempt {
   }
 
  private:
-  template <typename Condition>
-  static void wait_until(const Condition& condition) {
-    const auto patience = Clock::now() + kPatience;
-    while (!condition() && Clock::now() < patience)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-
   Descriptor open_output(const char* name) const {
     Descriptor file(::open(in_folder(name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     if (file < 0) throw InputError(fmt::format("{}: cannot be written", in_folder(name)));
@@ -195,18 +195,23 @@ std::vector<double> numbers_in(std::string_view text) {
 // Nothing new is recorded for as long as half of the time before, and some seconds at least.
 class Novelty {
  public:
-  bool is_over(const Run& run, double seconds) {
-    if (run.calls.size() != calls_) {
-      calls_ = run.calls.size();
+  void look_at(const Trial& trial, double seconds) {
+    if (trial.recorded.run.calls.size() != calls_) {
+      calls_ = trial.recorded.run.calls.size();
       since_s_ = seconds;
+      since_steps_ = trial.steps();
     }
     constexpr double kLeast_s = 10;
-    return calls_ > 0 && seconds - since_s_ > std::max(kLeast_s, since_s_ / 2);
+    is_over_ = calls_ > 0 && seconds - since_s_ > std::max(kLeast_s, since_s_ / 2);
   }
+  bool is_over() const { return is_over_; }
+  uint64_t since_steps() const { return since_steps_; }
 
  private:
   size_t calls_ = 0;
   double since_s_ = 0;
+  uint64_t since_steps_ = 0;
+  bool is_over_ = false;
 };
 
 }  // namespace
@@ -224,17 +229,24 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
     Attempt attempt(patch, program, options.keep_going);
     const auto begun = Clock::now();
     Novelty novelty;
+    // The trace is read while it grows only where somebody asks what is in it.
+    const bool is_followed =
+        options.enough_steps > 0 || options.ends_when_steady || options.progress;
+    const auto is_over = [&] { return attempt.has_ended() || interruption.has_come(); };
     auto pause = std::chrono::milliseconds(100);
     bool is_enough = false;
-    while (!attempt.has_ended() && !is_enough && !interruption.has_come()) {
-      std::this_thread::sleep_for(pause);
+    while (!is_enough && !is_over()) {
+      Attempt::wait_until(is_over, pause);
       pause = std::min(pause * 5 / 4, std::chrono::milliseconds(2000));
       const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-      trial.recorded = attempt.recorded();
+      if (is_over()) break;
+      if (is_followed) trial.recorded = attempt.recorded();
       const uint64_t steps = trial.steps();
-      is_enough = seconds > options.timeout_s ||
+      novelty.look_at(trial, seconds);
+      trial.is_timed_out = seconds > options.timeout_s;
+      is_enough = trial.is_timed_out ||
                   (options.enough_steps > 0 && steps >= options.enough_steps) ||
-                  (options.ends_when_steady && novelty.is_over(trial.recorded.run, seconds));
+                  (options.ends_when_steady && novelty.is_over());
       if (options.progress) options.progress(fmt::format("{:.0f} s, {} steps", seconds, steps));
     }
     const bool has_ended = attempt.has_ended();
@@ -242,6 +254,7 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
     trial.is_interrupted = interruption.has_come();
     if (trial.is_interrupted) return trial;
     if (has_ended) trial.end = attempt.how_it_ended();
+    trial.steps_till_steady = novelty.since_steps();
     trial.recorded = attempt.recorded();
     trial.findings = judging::judged_report(trial.recorded, {}).findings;
     trial.last_words = attempt.last_words();

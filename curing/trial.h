@@ -29,13 +29,15 @@ struct TrialOptions {
 
 struct Trial {
   judging::RecordedRun recorded;
-  std::vector<Finding> findings;  // of `recorded`, causes first
-  std::optional<ChildEnd> end;    // nothing: it was ended before its end
-  bool is_interrupted = false;    // by the user; nothing else is known then
-  std::string last_words;         // the last line that it printed; not yet printable
-  std::vector<double> numbers;    // those that it printed to standard output, in their order
-  std::string problem;            // why it could not be run; nothing else is known then
-  std::string writes_stay;        // why its writes were not kept apart; "" where they were
+  std::vector<Finding> findings;   // of `recorded`, causes first
+  std::optional<ChildEnd> end;     // nothing: it was ended before its end
+  bool is_interrupted = false;     // by the user; nothing else is known then
+  bool is_timed_out = false;       // it was ended for its time alone
+  uint64_t steps_till_steady = 0;  // after as many nothing new was recorded, as far as was looked
+  std::string last_words;          // the last line that it printed; not yet printable
+  std::vector<double> numbers;     // those that it printed to standard output, in their order
+  std::string problem;             // why it could not be run; nothing else is known then
+  std::string writes_stay;         // why its writes were not kept apart; "" where they were
 
   uint64_t steps() const;
   bool ended_well() const { return end && end->is_success(); }

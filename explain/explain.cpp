@@ -280,10 +280,10 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
   const bool is_certain = !dtypes.empty() || (!kind->words.empty() && names_dtypes(line_text));
   const ReadText read(text);
   std::vector<Frame> frames = frames_of(text);
-  const Ranking ranking = rank_unknown(*kind, read, innermost(frames), is_certain);
-  if (ranking.categories.empty()) return std::nullopt;
   Explanation out;
   for (Dtype dtype : dtypes) out.dtypes.push_back(dtype_name(dtype));
+  const Ranking ranking = rank_unknown(*kind, read, innermost(frames), out.dtypes, is_certain);
+  if (ranking.categories.empty()) return std::nullopt;
   out.message = line;
   out.line = 1 + static_cast<uint64_t>(
                      std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));
@@ -326,6 +326,16 @@ static Answer explain_prose(const LogScanner& scanner) {
   return answer;
 }
 
+// A message that the beginning of the text has cut, and that stands whole below: the title of a
+// paste, of which the first letters are lost.
+static bool is_cut(const Sighting& sighting, const std::vector<Sighting>& all) {
+  return sighting.begin == 0 && std::any_of(all.begin(), all.end(), [&](const Sighting& other) {
+           return other.message == sighting.message &&
+                  other.normal.size() > sighting.normal.size() &&
+                  other.normal.ends_with(sighting.normal);
+         });
+}
+
 // Of two messages that share a place the one that the table has first is meant: it says more.
 static std::vector<const Sighting*> distinct(const std::vector<Sighting>& sightings) {
   std::vector<const Sighting*> in_table_order, out;
@@ -336,7 +346,8 @@ static std::vector<const Sighting*> distinct(const std::vector<Sighting>& sighti
     const auto overlaps = [&](const Sighting* other) {
       return other->begin < sighting->end && sighting->begin < other->end;
     };
-    if (is_about_dtypes(*sighting) && std::none_of(out.begin(), out.end(), overlaps))
+    if (is_about_dtypes(*sighting) && !is_cut(*sighting, sightings) &&
+        std::none_of(out.begin(), out.end(), overlaps))
       out.push_back(sighting);
   }
   std::stable_sort(out.begin(), out.end(),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "explain/message_table.h"
@@ -155,12 +156,15 @@ void LogScanner::forget_old() {
 // At most kLongestLine on each side, and no further is looked: a stream may be one line.
 static std::string_view line_around(std::string_view text, size_t at) {
   const size_t low = at > kLongestLine ? at - kLongestLine : 0;
-  size_t begin = at;
-  while (begin > low && text[begin - 1] != '\n' && text[begin - 1] != '\r') --begin;
+  std::string_view before = text.substr(low, at - low);
+  for (char end : {'\n', '\r'}) {
+    const void* last = memrchr(before.data(), end, before.size());
+    if (last) before.remove_prefix(static_cast<const char*>(last) + 1 - before.data());
+  }
   std::string_view rest = text.substr(at, kLongestLine);
   rest = rest.substr(0, rest.find('\n'));
   rest = rest.substr(0, rest.find('\r'));
-  return text.substr(begin, at + rest.size() - begin);
+  return {before.data(), before.size() + rest.size()};
 }
 
 // Of an anchor and what stands around it in its line. Digits do not count: a warning that each
@@ -201,12 +205,12 @@ void LogScanner::look_at(const Hit& hit) {
   try_messages(hit, line, seen_[key]);
 }
 
-// "torch 2.0.1", "torch==2.0.1", "torch-2.0.1", "PyTorch version: 2.0.1".
+// "torch 2.0.1", "torch==2.0.1", "torch-2.0.1", "PyTorch version: 2.0.1"; "torch>=1.10" asks for one.
 void LogScanner::look_for_version(std::string_view text) {
   const size_t digit = text.find_first_of("0123456789\n");
   if (digit == std::string_view::npos || digit > 12 || text[digit] == '\n') return;
   for (char c : normal_text(text.substr(0, digit))) {
-    if (std::string_view(" =:-_version<>").find(c) == std::string_view::npos) return;
+    if (std::string_view(" =:-_version").find(c) == std::string_view::npos) return;
   }
   const std::string_view number = text.substr(digit);
   const size_t end = std::min(number.find_first_not_of("0123456789."), number.size());

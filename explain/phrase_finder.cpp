@@ -1,5 +1,6 @@
 #include "explain/phrase_finder.h"
 
+#include <algorithm>
 #include <map>
 
 namespace dtypecheck::explain {
@@ -61,7 +62,28 @@ class Builder {
 
 }  // namespace
 
+void PhraseFinder::follow_lanes(std::string_view text, size_t lane) {
+  std::array<uint32_t, kLanes> states = {state_};
+  for (size_t k = 1; k < kLanes; ++k) {
+    for (char c : text.substr(k * lane - longest_, longest_)) states[k] = after(states[k], c);
+  }
+  for (std::vector<Found>& found : found_) found.clear();
+  for (size_t i = 0; i < lane; ++i) {
+    uint32_t highest = 0;
+    for (size_t k = 0; k < kLanes; ++k) {
+      states[k] = after(states[k], text[k * lane + i]);
+      highest = std::max(highest, states[k]);
+    }
+    if (highest < first_final_) continue;
+    for (size_t k = 0; k < kLanes; ++k) {
+      if (states[k] >= first_final_) found_[k].push_back({states[k], k * lane + i + 1});
+    }
+  }
+  state_ = states.back();
+}
+
 PhraseFinder::PhraseFinder(const std::vector<std::string_view>& phrases) {
+  for (std::string_view phrase : phrases) longest_ = std::max(longest_, phrase.size());
   for (std::string_view phrase : phrases) {
     for (unsigned char c : phrase) {
       if (!class_of_[folded(c)]) class_of_[folded(c)] = static_cast<uint8_t>(classes_++);

@@ -163,12 +163,28 @@ static Ranking ranked(const Scores& scores, const Calibration& calibration) {
   return ranking;
 }
 
+// Autocast makes Half and BFloat16 alone: a Double that met a Float is none of its.
+static bool is_of_dtypes(const Fault& fault, const std::vector<std::string>& dtypes) {
+  const auto is_named = [&](Dtype dtype) {
+    return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
+  };
+  return fault.dtypes.empty() || dtypes.empty() ||
+         std::any_of(fault.dtypes.begin(), fault.dtypes.end(), is_named);
+}
+
+static void drop_of_other_dtypes(Scores& scores, const std::vector<std::string>& dtypes) {
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!is_of_dtypes(fault_of(static_cast<Category>(i)), dtypes)) scores[i] = 0;
+  }
+}
+
 // A first answer may be wrong, so there are always others to try.
-static Ranking with_others(Ranking ranking, Family family) {
+static Ranking with_others(Ranking ranking, Family family, const std::vector<std::string>& dtypes) {
   for (Category category : signal_table().usual_of(family)) {
     std::vector<Category>& known = ranking.categories;
     if (known.size() >= kLeastAnswers) break;
-    if (std::find(known.begin(), known.end(), category) == known.end()) known.push_back(category);
+    const bool is_new = std::find(known.begin(), known.end(), category) == known.end();
+    if (is_new && is_of_dtypes(fault_of(category), dtypes)) known.push_back(category);
   }
   return ranking;
 }
@@ -187,15 +203,6 @@ static void add_spellings(Scores& scores, const Message& message, std::string_vi
         [&](const std::string& words) { return sentence.find(words) != std::string_view::npos; });
     if (is_there) scores[static_cast<size_t>(spelling.category)] += spelling.weight;
   }
-}
-
-// Autocast makes Half and BFloat16 alone: a Double that met a Float is none of its.
-static bool is_of_dtypes(const Fault& fault, const std::vector<std::string>& dtypes) {
-  const auto is_named = [&](Dtype dtype) {
-    return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
-  };
-  return fault.dtypes.empty() || dtypes.empty() ||
-         std::any_of(fault.dtypes.begin(), fault.dtypes.end(), is_named);
 }
 
 Ranking rank(const Evidence& evidence) {
@@ -221,10 +228,8 @@ Ranking rank(const Evidence& evidence) {
               factor * kFrameWeight);
   for (Category category : message.never)
     of_words[static_cast<size_t>(category)] = of_frames[static_cast<size_t>(category)] = 0;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (!is_of_dtypes(fault_of(static_cast<Category>(i)), evidence.dtypes))
-      scores[i] = of_words[i] = of_frames[i] = 0;
-  }
+  for (Scores* part : {&scores, &of_words, &of_frames})
+    drop_of_other_dtypes(*part, evidence.dtypes);
   // LibTorch's own kernels are no extension's, whatever uses them.
   if (evidence.kernel && evidence.kernel->weight > kUnknownKernel) {
     constexpr auto kOwner = static_cast<size_t>(Category::kExtension);
@@ -235,8 +240,9 @@ Ranking rank(const Evidence& evidence) {
   for (size_t i = 0; i < scores.size(); ++i) of_words[i] += of_frames[i];
   defer_to_the_named(of_words);
   for (size_t i = 0; i < scores.size(); ++i) scores[i] += of_words[i];
-  return with_signs(with_others(ranked(scores, signal_table().of_messages), message.family),
-                    std::move(signs));
+  return with_signs(
+      with_others(ranked(scores, signal_table().of_messages), message.family, evidence.dtypes),
+      std::move(signs));
 }
 
 bool names_dtypes(std::string_view text) { return has_any(text, signal_table().dtype_names); }
@@ -262,8 +268,9 @@ Ranking rank_prose(const ReadText& read) {
   const bool is_known =
       is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
   if (!is_known) return {};
-  return with_signs(with_others(ranked(scores, signal_table().of_words), Family::kProse),
-                    std::move(signs));
+  return with_signs(
+      with_others(ranked(scores, signal_table().of_words), Family::kProse, Text::kNoDtypes),
+      std::move(signs));
 }
 
 const UnknownKind* unknown_kind_of(std::string_view line, size_t certain, size_t named) {
@@ -276,7 +283,7 @@ const UnknownKind* unknown_kind_of(std::string_view line, size_t certain, size_t
 }
 
 Ranking rank_unknown(const UnknownKind& kind, const ReadText& text, std::string_view innermost,
-                     bool is_certain) {
+                     const std::vector<std::string>& dtypes, bool is_certain) {
   Scores from_signals{};
   std::vector<Sign> signs;
   add_signals(from_signals, signs,
@@ -288,8 +295,9 @@ Ranking rank_unknown(const UnknownKind& kind, const ReadText& text, std::string_
   if (!is_known) return {};
   Scores scores = from_signals;
   for (const auto& [category, weight] : kind.leans) scores[static_cast<size_t>(category)] += weight;
+  drop_of_other_dtypes(scores, dtypes);
   defer_to_the_named(scores);
-  return with_signs(with_others(ranked(scores, signal_table().of_words), kind.family),
+  return with_signs(with_others(ranked(scores, signal_table().of_words), kind.family, dtypes),
                     std::move(signs));
 }
 

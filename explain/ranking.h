@@ -59,8 +59,8 @@ const UnknownKind* unknown_kind_of(std::string_view line, size_t certain, size_t
 
 // Such an error, by all of the text. Where it is not certain that it is about dtypes, words around
 // it have to say so: empty where they do not.
-// `innermost` as in Evidence.
+// `innermost` and `dtypes` as in Evidence.
 Ranking rank_unknown(const UnknownKind& kind, const ReadText& text, std::string_view innermost,
-                     bool is_certain);
+                     const std::vector<std::string>& dtypes, bool is_certain);
 
 }  // namespace dtypecheck::explain

@@ -282,6 +282,18 @@ static std::string without_links(std::string_view text) {
   return left += text;
 }
 
+// "/home/me/envs/vae/bin/python": how somebody calls the environment is no word about the fault.
+static std::string without_environment_names(std::string text) {
+  for (std::string_view folder : {"envs/", "envs\\"}) {
+    for (size_t at = text.find(folder); at != std::string::npos; at = text.find(folder, at)) {
+      at += folder.size();
+      const size_t end = std::min(text.find_first_of("/\\ \t\"'", at), text.size());
+      if (end < text.size() && (text[end] == '/' || text[end] == '\\')) text.erase(at, end - at);
+    }
+  }
+  return text;
+}
+
 ReadText::ReadText(std::string_view text) {
   for (const SegmentLine& line : segments_of(text)) {
     if (line.segment == Segment::kTraceback) continue;
@@ -292,7 +304,7 @@ ReadText::ReadText(std::string_view text) {
     if (begins_.empty() || begins_.back().second != line.segment)
       begins_.push_back({words_.size(), line.segment});
     std::string_view normal;
-    const std::string normalized = normal_text(without_links(line.text));
+    const std::string normalized = normal_text(without_environment_names(without_links(line.text)));
     normal = normalized;
     if (!words_.empty() && words_.back() == ' ' && normal.starts_with(' ')) normal.remove_prefix(1);
     words_ += normal;

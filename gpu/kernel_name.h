@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/codes.h"
+#include "core/dtype.h"
 #include "platform/data_file.h"
 
 namespace dtypecheck::gpu {

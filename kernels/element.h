@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/codes.h"
+#include "core/dtype.h"
 #include "platform/error.h"
 
 namespace dtypecheck::kernels {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/codes.h"
+#include "ops/role.h"
 
 namespace dtypecheck {
 namespace ops {

@@ -30,7 +30,7 @@ static std::string library(const char* name) {
   const fs::path path = prefix() / "lib" / name;
   if (!fs::exists(path)) {
     throw InputError(fmt::format(
-        "{}: is not there; build or install dtypecheck again, with its tracer", path.string()));
+        "{}: does not exist; build or install dtypecheck again, with its tracer", path.string()));
   }
   return path.string();
 }
@@ -43,9 +43,10 @@ std::string gpu_library() {
 std::string pretended_folder() {
   const fs::path folder = prefix() / "libexec/dtypecheck/pretended";
   if (!fs::exists(folder / "libcuda.so.1"))
-    throw InputError(fmt::format("{}: is not there; build or install dtypecheck again, with its "
-                                 "pretended GPU",
-                                 folder.string()));
+    throw InputError(
+        fmt::format("{}: does not exist; build or install dtypecheck again, with its "
+                    "pretended GPU",
+                    folder.string()));
   return folder.string();
 }
 std::string replace_library() { return library("libdtypecheck_replace.so"); }
@@ -98,7 +99,7 @@ std::string probe_script() {
   for (const fs::path& path : {installed, source}) {
     if (fs::exists(path)) return path.string();
   }
-  throw InputError(fmt::format("{}: is not there; install dtypecheck again", installed.string()));
+  throw InputError(fmt::format("{}: does not exist; install dtypecheck again", installed.string()));
 }
 
 static std::optional<HookSources> sources_in(const fs::path& root) {

@@ -13,7 +13,7 @@ def _lines():
         path = folder / "ops/op_list.inc"
         if path.exists():
             return re.findall(r"^(OP|ALIAS)\((\w+), ([^)]*)\)", path.read_text(), re.M)
-    raise FileNotFoundError("%s: is not there; install dtypecheck again" % path)
+    raise FileNotFoundError("%s: does not exist; install dtypecheck again" % path)
 
 
 def _facts_by_name():

@@ -386,7 +386,7 @@ void write_cause(const Report& report, const Cause& cause, HtmlWriter& html) {
 void write_causes(const Report& report, HtmlWriter& html) {
   const std::vector<Cause> forest = causes(report.findings);
   if (forest.empty()) return;
-  html.open_section("causes", "causes", "What to mend first").open("ol").line();
+  html.open_section("causes", "causes", "What to fix first").open("ol").line();
   const size_t shown = std::min(forest.size(), kFirstCauses);
   for (size_t i = 0; i < shown; ++i) write_cause(report, forest[i], html);
   html.close("ol").line();

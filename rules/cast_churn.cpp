@@ -179,9 +179,9 @@ const Rule cast_churn = {
     .doc = {.id = "cast-churn",
             .severity = Severity::kNote,
             .summary = "a tensor is cast back and forth, or a frozen weight in every step",
-            .why = "Each cast reads and writes the whole tensor, and nothing comes of it: the "
-                   "value could have stayed, or been cast once.",
-            .fix = "Leave out casts that are taken back; cast frozen weights once, before the "
+            .why = "Each cast reads and writes the whole tensor for nothing: the value could have "
+                   "kept its dtype, or been cast once.",
+            .fix = "Leave out casts that are undone; cast frozen weights once, before the "
                    "first step: unet.to(torch.bfloat16).",
             .example = R"(
 process steps=9

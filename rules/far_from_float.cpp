@@ -115,13 +115,14 @@ std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
                        dtype_name(answer));
   }
   if (answer == Dtype::kBool)
-    return fmt::format("{} says yes to {} numbers, and to {} in Float", call.op, number(to),
+    return fmt::format("{} is true for {} numbers, and for {} in Float", call.op, number(to),
                        number(from));
   if (call.short_op().starts_with("arg"))
-    return fmt::format("{} finds place {}, and {} in Float", call.op, number(to), number(from));
-  if (answer == Dtype::kLong) return fmt::format("{} finds other places than in Float", call.op);
+    return fmt::format("{} gives index {}, and {} in Float", call.op, number(to), number(from));
+  if (answer == Dtype::kLong) return fmt::format("{} gives other indices than in Float", call.op);
   if (call.short_op().starts_with("unique") || call.short_op().starts_with("_unique"))
-    return fmt::format("{} finds {} numbers, and {} in Float", call.op, number(to), number(from));
+    return fmt::format("{} gives {} distinct numbers, and {} in Float", call.op, number(to),
+                       number(from));
   if (is_lost)
     return fmt::format("{} gives {}, and {} in Float", call.op,
                        std::isnan(to) ? "NaN" : "an infinity", short_number(from));
@@ -154,16 +155,13 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
             ? fmt::format(
                   "{} has too few bits, or too small a range, for what it computes",
                   call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
-            : fmt::format(
-                  "what it computes with was rounded to {}{}, and here that makes another "
-                  "result",
-                  name, at_place(rounded->site));
+            : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
+                          name, at_place(rounded->site));
     return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
                    .why = why + "; the same was computed in Double beside it",
                    .fix = rounded == nullptr
-                              ? "compute this part in Float, and cast what comes of it"
-                              : fmt::format("keep it in {} from there on, and cast what comes of "
-                                            "it",
+                              ? "compute this part in Float, and cast the result"
+                              : fmt::format("keep it in {} from there on, and cast the result",
                                             name == "Float" ? "Double" : "Float"),
                    .follows = causes(call)};
   });

@@ -110,7 +110,7 @@ void report_inf(const Event& inf, const Event& to_nan, Findings& out) {
   out.add(call, message, [&] {
     std::string why = fmt::format("{} its operands were finite: {}", when(inf), operand_list(call));
     if (is_half(call)) why += "; Half ends at 65504, and a sum or product beyond that is infinite";
-    if (to_nan) why += fmt::format("; {} made a NaN of it {}", to_nan.call->op, when(to_nan));
+    if (to_nan) why += fmt::format("; {} turned it into a NaN {}", to_nan.call->op, when(to_nan));
     return Details{.why = why,
                    .fix = fix_of(call),
                    .severity = to_nan ? Severity::kError : Severity::kWarning};
@@ -144,14 +144,13 @@ void report_nan(const Event& nan, const Event& cause, Findings& out) {
 void report_given(const Event& given, Findings& out) {
   const OpCall& call = *given.call;
   const std::string message =
-      fmt::format("{} was given the first NaN of the run, which no op was seen to make", call.op);
+      fmt::format("{} received the first NaN of the run, which no recorded op made", call.op);
   out.add(call, message, [&] {
     return Details{
-        .why =
-            fmt::format("{} it was among its operands: {}; it came with the data or with weights "
-                        "that were loaded, or in a step that was not looked at: from the 17th on "
-                        "it is one in 16",
-                        when(given), operand_list(call)),
+        .why = fmt::format(
+            "{} it was among its operands: {}; it came with the data, with loaded weights, or from "
+            "a step whose values were not checked (from the 17th on one step in 16 is)",
+            when(given), operand_list(call)),
         .fix =
             "look for it where the operands come from: torch.isfinite(x).all() on the batch and "
             "on the loaded weights"};

@@ -135,12 +135,12 @@ void check_unscaled(const OpCall& call, const RunIndex& index, Findings& out) {
   out.add(call, message, [&] {
     return Details{.odd = call.operands.front().name,
                    .why = fmt::format(
-                       "what fills the range of {} was divided by a scale to fit it; cast to {} "
-                       "alone it goes into {}{}, as many times too large",
+                       "numbers that fill the range of {} were divided by a scale to fit it; cast "
+                       "to {} without that scale they enter {}{}, too large by that factor",
                        name, dtype_name(*wide), product->op, at_place(product->site)),
                    .fix =
-                       "multiply it by its scale, which checkpoints keep beside it (weight_scale, "
-                       "weight_scale_inv), behind the cast"};
+                       "after the cast multiply it by its scale, which checkpoints store beside it "
+                       "(weight_scale, weight_scale_inv)"};
   });
 }
 

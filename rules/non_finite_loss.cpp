@@ -206,7 +206,7 @@ const Rule non_finite_loss = {
                 "the loss was inf or NaN when backward() was called on it, or the program read so",
             .why =
                 "All gradients of such a loss are NaN or inf, and after the next step so are the "
-                "weights. Where it began is not known without a look at the values.",
+                "weights. Where it began is known only if values are checked.",
             .fix = "Record the run once more with dtypecheck trace --check-values: it names the op "
                    "that gave the first inf or NaN.",
             .example = R"(

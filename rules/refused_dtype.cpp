@@ -354,7 +354,7 @@ std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
   if (odd == nullptr) return std::nullopt;
   Words words{.message = fmt::format("{} is {}, and {} needs {}", odd->name, dtype_word(*odd),
                                      refusal.call.op, dtype_name(Dtype::kLong)),
-              .why = "it counts, addresses or chooses with it",
+              .why = "the op uses it as a count, an index or a choice",
               .odd = odd->name};
   words.why += odd->dtypes.within(kFloating)
                    ? ", and LibTorch never rounds a floating tensor to that"
@@ -451,14 +451,13 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
   }
   if (!words.fix.empty() || !wanted) return words;
   if (words.why.empty()) {
-    words.why =
-        kFloating.contains(*wanted)
-            ? fmt::format("the op is defined for other dtypes; {} is among them",
-                          dtype_name(*wanted))
-        : dtypes.within(kFloating)
-            ? "it counts, addresses or chooses with it, and LibTorch never rounds a floating "
-              "tensor to that"
-            : "it counts, addresses or chooses with it, and LibTorch casts no other dtype to that";
+    constexpr const char* kCounts = "the op uses it as a count, an index or a choice, and LibTorch ";
+    words.why = kFloating.contains(*wanted)
+                    ? fmt::format("the op is defined for other dtypes; {} is among them",
+                                  dtype_name(*wanted))
+                    : kCounts + std::string(dtypes.within(kFloating)
+                                                ? "never rounds a floating tensor to that"
+                                                : "casts no other dtype to that");
   }
   cast(judged, call, *odd, *wanted, words);
   const auto is_twin = [&](const Operand& one) {

@@ -33,7 +33,7 @@ def find_tool():
         return str(installed)
     built = _TREE / "build" / "bin" / "dtypecheck"
     if not _is_tree():
-        raise ToolMissing(f"{installed}: is not there; install dtypecheck again: "
+        raise ToolMissing(f"{installed}: does not exist; install dtypecheck again: "
                           "python -m pip install --force-reinstall dtypecheck")
     if _is_program(built):
         return str(built)

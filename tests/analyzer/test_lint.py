@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import sys
 import unittest
@@ -406,7 +407,12 @@ class Lint(tool.ToolTest):
         self.assert_one_line(self.run_tool("lint", "--torch", "nowhere", "bad.cpp"), "nowhere", "no LibTorch")
 
     def test_pages(self):
-        self.assertIn("raw-cast", self.run_tool("lint", "--list-checks").out)
+        listed = self.run_tool("lint", "--list-checks").out
+        rows = re.findall(r"^([a-z][a-z0-9-]+) {2,}(error|warning|note) +(.+)$", listed, re.M)
+        self.assertIn("raw-cast", dict((row[0], row) for row in rows))
+        table = "".join(f"| `{name}` | {severity} | {summary} |\n" for name, severity, summary in rows).replace("<", "\\<")
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/lint.md").read_text()
+        self.assertIn(table, page, f"the table of docs/lint.md has to be:\n{table}")
         self.assert_one_line(self.run_tool("lint", "--explain", "raw-cats"), "did you mean 'raw-cast'?")
 
     def test_fix(self):

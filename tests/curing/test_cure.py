@@ -467,7 +467,7 @@ class CureTest(unittest.TestCase):
     def test_what_is_gone(self):
         run = self.copy("gone")
         description = json.loads((run / "run.json").read_text())
-        for change, words in (({"folder": "/nonexistent"}, "the folder that the program ran in is gone"),
+        for change, words in (({"folder": "/nonexistent"}, "the folder that the program ran in does not exist any more"),
                               ({"command": []}, "names no command"),
                               ({"command": 1}, "name the command behind --")):
             (run / "run.json").write_text(json.dumps(description | change))

@@ -49,6 +49,21 @@ TEST_CASE("the place tells one sentence's faults apart") {
   CHECK(category_of(said + "\nF.grid_sample with a Float grid") == "promotion-cat-or-arith");
 }
 
+TEST_CASE("an update of a library is none of the weights") {
+  CHECK(category_of("After the update of diffusers the dtype check fails: q and k are fp32") ==
+        "attention-qkv");
+  CHECK(category_of("bf16 training: optimizer updates do not change the weights") ==
+        "optimizer-state-dtype");
+}
+
+TEST_CASE("a title whose beginning is lost is the message below it") {
+  const std::string whole = "\"ms_deform_attn_forward_cuda\" not implemented for 'Half'\n";
+  const Answer answer = answer_to(whole.substr(20) + "\nRuntimeError: " + whole);
+  REQUIRE(answer.errors.size() == 1);
+  CHECK(category_name(answer.errors[0].categories[0]) == "custom-extension-data_ptr");
+  CHECK(answer_to("\"add_cpu\" not implemented for 'Half'\n" + whole).errors.size() == 2);
+}
+
 // A title, then what the console printed.
 TEST_CASE("the traceback below a title that repeats its last line") {
   const std::string said = "RuntimeError: expected scalar type Float but found Half\n";
@@ -709,6 +724,67 @@ TEST_CASE("autocast makes no Double, and a link is no sign") {
   CHECK(category_of(said + "Double but expected Float") == "backward-dtype");
   CHECK(category_of("expected scalar type Half but found Float, see https://x.org/a/mmdet3d.cpp") ==
         category_of("expected scalar type Half but found Float"));
+}
+
+TEST_CASE("a fault whose dtypes are others is not named beside the first") {
+  const auto others = [](std::string_view text) { return answer_to(text).errors.at(0).categories; };
+  const auto has_autocast = [&](std::string_view text) {
+    const std::vector<Category> all = others(text);
+    return std::find(all.begin(), all.end(), Category::kAutocast) != all.end();
+  };
+  const std::string unknown = "ValueError: found the dtype torch.";
+  CHECK(has_autocast(unknown + "float32 but expect torch.bfloat16"));
+  CHECK_FALSE(has_autocast(unknown + "float64 but expect torch.float32"));
+  CHECK_FALSE(has_autocast("under autocast\nTypeError: weight must be torch.float64"));
+  CHECK_FALSE(has_autocast("TypeError: Cannot convert a MPS Tensor to float64 dtype"));
+}
+
+TEST_CASE("which argument met another dtype tells an op from a layer") {
+  const std::string said = "Expected object of scalar type Float but got scalar type Double for ";
+  CHECK(category_of(said + "argument #2 'other'") == "promotion-cat-or-arith");
+  CHECK(category_of(said + "argument #2 'mat2'") == "input-weight-mismatch");
+  CHECK(cure_of("Expected object of scalar type Long but got scalar type Int for argument #2 "
+                "'target'")
+            .find("idx = idx.long(), labels.long()") == 0);
+}
+
+TEST_CASE("a cure belongs to what the text refuses") {
+  CHECK(cure_of("ValueError: bf16 mixed precision requires PyTorch >= 1.10 and a supported device.")
+            .find("Half there") == 0);
+  CHECK(cure_of("TypeError: Got unsupported ScalarType BFloat16").find("x.float().numpy()") == 0);
+  CHECK(cure_of("RuntimeError: User specified an unsupported autocast device_type 'mps'")
+            .find("open none there") == 0);
+  const std::string whisper =
+      "ValueError: Requested float16 compute type, but the target device or backend do not "
+      "support efficient float16 computation.";
+  CHECK(category_of(whisper) == "library-limits-dtype");
+  CHECK(cure_of(whisper).find("Float there") == 0);
+  CHECK(answer_to("ValueError: Requested compute node is not supported").errors.empty());
+  CHECK(category_of("expect input to have scalar type of BFloat16") == "norm-mixed");
+}
+
+TEST_CASE("sentences of vLLM, Megatron, torchao, TensorRT and ONNX Runtime") {
+  CHECK(cure_of("ValueError: bfloat16 KV cache is not supported on Tesla T4 (compute capability "
+                "7.5); bfloat16 requires sm80+. Re-run with --kv-cache-dtype float16.")
+            .find("--kv-cache-dtype auto") == 0);
+  CHECK(category_of("unsupported kv cache dtype: fp8") == "library-limits-dtype");
+  CHECK(category_of("q, k, v tensors must have the same data type") == "attention-qkv");
+  CHECK(category_of("cos and sin must have the same dtype") == "attention-qkv");
+  CHECK(
+      cure_of("Only one of self.fp16: True and self.bf16 True should be True.").find("leave one") ==
+      0);
+  CHECK(cure_of("TensorRT does not support float64 (double) precision.").find("truncate_double") ==
+        0);
+  CHECK(category_of("Unsupported aten data type") == "library-limits-dtype");
+  CHECK(category_of("Dtype mismatch for 0th input(x). Expect torch.float16, got torch.float32.") ==
+        "input-weight-mismatch");
+  CHECK(category_of("Input data type does not match the expected data type") ==
+        "input-weight-mismatch");
+  CHECK(category_of("with A.dtype=torch.float16 and B.dtype=torch.float32. This operation is only "
+                    "supported when A and B have the same data type.") == "input-weight-mismatch");
+  CHECK(category_of("Input tensors must be in dtype of torch.float16 or torch.bfloat16") ==
+        "library-limits-dtype");
+  CHECK(answer_to("KV cache size: 12 GiB, auto dtype").errors.empty());
 }
 
 TEST_CASE("an upgrade is a cure where the text's LibTorch is older than the kernel") {

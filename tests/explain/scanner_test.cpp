@@ -42,6 +42,21 @@ TEST_CASE("a log cut anywhere gives the same") {
   }
 }
 
+// Long texts are followed at several places at once, wherever a message lies across two of them.
+TEST_CASE("a message is found once at each place of a long log") {
+  const std::string filler = "step 12 of many, expected nothing\n";
+  for (size_t before = 0; before < 900; before += 7) {
+    std::string log;
+    for (size_t i = 0; i < before; ++i) log += filler;
+    log += kMessage + "\n";
+    while (log.size() < 30'000) log += filler;
+    const auto found = sightings_of(log);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].count == 1);
+    CHECK(found[0].line == before + 1);
+  }
+}
+
 TEST_CASE("colour, progress bars and wrapped lines") {
   CHECK(sightings_of("\x1b[31mexpected scalar \x1b[1mtype\x1b[0m Half but found Float\x1b[0m\n")
             .size() == 1);

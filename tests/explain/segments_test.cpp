@@ -89,6 +89,15 @@ TEST_CASE("an environment changes no answer, and is no sign") {
     }
   }
   CHECK(answer_of(message + "torch==2.4.1\n").torch_version == "2.4.1");
+  CHECK(answer_of(message + "requires torch>=2.4.1\n").torch_version.empty());
+}
+
+TEST_CASE("what somebody called his environment is no word") {
+  const auto words = [](std::string_view text) { return ReadText(text).words(); };
+  CHECK(words("failed: /home/me/anaconda3/envs/vae/bin/python").find("vae") == std::string::npos);
+  CHECK(words("C:\\envs\\sdxl\\python.exe failed").find("sdxl") == std::string::npos);
+  CHECK(words("/home/me/envs/x/lib/models/vae/decode").find("vae") != std::string::npos);
+  CHECK(words("the envs/vae").find("vae") != std::string::npos);
 }
 
 TEST_CASE("each sign names the segment that it came from") {

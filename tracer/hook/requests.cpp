@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "core/codes.h"
+#include "core/dtype.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/tracer.h"

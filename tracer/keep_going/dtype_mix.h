@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/codes.h"
+#include "core/dtype.h"
 #include "tracer/hook/torch_compat.h"
 
 namespace dtypecheck {

@@ -99,7 +99,7 @@ bool load() {
     if (path.empty() || !dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       const char* why = path.empty() ? nullptr : dlerror();
       tracer.stage1->complain(
-          (std::string("--fix: no kernels for this LibTorch, so its own ops serve") +
+          (std::string("--fix: no kernels for this LibTorch, so LibTorch's own ops are used") +
            (why ? std::string(": ") + why : ""))
               .c_str());
       return false;
@@ -116,10 +116,10 @@ bool load_for_gpu() {
   const auto paths = exe ? ask_for_libraries(exe, true) : std::vector<std::string>();
   if (paths.size() == 2 && !dlopen(paths[1].c_str(), RTLD_NOW | RTLD_LOCAL)) {
     const char* why = dlerror();
-    tracer.stage1->complain((std::string("--fix: no kernels for the GPU, so LibTorch's own ops "
-                                         "serve there: ") +
-                             (why ? why : paths[1]))
-                                .c_str());
+    tracer.stage1->complain(
+        (std::string("--fix: no kernels for the GPU, so LibTorch's own ops are used there: ") +
+         (why ? why : paths[1]))
+            .c_str());
   }
   return says("dtypecheck::has_device_kernels");
 }
