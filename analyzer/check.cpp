@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <set>
 #include <tuple>
 
 namespace dtypecheck::analyzer {
@@ -39,9 +41,15 @@ Finding& CheckFindings::add(const Check& check, Severity severity, const ReadGro
                             std::string message) {
   const Read& first = *group.first;
   Finding& finding = add(check, severity, first.place, first.function, std::move(message));
+  std::set<std::pair<Place, std::string>> told;  // a macro's text is read at each of its uses
   for (const Read* read : group.all) {
-    if (read != group.first)
-      add_place(finding, read->place, read->type.empty() ? read->tensor.name : fmt::format("{} as {}", read->tensor.name, read->type));
+    const bool is_in_macro = read->in_macro.line > 0;
+    const Place& place = is_in_macro ? read->in_macro : read->place;
+    const std::string name =
+        read->type.empty() ? read->tensor.name
+                           : fmt::format("{} as {}", read->tensor.name, read->type);
+    if ((read != group.first || is_in_macro) && told.emplace(place, name).second)
+      add_place(finding, place, name);
     add_places(finding, *read);
   }
   return finding;
@@ -225,6 +233,12 @@ std::string types_of(const ReadGroup& group) {
   const bool is_one = std::all_of(group.all.begin(), group.all.end(),
                                   [&](const Read* read) { return read->type == type; });
   return is_one ? type : "fixed types";
+}
+
+std::optional<Dtype> one_dtype_of(const ReadGroup& group) {
+  DtypeSet dtypes;
+  for (const Read* read : group.all) dtypes |= read->accepts;
+  return dtypes.single();
 }
 
 std::string dtypes_text(DtypeSet dtypes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,8 @@ std::vector<ReadGroup> by_function(const std::vector<const Read*>& reads);
 std::string names_of(const ReadGroup& group);
 // "float", or "fixed types" where they are several.
 std::string types_of(const ReadGroup& group);
+// The dtype that all of them read; none where they are several.
+std::optional<Dtype> one_dtype_of(const ReadGroup& group);
 // "is" for one name, "are" for several.
 const char* is_or_are(const ReadGroup& group);
 

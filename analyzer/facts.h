@@ -80,6 +80,7 @@ struct Read {
   bool is_written_long = false;  // `long` itself, not a name for it
   Place type_place;  // of the type's name, where it is written; line 0: not in the source as such
   Place cast;        // where an untyped pointer, taken at `place`, is given this type
+  Place in_macro;    // of a read that a macro's text says: where that is written
   Place given;       // where the function that was walked from gives it to the one that reads it
   Place check_at;    // where a check of the tensor could be written; line 0: nowhere
   Place checked_to;  // a check there is one of all reads of the tensor before this

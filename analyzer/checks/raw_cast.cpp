@@ -90,6 +90,12 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
         raw_cast, severity, group,
         fmt::format("{} {} cast to {} from an untyped pointer, and nothing compares the dtype",
                     names_of(group), is_or_are(group), types_of(group)));
+    if (const auto dtype = one_dtype_of(group); dtype && *dtype != Dtype::kHalf) {
+      finding.fix = fmt::format(
+          "TORCH_CHECK({0}.scalar_type() == at::k{1}, ...) before the cast; or take the pointer "
+          "with its type, {0}.data_ptr<T>(), which throws on another dtype.",
+          group.first->tensor.name, dtype_name(*dtype));
+    }
     add_dtype_checks(finding, group);
   }
 }

@@ -36,9 +36,11 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
                             names_of(group), is_or_are(group), types_of(group),
                             std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
     if (!reads_floats(group)) {
-      finding.why =
-          "A tensor of another integral dtype throws deep inside: expected scalar type Int "
-          "but found Long, with neither the op nor the argument named.";
+      const bool is_long = read.accepts == DtypeSet(Dtype::kLong);
+      finding.why = fmt::format(
+          "A tensor of another integral dtype throws deep inside: expected scalar type {} but "
+          "found {}, with neither the op nor the argument named.",
+          is_long ? "Long" : "Int", is_long ? "Int" : "Long");
       if (const auto dtype = read.accepts.single()) {
         finding.fix = fmt::format(
             "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "

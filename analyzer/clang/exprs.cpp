@@ -227,6 +227,14 @@ Place written_place(const ASTContext& context, SourceLocation begin) {
   return begin.isMacroID() ? Place() : place_of(context, begin);
 }
 
+Place place_in_macro(const ASTContext& context, SourceLocation begin) {
+  const SourceManager& sources = context.getSourceManager();
+  if (!begin.isMacroID() || written_place(context, begin).line > 0) return {};
+  const SourceLocation at = sources.getSpellingLoc(begin);
+  const bool is_in_file = !sources.isWrittenInScratchSpace(at) && !sources.isInSystemHeader(at);
+  return is_in_file ? place_of(context, at) : Place();
+}
+
 std::string text_of(const Expr* expr, const ASTContext& context) {
   const SourceManager& sources = context.getSourceManager();
   const CharSourceRange range = Lexer::makeFileCharRange(

@@ -71,6 +71,9 @@ Place place_of(const clang::ASTContext& context, clang::SourceLocation begin);
 // 0 for what a macro's text or an instantiation says.
 Place written_place(const clang::ASTContext& context, clang::SourceLocation begin);
 
+// Where the text of a macro that says it is written; line 0 for what no macro says.
+Place place_in_macro(const clang::ASTContext& context, clang::SourceLocation begin);
+
 // As the source writes it, without blanks.
 std::string text_of(const clang::Expr* expr, const clang::ASTContext& context);
 

@@ -126,6 +126,7 @@ void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const 
   const unsigned at = parameter->getFunctionScopeIndex() + site.first;
   if (at >= site.call->getNumArgs() || site.place.line == 0) return;
   read.place = site.place;
+  read.in_macro = {};
   read.function = stack_[stack_.size() - 2]->getNameAsString();
   read.tensor.name = dtypes_.text(stripped(site.call->getArg(at)));
   read.check_at = {};  // what a check there would name is the helper's
@@ -147,7 +148,8 @@ void Walk::read_of(const MemberCall& call) {
       const CheckSite site = asks_for_dtype_of(fact.name) ? CheckSite() : site_of(call);
       seen_untyped_.insert_or_assign(
           call.call, Untyped{dtypes_.tensor(call.base), fact, site,
-                             place_of(context_, member_location(call.call)), function_});
+                             place_of(context_, member_location(call.call)),
+                             place_in_macro(context_, member_location(call.call)), function_});
     }
     return;
   }
@@ -155,6 +157,7 @@ void Walk::read_of(const MemberCall& call) {
   if (argument.getKind() != TemplateArgument::Type) return;
   Read read;
   read.place = place_of(context_, member_location(call.call));
+  read.in_macro = place_in_macro(context_, member_location(call.call));
   read.how = how;
   read.type_place = written_place(context_, call.types.front().getSourceRange().getBegin());
   // What a macro of the project names may be another type in another build.
@@ -201,6 +204,7 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
   Read read;
   // A check belongs where the pointer is taken, which may be in a caller of what casts it.
   read.place = pointer->place;
+  read.in_macro = pointer->in_macro;
   read.function = pointer->function;
   read.cast = place_of(context_, cast->getBeginLoc());
   read.how = ReadAs::kCast;
@@ -246,6 +250,7 @@ void Walk::hand_on(const Expr* expr, std::string to, int position) {
   }
   Read read;
   read.place = pointer->place;
+  read.in_macro = pointer->in_macro;
   read.function = pointer->function;
   read.how = ReadAs::kHandedOn;
   set_site(read, pointer->site);

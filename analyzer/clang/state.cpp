@@ -141,15 +141,72 @@ void State::agree_where_absent(const State& other) {
   }
 }
 
+// at::Tensor bias; if (has_bias) { bias = given.value(); TORCH_CHECK(bias.dtype() == x.dtype()); }
+// The other way says nothing of what was given, and of the variable all that this one says: it goes
+// on as the symbol that was there for none, in the class of what it holds here.
+void State::stand_in_for_absent(const State& other) {
+  for (auto& [key, symbol] : symbols_) {
+    const int none = other.symbol_at(key);
+    if (none < 0 || none == symbol || !other.is_absent(none) || is_absent(symbol)) continue;
+    const bool says_more = !other.knows(symbol) || dtypes(symbol) != other.dtypes(symbol);
+    const bool is_known = dtypes(symbol) != DtypeSet::from_bits(~uint64_t{0});
+    if (!says_more || !is_known) continue;
+    leave_class(none);
+    absent_.erase(none);
+    nodes_[none].parent = root(symbol);
+    symbol = none;
+  }
+}
+
 State State::join(const State& in_a, const State& in_b) {
   if (in_a.dead) return in_b;
   if (in_b.dead) return in_a;
-  if (in_a.absent_ == in_b.absent_) return join_present(in_a, in_b);
+  if (in_a.absent_.empty() && in_b.absent_.empty()) return join_present(in_a, in_b);
   State a = in_a, b = in_b;
-  a.agree_where_absent(in_b);
-  b.agree_where_absent(in_a);
+  a.stand_in_for_absent(in_b);
+  b.stand_in_for_absent(in_a);
+  if (a.absent_ == b.absent_) return join_present(a, b);
+  const State from_a = a;
+  a.agree_where_absent(b);
+  b.agree_where_absent(from_a);
   return join_present(a, b);
 }
+
+void State::remember(const std::string& condition, const State& way) {
+  if (condition.empty() || way.dead || dead) return;
+  Memory memory;
+  for (const auto& [inside, under] : way.under_) {
+    const auto kept = under_.find(inside);
+    if (kept == under_.end() || kept->second != under) memory.under[inside] = under;
+  }
+  for (const auto& [symbol, node] : way.nodes_) {
+    if (!knows(symbol)) continue;
+    const int mate = way.root(symbol);
+    const bool lost_mate = mate != symbol && knows(mate) && !same(mate, symbol);
+    if (lost_mate || way.dtypes(symbol) != dtypes(symbol))
+      memory.seen[symbol] = {way.dtypes(symbol), lost_mate ? mate : -1};
+  }
+  if (!memory.seen.empty() || !memory.under.empty()) under_[condition] = std::move(memory);
+}
+
+void State::recall(const std::string& condition) {
+  const auto at = under_.find(condition);
+  if (at == under_.end()) return;
+  const Memory memory = at->second;
+  for (const auto& [symbol, seen] : memory.seen) {
+    if (!knows(symbol)) continue;
+    narrow(symbol, seen.first);
+    if (seen.second >= 0 && knows(seen.second)) unify(symbol, seen.second);
+  }
+  for (const auto& [inside, under] : memory.under) under_[inside] = under;
+}
+
+void State::forget(std::map<std::string, Memory>& under, const std::string& variable) {
+  std::erase_if(under,
+                [&](const auto& one) { return one.first.find(variable) != std::string::npos; });
+  for (auto& [condition, memory] : under) forget(memory.under, variable);
+}
+void State::forget(const std::string& variable) { forget(under_, variable); }
 
 // A field that only one way wrote still holds on the other what it held before.
 void State::mix_fields_of_one_way(const State& way, const State& other) {
@@ -178,6 +235,10 @@ State State::join_present(const State& a, const State& b) {
   for (const auto& [symbol, node] : a.nodes_) add(symbol);
   for (const auto& [symbol, node] : b.nodes_) {
     if (!a.nodes_.contains(symbol)) add(symbol);
+  }
+  for (const auto& [condition, memory] : a.under_) {
+    const auto in_b = b.under_.find(condition);
+    if (in_b != b.under_.end() && in_b->second == memory) joined.under_[condition] = memory;
   }
   joined.symbols_ = a.symbols_;
   joined.entries_ = a.entries_;

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "core/dtype_set.h"
@@ -58,6 +59,13 @@ class State {
   Modules enter_module(const Key& module);
   void leave_module(const Modules& before);
 
+  // if (has_bias) TORCH_CHECK(bias.dtype() == …): the join loses it, and it holds again in the next
+  // `if (has_bias)`, and in an `if` inside of that. `condition` is known by its text and what it
+  // names; writing to one of its variables forgets it.
+  void remember(const std::string& condition, const State& way);
+  void recall(const std::string& condition);
+  void forget(const std::string& variable);
+
   // What holds whichever of the two ways control came.
   static State join(const State& a, const State& b);
 
@@ -68,12 +76,20 @@ class State {
     bool looked_at = false;
     bool is_mixed = false;
   };
+  // What a way knew that its join lost.
+  struct Memory {
+    std::map<int, std::pair<DtypeSet, int>> seen;  // dtypes, and one of its class; -1: none
+    std::map<std::string, Memory> under;           // of conditions inside
+    bool operator==(const Memory&) const = default;
+  };
+  static void forget(std::map<std::string, Memory>& under, const std::string& variable);
   static State join_present(const State& a, const State& b);
   int root(int symbol) const;
   Node& node(int symbol);
   Node node(int symbol) const;
   void leave_class(int symbol);
   void agree_where_absent(const State& other);
+  void stand_in_for_absent(const State& other);
 
   std::map<int, Node> nodes_;
   std::set<int> absent_;
@@ -83,6 +99,7 @@ class State {
   std::map<Key, int> symbols_;
   std::set<Key> entries_;  // of them, bound by bind_entry()
   Modules modules_;
+  std::map<std::string, Memory> under_;  // by condition
 };
 
 }  // namespace dtypecheck::analyzer

@@ -105,6 +105,82 @@ void Walk::stmt(const Stmt* stmt) {
   children(stmt);
 }
 
+static std::string mark_of(const Decl* decl) {
+  return "@" + std::to_string(reinterpret_cast<uintptr_t>(decl)) + ";";
+}
+
+// By what a condition is known again where it is asked a second time: its text, and the variables
+// that it names. "": it calls something, or writes.
+static std::string known_again(const Expr* condition, const ASTContext& context) {
+  std::string names;
+  bool is_plain = true;
+  for_each_expr(condition, [&](const Expr* one) {
+    if (const auto* name = dyn_cast<DeclRefExpr>(one))
+      names += mark_of(name->getDecl());
+    else if (const auto* member = dyn_cast<MemberExpr>(one))
+      names += mark_of(member->getMemberDecl());
+    const auto* binary = dyn_cast<BinaryOperator>(one);
+    const auto* unary = dyn_cast<UnaryOperator>(one);
+    const bool asks = binary != nullptr ? binary->isComparisonOp() || binary->isLogicalOp()
+                      : unary != nullptr
+                          ? unary->getOpcode() == UO_LNot || unary->getOpcode() == UO_Minus
+                          : isa<DeclRefExpr>(one) || isa<MemberExpr>(one) || isa<ParenExpr>(one) ||
+                                isa<ImplicitCastExpr>(one) || isa<CXXThisExpr>(one) ||
+                                isa<IntegerLiteral>(one) || isa<CXXBoolLiteralExpr>(one) ||
+                                isa<CXXNullPtrLiteralExpr>(one);
+    is_plain = is_plain && asks;
+  });
+  return is_plain && !names.empty() ? text_of(condition, context) + names : "";
+}
+
+// The condition without its `!`s, and whether they turn it round.
+static std::pair<const Expr*, bool> without_not(const Expr* condition) {
+  bool is_turned = false;
+  for (;;) {
+    condition = condition->IgnoreParenImpCasts();
+    const auto* unary = dyn_cast<UnaryOperator>(condition);
+    if (unary == nullptr || unary->getOpcode() != UO_LNot) return {condition, is_turned};
+    condition = unary->getSubExpr();
+    is_turned = !is_turned;
+  }
+}
+
+// By what it is known again that the condition holds, or does not.
+static std::string key_of(const Expr* condition, bool truth, const ASTContext& context) {
+  const auto [bare, is_turned] = without_not(condition);
+  const std::string known = known_again(bare, context);
+  return known.empty() ? "" : (truth != is_turned ? "" : "!") + known;
+}
+
+// Of a && b each holds, of !(a || b) neither.
+void Walk::recall(const Expr* condition, bool truth) {
+  dtypes_.state.recall(key_of(condition, truth, context_));
+  const auto [bare, is_turned] = without_not(condition);
+  const auto* both = dyn_cast<BinaryOperator>(bare);
+  const auto of_both = truth != is_turned ? BO_LAnd : BO_LOr;
+  if (both == nullptr || both->getOpcode() != of_both) return;
+  recall(both->getLHS(), truth != is_turned);
+  recall(both->getRHS(), truth != is_turned);
+}
+
+void Walk::either_way(const Expr* condition, const std::function<void(bool)>& way) {
+  const State before = dtypes_.state;
+  const auto go = [&](bool truth) {
+    assume(dtypes_, condition, truth);
+    recall(condition, truth);
+    way(truth);
+  };
+  go(true);
+  const State after_true = std::move(dtypes_.state);
+  dtypes_.state = before;
+  go(false);
+  const State after_false = std::move(dtypes_.state);
+  dtypes_.state = State::join(after_true, after_false);
+  if (after_true.dead || after_false.dead) return;
+  dtypes_.state.remember(key_of(condition, true, context_), after_true);
+  dtypes_.state.remember(key_of(condition, false, context_), after_false);
+}
+
 void Walk::branch(const IfStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getConditionVariableDeclStmt());
@@ -117,14 +193,8 @@ void Walk::branch(const IfStmt* stmt) {
     look_at_arms(by_hand->fact, arms_of(stmt, *by_hand));
     if (by_hand->cases.size() > 1) return chain(stmt, *by_hand);
   }
-  const State before = dtypes_.state;
-  assume(dtypes_, stmt->getCond(), true);
-  this->stmt(stmt->getThen());
-  const State after_then = std::move(dtypes_.state);
-  dtypes_.state = before;
-  assume(dtypes_, stmt->getCond(), false);
-  this->stmt(stmt->getElse());
-  dtypes_.state = State::join(after_then, dtypes_.state);
+  either_way(stmt->getCond(),
+             [&](bool truth) { this->stmt(truth ? stmt->getThen() : stmt->getElse()); });
 }
 
 std::optional<Walk::Chain> Walk::chain_at(const IfStmt* first) {
@@ -187,7 +257,6 @@ void Walk::expr_of_one_way(const Expr* one) {
 
 void Walk::conditional(const ConditionalOperator* one) {
   expr(one->getCond());
-  const State before = dtypes_.state;
   const Expr* of = nullptr;
   const auto dtype = equals_constant(one->getCond(), context_, of);
   if (const int symbol = dtype ? dtypes_.dtype(of) : -1; symbol >= 0) {
@@ -195,13 +264,9 @@ void Walk::conditional(const ConditionalOperator* one) {
     look_at_arms(dispatched(symbol), {{one->getTrueExpr(), known & DtypeSet(*dtype), false},
                                       {one->getFalseExpr(), known - DtypeSet(*dtype), true}});
   }
-  assume(dtypes_, one->getCond(), true);
-  expr_of_one_way(one->getTrueExpr());
-  const State after_true = std::move(dtypes_.state);
-  dtypes_.state = before;
-  assume(dtypes_, one->getCond(), false);
-  expr_of_one_way(one->getFalseExpr());
-  dtypes_.state = State::join(after_true, dtypes_.state);
+  either_way(one->getCond(), [&](bool truth) {
+    expr_of_one_way(truth ? one->getTrueExpr() : one->getFalseExpr());
+  });
 }
 
 void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
@@ -448,6 +513,9 @@ void Walk::expr(const Expr* one) {
   if (assignment != nullptr && assignment->isAssignmentOp()) {
     const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
     if (to != nullptr) dtypes_.forget_named(to->getDecl());
+    const auto* field = dyn_cast<MemberExpr>(stripped(assignment->getLHS()));
+    if (to != nullptr) dtypes_.state.forget(mark_of(to->getDecl()));
+    if (field != nullptr) dtypes_.state.forget(mark_of(field->getMemberDecl()));
   }
   if (assignment != nullptr && assignment->getOpcode() == BO_Assign) {
     if (holds_dtype(assignment->getType())) {
@@ -516,7 +584,8 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
   if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare))
     bare = stripped(made->getSubExpr());
   const auto* list = dyn_cast<InitListExpr>(bare);
-  const bool is_only_one = is_tensor_list(parameter->getType()) && is_tensor(bare->getType());  // {x}
+  const bool is_only_one =
+      is_tensor_list(parameter->getType()) && is_tensor(bare->getType());  // {x}
   if (list == nullptr && !is_only_one) return;
   std::vector<int>& tensors = lists_[parameter];
   tensors.clear();

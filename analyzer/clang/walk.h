@@ -6,6 +6,7 @@
 // caller's state, so a check counts wherever it is written.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -71,6 +72,7 @@ class Walk {
     TensorFact fact;
     CheckSite site;
     Place place;  // where the pointer was taken
+    Place in_macro;
     std::string function;
     int parameter = -1;  // of the entry function, where it is the pointer's own; -1: a tensor's
   };
@@ -92,6 +94,9 @@ class Walk {
   void children(const clang::Stmt* stmt);
   void block(const clang::CompoundStmt* block);
   void branch(const clang::IfStmt* stmt);
+  // What follows a condition that holds, and one that does not, joined.
+  void either_way(const clang::Expr* condition, const std::function<void(bool)>& way);
+  void recall(const clang::Expr* condition, bool truth);
   std::optional<Chain> chain_at(const clang::IfStmt* first);
   void chain(const clang::IfStmt* stmt, const Chain& chain);
   std::vector<Arm> arms_of(const clang::IfStmt* first, const Chain& chain) const;
@@ -178,7 +183,8 @@ class Walk {
   std::vector<int> parameters_;       // symbols of its parameters
   std::vector<CallSite> call_sites_;  // of each function of the stack but the first
   std::map<Key, Untyped> pointers_;
-  std::map<const clang::FunctionDecl*, std::set<std::string>> asked_;  // whose dtypes bodies ask for
+  std::map<const clang::FunctionDecl*, std::set<std::string>>
+      asked_;  // whose dtypes bodies ask for
   std::map<const clang::Expr*, Untyped> seen_untyped_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
