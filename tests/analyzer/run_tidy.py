@@ -13,12 +13,25 @@ import tempfile
 import run_cases
 
 STUBS = run_cases.ROOT / "analyzer/stubs"
+INCLUDED = re.compile(r"^#include <((?:ATen|c10|torch)/.+)>", re.M)
 FLAGS = ["-std=c++17", "-DTORCH_EXTENSION_NAME=extension", "-isystem", STUBS / "torch", "-idirafter", STUBS / "common"]
 CUDA_FLAGS = ["-x", "cuda", "--cuda-host-only", f"--cuda-path={STUBS / 'cuda'}", "-nocudainc", "-nocudalib", "-Xclang",
               "-fcuda-allow-variadic-functions", "-isystem", STUBS / "cuda",
               "-include", "dtypecheck_cuda.h"]
 SAID = re.compile(r"^(.+?):(\d+):\d+: (warning|remark): (.*) \[dtypecheck-([a-z0-9-]+)[\],]")
+BROKEN = re.compile(r"^(\S+:\d+:\d+: (fatal )?)?error: ", re.M)  # not of a line that clang-tidy quotes
 SEVERITIES = {"error": "warning", "warning": "warning", "note": "remark"}
+
+
+def write_headers(files, folder):
+    """dtypecheck finds each of LibTorch's headers in the one that is bundled; clang-tidy finds it where it lies."""
+    for path in files:
+        for name in INCLUDED.findall(path.read_text()):
+            if (STUBS / "torch" / name).exists():
+                continue
+            header = folder / name
+            header.parent.mkdir(parents=True, exist_ok=True)
+            header.write_text('#include "dtypecheck_torch.h"\n')
 
 
 def tidy(clang_tidy, plugin, files, flags):
@@ -30,7 +43,7 @@ def tidy(clang_tidy, plugin, files, flags):
         if match:
             path, number, level, message, rule = match.groups()
             found[str(pathlib.Path(path))].append((int(number), level, message, rule))
-    if "error:" in done.stdout + done.stderr:
+    if BROKEN.search(done.stdout + done.stderr):
         print(done.stdout[-2000:], done.stderr[-2000:])
         raise SystemExit("clang-tidy failed")
     return found
@@ -56,8 +69,11 @@ def main(clang_tidy, plugin):
             examples.append(run_cases.write_example(rule, folder))
         host = [path for path in cases + examples if path.suffix == ".cpp"]
         device = [path for path in cases + examples if path.suffix == ".cu"]
-        found = tidy(clang_tidy, plugin, host, [*FLAGS, "-isystem", STUBS / "cuda"])
-        found.update(tidy(clang_tidy, plugin, device, [*CUDA_FLAGS, *FLAGS]))
+        headers = pathlib.Path(folder) / "headers"
+        write_headers(host + device, headers)
+        flags = [*FLAGS, "-isystem", headers]
+        found = tidy(clang_tidy, plugin, host, [*flags, "-isystem", STUBS / "cuda"])
+        found.update(tidy(clang_tidy, plugin, device, [*CUDA_FLAGS, *flags]))
         if not any(found.values()):
             print("the plugin found nothing at all")
             return False
