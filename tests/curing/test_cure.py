@@ -293,7 +293,7 @@ class CureTest(unittest.TestCase):
         self.record("applied", CRASH)
         source = self.folder / "applied/train.py"
         place = {"cwd": source.parent}
-        self.assertIn("holds no change", self.cure("--apply", "run", status=2, **place).stderr)
+        self.assertIn("contains no change", self.cure("--apply", "run", status=2, **place).stderr)
         self.assertIn("apply with: dtypecheck cure --apply run", self.cure("run", status=0, **place).stdout)
         self.assertIn("not applied", self.cure("--undo", "run", status=2, **place).stderr)
         self.assertIn("train.py.before-cure", self.cure("--apply", "run", status=0, **place).stderr)
