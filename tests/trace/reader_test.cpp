@@ -317,7 +317,12 @@ TEST_CASE("no flipped bit goes unnoticed, and it costs little") {
   const std::string whole = sample_trace();
   const Run sound = read(whole);
   REQUIRE(sound.processes.at(0).damaged.empty());
-  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+#ifdef DTYPECHECK_SANITIZED  // a hundred times as slow there; any bit of a byte is flipped in some
+  const size_t step = 7;
+#else
+  const size_t step = 1;
+#endif
+  for (size_t bit = 0; bit < whole.size() * 8; bit += step) {
     const std::string bytes = with_flipped(whole, bit);
     INFO("bit " << bit % 8 << " of byte " << bit / 8);
     if (is_refused(bytes)) {
