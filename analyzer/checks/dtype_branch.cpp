@@ -2,14 +2,37 @@
 // one dtype, and a branch that is the same as that of another dtype, with its type.
 // Misses: chains over an integer or an enum of the project's own. Silent on purpose: branches that
 // take a typed pointer, which refuses another dtype; tensors whose dtypes a check above narrowed to
-// those that have a branch. A pointer that is cast there is raw-cast's.
+// those that have a branch.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
 
 namespace dtypecheck::analyzer {
 
+// The branches before it asked for some dtypes, and nothing refuses the many that they leave.
+static bool is_left_over(const Read& read) {
+  const TensorFact& tensor = read.tensor;
+  return tensor.is_undetermined() && !tensor.is_unchecked() && tensor.dtypes.size() > kNarrowed;
+}
+
+// An untyped pointer is cast in what the branches before it leave.
+static void check_casts(const SourceFacts& facts, CheckFindings& out) {
+  std::vector<const Read*> casts;
+  for (const Read& read : facts.reads) {
+    const bool is_cast = read.how == ReadAs::kCast && !read.accepts.empty() && !read.in_dispatch;
+    if (is_cast && is_left_over(read)) casts.push_back(&read);
+  }
+  for (const ReadGroup& group : by_function(casts)) {
+    const Read& read = *group.first;
+    out.add(dtype_branch, read.callers == Callers::kBound ? Severity::kError : Severity::kWarning,
+            group,
+            fmt::format("{} {} {} here, and cast to {} from an untyped pointer", names_of(group),
+                        is_or_are(group), left_over_text(read.tensor.dtypes), types_of(group)));
+  }
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
+  check_casts(facts, out);
   for (const DtypeBranch& branch : facts.branches) {
     const std::string name = branch.tensor.name.empty() ? "the tensor" : branch.tensor.name;
     const std::string served = branch.served.to_string();

@@ -4,7 +4,7 @@
 // Misses: fields whose reader is in another file, where the dtype was asked for. Silent on purpose:
 // casts to bytes and to vectors that are used to copy, the bits of a number, what is made of bytes;
 // tensors that were made here; template parameters that only a caller knows. The type of a dispatch
-// is dispatched-raw-cast's.
+// is dispatched-raw-cast's, the last branch of a chain dtype-branch's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,12 +22,6 @@ static bool is_of_storage(const Read& read) {
   if (dtype && (DtypeSet(Dtype::kByte) | Dtype::kChar).contains(*dtype)) return true;
   const DtypeSet bits = read.accepts & kUnsigned;
   return dtype && bits.single() && dtype_size_bytes(*dtype) <= dtype_size_bytes(*bits.single());
-}
-
-// The branches before it asked for some dtypes, and nothing refuses the many that they leave.
-static bool is_left_over(const Read& read) {
-  const TensorFact& tensor = read.tensor;
-  return tensor.is_undetermined() && tensor.dtypes.size() > kNarrowed;
 }
 
 // What reads the pointer is not seen: it is told where nothing says what the tensor is.
@@ -52,22 +46,13 @@ static void check_handed_on(const SourceFacts& facts, CheckFindings& out) {
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
   check_handed_on(facts, out);
-  std::vector<const Read*> unchecked, left_over;
+  std::vector<const Read*> unchecked;
   for (const Read& read : facts.reads) {
     if (read.how != ReadAs::kCast || read.accepts.empty() || read.in_dispatch) continue;
     if (read.tensor.is_unchecked())
       unchecked.push_back(&read);
-    else if (is_left_over(read))
-      left_over.push_back(&read);
     else if (!is_of_storage(read))
       add_known_mismatch(raw_cast, read, out);
-  }
-  for (const ReadGroup& group : by_function(left_over)) {
-    const Read& read = *group.first;
-    out.add(raw_cast, read.callers == Callers::kBound ? Severity::kError : Severity::kWarning,
-            group,
-            fmt::format("{} {} {} here, and cast to {} from an untyped pointer", names_of(group),
-                        is_or_are(group), left_over_text(read.tensor.dtypes), types_of(group)));
   }
   for (const BitCast& cast : facts.bit_casts) {
     if (cast.is_other_size) {

@@ -40,7 +40,7 @@ void cast(at::Tensor x) {
     launch(static_cast<at::Half*>(x.data_ptr()), x.numel());
   } else {
     launch(static_cast<float*>(x.data_ptr()), x.numel());
-    // EXPECT error: x is of any dtype but Half here, and cast to float from an untyped pointer [raw-cast]
+    // EXPECT error: x is of any dtype but Half here, and cast to float from an untyped pointer [dtype-branch]
   }
 }
 
