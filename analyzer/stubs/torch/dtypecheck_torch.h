@@ -233,6 +233,14 @@ struct TensorOptions {
   TypeMeta dtype() const;
   Device device() const;
 };
+TensorOptions dtype(ScalarType type);
+TensorOptions dtype(caffe2::TypeMeta type);
+TensorOptions device(DeviceType device);
+TensorOptions device(Device device);
+TensorOptions layout(Layout layout);
+TensorOptions requires_grad(bool value = true);
+std::ostream& operator<<(std::ostream& out, DeviceType type);
+std::ostream& operator<<(std::ostream& out, const Device& device);
 template <typename T>
 struct CppTypeToScalarType;
 template <ScalarType T>
@@ -293,18 +301,6 @@ struct cublasContext;
 namespace at {
 using namespace c10;
 
-template <typename T, size_t N>
-struct TensorAccessor {
-  C10_HOST_DEVICE TensorAccessor<T, N - 1> operator[](int64_t i) const;
-  C10_HOST_DEVICE int64_t size(int64_t i) const;
-  C10_HOST_DEVICE T* data() const;
-};
-template <typename T>
-struct TensorAccessor<T, 1> {
-  C10_HOST_DEVICE T& operator[](int64_t i) const;
-  C10_HOST_DEVICE int64_t size(int64_t i) const;
-  C10_HOST_DEVICE T* data() const;
-};
 template <typename T>
 struct RestrictPtrTraits {
   using PtrType = T* __restrict__;
@@ -313,9 +309,33 @@ template <typename T>
 struct DefaultPtrTraits {
   using PtrType = T*;
 };
+template <typename T, size_t N, template <typename> class Traits, typename Index>
+struct TensorAccessorBase {
+  using PtrType = typename Traits<T>::PtrType;
+  C10_HOST_DEVICE TensorAccessorBase();
+  C10_HOST_DEVICE TensorAccessorBase(PtrType data, const Index* sizes, const Index* strides);
+  C10_HOST_DEVICE IntArrayRef sizes() const;
+  C10_HOST_DEVICE IntArrayRef strides() const;
+  C10_HOST_DEVICE Index size(Index i) const;
+  C10_HOST_DEVICE Index stride(Index i) const;
+  C10_HOST_DEVICE PtrType data() const;
+};
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
           typename Index = int64_t>
-struct GenericPackedTensorAccessor : TensorAccessor<T, N> {};
+struct TensorAccessor : TensorAccessorBase<T, N, Traits, Index> {
+  using TensorAccessorBase<T, N, Traits, Index>::TensorAccessorBase;
+  C10_HOST_DEVICE TensorAccessor<T, N - 1, Traits, Index> operator[](Index i) const;
+};
+template <typename T, template <typename> class Traits, typename Index>
+struct TensorAccessor<T, 1, Traits, Index> : TensorAccessorBase<T, 1, Traits, Index> {
+  using TensorAccessorBase<T, 1, Traits, Index>::TensorAccessorBase;
+  C10_HOST_DEVICE T& operator[](Index i) const;
+};
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
+          typename Index = int64_t>
+struct GenericPackedTensorAccessor : TensorAccessor<T, N, Traits, Index> {
+  using TensorAccessor<T, N, Traits, Index>::TensorAccessor;
+};
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
           typename Index = int64_t>
 using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;
@@ -696,12 +716,25 @@ Tensor operator-(const Tensor& a);
 Tensor operator!(const Tensor& a);
 Tensor operator~(const Tensor& a);
 
-TensorOptions dtype(ScalarType type);
-TensorOptions dtype(caffe2::TypeMeta type);
-TensorOptions device(DeviceType device);
-TensorOptions device(Device device);
 TensorOptions CUDA(ScalarType type);  // of the deprecated types, which convert to options
 TensorOptions CPU(ScalarType type);
+// Factories take their options one by one, too, and before them names of the dimensions.
+struct Dimname {};
+#define DTYPECHECK_OPTIONS                                                                      \
+  optional<ScalarType> dtype, optional<Layout> layout, optional<Device> device, \
+      optional<bool> pin, optional<MemoryFormat> format = nullopt
+#define DTYPECHECK_FACTORY(name)                            \
+  Tensor name(IntArrayRef sizes, DTYPECHECK_OPTIONS);       \
+  Tensor name(IntArrayRef sizes, optional<ArrayRef<Dimname>> names, DTYPECHECK_OPTIONS);
+DTYPECHECK_FACTORY(empty)
+DTYPECHECK_FACTORY(zeros)
+DTYPECHECK_FACTORY(ones)
+DTYPECHECK_FACTORY(rand)
+DTYPECHECK_FACTORY(randn)
+Tensor full(IntArrayRef sizes, const Scalar& value, DTYPECHECK_OPTIONS);
+Tensor arange(const Scalar& end, DTYPECHECK_OPTIONS);
+#undef DTYPECHECK_FACTORY
+#undef DTYPECHECK_OPTIONS
 Tensor empty(IntArrayRef sizes, TensorOptions options = {});
 Tensor zeros(IntArrayRef sizes, TensorOptions options = {});
 Tensor ones(IntArrayRef sizes, TensorOptions options = {});
