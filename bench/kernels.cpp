@@ -16,7 +16,6 @@
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/cat/cat.h"
-#include "kernels/conv2d/conv2d.h"
 #include "kernels/global_norm/global_norm.h"
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
@@ -222,39 +221,6 @@ static void compare_linear(at::ScalarType of_x, Compute compute, int64_t rows, i
       with_same ? same_dtype : Work(), [&] { at::linear(x.to(fast), weight.to(fast)).to(of_x); });
 }
 
-static void compare_conv2d(at::ScalarType dtype, Compute compute, int64_t channels, int64_t side,
-                           bool channels_last, bool with_same) {
-  const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  const at::Tensor x = at::randn({1, channels, side, side}).to(dtype).contiguous(format),
-                   weight = at::randn({channels, channels, 3, 3}).to(dtype).contiguous(format),
-                   y = at::empty_like(x);
-  Conv2d c;
-  c.shape = {.samples = 1,
-             .in_channels = channels,
-             .in_height = side,
-             .in_width = side,
-             .out_channels = channels,
-             .kernel_height = 3,
-             .kernel_width = 3,
-             .padding_height = 1,
-             .padding_width = 1};
-  const auto strides = channels_last ? kernels::channels_last : kernels::channels_first;
-  c.x = {in(x), strides(channels, side, side)};
-  c.weight = {in(weight), strides(channels, 3, 3)};
-  c.y = out(y);
-  c.y_layout = channels_last ? Layout::kChannelsLast : Layout::kChannelsFirst;
-  c.compute = compute;
-  const at::ScalarType fast = compute == Compute::kFloat ? at::kFloat : at::kBFloat16;
-  const Work same = [&] { at::conv2d(x, weight, {}, 1, 1); };
-  compare(
-      fmt::format("conv2d {}{} {}x{}x{}{}", at::toString(dtype),
-                  compute == Compute::kBFloat16 && dtype != at::kBFloat16 ? " as BFloat16" : "",
-                  channels, side, side, channels_last ? " NHWC" : ""),
-      static_cast<double>(2 * x.nbytes() + weight.nbytes()), [&] { conv2d(c); },
-      with_same ? same : Work(),
-      [&] { at::conv2d(x.to(fast), weight.to(fast), {}, 1, 1).to(dtype); });
-}
-
 // Half or BFloat16 x with Float weights, as a mixed-precision run has them.
 struct Norm {
   Norm(at::ScalarType dtype, at::IntArrayRef sizes, int64_t channels, int64_t groups,
@@ -424,11 +390,6 @@ static void compare_all() {
   }
   for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf})
     compare_linear(dtype, Compute::kBFloat16, 4096, 5120, 640, dtype == at::kBFloat16);
-  for (const bool channels_last : {false, true}) {
-    compare_conv2d(at::kHalf, Compute::kBFloat16, 320, 32, channels_last, !channels_last);
-    compare_conv2d(at::kHalf, Compute::kFloat, 320, 32, channels_last, false);
-    compare_conv2d(at::kBFloat16, Compute::kBFloat16, 320, 32, channels_last, true);
-  }
 }
 
 // The pool beside one thread, in turns.

@@ -8,7 +8,6 @@
 
 #include <array>
 
-#include "kernels/conv2d/conv2d.h"
 #include "kernels/matmul/matmul.h"
 #include "operators/checks.h"
 
@@ -33,8 +32,9 @@ at::Tensor bias_gradient(const at::Tensor& dy, int64_t kept, at::ScalarType dtyp
   return dy.sum(others, false, in).to(dtype);
 }
 
-// ---- on a GPU: by LibTorch's own ops, on its tensor cores where all are of one 16-bit dtype or
-// `compute` asks for BFloat16; else in Float, as a factor that is rounded to 16 bits loses digits.
+// ---- by LibTorch's own ops: convolutions, and on a GPU products. In the dtype of all operands, or
+// in BFloat16 where `compute` asks for it; else in Float, as a factor that is rounded to 16 bits
+// loses digits. On a CPU a convolution in Half takes 500 times as long as one in Float.
 
 at::ScalarType computed_in(std::initializer_list<at::Tensor> operands, at::ScalarType result,
                            bool as_bfloat16) {
@@ -43,7 +43,8 @@ at::ScalarType computed_in(std::initializer_list<at::Tensor> operands, at::Scala
   const bool is_one = std::all_of(operands.begin(), operands.end(), [&](const at::Tensor& t) {
     return !t.defined() || t.scalar_type() == result;
   });
-  return is_one ? result : at::kFloat;
+  const bool is_slow = result == at::kHalf && operands.begin()->is_cpu();
+  return is_one && !is_slow ? result : at::kFloat;
 }
 
 // ---- matmul: a matrix, or a batch of them, by as many
@@ -147,28 +148,6 @@ at::Tensor native_matmul_autograd(const at::Tensor& a, const at::Tensor& b,
 
 // ---- conv2d
 
-kernels::Images images_of(const at::Tensor& t) {
-  return {input(t), {t.stride(0), t.stride(1), t.stride(2), t.stride(3)}};
-}
-
-kernels::ConvShape shape_of(const at::Tensor& x, const at::Tensor& weight, at::IntArrayRef stride,
-                            at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups) {
-  return {.samples = x.size(0),
-          .groups = groups,
-          .in_channels = x.size(1),
-          .in_height = x.size(2),
-          .in_width = x.size(3),
-          .out_channels = weight.size(0),
-          .kernel_height = weight.size(2),
-          .kernel_width = weight.size(3),
-          .stride_height = stride[0],
-          .stride_width = stride[1],
-          .padding_height = padding[0],
-          .padding_width = padding[1],
-          .dilation_height = dilation[0],
-          .dilation_width = dilation[1]};
-}
-
 c10::SymInt out_size(const c10::SymInt& in, const c10::SymInt& kernel, int64_t stride,
                      int64_t padding, int64_t dilation) {
   return (in + c10::SymInt(2 * padding) - c10::SymInt(dilation) * (kernel - 1) - 1) /
@@ -185,33 +164,9 @@ at::Tensor room_for_images(const at::Tensor& x, const at::Tensor& weight, at::In
   return at::empty_symint(sizes, x.options(), x.suggest_memory_format());
 }
 
-at::Tensor native_conv2d_cpu(const at::Tensor& x, const at::Tensor& weight,
-                             const OptionalTensor& bias, at::IntArrayRef stride,
-                             at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
-                             bool as_bfloat16) {
-  const at::Tensor added = bias ? bias->contiguous() : at::Tensor();
-  if (any_double({x, weight, added})) {
-    return at::convolution(wide(x), wide(weight), or_none(wide(added)), stride, padding, dilation,
-                           false, {0, 0}, groups)
-        .to(x.scalar_type())
-        .contiguous(x.suggest_memory_format());
-  }
-  const at::Tensor y = room_for_images(x, weight, stride, padding, dilation);
-  if (y.numel() == 0) return y;
-  kernels::conv2d({.shape = shape_of(x, weight, stride, padding, dilation, groups),
-                   .x = images_of(x),
-                   .weight = images_of(weight),
-                   .bias = input(added),
-                   .y = output(y),
-                   .y_layout = layout_of(y),
-                   .compute = how(as_bfloat16)});
-  return y;
-}
-
-at::Tensor native_conv2d_cuda(const at::Tensor& x, const at::Tensor& weight,
-                              const OptionalTensor& bias, at::IntArrayRef stride,
-                              at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
-                              bool as_bfloat16) {
+at::Tensor native_conv2d(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias,
+                         at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                         int64_t groups, bool as_bfloat16) {
   const at::Tensor added = or_undefined(bias);
   const at::ScalarType in = computed_in({x, weight, added}, x.scalar_type(), as_bfloat16);
   return at::convolution(x.to(in), weight.to(in),
@@ -239,43 +194,10 @@ Three room_for_gradients(const at::Tensor& dy, const at::Tensor& x, const at::Te
           at::empty_symint({channels}, dy.options().dtype(bias))};
 }
 
-Three native_conv2d_backward_cpu(const at::Tensor& dy, const at::Tensor& x,
-                                 const at::Tensor& weight, at::ScalarType bias,
-                                 at::IntArrayRef stride, at::IntArrayRef padding,
-                                 at::IntArrayRef dilation, int64_t groups, bool as_bfloat16,
-                                 std::array<bool, 3> of) {
-  const Three made = room_for_gradients(dy, x, weight, bias, of);
-  const auto& [dx, dweight, dbias] = made;
-  if (any_double({dy, x, weight}) || bias == at::kDouble) {
-    const auto found =
-        at::convolution_backward(wide(dy), wide(x), wide(weight), c10::nullopt, stride, padding,
-                                 dilation, false, {0, 0}, groups, {of[0], of[1], false});
-    if (of[0]) dx.copy_(std::get<0>(found));
-    if (of[1]) dweight.copy_(std::get<1>(found));
-    if (of[2]) dbias.copy_(wide(dy).sum({0, 2, 3}));
-    return made;
-  }
-  const auto wanted = [](const at::Tensor& t, bool is_wanted) {
-    return is_wanted && t.numel() ? output(t) : kernels::Output{};
-  };
-  kernels::conv2d_backward({.shape = shape_of(x, weight, stride, padding, dilation, groups),
-                            .dy = images_of(dy),
-                            .x = images_of(x),
-                            .weight = images_of(weight),
-                            .dx = wanted(dx, of[0]),
-                            .dx_layout = layout_of(dx),
-                            .dweight = wanted(dweight, of[1]),
-                            .dweight_layout = layout_of(dweight),
-                            .dbias = wanted(dbias, of[2]),
-                            .compute = how(as_bfloat16)});
-  return made;
-}
-
-Three native_conv2d_backward_cuda(const at::Tensor& dy, const at::Tensor& x,
-                                  const at::Tensor& weight, at::ScalarType bias,
-                                  at::IntArrayRef stride, at::IntArrayRef padding,
-                                  at::IntArrayRef dilation, int64_t groups, bool as_bfloat16,
-                                  std::array<bool, 3> of) {
+Three native_conv2d_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                             at::ScalarType bias, at::IntArrayRef stride, at::IntArrayRef padding,
+                             at::IntArrayRef dilation, int64_t groups, bool as_bfloat16,
+                             std::array<bool, 3> of) {
   const Three made = room_for_gradients(dy, x, weight, bias, of);
   const auto& [dx, dweight, dbias] = made;
   const at::ScalarType in = computed_in({dy, x, weight}, x.scalar_type(), as_bfloat16);
@@ -301,7 +223,7 @@ struct Conv2dFunction : torch::autograd::Function<Conv2dFunction> {
                             const OptionalTensor& bias, at::IntArrayRef stride,
                             at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
                             bool as_bfloat16) {
-    static const auto run = find_op<decltype(native_conv2d_cpu)>("dtypecheck::native_conv2d");
+    static const auto run = find_op<decltype(native_conv2d)>("dtypecheck::native_conv2d");
     kept->save_for_backward({x, weight});
     kept->saved_data["stride"] = stride.vec();
     kept->saved_data["padding"] = padding.vec();
@@ -316,7 +238,7 @@ struct Conv2dFunction : torch::autograd::Function<Conv2dFunction> {
   }
   static variable_list backward(AutogradContext* kept, variable_list gradients) {
     static const auto run =
-        find_op<decltype(native_conv2d_backward_cpu)>("dtypecheck::native_conv2d_backward");
+        find_op<decltype(native_conv2d_backward)>("dtypecheck::native_conv2d_backward");
     const variable_list s = kept->get_saved_variables();
     const int64_t of = kept->saved_data["of"].toInt();
     if (c10::GradMode::is_enabled()) return differentiable(kept, gradients[0]);
@@ -459,7 +381,7 @@ at::IntArrayRef check_pair(const char* name, at::IntArrayRef pair, int64_t least
 at::Tensor conv2d_op(const at::Tensor& given, const at::Tensor& weight, const OptionalTensor& bias,
                      at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                      int64_t groups, OptionalDtype compute) {
-  static const auto run = find_op<decltype(native_conv2d_cpu)>("dtypecheck::native_conv2d");
+  static const auto run = find_op<decltype(native_conv2d)>("dtypecheck::native_conv2d");
   const char* const op = "conv2d";
   check_operands(op, {{"input", given}, {"weight", weight}, {"bias", or_undefined(bias)}},
                  OnGpu::kLibTorch);
@@ -551,13 +473,13 @@ TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
 }
 TORCH_LIBRARY_IMPL(dtypecheck, CPU, m) {
   m.impl("native_matmul", native_matmul_cpu);
-  m.impl("native_conv2d", native_conv2d_cpu);
-  m.impl("native_conv2d_backward", native_conv2d_backward_cpu);
+  m.impl("native_conv2d", native_conv2d);
+  m.impl("native_conv2d_backward", native_conv2d_backward);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, CUDA, m) {
   m.impl("native_matmul", native_matmul_cuda);
-  m.impl("native_conv2d", native_conv2d_cuda);
-  m.impl("native_conv2d_backward", native_conv2d_backward_cuda);
+  m.impl("native_conv2d", native_conv2d);
+  m.impl("native_conv2d_backward", native_conv2d_backward);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, Meta, m) {
   m.impl("native_matmul", native_matmul_meta);

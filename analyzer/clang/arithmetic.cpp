@@ -1,6 +1,5 @@
 #include "analyzer/clang/arithmetic.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
 
@@ -10,6 +9,7 @@
 
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/functions.h"
+#include "analyzer/clang/visitor.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -148,54 +148,51 @@ struct Loop {
   std::set<const Decl*> variables;  // that it steps through
 };
 
-class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
+class Arithmetic : public Visitor {
  public:
-  Arithmetic(ASTContext& context, SourceFacts& facts) : context_(context), facts_(facts) {}
+  Arithmetic(const ASTContext& context, SourceFacts& facts) : Visitor(context), facts_(facts) {
+    instantiations_ = true;
+  }
 
-  bool shouldVisitTemplateInstantiations() const { return true; }
-
-  bool TraverseDecl(Decl* decl) {
-    if (decl == nullptr || isa<TranslationUnitDecl>(decl) || isa<NamespaceDecl>(decl) ||
-        isa<LinkageSpecDecl>(decl)) {
-      return RecursiveASTVisitor::TraverseDecl(decl);
+  bool TraverseDecl(Decl* decl) override {
+    const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
+    if (function == nullptr || !is_of_project(context_, decl->getLocation())) {
+      return Visitor::TraverseDecl(decl);
     }
-    if (!is_of_project(context_, decl->getLocation())) return true;
-    const auto* function = dyn_cast<FunctionDecl>(decl);
-    if (function == nullptr) return RecursiveASTVisitor::TraverseDecl(decl);
     std::string outer = function->getNameAsString();
     std::swap(function_, outer);
     std::vector<Loop> loops;
     std::swap(loops_, loops);
-    const bool go_on = RecursiveASTVisitor::TraverseDecl(decl);
+    const bool go_on = Visitor::TraverseDecl(decl);
     std::swap(loops_, loops);
     std::swap(function_, outer);
     return go_on;
   }
-  bool TraverseForStmt(ForStmt* stmt) {
+  bool TraverseForStmt(ForStmt* stmt) override {
     std::set<const Decl*> variables = mentioned(stmt->getInc());
     return in_loop(stmt, std::move(variables), !is_short(stmt),
-                   [&] { return RecursiveASTVisitor::TraverseForStmt(stmt); });
+                   [&] { return Visitor::TraverseForStmt(stmt); });
   }
-  bool TraverseWhileStmt(WhileStmt* stmt) {
-    return in_loop(stmt, {}, true, [&] { return RecursiveASTVisitor::TraverseWhileStmt(stmt); });
+  bool TraverseWhileStmt(WhileStmt* stmt) override {
+    return in_loop(stmt, {}, true, [&] { return Visitor::TraverseWhileStmt(stmt); });
   }
-  bool TraverseCXXForRangeStmt(CXXForRangeStmt* stmt) {
+  bool TraverseCXXForRangeStmt(CXXForRangeStmt* stmt) override {
     return in_loop(stmt, {stmt->getLoopVariable()}, true,
-                   [&] { return RecursiveASTVisitor::TraverseCXXForRangeStmt(stmt); });
+                   [&] { return Visitor::TraverseCXXForRangeStmt(stmt); });
   }
 
   // if (std::is_same<T, float>::value): of an instantiation one branch is dead.
-  bool TraverseIfStmt(IfStmt* stmt) {
+  bool TraverseIfStmt(IfStmt* stmt) override {
     const Expr* condition = stmt->getCond();
     bool value = false;
     const bool is_known = condition != nullptr && !condition->isValueDependent() &&
                           !condition->containsErrors() &&
                           condition->EvaluateAsBooleanCondition(value, context_);
-    if (!is_known) return RecursiveASTVisitor::TraverseIfStmt(stmt);
+    if (!is_known) return Visitor::TraverseIfStmt(stmt);
     return TraverseStmt(value ? stmt->getThen() : stmt->getElse());
   }
 
-  bool VisitExpr(Expr* expr) {
+  bool VisitExpr(Expr* expr) override {
     if (const auto* call = dyn_cast<CallExpr>(expr)) look_at_call(call);
     if (const Expr* target = accumulation_of(expr, context_)) {
       look_at_target(target, expr->getBeginLoc());
@@ -206,7 +203,7 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
     look_at_conversion(expr);
     return true;
   }
-  bool VisitVarDecl(VarDecl* variable) {
+  bool VisitVarDecl(VarDecl* variable) override {
     if (variable->getInit() != nullptr) {
       look_at_number(variable->getType(), variable->getInit(), variable->getNameAsString());
     }
@@ -375,7 +372,8 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
     const QualType inner = cast->getSubExprAsWritten()->getType();
     if (!inner->isPointerType() && !inner->isArrayType()) return;
     const QualType element(inner->getPointeeOrArrayElementType(), 0);
-    const DtypeSet from = low_precision(element), to = low_precision(cast->getType()->getPointeeType());
+    const DtypeSet from = low_precision(element),
+                   to = low_precision(cast->getType()->getPointeeType());
     if (!from.single() || !to.single() || from == to) return;
     const Place place = place_of(context_, expr->getBeginLoc());
     if (place.line == 0 || !pointers_.insert(place).second) return;
@@ -458,7 +456,6 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
     }
   }
 
-  ASTContext& context_;
   SourceFacts& facts_;
   std::string function_;
   std::vector<Loop> loops_;
@@ -470,8 +467,6 @@ class Arithmetic : public RecursiveASTVisitor<Arithmetic> {
 
 }  // namespace
 
-void find_arithmetic(ASTContext& context, SourceFacts& facts) {
-  Arithmetic(context, facts).TraverseDecl(context.getTranslationUnitDecl());
-}
+void find_arithmetic(ASTContext& context, SourceFacts& facts) { Arithmetic(context, facts).walk(); }
 
 }  // namespace dtypecheck::analyzer

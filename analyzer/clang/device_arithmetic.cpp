@@ -1,6 +1,6 @@
 // device_arithmetic.cpp: what kernels do in Half or BFloat16 that they could do in Float, and what
 // they do in double by an oversight. Templates count by their instantiations.
-#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/AST/Attr.h>
 #include <clang/Basic/SourceManager.h>
 
 #include <map>
@@ -9,6 +9,7 @@
 #include "analyzer/clang/arithmetic.h"
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/functions.h"
+#include "analyzer/clang/visitor.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -316,18 +317,13 @@ class Body {
   std::map<const VarDecl*, Stores> stores_;
 };
 
-class Functions : public RecursiveASTVisitor<Functions> {
+class Functions : public Visitor {
  public:
-  Functions(const ASTContext& context, SourceFacts& facts) : context_(context), facts_(facts) {}
-
-  bool shouldVisitTemplateInstantiations() const { return true; }
-  bool TraverseDecl(Decl* decl) {
-    const bool holds_others = decl == nullptr || isa<TranslationUnitDecl>(decl) ||
-                              isa<NamespaceDecl>(decl) || isa<LinkageSpecDecl>(decl);
-    if (!holds_others && !is_of_project(context_, decl->getLocation())) return true;
-    return RecursiveASTVisitor::TraverseDecl(decl);
+  Functions(const ASTContext& context, SourceFacts& facts) : Visitor(context), facts_(facts) {
+    instantiations_ = true;
   }
-  bool VisitFunctionDecl(FunctionDecl* function) {
+
+  bool VisitFunctionDecl(FunctionDecl* function) override {
     const bool is_of_device =
         function->hasAttr<CUDADeviceAttr>() || function->hasAttr<CUDAGlobalAttr>();
     if (!is_of_device || function->isDependentContext()) return true;
@@ -337,7 +333,6 @@ class Functions : public RecursiveASTVisitor<Functions> {
   }
 
  private:
-  const ASTContext& context_;
   SourceFacts& facts_;
   std::map<std::pair<Place, HalfFault>, size_t> known_;  // where in the facts
 };
@@ -345,7 +340,7 @@ class Functions : public RecursiveASTVisitor<Functions> {
 }  // namespace
 
 void find_device_arithmetic(ASTContext& context, SourceFacts& facts) {
-  Functions(context, facts).TraverseDecl(context.getTranslationUnitDecl());
+  Functions(context, facts).walk();
 }
 
 }  // namespace dtypecheck::analyzer

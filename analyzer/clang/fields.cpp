@@ -1,11 +1,10 @@
 #include "analyzer/clang/fields.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
-
 #include <set>
 #include <utility>
 
 #include "analyzer/clang/functions.h"
+#include "analyzer/clang/visitor.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -36,20 +35,14 @@ const FieldDecl* field_of(const Expr* expr) {
 // What is done with the value of an expression by that around it.
 enum class Use { kRead, kWritten, kOpen };
 
-class FieldUses : public RecursiveASTVisitor<FieldUses> {
+class FieldUses : public Visitor {
  public:
-  FieldUses(ASTContext& context, SourceFacts& facts) : context_(context), facts_(facts) {}
+  FieldUses(const ASTContext& context, SourceFacts& facts) : Visitor(context), facts_(facts) {}
 
   std::vector<std::pair<const FunctionDecl*, Walk::Sites>> writers;
   Walk::Sites initializers;  // outside of functions
 
-  bool TraverseDecl(Decl* decl) {
-    const bool is_scope = decl == nullptr || isa<TranslationUnitDecl>(decl) ||
-                          isa<NamespaceDecl>(decl) || isa<LinkageSpecDecl>(decl);
-    if (!is_scope && !is_of_project(context_, decl->getLocation())) return true;
-    return RecursiveASTVisitor::TraverseDecl(decl);
-  }
-  bool VisitFunctionDecl(FunctionDecl* function) {
+  bool VisitFunctionDecl(FunctionDecl* function) override {
     const auto* method = dyn_cast<CXXMethodDecl>(function);
     const bool is_lambda = method != nullptr && method->getParent()->isLambda();
     if (!function->doesThisDeclarationHaveABody() || is_lambda) return true;
@@ -61,7 +54,7 @@ class FieldUses : public RecursiveASTVisitor<FieldUses> {
     if (!sites.empty()) writers.emplace_back(function, std::move(sites));
     return true;
   }
-  bool VisitVarDecl(VarDecl* variable) {
+  bool VisitVarDecl(VarDecl* variable) override {
     if (const auto* parts = dyn_cast<DecompositionDecl>(variable)) open_parts(parts);
     if (variable->isFileVarDecl() && variable->getInit() != nullptr) {
       sites_ = &initializers;
@@ -69,20 +62,20 @@ class FieldUses : public RecursiveASTVisitor<FieldUses> {
     }
     return true;
   }
-  bool VisitDeclRefExpr(DeclRefExpr* reference) {  // &Params::weight
+  bool VisitDeclRefExpr(DeclRefExpr* reference) override {  // &Params::weight
     if (const auto* field = dyn_cast<FieldDecl>(reference->getDecl())) open(field);
     return true;
   }
-  bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr* member) {
+  bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr* member) override {
     const llvm::StringRef name = name_of(member->getMember());
     if (!name.empty()) open_.insert("." + name.str());
     return true;
   }
-  bool VisitCXXRecordDecl(CXXRecordDecl* record) {
+  bool VisitCXXRecordDecl(CXXRecordDecl* record) override {
     if (record->isThisDeclarationADefinition()) add_class(record);
     return true;
   }
-  bool VisitCXXMemberCallExpr(CXXMemberCallExpr* call) {
+  bool VisitCXXMemberCallExpr(CXXMemberCallExpr* call) override {
     const auto member = member_call(call);
     const bool casts =
         member && member->name == "to" && is_module(member->base->getType()) &&
@@ -92,7 +85,7 @@ class FieldUses : public RecursiveASTVisitor<FieldUses> {
     facts_.casts_modules = facts_.casts_modules || casts;
     return true;
   }
-  bool VisitCallExpr(CallExpr* call) {
+  bool VisitCallExpr(CallExpr* call) override {
     const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
     const bool loads =
         callee != nullptr && name_of(callee->getDeclName()) == "load" && is_libtorchs(callee);
@@ -289,7 +282,6 @@ class FieldUses : public RecursiveASTVisitor<FieldUses> {
     });
   }
 
-  ASTContext& context_;
   SourceFacts& facts_;
   Walk::Sites* sites_ = nullptr;
   std::set<std::string> open_;
@@ -374,7 +366,7 @@ static void add_initializers(const ASTContext& context, const Walk::Sites& sites
 
 void find_field_writes(ASTContext& context, SourceFacts& facts) {
   FieldUses uses(context, facts);
-  uses.TraverseDecl(context.getTranslationUnitDecl());
+  uses.walk();
   uses.finish();
   SourceFacts unused;
   Walk walk(context, unused);

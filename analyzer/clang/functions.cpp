@@ -1,11 +1,11 @@
 #include "analyzer/clang/functions.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
 #include <clang/Basic/SourceManager.h>
 
 #include <set>
 
 #include "analyzer/clang/exprs.h"
+#include "analyzer/clang/visitor.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -37,28 +37,18 @@ const FunctionDecl* identity(const FunctionDecl* function) {
   return function->getCanonicalDecl();
 }
 
-class Uses : public RecursiveASTVisitor<Uses> {
+class Uses : public Visitor {
  public:
-  explicit Uses(const ASTContext& context) : context_(context) {}
+  using Visitor::Visitor;
 
   std::vector<const FunctionDecl*> bodies;
   std::set<const FunctionDecl*> called, bound;
 
-  bool TraverseDecl(Decl* decl) {
-    const bool is_root = decl != nullptr && isa<TranslationUnitDecl>(decl);
-    if (decl == nullptr || is_root) return RecursiveASTVisitor::TraverseDecl(decl);
-    // Namespaces may span files; everything else begins where it is written.
-    if (!isa<NamespaceDecl>(decl) && !isa<LinkageSpecDecl>(decl) &&
-        !is_of_project(context_, decl->getLocation())) {
-      return true;
-    }
-    return RecursiveASTVisitor::TraverseDecl(decl);
-  }
-  bool VisitFunctionDecl(FunctionDecl* function) {
+  bool VisitFunctionDecl(FunctionDecl* function) override {
     if (function->doesThisDeclarationHaveABody()) bodies.push_back(function);
     return true;
   }
-  bool VisitCallExpr(CallExpr* call) {
+  bool VisitCallExpr(CallExpr* call) override {
     const Expr* callee = call->getCallee()->IgnoreParenImpCasts();
     callees_.insert(callee);
     if (const auto* function = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl())) {
@@ -67,12 +57,12 @@ class Uses : public RecursiveASTVisitor<Uses> {
     if (const auto* lookup = dyn_cast<OverloadExpr>(callee)) add_all(lookup, called);
     return true;
   }
-  bool VisitDeclRefExpr(DeclRefExpr* reference) {
+  bool VisitDeclRefExpr(DeclRefExpr* reference) override {
     const auto* function = dyn_cast<FunctionDecl>(reference->getDecl());
     if (function != nullptr && !callees_.contains(reference)) bound.insert(identity(function));
     return true;
   }
-  bool VisitUnresolvedLookupExpr(UnresolvedLookupExpr* lookup) {
+  bool VisitUnresolvedLookupExpr(UnresolvedLookupExpr* lookup) override {
     if (!callees_.contains(lookup)) add_all(lookup, bound);
     return true;
   }
@@ -86,30 +76,27 @@ class Uses : public RecursiveASTVisitor<Uses> {
     }
   }
 
-  const ASTContext& context_;
   std::set<const Expr*> callees_;
 };
 
-class LongTypes : public RecursiveASTVisitor<LongTypes> {
+class LongTypes : public Visitor {
  public:
-  explicit LongTypes(const ASTContext& context) : context_(context) {}
+  using Visitor::Visitor;
 
   std::vector<LongElement> found;
 
-  bool TraverseDecl(Decl* decl) {
-    if (decl != nullptr && !isa<TranslationUnitDecl>(decl) && !isa<NamespaceDecl>(decl) &&
-        !is_of_project(context_, decl->getLocation())) {
-      return true;
-    }
+  bool TraverseDecl(Decl* decl) override {
     const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
-    if (function == nullptr) return RecursiveASTVisitor::TraverseDecl(decl);
+    if (function == nullptr || !is_of_project(context_, decl->getLocation())) {
+      return Visitor::TraverseDecl(decl);
+    }
     std::string outer = function->getNameAsString();
     std::swap(function_, outer);
-    const bool go_on = RecursiveASTVisitor::TraverseDecl(decl);
+    const bool go_on = Visitor::TraverseDecl(decl);
     std::swap(function_, outer);
     return go_on;
   }
-  bool VisitTemplateSpecializationTypeLoc(TemplateSpecializationTypeLoc type) {
+  bool VisitTemplateSpecializationTypeLoc(TemplateSpecializationTypeLoc type) override {
     const TemplateDecl* made = type.getTypePtr()->getTemplateName().getAsTemplateDecl();
     if (made == nullptr || !made->getName().contains("TensorAccessor")) return true;
     if (type.getNumArgs() == 0) return true;
@@ -127,7 +114,6 @@ class LongTypes : public RecursiveASTVisitor<LongTypes> {
   }
 
  private:
-  const ASTContext& context_;
   std::string function_;
 };
 
@@ -135,7 +121,7 @@ class LongTypes : public RecursiveASTVisitor<LongTypes> {
 
 std::vector<EntryPoint> entry_points(ASTContext& context) {
   Uses uses(context);
-  uses.TraverseDecl(context.getTranslationUnitDecl());
+  uses.walk();
   std::vector<EntryPoint> entries;
   for (const FunctionDecl* function : uses.bodies) {
     const FunctionDecl* id = identity(function);
@@ -150,7 +136,7 @@ std::vector<EntryPoint> entry_points(ASTContext& context) {
 
 std::vector<std::string> bound_outside(ASTContext& context) {
   Uses uses(context);
-  uses.TraverseDecl(context.getTranslationUnitDecl());
+  uses.walk();
   std::vector<std::string> names;
   for (const FunctionDecl* function : uses.bound) {
     if (!function->hasBody() && is_of_project(context, function->getLocation())) {
@@ -162,7 +148,7 @@ std::vector<std::string> bound_outside(ASTContext& context) {
 
 std::vector<LongElement> long_elements(ASTContext& context) {
   LongTypes types(context);
-  types.TraverseDecl(context.getTranslationUnitDecl());
+  types.walk();
   return std::move(types.found);
 }
 

@@ -1,6 +1,6 @@
 #include "analyzer/clang/losses.h"
 
-#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/AST/Attr.h>
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
 
@@ -9,6 +9,7 @@
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/undeclared.h"
+#include "analyzer/clang/visitor.h"
 
 namespace dtypecheck::analyzer {
 
@@ -38,10 +39,10 @@ std::string at(const SourceManager& sources, SourceLocation location, const std:
 }
 
 // What is left of the file: the functions, and the words that stand on something understood.
-class Understood : public RecursiveASTVisitor<Understood> {
+class Understood : public Visitor {
  public:
   explicit Understood(const ASTContext& context)
-      : context_(context), sources_(context.getSourceManager()) {}
+      : Visitor(context), sources_(context.getSourceManager()) {}
 
   std::vector<const FunctionDecl*> functions;
   std::set<SourceLocation> words;  // in their files
@@ -49,24 +50,17 @@ class Understood : public RecursiveASTVisitor<Understood> {
   std::vector<SourceLocation> atomics;  // of functions that nothing declares
   std::vector<SourceRange> idle;  // calls that were not understood, and whose result is not used
 
-  bool shouldVisitImplicitCode() const { return false; }
-  bool TraverseDecl(Decl* decl) {
-    const bool is_open = decl == nullptr || isa<TranslationUnitDecl>(decl) ||
-                         isa<NamespaceDecl>(decl) || isa<LinkageSpecDecl>(decl);
-    if (!is_open && !is_of_project(context_, decl->getLocation())) return true;
-    return RecursiveASTVisitor::TraverseDecl(decl);
-  }
-  bool VisitFunctionDecl(FunctionDecl* function) {
+  bool VisitFunctionDecl(FunctionDecl* function) override {
     functions.push_back(function);
     return true;
   }
-  bool VisitStmt(Stmt* stmt) {
+  bool VisitStmt(Stmt* stmt) override {
     const bool is_loop = isa<ForStmt>(stmt) || isa<WhileStmt>(stmt) || isa<DoStmt>(stmt) ||
                          isa<CXXForRangeStmt>(stmt);
     if (is_loop) loops.push_back(stmt->getSourceRange());
     return true;
   }
-  bool VisitCompoundStmt(CompoundStmt* block) {
+  bool VisitCompoundStmt(CompoundStmt* block) override {
     for (const Stmt* stmt : block->body()) {
       const auto* call = dyn_cast<RecoveryExpr>(stmt);
       if (call != nullptr && !is_atomic(call)) idle.push_back(call->getSourceRange());
@@ -74,20 +68,20 @@ class Understood : public RecursiveASTVisitor<Understood> {
     return true;
   }
   // A sum of a vendor's own.
-  bool VisitCallExpr(CallExpr* call) {
+  bool VisitCallExpr(CallExpr* call) override {
     const FunctionDecl* callee = call->getDirectCallee();
     if (callee != nullptr && is_stand_in(callee) && is_named_atomic(callee->getDeclName())) {
       atomics.push_back(call->getBeginLoc());
     }
     return true;
   }
-  bool VisitMemberExpr(MemberExpr* member) {
+  bool VisitMemberExpr(MemberExpr* member) override {
     return add(member->getBase(), member->getMemberLoc());
   }
-  bool VisitUnresolvedMemberExpr(UnresolvedMemberExpr* member) {
+  bool VisitUnresolvedMemberExpr(UnresolvedMemberExpr* member) override {
     return add(member->isImplicitAccess() ? nullptr : member->getBase(), member->getMemberLoc());
   }
-  bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr* member) {
+  bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr* member) override {
     return add(member->isImplicitAccess() ? nullptr : member->getBase(), member->getMemberLoc());
   }
 
@@ -117,7 +111,6 @@ class Understood : public RecursiveASTVisitor<Understood> {
     return true;
   }
 
-  const ASTContext& context_;
   const SourceManager& sources_;
 };
 
@@ -200,7 +193,7 @@ std::vector<std::string> Losses::of(const ASTContext& context, bool has_stand_in
   if (errors_.empty() && !has_stand_ins) return lost;
   const SourceManager& sources = context.getSourceManager();
   Understood understood(context);
-  understood.TraverseDecl(context.getTranslationUnitDecl());
+  understood.walk();
   for (const SourceError& error : errors_) {
     if (costs(error, understood, context)) lost.push_back(at(sources, error.location, error.text));
   }

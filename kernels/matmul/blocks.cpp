@@ -30,7 +30,7 @@ int64_t even_size(int64_t n, int64_t most, int64_t tile) {
 // A block of one factor: panels of at most the tile's width, and as many numbers in each.
 class Packed {
  public:
-  Packed(const Factor* factor, int64_t tile_width, int64_t first, int64_t count, int64_t words)
+  Packed(const View& factor, int64_t tile_width, int64_t first, int64_t count, int64_t words)
       : factor_(factor),
         width_(tile_width),
         first_(first),
@@ -52,19 +52,16 @@ class Packed {
   const float* panel(int64_t i, int64_t word) const { return at(i) + word * width_; }
 
   void pack(int64_t i, int64_t inner, int64_t depth, const Tile& tile) const {
-    thread_local Room gathered;
     const int64_t step = kWords * tile.numbers_in_word;
-    float* const room = gathered.of(static_cast<size_t>(width_ * step));
     for (int64_t done = 0; done < depth; done += step) {
-      const int64_t here = std::min(step, depth - done);
-      tile.pack(factor_->view(first_ + first(i), size(i), inner + done, here, room), size(i), here,
+      tile.pack(factor_.at(first_ + first(i), inner + done), size(i), std::min(step, depth - done),
                 width_, at(i) + done / tile.numbers_in_word * width_);
     }
   }
 
  private:
   float* at(int64_t panel) const { return words_ + (panel - first_panel_) * panel_words_; }
-  const Factor* factor_;
+  View factor_;
   int64_t width_, first_, count_, panels_, in_panel_, panel_words_;
   float* words_ = nullptr;
   int64_t first_panel_ = 0;
@@ -194,8 +191,7 @@ class Block {
     float* const kept = sums_ ? sums_ + row * to.stride + col : nullptr;
     if (inner > 0) to.before = kept;
     if (inner + depth < p_.inner) to.after = kept;
-    to.bias = from(p_.bias, p_.bias_of_rows ? e_.first_row + row : e_.first_col + col);
-    to.bias_of_rows = p_.bias_of_rows;
+    to.bias = from(p_.bias, e_.first_col + col);
     to.y = from(p_.y, (e_.first_row + row) * p_.y_stride + e_.first_col + col);
     to.y_stride = p_.y_stride;
     tile_.finish(to);
@@ -211,14 +207,14 @@ class Block {
 };
 
 // b's columns are read as they lie, once for all rows; a's rows are words one after the other.
-void multiply_few_rows(const Product& p, const View& b, const Tile& tile) {
+void multiply_few_rows(const Product& p, const Tile& tile) {
   constexpr int64_t kCols = 64;  // in a part
   thread_local Room room;
   const int64_t words = parts_of(p.inner, tile.numbers_in_word), row_words = words + kSlack;
   float* const a = room.of(static_cast<size_t>(p.rows * row_words));
   for (int64_t r = 0; r < p.rows; ++r) {
     float* const row = a + r * row_words;
-    if (words > 0) tile.pack(p.a->view(r, 1, 0, p.inner, nullptr), 1, p.inner, 1, row);
+    if (words > 0) tile.pack(p.a.at(r, 0), 1, p.inner, 1, row);
     std::fill_n(row + words, kSlack, 0.f);
   }
   for_each_part(parts_of(p.cols, kCols), [&](int64_t part) {
@@ -232,18 +228,9 @@ void multiply_few_rows(const Product& p, const View& b, const Tile& tile) {
     to.bias = from(p.bias, first);
     to.y = from(p.y, first);
     to.y_stride = p.y_stride;
-    const View here{from(b.numbers, first * b.outer_stride), b.outer_stride, 1};
-    tile.multiply_few(p.inner, p.rows, a, row_words, here, to.cols, sums, kCols);
+    tile.multiply_few(p.inner, p.rows, a, row_words, p.b.at(first, 0), to.cols, sums, kCols);
     tile.finish(to);
   });
-}
-
-}  // namespace
-
-View MatrixFactor::view(int64_t outer, int64_t, int64_t inner, int64_t, float*) const {
-  View part = all_;
-  part.numbers = from(all_.numbers, outer * all_.outer_stride + inner * all_.inner_stride);
-  return part;
 }
 
 void multiply_in_blocks(const Product& p, const Tile& tile) {
@@ -259,21 +246,21 @@ void multiply_in_blocks(const Product& p, const Tile& tile) {
   }
 }
 
+}  // namespace
+
 // Many small products are a part each; of few large ones the blocks are.
 void matmul_in_blocks(const Matmul& m, const Tile& tile) {
   const auto one = [&](int64_t n) {
-    const MatrixFactor a(from(m.a.numbers, n * m.a.batch_stride), m.a.row_stride, m.a.col_stride);
-    const MatrixFactor b(from(m.b.numbers, n * m.b.batch_stride), m.b.col_stride, m.b.row_stride);
     const Product p{.rows = m.rows,
                     .cols = m.cols,
                     .inner = m.inner,
-                    .a = &a,
-                    .b = &b,
+                    .a = {from(m.a.numbers, n * m.a.batch_stride), m.a.row_stride, m.a.col_stride},
+                    .b = {from(m.b.numbers, n * m.b.batch_stride), m.b.col_stride, m.b.row_stride},
                     .bias = m.bias,
                     .y = from(m.y, n * m.y_batch_stride),
                     .y_stride = m.y_row_stride};
     if (m.rows <= kFewRows && m.b.row_stride == 1 && tile.multiply_few)
-      return multiply_few_rows(p, b.view(0, m.cols, 0, m.inner, nullptr), tile);
+      return multiply_few_rows(p, tile);
     multiply_in_blocks(p, tile);
   };
   if (m.batch >= 8) return for_each_part(m.batch, one);

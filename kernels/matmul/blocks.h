@@ -11,29 +11,14 @@
 
 namespace dtypecheck::kernels {
 
-// Part of a factor: numbers of an outer dimension (a's rows, b's columns) by the inner one.
+// A factor, or part of it: numbers of an outer dimension (a's rows, b's columns) by the inner one.
 struct View {
   Input numbers;
   int64_t outer_stride = 0, inner_stride = 0;
-};
 
-// A factor. It may have to gather what is asked for, in `room` for outer_count x inner_count
-// Floats, or it points into itself.
-class Factor {
- public:
-  virtual ~Factor() = default;
-  virtual View view(int64_t outer, int64_t outer_count, int64_t inner, int64_t inner_count,
-                    float* room) const = 0;
-};
-
-class MatrixFactor : public Factor {
- public:
-  MatrixFactor(Input numbers, int64_t outer_stride, int64_t inner_stride)
-      : all_{numbers, outer_stride, inner_stride} {}
-  View view(int64_t outer, int64_t, int64_t inner, int64_t, float*) const override;
-
- private:
-  View all_;
+  View at(int64_t outer, int64_t inner) const {
+    return {from(numbers, outer * outer_stride + inner * inner_stride), outer_stride, inner_stride};
+  }
 };
 
 // Sums of a tile, on their way to y.
@@ -44,8 +29,7 @@ struct TileSums {
   float* before = nullptr;  // what the blocks before have summed; null: nothing
   float* after = nullptr;   // where the sums go, which may be `before`; null: to y, as the last
   int64_t stride = 0;       // of before and after
-  Input bias;               // of this tile, added with the last
-  bool bias_of_rows = false;
+  Input bias;               // of this tile's columns, added with the last
   Output y;
   int64_t y_stride = 0;
 };
@@ -93,14 +77,12 @@ inline bool multiplies_bfloat16(Compute compute, Dtype a, Dtype b) {
 
 struct Product {
   int64_t rows = 0, cols = 0, inner = 0;
-  const Factor* a = nullptr;  // outer: rows
-  const Factor* b = nullptr;  // outer: cols
-  Input bias;
-  bool bias_of_rows = false;  // or of columns
+  View a;      // outer: rows
+  View b;      // outer: cols
+  Input bias;  // of columns
   Output y;
   int64_t y_stride = 0;
 };
-void multiply_in_blocks(const Product& product, const Tile& tile);
 void matmul_in_blocks(const Matmul& arguments, const Tile& tile);
 
 }  // namespace dtypecheck::kernels

@@ -196,13 +196,11 @@ HWY_INLINE void finish_row(const TileSums& t, int64_t row, T* y) {
   const float* const sums = t.sums + row * t.sums_stride;
   const float* const before = t.before ? t.before + row * t.stride : nullptr;
   float* const after = t.after ? t.after + row * t.stride : nullptr;
-  const V bias_of_row = hn::Set(F(), t.bias_of_rows ? load_or(t.bias, row, 0) : 0.f);
   for_each_vector(t.cols, [&](int64_t c, size_t count) HWY_ATTR {
     V sum = load_all(sums + c);
     if (before) sum = hn::Add(sum, load(before + c, count));
     if (after) return store(sum, after + c, count);
-    sum = hn::Add(sum, bias_of_row);
-    if (t.bias.data && !t.bias_of_rows) {
+    if (t.bias.data) {
       with_type_of(t.bias.dtype, [&](auto number) HWY_ATTR {
         const auto* bias = static_cast<const decltype(number)*>(t.bias.data);
         sum = hn::Add(sum, load(bias + c, count));
@@ -237,8 +235,7 @@ void finish(const TileSums& t) {
     if (t.after) {
       t.after[at] = sum;
     } else {
-      const float bias = load_or(t.bias, t.bias_of_rows ? row : col, 0);
-      kernels::store(t.y, row * t.y_stride + col, sum + bias);
+      kernels::store(t.y, row * t.y_stride + col, sum + load_or(t.bias, col, 0));
     }
   }
 }

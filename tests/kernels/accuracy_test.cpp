@@ -9,7 +9,6 @@
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/cat/cat.h"
-#include "kernels/conv2d/conv2d.h"
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/matmul/matmul.h"
@@ -157,34 +156,6 @@ static void measure_products(Measured& measured, Dtype dtype) {
   matmul_ref(m);
   measured["matmul y"] = ulps(found, expected);
 
-  const int64_t channels = 64, side = 10;
-  const Numbers x = normal(dtype, channels * side * side, 1), dy = normal(dtype, x.size(), 2),
-                weight = normal(dtype, channels * channels * 9, 3);
-  Numbers y(dtype, x.size()), y_ref = y, dx = y, dx_ref = y, dw(dtype, weight.size()), dw_ref = dw;
-  const ConvShape shape = {.samples = 1,
-                           .in_channels = channels,
-                           .in_height = side,
-                           .in_width = side,
-                           .out_channels = channels,
-                           .kernel_height = 3,
-                           .kernel_width = 3,
-                           .padding_height = 1,
-                           .padding_width = 1};
-  const Strides images = channels_first(channels, side, side),
-                weights = channels_first(channels, 3, 3);
-  const auto run = [&](Numbers& to, Numbers& to_dx, Numbers& to_dw, bool reference) {
-    Conv2d c{shape, {x.input(), images}, {weight.input(), weights}, {}, to.output()};
-    Conv2dBackward d{shape, {dy.input(), images}, {x.input(), images}, {weight.input(), weights}};
-    d.dx = to_dx.output();
-    d.dweight = to_dw.output();
-    reference ? conv2d_ref(c) : conv2d(c);
-    reference ? conv2d_backward_ref(d) : conv2d_backward(d);
-  };
-  run(y, dx, dw, false);
-  run(y_ref, dx_ref, dw_ref, true);
-  measured["conv2d y"] = ulps(y, y_ref);
-  measured["conv2d dx"] = ulps(dx, dx_ref);
-  measured["conv2d dweight"] = ulps(dw, dw_ref);
 }
 
 static void measure_exact(Measured& measured, Dtype dtype) {
