@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "cli/command.h"
-#include "cli/dump_parquet.h"
 #include "cli/dump_perfetto.h"
 #include "cli/dump_sqlite.h"
 #include "cli/exit_status.h"
@@ -42,7 +41,6 @@ constexpr DumpFormat kFormats[] = {
     {"text", "for people and for tests", write_text},
     {"jsonl", "one op call a line", write_json_lines},
     {"sqlite", "a database", write_sqlite, true},
-    {"parquet", "a table, written by python3's duckdb or pyarrow", write_parquet, true},
     {"perfetto", "a time line for ui.perfetto.dev, of the steps that trace --timeline timed",
      write_perfetto},
 };
@@ -92,7 +90,7 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command dump_command = {
     .name = "dump",
-    .summary = "write a trace as text, as JSON lines, as a database, a table or a time line",
+    .summary = "write a trace as text, as JSON lines, as a database or a time line",
     .arguments = "[OPTIONS] INPUT...",
     .examples =
         "  dtypecheck dump run.trace\n"

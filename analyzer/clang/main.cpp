@@ -19,7 +19,7 @@ namespace {
 void limit_memory() {
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-#ifndef __SANITIZE_ADDRESS__  // its shadow is address space, too
+#ifndef DTYPECHECK_SANITIZED  // its shadow is address space, too
   const rlimit memory = {6UL << 30, 6UL << 30};
   setrlimit(RLIMIT_AS, &memory);
 #endif

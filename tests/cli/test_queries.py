@@ -1,11 +1,9 @@
 """The questions of docs/scale.md, asked of a database and of JSON lines that dump wrote."""
 
 import json
-import os
 import pathlib
 import re
 import sqlite3
-import sys
 import unittest
 
 import duckdb
@@ -93,29 +91,6 @@ class DuckDb(tool.ToolTest):
                                         ("net.norm", "Float", 1)])
         self.assertEqual(dict(ask(parquet)), {"aten::_to_copy": 3, "aten::add_": 3, "aten::linear": 2,
                                               "aten::layer_norm": 1})
-
-    def test_parquet(self):
-        self.write("run.trace", RUN)
-        path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
-        done = self.run_tool("dump", "run.trace", "--format", "parquet", "-o", "run.parquet", env={"PATH": path})
-        self.assertEqual((done.status, done.out, done.err), (0, "", ""))
-        rows = duckdb.sql(f"SELECT op, count, location.module FROM '{self.work / 'run.parquet'}' ORDER BY id").fetchall()
-        self.assertEqual(rows[0], ("aten::_to_copy", 3, None))
-        self.assertEqual(rows[1], ("aten::linear", 1, "net"))
-        self.assertEqual(len(rows), 5)
-
-    def test_parquet_without_a_package_that_writes_it(self):
-        self.write("run.trace", RUN)
-        python = self.work / "bin" / "python3"
-        python.parent.mkdir()
-        python.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
-        python.chmod(0o755)
-        done = self.run_tool("dump", "run.trace", "--format", "parquet", "-o", "run.parquet",
-                             env={"PATH": f"{python.parent}:/usr/bin:/bin"})
-        self.assert_one_line(done, "pip install duckdb")
-        self.assertFalse((self.work / "run.parquet").exists())
-        done = self.run_tool("dump", "run.trace", "--format", "parquet", "-o", "run.parquet", env={"PATH": str(self.work)})
-        self.assert_one_line(done, "python3")
 
 
 if __name__ == "__main__":
