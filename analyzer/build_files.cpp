@@ -61,7 +61,7 @@ std::string plain_value(std::string value) {
   return is_text ? "\"\"" : "1";
 }
 
-void add_flags(const std::string& text, bool is_switch, BuildMacros& macros) {
+void add_flags(const std::string& text, bool is_switch, BuildFlags& macros) {
   static const std::regex kFlag("(?:^|[\\s'\"=;(])-([DU])([A-Za-z_]\\w*)(?:=([^\\s',;)\\]]*))?");
   for (std::sregex_iterator at(text.begin(), text.end(), kFlag), end; at != end; ++at) {
     const std::string name = (*at)[2];
@@ -72,7 +72,7 @@ void add_flags(const std::string& text, bool is_switch, BuildMacros& macros) {
 }
 
 // ("WITH_CUDA", None), ("VERSION", "3") of define_macros.
-void add_tuples(const std::string& text, bool is_switch, BuildMacros& macros) {
+void add_tuples(const std::string& text, bool is_switch, BuildFlags& macros) {
   static const std::regex kTuple(
       "\\(\\s*['\"]([A-Za-z_]\\w*)['\"]\\s*,\\s*(?:None|True|['\"]([^'\"]*)['\"]|(\\d+))\\s*,?\\s*"
       "\\)");
@@ -107,7 +107,18 @@ class PythonBlocks {
   std::vector<Block> open_;
 };
 
-void read_python(const std::string& text, BuildMacros& macros) {
+void read_standard(const std::string& text, BuildFlags& flags) {
+  static const std::regex kLater("(?:c\\+\\+|_STANDARD[ )]+|cxx_std_)(20|2a|23|2b)\\b");
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (line.size() > kMaxLineLength || !std::regex_search(line, match, kLater)) continue;
+    const std::string found = match[1] == "2a" ? "20" : match[1] == "2b" ? "23" : match[1].str();
+    flags.standard = std::max(flags.standard, found);
+  }
+}
+
+void read_python(const std::string& text, BuildFlags& macros) {
   const bool has_tuples = text.find("define_macros") != text.npos;
   PythonBlocks blocks;
   std::istringstream lines(text);
@@ -153,7 +164,7 @@ std::optional<CMakeCommand> next_command(const std::string& text, size_t& at) {
 }
 
 // target_compile_definitions(target PRIVATE A B=1)
-void add_definitions(const CMakeCommand& command, bool is_switch, BuildMacros& macros) {
+void add_definitions(const CMakeCommand& command, bool is_switch, BuildFlags& macros) {
   static const std::regex kName("[A-Za-z_]\\w*");
   std::istringstream words(command.arguments);
   std::string word;
@@ -169,7 +180,7 @@ void add_definitions(const CMakeCommand& command, bool is_switch, BuildMacros& m
   }
 }
 
-void read_cmake(const std::string& whole, BuildMacros& macros) {
+void read_cmake(const std::string& whole, BuildFlags& macros) {
   const std::string text = without_comments(whole);
   std::vector<bool> conditions;
   size_t at = 0;
@@ -200,16 +211,20 @@ bool is_cmake(const fs::path& file) {
 
 }  // namespace
 
-bool is_build_file(const fs::path& file) {
-  const std::string folder = lower(file.parent_path().filename().string());
-  return is_cmake(file) || file.filename() == "setup.py" ||
-         (file.extension() == ".py" && folder.find("build") != folder.npos);
-}
-
-void read_build_file(const fs::path& file, BuildMacros& macros) {
+void read_build_file(const fs::path& file, BuildFlags& flags) {
+  const bool is_python = file.extension() == ".py";
+  const bool names_standard =
+      file.filename() == "pyproject.toml" || file.filename() == "meson.build";
+  if (!is_python && !is_cmake(file) && !names_standard) return;
   const auto text = read_file_if_any(file, kMaxBytes);
   if (!text) return;
-  is_cmake(file) ? read_cmake(*text, macros) : read_python(*text, macros);
+  const std::string folder = lower(file.parent_path().filename().string());
+  const bool builds = file.filename() == "setup.py" || folder.find("build") != folder.npos ||
+                      text->find("cpp_extension") != text->npos;
+  if (is_python && !builds) return;
+  read_standard(*text, flags);
+  if (is_cmake(file)) read_cmake(*text, flags);
+  if (is_python) read_python(*text, flags);
 }
 
 }  // namespace dtypecheck::analyzer

@@ -1,5 +1,5 @@
-// build_files.h: the macros that a project's own build files give its sources, where no compile
-// database says so: setup.py and the Python beside it, CMakeLists.txt.
+// build_files.h: what a project's own build files give its sources, where no compile database says
+// so: setup.py and whatever Python builds extensions of LibTorch, CMakeLists.txt.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,14 @@ struct BuildMacro {
   bool is_switch = false;  // under a condition, or with several values: it may be on or off
 };
 
-struct BuildMacros {
+struct BuildFlags {
   std::map<std::string, BuildMacro> defined;
   std::map<std::string, BuildMacro> undefined;  // -U, which takes back what a default defines
+  std::string standard = "17";                  // the latest that is asked for, and no earlier one
 };
 
-bool is_build_file(const std::filesystem::path& file);
-
-// Adds what a build file says. A condition that asks for CUDA counts as true, for kernels are
+// Adds what a build file says, and nothing for any other file. A condition that asks for CUDA counts as true, for kernels are
 // parsed; any other makes a switch of what stands under it.
-void read_build_file(const std::filesystem::path& file, BuildMacros& macros);
+void read_build_file(const std::filesystem::path& file, BuildFlags& flags);
 
 }  // namespace dtypecheck::analyzer

@@ -20,10 +20,15 @@ bool write_file(const fs::path& path, std::string_view text) {
   }
 }
 
-std::string stamp_of(const std::string& file) {
+std::string Stamps::of(const std::string& file) {
+  const std::scoped_lock held(lock_);
+  const auto [at, is_new] = known_.try_emplace(file);
   struct stat about;
-  if (stat(file.c_str(), &about) != 0) return "";
-  return fmt::format("{} {}.{}", about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+  if (is_new && stat(file.c_str(), &about) == 0) {
+    at->second =
+        fmt::format("{} {}.{}", about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+  }
+  return at->second;
 }
 
 std::string content_of(const std::string& file) {

@@ -2,15 +2,27 @@
 #pragma once
 
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace dtypecheck::analyzer {
 
 // Whole or not at all, whoever else writes. False: it could not be written.
 bool write_file(const std::filesystem::path& path, std::string_view text);
 
-std::string stamp_of(const std::string& file);    // "size time"; "" where there is none
 std::string content_of(const std::string& file);  // a hash of it; "" where there is none
+
+// "size time" of files, "" where there is none; each is asked for once in a run, which has
+// thousands of LibTorch's headers to ask about. Any thread may call it.
+class Stamps {
+ public:
+  std::string of(const std::string& file);
+
+ private:
+  std::mutex lock_;
+  std::unordered_map<std::string, std::string> known_;
+};
 
 }  // namespace dtypecheck::analyzer

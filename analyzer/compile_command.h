@@ -38,15 +38,18 @@ bool is_cuda(const std::filesystem::path& file);
 struct Toolkits {
   std::vector<std::string> torch_includes;  // empty: none was found, and the bundled ones are used
   std::string torch_root;                   // what it was found in, for people
+  std::string why_bundled;                  // where it is empty, for people
   std::string torch_version;                // "2.11.0"; empty: not known
   std::string cuda_root;                    // empty: the bundled minimal CUDA is used
   std::vector<std::string> vendor_includes;  // cuDNN's, NCCL's: packages beside LibTorch's
 };
 
-// `torch` is a folder of a LibTorch, of a Python package or of its headers; empty: the active
-// Python, a .venv in a folder above, CONDA_PREFIX, /usr/include. Throws InputError when a given one
-// holds no LibTorch.
-Toolkits find_toolkits(const std::string& torch, const std::filesystem::path& from);
+// `torch` is a folder of a LibTorch, of a Python package or of its headers; empty: that of the
+// build's `command` (null: there is none), the active Python, a .venv in a folder above `from`,
+// CONDA_PREFIX. The system's own, old as a rule, is used where the command names it. Throws
+// InputError when a given one holds no LibTorch.
+Toolkits find_toolkits(const std::string& torch, const std::filesystem::path& from,
+                       const CompileCommand* command);
 Toolkits bundled_toolkits();
 
 // All arguments for dtypecheck-analyzer. `command` is null where no database knows the file;

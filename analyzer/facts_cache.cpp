@@ -6,7 +6,6 @@
 #include <sstream>
 #include <string_view>
 
-#include "analyzer/cache_files.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
@@ -47,8 +46,8 @@ bool is_still_missing(const SourceFacts& facts, const ParseJob& job) {
 
 }  // namespace
 
-FactsCache::FactsCache(fs::path folder, std::string salt)
-    : folder_(std::move(folder)), salt_(std::move(salt)) {
+FactsCache::FactsCache(fs::path folder, std::string salt, Stamps& stamps)
+    : folder_(std::move(folder)), salt_(std::move(salt)), stamps_(stamps) {
   std::error_code error;
   const auto oldest = fs::file_time_type::clock::now() - kKeptFor;
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
@@ -78,14 +77,14 @@ bool FactsCache::list_holds(const std::string& name) {
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
     const size_t end = line.find('\t');
-    if (end == line.npos || line.substr(0, end) != stamp_of(line.substr(end + 1))) return false;
+    if (end == line.npos || line.substr(0, end) != stamps_.of(line.substr(end + 1))) return false;
   }
   return at->second = true;
 }
 
 std::string FactsCache::list_of(const std::vector<std::string>& files) {
   std::string text;
-  for (const std::string& file : files) text += stamp_of(file) + "\t" + file + "\n";
+  for (const std::string& file : files) text += stamps_.of(file) + "\t" + file + "\n";
   const std::string name = fmt::format("{:016x}", fnv1a(text));
   if (lists_.try_emplace(name, true).second) write_file(folder_ / (name + ".headers"), text);
   return name;

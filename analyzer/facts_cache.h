@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/cache_files.h"
 #include "analyzer/facts.h"
 #include "analyzer/worker.h"
 
@@ -18,7 +19,7 @@ namespace dtypecheck::analyzer {
 class FactsCache {
  public:
   // `salt` is what else the facts depend on: the program that parses.
-  FactsCache(std::filesystem::path folder, std::string salt);
+  FactsCache(std::filesystem::path folder, std::string salt, Stamps& stamps);
 
   // Any thread may call these. A cache that cannot be read or written is no error: it is empty.
   std::optional<SourceFacts> find(const ParseJob& job);
@@ -32,6 +33,7 @@ class FactsCache {
 
   std::filesystem::path folder_;
   std::string salt_;
+  Stamps& stamps_;
   std::mutex lock_;  // of what follows
   std::map<std::string, bool> lists_;
   std::map<std::string, std::string> contents_;

@@ -89,9 +89,9 @@ class Parser {
       : database_(database), toolkits_(toolkits), options_(options), program_(analyzer_program()) {
     const fs::path folder = options.no_cache ? fs::path() : cache_folder();
     if (folder.empty()) return;
-    cache_ = std::make_unique<FactsCache>(folder, version_of(program_));
-    headers_ = std::make_unique<PrecompiledHeaders>(folder / "pch", program_.string(),
-                                                    version_of(program_));
+    cache_ = std::make_unique<FactsCache>(folder, version_of(program_), stamps_);
+    headers_ = std::make_unique<PrecompiledHeaders>(
+        folder / "pch", program_.string(), version_of(program_), stamps_, options.is_edited);
   }
 
   std::vector<SourceFacts> parse(const std::vector<std::string>& files) {
@@ -115,6 +115,7 @@ class Parser {
   const Toolkits& toolkits_;
   const ParseOptions& options_;
   fs::path program_;
+  Stamps stamps_;
   std::unique_ptr<FactsCache> cache_;
   std::unique_ptr<PrecompiledHeaders> headers_;
 };

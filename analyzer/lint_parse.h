@@ -15,6 +15,7 @@ struct ParseOptions {
   int timeout_s = 300;
   bool no_cache = false;
   bool alone = false;  // no other file of the project is parsed beside them
+  bool is_edited = false;  // they are parsed again soon
 };
 
 std::vector<SourceFacts> parse(const std::vector<std::string>& files,

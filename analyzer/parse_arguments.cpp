@@ -45,8 +45,7 @@ using Headers = std::multimap<std::string, fs::path>;
 struct Project {
   fs::path root;
   Headers headers;
-  BuildMacros macros;
-  std::string standard;
+  BuildFlags flags;
 };
 
 // How many folders lie between two files.
@@ -110,36 +109,18 @@ std::vector<std::string> inferred_includes(const fs::path& file, const Project& 
   return arguments;
 }
 
-// The standard that the project's own build files ask for, when it is later than C++17.
-std::string inferred_standard(const fs::path& root) {
-  static const std::regex kLater("(?:c\\+\\+|_STANDARD[ )]+|cxx_std_)(20|2a|23|2b)\\b");
-  std::string standard = "17";
-  for (const char* name : {"setup.py", "CMakeLists.txt", "pyproject.toml", "meson.build"}) {
-    std::ifstream text(root / name);
-    for (std::string line; std::getline(text, line);) {
-      std::smatch match;
-      if (line.size() > kMaxLineLength || !std::regex_search(line, match, kLater)) continue;
-      const std::string found = match[1] == "2a" ? "20" : match[1] == "2b" ? "23" : match[1].str();
-      standard = std::max(standard, found);
-    }
-  }
-  return "-std=c++" + standard;
-}
-
 // That of the project, or what the headers of LibTorch ask for, where it is later.
 std::string standard_of(const Project& project, const Toolkits& toolkits) {
   const auto version = parse_version(toolkits.torch_version);
-  if (!version) return project.standard;
-  return std::max(project.standard, fmt::format("-std=c++{}", language_of_headers(*version)));
+  const std::string of_headers = version ? fmt::format("{}", language_of_headers(*version)) : "";
+  return "-std=c++" + std::max(project.flags.standard, of_headers);
 }
 
 Project read_project(const fs::path& root) {
-  Project project = {root, {}, {}, inferred_standard(root)};
+  Project project = {root, {}, {}};
   for_each_file(root, kMaxEntries, is_skipped_folder, [&](const fs::path& file) {
     if (may_be_included(file)) project.headers.emplace(file.filename().string(), file);
-    if (is_build_file(file) && !is_in_folder_of_others(file, root)) {
-      read_build_file(file, project.macros);
-    }
+    if (!is_in_folder_of_others(file, root)) read_build_file(file, project.flags);
     return true;
   });
   return project;
@@ -157,7 +138,7 @@ std::string definition(const std::string& name, const BuildMacro& macro) {
   return "-D" + name + (macro.value.empty() ? "" : "=" + macro.value);
 }
 
-void add_macros(std::vector<std::string>& arguments, const BuildMacros& macros) {
+void add_macros(std::vector<std::string>& arguments, const BuildFlags& macros) {
   for (const auto& [name, macro] : macros.defined) {
     if (!macro.is_switch) arguments.push_back(definition(name, macro));
   }
@@ -165,7 +146,7 @@ void add_macros(std::vector<std::string>& arguments, const BuildMacros& macros) 
 }
 
 // The macros of the project's build that a file asks about.
-std::vector<std::string> macros_asked_for(const fs::path& file, const BuildMacros& macros) {
+std::vector<std::string> macros_asked_for(const fs::path& file, const BuildFlags& macros) {
   static const std::regex kCondition("^\\s*#\\s*(?:if|ifdef|ifndef|elif)\\b(.*)");
   static const std::regex kName("[A-Za-z_]\\w*");
   std::vector<std::string> asked;
@@ -258,7 +239,7 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
     const Project& repository = project_at(repository_root(file));
     const std::vector<std::string> inferred = inferred_includes(file, project, repository);
     arguments.insert(arguments.end(), inferred.begin(), inferred.end());
-    add_macros(arguments, project.macros);
+    add_macros(arguments, project.flags);
     arguments.push_back("-DTORCH_EXTENSION_NAME=extension");  // as the builder of extensions does
   }
   for (const std::string& name : folders_of_others()) {
@@ -289,7 +270,7 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
 
 std::vector<std::string> with_other_switches(const fs::path& file,
                                              const std::vector<std::string>& arguments) {
-  const BuildMacros& macros = project_at(project_root(file)).macros;
+  const BuildFlags& macros = project_at(project_root(file)).flags;
   const std::vector<std::string> asked = macros_asked_for(file, macros);
   if (asked.empty()) return {};
   std::vector<std::string> others = arguments;

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "analyzer/cache_files.h"
 #include "analyzer/leading_headers.h"
 #include "analyzer/parser_process.h"
 #include "platform/error.h"
@@ -111,17 +110,17 @@ std::string first_name(const std::string& file, const std::vector<std::string>& 
   return file.substr(longest, file.find('/', longest) - longest);
 }
 
-bool holds(const std::string& file, const std::string& stamp, const std::string& content) {
-  return stamp_of(file) == stamp || content_of(file) == content;
-}
-
 void touch(const fs::path& path) { utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
 
 }  // namespace
 
-PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::string program, std::string salt)
-    : folder_(std::move(folder)), program_(std::move(program)), salt_(std::move(salt)) {
-}
+PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::string program, std::string salt,
+                                       Stamps& stamps, bool is_edited)
+    : folder_(std::move(folder)),
+      program_(std::move(program)),
+      salt_(std::move(salt)),
+      stamps_(stamps),
+      is_edited_(is_edited) {}
 
 void PrecompiledHeaders::expect(const std::vector<ParseJob>& jobs, unsigned workers) {
   workers_ = std::max(1U, workers);
@@ -156,6 +155,12 @@ std::string PrecompiledHeaders::for_job(const ParseJob& job) {
   return group.kept && !hides(job, *group.kept) ? group.kept->pch.string() : "";
 }
 
+std::vector<std::string> PrecompiledHeaders::files_in_that_of(const ParseJob& job) {
+  const std::scoped_lock held(lock_);
+  const auto& kept = groups_.at(keys_.at(job.file)).kept;
+  return kept ? kept->files : std::vector<std::string>();
+}
+
 fs::path PrecompiledHeaders::path_of(const Group& group, const char* ending) const {
   return folder_ / (group.key + ending);
 }
@@ -171,17 +176,16 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::find(const Group& gr
   }
   kept.pch = folder_ / fs::path(line).filename();
   while (std::getline(lines, line) && !line.empty()) kept.names.insert(line);
-  bool has_files = false;
   while (std::getline(lines, line)) {
     const size_t stamp = line.find('\t'), content = line.find('\t', stamp + 1);
     if (stamp == line.npos || content == line.npos) return std::nullopt;
     const std::string file = line.substr(content + 1);
-    if (!holds(file, line.substr(0, stamp), line.substr(stamp + 1, content - stamp - 1))) {
-      return std::nullopt;
-    }
-    has_files = true;
+    const bool is_same = stamps_.of(file) == line.substr(0, stamp) ||
+                         content_of(file) == line.substr(stamp + 1, content - stamp - 1);
+    if (!is_same) return std::nullopt;
+    kept.files.push_back(file);
   }
-  if (!has_files || !is_file(kept.pch)) return std::nullopt;
+  if (kept.files.empty() || !is_file(kept.pch)) return std::nullopt;
   for (const fs::path& used : {kept.pch, path_of(group, ".cpp"), path_of(group, ".headers")}) {
     touch(used);
   }
@@ -194,7 +198,7 @@ bool PrecompiledHeaders::pays(const Group& group) const {
   if (fs::space(folder_, unknown).available < kRoom || unknown) return false;
   const auto failed = fs::last_write_time(path_of(group, ".failed"), unknown);
   if (!unknown && fs::file_time_type::clock::now() - failed < kFailedFor) return false;
-  return group.files > workers_ || is_there(path_of(group, ".cpp"));
+  return is_edited_ || group.files > workers_ || is_there(path_of(group, ".cpp"));
 }
 
 std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& group) const {
@@ -209,12 +213,13 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& gr
     write_file(path_of(group, ".failed"), "");
     return std::nullopt;
   }
-  Kept kept = {folder_ / fmt::format("{}-{}.pch", group.key, made->hash), {}};
+  Kept kept = {folder_ / fmt::format("{}-{}.pch", group.key, made->hash), {}, {}};
   std::string headers;
   for (const std::string& file : made->files) {
     if (file == source) continue;
     kept.names.insert(first_name(file, made->folders));
-    headers += fmt::format("{}\t{}\t{}\n", stamp_of(file), content_of(file), file);
+    kept.files.push_back(file);
+    headers += fmt::format("{}\t{}\t{}\n", stamps_.of(file), content_of(file), file);
   }
   chmod(draft.c_str(), 0600);
   if (rename(draft.c_str(), kept.pch.c_str()) != 0) {

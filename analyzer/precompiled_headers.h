@@ -3,7 +3,7 @@
 // Most of the time that a file takes is its first #include. Files that begin alike
 // (leading_headers.h) share one precompiled header: the parse of just those lines, with the same
 // arguments but for the project's own folders. It is made where more files of a run begin so than
-// there are workers, or where an earlier run wanted it too, and used as long as every header in it
+// there are workers, where an earlier run wanted it too, or for an editor, and used as long as every header in it
 // has its content. What a file says is the same with it and without.
 //
 // In the folder: KEY.cpp, the lines; KEY-HASH.pch, named by its own content; KEY.headers, which
@@ -19,14 +19,17 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cache_files.h"
 #include "analyzer/worker.h"
 
 namespace dtypecheck::analyzer {
 
 class PrecompiledHeaders {
  public:
-  // `salt` is what else it depends on: the program that parses.
-  PrecompiledHeaders(std::filesystem::path folder, std::string program, std::string salt);
+  // `salt` is what else it depends on: the program that parses. `is_edited`: each file will be
+  // parsed again soon.
+  PrecompiledHeaders(std::filesystem::path folder, std::string program, std::string salt,
+                     Stamps& stamps, bool is_edited);
 
   // All files of the run, before the first is parsed.
   void expect(const std::vector<ParseJob>& jobs, unsigned workers);
@@ -34,11 +37,14 @@ class PrecompiledHeaders {
   // The precompiled header to parse a file with; "" where there is none, or while another thread
   // makes it. Any thread may call it.
   std::string for_job(const ParseJob& job);
+  // What was parsed for it.
+  std::vector<std::string> files_in_that_of(const ParseJob& job);
 
  private:
   struct Kept {
     std::filesystem::path pch;
     std::set<std::string> names;  // that its headers begin with: what must not be hidden
+    std::vector<std::string> files;
   };
   struct Group {  // of files that begin alike
     std::string key;
@@ -58,6 +64,8 @@ class PrecompiledHeaders {
 
   std::filesystem::path folder_;
   std::string program_, salt_;
+  Stamps& stamps_;
+  bool is_edited_;
   unsigned workers_ = 1;
   std::map<std::string, std::string> keys_;               // by file
   std::mutex lock_;                                       // of what follows

@@ -60,9 +60,33 @@ static std::optional<fs::path> find_torch(const fs::path& from) {
   const fs::path python = active_python();
   if (!python.empty()) {
     const fs::path prefix = python.parent_path().parent_path();
-    if (const auto include = torch_in_environment(prefix)) return include;
+    return torch_in_environment(prefix);
   }
-  return torch_include("/usr");
+  return std::nullopt;
+}
+
+// The LibTorch that the build gives its compiler.
+static std::optional<fs::path> torch_of(const CompileCommand& command) {
+  const std::vector<std::string>& all = command.arguments;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_next = (all[i] == "-I" || all[i] == "-isystem") && i + 1 < all.size();
+    const std::string folder = is_next                    ? all[i + 1]
+                               : all[i].starts_with("-I") ? all[i].substr(2)
+                                                          : "";
+    if (folder.empty()) continue;
+    fs::path include = (fs::path(command.directory) / folder).lexically_normal();
+    // The folder that a LibTorch in the compiler's own folders is known by.
+    constexpr std::string_view kApi = "/torch/csrc/api/include";
+    const std::string name = include.string();
+    if (name.ends_with(kApi)) include = name.substr(0, name.size() - kApi.size());
+    if (is_there(include / "ATen/core/Tensor.h")) return include;
+  }
+  return std::nullopt;
+}
+
+static std::string version_in(const fs::path& include) {
+  const auto version = version_of_headers(include);
+  return version ? version->to_string() : "";
 }
 
 // Python.h for torch/extension.h: the interpreter's own headers.
@@ -102,22 +126,41 @@ static std::vector<std::string> vendor_includes(const fs::path& torch_include) {
   return found;
 }
 
-Toolkits bundled_toolkits() { return {}; }
+static Toolkits bundled_for(std::string why) {
+  Toolkits none;
+  none.why_bundled = std::move(why);
+  return none;
+}
 
-Toolkits find_toolkits(const std::string& torch, const fs::path& from) {
-  auto include = torch.empty() ? find_torch(from) : torch_include(torch);
-  if (!include && !torch.empty()) include = torch_in_environment(torch);
+Toolkits bundled_toolkits() { return bundled_for("--torch bundled was given"); }
+
+static Toolkits without_torch() {
+  const auto system = torch_include("/usr");
+  if (!system) return bundled_for("no LibTorch was found");
+  return bundled_for(
+      fmt::format("LibTorch {} of {} is the system's, and the build does not name it",
+                  version_in(*system), system->string()));
+}
+
+Toolkits find_toolkits(const std::string& torch, const fs::path& from,
+                       const CompileCommand* command) {
+  std::optional<fs::path> include;
+  if (!torch.empty()) {
+    include = torch_include(torch);
+    if (!include) include = torch_in_environment(torch);
+  } else {
+    if (command != nullptr) include = torch_of(*command);
+    if (!include) include = find_torch(from);
+  }
   if (!include) {
-    if (torch.empty()) return {};
+    if (torch.empty()) return without_torch();
     throw InputError(fmt::format(
         "{}: no LibTorch in it; expected include/ATen, as in libtorch/ or site-packages/torch",
         torch));
   }
   Toolkits found;
   found.torch_root = include->string();
-  if (const auto version = version_of_headers(*include)) {
-    found.torch_version = version->to_string();
-  }
+  found.torch_version = version_in(*include);
   // The system's own folder is looked into last as it is: named, it would come before the
   // compiler's.
   if (*include != "/usr/include") found.torch_includes.push_back(include->string());

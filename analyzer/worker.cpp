@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <mutex>
@@ -42,7 +43,14 @@ SourceFacts parse_anew(const ParseJob& job, const WorkerOptions& options) {
   if (answer.crashed && !pch.empty()) answer = ask_parser(job, "", options);
   if (!answer.failure.empty()) return not_parsed(job, answer.failure);
   try {
-    return facts_from_json(answer.text);
+    SourceFacts facts = facts_from_json(answer.text);
+    if (pch.empty()) return facts;
+    std::vector<std::string>& files = facts.system_files;
+    for (std::string& file : options.headers->files_in_that_of(job))
+      files.push_back(std::move(file));
+    std::sort(files.begin(), files.end());
+    files.erase(std::unique(files.begin(), files.end()), files.end());
+    return facts;
   } catch (const InputError& error) {
     return not_parsed(job, error.what());
   }

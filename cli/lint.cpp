@@ -82,9 +82,11 @@ int show_checks(const std::string& id) {
           : doc_page(docs, "check", id, "dtypecheck lint --list-checks shows them all"));
 }
 
-analyzer::Toolkits toolkits_of(const LintCommand& command, const std::string& first) {
-  return command.torch == "bundled" ? analyzer::bundled_toolkits()
-                                    : analyzer::find_toolkits(command.torch, first);
+analyzer::Toolkits toolkits_of(const LintCommand& command, const std::string& first,
+                               const analyzer::Database& database) {
+  if (command.torch == "bundled") return analyzer::bundled_toolkits();
+  const std::string full = fs::absolute(first).lexically_normal().string();
+  return analyzer::find_toolkits(command.torch, first, database ? database->find(full) : nullptr);
 }
 
 // What is to be told, less what comments accept.
@@ -109,9 +111,10 @@ Linted lint_one(const LintCommand& command, const std::string& file) {
   analyzer::Database database;
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
   const std::vector<std::string> files = analyzer::sources_of({file}, database);
-  const analyzer::Toolkits toolkits = toolkits_of(command, file);
+  const analyzer::Toolkits toolkits = toolkits_of(command, file, database);
   analyzer::ParseOptions options = command.parse;
   options.alone = true;  // whoever types does not wait for other files
+  options.is_edited = true;
   auto all = parse(files, database, toolkits, options);
   analyzer::SourceTexts sources;
   Run ops;
@@ -131,7 +134,7 @@ int run(const LintCommand& command) {
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
   judging::check_report_inputs(command.report);
   const std::vector<std::string> files = analyzer::sources_of(command.paths, database);
-  const analyzer::Toolkits toolkits = toolkits_of(command, files.front());
+  const analyzer::Toolkits toolkits = toolkits_of(command, files.front(), database);
   auto progress = std::make_unique<Progress>(fmt::format(
       "parsing {}", files.size() == 1 ? files.front() : fmt::format("{} files", files.size())));
   const auto all = parse(files, database, toolkits, command.parse);
@@ -180,8 +183,8 @@ std::function<int()> set_up(Options& options) {
       .type("DIR");
   options
       .add("--torch", command->torch,
-           "folder of the LibTorch to parse against, or `bundled`; default: that of the active "
-           "Python, of a .venv above the first source, or of the system")
+           "folder of the LibTorch to parse against, or `bundled`; default: that of the compile "
+           "database, of the active Python or of a .venv above the first source")
       .type("DIR");
   options.add("-j,--jobs", command->parse.jobs, "files at a time; default: the number of cores")
       .type("N");

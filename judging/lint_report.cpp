@@ -182,8 +182,9 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
           : fmt::format("LibTorch {} of {}", toolkits.torch_version, toolkits.torch_root);
   if (toolkits.torch_root.empty()) {
     report.remarks.push_back(
-        "no LibTorch was found, so a small bundled one was used, and calls outside of it are not "
-        "seen; --torch names one");
+        fmt::format("{}, so the bundled minimal LibTorch was used; calls outside of it are not "
+                    "seen, and --torch names another",
+                    toolkits.why_bundled));
   }
   report.scan = scan;
 }

@@ -19,7 +19,8 @@ constexpr Family kTorch[] = {{"ATen/", "dtypecheck_torch.h"},
                              {"caffe2/", "dtypecheck_torch.h"},
                              {"torch/", "dtypecheck_torch.h"}};
 constexpr Family kCuda[] = {{"cub/", "cub/cub.cuh"},
-                            {"cuda/std/", "dtypecheck_cuda_std.h"}};
+                            {"cuda/std/", "dtypecheck_cuda_std.h"},
+                            {"cuda/", "dtypecheck_cuda_std.h"}};
 
 class Bundled : public llvm::vfs::ProxyFileSystem {
  public:
@@ -68,11 +69,13 @@ class Bundled : public llvm::vfs::ProxyFileSystem {
     // What one of the set includes is looked for beside it first.
     if (path.rsplit('/').second.starts_with("dtypecheck_")) return "";
     for (const Family& family : families) {
-      const bool is_below = path.starts_with(family.folder);
+      if (family.folder.starts_with((path + "/").str())) return set + "/";
+    }
+    for (const Family& family : families) {
+      if (!path.starts_with(family.folder)) continue;
       // Those of the standard library have no suffix.
-      if (is_below && (path.contains('.') || family.folder.starts_with("cuda/")))
-        return set + "/" + family.header.str();
-      if (is_below || family.folder.starts_with((path + "/").str())) return set + "/";
+      const bool is_header = path.contains('.') != family.folder.starts_with("cuda/");
+      return set + "/" + (is_header ? family.header.str() : "");
     }
     return "";
   }

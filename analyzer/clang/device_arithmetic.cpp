@@ -25,6 +25,7 @@ DtypeSet low_precision(QualType type) {
 }
 
 bool is_wide(QualType type) {
+  if (type.isNull()) return false;  // of an expression that was not understood
   type = type.getNonReferenceType().getCanonicalType();
   if (type->isSpecificBuiltinType(BuiltinType::Float)) return true;
   if (type->isSpecificBuiltinType(BuiltinType::Double)) return true;

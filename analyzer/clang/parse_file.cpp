@@ -16,12 +16,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <set>
 
 #include "analyzer/clang/bundled_headers.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/hidden_headers.h"
 #include "analyzer/clang/losses.h"
+#include "analyzer/clang/spaced_launches.h"
 #include "analyzer/clang/undeclared.h"
 #include "platform/install_paths.h"
 
@@ -138,7 +138,6 @@ class Consumer : public Skipping {
     if (compiler_.getASTReader()) leave_out_pch(context);
     add_facts(context, facts_);
     facts_.lost = losses_.of(context, has_stand_ins_);
-    if (compiler_.getASTReader()) add_files_of_pch(*compiler_.getASTReader());
     add_files(context.getSourceManager());
     for (std::vector<std::string>* files : {&facts_.files, &facts_.system_files}) {
       std::sort(files->begin(), files->end());
@@ -158,23 +157,13 @@ class Consumer : public Skipping {
   }
 
   // The files that the facts were read from: a cache keeps facts as long as none of them changes.
+  // Those of a precompiled header are known to whoever gave it.
   void add_files(const SourceManager& sources) {
-    std::vector<FileEntryRef> read;  // to ask about one may load more of them
-    for (auto entry = sources.fileinfo_begin(); entry != sources.fileinfo_end(); ++entry) {
-      if (!in_pch_.contains(&entry->first.getFileEntry())) read.push_back(entry->first);
-    }
-    for (const FileEntryRef file : read) {
-      const FileID id = sources.translateFile(file);
-      add_file(file, id.isValid() && sources.isInSystemHeader(sources.getLocForStartOfFile(id)));
-    }
-  }
-  void add_files_of_pch(ASTReader& reader) {
-    for (serialization::ModuleFile& pch : reader.getModuleManager()) {
-      reader.visitInputFiles(pch, true, false, [&](const serialization::InputFile& input, bool) {
-        const auto file = input.getFile();
-        if (!file || !in_pch_.insert(&file->getFileEntry()).second) return;
-        if (file->getName() != pch.OriginalSourceFileName) add_file(*file, true);
-      });
+    for (unsigned i = 0; i < sources.local_sloc_entry_size(); ++i) {
+      const SrcMgr::SLocEntry& entry = sources.getLocalSLocEntry(i);
+      const OptionalFileEntryRef file =
+          entry.isFile() ? entry.getFile().getContentCache().OrigEntry : std::nullopt;
+      if (file) add_file(*file, SrcMgr::isSystem(entry.getFile().getFileCharacteristic()));
     }
   }
   void add_file(FileEntryRef file, bool is_system) {
@@ -186,7 +175,6 @@ class Consumer : public Skipping {
   SourceFacts& facts_;
   const Losses& losses_;
   const bool has_stand_ins_;
-  std::set<const FileEntry*> in_pch_;
 };
 
 void prepare(CompilerInstance& compiler) {
@@ -211,7 +199,10 @@ class ParseAction : public ASTFrontendAction {
  protected:
   bool BeginInvocation(CompilerInstance& compiler) override {
     prepare(compiler);
-    compiler.getPreprocessorOpts().ImplicitPCHInclude = pch_;
+    PreprocessorOptions& options = compiler.getPreprocessorOpts();
+    options.ImplicitPCHInclude = pch_;
+    // Whoever gave it has asked about each of its thousands of headers.
+    options.DisablePCHOrModuleValidation = DisableValidationForModuleKind::PCH;
     return true;
   }
   bool BeginSourceFileAction(CompilerInstance& compiler) override {
@@ -294,9 +285,10 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
   if (!stand_ins.empty()) command.insert(command.end(), {"-include", kStandIns.str()});
   command.push_back(seen.facts.file);
   Problems problems(seen);
+  auto below = with_bundled_headers(without_colliding_headers(arguments), arguments);
+  if (llvm::is_contained(arguments, "cuda")) below = with_joined_launches(below);
   llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> sources(
-      new llvm::vfs::OverlayFileSystem(
-          with_bundled_headers(without_colliding_headers(arguments), arguments)));
+      new llvm::vfs::OverlayFileSystem(below));
   llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> own(new llvm::vfs::InMemoryFileSystem);
   own->addFile(kStandIns, 0, llvm::MemoryBuffer::getMemBuffer(stand_ins));
   sources->pushOverlay(own);

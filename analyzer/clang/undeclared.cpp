@@ -51,9 +51,11 @@ constexpr StringRef kOperators[] = {"+",  "-", "*", "/",  "%",  "|",  "&",  "^",
                                     "!=", "<", ">", "<=", ">=", "+=", "-=", "*=", "/=", "|=", "&="};
 // As good a match as std::ostream's own operators for what is on the left, and a better one for
 // Any.
+constexpr StringRef kIsAny = R"(template <class T>
+constexpr bool is_any = __is_base_of(Any, typename Bare<T>::type);
+)";
 constexpr StringRef kOperator = R"(template <class A, class B>
-constexpr typename Where<__is_base_of(Any, typename Bare<A>::type) ||
-                         __is_base_of(Any, typename Bare<B>::type), Any>::type operator)";
+constexpr typename Where<is_any<A> || is_any<B>, Any>::type operator)";
 
 // Keywords behind a scope, and the types that a dispatch names: where its macro is not known, what
 // is read as scalar_t is not understood, whatever stands in for it.
@@ -79,6 +81,13 @@ const char* line_of(const clang::SourceManager& sources, clang::SourceLocation l
   const auto [file, offset] = sources.getDecomposedSpellingLoc(location);
   const StringRef text = sources.getBufferData(file);
   return skip_blanks(text.data() + text.substr(0, offset).rfind('\n') + 1);
+}
+
+// x.y, x->y
+bool is_of_object(const clang::SourceManager& sources, clang::SourceLocation location) {
+  const auto [file, offset] = sources.getDecomposedSpellingLoc(location);
+  const StringRef before = sources.getBufferData(file).substr(0, offset).rtrim();
+  return before.ends_with(".") || before.ends_with("->");
 }
 
 // FOO_API, but no T: what macros are called.
@@ -188,8 +197,21 @@ bool Undeclared::stands_in(const std::string& name) const {
   return at->kind != Kind::kNamespace;
 }
 
+// std::floor(x): of what stands in, each of its overloads makes something else.
+void Undeclared::overload_chain(const char* at) {
+  std::string scope;
+  for (;;) {
+    const std::string name = word_at(at);
+    const char* next = skip_blanks(skip_word(at));
+    if (!StringRef(next, strnlen(next, 2)).starts_with("::"))
+      return declare(scope, name, Kind::kOverload);
+    scope += (scope.empty() ? "" : "::") + name;
+    at = skip_blanks(next + 2);
+  }
+}
+
 // a::b::c from `at` on: namespaces, and behind them what its use makes of the last one.
-void Undeclared::declare_chain(std::string scope, const char* at, bool is_type) {
+void Undeclared::declare_chain(std::string scope, const char* at, bool is_type, bool is_member) {
   for (;;) {
     const std::string name = word_at(at);
     const char* next = skip_blanks(skip_word(at));
@@ -212,7 +234,7 @@ void Undeclared::declare_chain(std::string scope, const char* at, bool is_type) 
       }
     } else if (!is_type && (*next == '(' || is_launch)) {
       kind = is_shouted(name) && is_loop(next) ? Kind::kLoop : Kind::kFunction;
-    } else if (*next == '{' || is_word(*next)) {
+    } else if (!is_member && (*next == '{' || is_word(*next))) {
       kind = Kind::kType;
     }
     return declare(scope, name, kind, parameters);
@@ -283,6 +305,8 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       if (*arguments == '<') overload(root_, word_at(at), arguments);
       return;
     }
+    case diag::err_ovl_ambiguous_call:
+      return overload_chain(at);
     case diag::err_expected_class_name:
       return declare_chain("", at, true);
     case diag::err_using_decl_conflict:
@@ -302,7 +326,8 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       const std::string scope = StringRef(quoted(text, 1)).split('<').first.str();
       const bool is_open = StringRef(text).contains("in namespace '") || stands_in(scope);
       if (!is_open || word_at(at) != name) return;
-      return declare_chain(scope, at, error.getID() == diag::err_typename_nested_not_found);
+      return declare_chain(scope, at, error.getID() == diag::err_typename_nested_not_found,
+                           is_of_object(sources, error.getLocation()));
     }
     default:
       return;
@@ -357,6 +382,12 @@ void Undeclared::write(const Scope& scope, const std::string& name, bool is_in_c
       text += "#endif\n";
       return;
     }
+    case Kind::kOverload:
+      text +=
+          "#if __cplusplus >= 201703L\ntemplate <class... Args> constexpr typename "
+          "::dtypecheck_undeclared::Where<(::dtypecheck_undeclared::is_any<Args> || ...), " +
+          any + ">::type " + name + "(const Args&...) { return {}; }\n#endif\n";
+      return;
     case Kind::kValue:
       text += is_in_class ? "static " + any + " " + name + ";\n"
                           : "static constexpr " + any + " " + name + "{};\n";
@@ -374,7 +405,7 @@ std::string Undeclared::header() const {
       for (const auto& [name, scope] : any->second.names) write(scope, name, true, text);
     }
   }
-  text += "};\n";
+  text += "};\n" + kIsAny.str();
   for (const StringRef op : kOperators) {
     text += (kOperator + op + "(A&&, B&&);\n").str();
   }

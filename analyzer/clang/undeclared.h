@@ -34,6 +34,7 @@ class Undeclared {
   // Of two uses the one that says more counts, the later here: what is a type somewhere is one
   // where it is called, and where it stands before `::`.
   enum class Kind : uint8_t {
+    kOverload,  // of a function that is declared: one for stand-ins
     kValue,
     kFunction,
     kNamespace,
@@ -54,7 +55,8 @@ class Undeclared {
   void declare(const std::string& scope, const std::string& name, Kind kind,
                const std::string& parameters = "");
   bool stands_in(const std::string& name) const;
-  void declare_chain(std::string scope, const char* at, bool is_type);
+  void declare_chain(std::string scope, const char* at, bool is_type, bool is_member = false);
+  void overload_chain(const char* at);
   // Adds to the stand-in of a function one for the template arguments that it is given at `at`.
   void overload(Scope& within, const std::string& name, const char* at);
   void write(const Scope& scope, const std::string& name, bool is_in_class,

@@ -33,6 +33,8 @@
 
 #include <math.h>
 
+#include <dtypecheck_ops.h>
+
 #ifdef __CUDA__  // as c10/util/Half.h does
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -233,6 +235,14 @@ struct TensorOptions {
   TypeMeta dtype() const;
   Device device() const;
 };
+TensorOptions dtype(ScalarType type);
+TensorOptions dtype(caffe2::TypeMeta type);
+TensorOptions device(DeviceType device);
+TensorOptions device(Device device);
+TensorOptions layout(Layout layout);
+TensorOptions requires_grad(bool value = true);
+std::ostream& operator<<(std::ostream& out, DeviceType type);
+std::ostream& operator<<(std::ostream& out, const Device& device);
 template <typename T>
 struct CppTypeToScalarType;
 template <ScalarType T>
@@ -293,18 +303,6 @@ struct cublasContext;
 namespace at {
 using namespace c10;
 
-template <typename T, size_t N>
-struct TensorAccessor {
-  C10_HOST_DEVICE TensorAccessor<T, N - 1> operator[](int64_t i) const;
-  C10_HOST_DEVICE int64_t size(int64_t i) const;
-  C10_HOST_DEVICE T* data() const;
-};
-template <typename T>
-struct TensorAccessor<T, 1> {
-  C10_HOST_DEVICE T& operator[](int64_t i) const;
-  C10_HOST_DEVICE int64_t size(int64_t i) const;
-  C10_HOST_DEVICE T* data() const;
-};
 template <typename T>
 struct RestrictPtrTraits {
   using PtrType = T* __restrict__;
@@ -313,9 +311,33 @@ template <typename T>
 struct DefaultPtrTraits {
   using PtrType = T*;
 };
+template <typename T, size_t N, template <typename> class Traits, typename Index>
+struct TensorAccessorBase {
+  using PtrType = typename Traits<T>::PtrType;
+  C10_HOST_DEVICE TensorAccessorBase();
+  C10_HOST_DEVICE TensorAccessorBase(PtrType data, const Index* sizes, const Index* strides);
+  C10_HOST_DEVICE IntArrayRef sizes() const;
+  C10_HOST_DEVICE IntArrayRef strides() const;
+  C10_HOST_DEVICE Index size(Index i) const;
+  C10_HOST_DEVICE Index stride(Index i) const;
+  C10_HOST_DEVICE PtrType data() const;
+};
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
           typename Index = int64_t>
-struct GenericPackedTensorAccessor : TensorAccessor<T, N> {};
+struct TensorAccessor : TensorAccessorBase<T, N, Traits, Index> {
+  using TensorAccessorBase<T, N, Traits, Index>::TensorAccessorBase;
+  C10_HOST_DEVICE TensorAccessor<T, N - 1, Traits, Index> operator[](Index i) const;
+};
+template <typename T, template <typename> class Traits, typename Index>
+struct TensorAccessor<T, 1, Traits, Index> : TensorAccessorBase<T, 1, Traits, Index> {
+  using TensorAccessorBase<T, 1, Traits, Index>::TensorAccessorBase;
+  C10_HOST_DEVICE T& operator[](Index i) const;
+};
+template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
+          typename Index = int64_t>
+struct GenericPackedTensorAccessor : TensorAccessor<T, N, Traits, Index> {
+  using TensorAccessor<T, N, Traits, Index>::TensorAccessor;
+};
 template <typename T, size_t N, template <typename> class Traits = DefaultPtrTraits,
           typename Index = int64_t>
 using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;
@@ -369,7 +391,7 @@ class Tensor {
   IntArrayRef strides() const;
   bool is_cuda() const;
   bool is_cpu() const;
-  bool is_pinned() const;
+  bool is_pinned(optional<Device> device = nullopt) const;
   bool is_sparse() const;
   bool is_non_overlapping_and_dense() const;
   Layout layout() const;
@@ -393,16 +415,17 @@ class Tensor {
   Tensor cuda() const;
   Tensor cpu() const;
   Tensor detach() const;
-  Tensor clone() const;
+  Tensor clone(optional<MemoryFormat> format = nullopt) const;
   Tensor view(IntArrayRef sizes) const;
   Tensor reshape(IntArrayRef sizes) const;
   Tensor flatten(int64_t from = 0, int64_t to = -1) const;
   Tensor select(int64_t dim, int64_t i) const;
-  Tensor slice(int64_t dim, int64_t from, int64_t to) const;
+  Tensor slice(int64_t dim = 0, optional<int64_t> from = nullopt, optional<int64_t> to = nullopt,
+               int64_t step = 1) const;
   Tensor narrow(int64_t dim, int64_t from, int64_t length) const;
   Tensor transpose(int64_t a, int64_t b) const;
   Tensor permute(IntArrayRef dims) const;
-  Tensor expand(IntArrayRef sizes) const;
+  Tensor expand(IntArrayRef sizes, bool implicit = false) const;
   Tensor expand_as(const Tensor& other) const;
   Tensor squeeze() const;
   Tensor squeeze(int64_t dim) const;
@@ -411,12 +434,13 @@ class Tensor {
   Tensor sum() const;
   Tensor sum(ScalarType type) const;
   Tensor sum(IntArrayRef dims, bool keep = false, optional<ScalarType> type = nullopt) const;
-  Tensor mean() const;
+  Tensor mean(optional<ScalarType> type = nullopt) const;
+  Tensor mean(IntArrayRef dims, bool keep = false, optional<ScalarType> type = nullopt) const;
   Tensor max() const;
   Tensor min() const;
   std::tuple<Tensor, Tensor> max(int64_t dim, bool keep = false) const;
   std::tuple<Tensor, Tensor> min(int64_t dim, bool keep = false) const;
-  Tensor cumsum(int64_t dim) const;
+  Tensor cumsum(int64_t dim, optional<ScalarType> type = nullopt) const;
   Tensor operator[](int64_t i) const;
   Tensor operator[](const Tensor& index) const;
   Tensor operator[](Scalar index) const;
@@ -431,7 +455,7 @@ class Tensor {
   Tensor& zero_() const;
   Tensor& fill_(Scalar value) const;
   Tensor& copy_(const Tensor& other, bool non_blocking = false) const;
-  Tensor& resize_(IntArrayRef sizes) const;
+  Tensor& resize_(IntArrayRef sizes, optional<MemoryFormat> format = nullopt) const;
   Tensor new_empty(IntArrayRef sizes, TensorOptions options = {}) const;
   Tensor new_zeros(IntArrayRef sizes, TensorOptions options = {}) const;
   // Ops whose operands the rules know by these names.
@@ -459,182 +483,27 @@ class Tensor {
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
   Tensor name(Arguments&&... arguments) const;
-  DTYPECHECK_OP(abs)
-  DTYPECHECK_OP(acos)
-  DTYPECHECK_OP(addcdiv)
-  DTYPECHECK_OP(addcdiv_)
-  DTYPECHECK_OP(addcmul)
-  DTYPECHECK_OP(addcmul_)
-  DTYPECHECK_OP(all)
-  DTYPECHECK_OP(amax)
-  DTYPECHECK_OP(amin)
-  DTYPECHECK_OP(any)
-  DTYPECHECK_OP(argmax)
-  DTYPECHECK_OP(argmin)
-  DTYPECHECK_OP(argsort)
-  DTYPECHECK_OP(argwhere)
-  DTYPECHECK_OP(as_strided)
-  DTYPECHECK_OP(asin)
-  DTYPECHECK_OP(atan)
-  DTYPECHECK_OP(backward)
-  DTYPECHECK_OP(bincount)
-  DTYPECHECK_OP(bitwise_and)
-  DTYPECHECK_OP(bitwise_or)
-  DTYPECHECK_OP(bitwise_xor)
-  DTYPECHECK_OP(bool_)
-  DTYPECHECK_OP(broadcast_to)
-  DTYPECHECK_OP(ceil)
-  DTYPECHECK_OP(clamp_)
-  DTYPECHECK_OP(clamp_max)
-  DTYPECHECK_OP(clamp_max_)
-  DTYPECHECK_OP(clamp_min)
-  DTYPECHECK_OP(clamp_min_)
-  DTYPECHECK_OP(coalesce)
-  DTYPECHECK_OP(conj)
-  DTYPECHECK_OP(copy)
-  DTYPECHECK_OP(cos)
-  DTYPECHECK_OP(cosh)
-  DTYPECHECK_OP(cross)
-  DTYPECHECK_OP(cumprod)
-  DTYPECHECK_OP(detach_)
-  DTYPECHECK_OP(diag)
-  DTYPECHECK_OP(diff)
-  DTYPECHECK_OP(div_)
-  DTYPECHECK_OP(dot)
-  DTYPECHECK_OP(eq)
-  DTYPECHECK_OP(eq_)
-  DTYPECHECK_OP(erf)
-  DTYPECHECK_OP(exp)
-  DTYPECHECK_OP(exp_)
-  DTYPECHECK_OP(expand_copy)
-  DTYPECHECK_OP(expm1)
-  DTYPECHECK_OP(fill)
-  DTYPECHECK_OP(flip)
-  DTYPECHECK_OP(floor)
-  DTYPECHECK_OP(floor_divide)
-  DTYPECHECK_OP(fmod)
-  DTYPECHECK_OP(frac)
-  DTYPECHECK_OP(gather)
-  DTYPECHECK_OP(ge)
-  DTYPECHECK_OP(geometric_)
-  DTYPECHECK_OP(grad)
-  DTYPECHECK_OP(gt)
-  DTYPECHECK_OP(histc)
-  DTYPECHECK_OP(imag)
-  DTYPECHECK_OP(index)
-  DTYPECHECK_OP(index_add)
-  DTYPECHECK_OP(index_add_)
-  DTYPECHECK_OP(index_copy)
-  DTYPECHECK_OP(index_copy_)
-  DTYPECHECK_OP(index_fill_)
-  DTYPECHECK_OP(index_put)
-  DTYPECHECK_OP(index_put_)
-  DTYPECHECK_OP(index_select)
-  DTYPECHECK_OP(indices)
-  DTYPECHECK_OP(inverse)
-  DTYPECHECK_OP(is_sparse)
-  DTYPECHECK_OP(isfinite)
-  DTYPECHECK_OP(isinf)
-  DTYPECHECK_OP(isnan)
-  DTYPECHECK_OP(le)
-  DTYPECHECK_OP(lerp)
-  DTYPECHECK_OP(lerp_)
-  DTYPECHECK_OP(log)
-  DTYPECHECK_OP(log1p)
-  DTYPECHECK_OP(log2)
-  DTYPECHECK_OP(log_softmax)
-  DTYPECHECK_OP(logical_and)
-  DTYPECHECK_OP(logical_not)
-  DTYPECHECK_OP(logical_or)
-  DTYPECHECK_OP(logsumexp)
-  DTYPECHECK_OP(lt)
-  DTYPECHECK_OP(masked_fill)
-  DTYPECHECK_OP(masked_fill_)
-  DTYPECHECK_OP(masked_scatter_)
-  DTYPECHECK_OP(masked_select)
-  DTYPECHECK_OP(maximum)
+  DTYPECHECK_METHODS(DTYPECHECK_OP)
   DTYPECHECK_OP(median)
-  DTYPECHECK_OP(minimum)
-  DTYPECHECK_OP(mode)
-  DTYPECHECK_OP(movedim)
-  DTYPECHECK_OP(mul_)
-  DTYPECHECK_OP(multinomial)
-  DTYPECHECK_OP(mutable_grad)
-  DTYPECHECK_OP(nan_to_num)
-  DTYPECHECK_OP(nan_to_num_)
-  DTYPECHECK_OP(ne)
-  DTYPECHECK_OP(neg)
-  DTYPECHECK_OP(new_full)
-  DTYPECHECK_OP(new_ones)
-  DTYPECHECK_OP(nonzero)
-  DTYPECHECK_OP(norm)
-  DTYPECHECK_OP(normal_)
-  DTYPECHECK_OP(numpy_T)
-  DTYPECHECK_OP(pin_memory)
-  DTYPECHECK_OP(pow)
-  DTYPECHECK_OP(pow_)
-  DTYPECHECK_OP(bernoulli)
-  DTYPECHECK_OP(bernoulli_)
-  DTYPECHECK_OP(sqrt_)
-  DTYPECHECK_OP(prod)
-  DTYPECHECK_OP(random_)
-  DTYPECHECK_OP(real)
-  DTYPECHECK_OP(reciprocal)
   DTYPECHECK_OP(record_stream)
-  DTYPECHECK_OP(register_hook)
-  DTYPECHECK_OP(relu)
-  DTYPECHECK_OP(remainder)
-  DTYPECHECK_OP(repeat)
-  DTYPECHECK_OP(repeat_interleave)
-  DTYPECHECK_OP(requires_grad_)
-  DTYPECHECK_OP(reshape_as)
   DTYPECHECK_OP(retain_grad)
-  DTYPECHECK_OP(roll)
-  DTYPECHECK_OP(round)
-  DTYPECHECK_OP(rsqrt)
-  DTYPECHECK_OP(scatter)
-  DTYPECHECK_OP(scatter_)
-  DTYPECHECK_OP(scatter_add)
-  DTYPECHECK_OP(scatter_add_)
   DTYPECHECK_OP(set_data)
-  DTYPECHECK_OP(set_requires_grad)
-  DTYPECHECK_OP(sigmoid)
-  DTYPECHECK_OP(sign)
-  DTYPECHECK_OP(sin)
-  DTYPECHECK_OP(sinh)
-  DTYPECHECK_OP(slice_scatter)
-  DTYPECHECK_OP(softmax)
   DTYPECHECK_OP(sparse_dim)
-  DTYPECHECK_OP(sqrt)
-  DTYPECHECK_OP(squeeze_)
-  DTYPECHECK_OP(std)
-  DTYPECHECK_OP(sub_)
-  DTYPECHECK_OP(swap)
-  DTYPECHECK_OP(swapaxes)
-  DTYPECHECK_OP(tan)
-  DTYPECHECK_OP(tanh)
-  DTYPECHECK_OP(tile)
-  DTYPECHECK_OP(to_dense)
-  DTYPECHECK_OP(to_sparse)
-  DTYPECHECK_OP(tril)
-  DTYPECHECK_OP(triu)
-  DTYPECHECK_OP(true_divide)
-  DTYPECHECK_OP(trunc)
-  DTYPECHECK_OP(unflatten)
-  DTYPECHECK_OP(unfold)
-  DTYPECHECK_OP(uniform_)
-  DTYPECHECK_OP(unsqueeze_)
-  DTYPECHECK_OP(values)
-  DTYPECHECK_OP(var)
-  DTYPECHECK_OP(view_as)
-  DTYPECHECK_OP(where)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
   std::tuple<Tensor, Tensor> name(Arguments&&... arguments) const;
-  DTYPECHECK_OP(kthvalue)
-  DTYPECHECK_OP(sort)
-  DTYPECHECK_OP(topk)
+  DTYPECHECK_METHODS_OF_TWO(DTYPECHECK_OP)
+#undef DTYPECHECK_OP
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  std::tuple<Tensor, Tensor, Tensor> name(Arguments&&... arguments) const;
+  DTYPECHECK_METHODS_OF_THREE(DTYPECHECK_OP)
+#undef DTYPECHECK_OP
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  bool name(Arguments&&... arguments) const;
+  DTYPECHECK_METHODS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
   template <typename T>
   T* data_ptr() const;
@@ -696,12 +565,25 @@ Tensor operator-(const Tensor& a);
 Tensor operator!(const Tensor& a);
 Tensor operator~(const Tensor& a);
 
-TensorOptions dtype(ScalarType type);
-TensorOptions dtype(caffe2::TypeMeta type);
-TensorOptions device(DeviceType device);
-TensorOptions device(Device device);
 TensorOptions CUDA(ScalarType type);  // of the deprecated types, which convert to options
 TensorOptions CPU(ScalarType type);
+// Factories take their options one by one, too, and before them names of the dimensions.
+struct Dimname {};
+#define DTYPECHECK_OPTIONS                                                                      \
+  optional<ScalarType> dtype, optional<Layout> layout, optional<Device> device, \
+      optional<bool> pin, optional<MemoryFormat> format = nullopt
+#define DTYPECHECK_FACTORY(name)                            \
+  Tensor name(IntArrayRef sizes, DTYPECHECK_OPTIONS);       \
+  Tensor name(IntArrayRef sizes, optional<ArrayRef<Dimname>> names, DTYPECHECK_OPTIONS);
+DTYPECHECK_FACTORY(empty)
+DTYPECHECK_FACTORY(zeros)
+DTYPECHECK_FACTORY(ones)
+DTYPECHECK_FACTORY(rand)
+DTYPECHECK_FACTORY(randn)
+Tensor full(IntArrayRef sizes, const Scalar& value, DTYPECHECK_OPTIONS);
+Tensor arange(const Scalar& end, DTYPECHECK_OPTIONS);
+#undef DTYPECHECK_FACTORY
+#undef DTYPECHECK_OPTIONS
 Tensor empty(IntArrayRef sizes, TensorOptions options = {});
 Tensor zeros(IntArrayRef sizes, TensorOptions options = {});
 Tensor ones(IntArrayRef sizes, TensorOptions options = {});
@@ -749,37 +631,25 @@ Tensor mse_loss(const Tensor& self, const Tensor& target);
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
   Tensor name(const Tensor& first, Arguments&&... arguments);
-DTYPECHECK_OP(abs)
-DTYPECHECK_OP(argmax)
-DTYPECHECK_OP(argmin)
-DTYPECHECK_OP(argsort)
-DTYPECHECK_OP(ceil)
-DTYPECHECK_OP(clamp)
-DTYPECHECK_OP(cumsum)
-DTYPECHECK_OP(eq)
-DTYPECHECK_OP(exp)
-DTYPECHECK_OP(floor)
-DTYPECHECK_OP(log)
-DTYPECHECK_OP(logical_and)
-DTYPECHECK_OP(logical_or)
+DTYPECHECK_FUNCTIONS(DTYPECHECK_OP)
 DTYPECHECK_OP(max)
-DTYPECHECK_OP(mean)
 DTYPECHECK_OP(min)
-DTYPECHECK_OP(nonzero)
-DTYPECHECK_OP(norm)
-DTYPECHECK_OP(pow)
-DTYPECHECK_OP(sigmoid)
-DTYPECHECK_OP(softmax)
-DTYPECHECK_OP(sqrt)
-DTYPECHECK_OP(sum)
 DTYPECHECK_OP(where)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
   std::tuple<Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments);
-DTYPECHECK_OP(kthvalue)
-DTYPECHECK_OP(sort)
-DTYPECHECK_OP(topk)
+DTYPECHECK_FUNCTIONS_OF_TWO(DTYPECHECK_OP)
+#undef DTYPECHECK_OP
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  std::tuple<Tensor, Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments);
+DTYPECHECK_FUNCTIONS_OF_THREE(DTYPECHECK_OP)
+#undef DTYPECHECK_OP
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  bool name(const Tensor& first, Arguments&&... arguments);
+DTYPECHECK_FUNCTIONS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 bool is_floating_point(const Tensor& self);
 bool is_complex(const Tensor& self);

@@ -17,6 +17,10 @@ enum BlockStoreAlgorithm {
 struct Max { template <typename T> __host__ __device__ T operator()(const T& a, const T& b) const; };
 struct Min { template <typename T> __host__ __device__ T operator()(const T& a, const T& b) const; };
 struct Sum { template <typename T> __host__ __device__ T operator()(const T& a, const T& b) const; };
+struct Equality { template <typename T> __host__ __device__ bool operator()(const T& a, const T& b) const; };
+struct Inequality { template <typename T> __host__ __device__ bool operator()(const T& a, const T& b) const; };
+struct ArgMax { template <typename T> __host__ __device__ T operator()(const T& a, const T& b) const; };
+struct ArgMin { template <typename T> __host__ __device__ T operator()(const T& a, const T& b) const; };
 template <typename Key, typename Value>
 struct KeyValuePair {
   Key key;
@@ -33,6 +37,8 @@ struct Collective {
   template <typename V> __device__ V Sum(const V& value);
   template <typename V, typename... A> __device__ V Sum(const V& value, const A&... more);
   template <typename V, typename... A> __device__ V Reduce(const V& value, const A&... more);
+  template <typename V, typename... A> __device__ V HeadSegmentedSum(const V& value, const A&... more);
+  template <typename V, typename... A> __device__ V TailSegmentedSum(const V& value, const A&... more);
 #define DTYPECHECK_COLLECTIVE(name) \
   template <typename... A> __device__ void name(A&&... arguments);
   DTYPECHECK_COLLECTIVE(InclusiveSum)
@@ -70,14 +76,37 @@ struct DeviceRadixSort {
   template <typename... A> static cudaError_t SortPairs(A&&... arguments);
   template <typename... A> static cudaError_t SortPairsDescending(A&&... arguments);
   template <typename... A> static cudaError_t SortKeys(A&&... arguments);
+  template <typename... A> static cudaError_t SortKeysDescending(A&&... arguments);
 };
 struct DeviceReduce {
   template <typename... A> static cudaError_t Sum(A&&... arguments);
   template <typename... A> static cudaError_t Max(A&&... arguments);
+  template <typename... A> static cudaError_t Min(A&&... arguments);
+  template <typename... A> static cudaError_t ArgMax(A&&... arguments);
+  template <typename... A> static cudaError_t ArgMin(A&&... arguments);
   template <typename... A> static cudaError_t Reduce(A&&... arguments);
+  template <typename... A> static cudaError_t ReduceByKey(A&&... arguments);
 };
 struct DeviceScan {
   template <typename... A> static cudaError_t InclusiveSum(A&&... arguments);
   template <typename... A> static cudaError_t ExclusiveSum(A&&... arguments);
+  template <typename... A> static cudaError_t InclusiveScan(A&&... arguments);
+  template <typename... A> static cudaError_t ExclusiveScan(A&&... arguments);
+  template <typename... A> static cudaError_t InclusiveSumByKey(A&&... arguments);
+  template <typename... A> static cudaError_t ExclusiveSumByKey(A&&... arguments);
+};
+struct DeviceSelect {
+  template <typename... A> static cudaError_t Flagged(A&&... arguments);
+  template <typename... A> static cudaError_t If(A&&... arguments);
+  template <typename... A> static cudaError_t Unique(A&&... arguments);
+};
+struct DeviceRunLengthEncode {
+  template <typename... A> static cudaError_t Encode(A&&... arguments);
+};
+struct DeviceSegmentedReduce {
+  template <typename... A> static cudaError_t Sum(A&&... arguments);
+  template <typename... A> static cudaError_t Max(A&&... arguments);
+  template <typename... A> static cudaError_t Min(A&&... arguments);
+  template <typename... A> static cudaError_t Reduce(A&&... arguments);
 };
 }  // namespace cub

@@ -1,0 +1,165 @@
+// dtypecheck_half.h: what CUDA has for __half and, under the same names or those of the other type,
+// for __nv_bfloat16. Included once for each, with DTYPECHECK_HALF the type, DTYPECHECK_HALF2 two of
+// it, DTYPECHECK_NAME what conversions call it, and DTYPECHECK_OPERATORS and DTYPECHECK_OPERATORS2
+// whether they have the operators of numbers, which LibTorch's builder takes away.
+#define DTYPECHECK_PASTE_(a, b, c) a##b##c
+#define DTYPECHECK_PASTE(a, b, c) DTYPECHECK_PASTE_(a, b, c)
+#define DTYPECHECK_NAMED(before, after) DTYPECHECK_PASTE(before, DTYPECHECK_NAME, after)
+#define DTYPECHECK_DECLARE __host__ __device__
+
+#define DTYPECHECK_FROM(type, word, mode)                                  \
+  DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_PASTE(                     \
+      DTYPECHECK_NAMED(__##word##2, ), mode, )(type value);                \
+  DTYPECHECK_DECLARE type DTYPECHECK_NAMED(__, 2##word##mode)(DTYPECHECK_HALF value);
+#define DTYPECHECK_CONVERT(type, word) \
+  DTYPECHECK_FROM(type, word, _rn)     \
+  DTYPECHECK_FROM(type, word, _rz)     \
+  DTYPECHECK_FROM(type, word, _ru)     \
+  DTYPECHECK_FROM(type, word, _rd)
+DTYPECHECK_CONVERT(signed char, char)
+DTYPECHECK_CONVERT(unsigned char, uchar)
+DTYPECHECK_CONVERT(short, short)
+DTYPECHECK_CONVERT(unsigned short, ushort)
+DTYPECHECK_CONVERT(int, int)
+DTYPECHECK_CONVERT(unsigned, uint)
+DTYPECHECK_CONVERT(long long, ll)
+DTYPECHECK_CONVERT(unsigned long long, ull)
+#undef DTYPECHECK_CONVERT
+#undef DTYPECHECK_FROM
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__float2, )(float value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__float2, _rn)(float value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__float2, _rz)(float value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__float2, _ru)(float value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__float2, _rd)(float value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__double2, )(double value);
+DTYPECHECK_DECLARE float DTYPECHECK_NAMED(__, 2float)(DTYPECHECK_HALF value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__float2, 2_rn)(float value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__floats2, 2_rn)(float low, float high);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__float22, 2_rn)(float2 value);
+DTYPECHECK_DECLARE float2 DTYPECHECK_NAMED(__, 22float2)(DTYPECHECK_HALF2 value);
+DTYPECHECK_DECLARE float __low2float(DTYPECHECK_HALF2 value);
+DTYPECHECK_DECLARE float __high2float(DTYPECHECK_HALF2 value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__low2, )(DTYPECHECK_HALF2 value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__high2, )(DTYPECHECK_HALF2 value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__low2, 2)(DTYPECHECK_HALF2 value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__high2, 2)(DTYPECHECK_HALF2 value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__lows2, 2)(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__highs2, 2)(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(__halves2, 2)(DTYPECHECK_HALF low, DTYPECHECK_HALF high);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_NAMED(make_, 2)(DTYPECHECK_HALF low, DTYPECHECK_HALF high);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 DTYPECHECK_PASTE(DTYPECHECK_NAMED(__, 2), DTYPECHECK_NAME, 2)(DTYPECHECK_HALF value);
+DTYPECHECK_DECLARE unsigned short DTYPECHECK_NAMED(__, _as_ushort)(DTYPECHECK_HALF value);
+DTYPECHECK_DECLARE short DTYPECHECK_NAMED(__, _as_short)(DTYPECHECK_HALF value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__ushort_as_, )(unsigned short value);
+DTYPECHECK_DECLARE DTYPECHECK_HALF DTYPECHECK_NAMED(__short_as_, )(short value);
+
+#define DTYPECHECK_ONE(name) DTYPECHECK_DECLARE DTYPECHECK_HALF name(DTYPECHECK_HALF value);
+#define DTYPECHECK_ONE2(name) DTYPECHECK_DECLARE DTYPECHECK_HALF2 name(DTYPECHECK_HALF2 value);
+#define DTYPECHECK_MATH(name) DTYPECHECK_ONE(h##name) DTYPECHECK_ONE2(h2##name)
+DTYPECHECK_MATH(exp)
+DTYPECHECK_MATH(exp2)
+DTYPECHECK_MATH(exp10)
+DTYPECHECK_MATH(log)
+DTYPECHECK_MATH(log2)
+DTYPECHECK_MATH(log10)
+DTYPECHECK_MATH(sqrt)
+DTYPECHECK_MATH(rsqrt)
+DTYPECHECK_MATH(rcp)
+DTYPECHECK_MATH(sin)
+DTYPECHECK_MATH(cos)
+DTYPECHECK_MATH(tanh)
+DTYPECHECK_MATH(tanh_approx)
+DTYPECHECK_MATH(floor)
+DTYPECHECK_MATH(ceil)
+DTYPECHECK_MATH(trunc)
+DTYPECHECK_MATH(rint)
+#undef DTYPECHECK_MATH
+DTYPECHECK_ONE(habs)
+DTYPECHECK_ONE(__hneg)
+DTYPECHECK_ONE(__habs)
+DTYPECHECK_ONE2(__hneg2)
+DTYPECHECK_ONE2(__habs2)
+DTYPECHECK_ONE2(__hisnan2)
+DTYPECHECK_ONE2(__lowhigh2highlow)
+#undef DTYPECHECK_ONE
+#undef DTYPECHECK_ONE2
+DTYPECHECK_DECLARE bool __hisnan(DTYPECHECK_HALF value);
+DTYPECHECK_DECLARE int __hisinf(DTYPECHECK_HALF value);
+
+#define DTYPECHECK_TWO(name, mode)                                                   \
+  DTYPECHECK_DECLARE DTYPECHECK_HALF name##mode(DTYPECHECK_HALF a, DTYPECHECK_HALF b); \
+  DTYPECHECK_DECLARE DTYPECHECK_HALF2 name##2##mode(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b);
+#define DTYPECHECK_ARITHMETIC(name) \
+  DTYPECHECK_TWO(name, )            \
+  DTYPECHECK_TWO(name, _rn)         \
+  DTYPECHECK_TWO(name, _sat)
+DTYPECHECK_ARITHMETIC(__hadd)
+DTYPECHECK_ARITHMETIC(__hsub)
+DTYPECHECK_ARITHMETIC(__hmul)
+DTYPECHECK_TWO(__hmax, )
+DTYPECHECK_TWO(__hmin, )
+DTYPECHECK_TWO(__hmax, _nan)
+DTYPECHECK_TWO(__hmin, _nan)
+#undef DTYPECHECK_ARITHMETIC
+#undef DTYPECHECK_TWO
+DTYPECHECK_DECLARE DTYPECHECK_HALF __hdiv(DTYPECHECK_HALF a, DTYPECHECK_HALF b);
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 __h2div(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b);
+#define DTYPECHECK_FMA(mode)                                                                          \
+  DTYPECHECK_DECLARE DTYPECHECK_HALF __hfma##mode(DTYPECHECK_HALF a, DTYPECHECK_HALF b, DTYPECHECK_HALF c); \
+  DTYPECHECK_DECLARE DTYPECHECK_HALF2 __hfma2##mode(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b, DTYPECHECK_HALF2 c);
+DTYPECHECK_FMA()
+DTYPECHECK_FMA(_sat)
+DTYPECHECK_FMA(_relu)
+#undef DTYPECHECK_FMA
+DTYPECHECK_DECLARE DTYPECHECK_HALF2 __hcmadd(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b, DTYPECHECK_HALF2 c);
+#define DTYPECHECK_COMPARE(name)                                                            \
+  DTYPECHECK_DECLARE bool __h##name(DTYPECHECK_HALF a, DTYPECHECK_HALF b);                   \
+  DTYPECHECK_DECLARE bool __hb##name##2(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b);             \
+  DTYPECHECK_DECLARE unsigned __h##name##2_mask(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b);     \
+  DTYPECHECK_DECLARE DTYPECHECK_HALF2 __h##name##2(DTYPECHECK_HALF2 a, DTYPECHECK_HALF2 b);
+DTYPECHECK_COMPARE(eq)
+DTYPECHECK_COMPARE(ne)
+DTYPECHECK_COMPARE(lt)
+DTYPECHECK_COMPARE(le)
+DTYPECHECK_COMPARE(gt)
+DTYPECHECK_COMPARE(ge)
+DTYPECHECK_COMPARE(equ)
+DTYPECHECK_COMPARE(neu)
+DTYPECHECK_COMPARE(ltu)
+DTYPECHECK_COMPARE(leu)
+DTYPECHECK_COMPARE(gtu)
+DTYPECHECK_COMPARE(geu)
+#undef DTYPECHECK_COMPARE
+
+#define DTYPECHECK_OPERATOR(type, symbol)                                    \
+  __device__ type operator symbol(const type& a, const type& b);              \
+  __device__ type& operator symbol##=(type& a, const type& b);
+#define DTYPECHECK_NUMBER(type)                                 \
+  DTYPECHECK_OPERATOR(type, +)                                  \
+  DTYPECHECK_OPERATOR(type, -)                                  \
+  DTYPECHECK_OPERATOR(type, *)                                  \
+  DTYPECHECK_OPERATOR(type, /)                                  \
+  __device__ type operator-(const type& a);                     \
+  __device__ bool operator==(const type& a, const type& b);     \
+  __device__ bool operator!=(const type& a, const type& b);     \
+  __device__ bool operator<(const type& a, const type& b);      \
+  __device__ bool operator<=(const type& a, const type& b);     \
+  __device__ bool operator>(const type& a, const type& b);      \
+  __device__ bool operator>=(const type& a, const type& b);
+#if DTYPECHECK_OPERATORS
+DTYPECHECK_NUMBER(DTYPECHECK_HALF)
+#endif
+#if DTYPECHECK_OPERATORS2
+DTYPECHECK_NUMBER(DTYPECHECK_HALF2)
+#endif
+#undef DTYPECHECK_NUMBER
+#undef DTYPECHECK_OPERATOR
+#undef DTYPECHECK_DECLARE
+#undef DTYPECHECK_NAMED
+#undef DTYPECHECK_PASTE
+#undef DTYPECHECK_PASTE_
+#undef DTYPECHECK_HALF
+#undef DTYPECHECK_HALF2
+#undef DTYPECHECK_NAME
+#undef DTYPECHECK_OPERATORS
+#undef DTYPECHECK_OPERATORS2
