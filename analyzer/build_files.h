@@ -19,8 +19,8 @@ struct BuildFlags {
   std::string standard = "17";                  // the latest that is asked for, and no earlier one
 };
 
-// Adds what a build file says, and nothing for any other file. A condition that asks for CUDA counts as true, for kernels are
-// parsed; any other makes a switch of what stands under it.
+// Adds what a build file says, and nothing for any other file. A condition that asks for CUDA
+// counts as true, for kernels are parsed; any other makes a switch of what stands under it.
 void read_build_file(const std::filesystem::path& file, BuildFlags& flags);
 
 }  // namespace dtypecheck::analyzer
