@@ -259,6 +259,22 @@ struct HalfArithmetic {
   Place other;  // of an uneven tail: what is computed in Float
 };
 
+// The kinds of facts of one place each: member of SourceFacts, type, and what is taken of a file that is parsed
+// a second time with other switches: kAlways, or kUnderstood, where that parse understood no less than the first,
+// since some of the checks that a tensor may have were lost otherwise.
+#define DTYPECHECK_FACTS(FACT)                     \
+  FACT(reads, Read, kUnderstood) \
+  FACT(long_elements, LongElement, kAlways) \
+  FACT(dispatches, Dispatch, kAlways) \
+  FACT(branches, DtypeBranch, kAlways) \
+  FACT(sums, LowPrecisionSum, kAlways) \
+  FACT(large_numbers, LargeNumber, kAlways) \
+  FACT(ops, SourceOp, kUnderstood) \
+  FACT(bit_casts, BitCast, kUnderstood) \
+  FACT(integer_divisions, IntegerDivision, kUnderstood) \
+  FACT(conversions, TwoWayConversion, kUnderstood) \
+  FACT(half_arithmetic, HalfArithmetic, kUnderstood)
+
 struct SourceFacts {
   std::string file;
   bool parsed = false;  // false: nothing is known of it, and `problems` says why
@@ -268,17 +284,9 @@ struct SourceFacts {
   std::vector<std::string> lost;  // of them, the first few that cost something (clang/losses.h)
   uint64_t functions = 0;
   bool sees_tensors = false;  // at::Tensor is declared in what it includes
-  std::vector<Read> reads;
-  std::vector<LongElement> long_elements;
-  std::vector<Dispatch> dispatches;
-  std::vector<DtypeBranch> branches;
-  std::vector<LowPrecisionSum> sums;
-  std::vector<LargeNumber> large_numbers;
-  std::vector<SourceOp> ops;
-  std::vector<BitCast> bit_casts;
-  std::vector<IntegerDivision> integer_divisions;
-  std::vector<TwoWayConversion> conversions;
-  std::vector<HalfArithmetic> half_arithmetic;
+#define FACT(member, Type, merged) std::vector<Type> member;
+  DTYPECHECK_FACTS(FACT)
+#undef FACT
   std::vector<OutsideCall> outside_calls;
   std::vector<PointerUse> pointer_uses;
   std::vector<std::string> bound;   // functions of other files that are bound to Python here

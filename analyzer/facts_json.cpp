@@ -53,12 +53,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TwoWayConversion, place, function, from, to, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IntegerDivision, place, function, tensor, is_of_dispatch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HalfArithmetic, place, function, fault, text, dtypes, other)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargeNumber, place, function, name, text, is_half)
+#define AND_MEMBER(member, Type, merged) , member
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
-                                   error_count, lost, functions, sees_tensors, reads, long_elements,
-                                   dispatches, branches, sums, large_numbers, ops, bit_casts,
-                                   integer_divisions, conversions, half_arithmetic, outside_calls, pointer_uses,
+                                   error_count, lost, functions, sees_tensors, outside_calls, pointer_uses,
                                    bound, called, classes, field_writes, open_fields, methods,
-                                   casts_modules, files, system_files)
+                                   casts_modules, files, system_files DTYPECHECK_FACTS(AND_MEMBER))
+#undef AND_MEMBER
 
 std::string facts_to_json(const SourceFacts& facts) {
   return Json(facts).dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -10,14 +10,14 @@
 #include <memory>
 #include <thread>
 
-#include "analyzer/facts_cache.h"
-#include "analyzer/merge_facts.h"
-#include "analyzer/neighbours.h"
-#include "analyzer/precompiled_headers.h"
-#include "analyzer/project.h"
-#include "analyzer/project_calls.h"
-#include "analyzer/project_fields.h"
-#include "analyzer/worker.h"
+#include "analyzer/parse/facts_cache.h"
+#include "analyzer/parse/merge_facts.h"
+#include "analyzer/parse/precompiled_headers.h"
+#include "analyzer/parse/worker.h"
+#include "analyzer/project/calls.h"
+#include "analyzer/project/fields.h"
+#include "analyzer/project/neighbours.h"
+#include "analyzer/project/tree.h"
 #include "platform/cache_folder.h"
 #include "platform/install_paths.h"
 #include "platform/version.h"

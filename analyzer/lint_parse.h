@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/compile_command.h"
 #include "analyzer/facts.h"
 #include "analyzer/lint_sources.h"
+#include "analyzer/parse/compile_command.h"
 
 namespace dtypecheck::analyzer {
 

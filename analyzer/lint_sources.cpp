@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "analyzer/project.h"
+#include "analyzer/project/tree.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/text.h"
@@ -40,11 +40,6 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
 }
 
 }  // namespace
-
-bool is_source(const fs::path& path) {
-  static const std::set<std::string> endings = {".cpp", ".cc", ".cxx", ".c++", ".cu"};
-  return endings.contains(path.extension().string());
-}
 
 std::vector<std::string> sources_of(const std::vector<std::string>& paths,
                                     const Database& database) {

@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "analyzer/allowed.h"
-#include "analyzer/compile_command.h"
+#include "analyzer/parse/compile_command.h"
 
 namespace dtypecheck::analyzer {
 
 using Database = std::optional<CompileDatabase>;
-
-// By its name: C++ or CUDA, and no header.
-bool is_source(const std::filesystem::path& path);
 
 // The sources among the paths and in the folders among them; without paths those of the database.
 // Throws InputError where there is none.

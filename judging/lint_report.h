@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/compile_command.h"
 #include "analyzer/facts.h"
 #include "analyzer/lint_sources.h"
+#include "analyzer/parse/compile_command.h"
 #include "reports/report.h"
 
 namespace dtypecheck::judging {

@@ -13,8 +13,8 @@
 #include "analyzer/allowed.h"
 #include "analyzer/check.h"
 #include "analyzer/clang/file_facts.h"
-#include "analyzer/project.h"
-#include "analyzer/project_fields.h"
+#include "analyzer/project/fields.h"
+#include "analyzer/project/tree.h"
 
 namespace dtypecheck::analyzer {
 namespace {

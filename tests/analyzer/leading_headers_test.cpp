@@ -1,6 +1,6 @@
 // Which headers of LibTorch a source begins with, and what before them keeps them from being parsed
 // first.
-#include "analyzer/leading_headers.h"
+#include "analyzer/parse/leading_headers.h"
 
 #include <catch2/catch.hpp>
 

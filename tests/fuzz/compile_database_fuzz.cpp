@@ -1,5 +1,5 @@
 // Any text is a compile database or an InputError, and each file of one is found in it again.
-#include "analyzer/compile_command.h"
+#include "analyzer/parse/compile_command.h"
 #include "target.h"
 
 namespace dtypecheck::fuzz {

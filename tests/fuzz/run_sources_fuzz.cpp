@@ -1,6 +1,6 @@
 // Any text is the source lines of a run or an InputError, and what was read is written and read again.
-#include "trace/sources.h"
 #include "target.h"
+#include "trace/sources.h"
 
 namespace dtypecheck::fuzz {
 

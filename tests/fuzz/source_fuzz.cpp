@@ -1,7 +1,7 @@
 // What is read of a source without Clang: the comments that accept findings, and the headers that
 // it begins with, which are whole lines of #include.
 #include "analyzer/allowed.h"
-#include "analyzer/leading_headers.h"
+#include "analyzer/parse/leading_headers.h"
 #include "target.h"
 
 namespace dtypecheck::fuzz {

@@ -1,4 +1,4 @@
-// project.h: the tree that a source stands in.
+// tree.h: the tree that a source stands in.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,10 @@
 #include "analyzer/facts.h"
 
 namespace dtypecheck::analyzer {
+
+// By its name: C++ or CUDA, and no header.
+bool is_source(const std::filesystem::path& file);
+bool is_cuda(const std::filesystem::path& file);
 
 // The nearest folder above that looks like a project's own; where none does, the file's folder.
 std::filesystem::path project_root(const std::filesystem::path& file);

@@ -1,4 +1,4 @@
-#include "analyzer/precompiled_headers.h"
+#include "analyzer/parse/precompiled_headers.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "analyzer/leading_headers.h"
-#include "analyzer/parser_process.h"
+#include "analyzer/parse/leading_headers.h"
+#include "analyzer/parse/parser_process.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"

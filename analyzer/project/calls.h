@@ -1,4 +1,4 @@
-// project_calls.h: what the files of a project say of one another's functions.
+// calls.h: what the files of a project say of one another's functions.
 #pragma once
 
 #include <set>

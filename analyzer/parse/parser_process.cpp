@@ -1,4 +1,4 @@
-#include "analyzer/parser_process.h"
+#include "analyzer/parse/parser_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

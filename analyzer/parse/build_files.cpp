@@ -1,4 +1,4 @@
-#include "analyzer/build_files.h"
+#include "analyzer/parse/build_files.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "analyzer/cache_files.h"
+#include "analyzer/parse/cache_files.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/cache_files.h"
 #include "analyzer/facts.h"
-#include "analyzer/worker.h"
+#include "analyzer/parse/cache_files.h"
+#include "analyzer/parse/worker.h"
 
 namespace dtypecheck::analyzer {
 

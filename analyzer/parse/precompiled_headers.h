@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/cache_files.h"
-#include "analyzer/worker.h"
+#include "analyzer/parse/cache_files.h"
+#include "analyzer/parse/worker.h"
 
 namespace dtypecheck::analyzer {
 

@@ -1,4 +1,4 @@
-#include "analyzer/project_calls.h"
+#include "analyzer/project/calls.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "analyzer/merge_facts.h"
+#include "analyzer/parse/merge_facts.h"
 
 #include <algorithm>
 #include <set>
@@ -35,21 +35,13 @@ void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {
   if (other.parsed && other.lost.size() < facts.lost.size()) std::swap(facts, other);
   if (!other.parsed) return;
   add_fields(facts, other);
-  add_new(facts.long_elements, other.long_elements);
-  add_new(facts.dispatches, other.dispatches);
-  add_new(facts.branches, other.branches);
-  add_new(facts.sums, other.sums);
-  add_new(facts.large_numbers, other.large_numbers);
-  // What a tensor may be is said by checks, and of these some were lost: where a vendor's SDK is
-  // missing, say.
-  const bool knows_less = other.lost.size() > facts.lost.size();
-  if (knows_less && facts.parsed) return;
-  add_new(facts.reads, other.reads);
-  add_new(facts.ops, other.ops);
-  add_new(facts.bit_casts, other.bit_casts);
-  add_new(facts.integer_divisions, other.integer_divisions);
-  add_new(facts.conversions, other.conversions);
-  add_new(facts.half_arithmetic, other.half_arithmetic);
+  constexpr bool kAlways = true, kUnderstood = false;
+  const bool understood = !facts.parsed || other.lost.size() <= facts.lost.size();
+#define ADD_NEW(member, Type, merged) \
+  if (merged || understood) add_new(facts.member, other.member);
+  DTYPECHECK_FACTS(ADD_NEW)
+#undef ADD_NEW
+  if (!understood) return;
   for (const auto& [to, from] :
        {std::pair(&facts.bound, &other.bound), std::pair(&facts.called, &other.called)}) {
     to->insert(to->end(), from->begin(), from->end());

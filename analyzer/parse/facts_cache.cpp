@@ -1,4 +1,4 @@
-#include "analyzer/facts_cache.h"
+#include "analyzer/parse/facts_cache.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "analyzer/project.h"
+#include "analyzer/project/tree.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,6 @@
 #include <set>
 #include <string>
 
-#include "analyzer/compile_command.h"
 #include "platform/files.h"
 
 namespace fs = std::filesystem;
@@ -103,6 +102,15 @@ bool is_of_gpu(const Include& include) {
 }
 
 }  // namespace
+
+bool is_source(const fs::path& file) {
+  static const std::set<std::string> endings = {".cpp", ".cc", ".cxx", ".c++", ".cu"};
+  return endings.contains(file.extension().string());
+}
+
+bool is_cuda(const fs::path& file) {
+  return file.extension() == ".cu" || file.extension() == ".cuh";
+}
 
 fs::path project_root(const fs::path& file) {
   for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {

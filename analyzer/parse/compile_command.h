@@ -32,8 +32,6 @@ class CompileDatabase {
 std::vector<std::string> clang_arguments(const std::vector<std::string>& arguments,
                                          const std::string& file);
 
-bool is_cuda(const std::filesystem::path& file);
-
 // Where headers of LibTorch, Python and CUDA lie.
 struct Toolkits {
   std::vector<std::string> torch_includes;  // empty: none was found, and the bundled ones are used

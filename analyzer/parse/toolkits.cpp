@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "analyzer/compile_command.h"
+#include "analyzer/parse/compile_command.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/libtorch_version.h"

@@ -1,4 +1,4 @@
-#include "analyzer/project_fields.h"
+#include "analyzer/project/fields.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,8 +6,7 @@
 #include <set>
 #include <string>
 
-#include "analyzer/lint_sources.h"
-#include "analyzer/project.h"
+#include "analyzer/project/tree.h"
 
 namespace fs = std::filesystem;
 

@@ -1,11 +1,10 @@
-#include "analyzer/neighbours.h"
+#include "analyzer/project/neighbours.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 
-#include "analyzer/lint_sources.h"
-#include "analyzer/project.h"
+#include "analyzer/project/tree.h"
 #include "platform/files.h"
 
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analyzer/compile_command.h"
+#include "analyzer/parse/compile_command.h"
 #include "platform/error.h"
 
 namespace fs = std::filesystem;
@@ -12,10 +12,6 @@ namespace fs = std::filesystem;
 namespace dtypecheck::analyzer {
 
 using Json = nlohmann::json;
-
-bool is_cuda(const fs::path& file) {
-  return file.extension() == ".cu" || file.extension() == ".cuh";
-}
 
 // A command line as a shell splits it: quotes and backslashes, no expansion.
 static std::vector<std::string> split_command(const std::string& command) {

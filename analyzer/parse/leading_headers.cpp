@@ -1,4 +1,4 @@
-#include "analyzer/leading_headers.h"
+#include "analyzer/parse/leading_headers.h"
 
 #include <array>
 #include <filesystem>

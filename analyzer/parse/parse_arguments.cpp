@@ -10,9 +10,9 @@
 #include <regex>
 #include <set>
 
-#include "analyzer/build_files.h"
-#include "analyzer/compile_command.h"
-#include "analyzer/project.h"
+#include "analyzer/parse/build_files.h"
+#include "analyzer/parse/compile_command.h"
+#include "analyzer/project/tree.h"
 #include "platform/files.h"
 #include "platform/libtorch_version.h"
 

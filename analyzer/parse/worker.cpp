@@ -1,4 +1,4 @@
-#include "analyzer/worker.h"
+#include "analyzer/parse/worker.h"
 
 #include <errno.h>
 #include <fmt/format.h>
@@ -11,9 +11,9 @@
 #include <mutex>
 #include <thread>
 
-#include "analyzer/facts_cache.h"
-#include "analyzer/parser_process.h"
-#include "analyzer/precompiled_headers.h"
+#include "analyzer/parse/facts_cache.h"
+#include "analyzer/parse/parser_process.h"
+#include "analyzer/parse/precompiled_headers.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
 

@@ -1,4 +1,4 @@
-// project_fields.h: what the files of a project say of one another's fields.
+// fields.h: what the files of a project say of one another's fields.
 #pragma once
 
 #include <vector>
