@@ -180,10 +180,10 @@ def kernels(place: Place) -> None:
         nvcc = shutil.which("nvcc")
         if not nvcc:
             return print("SKIPPED: no nvcc here")
-        flags = [line for line in (ROOT / "kernels/cuda/nvcc.txt").read_text().splitlines() if line[:1] == "-" and "gencode" not in line]
+        flags = [line for line in (ROOT / "training/kernels/cuda/nvcc.txt").read_text().splitlines() if line[:1] == "-" and "gencode" not in line]
         libraries.append(place.work / "kernels.so")
-        run([nvcc, *flags, "-arch=native", "--threads=0", "-I", ROOT, "-shared", "-o", libraries[-1],
-             *sorted((ROOT / "kernels").glob("*/*.cu")), tools / "lib/libdtypecheck_kernels.so", f"-Xlinker=-rpath={tools / 'lib'}"])
+        run([nvcc, *flags, "-arch=native", "--threads=0", "-I", ROOT, "-I", ROOT / "training", "-shared", "-o", libraries[-1],
+             *sorted((ROOT / "training/kernels").glob("*/*.cu")), tools / "lib/libdtypecheck_kernels.so", f"-Xlinker=-rpath={tools / 'lib'}"])
     accuracy = attempt([*measure, "accuracy", place.device, *libraries])
     print(accuracy.stdout, flush=True)
     times = attempt([*measure, "times", place.device, *libraries])

@@ -123,9 +123,9 @@ std::optional<HookSources> operators_sources() {
   const fs::path kernels = prefix() / "lib/libdtypecheck_kernels.so";
   if (!fs::exists(kernels)) return std::nullopt;
   for (const fs::path& root : {installed_sources(), fs::path(source_tree())}) {
-    if (!fs::exists(root / "operators/all.cpp")) continue;
+    if (!fs::exists(root / "training/operators/all.cpp")) continue;
     return HookSources{.root = root.string(),
-                       .files = {"operators/all.cpp"},
+                       .files = {"training/operators/all.cpp"},
                        .name = "the operators",
                        .library = kernels.string(),
                        .needs_cxx20 = true};
@@ -138,7 +138,7 @@ std::optional<HookSources> cuda_kernels_sources() {
   if (!sources) return std::nullopt;
   sources->files.clear();
   sources->name = "the kernels for a GPU";
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(sources->root) / "kernels"))
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(sources->root) / "training/kernels"))
     if (entry.path().extension() == ".cu") sources->files.push_back(entry.path().string());
   std::sort(sources->files.begin(), sources->files.end());
   return sources->files.empty() ? std::nullopt : sources;

@@ -7,7 +7,7 @@
 Each computes in Float, and rounds once to the dtype of its first operand; gradients have the dtype of what they belong to.
 On the CPU, and on CUDA where there is an nvcc to compile their kernels for it. They are torch.ops.dtypecheck's, known to
 torch.compile, torch.export and autocast: products take a Float input in autocast's dtype, and weights as they are. The same
-functions in C++ are operators/operators.h.
+functions in C++ are in operators/operators.h.
 
 Importing this loads a library for the PyTorch that is there: one that was built ahead, or one that the compiler of this
 machine makes, once. Where there is neither it raises ImportError.
