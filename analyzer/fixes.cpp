@@ -50,7 +50,11 @@ std::optional<Splice> splice_of(const File& file, const SourceEdit& edit) {
       file.text.compare(begin, edit.old_text.size(), edit.old_text) != 0) {
     return std::nullopt;
   }
-  return Splice{begin, begin + edit.old_text.size(), edit.new_text};
+  Splice splice{begin, begin + edit.old_text.size(), edit.new_text};
+  const bool ends_line = splice.end >= file.text.size() || file.text[splice.end] == '\n' ||
+                         file.text[splice.end] == '\r';
+  while (ends_line && splice.text.ends_with(' ')) splice.text.pop_back();
+  return splice;
 }
 
 bool is_insertion(const Splice& splice) { return splice.begin == splice.end; }

@@ -208,6 +208,17 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }
         self.assertIn("2 findings cured", lint("--fix", path))
         self.assertEqual(findings(path), [])
 
+    def test_no_line_ends_in_a_blank(self):
+        path = self.file("a.cpp", HEAD + """
+void f(at::Tensor x) {
+  AT_DISPATCH_FLOATING_TYPES(
+      x.scalar_type(), "f", [&] { typed(x.data_ptr<scalar_t>(), x.data_ptr<scalar_t>(), nullptr); });
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }
+""")
+        self.assertIn("1 finding cured", lint("--fix", path))
+        self.assertIn("  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16,\n      x.scalar_type()", path.read_text())
+
     def test_a_cure_that_does_not_compile_is_taken_back(self):
         """The kernel has no overload for Half: with the wider dispatch the file would be broken."""
         text = HEAD + """
