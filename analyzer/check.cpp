@@ -172,36 +172,78 @@ static std::string check_of_equality(const Read& read) {
       read.tensor.name, read.dispatched.name);
 }
 
+namespace {
+
+struct WrittenCheck {
+  Place begin, end;
+  std::string name, check;
+  std::vector<OuterSite> outer;  // inner first
+};
+
+bool is_within(const WrittenCheck& check, const OuterSite& site) {
+  return site.begin <= check.begin && check.begin < site.end;
+}
+
+// One check before the if … else … in place of the same at the head of each branch. False: not each has it, or something
+// else is asked of the tensor there.
+bool join_branches(std::vector<WrittenCheck>& written, const WrittenCheck& one) {
+  const OuterSite site = one.outer.front();
+  std::set<int> branches;
+  for (const WrittenCheck& other : written) {
+    if (other.name != one.name || !is_within(other, site)) continue;
+    if (other.check != one.check) return false;
+    const bool is_of_branch = !other.outer.empty() && other.outer.front().begin == site.begin &&
+                              other.outer.front().branches == site.branches;
+    if (is_of_branch) branches.insert(other.outer.front().branch);
+  }
+  if (static_cast<int>(branches.size()) != site.branches) return false;
+  WrittenCheck joined = {site.begin, site.end, one.name, one.check,
+                         {one.outer.begin() + 1, one.outer.end()}};
+  std::erase_if(written, [&](const WrittenCheck& other) {
+    return other.name == joined.name && is_within(other, site);
+  });
+  written.push_back(std::move(joined));
+  return true;
+}
+
+void join_all_branches(std::vector<WrittenCheck>& written) {
+  for (bool joins = true; joins;) {
+    joins = false;
+    for (size_t i = 0; i < written.size() && !joins; ++i)
+      joins = !written[i].outer.empty() && join_branches(written, WrittenCheck(written[i]));
+  }
+}
+
+}  // namespace
+
 static void add_checks(Finding& finding, const ReadGroup& group,
                        std::string (*check_of)(const Read& read)) {
-  struct Written {
-    Place begin, end;
-    std::string name, check;
-  };
   std::vector<const Read*> reads = group.all;
   // The outermost first, so that one inside of it is covered.
   std::stable_sort(reads.begin(), reads.end(), [](const Read* a, const Read* b) {
     return a->check_at != b->check_at ? a->check_at < b->check_at : a->checked_to > b->checked_to;
   });
-  std::vector<Written> written;
+  std::vector<WrittenCheck> written;
   for (const bool has_site : {true, false}) {
     for (const Read* read : reads) {
       if ((read->check_at.line > 0) != has_site) continue;
       const std::string check = check_of(*read);
       if (check.empty() || !is_plain_name(read->tensor.name)) return;
       const Place& at = has_site ? read->check_at : read->place;
-      const auto covers = std::find_if(written.begin(), written.end(), [&](const Written& other) {
+      const auto covers = std::find_if(written.begin(), written.end(), [&](const WrittenCheck& other) {
         return other.name == read->tensor.name && other.begin <= at && at < other.end;
       });
       const bool is_covered = covers != written.end();
       if (is_covered ? covers->check != check : !has_site) return;
-      if (!is_covered) written.push_back({at, read->checked_to, read->tensor.name, check});
+      if (!is_covered) written.push_back({at, read->checked_to, read->tensor.name, check, read->outer});
     }
   }
-  for (const Written& one : written) {
+  join_all_branches(written);
+  for (const WrittenCheck& one : written) {
     const std::string indent(static_cast<size_t>(one.begin.column) - 1, ' ');
+    const std::string further(static_cast<size_t>(std::max(0, one.begin.end_column - one.begin.column)), ' ');
     finding.edits.push_back(
-        {one.begin.file, one.begin.line, one.begin.column, "", one.check + "\n" + indent});
+        {one.begin.file, one.begin.line, one.begin.column, "", further + one.check + "\n" + indent});
   }
 }
 

@@ -69,6 +69,13 @@ enum class ReadAs : uint8_t {
   kHandedOn,  // data_ptr() goes to a function or a field as void*; what reads it is not seen here
 };
 
+// Before an if … else …, where one check may stand for one at the head of each of its branches.
+struct OuterSite {
+  Place begin, end;  // as check_at and checked_to
+  int branch = 0;    // that this read is in,
+  int branches = 0;  // of so many
+};
+
 // A tensor's memory read as a C++ type: data_ptr<T>(), (T*)data_ptr(), accessor<T, N>(), item<T>().
 struct Read {
   Place place;
@@ -82,8 +89,9 @@ struct Read {
   Place cast;        // where an untyped pointer, taken at `place`, is given this type
   Place in_macro;    // of a read that a macro's text says: where that is written
   Place given;       // where the function that was walked from gives it to the one that reads it
-  Place check_at;    // where a check of the tensor could be written; line 0: nowhere
+  Place check_at;    // where a check of the tensor could be written, indented to end_column; line 0: nowhere
   Place checked_to;  // a check there is one of all reads of the tensor before this
+  std::vector<OuterSite> outer;  // further out, inner first
   TensorFact tensor;
   bool is_of_class = false;  // `type` is a parameter of the class template, whoever makes it
   bool in_dispatch = false;  // `type` is that of a dispatch on `dispatched`

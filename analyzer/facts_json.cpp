@@ -30,8 +30,9 @@ static void from_json(const Json& json, Place& place) {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at, place, cast_from,
                                    fields, like, is_position)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OuterSite, begin, end, branch, branches)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Read, place, function, callers, how, type, accepts,
-                                   is_written_long, type_place, cast, in_macro, given, check_at, checked_to, tensor,
+                                   is_written_long, type_place, cast, in_macro, given, check_at, checked_to, outer, tensor,
                                    is_of_class, in_dispatch, ignores_dispatch, dispatched, has_dispatched_dtype,
                                    entry, parameter, dispatched_parameter, handed_to, argument)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorArgument, position, tensor, parameter, same_as)

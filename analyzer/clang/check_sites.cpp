@@ -107,26 +107,26 @@ class Text {
         [](char c) { return isAsciiIdentifierContinue(c) || c == ':'; });
   }
 
-  // A line of the preprocessor between the two: in another configuration other code stands there.
+  // An #if or its like between the two: in another configuration other code stands there.
   bool has_condition(size_t from, size_t to) const {
     llvm::StringRef rest = text_.slice(from, to);
     while (!rest.empty()) {
       const auto [line, next] = rest.split('\n');
-      if (line.ltrim().starts_with("#")) return true;
+      if (line.ltrim().starts_with("#") && !is_pragma(line)) return true;
       rest = next;
     }
     return false;
   }
 
-  // Above the lines of comments that belong to what stands there.
+  // Above the lines of comments and pragmas that belong to what stands there.
   size_t above_comments(size_t at) const {
     for (;;) {
       const size_t line = line_begin(at);
       if (line == 0 || !text_.slice(line, at).trim().empty()) return at;
       const size_t before = line_begin(line - 1);
       const llvm::StringRef above = text_.slice(before, line).trim();
-      if (!above.starts_with("//")) return at;
-      at = before + text_.substr(before).find("//");
+      if (!above.starts_with("//") && !is_pragma(above)) return at;
+      at = before + text_.substr(before).find(above);
     }
   }
 
@@ -135,6 +135,10 @@ class Text {
   }
 
  private:
+  static bool is_pragma(llvm::StringRef line) {
+    llvm::StringRef rest = line.ltrim();
+    return rest.consume_front("#") && rest.ltrim().starts_with("pragma");
+  }
   size_t line_begin(size_t at) const {
     const size_t line = text_.rfind('\n', at == 0 ? 0 : at - 1);
     return at == 0 || line == llvm::StringRef::npos ? 0 : line + 1;
@@ -155,6 +159,43 @@ static bool is_check(const Stmt* stmt, const Text& text) {
                       [&](llvm::StringRef part) { return llvm::StringRef(word).contains(part); });
 }
 
+static bool add_branches(const Stmt* stmt, std::vector<const Stmt*>& branches) {
+  const auto* condition = dyn_cast_or_null<IfStmt>(stmt);
+  if (condition == nullptr) {
+    branches.push_back(stmt);
+    return isa_and_nonnull<CompoundStmt>(stmt);
+  }
+  const bool declares_nothing = condition->getInit() == nullptr && condition->getConditionVariable() == nullptr;
+  return declares_nothing && !condition->isConstexpr() && add_branches(condition->getThen(), branches) &&
+         add_branches(condition->getElse(), branches);
+}
+
+// Of a loop; null: it is none.
+static const Stmt* body_of(const Stmt* stmt) {
+  if (const auto* loop = dyn_cast<ForStmt>(stmt)) return loop->getBody();
+  if (const auto* loop = dyn_cast<CXXForRangeStmt>(stmt)) return loop->getBody();
+  if (const auto* loop = dyn_cast<WhileStmt>(stmt)) return loop->getBody();
+  return nullptr;
+}
+
+static bool declares_below(const Stmt* stmt, const Names& names) {
+  return stmt != nullptr && (declares(stmt, names) || llvm::any_of(stmt->children(), [&](const Stmt* child) {
+           return declares_below(child, names);
+         }));
+}
+
+std::pair<int, int> branch_of(const Stmt* statement, const CompoundStmt* block, const Names& names) {
+  if (body_of(statement) == block) {
+    const bool is_same = !may_write(statement, names) && !declares_below(statement, names);
+    return {0, is_same ? 1 : 0};
+  }
+  std::vector<const Stmt*> branches;
+  if (!add_branches(statement, branches)) return {0, 0};
+  const auto at = std::find(branches.begin(), branches.end(), block);
+  if (at == branches.end()) return {0, 0};
+  return {static_cast<int>(at - branches.begin()), static_cast<int>(branches.size())};
+}
+
 CheckSite check_site(const ASTContext& context, const CompoundStmt* block, const Stmt* statement,
                      const Names& names) {
   const std::vector<const Stmt*> all(block->body_begin(), block->body_end());
@@ -173,9 +214,11 @@ CheckSite check_site(const ASTContext& context, const CompoundStmt* block, const
   }
   const bool is_first = first == 0;
   while (first < at && is_check(all[first], text)) ++first;
-  const size_t begin = text.above_comments(text.begin(all[first]));
-  return {place_of(context, text.location(begin)), place_of(context, block->getRBracLoc()),
-          is_first};
+  const size_t begin = text.begin(all[first]);
+  Place place = place_of(context, text.location(text.above_comments(begin)));
+  // #pragma stands further left than what it is about.
+  place.end_column = std::max(place.column, place_of(context, text.location(begin)).column);
+  return {place, place_of(context, block->getRBracLoc()), is_first, {}};
 }
 
 }  // namespace dtypecheck::analyzer

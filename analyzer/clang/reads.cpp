@@ -106,7 +106,22 @@ CheckSite Walk::site_of(const MemberCall& call) {
     if (further.begin.line == 0) break;
     site = further;
   }
+  add_outer_sites(site, level, names);
   return site;
+}
+
+void Walk::add_outer_sites(CheckSite& site, size_t level, const std::set<std::string>& names) const {
+  bool is_first = site.is_first;
+  while (is_first && level > 0 && !levels_[level].is_called_lambda) {
+    const auto [branch, branches] = branch_of(levels_[level - 1].whole, levels_[level].block, names);
+    if (branches == 0) return;
+    --level;
+    const CheckSite outer =
+        check_site(context_, levels_[level].block, levels_[level].whole, names);
+    if (outer.begin.line == 0) return;
+    site.outer.push_back({outer.begin, outer.end, branch, branches});
+    is_first = outer.is_first;
+  }
 }
 
 // template <class T> T value_at(const at::Tensor& x, int i) { return x.data_ptr<T>()[i]; }
@@ -136,6 +151,7 @@ void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const 
 static void set_site(Read& read, const CheckSite& site) {
   read.check_at = site.begin;
   read.checked_to = site.end;
+  read.outer = site.outer;
 }
 
 void Walk::read_of(const MemberCall& call) {

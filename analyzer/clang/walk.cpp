@@ -63,6 +63,7 @@ void Walk::children(const Stmt* stmt) {
 void Walk::block(const CompoundStmt* block) {
   levels_.push_back({block, nullptr, std::exchange(lambda_body_, nullptr) == block});
   for (const Stmt* child : block->body()) {
+    levels_.back().whole = child;
     // A TORCH_CHECK that a fix puts before this statement must run when the statement does: of an
     // `if` or a loop only a part may run.
     levels_.back().statement =

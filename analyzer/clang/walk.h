@@ -82,6 +82,7 @@ class Walk {
     const clang::CompoundStmt* block;
     const clang::Stmt* statement;  // before which another could stand; null: before a part of it
     bool is_called_lambda;
+    const clang::Stmt* whole = nullptr;  // the statement, though it be an `if` or a loop
   };
 
   struct CallSite {
@@ -160,6 +161,7 @@ class Walk {
   const Untyped* untyped(const clang::Expr* expr);
   std::string meaning(clang::QualType type) const;
   CheckSite site_of(const MemberCall& call);
+  void add_outer_sites(CheckSite& site, size_t level, const std::set<std::string>& names) const;
   size_t level_around(size_t level) const;
   void expr_of_one_way(const clang::Expr* expr);
   void leave_to_caller(Read& read, const clang::Expr* tensor, clang::QualType type) const;

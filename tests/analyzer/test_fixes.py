@@ -155,6 +155,52 @@ void f(at::Tensor x) {
 #endif
 }
 """,
+    "one check serves all branches": """
+void f(at::Tensor x, at::Tensor w, bool fast, int64_t n) {
++  [x]
+  if (fast) {
+    // vectors
+    if (n > 3) {
++      [w]
+      run(x.data_ptr<float>(), w.data_ptr<float>(), 4);
+    } else {
+      run(x.data_ptr<float>(), nullptr, n);
+    }
+  } else if (n > 100) {
+    run(x.data_ptr<float>(), nullptr, 100);
+  } else {
+    n += 1;
+    run(x.data_ptr<float>(), nullptr, n);
+  }
+}
+""",
+    "a branch that is not there serves all dtypes": """
+void f(at::Tensor x, bool fast, int64_t n) {
+  if (fast) {
++    [x]
+    run(x.data_ptr<float>(), nullptr, n);
+  } else if (n > 100) {
++    [x]
+    run(x.data_ptr<float>(), nullptr, 100);
+  }
+}
+""",
+    "a check in a loop stands before it, above its pragmas": """
+void f(at::Tensor x, at::Tensor w, int64_t n) {
++  [x]
+#pragma omp parallel for
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      const float* row = x.data_ptr<float>() + i;
+      run(row, nullptr, j);
+    }
+  }
+  for (at::Tensor y = w; n > 0; --n) {
++    [y]
+    run(y.data_ptr<float>(), nullptr, n);
+  }
+}
+""",
     "tabs": """
 void f(at::Tensor x) {
 \tif (x.dim() > 1) {

@@ -55,7 +55,7 @@ with torch.no_grad():
 # Behind the first crash there is another one, of another cause.
 TWO_CAUSES = """\
 import torch
-
+torch.manual_seed(0)
 net = torch.nn.Linear(4, 4)
 batch = torch.ones(2, 4, dtype=torch.float64)
 state = torch.zeros(2, 4, dtype=torch.float16)
@@ -66,7 +66,7 @@ print(torch.baddbmm(state[None], out[None], torch.ones(1, 4, 4)).sum().item())
 CONFIGURED = """\
 import argparse
 import torch
-
+torch.manual_seed(0)
 parser = argparse.ArgumentParser()
 parser.add_argument("--precision", choices=["no", "fp16", "bf16"], default="fp16")
 args = parser.parse_args()
@@ -114,7 +114,7 @@ print(f"loss {loss.item():.4f}")
 TWO_MODES = """\
 import argparse
 import torch
-
+torch.manual_seed(0)
 parser = argparse.ArgumentParser()
 parser.add_argument("--precision", choices=["no", "bf16"])
 args = parser.parse_args()
@@ -153,7 +153,7 @@ print(loss.item())
 FROM_FILE = """\
 import json, sys
 import torch
-
+torch.manual_seed(0)
 precision = json.load(open(sys.argv[1]))["mixed_precision"]
 net = torch.nn.Linear(4, 4).to(torch.float16 if precision == "fp16" else torch.float32)
 print(net(torch.ones(2, 4)).float().sum().item())
