@@ -1,6 +1,8 @@
 """Runs the cases of the checks in a stock clang-tidy with the plugin, against the same // EXPECT lines.
 
-usage: run_tidy.py CLANG_TIDY PLUGIN
+usage: run_tidy.py CLANG_TIDY PLUGIN [--examples]
+
+--examples: only the example of each check.
 
 Errors are warnings there, and notes are remarks.
 """
@@ -60,9 +62,11 @@ def compare(found):
     return right
 
 
-def main(clang_tidy, plugin):
+def main(clang_tidy, plugin, *options):
     # The rules of a run judge whole runs, and are not in the plugin; nor is what the command does to parse more.
     cases = [path for path in sorted(pathlib.Path(__file__).parent.glob("*/*.c*")) if path.parent.name not in ("ops", "parsing")]
+    if "--examples" in options:
+        cases = []
     with tempfile.TemporaryDirectory(prefix="dtypecheck-test-") as folder:
         examples = []
         for rule in run_cases.all_ids():
