@@ -52,8 +52,8 @@ def fold_of(report):
 
 
 def answer(report, tables):
-    done = subprocess.run([DTYPECHECK, "explain", "--json", "--tables", str(tables), "-"], input=text_of(report), text=True,
-                          stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([DTYPECHECK, "explain", "--json", "-"], input=text_of(report), text=True,
+                          env={**os.environ, "DTYPECHECK_EXPLAIN_TABLES": str(tables)}, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 

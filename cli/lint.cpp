@@ -38,7 +38,6 @@ struct LintCommand {
   std::string torch;
   analyzer::ParseOptions parse;
   bool fix = false;
-  std::string write_baseline;
   bool list = false;
   bool lsp = false;
   std::string explain;
@@ -150,9 +149,8 @@ int run(const LintCommand& command) {
   }
   judge(report, ops, command, all, toolkits.torch_version, sources);
   const judging::ReportOptions& options = command.report;
-  if (!command.write_baseline.empty() || options.update_baseline) {
-    judging::update_baseline(report,
-                             options.update_baseline ? options.baseline : command.write_baseline);
+  if (options.update_baseline) {
+    judging::update_baseline(report, options.baseline);
     return kClean;
   }
   if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
@@ -198,8 +196,6 @@ std::function<int()> set_up(Options& options) {
       "--fix", command->fix,
       "apply the cures that are mechanical, of findings at the --fail-on level or above");
   add_baseline_options(options, command->report);
-  options.add("--write-baseline", command->write_baseline, "as --update-baseline --baseline FILE")
-      .type("FILE");
   options.add_flag("--alone", command->parse.alone,
                    "parse the files of PATH only; else those of their project that call, bind or "
                    "define their functions are looked up");

@@ -164,13 +164,12 @@ std::vector<OptionInfo> Options::infos() const {
     OptionInfo& info = infos.emplace_back();
     for (const std::string& name : option->get_snames()) info.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) info.names.push_back("--" + name);
-    info.help = option->get_description();
     info.takes_value = option->get_items_expected_max() > 0;
     if (!info.takes_value) continue;
-    info.type = option->get_type_name();
-    info.names_a_file = info.type == "FILE" || info.type == "DIR";
-    std::istringstream choices(info.type);
-    if (info.type.find('|') == std::string::npos) continue;
+    const std::string type = option->get_type_name();  // "FILE", "text|json"
+    info.names_a_file = type == "FILE" || type == "DIR";
+    std::istringstream choices(type);
+    if (type.find('|') == std::string::npos) continue;
     for (std::string choice; std::getline(choices, choice, '|');) info.choices.push_back(choice);
   }
   return infos;

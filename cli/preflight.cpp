@@ -358,7 +358,6 @@ extern const Command preflight_command = {
         "  dtypecheck preflight --gpu h100 --memory 24G --steps 5 -- accelerate launch train.py\n",
     .set_up = set_up,
     .is_configured = true,
-    .runs_a_program = true,
 };
 
 }  // namespace dtypecheck::cli

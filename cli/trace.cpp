@@ -282,7 +282,6 @@ extern const Command trace_command = {
         "  dtypecheck trace --fix -- python train.py --mixed_precision fp16\n",
     .set_up = set_up,
     .is_configured = true,
-    .runs_a_program = true,
 };
 
 }  // namespace dtypecheck::cli

@@ -73,7 +73,7 @@ class Commands(tool.ToolTest):
         self.assert_one_line(self.run_tool("help", "tarce"), "tarce", "trace")
 
     def test_a_kernel_of_no_library(self):
-        result = self.run_tool("kernel", "foo")
+        result = self.run_tool("explain", "--kernel", "foo")
         self.assertEqual(result.status, 0)
         self.assertNotIn(".txt", result.out)
 
