@@ -24,9 +24,8 @@ double steps_of(const Run& run, const OpCall& call) {
 
 double elements_of(const Operand& tensor) {
   if (!tensor.has_shape) return 0;
-  double elements = 1;
-  for (const int64_t size : tensor.shape) elements *= static_cast<double>(size);
-  return elements > 0 && std::isfinite(elements) ? elements : 0;  // a trace may say anything
+  const double elements = element_count(tensor);
+  return elements > 0 && std::isfinite(elements) ? elements : 0;
 }
 
 // Of all calls: counted, or else by the shape of the first.

@@ -129,12 +129,6 @@ bool is_from_outside(const Operand& operand) {
          !operand.is_written && may_be_handed_over(operand);
 }
 
-double elements(const Operand& tensor) {
-  double count = 1;  // a trace may say anything: no integer overflows here
-  for (const int64_t size : tensor.shape) count *= static_cast<double>(size);
-  return count;
-}
-
 // What an op calls inside of it may get a copy in another shape, which is not recorded: it is the
 // operand of the op around it that has this dtype and as many elements, where there is one such.
 const Operand* reshaped(const OpCall* outer, const Operand& operand) {
@@ -142,7 +136,7 @@ const Operand* reshaped(const OpCall* outer, const Operand& operand) {
   if (outer == nullptr || !is_plain || operand.is_written) return nullptr;
   const Operand* found = nullptr;
   for (const Operand& whole : outer->operands) {
-    const bool fits = whole.dtypes == operand.dtypes && elements(whole) == elements(operand) &&
+    const bool fits = whole.dtypes == operand.dtypes && element_count(whole) == element_count(operand) &&
                       !is_parameter(whole) && whole.has_shape;
     if (fits && found != nullptr) return nullptr;
     if (fits) found = &whole;
@@ -285,7 +279,7 @@ ProvenanceIndex::Fit ProvenanceIndex::handed_over_to(const OpCall& reader,
   follow_links(run_.call(reader.parent), [&](const OpCall& outer) {
     for (const Operand& whole : outer.operands) {
       if (is_from_outside(whole) && whole.dtypes == operand.dtypes &&
-          elements(whole) == elements(operand)) {
+          element_count(whole) == element_count(operand)) {
         shapes.push_back(&whole);
       }
     }
@@ -295,7 +289,7 @@ ProvenanceIndex::Fit ProvenanceIndex::handed_over_to(const OpCall& reader,
     return std::any_of(shapes.begin(), shapes.end(),
                        [&](const Operand* tensor) { return tensor->shape == result.shape; });
   };
-  const auto has_size = [&](const Operand& r) { return elements(r) == elements(operand); };
+  const auto has_size = [&](const Operand& r) { return element_count(r) == element_count(operand); };
   const bool is_exact = find(false, has_shape) || find(true, has_shape);
   if (!is_exact && !find(false, has_size) && !find(true, has_size)) return {};
   size_t nth = 0;

@@ -22,12 +22,6 @@ bool is_half_product(const RunIndex& index, const OpCall& call) {
          call.floating_dtypes() == DtypeSet(Dtype::kHalf);
 }
 
-double numbers_in(const Operand& operand) {
-  double numbers = 1;
-  for (const int64_t size : operand.shape) numbers *= static_cast<double>(size);
-  return numbers;
-}
-
 // At least so many multiplications: each number of one factor meets a row of the other, or, of a
 // convolution and of a layer, each of its channels.
 double least_work(const OpCall& call) {
@@ -39,7 +33,7 @@ double least_work(const OpCall& call) {
   const Operand &left = *factors[factors.size() - 2], &right = *factors.back();
   const bool is_weight = right.role == Role::kWeight;
   const int64_t width = is_weight ? right.shape.front() : right.shape.back();
-  return numbers_in(left) * static_cast<double>(width) * static_cast<double>(call.count);
+  return element_count(left) * static_cast<double>(width) * static_cast<double>(call.count);
 }
 
 void check_run(const RunIndex& index, Findings& out) {

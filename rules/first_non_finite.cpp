@@ -18,8 +18,6 @@
 
 namespace dtypecheck::rules {
 
-extern const Rule first_non_finite;
-
 namespace {
 
 // When a result of a call first had an infinity, or a NaN.

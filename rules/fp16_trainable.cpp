@@ -139,6 +139,8 @@ op aten::copy_ self=Half[4,320]%unet.lora_B.weight!out^^ src=Float[4,320] -> Hal
          .alias = "scaler-half-params"},
     .check_run = check_run,
     .judges_source = true,
+    .loses_steps = true,
+    .says_shares = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -27,7 +27,7 @@ struct Training {
   const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
   const OpCall* clip = nullptr;      // the first that shortens gradients
   const OpCall* averaged = nullptr;  // a loss that is a mean in Half, of many numbers …
-  int64_t averaged_count = 0;        // … and of how many
+  double averaged_count = 0;        // … and of how many
   uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
@@ -74,9 +74,9 @@ bool write_the_same(const RunIndex& index, const OpCall& a, const OpCall& b) {
 }
 
 // mean() hands 1 / count to each number; below 2^-14 Half has lost digits.
-constexpr int64_t kManyInHalf = 1 << 14;
+constexpr double kManyInHalf = 1 << 14;
 
-int64_t averaged_in_half(const OpCall& loss) {
+double averaged_in_half(const OpCall& loss) {
   const std::string op = loss.short_op();
   const ScalarArgument* reduction = loss.scalar("reduction");
   const bool is_mean =
@@ -84,12 +84,7 @@ int64_t averaged_in_half(const OpCall& loss) {
   if (!is_mean || loss.operands.empty() || !loss.operands.front().has_shape) return 0;
   if (loss.operands.front().dtypes != DtypeSet(Dtype::kHalf)) return 0;
   const bool is_of_classes = op.starts_with("nll_loss") && loss.operands.size() > 1;
-  int64_t count = 1;
-  for (const int64_t size : loss.operands[is_of_classes ? 1 : 0].shape) {
-    if (size <= 0 || count > (int64_t{1} << 40)) return 0;
-    count *= size;
-  }
-  return count;
+  return element_count(loss.operands[is_of_classes ? 1 : 0]);
 }
 
 void look_at(const RunIndex& index, const OpCall& call, Training& training) {
@@ -107,7 +102,7 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
       call.operands.front().requires_grad && !call.operands.front().is_leaf) {
     if (training.loss == nullptr) training.loss = &call;
     const OpCall* made = run.call(call.operands.front().origin);
-    const int64_t count = made == nullptr ? 0 : averaged_in_half(*made);
+    const double count = made == nullptr ? 0 : averaged_in_half(*made);
     if (count >= kManyInHalf) {
       training.averaged = made;
       training.averaged_count = count;
@@ -161,14 +156,14 @@ void tell_needless(const Training& training, Findings& out) {
   });
 }
 
-void tell_averaged(const OpCall& loss, int64_t count, Findings& out) {
-  const std::string message = fmt::format("the loss is the mean of {} numbers in Half", count);
+void tell_averaged(const OpCall& loss, double count, Findings& out) {
+  const std::string message = fmt::format("the loss is the mean of {:.0f} numbers in Half", count);
   out.add(loss, message, [&] {
     return Details{.odd = loss.operands.front().name,
                    .why = fmt::format("the gradient of each begins at {:.2g}, and Half has lost "
                                       "digits below 6e-5 and all below 6e-8: a small difference "
                                       "has a gradient of 0",
-                                      1.0 / static_cast<double>(count)),
+                                      1 / count),
                    .fix = "compute the loss in Float: pred.float(), target.float()"};
   });
 }

@@ -44,11 +44,7 @@ struct Seen {
   }
 };
 
-bool is_scalar(const Operand& tensor) {
-  int64_t count = 1;
-  for (const int64_t size : tensor.shape) count *= size;
-  return count == 1;
-}
+bool is_scalar(const Operand& tensor) { return element_count(tensor) == 1; }
 
 // A tensor whose values an answer tells something of: yes to isnan(x), no to isfinite(x).all().
 struct Asked {

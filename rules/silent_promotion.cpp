@@ -33,24 +33,15 @@ int width(const Operand& operand) {
   return *dtype == Dtype::kDouble ? 3 : 0;
 }
 
-int64_t element_count(const Operand& operand) {
-  int64_t count = 1;
-  for (const int64_t size : operand.shape) {
-    if (size <= 0 || count > (int64_t{1} << 40)) return count;
-    count *= size;
-  }
-  return count;
-}
-
 // What is widened must be a good part of the result: a Half scale on a Float batch changes nothing.
 // A result that is larger than all operands together (outer, kron) is made of both alike: there the
 // operand that widens it is the measure.
 bool is_substantial(const Promotion& found, const OpCall& call) {
   if (call.results.empty() || !found.low->has_shape || !call.results.front().has_shape) return true;
-  int64_t operands = 0;
+  double operands = 0;
   for (const Operand& operand : call.operands) operands += element_count(operand);
-  const int64_t result = element_count(call.results.front());
-  const int64_t whole = result > operands ? element_count(*found.wide) : result;
+  const double result = element_count(call.results.front());
+  const double whole = result > operands ? element_count(*found.wide) : result;
   return element_count(*found.low) * 4 >= whole;
 }
 

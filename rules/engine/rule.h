@@ -128,6 +128,8 @@ struct Rule {
   // analyzer reads in source are judged too.
   bool judges_source = false;
   bool costs_only = false;  // time and memory: the numbers are right, where nothing is refused
+  bool loses_steps = false;  // weights or sums stand still: what such a run prints is no reference
+  bool says_shares = false;  // its messages have measured shares, which differ from run to run
 };
 
 #define RULE(name) extern const Rule name;
