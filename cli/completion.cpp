@@ -1,4 +1,5 @@
-// dtypecheck completion: what bash asks to complete a command line. It is written from the commands and their options as they are parsed, so that no second list can fall behind.
+// dtypecheck completion: what bash asks to complete a command line. It is written from the commands
+// and their options as they are parsed, so that no second list can fall behind.
 #include <fmt/format.h>
 
 #include <memory>
@@ -84,9 +85,7 @@ std::string bash() {
 
 std::function<int()> set_up(Options& options) {
   auto shell = std::make_shared<std::string>();
-  options.add_choice("SHELL", *shell, {"bash"}, "the shell to complete in")
-      .type("")
-      .required();
+  options.add_choice("SHELL", *shell, {"bash"}, "the shell to complete in").type("").required();
   return [] { return print_text(bash()); };
 }
 

@@ -20,7 +20,7 @@
 #include "platform/terminal.h"
 #include "platform/text.h"
 #include "reports/causes.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 #include "trace/run_folder.h"
 
 namespace fs = std::filesystem;

@@ -1,5 +1,6 @@
 // dtypecheck explain: from a message, a traceback or a whole log to what went wrong and what cures
-// it; with --kernel, what the names of GPU kernels, as a profiler shows them, say of their arithmetic.
+// it; with --kernel, what the names of GPU kernels, as a profiler shows them, say of their
+// arithmetic.
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -68,7 +69,7 @@ static std::string joined(const std::vector<std::string>& words) {
 }
 
 static std::string kernel_json(const std::string& name,
-                           const std::optional<gpu::KernelArithmetic>& arithmetic) {
+                               const std::optional<gpu::KernelArithmetic>& arithmetic) {
   nlohmann::ordered_json json = {{"name", name}};
   if (arithmetic) {
     json["family"] = arithmetic->family;
@@ -86,7 +87,7 @@ static std::string kernel_json(const std::string& name,
 }
 
 static std::string kernel_text(const std::string& name,
-                           const std::optional<gpu::KernelArithmetic>& arithmetic) {
+                               const std::optional<gpu::KernelArithmetic>& arithmetic) {
   return fmt::format("{}\n  {}\n", printable(name),
                      arithmetic
                          ? fmt::format("{}  ({})", gpu::in_words(*arithmetic), arithmetic->family)
@@ -99,7 +100,8 @@ static int explain_kernels(const ExplainCommand& command) {
   const auto explain = [&](const std::string& name) {
     if (name.empty()) return;
     const auto arithmetic = gpu::read_kernel_name(name);
-    output.stream() << (command.json ? kernel_json(name, arithmetic) : kernel_text(name, arithmetic));
+    output.stream() << (command.json ? kernel_json(name, arithmetic)
+                                     : kernel_text(name, arithmetic));
     ++count;
   };
   if (command.words.empty() || command.words == std::vector<std::string>{"-"}) {

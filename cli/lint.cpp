@@ -24,7 +24,7 @@
 #include "platform/output.h"
 #include "platform/progress.h"
 #include "platform/version.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace fs = std::filesystem;
 

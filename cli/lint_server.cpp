@@ -20,7 +20,7 @@
 #include "core/dtype_names.h"
 #include "platform/files.h"
 #include "platform/version.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::cli {
 

@@ -19,7 +19,7 @@
 #include "platform/files.h"
 #include "platform/progress.h"
 #include "platform/terminal.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 #include "symbols/symbols.h"
 #include "trace/format.h"
 #include "trace/run_folder.h"

@@ -34,7 +34,7 @@ class Option {
 
 // An option as it was added, for completions and the configuration.
 struct OptionInfo {
-  std::vector<std::string> names;  // "-o", "--output"
+  std::vector<std::string> names;    // "-o", "--output"
   std::vector<std::string> choices;  // of its value, where only some are taken
   bool takes_value = false;
   bool names_a_file = false;  // or a folder

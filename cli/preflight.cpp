@@ -200,13 +200,13 @@ const Process* without_cuda(const Run& run) {
   return nullptr;
 }
 
-// The exception that ended a process and that no finding speaks of; null where all is told.
-const std::string* untold_end(const reports::Report& report) {
-  const std::set<uint32_t> told = reports::processes_of_throws(report.run, report.findings);
+// The exception that ended a process and that no finding speaks of; null where all is reported.
+const std::string* unreported_end(const reports::Report& report) {
+  const std::set<uint32_t> reported = reports::processes_of_throws(report.run, report.findings);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const std::string* uncaught = fact_of(report.run.processes[i], "uncaught");
     if (!uncaught || uncaught->empty() || uncaught->starts_with("KeyboardInterrupt")) continue;
-    if (told.count(i) == 0) return uncaught;
+    if (reported.count(i) == 0) return uncaught;
   }
   return nullptr;
 }
@@ -248,7 +248,7 @@ int conclude(const PreflightCommand& command, const Limit& limit,
   }
   const int found = status_of(report, command.trace.report);
   if (found == kFound) return kFound;
-  if (const std::string* message = untold_end(report)) {
+  if (const std::string* message = unreported_end(report)) {
     if (!is_out_of_memory(*message)) return could_not_go_on(first_line(*message));
     say("out of memory on the pretended GPU: " + first_line(*message));
     return kFound;

@@ -28,7 +28,7 @@ static int run(const ReportCommand& command) {
   reports::Report report = judging::judged_report(recorded, command.report);
   if (inputs.size() == 1) {
     if (const auto change = judging::read_proven_change(inputs.front()))
-      judging::tell(*change, report.findings);
+      judging::report_proven_change(*change, report.findings);
   }
   progress.reset();
   return write_result(report, command.report);

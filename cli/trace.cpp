@@ -129,7 +129,7 @@ static void cure(const TraceCommand& command, const RunFolder& folder,
   const curing::Program program{command.program, fs::current_path().string()};
   look_for_cure(folder.path(), recorded, report.findings, program, {});
   if (const auto change = judging::read_proven_change(folder.path()))
-    judging::tell(*change, report.findings);
+    judging::report_proven_change(*change, report.findings);
 }
 
 // With a fail level a run that recorded nothing is no clean run; without one it is the user's
@@ -142,7 +142,7 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   reports::Report report = judging::judged_report(recorded, command.report);
   progress.reset();
   if (command.cure) cure(command, folder, recorded, report);
-  report.end_is_told = end.signal != 0;  // by say_if_killed()
+  report.end_is_reported = end.signal != 0;  // by say_if_killed()
   if (command.report.update_baseline) {
     judging::update_baseline(report, command.report.baseline);
     return status_of(end);

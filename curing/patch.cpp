@@ -140,7 +140,7 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   for (const Operand& other : call.operands) {
     const bool is_met = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
     if (is_met && is_parameter(other)) question["meets_parameter"] = true;
-    if (is_met) question["met"].push_back(other.name);
+    if (is_met) question["readers"].push_back(other.name);
   }
   if (cure.kind == CureKind::kCastDrawn) {
     for (const Dtype dtype : rules::drawn_with(run, call, *operand))

@@ -13,9 +13,9 @@
 
 #include "curing/settings.h"
 #include "ops/ops.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::curing {
 namespace {
@@ -145,9 +145,10 @@ class Searcher {
     trial->recorded.sources.add(Sources(root_.trial->recorded.sources));  // it may have been ended
     // Not its steps to the moment when it was ended: those tell how fast the machine was.
     if (!trial->end) enough_steps_ = std::max<uint64_t>(trial->steps_till_steady, 1);
-    const bool is_sound = std::none_of(
-        trial->findings.begin(), trial->findings.end(),
-        [](const Finding& finding) { return finding.rule == rules::first_non_finite.doc.id || loses_steps(finding); });
+    const bool is_sound =
+        std::none_of(trial->findings.begin(), trial->findings.end(), [](const Finding& finding) {
+          return finding.rule == rules::first_non_finite.doc.id || loses_steps(finding);
+        });
     if (trial->ended_well() && is_sound) repaired_ = trial;
     std::set<std::pair<std::string, int>> lines;
     for (const OpCall& call : trial->recorded.run.calls)
@@ -634,7 +635,8 @@ class Searcher {
         is_further = true;
         return words = "then " + described(finding), Verdict::kCures;
       }
-      if (finding.rule == rules::first_non_finite.doc.id || (finding.severity == Severity::kWarning && is_there))
+      if (finding.rule == rules::first_non_finite.doc.id ||
+          (finding.severity == Severity::kWarning && is_there))
         return words = "new finding: " + described(finding), Verdict::kRefuted;
       if (behind == nullptr) behind = &finding;
     }

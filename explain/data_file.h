@@ -20,8 +20,9 @@ Category category_in(const Field& field, std::string_view name);
 // "Half | BFloat16". Throws InputError with file and line where one is no dtype.
 std::vector<Dtype> dtypes_in(const Field& field);
 
-// The text of a table: the embedded one, or, for bench/, the file of that name in the folder that the
-// environment variable DTYPECHECK_EXPLAIN_TABLES names. Throws InputError if the folder lacks it.
+// The text of a table: the embedded one, or, for bench/, the file of that name in the folder that
+// the environment variable DTYPECHECK_EXPLAIN_TABLES names. Throws InputError if the folder lacks
+// it.
 std::string_view table_text(const char* name, std::string_view embedded);
 
 }  // namespace dtypecheck::explain

@@ -35,7 +35,7 @@ struct Evidence {
   const Message& message;
   const Sighting& sighting;
   const std::vector<std::string>& dtypes;      // that it names
-  const std::optional<KernelVerdict>& kernel;  // what the name says of a message that names one
+  const std::optional<KernelReading>& kernel;  // what the name says of a message that names one
   ReadText surroundings;                       // the words around it
   std::string innermost;                       // the last frames of its traceback, in normal form
 };

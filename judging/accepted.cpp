@@ -8,7 +8,7 @@
 #include "judging/config.h"
 #include "judging/known_ids.h"
 #include "platform/nearest.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::judging {

@@ -21,7 +21,7 @@
 
 namespace dtypecheck::judging {
 
-struct Setting {
+struct ConfigEntry {
   std::string command;  // "trace"; empty: of all
   std::string key;      // "fail-on"
   std::string value;    // "error", "true", "3"
@@ -31,7 +31,7 @@ struct Setting {
 struct Config {
   std::string path;    // as messages name it
   std::string folder;  // where relative paths in it begin
-  std::vector<Setting> settings;
+  std::vector<ConfigEntry> entries;
   std::vector<rules::Suppression> accepted;
 };
 

@@ -7,7 +7,7 @@
 
 #include "platform/error.h"
 #include "platform/text.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::judging {
 

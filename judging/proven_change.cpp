@@ -150,7 +150,7 @@ void undo(ProvenChange& change) {
   }
 }
 
-void tell(const ProvenChange& change, std::vector<Finding>& findings) {
+void report_proven_change(const ProvenChange& change, std::vector<Finding>& findings) {
   for (const auto& part : change.parts) {
     for (Finding& finding : findings) {
       if (part.finding.empty() || finding.id != part.finding) continue;

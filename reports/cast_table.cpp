@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 

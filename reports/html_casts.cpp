@@ -7,8 +7,8 @@
 
 #include "core/cast_bill.h"
 #include "reports/cast_table.h"
+#include "reports/formatting.h"
 #include "reports/html_findings.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 

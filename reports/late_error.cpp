@@ -8,7 +8,7 @@
 #include "core/provenance.h"
 #include "ops/arguments.h"
 #include "platform/printable.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::reports {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/cast_bill.h"
 #include "ops/ops.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::reports {
 

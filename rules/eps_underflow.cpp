@@ -10,11 +10,11 @@
 
 #include "ops/arguments.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

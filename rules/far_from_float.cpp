@@ -13,9 +13,9 @@
 
 #include "core/dtype_range.h"
 #include "core/follow_links.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 
@@ -124,7 +124,8 @@ std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
-  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_told(call)) return;
+  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_reported(call))
+    return;
   const double from = call.inexact->from, to = call.inexact->to;
   const bool is_cast = index.has(call, ops::kCast);
   const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);

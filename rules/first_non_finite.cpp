@@ -12,9 +12,9 @@
 #include <set>
 #include <tuple>
 
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 
@@ -173,7 +173,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
     for (const NonFinite& what : call.non_finite) {
       if (what.is_loss || what.is_read || (!what.operands_had_no_nan && is_scratch(call))) continue;
-      if (what.is_nan && !what.operands_had_no_nan && out.is_told(call)) continue;
+      if (what.is_nan && !what.operands_had_no_nan && out.is_reported(call)) continue;
       const Event event{&call, &what};
       First& first = processes[call.process];
       if (is_meant(index, event)) {

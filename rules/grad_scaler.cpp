@@ -12,9 +12,9 @@
 #include <map>
 #include <set>
 
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -27,7 +27,7 @@ struct Training {
   const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
   const OpCall* clip = nullptr;      // the first that shortens gradients
   const OpCall* averaged = nullptr;  // a loss that is a mean in Half, of many numbers …
-  double averaged_count = 0;        // … and of how many
+  double averaged_count = 0;         // … and of how many
   uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
@@ -87,7 +87,7 @@ double averaged_in_half(const OpCall& loss) {
   return element_count(loss.operands[is_of_classes ? 1 : 0]);
 }
 
-void look_at(const RunIndex& index, const OpCall& call, Training& training) {
+void collect(const RunIndex& index, const OpCall& call, Training& training) {
   const Run& run = index.run();
   if (index.has(call, ops::kScalesGradients)) {
     training.has_scaler = true;
@@ -118,7 +118,7 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
   training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
 }
 
-void tell_missing(const Training& training, Findings& out) {
+void report_missing(const Training& training, Findings& out) {
   out.add(*training.loss, "gradients are computed in Half, and the loss is not scaled", [&] {
     return Details{
         .why = fmt::format("autocast in Half makes backward() compute in Half{}: a gradient below "
@@ -132,7 +132,7 @@ void tell_missing(const Training& training, Findings& out) {
   });
 }
 
-void tell_clipped(const Training& training, Findings& out) {
+void report_clipped(const Training& training, Findings& out) {
   out.add(*training.clip, "gradients are clipped while they are scaled", [&] {
     return Details{.odd = training.clip->operands.front().name,
                    .why = fmt::format(
@@ -144,7 +144,7 @@ void tell_clipped(const Training& training, Findings& out) {
   });
 }
 
-void tell_needless(const Training& training, Findings& out) {
+void report_needless(const Training& training, Findings& out) {
   out.add(*training.unscale, "a GradScaler scales gradients, but nothing is computed in Half", [&] {
     return Details{
         .why =
@@ -156,7 +156,7 @@ void tell_needless(const Training& training, Findings& out) {
   });
 }
 
-void tell_averaged(const OpCall& loss, double count, Findings& out) {
+void report_averaged(const OpCall& loss, double count, Findings& out) {
   const std::string message = fmt::format("the loss is the mean of {:.0f} numbers in Half", count);
   out.add(loss, message, [&] {
     return Details{.odd = loss.operands.front().name,
@@ -168,7 +168,7 @@ void tell_averaged(const OpCall& loss, double count, Findings& out) {
   });
 }
 
-void tell_left_out(const Training& training, Findings& out) {
+void report_left_out(const Training& training, Findings& out) {
   const std::string message =
       fmt::format("a GradScaler left out all of {} steps", training.updates);
   out.add(*training.unscale, message, [&] {
@@ -183,23 +183,23 @@ void tell_left_out(const Training& training, Findings& out) {
 
 void check_run(const RunIndex& index, Findings& out) {
   std::map<uint32_t, Training> processes;
-  for (const OpCall& call : index.judged_calls()) look_at(index, call, processes[call.process]);
+  for (const OpCall& call : index.judged_calls()) collect(index, call, processes[call.process]);
   for (const auto& [process, training] : processes) {
     if (index.run().processes[process].signatures_lost > 0) continue;
     const bool trains_in_half = training.has_half && training.gradient != nullptr &&
                                 training.loss != nullptr && training.steps_float;
     if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
-      tell_missing(training, out);
+      report_missing(training, out);
     if (training.averaged != nullptr)
-      tell_averaged(*training.averaged, training.averaged_count, out);
+      report_averaged(*training.averaged, training.averaged_count, out);
     if (training.unscale == nullptr) continue;
-    if (training.updates >= kManySteps && !training.steps_any) tell_left_out(training, out);
+    if (training.updates >= kManySteps && !training.steps_any) report_left_out(training, out);
     const OpCall* clip = training.clip;
     if (clip != nullptr && clip->id < training.unscale->id &&
         write_the_same(index, *clip, *training.unscale))
-      tell_clipped(training, out);
+      report_clipped(training, out);
     if (training.has_bfloat16 && !training.has_half && training.gradient == nullptr)
-      tell_needless(training, out);
+      report_needless(training, out);
   }
 }
 

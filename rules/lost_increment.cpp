@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

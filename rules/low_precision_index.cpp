@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -60,11 +60,11 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   if (call.inexact) {
     // aten::to runs aten::_to_copy: the outer one is what the program called.
     const OpCall* outer = run.call(call.parent);
-    const bool is_told = outer != nullptr && outer->inexact.has_value();
+    const bool is_outer_inexact = outer != nullptr && outer->inexact.has_value();
     const double from = call.inexact->from;
     const bool is_count =
         std::fabs(from) < kLargestCount && is_whole(from) && from != call.inexact->to;
-    return is_count && !is_told ? call.inexact : std::nullopt;
+    return is_count && !is_outer_inexact ? call.inexact : std::nullopt;
   }
   const std::string op = call.short_op();
   if (op != "arange" && op != "linspace") return std::nullopt;

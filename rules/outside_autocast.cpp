@@ -11,11 +11,11 @@
 #include "platform/text.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/asked.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -66,21 +66,21 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   const bool is_layer = !ops::parse_op_name(call.op).in_place;
   if (!is_first || !is_layer || call.site.phase != Phase::kForward) return;
   const auto mix = refused_mix(index, call);
-  if (!mix || mix->odd.is_parameter() == mix->met.is_parameter()) return;
+  if (!mix || mix->odd.is_parameter() == mix->other.is_parameter()) return;
   const bool odd_is_low = kLowPrecision.contains(mix->odd.dtype);
-  const Side& wide = odd_is_low ? mix->met : mix->odd;
-  const Dtype low = (odd_is_low ? mix->odd : mix->met).dtype;
+  const Side& wide = odd_is_low ? mix->other : mix->odd;
+  const Dtype low = (odd_is_low ? mix->odd : mix->other).dtype;
   if (wide.dtype != Dtype::kFloat || !kLowPrecision.contains(low)) return;
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
   if (index.provenance().of(call, *mix->odd.operand).promotion != nullptr) return;
   // A moving average of weights is no layer: autocast leaves it as it is.
   const bool is_layer_of_model = !call.site.module.empty();
   if (!is_layer_of_model &&
-      under_autocast(index, options, call, low) != contracts::Verdict::kAccepts)
+      under_autocast(index, options, call, low) != contracts::Acceptance::kAccepts)
     return;
   if (training.refusal == nullptr) training.refusal = &call, training.low = low;
   training.refuses_trained |=
-      (mix->odd.is_parameter() ? mix->odd : mix->met).operand->requires_grad;
+      (mix->odd.is_parameter() ? mix->odd : mix->other).operand->requires_grad;
   training.refusing.insert(call.site.module);
 }
 

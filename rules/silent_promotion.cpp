@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rules/engine/mix.h"
 #include "rules/cures/mix_cures.h"
+#include "rules/engine/formatting.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -157,7 +157,7 @@ class Promotions {
     find_what_led_to_refusals();
   }
 
-  void look_at(const OpCall& call) {
+  void collect(const OpCall& call) {
     if (check_loss(call)) return;
     const OpCallId cause = cause_of_operands(call);
     const bool is_new = is_promotion(call);
@@ -237,9 +237,10 @@ class Promotions {
     if (!index_.refuses_in_backward(call)) return false;
     const auto mix = find_mix(index_, call, /*with_scalars=*/false);
     if (!mix) return false;
-    const std::string message = fmt::format(
-        "{} takes a {} {} with a {} {}, and its backward refuses them", call.op,
-        dtype_name(mix->met.dtype), mix->met.noun(), dtype_name(mix->odd.dtype), mix->odd.noun());
+    const std::string message =
+        fmt::format("{} takes a {} {} with a {} {}, and its backward refuses them", call.op,
+                    dtype_name(mix->other.dtype), mix->other.noun(), dtype_name(mix->odd.dtype),
+                    mix->odd.noun());
     out_.add(call, message, [&] {
       return Details{
           .odd = mix->odd.operand->name,
@@ -269,7 +270,7 @@ class Promotions {
 
 void check_run(const RunIndex& index, Findings& out) {
   Promotions promotions(index, out);
-  for (const OpCall& call : index.judged_calls()) promotions.look_at(call);
+  for (const OpCall& call : index.judged_calls()) promotions.collect(call);
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ bool defaults_to_float(llvm::StringRef name) {
 // The first op that ops/python_names.inc has for the sign: C++ has the same signs, but << prints.
 std::string op_of_operator(const CXXOperatorCallExpr* call) {
   const OverloadedOperatorKind kind = call->getOperator();
-  if (call->getNumArgs() != 2) return kind == OO_Minus ? "neg" : kind == OO_Exclaim ? "logical_not" : "";
+  if (call->getNumArgs() != 2)
+    return kind == OO_Minus ? "neg" : kind == OO_Exclaim ? "logical_not" : "";
   if (kind == OO_LessLess || kind == OO_GreaterGreater) return "";
   const llvm::StringRef written = getOperatorSpelling(kind);
 #define PYTHON_NAME(op, name)

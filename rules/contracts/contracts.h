@@ -29,10 +29,10 @@ struct Runtime {
   bool knows_integers() const { return dtypes.size() > 4; }
 };
 
-enum class Verdict : uint8_t { kUnknown, kAccepts, kRejects };
+enum class Acceptance : uint8_t { kUnknown, kAccepts, kRejects };
 
 struct Answer {
-  Verdict verdict = Verdict::kUnknown;
+  Acceptance acceptance = Acceptance::kUnknown;
   std::vector<Dtype> results;  // accepts: one for each tensor it gives back
   std::string message;         // rejects: what LibTorch says to these operands
   std::string error_type;      // rejects: "RuntimeError", "NotImplementedError"

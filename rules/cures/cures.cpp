@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -230,10 +230,10 @@ Cure CureProposer::cast_parameters(const OpCall& call, const Operand& operand,
                                    const std::string& module, Dtype dtype) const {
   Cure cure = cure_of(CureKind::kCastParameters, call, module, dtype);
   const OpCall* maker = index_.provenance().of(call, operand).maker;
-  const bool is_told =
+  const bool is_users_line =
       maker != nullptr && maker->site.line.known() && !is_installed(maker->site.line);
-  if (is_told) cure.where = maker->site.line;
-  if (!is_told && !is_users_own(call.site)) cure.where = {};
+  if (is_users_line) cure.where = maker->site.line;
+  if (!is_users_line && !is_users_own(call.site)) cure.where = {};
   cure.text = fmt::format("cast {} to {}{}",
                           module.empty() ? "the module that holds the parameter" : module,
                           dtype_name(dtype), at(cure.where));

@@ -86,8 +86,8 @@ class CureProposer {
 
 // What the call becomes in a region of this dtype: autocast casts where it sees the outermost call
 // that it knows, so that one around it may be taken where the call itself is not.
-contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& options,
-                                  const OpCall& call, Dtype dtype);
+contracts::Acceptance under_autocast(const RunIndex& index, const JudgeOptions& options,
+                                     const OpCall& call, Dtype dtype);
 
 // The dtypes of what the line that made the call's operand makes of as many rows, in order: those
 // of a loader's batch.

@@ -10,8 +10,8 @@
 #include "core/precision_words.h"
 #include "core/requests.h"
 #include "platform/text.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/frameworks.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -352,15 +352,15 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
                                const OpCall& reader, const Operand& operand) {
   const auto dtype = operand.dtypes.single();
   if (!dtype || !kLowPrecision.contains(*dtype)) return std::nullopt;
-  const Provenance way = index.provenance().of(reader, operand);
-  if (way.maker == nullptr) return std::nullopt;
+  const Provenance provenance = index.provenance().of(reader, operand);
+  if (provenance.maker == nullptr) return std::nullopt;
   Asker asker(index, options, reader, *dtype, root_module(operand.parameter));
   const bool is_default =
-      index.has(*way.maker, ops::kFactory) && way.maker->scalar("dtype") == nullptr;
+      index.has(*provenance.maker, ops::kFactory) && provenance.maker->scalar("dtype") == nullptr;
   if (is_default) {
     if (auto found = asker.of_default()) return found;
   }
-  return asker.of_maker(*way.maker);
+  return asker.of_maker(*provenance.maker);
 }
 
 std::string question_above(const JudgeOptions& options, const SourceLine& line) {

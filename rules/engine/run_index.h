@@ -40,7 +40,7 @@ class RunIndex {
   // The dtypes of this innermost call's operands are why it threw, not their shapes, indices or
   // devices: its message speaks of dtypes and they were not measured to be taken, or they were
   // measured to be refused in these words.
-  bool is_refused_for_dtypes(const OpCall& thrower) const;
+  bool is_refused_for_dtypes(const OpCall& throwing_call) const;
 
   // The calls that rules judge, in the order of the run. Not what a compiler traces with fake or
   // meta tensors, for nothing was computed; nor what threw inside a call that keep-going then
@@ -57,9 +57,9 @@ class RunIndex {
 
   // The innermost call that threw what also came out of this one; the call itself when there is
   // none inside it, nullptr when it did not throw.
-  const OpCall* thrower(const OpCall& call) const;
+  const OpCall* throwing_call(const OpCall& call) const;
   // The outermost call that this exception left: what the user's line called.
-  const OpCall& refused_by_user(const OpCall& thrower) const;
+  const OpCall& refused_by_user(const OpCall& throwing_call) const;
   // The same message came out of an op of the dispatcher: a second sight of one failure.
   bool is_raised_by_an_op(uint32_t process, const std::string& message) const;
 
@@ -109,7 +109,7 @@ class RunIndex {
   std::vector<uint32_t>
       consumer_begin_;  // consumers of call id are consumers_[begin[id-1] .. begin[id])
   std::vector<OpCallId> consumers_;
-  std::vector<OpCallId> thrower_;
+  std::vector<OpCallId> throwing_call_;
   std::set<std::pair<uint32_t, std::string>> op_errors_;
   std::map<std::pair<uint32_t, std::string>, OpCallId> autocast_;
 

@@ -17,7 +17,7 @@ struct TargetRefusal {
   contracts::Answer answer;
 };
 
-struct TargetVerdicts {
+struct TargetAnswers {
   size_t runtime = 0;                   // the target's number in the contracts
   std::vector<TargetRefusal> refusals;  // of calls that returned here, outermost first
   size_t known = 0;                     // op calls that the target's contracts speak of
@@ -27,7 +27,7 @@ struct TargetVerdicts {
 // A composite op and the ops inside it are one call: what is known of the outer one decides. Where
 // the contracts of the run's own LibTorch say that a call is refused, and it was not, they are
 // silent about the target too: the call depends on more than its dtypes.
-TargetVerdicts target_verdicts(const RunIndex& index, const contracts::Contracts& contracts,
-                               size_t target);
+TargetAnswers target_answers(const RunIndex& index, const contracts::Contracts& contracts,
+                             size_t target);
 
 }  // namespace dtypecheck::rules

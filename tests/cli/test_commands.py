@@ -52,7 +52,7 @@ class Commands(tool.ToolTest):
         self.assert_one_line(self.run_tool("report", "--fail-on", "always"), "--fail-on", "always", "never")
         self.assert_one_line(self.run_tool("report", "-o"), "--output", "report --help")
 
-    def test_wrong_values_are_told_in_plain_words(self):
+    def test_wrong_values_are_reported_in_plain_words(self):
         for arguments, said in (
                 (["cure", "--tries", "0", "x"], "--tries takes a number above 0, not '0'"),
                 (["trace", "--timeline", "abc", "--", "true"], "--timeline takes a number, not 'abc'"),

@@ -9,8 +9,8 @@
 
 #include "platform/printable.h"
 #include "reports/cast_table.h"
+#include "reports/formatting.h"
 #include "reports/summary.h"
-#include "reports/words.h"
 #include "tests/reports/cases.h"
 
 namespace dtypecheck::reports {

@@ -59,7 +59,7 @@ class SilentTest(unittest.TestCase):
                 else:
                     self.assertEqual(told.get(name, set()), set())
 
-    def test_damage_is_told_and_its_twin_is_not(self):
+    def test_damage_is_reported_and_its_twin_is_not(self):
         import values
         self.check("values.py", dict(values.CASES), values.numbers)
 

@@ -137,7 +137,7 @@ class Preflight(Traced):
 
 
 class Errors(Traced):
-    def test_a_kernel_that_asserts_is_told_late(self):
+    def test_a_kernel_that_asserts_is_reported_late(self):
         self.assertEqual(self.trace("asserts.py", status=1), "went on\n")
         done = subprocess.run([DTYPECHECK, "report", self.run_folder], capture_output=True, text=True)
         said = " ".join(done.stdout.split())

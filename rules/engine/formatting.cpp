@@ -1,4 +1,4 @@
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 #include <fmt/format.h>
 
