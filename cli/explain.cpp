@@ -151,7 +151,8 @@ static std::function<int()> set_up(Options& options) {
            "a message or traceback, or the name of a log; - or nothing: a log on standard input")
       .type("");
   options.add_flag("--json", command->json, "one JSON object");
-  options.add_flag("--all", command->all, "all causes, ops and versions, not the likeliest alone");
+  options.add_flag("--all", command->all,
+                   "show all causes, ops and versions, not only the likeliest");
   options.add_flag("--kernel", command->is_kernel,
                    "the texts are names of GPU kernels, mangled or not; say in which dtypes they "
                    "compute; standard input has one name a line");

@@ -91,8 +91,7 @@ Options::Options(const Command& command)
   app_->formatter(std::make_shared<HelpFormatter>(command));
   app_->allow_extras();
   if (command.is_configured) {
-    app_->add_flag("--no-config", no_config_,
-                   "leave out what pyproject.toml or dtypecheck.toml say");
+    app_->add_flag("--no-config", no_config_, "ignore pyproject.toml and dtypecheck.toml");
   }
 }
 
@@ -224,10 +223,10 @@ void check_entry(const judging::Config& config, const judging::ConfigEntry& entr
   }
   const std::string where = fmt::format("{}:{}", config.path, entry.line);
   if (!entry.command.empty() && !contains(commands, entry.command)) {
-    throw InputError(
-        fmt::format("{}: unknown table {}{}", where, entry.command,
-                    suggestion(entry.command, commands,
-                               fmt::format("there are accept, {}", fmt::join(commands, ", ")))));
+    throw InputError(fmt::format(
+        "{}: unknown table {}{}", where, entry.command,
+        suggestion(entry.command, commands,
+                   fmt::format("the tables are accept, {}", fmt::join(commands, ", ")))));
   }
   if (!contains(keys, entry.key)) {
     const std::string otherwise = entry.command.empty()

@@ -53,7 +53,7 @@ uint64_t bytes_of(const std::string& text) {
                                                                    : -1;
   constexpr double kMost = 1 << 20;  // GB
   if (end == text.c_str() || shift < 0 || !(number > 0) || number > kMost)
-    throw InputError(fmt::format("--memory {}: is no size; for example --memory 24G", text));
+    throw InputError(fmt::format("--memory {}: not a size; for example --memory 24G", text));
   return static_cast<uint64_t>(number * static_cast<double>(uint64_t{1} << shift));
 }
 
@@ -314,18 +314,17 @@ int run(PreflightCommand& command) {
 std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<PreflightCommand>();
   options.leave_rest_to(command->trace.program);
-  options.add_choice("--gpu", command->gpu, pretended_gpus(),
-                     "the GPU that is pretended; default: a100");
-  options.add("--memory", command->memory, "its memory, as 24G; default: what that GPU has")
+  options.add_choice("--gpu", command->gpu, pretended_gpus(), "the GPU to pretend; default: a100");
+  options.add("--memory", command->memory, "its memory, such as 24G; default: what that GPU has")
       .type("SIZE");
-  options.add("--gpus", command->gpus, "how many of them; default: 1").type("N").range(1, 64);
+  options.add("--gpus", command->gpus, "number of GPUs; default: 1").type("N").range(1, 64);
   options
-      .add("--steps", command->steps, "end the program after so many optimizer steps; default: 3")
+      .add("--steps", command->steps, "end the program after this many optimizer steps; default: 3")
       .type("N")
       .range(1, 100000);
   options
       .add("--timeout", command->timeout_s,
-           "end it after so many seconds in any case; default: 600")
+           "end it after this many seconds in any case; default: 600")
       .type("S")
       .range(1, 1000000);
   options.add_flag("--compile", command->compile,

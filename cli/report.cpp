@@ -41,9 +41,9 @@ static std::function<int()> set_up(Options& options) {
            "run folders, *.dtrace files or *.trace text; default: the newest run in "
            "./dtypecheck-runs")
       .type("");
-  options.add_flag(
-      "--follow", command->follow,
-      "while the run goes on: each new finding as a line, until all its processes have ended");
+  options.add_flag("--follow", command->follow,
+                   "while the program runs, print each new finding on a line until all its "
+                   "processes have ended");
   add_all_report_options(options, command->report);
   return [command] { return run(*command); };
 }

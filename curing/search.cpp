@@ -624,7 +624,8 @@ class Searcher {
         return words = "still there: " + described(finding), Verdict::kRefuted;
     }
     if (const std::string name = lowered_parameter(trained_, trial.recorded.run); !name.empty())
-      return words = fmt::format("it lowers {}, which is trained", name), Verdict::kRefuted;
+      return words = fmt::format("it lowers the precision of {}, which is trained", name),
+             Verdict::kRefuted;
     const Finding* behind = nullptr;
     for (const Finding& finding : trial.findings) {
       if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;

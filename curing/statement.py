@@ -310,7 +310,7 @@ class Site:
 
     @staticmethod
     def variable_read(nodes, op, operand):
-        """What refuses in Python has its variables for operands."""
+        """For a refusal in Python the operands are local variables."""
         if not op.startswith("python::") or "." not in operand:
             return []
         found = [n for n in nodes if isinstance(n, ast.Attribute) and is_loaded(n) and dotted(n) == operand]

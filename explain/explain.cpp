@@ -288,10 +288,9 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
   out.message = line;
   out.line = 1 + static_cast<uint64_t>(
                      std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));
-  out.meaning = dtypes.empty()
-                    ? "The message is not among those that are known."
-                    : fmt::format("The message is not among those that are known. It names {}.",
-                                  fmt::join(out.dtypes, " and "));
+  out.meaning = dtypes.empty() ? "This message is not known."
+                               : fmt::format("This message is not known. It names {}.",
+                                             fmt::join(out.dtypes, " and "));
   out.frames = std::move(frames);
   take(ranking, out);
   add_causes({"words", "", read.words() + " " + innermost(out.frames), read.environment(), {}},

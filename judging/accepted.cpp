@@ -46,7 +46,7 @@ void say_faulty(reports::Report& report, const analyzer::Allowances& comments,
     if (std::find(said.begin(), said.end(), remark) == said.end()) report.remarks.push_back(remark);
   };
   for (const int line : comments.without_reason())
-    say(line, "allow() without a reason allows nothing; write it behind a colon");
+    say(line, "allow() without a reason accepts nothing; write the reason after a colon");
   for (const auto& [line, id] : comments.named()) {
     if (is_known_id(id)) continue;
     say(line, fmt::format("allow({}): there is no such rule{}", id,

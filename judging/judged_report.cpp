@@ -106,7 +106,7 @@ static std::string target_remark(const contracts::Contracts& contracts,
   std::vector<std::string> ops(answers.unknown.begin(), answers.unknown.end());
   const size_t more = ops.size() - std::min(ops.size(), kMaxUnknownOps);
   ops.resize(ops.size() - more);
-  text += fmt::format("; not known, and so not judged: {}", fmt::join(ops, ", "));
+  text += fmt::format("; unknown there and not judged: {}", fmt::join(ops, ", "));
   return more == 0 ? text : text + fmt::format(" and {} more", more);
 }
 

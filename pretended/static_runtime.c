@@ -14,8 +14,8 @@ EXPORT int cuGetExportTable(const void** table, const void* which UNUSED) {
   Dl_info caller;
   if (!atomic_flag_test_and_set(&said))
     fprintf(stderr,
-            "dtypecheck: %s has a CUDA runtime of its own inside, which nothing is pretended for; "
-            "what it is asked for fails\n",
+            "dtypecheck: %s contains a CUDA runtime of its own, which preflight cannot replace; "
+            "its calls fail\n",
             dladdr(__builtin_return_address(0), &caller) ? caller.dli_fname : "a library");
   return *table = NULL, NOT_SUPPORTED;
 }

@@ -106,11 +106,11 @@ std::string summary_of(const Strip& strip) {
   if (strip.has_failure())
     text = fmt::format("It failed {}. ", strip.step_name(strip.first_failure()));
   if (strip.last_new() == strip.last_step()) {
-    return text + fmt::format("New op calls appeared until the end, {}.",
+    return text + fmt::format("New op calls appeared to the end of the run, {}.",
                               strip.step_name(strip.last_new()));
   }
-  return text +
-         fmt::format("Nothing new appeared after what ran {}.", strip.step_name(strip.last_new()));
+  return text + fmt::format("No new op calls appeared after those that ran {}.",
+                            strip.step_name(strip.last_new()));
 }
 
 const char* cell_class(const Cell& cell, int64_t most) {

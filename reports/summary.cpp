@@ -123,11 +123,11 @@ void say_uncaught(const Report& report, Lines& out) {
     if (uncaught == facts.end() || uncaught->second.empty() || reported.count(i) != 0) continue;
     if (uncaught->second.starts_with("KeyboardInterrupt")) continue;
     if (report.accepted_throws_of.count(i) != 0) {
-      out.push_back(fmt::format("{} ended by what was accepted: {}", process_label(report.run, i),
+      out.push_back(fmt::format("{} ended by an accepted error: {}", process_label(report.run, i),
                                 cut(printable(uncaught->second), kRoom)));
       continue;
     }
-    out.push_back(fmt::format("no finding is about what ended {}: {}", process_label(report.run, i),
+    out.push_back(fmt::format("no finding explains what ended {}: {}", process_label(report.run, i),
                               cut(printable(uncaught->second), kRoom)));
     const std::string late = late_error_text(report.run, i, uncaught->second);
     if (!late.empty()) out.push_back(late);

@@ -193,9 +193,8 @@ Details explain(const Seen& seen, const LineText& line_text, const std::string& 
   const OpCall* at = seen.in_autocast != nullptr ? seen.in_autocast : seen.product;
   Details details{.why = why};
   if (seen.in_autocast == nullptr) {
-    details.fix =
-        fmt::format("give the option's value to what decides: the weights, {}, or autocast",
-                    to_dtype(*at, want));
+    details.fix = fmt::format("pass the option's dtype on: to the weights, {}, or to autocast",
+                              to_dtype(*at, want));
     return details;
   }
   const SourceLine& entered = at->autocast.entered;

@@ -48,8 +48,8 @@ void check_run(const RunIndex& index, Findings& out) {
           call.site.module.empty() ? "what it multiplies" : root_module(call.site.module);
       return Details{.odd = call.operands.front().name,
                      .why =
-                         "without arithmetic in Half in the processor LibTorch multiplies one "
-                         "number at a time, about a hundred times slower than in Float",
+                         "on a processor without Half arithmetic LibTorch multiplies one number at "
+                         "a time, about a hundred times slower than in Float",
                      .fix = fmt::format("on the CPU keep {} in BFloat16 or Float; until then run "
                                         "under dtypecheck trace --fix",
                                         model),

@@ -166,7 +166,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
 const Rule far_from_float = {
     .doc = {.id = "far-from-float",
             .severity = Severity::kWarning,
-            .summary = "an op gives something else than it gives in Float",
+            .summary = "an op's result is far from what it is in Float",
             .why = "Rounding is small until numbers that are near each other are subtracted or "
                    "compared, an angle is taken, or a whole number comes to the end of its dtype. "
                    "The tracer computes some calls on the CPU once more in Double, on what their "

@@ -146,25 +146,24 @@ void report_clipped(const Training& training, Findings& out) {
 
 void report_needless(const Training& training, Findings& out) {
   out.add(*training.unscale, "a GradScaler scales gradients, but nothing is computed in Half", [&] {
-    return Details{
-        .why =
-            "BFloat16 has the range of Float, so that its gradients need no scale; "
-            "the scaler costs a pass over all gradients, and grows its scale until a "
-            "step overflows and is left out",
-        .fix = "make it with enabled=False, or leave it out, where the dtype is bfloat16",
-        .severity = Severity::kNote};
+    return Details{.why =
+                       "BFloat16 has the range of Float, so that its gradients need no scale; "
+                       "the scaler costs a pass over all gradients, and grows its scale until a "
+                       "step overflows and is left out",
+                   .fix = "for bfloat16 make it with enabled=False, or leave it out",
+                   .severity = Severity::kNote};
   });
 }
 
 void report_averaged(const OpCall& loss, double count, Findings& out) {
   const std::string message = fmt::format("the loss is the mean of {:.0f} numbers in Half", count);
   out.add(loss, message, [&] {
-    return Details{.odd = loss.operands.front().name,
-                   .why = fmt::format("the gradient of each begins at {:.2g}, and Half has lost "
-                                      "digits below 6e-5 and all below 6e-8: a small difference "
-                                      "has a gradient of 0",
-                                      1 / count),
-                   .fix = "compute the loss in Float: pred.float(), target.float()"};
+    return Details{
+        .odd = loss.operands.front().name,
+        .why = fmt::format("the gradient of each starts at {:.2g}; Half loses digits below 6e-5 "
+                           "and everything below 6e-8, so a small difference has a gradient of 0",
+                           1 / count),
+        .fix = "compute the loss in Float: pred.float(), target.float()"};
   });
 }
 
@@ -173,8 +172,9 @@ void report_left_out(const Training& training, Findings& out) {
       fmt::format("a GradScaler left out all of {} steps", training.updates);
   out.add(*training.unscale, message, [&] {
     return Details{.why =
-                       "a step is left out where a gradient is infinite or NaN, and the scale is "
-                       "halved; at first a few are, so many are no matter of the scale",
+                       "a step is left out if a gradient is infinite or NaN, and the scale is "
+                       "halved; a few such steps at the start are normal, but these are too many "
+                       "for the scale to be the reason",
                    .fix =
                        "record the run with --check-values: it names the op that gave the first "
                        "infinity or NaN"};

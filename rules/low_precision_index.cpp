@@ -85,13 +85,12 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
   out.add(call, message, [&] {
     const auto kept = CureProposer(index, out.options()).cast_result(call, Dtype::kFloat);
-    return Details{
-        .odd = call.operands.empty() ? "" : call.operands.front().name,
-        .why = fmt::format("{} holds every integer up to {} only; time steps, sizes and positions "
-                           "beyond that turn into their neighbours",
-                           name, dtype == Dtype::kHalf ? 2048 : 256),
-        .fix = kept ? "" : "keep it in Float or Long until it has been embedded",
-        .cures = kept ? std::vector{*kept} : std::vector<Cure>()};
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why = fmt::format("{} holds every integer only up to {}; time steps, sizes and "
+                                      "positions beyond that are rounded to their neighbours",
+                                      name, dtype == Dtype::kHalf ? 2048 : 256),
+                   .fix = kept ? "" : "keep it in Float or Long until it has been embedded",
+                   .cures = kept ? std::vector{*kept} : std::vector<Cure>()};
   });
 }
 

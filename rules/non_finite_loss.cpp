@@ -172,8 +172,8 @@ std::string why(const Found& found) {
                                 ? fmt::format("the program read that back, the first time {}", when)
                                 : fmt::format("the first time {}", when);
   return fmt::format(
-      "{}; {}, and with them the weights that they go into; whether another fix of this "
-      "report changes that is not known",
+      "{}; {}, and with them the weights that they update; it is not known whether another fix of "
+      "this report changes that",
       first,
       found.what == What::kLoss ? "its gradients are lost" : "the step's gradients are lost");
 }

@@ -239,8 +239,8 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Proces
   details.site = site_of(where_it_trains(training));
   if (is_fp16_on_cpu(process, precision)) {
     details.why =
-        "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
-        "without a word; scripts still cast their weights to Half by it";
+        "on a CPU accelerate accepts fp16, but silently opens no autocast and makes no GradScaler; "
+        "scripts still cast their weights to Half";
     details.cures = {ask_for_bfloat16(index, options, training)};
     details.why += made_low(index, training);
   } else {
@@ -272,14 +272,14 @@ Details explain_scaler(const RunIndex& index, const JudgeOptions& options, const
                        const Training& training) {
   Details details{.odd = "",
                   .why =
-                      "accelerate accepts fp16 on a CPU, and there enters no autocast and makes "
-                      "no GradScaler, without a word: accelerator.scaler is None",
+                      "on a CPU accelerate accepts fp16, but silently opens no autocast and makes "
+                      "no GradScaler: accelerator.scaler is None",
                   .fix = ""};
   details.severity = Severity::kError;
   const CureProposer propose(index, options);
   if (propose.line_of(call).find("scaler") != std::string::npos) {
-    details.cures.push_back(propose.rewrite(call, Dtype::kUndefined, "scaler",
-                                            "do without the scaler where there is none"));
+    details.cures.push_back(
+        propose.rewrite(call, Dtype::kUndefined, "scaler", "skip the scaler where there is none"));
   }
   if (forward_rank(training.forward) > 0)
     details.cures.push_back(ask_for_bfloat16(index, options, training));
@@ -335,9 +335,9 @@ const Rule outside_autocast = {
     .doc = {.id = "outside-autocast",
             .severity = Severity::kWarning,
             .summary = "a run that was meant for mixed precision never opened autocast",
-            .why = "accelerate accepts fp16 on a CPU but enters no autocast and makes no "
-                   "GradScaler there, without a word, while the script goes on to cast its weights "
-                   "to Half. A GradScaler, or Float layers beside lower ones, need autocast too.",
+            .why = "On a CPU accelerate accepts fp16, but silently opens no autocast and makes no "
+                   "GradScaler, while the script still casts its weights to Half. A GradScaler, or "
+                   "Float layers beside lower ones, need autocast too.",
             .fix = "Run the forward pass and the loss under torch.autocast, with accelerate in the "
                    "prepared model or in accelerator.autocast(); on a CPU ask it for bf16.",
             .example = R"(

@@ -269,8 +269,8 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
       .message = fmt::format("{} computes in {} and cannot write that into the {} {}", call.op,
                              result, dtype_word(*written), noun(*written)),
       .why =
-          "what an op writes into keeps its dtype, and a result of a higher kind (floating "
-          "before integer, complex before floating) is never cut down to fit",
+          "an op that writes into a tensor keeps that tensor's dtype, and LibTorch casts no result "
+          "to a lower kind (complex to floating, floating to integer)",
       .fix = fmt::format("make {} {} where it is made, or take the result as a new tensor, without "
                          "writing in place or into out",
                          noun(*written), result),
@@ -391,7 +391,7 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
   const Dtype wanted = is_mask ? Dtype::kBool : *other->dtypes.single();
   Words words{.message = fmt::format("{} {} meets a {} {}", dtype_word(*odd), noun(*odd),
                                      dtype_word(*other), noun(*other)),
-              .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
+              .why = "this op promotes nothing, not even integers: all its operands need one dtype",
               .odd = odd->name};
   // Which part of a complex number was meant nothing tells, and a cast drops one without a word.
   // One real operand can be made complex; a layer has two, weight and bias.
@@ -401,7 +401,7 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
   const bool is_layer =
       odd->dtypes.within(kFloating) && other->dtypes.within(kComplex) && reals > 1;
   if (is_layer || (odd->dtypes.within(kComplex) && other->dtypes.within(kFloating))) {
-    words.why = "complex numbers have two parts, and a layer of real numbers has no place for them";
+    words.why = "a layer with real weights cannot take complex numbers";
     words.fix = "choose what is meant, .real, .abs() or torch.view_as_real(), before this line";
     return words;
   }
@@ -525,11 +525,12 @@ std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& jud
   const size_t found = refusal.error.find(kWanted);
   if (found == refusal.error.npos) return std::nullopt;
   const std::string callee = refusal.error.substr(0, found);
-  Words words{
-      .message = fmt::format("{} takes a torch.dtype, and is given a {}", callee,
-                             first_sentence(refusal.error.substr(found + kWanted.size()))),
-      .why = "torch.float32 is an object; neither its name nor a dtype of NumPy stands for it",
-      .fix = "write torch.float32 for \"float32\", and getattr(torch, name) for a name"};
+  Words words{.message = fmt::format("{} takes a torch.dtype, and is given a {}", callee,
+                                     first_sentence(refusal.error.substr(found + kWanted.size()))),
+              .why =
+                  "a dtype is an object such as torch.float32; its name as a string or a dtype of "
+                  "NumPy is not accepted",
+              .fix = "write torch.float32 for \"float32\", and getattr(torch, name) for a name"};
   words.add(judged.propose.rewrite(refusal.call, Dtype::kUndefined, "dtype", words.fix));
   return words;
 }
@@ -627,7 +628,7 @@ std::optional<Words> of_scaled(const Refusal& refusal, const Judged& judged) {
       words.why = "offsets are read by the kernel as whole numbers of 32 bits";
       break;
     case ScaledFault::Kind::kFactor:
-      words.why = "this product is not there for other factors";
+      words.why = "LibTorch has this product for no other factors";
       words.fix = "quantize the tensor again, with a scale for that dtype";
       break;
   }
@@ -692,8 +693,8 @@ const Rule refused_dtype = {
     .doc = {.id = "refused-dtype",
             .severity = Severity::kError,
             .summary = "an op is refused for a dtype: integers, bool, a number that does not fit",
-            .why = "Each op is compiled for some dtypes and takes no others; what its message says "
-                   "is all that is known of this one.",
+            .why = "Each op is compiled for some dtypes and takes no others; of this one nothing "
+                   "is known but its message.",
             .fix = "Give the op a dtype that it takes where the tensor is made; the message names "
                    "what came.",
             .example = R"(

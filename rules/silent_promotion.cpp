@@ -242,12 +242,11 @@ class Promotions {
                     dtype_name(mix->other.dtype), mix->other.noun(), dtype_name(mix->odd.dtype),
                     mix->odd.noun());
     out_.add(call, message, [&] {
-      return Details{
-          .odd = mix->odd.operand->name,
-          .why =
-              "forward promotes without a word; backward raises that it found one dtype but "
-              "expected the other",
-          .cures = loss_cures(index_, out_.options(), call)};
+      return Details{.odd = mix->odd.operand->name,
+                     .why =
+                         "the forward op promotes silently; its backward raises that it found one "
+                         "dtype but expected the other",
+                     .cures = loss_cures(index_, out_.options(), call)};
     });
     return true;
   }
@@ -278,7 +277,7 @@ void check_run(const RunIndex& index, Findings& out) {
 const Rule silent_promotion = {
     .doc = {.id = "silent-promotion",
             .severity = Severity::kWarning,
-            .summary = "a tensor is promoted to a wider dtype without anyone asking",
+            .summary = "a tensor is promoted to a wider dtype, and nothing asked for it",
             .why = "The result and all that follows take twice the memory, and the next half layer "
                    "throws.",
             .fix = "Cast the wide operand where it is made: mask = mask.to(latents.dtype).",

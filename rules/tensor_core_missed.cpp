@@ -34,7 +34,7 @@ void check(const OpCall& call, const RunIndex&, Findings& out) {
   for (const GpuWork& work : call.gpu) {
     const auto kernel = gpu::read_kernel_name(work.name);
     if (!kernel || !kernel->is_product || kernel->tensor_core != false) continue;
-    out.add(call, fmt::format("{} of {} does without tensor cores", call.op, dtype_name(*dtype)),
+    out.add(call, fmt::format("{} of {} does not use tensor cores", call.op, dtype_name(*dtype)),
             [&] {
               const std::string size = misaligned(call);
               return Details{.why = (size.empty() ? "" : size + "; ") + time_of(work),

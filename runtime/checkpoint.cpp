@@ -55,7 +55,7 @@ void require_options(const std::string& path, const RunOptions& now,
                      const std::map<std::string, std::string>& metadata) {
   const auto kind = metadata.find("kind");
   if (kind == metadata.end() || kind->second != kKind) {
-    throw InputError(fmt::format("{}: is no checkpoint of this sdxl-train", path));
+    throw InputError(fmt::format("{}: not a checkpoint of this sdxl-train", path));
   }
   for (const auto& [name, value] : now) {
     const auto found = metadata.find("run." + name);

@@ -50,8 +50,8 @@ static void require_writable(const std::string& out, bool is_folder) {
 void require_model(const std::string& model) {
   if (is_file(model + "/model_index.json")) return;
   throw InputError(
-      fmt::format("{}: is no diffusers folder of SDXL: expected model_index.json, and "
-                  "folders unet, vae, text_encoder and so on",
+      fmt::format("{}: not a diffusers folder of SDXL: expected model_index.json, and folders "
+                  "unet, vae, text_encoder and so on",
                   model));
 }
 

@@ -345,8 +345,8 @@ std::optional<size_t> Contracts::find(std::string_view device, std::string_view 
 size_t Contracts::find_target(const Target& target) const {
   if (const auto found = find(target.device, target.version)) return *found;
   throw InputError(
-      fmt::format("--target {}:{}: no contracts of it; known are {}; dtypecheck probe "
-                  "measures others, --contracts FILE reads them",
+      fmt::format("--target {}:{}: there are no contracts for it; there are for {}; dtypecheck "
+                  "probe measures others, and --contracts FILE reads them",
                   target.device, target.version, list_of_runtimes()));
 }
 

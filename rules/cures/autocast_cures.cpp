@@ -56,7 +56,7 @@ std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {
   if (!cure) return std::nullopt;
   cure->kind = CureKind::kMoveAutocast;
   cure->operand.clear();
-  cure->text = fmt::format("let the autocast of {} take in the line{}",
+  cure->text = fmt::format("move the autocast region of {} so that it covers the line{}",
                            place(Site{.line = before->autocast.entered}), at(call.site.line));
   return cure;
 }

@@ -82,11 +82,11 @@ class WriteCureTest(unittest.TestCase):
         self.check(text, text.replace(", x", ", x.to(torch.float32)"))
         text = "y = F.mse_loss(a, x) - F.mse_loss(b, z)"
         self.check(text, text.replace("x", "x.to(torch.float32)"), extent=(5, 2, 21))
-        self.refuse("does not tell what mse_loss is given", f"import torch\n{text}\n")
+        self.refuse("the inputs of mse_loss were not found on the line", f"import torch\n{text}\n")
 
     def test_no_place(self):
         for line in ("y = F.mse_loss(*both)", "y = g(x)", "y = F.l1_loss(x, z)", "y = x.f"):
-            self.refuse("does not tell what mse_loss is given", f"import torch\n{line}\n")
+            self.refuse("the inputs of mse_loss were not found on the line", f"import torch\n{line}\n")
         self.refuse("has no statement", "y = f(x)\n", 9, "cast operand")
         self.refuse("does not name each", "import torch\ny = F.mse_loss(x)\n", 2, "cast operand", operand="self,target")
 
@@ -103,7 +103,7 @@ class WriteCureTest(unittest.TestCase):
         self.module("y = net.decode(x, scale=2)[0]", "y = net.decode(x.to(torch.float32), scale=2)[0]")
         self.module("y = self.layers[0](x)", "y = self.layers[0](x.to(torch.float32))", path="net.layers.0")
         self.refuse("which argument", "import torch\ny = net(x, z)\n", 2, "cast module input", module="net", operand="input")
-        self.refuse("does not tell what net", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
+        self.refuse("the inputs of net were not found", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
 
     def test_the_argument_that_a_collate_function_made(self):
         text = """\

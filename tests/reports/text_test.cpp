@@ -209,7 +209,7 @@ TEST_CASE("what ended a program is told where no finding is about a call that th
   Report report{.run = run};
   report.findings = {Finding{.call = 1}};
   REQUIRE(caveats(report).size() == 1);
-  CHECK_THAT(caveats(report).front(), StartsWith("no finding is about what ended") &&
+  CHECK_THAT(caveats(report).front(), StartsWith("no finding explains what ended") &&
                                           Contains("ValueError: fp16 needs a GPU"));
   report.findings = {Finding{.call = 2}};
   CHECK(caveats(report).empty());
