@@ -46,7 +46,7 @@ struct AttachCommand {
 
 volatile std::sig_atomic_t is_interrupted = 0;
 
-// Ctrl-C ends the recording, not this program: what was recorded is told.
+// Ctrl-C ends the recording, not this program: what was recorded is reported.
 class Interruptible {
  public:
   Interruptible() {

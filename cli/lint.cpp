@@ -89,7 +89,7 @@ analyzer::Toolkits toolkits_of(const LintCommand& command, const std::string& fi
   return analyzer::find_toolkits(command.torch, first, database ? database->find(full) : nullptr);
 }
 
-// What is to be told, less what comments accept.
+// What is to be reported, less what comments accept.
 void judge(reports::Report& report, Run& ops, const LintCommand& command,
            const std::vector<analyzer::SourceFacts>& all, const std::string& torch_version,
            analyzer::SourceTexts& sources) {

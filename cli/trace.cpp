@@ -94,7 +94,7 @@ static void say_what_was_recorded(const judging::RecordedRun& recorded, const Ru
   }
 }
 
-// A faulty name is told before a run of hours, not after it.
+// A faulty name is reported before a run of hours, not after it.
 static void check_report_options(const TraceCommand& command) {
   judging::check_report_inputs(command.report);
   if (command.no_report && !command.report.output.empty())

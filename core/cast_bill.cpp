@@ -134,7 +134,7 @@ std::vector<ModuleCasts> modules_of(const std::vector<Cast>& casts) {
   return modules;
 }
 
-// Nothing where steps were left out, or a process that was killed told no end.
+// Nothing where steps were left out, or a process was killed and wrote no end.
 std::optional<double> lifetime_ns(const Run& run) {
   double time_ns = 0;
   for (const Process& process : run.processes) {

@@ -1,10 +1,10 @@
-// provenance.h: which way the dtype of a tensor came, and the words for it. Rules and all report
-// formats ask here, so that no two parts of a finding name different makers of one dtype.
+// provenance.h: how a tensor got its dtype, and how that is said. Rules and all report formats ask
+// here, so that no two parts of a finding name different makers of one dtype.
 //
-// The tracer notes for each operand the op call that gave the tensor (Operand::origin). Either that
-// call made the dtype, by a cast or as a factory, or it took the dtype over from one of its own
-// operands, the source, and the way goes on with that one. Several operands may have the dtype of
-// the result; ProvenanceIndex::of chooses, in one place.
+// The tracer notes for each operand the op call that gave the tensor (Operand::origin). That call
+// made the dtype, by a cast or as a factory, or took it over from one of its own operands
+// (ProvenanceStep::from), with whose origin the provenance goes on. If several operands have the
+// dtype of the result, ProvenanceIndex::of chooses one.
 //
 // A tensor that another process made has no origin. What the workers of a DataLoader make is found
 // among the results in their own traces, by dtype and shape.

@@ -160,7 +160,7 @@ void add_listed(const Run& run, const ExpectedRun& expected, std::vector<std::st
         run.processes.begin(), run.processes.end(),
         [&](const Process& process) { return fs::path(process.file).filename().string() == name; });
     std::error_code none;
-    // One that is there and cannot be read is told by who reads it.
+    // One that is there and cannot be read is reported by who reads it.
     if (is_read || fs::exists(fs::path(expected.folder) / name, none)) continue;
     out.push_back(fmt::format("{}/{}: was there when the run ended and is missing now",
                               expected.folder, name));

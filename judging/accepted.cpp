@@ -30,7 +30,7 @@ void drop_accepted_by_file(reports::Report& report, const std::string& path) {
   }
 }
 
-// It serves every program of the project, so what this one does not need is not told.
+// It serves every program of the project, so what this one does not need is not reported.
 void drop_accepted_by_config(reports::Report& report) {
   const Config* config = project_config();
   if (config == nullptr) return;

@@ -1,5 +1,5 @@
-// config.h: what a project wishes of dtypecheck, beside its code: the table [tool.dtypecheck] of
-// its pyproject.toml, or a dtypecheck.toml that has the same at its top.
+// config.h: the configuration of a project, beside its code: the table [tool.dtypecheck] of its
+// pyproject.toml, or a dtypecheck.toml that has the same at its top.
 //
 //   [tool.dtypecheck]
 //   fail-on = "error"              # an option of any command that reports, by its long name

@@ -66,7 +66,7 @@ void report_cost(const OpCall& call, const Operand& input, Findings& out) {
   });
 }
 
-// aten::layer_norm runs aten::native_layer_norm: one norm, told of the inner one that has the
+// aten::layer_norm runs aten::native_layer_norm: one norm, reported of the inner one that has the
 // kernel.
 std::unordered_set<OpCallId> composites(const RunIndex& index) {
   std::unordered_set<OpCallId> around;

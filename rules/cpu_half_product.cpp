@@ -40,7 +40,7 @@ void check_run(const RunIndex& index, Findings& out) {
   for (const OpCall& call : index.judged_calls()) {
     if (!is_half_product(index, call)) continue;
     const OpCall* outer = index.run().call(call.parent);
-    if (outer != nullptr && is_half_product(index, *outer)) continue;  // told there
+    if (outer != nullptr && is_half_product(index, *outer)) continue;  // reported there
     const bool is_served = call.outcome == Outcome::kServed;
     if (!is_served && least_work(call) < kProductsPerSecond) continue;
     out.add(call, "a product or convolution runs in Half on the CPU", [&] {

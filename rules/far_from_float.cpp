@@ -87,7 +87,7 @@ void check_wrapped(const OpCall& call, bool is_cast, const IntegerRange& range, 
   });
 }
 
-// What was told of that which made an operand.
+// What was reported of the calls that made the operands.
 std::vector<Cause> causes(const OpCall& call) {
   std::vector<Cause> found;
   for (const Operand& operand : call.operands)

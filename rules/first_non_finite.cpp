@@ -161,7 +161,7 @@ void report(const First& first, Findings& out) {
   if (first.inf && first.inf.is_before(first.nan))
     report_inf(first.inf, nan_of_inf ? first.nan : Event{}, out);
   if (first.nan) return report_nan(first.nan, nan_of_inf ? first.inf : Event{}, out);
-  // Where an infinity was there before it, that is told.
+  // Where an infinity was there before it, that is reported.
   if (first.given_nan && !first.meant_nan && first.given_nan.is_before(first.inf))
     report_given(first.given_nan, out);
 }

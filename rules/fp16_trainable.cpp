@@ -1,5 +1,5 @@
 // Finds: an optimizer that does its arithmetic on Half parameters, and GradScaler's refusal of
-// their gradients. Told once a run, however many parameters there are. Misses: a Half parameter
+// their gradients. Reported once a run, however many parameters there are. Misses: a Half parameter
 // whose optimizer runs in code that calls no op (a fused kernel of one's own).
 #include <fmt/format.h>
 

@@ -40,7 +40,7 @@ void link_to_forward_loss(const RunIndex& index, const OpCall& call, Details& de
   }
 }
 
-// Two inputs are told apart by LibTorch's names.
+// Two inputs are distinguished by LibTorch's names.
 std::string message(const Refusal& refusal) {
   const Side &odd = refusal.mix.odd, &other = refusal.mix.other;
   const bool is_alike = odd.noun() == other.noun();
@@ -130,7 +130,7 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
   return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
 }
 
-// A checkpoint computes a module again from within the backward's line: told where it ran first.
+// A checkpoint computes a module again from within the backward's line: reported where it ran first.
 class FirstPlaces {
  public:
   const SourceLine& of(const Refusal& refusal, const std::string& message,
@@ -195,7 +195,7 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
   const auto named = input_and_weight(call.error);
   const Operand* input = call.operand("input");
   if (!named || input == nullptr || input->dtypes != DtypeSet(named->input)) return;
-  if (refused_mix(index, call)) return;  // the weight is there: it is told as any other mix
+  if (refused_mix(index, call)) return;  // the weight is there: it is reported as any other mix
   const std::string message = fmt::format("{} input meets a {} weight", dtype_name(named->input),
                                           dtype_name(named->weight));
   out.add(call, message, [&] {

@@ -1,5 +1,5 @@
 // Finds: a training process that was meant to compute in mixed precision and never opened autocast:
-// accelerate was told so, a GradScaler scales its gradients, or low-precision and Float layers
+// accelerate was given it, a GradScaler scales its gradients, or low-precision and Float layers
 // meet. Misses: autocast that was opened for another part of the model. Silent for DeepSpeed and
 // Megatron, which lower the model themselves, and where the trace has lost calls.
 #include <fmt/format.h>

@@ -21,7 +21,7 @@ namespace trace {
 namespace {
 
 constexpr size_t kMaxThrows = 16;  // of one op call with different messages
-// Neighbouring processes that differ in their counts alone are told apart up to here.
+// Neighbouring processes that differ in their counts alone are distinguished up to here.
 constexpr size_t kMaxRanges = 64;
 constexpr uint32_t kLargestDeviceId = UINT16_MAX;  // OperandRecord::device
 

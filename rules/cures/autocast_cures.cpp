@@ -100,7 +100,7 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
   // What is frozen, as a model below its adapters, stays as it is.
   const bool are_adapters =
       parameter != nullptr && has_frozen(call, root_module(parameter->parameter));
-  // A model in Float alone refuses the 16-bit input that it gets: then it is told in words.
+  // A model in Float alone refuses the 16-bit input that it gets: then it is reported in words.
   if (!has_autocast && !are_adapters) cures.front().where = {};
   if (parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);

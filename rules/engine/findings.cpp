@@ -57,7 +57,7 @@ std::string_view without_ending(std::string_view text, std::string_view ending) 
 }
 
 // A backward of the program's own (an autograd.Function's) has lines of its own and is in no
-// module: it is told with the forward that it belongs to.
+// module: it is reported with the forward that it belongs to.
 void say_forwards(std::vector<Finding>& findings, const Run& run) {
   using Function =
       std::tuple<uint32_t, std::string_view, std::string_view>;  // process, file, class

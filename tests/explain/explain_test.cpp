@@ -354,7 +354,7 @@ TEST_CASE("words with an apostrophe count") {
   CHECK(category_of("this backend doesn't support dtype float64") == "library-limits-dtype");
 }
 
-TEST_CASE("what a checkpoint changes is told by what it holds") {
+TEST_CASE("what a checkpoint changes is reported by what it holds") {
   CHECK(category_of("no error, but the weights are float32 after loading the bf16 checkpoint") ==
         "loading-checkpoint-dtype");
   CHECK(category_of("no error, but exp_avg is bf16 after loading the fp32 checkpoint") ==

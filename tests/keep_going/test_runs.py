@@ -1,4 +1,4 @@
-"""Programs that go on after their mismatches: each is told once, at its line, causes first; and those without one are unchanged."""
+"""Programs that go on after their mismatches: each is reported once, at its line, causes first; and those without one are unchanged."""
 
 import html
 import pathlib

@@ -48,7 +48,7 @@ class FirstInTime(TracedTest):
 
 
 class Loss(TracedTest):
-    """Without value checks a loss that is NaN is told, and what shows where it began."""
+    """Without value checks a loss that is NaN is reported, and what shows where it began."""
 
     def test_a_loss_that_is_nan(self):
         done = self.traced("values_in_time.py")

@@ -1,4 +1,4 @@
-"""Programs on the pretended GPU, by LibTorch's own CUDA code: their kernels are told by op. Where there is no GPU, or no driver
+"""Programs on the pretended GPU, by LibTorch's own CUDA code: their kernels are reported by op. Where there is no GPU, or no driver
 that CUPTI can use, nothing of CUPTI is touched."""
 
 import collections
