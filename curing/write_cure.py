@@ -25,7 +25,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from source import Notebook, Source, Unplaced, diff, read  # noqa: E402
-from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
+from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
                        head_nodes, import_of_torch, index_of, is_compound, is_loaded, is_name, last_part, names_bound, new_statement,
                        only, require_own_lines, torch_name)
 
@@ -596,8 +596,8 @@ def masters(site):
     return [[site.source.new_line(line, indent, text) for text in lines]]
 
 
-IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "float16": "float32", "bfloat16": "float32", "half": "float32",
-            "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16"}
+IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16",
+            **{name: "float32" for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16")}}
 
 
 def ask_otherwise(site):
