@@ -278,8 +278,8 @@ class Site:
         if not is_sure or index >= len(positions):
             return None
         element = element_index(call["operand"])
-        is_spread = not call["op"].startswith("_foreach") and index + 1 == len(names) and len(positions) > len(names)
-        if element is not None and is_spread:  # "einsum(equation, a, b)": a list given one by one
+        is_unpacked = not call["op"].startswith("_foreach") and index + 1 == len(names) and len(positions) > len(names)
+        if element is not None and is_unpacked:  # "einsum(equation, a, b)": a list given one by one
             return positions[index + element] if index + element < len(positions) else None
         return element_of(positions[index], call["operand"])
 
