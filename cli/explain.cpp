@@ -151,11 +151,13 @@ static std::function<int()> set_up(Options& options) {
            "a message or traceback, or the name of a log; - or nothing: a log on standard input")
       .type("");
   options.add_flag("--json", command->json, "one JSON object");
-  options.add_flag("--all", command->all,
-                   "show all causes, ops and versions, not only the likeliest");
-  options.add_flag("--kernel", command->is_kernel,
-                   "the texts are names of GPU kernels, mangled or not; say in which dtypes they "
-                   "compute; standard input has one name a line");
+  const Option all = options.add_flag("--all", command->all,
+                                      "show all causes, ops and versions, not only the likeliest");
+  options
+      .add_flag("--kernel", command->is_kernel,
+                "read the names of GPU kernels, mangled or not: in which dtypes they compute; "
+                "standard input has one name a line")
+      .excludes(all);
   return [command] { return run(*command); };
 }
 
