@@ -138,9 +138,9 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   if (operand == nullptr) return;
   if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
   for (const Operand& other : call.operands) {
-    const bool is_met = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
-    if (is_met && is_parameter(other)) question["meets_parameter"] = true;
-    if (is_met) question["readers"].push_back(other.name);
+    const bool is_other = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
+    if (is_other && is_parameter(other)) question["meets_parameter"] = true;
+    if (is_other) question["others"].push_back(other.name);
   }
   if (cure.kind == CureKind::kCastDrawn) {
     for (const Dtype dtype : rules::drawn_with(run, call, *operand))

@@ -513,7 +513,7 @@ class Site:
     def met_texts(self, cast):
         """"other.dtype" of what the operand meets in the same call, where that has the wanted dtype and a short name."""
         found = []
-        for name in self.cure.get("readers", ()):
+        for name in self.cure.get("others", ()):
             for node in self.operand_nodes(name):
                 if is_name(node) and ast.dump(node) != ast.dump(cast):
                     found.append(f"{self.source.text(node)}.dtype")
