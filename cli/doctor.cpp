@@ -142,7 +142,7 @@ void examine_torch(const PythonFacts& python, Examination& seen) {
     seen.line("torch", fmt::format("{}, {} C++ ABI  {}", libtorch.full_version,
                                    libtorch.cxx11_abi ? "new" : "old", python.torch.front()));
     if (python.torch.size() > 1) {
-      seen.line("", fmt::format("{} has another torch, which this Python does not import",
+      seen.line("", fmt::format("{} is another torch, which this Python does not import",
                                 python.torch[1]));
     }
     const std::vector<PrebuiltHook> hooks = prebuilt_hooks();
