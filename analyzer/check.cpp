@@ -41,14 +41,14 @@ Finding& CheckFindings::add(const Check& check, Severity severity, const ReadGro
                             std::string message) {
   const Read& first = *group.first;
   Finding& finding = add(check, severity, first.place, first.function, std::move(message));
-  std::set<std::pair<Place, std::string>> told;  // a macro's text is read at each of its uses
+  std::set<std::pair<Place, std::string>> seen;  // a macro's text is read at each of its uses
   for (const Read* read : group.all) {
     const bool is_in_macro = read->in_macro.line > 0;
     const Place& place = is_in_macro ? read->in_macro : read->place;
     const std::string name =
         read->type.empty() ? read->tensor.name
                            : fmt::format("{} as {}", read->tensor.name, read->type);
-    if ((read != group.first || is_in_macro) && told.emplace(place, name).second)
+    if ((read != group.first || is_in_macro) && seen.emplace(place, name).second)
       add_place(finding, place, name);
     add_places(finding, *read);
   }
@@ -63,15 +63,16 @@ void add_place(Finding& finding, const Place& place, std::string note) {
 }
 
 void add_places(Finding& finding, const Read& read) {
-  // Of a line that is told already there is nothing to add.
+  // A line that is listed already is not listed again.
   const auto add = [&](const Place& place, std::string note) {
     const auto is_here = [&](const SourceLine& other) {
       return other.file == place.file && other.line == place.line;
     };
-    const bool is_told = is_here(finding.site.line) ||
-                         std::any_of(finding.places.begin(), finding.places.end(),
-                                     [&](const NotedPlace& other) { return is_here(other.line); });
-    if (place.line > 0 && !is_told) add_place(finding, place, std::move(note));
+    const bool is_listed =
+        is_here(finding.site.line) ||
+        std::any_of(finding.places.begin(), finding.places.end(),
+                    [&](const NotedPlace& other) { return is_here(other.line); });
+    if (place.line > 0 && !is_listed) add_place(finding, place, std::move(note));
   };
   const std::string& name = read.tensor.name;
   const auto dtype = read.tensor.dtypes.single();

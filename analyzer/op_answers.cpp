@@ -6,10 +6,10 @@
 namespace dtypecheck::analyzer {
 namespace {
 
+using contracts::Acceptance;
 using contracts::Answer;
 using contracts::Behaviour;
 using contracts::Contracts;
-using contracts::Verdict;
 
 constexpr DtypeSet kIntegers = kIntegral | Dtype::kBool;
 
@@ -39,7 +39,7 @@ DtypeSet measured(const SourceOp& op, const Behaviour& behaviour, size_t result)
   const Contracts& contracts = Contracts::shipped();
   const auto newest = contracts.newest("cpu");
   const Answer answer = newest ? contracts.ask(*newest, call_of(op)) : Answer();
-  if (answer.verdict == Verdict::kAccepts && result < answer.results.size())
+  if (answer.acceptance == Acceptance::kAccepts && result < answer.results.size())
     return answer.results[result];
   const DtypeSet floating = dtypes_of(op) & kFloating;
   if (result > 0) return {};

@@ -7,9 +7,9 @@ namespace dtypecheck::analyzer {
 
 namespace {
 
+using contracts::Acceptance;
 using contracts::Answer;
 using contracts::Contracts;
-using contracts::Verdict;
 
 size_t runtime_of(const std::string& libtorch, const Contracts& contracts) {
   if (const auto found = contracts.find("cpu", libtorch)) return *found;
@@ -38,8 +38,8 @@ bool decide(OpCall& call, const Contracts& contracts, size_t runtime) {
     return true;
   }
   const Answer answer = contracts.ask(runtime, call);
-  if (answer.verdict == Verdict::kUnknown) return false;
-  if (answer.verdict == Verdict::kAccepts) {
+  if (answer.acceptance == Acceptance::kUnknown) return false;
+  if (answer.acceptance == Acceptance::kAccepts) {
     if (answer.results.empty()) return false;
     give_result(call, answer.results.front());
     return true;

@@ -40,7 +40,7 @@ LAYERS = ["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "LayerNorm", "GroupNorm",
 # show more of the curve, and one of three is off by 7 points by chance.
 LEAST_IN_BIN = [64, 30]
 UNLISTED = [0.5 * step for step in range(7)]
-TOLD = [(1, 0), *((told / 10, usually / 10) for told in (5, 6, 7, 8, 9) for usually in (3, 5, 6, 7, 8, 9))]
+TRUST = [(1, 0), *((trust / 10, usually / 10) for trust in (5, 6, 7, 8, 9) for usually in (3, 5, 6, 7, 8, 9))]
 
 
 def text_of(report):
@@ -52,8 +52,8 @@ def fold_of(report):
 
 
 def answer(report, tables):
-    done = subprocess.run([DTYPECHECK, "explain", "--json", "--tables", str(tables), "-"], input=text_of(report), text=True,
-                          stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([DTYPECHECK, "explain", "--json", "-"], input=text_of(report), text=True,
+                          env={**os.environ, "DTYPECHECK_EXPLAIN_TABLES": str(tables)}, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 
@@ -186,10 +186,10 @@ def is_of_words(given):
     return not given.get("message")
 
 
-def confidence(scores, temperature, unlisted, told, usually):
+def confidence(scores, temperature, unlisted, trust, usually):
     best = max(scores)
     share = 1 / (sum(math.exp((score - best) / temperature) for score in scores) + math.exp((unlisted - best) / temperature))
-    return told * share + (1 - told) * usually
+    return trust * share + (1 - trust) * usually
 
 
 def fitted(pairs):
@@ -198,10 +198,10 @@ def fitted(pairs):
     for temperature in TEMPERATURES:
         for unlisted in UNLISTED:
             shares = [(confidence(scores, temperature, unlisted, 1, 0), is_right) for scores, is_right in pairs]
-            for told, usually in TOLD:
-                sures = [(min(max(told * share + (1 - told) * usually, 1e-3), 1 - 1e-3), is_right) for share, is_right in shares]
+            for trust, usually in TRUST:
+                sures = [(min(max(trust * share + (1 - trust) * usually, 1e-3), 1 - 1e-3), is_right) for share, is_right in shares]
                 loss = -sum(math.log(sure if is_right else 1 - sure) for sure, is_right in sures)
-                best = min(best, (loss, (temperature, unlisted, told, usually)))
+                best = min(best, (loss, (temperature, unlisted, trust, usually)))
     return best[1]
 
 

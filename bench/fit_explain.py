@@ -51,8 +51,8 @@ def heads():
 
 def answers(reports):
     def ask(report):
-        done = subprocess.run([DTYPECHECK, "explain", "--json", "--tables", str(TABLE.parent), "-"], input=text_of(report), text=True,
-                              stdout=subprocess.PIPE, check=True)
+        done = subprocess.run([DTYPECHECK, "explain", "--json", "-"], input=text_of(report), text=True,
+                              env={**os.environ, "DTYPECHECK_EXPLAIN_TABLES": str(TABLE.parent)}, stdout=subprocess.PIPE, check=True)
         return json.loads(done.stdout)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         return list(pool.map(ask, reports))

@@ -82,7 +82,7 @@ class Server:
         return json.loads(self.process.stdout.read(length))
 
     def wait_for(self, count):
-        """Until as many of the faults are told as there are."""
+        """Until as many of the faults are reported as there are."""
         begin = time.monotonic()
         while True:
             message = self.read()

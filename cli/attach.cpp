@@ -46,7 +46,7 @@ struct AttachCommand {
 
 volatile std::sig_atomic_t is_interrupted = 0;
 
-// Ctrl-C ends the recording, not this program: what was recorded is told.
+// Ctrl-C ends the recording, not this program: what was recorded is reported.
 class Interruptible {
  public:
   Interruptible() {
@@ -94,7 +94,7 @@ class Recording {
   // False where it ended before the program's next op, and nothing is recorded.
   bool begin(const std::string& stage1, const std::string& hooks) {
     const auto offset = ElfFile::open(stage1)->symbol_address("dtypecheck_begin");
-    if (!offset) throw InputError(fmt::format("{}: is no tracer of this version", stage1));
+    if (!offset) throw InputError(fmt::format("{}: not a tracer of this version", stage1));
     std::string options = fmt::format("leave-after={}", command_.steps);
     if (command_.check_values) options += ",check-values";
     attaching::Injection call(process_, stage1, *offset,
@@ -212,12 +212,11 @@ int run(const AttachCommand& command) {
 
 std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<AttachCommand>();
-  options.add("PID", command->pid, "the number of the process").type("").required();
+  options.add("PID", command->pid, "process id").type("").required();
   options.add("--steps", command->steps, "optimizer steps to record; default: 3").type("N");
   options
       .add("--seconds", command->seconds,
-           "how long to record where it makes fewer steps, and to wait for its first op; default: "
-           "60")
+           "seconds to wait for the first op, and to record at most; default: 60")
       .type("S");
   options
       .add("--out", command->out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")

@@ -205,25 +205,23 @@ static int run(const BuildHookCommand& command) {
 
 static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<BuildHookCommand>();
-  options.add("--libtorch", command->libtorch, "the libtorch_cpu.so that programs load")
+  options.add("--libtorch", command->libtorch, "the libtorch_cpu.so that the programs load")
       .type("FILE");
-  options.add("-o,--output", command->output, "where the tracer for it goes").type("FILE");
-  options.add_flag("--force", command->force, "build it even when it is there, or failed lately");
-  options.add_flag("--cache", command->cache,
-                   "print the folder that tracers are kept in, and nothing else");
+  options.add("-o,--output", command->output, "file to write its tracer to").type("FILE");
+  options.add_flag("--force", command->force, "build it even if it exists or failed recently");
+  options.add_flag("--cache", command->cache, "only print the folder that tracers are kept in");
   options.add_flag(
       "--operators", command->operators,
-      "print where the library of torch.ops.dtypecheck for it is, and make it where it "
-      "is not there");
+      "print the path of the library of torch.ops.dtypecheck for it; build it if it is missing");
   options.add_flag(
       "--cuda", command->cuda,
-      "with --operators, also that of the kernels for NVIDIA's GPUs, which nvcc makes");
+      "with --operators, also print the path of the kernels for NVIDIA GPUs, which nvcc builds");
   return [command] { return run(*command); };
 }
 
 extern const Command build_hook_command = {
     .name = "build-hook",
-    .summary = "make the tracer for a LibTorch that none was built for; trace does so by itself",
+    .summary = "build the tracer for a LibTorch without a prebuilt one; trace does this itself",
     .arguments = "[OPTIONS] --libtorch FILE -o FILE",
     .examples =
         "  dtypecheck build-hook --libtorch "

@@ -20,7 +20,6 @@ struct Command {
   std::function<int()> (*set_up)(Options& options);
   std::vector<std::string> words = {};  // that stand on their own, where there is a choice of few
   bool is_configured = false;           // its options may stand in the project's configuration
-  bool runs_a_program = false;          // what follows the options is another command line
 };
 
 // What the command takes, as its parser knows it.

@@ -1,5 +1,5 @@
-// dtypecheck completion: what a shell asks to complete a command line. It is written from the
-// commands and their options as they are parsed, so that no second list can fall behind.
+// dtypecheck completion: what bash asks to complete a command line. It is written from the commands
+// and their options as they are parsed, so that no second list can fall behind.
 #include <fmt/format.h>
 
 #include <memory>
@@ -26,14 +26,11 @@ Words command_names() {
   return names;
 }
 
-// In single quotes, as all three shells take them.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
 }
-
-// ---- bash
 
 std::string bash_values(const OptionInfo& option) {
   if (!option.choices.empty()) {
@@ -86,119 +83,21 @@ std::string bash() {
   return text + "  esac\n}\ncomplete -F _dtypecheck dtypecheck\n";
 }
 
-// ---- zsh
-
-// What _arguments reads in a description: brackets end it, colons end the message of a value.
-std::string in_zsh(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string zsh_value(const OptionInfo& option) {
-  if (!option.takes_value) return "";
-  const std::string what = option.type.empty() ? "value" : in_zsh(option.type);
-  if (!option.choices.empty()) return fmt::format(":{}:({})", what, fmt::join(option.choices, " "));
-  return fmt::format(":{}:{}", what, option.names_a_file ? "_files" : "");
-}
-
-std::string zsh_command(const Command& command) {
-  std::string text = fmt::format("    {})\n      _arguments", command.name);
-  for (const OptionInfo& option : options_of(command)) {
-    for (const std::string& name : option.names) {
-      text += fmt::format(
-          " \\\n        {}",
-          quoted(fmt::format("{}[{}]{}", name, in_zsh(option.help), zsh_value(option))));
-    }
-  }
-  const std::string words = fmt::format("{}", fmt::join(command.words, " "));
-  const std::string rest = words.empty() ? "*::program:_normal" : fmt::format("1:word:({})", words);
-  const std::string files = command.runs_a_program || !words.empty() ? rest : "*:file:_files";
-  return text + fmt::format(" \\\n        {} ;;\n", quoted(files));
-}
-
-std::string zsh() {
-  std::string text =
-      "#compdef dtypecheck\n"
-      "_dtypecheck() {\n"
-      "  local -a commands\n"
-      "  commands=(\n";
-  for (const Command* command : all_commands()) {
-    text += fmt::format("    {}\n",
-                        quoted(fmt::format("{}:{}", command->name, in_zsh(command->summary))));
-  }
-  text +=
-      "  )\n"
-      "  if ((CURRENT == 2)); then\n"
-      "    _describe command commands\n"
-      "    return\n"
-      "  fi\n"
-      "  local name=${words[2]}\n"
-      "  shift words\n"
-      "  ((CURRENT--))\n"
-      "  case $name in\n";
-  for (const Command* command : all_commands()) text += zsh_command(*command);
-  return text +
-         "  esac\n}\nif [[ $funcstack[1] == _dtypecheck ]]; then _dtypecheck \"$@\"\n"
-         "else compdef _dtypecheck dtypecheck\nfi\n";
-}
-
-// ---- fish
-
-std::string fish_option(const Command& command, const OptionInfo& option) {
-  std::string text =
-      fmt::format("complete -c dtypecheck -n '__fish_seen_subcommand_from {}'", command.name);
-  for (const std::string& name : option.names) {
-    const bool is_long = name.starts_with("--");
-    text += fmt::format(" {} {}", is_long ? "-l" : "-s", name.substr(is_long ? 2 : 1));
-  }
-  if (!option.choices.empty()) {
-    text += fmt::format(" -xa {}", quoted(fmt::format("{}", fmt::join(option.choices, " "))));
-  } else if (option.takes_value) {
-    text += option.names_a_file ? " -rF" : " -x";
-  }
-  return text + fmt::format(" -d {}\n", quoted(option.help));
-}
-
-std::string fish() {
-  std::string text = "complete -c dtypecheck -n __fish_use_subcommand -f\n";
-  for (const Command* command : all_commands()) {
-    text += fmt::format("complete -c dtypecheck -n __fish_use_subcommand -a {} -d {}\n",
-                        command->name, quoted(command->summary));
-  }
-  for (const Command* command : all_commands()) {
-    for (const OptionInfo& option : options_of(*command)) text += fish_option(*command, option);
-    if (command->words.empty()) continue;
-    text += fmt::format("complete -c dtypecheck -n '__fish_seen_subcommand_from {}' -fa {}\n",
-                        command->name, quoted(fmt::format("{}", fmt::join(command->words, " "))));
-  }
-  return text;
-}
-
 std::function<int()> set_up(Options& options) {
   auto shell = std::make_shared<std::string>();
-  options.add_choice("SHELL", *shell, {"bash", "zsh", "fish"}, "the shell to complete in")
-      .type("")
-      .required();
-  return [shell] {
-    return print_text(*shell == "bash" ? bash() : *shell == "zsh" ? zsh() : fish());
-  };
+  options.add_choice("SHELL", *shell, {"bash"}, "the shell to complete in").type("").required();
+  return [] { return print_text(bash()); };
 }
 
 }  // namespace
 
 extern const Command completion_command = {
     .name = "completion",
-    .summary = "write the completion script of a shell",
-    .arguments = "bash|zsh|fish",
-    .examples =
-        "  dtypecheck completion bash > completion.bash\n"
-        "  dtypecheck completion zsh > _dtypecheck\n",
+    .summary = "write the completion script for bash",
+    .arguments = "bash",
+    .examples = "  dtypecheck completion bash > completion.bash\n",
     .set_up = set_up,
-    .words = {"bash", "zsh", "fish"},
+    .words = {"bash"},
 };
 
 }  // namespace dtypecheck::cli

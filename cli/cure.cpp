@@ -20,7 +20,7 @@
 #include "platform/terminal.h"
 #include "platform/text.h"
 #include "reports/causes.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 #include "trace/run_folder.h"
 
 namespace fs = std::filesystem;
@@ -200,7 +200,7 @@ int undo(const std::string& input) {
   judging::ProvenChange change = change_of(input);
   judging::undo(change);
   judging::write_proven_change(input, change);
-  for (const auto& file : change.files) say(printable(file.file) + " is as it was");
+  for (const auto& file : change.files) say(printable(file.file) + " is restored");
   return kClean;
 }
 
@@ -218,16 +218,18 @@ std::function<int()> set_up(Options& options) {
       .type("");
   options.add_flag("--all", command->all, "cure accepted findings too");
   const Option apply = options.add_flag(
-      "--apply", command->apply, "change the sources as was proven for this run, and keep copies");
-  Option undo = options.add_flag("--undo", command->undo, "put the sources back as they were");
+      "--apply", command->apply,
+      "write the change that was proven for this run into the sources, and keep copies");
+  Option undo = options.add_flag("--undo", command->undo, "restore the sources from these copies");
   undo.excludes(apply);
-  options.add("--tries", command->tries, "changes that are tried at most; default: 12")
+  options.add("--tries", command->tries, "number of changes to try; default: 12")
       .type("N")
       .positive();
   options.add("--timeout", command->timeout_s, "seconds for one run of the program; default: 600")
       .type("S")
       .positive();
-  options.add_flag("--json", command->json, "what was tried, with verdicts and patches, as JSON");
+  options.add_flag("--json", command->json,
+                   "print what was tried, with verdicts and patches, as JSON");
   return [command] { return run(*command); };
 }
 

@@ -26,7 +26,7 @@
 #include "platform/nearest.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace fs = std::filesystem;
 
@@ -68,7 +68,7 @@ class Demo {
                     folder_.path()));
   }
 
-  void tell(const DemoFailure& failure) {
+  void show(const DemoFailure& failure) {
     heading(failure);
     fs::create_directory(failure.name);
     const std::string policy = fmt::format("{}/broken.json", failure.name);
@@ -198,7 +198,7 @@ int run(const DemoCommand& command) {
   const std::vector<const DemoFailure*> failures = chosen(command.failure);
   Demo demo(command);
   demo.make_models();
-  for (const DemoFailure* failure : failures) demo.tell(*failure);
+  for (const DemoFailure* failure : failures) demo.show(*failure);
   return kClean;
 }
 

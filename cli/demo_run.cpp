@@ -21,7 +21,7 @@
 #include "platform/output.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace fs = std::filesystem;
 

@@ -142,16 +142,16 @@ void examine_torch(const PythonFacts& python, Examination& seen) {
     seen.line("torch", fmt::format("{}, {} C++ ABI  {}", libtorch.full_version,
                                    libtorch.cxx11_abi ? "new" : "old", python.torch.front()));
     if (python.torch.size() > 1) {
-      seen.line("",
-                fmt::format("{} is another, which this Python does not come to", python.torch[1]));
+      seen.line("", fmt::format("{} is another torch, which this Python does not import",
+                                python.torch[1]));
     }
     const std::vector<PrebuiltHook> hooks = prebuilt_hooks();
     const PrebuiltHook* hook = find_prebuilt_hook(hooks, libtorch);
     const std::string compiler = usable_compiler(libtorch.version);
     seen.line("compiler", compiler.empty() ? "none" : compiler);
     if (hook != nullptr) return seen.line("tracer", fmt::format("prebuilt: {}", hook->path));
-    const std::string why = is_release(libtorch) ? "none was built ahead for it"
-                                                 : "is no release, so none was built ahead";
+    const std::string why = is_release(libtorch) ? "no tracer was built ahead for it"
+                                                 : "not a release, so no tracer was built ahead";
     if (!compiler.empty() && !libtorch.include_folders.empty()) {
       return seen.line("tracer", fmt::format("{}; it is compiled once, at the first run", why));
     }

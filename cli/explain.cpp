@@ -1,5 +1,6 @@
 // dtypecheck explain: from a message, a traceback or a whole log to what went wrong and what cures
-// it.
+// it; with --kernel, what the names of GPU kernels, as a profiler shows them, say of their
+// arithmetic.
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,23 +8,26 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
+#include "core/dtype_set.h"
 #include "explain/answer.h"
-#include "explain/data_file.h"
+#include "gpu/kernel_name.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/output.h"
+#include "platform/printable.h"
 #include "platform/terminal.h"
 
 namespace dtypecheck::cli {
 
 struct ExplainCommand {
   std::vector<std::string> words;
-  std::string tables;
-  bool json = false, all = false;
+  bool json = false, all = false, is_kernel = false;
 };
 
 // `name` and `way_out` are for the message of what cannot be read.
@@ -64,8 +68,58 @@ static std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+static std::string kernel_json(const std::string& name,
+                               const std::optional<gpu::KernelArithmetic>& arithmetic) {
+  nlohmann::ordered_json json = {{"name", name}};
+  if (arithmetic) {
+    json["family"] = arithmetic->family;
+    const auto add = [&](const char* key, std::optional<Dtype> dtype) {
+      if (dtype) json[key] = dtype_name(*dtype);
+    };
+    add("in", arithmetic->in);
+    add("out", arithmetic->out);
+    add("math", arithmetic->math);
+    if (arithmetic->is_tf32) json["math"] = "TF32";
+    add("sum", arithmetic->sum);
+    if (arithmetic->tensor_core) json["tensor_core"] = *arithmetic->tensor_core;
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+static std::string kernel_text(const std::string& name,
+                               const std::optional<gpu::KernelArithmetic>& arithmetic) {
+  return fmt::format("{}\n  {}\n", printable(name),
+                     arithmetic
+                         ? fmt::format("{}  ({})", gpu::in_words(*arithmetic), arithmetic->family)
+                         : "unknown: no kernel name of a library that dtypecheck knows");
+}
+
+static int explain_kernels(const ExplainCommand& command) {
+  Output output = open_output("");
+  size_t count = 0;
+  const auto explain = [&](const std::string& name) {
+    if (name.empty()) return;
+    const auto arithmetic = gpu::read_kernel_name(name);
+    output.stream() << (command.json ? kernel_json(name, arithmetic)
+                                     : kernel_text(name, arithmetic));
+    ++count;
+  };
+  if (command.words.empty() || command.words == std::vector<std::string>{"-"}) {
+    for (std::string line; std::getline(std::cin, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      explain(line);
+    }
+  } else {
+    for (const std::string& name : command.words) explain(name);
+  }
+  if (count == 0)
+    throw InputError("no name of a kernel; give one, or a name a line on standard input");
+  output.finish();
+  return kClean;
+}
+
 static int run(const ExplainCommand& command) {
-  if (!command.tables.empty()) explain::take_tables_from(command.tables);
+  if (command.is_kernel) return explain_kernels(command);
   explain::LogScanner scanner;
   const std::string text = joined(command.words);
   if (text.empty() || text == "-") {
@@ -97,22 +151,25 @@ static std::function<int()> set_up(Options& options) {
            "a message or traceback, or the name of a log; - or nothing: a log on standard input")
       .type("");
   options.add_flag("--json", command->json, "one JSON object");
-  options.add_flag("--all", command->all, "all causes, ops and versions, not the likeliest alone");
+  const Option all = options.add_flag("--all", command->all,
+                                      "show all causes, ops and versions, not only the likeliest");
   options
-      .add("--tables", command->tables,
-           "a changed explain/data/ to use in place of the built-in tables")
-      .type("FOLDER");
+      .add_flag("--kernel", command->is_kernel,
+                "read the names of GPU kernels, mangled or not: in which dtypes they compute; "
+                "standard input has one name a line")
+      .excludes(all);
   return [command] { return run(*command); };
 }
 
 extern const Command explain_command = {
     .name = "explain",
     .summary = "explain a dtype error: a message, a traceback or a whole log",
-    .arguments = "[--json] [--all] [TEXT | LOG | -]",
+    .arguments = "[--json] [--all | --kernel] [TEXT | LOG | -]",
     .examples =
         "  dtypecheck explain \"expected scalar type Float but found Half\"\n"
         "  dtypecheck explain train.log\n"
-        "  python train.py 2>&1 | dtypecheck explain -\n",
+        "  python train.py 2>&1 | dtypecheck explain -\n"
+        "  dtypecheck explain --kernel ampere_h16816gemm_128x128_ldg8_stages_32x5_nn\n",
     .set_up = set_up,
 };
 

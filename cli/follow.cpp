@@ -19,9 +19,9 @@
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
+#include "reports/formatting.h"
 #include "reports/lines.h"
 #include "reports/summary.h"
-#include "reports/words.h"
 #include "trace/reader.h"
 #include "trace/run_folder.h"
 
@@ -192,7 +192,7 @@ class Follower {
       return std::nullopt;
     }
     out_.finish();
-    say(reports::verdict(report));
+    say(reports::headline(report));
     return status_of(report, options_);
   }
 

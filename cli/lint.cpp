@@ -24,7 +24,7 @@
 #include "platform/output.h"
 #include "platform/progress.h"
 #include "platform/version.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace fs = std::filesystem;
 
@@ -38,7 +38,6 @@ struct LintCommand {
   std::string torch;
   analyzer::ParseOptions parse;
   bool fix = false;
-  std::string write_baseline;
   bool list = false;
   bool lsp = false;
   std::string explain;
@@ -61,11 +60,12 @@ void fix(reports::Report& report, const std::string& fail_on,
                                        applied.files == 1 ? "" : "s"));
   for (const std::string& place : applied.in_the_way) {
     report.remarks.push_back(fmt::format(
-        "{}: not cured, another cure is in its way or the file has changed; run it again", place));
+        "{}: not cured: another cure changes the same text, or the file has changed; run it again",
+        place));
   }
   for (const std::string& place : applied.broken) {
     report.remarks.push_back(
-        fmt::format("{}: not cured, the file would not compile with the cure", place));
+        fmt::format("{}: not cured: the file would not compile with the cure", place));
   }
 }
 
@@ -89,7 +89,7 @@ analyzer::Toolkits toolkits_of(const LintCommand& command, const std::string& fi
   return analyzer::find_toolkits(command.torch, first, database ? database->find(full) : nullptr);
 }
 
-// What is to be told, less what comments accept.
+// What is to be reported, less what comments accept.
 void judge(reports::Report& report, Run& ops, const LintCommand& command,
            const std::vector<analyzer::SourceFacts>& all, const std::string& torch_version,
            analyzer::SourceTexts& sources) {
@@ -150,9 +150,8 @@ int run(const LintCommand& command) {
   }
   judge(report, ops, command, all, toolkits.torch_version, sources);
   const judging::ReportOptions& options = command.report;
-  if (!command.write_baseline.empty() || options.update_baseline) {
-    judging::update_baseline(report,
-                             options.update_baseline ? options.baseline : command.write_baseline);
+  if (options.update_baseline) {
+    judging::update_baseline(report, options.baseline);
     return kClean;
   }
   if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
@@ -177,9 +176,8 @@ std::function<int()> set_up(Options& options) {
   options.add("PATH", command->paths, "C++ and CUDA sources, or folders of them").type("");
   options
       .add("-p,--build", command->build,
-           "build folder, or its compile_commands.json, all of whose files are meant where "
-           "no PATH is "
-           "given; without it flags are inferred")
+           "build folder, or its compile_commands.json; without PATH all of its files are linted, "
+           "without -p flags are inferred")
       .type("DIR");
   options
       .add("--torch", command->torch,
@@ -194,17 +192,14 @@ std::function<int()> set_up(Options& options) {
   add_report_options(options, command->report, "file for the findings; default: standard output",
                      "exit with 1 on findings of this severity or above; default: warning");
   add_rule_options(options, command->report);
-  options.add_flag(
-      "--fix", command->fix,
-      "apply the cures that are mechanical, of findings at the --fail-on level or above");
+  options.add_flag("--fix", command->fix,
+                   "apply the mechanical cures of findings at the --fail-on level or above");
   add_baseline_options(options, command->report);
-  options.add("--write-baseline", command->write_baseline, "as --update-baseline --baseline FILE")
-      .type("FILE");
   options.add_flag("--alone", command->parse.alone,
-                   "parse the files of PATH only; else those of their project that call, bind or "
-                   "define their functions are looked up");
+                   "parse only the files of PATH; by default also those of their project that "
+                   "call, bind or define their functions");
   options.add_flag("--no-cache", command->parse.no_cache,
-                   "parse every file anew; else what is known of unchanged files is kept in "
+                   "parse every file anew; by default the facts of unchanged files are read from "
                    "~/.cache/dtypecheck/lint");
   options.add_flag("--all", command->report.all,
                    "show every finding in full, and accepted ones too");

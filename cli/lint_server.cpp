@@ -20,7 +20,7 @@
 #include "core/dtype_names.h"
 #include "platform/files.h"
 #include "platform/version.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::cli {
 
@@ -224,8 +224,7 @@ class LintServer {
     while (const auto message = next_message(input)) {
       const Json json = Json::parse(*message, nullptr, false);
       if (!json.is_object()) {
-        send({{"id", nullptr},
-              {"error", {{"code", -32700}, {"message", "this is no JSON object"}}}});
+        send({{"id", nullptr}, {"error", {{"code", -32700}, {"message", "not a JSON object"}}}});
         continue;
       }
       const std::string method = json.value("method", "");

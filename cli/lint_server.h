@@ -17,7 +17,7 @@ struct Linted {
 };
 
 // Serves one client until it says `exit` or is gone; gives the exit status. `lint` is called from
-// one thread of the server's own, one file at a time; what it throws is told to the client's log.
+// one thread of the server's own, one file at a time; what it throws goes to the client's log.
 int serve_lint(const std::function<Linted(const std::string& file)>& lint);
 
 }  // namespace dtypecheck::cli

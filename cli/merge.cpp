@@ -19,7 +19,7 @@
 #include "platform/files.h"
 #include "platform/progress.h"
 #include "platform/terminal.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 #include "symbols/symbols.h"
 #include "trace/format.h"
 #include "trace/run_folder.h"
@@ -115,7 +115,7 @@ std::vector<Input> inputs_of(const MergeCommand& command, std::vector<Missing>& 
     for (const std::string& name : expected_of(input).traces) {
       const std::string path = (fs::path(input) / name).string();
       if (has_merged || std::find(there.begin(), there.end(), path) != there.end()) continue;
-      missing.push_back({path, "existed when the run ended, and does not now"});
+      missing.push_back({path, "was there when the run ended and is missing now"});
     }
     for (const std::string& note : judging::untraced_notes(input)) missing.push_back({input, note});
   }
@@ -232,7 +232,7 @@ int run(const MergeCommand& command) {
   progress.reset();
   const auto& twice = all.merger.seen_twice();
   copies.insert(copies.end(), twice.begin(), twice.end());
-  say_first(copies, ": its processes are there already, and count once");
+  say_first(copies, ": its processes were read already and count once");
   say_first(reasons, "; what could be read is merged");
   say(fmt::format("{} of {} in {}", reports::counted(all.merger.op_call_count(), "op call"),
                   reports::counted(processes, "process"), command.output));
@@ -252,7 +252,7 @@ std::function<int()> set_up(Options& options) {
 
 extern const Command merge_command = {
     .name = "merge",
-    .summary = "make one trace of those of many processes",
+    .summary = "merge the traces of many processes into one",
     .arguments = "[OPTIONS] RUN... -o FILE",
     .examples = "  dtypecheck merge dtypecheck-runs/* -o all.dtrace\n",
     .set_up = set_up,

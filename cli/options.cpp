@@ -91,8 +91,7 @@ Options::Options(const Command& command)
   app_->formatter(std::make_shared<HelpFormatter>(command));
   app_->allow_extras();
   if (command.is_configured) {
-    app_->add_flag("--no-config", no_config_,
-                   "leave out what pyproject.toml or dtypecheck.toml say");
+    app_->add_flag("--no-config", no_config_, "ignore pyproject.toml and dtypecheck.toml");
   }
 }
 
@@ -164,13 +163,12 @@ std::vector<OptionInfo> Options::infos() const {
     OptionInfo& info = infos.emplace_back();
     for (const std::string& name : option->get_snames()) info.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) info.names.push_back("--" + name);
-    info.help = option->get_description();
     info.takes_value = option->get_items_expected_max() > 0;
     if (!info.takes_value) continue;
-    info.type = option->get_type_name();
-    info.names_a_file = info.type == "FILE" || info.type == "DIR";
-    std::istringstream choices(info.type);
-    if (info.type.find('|') == std::string::npos) continue;
+    const std::string type = option->get_type_name();  // "FILE", "text|json"
+    info.names_a_file = type == "FILE" || type == "DIR";
+    std::istringstream choices(type);
+    if (type.find('|') == std::string::npos) continue;
     for (std::string choice; std::getline(choices, choice, '|');) info.choices.push_back(choice);
   }
   return infos;
@@ -214,28 +212,28 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 }
 
 // A key is an option of the command that it is for, or of any where it is for all.
-void check_setting(const judging::Config& config, const judging::Setting& setting) {
+void check_entry(const judging::Config& config, const judging::ConfigEntry& entry) {
   std::vector<std::string> commands, keys;
   for (const Command* command : all_commands()) {
     if (!command->is_configured) continue;
     commands.push_back(command->name);
-    if (!setting.command.empty() && setting.command != command->name) continue;
+    if (!entry.command.empty() && entry.command != command->name) continue;
     const std::vector<std::string> more = option_keys(*command);
     keys.insert(keys.end(), more.begin(), more.end());
   }
-  const std::string where = fmt::format("{}:{}", config.path, setting.line);
-  if (!setting.command.empty() && !contains(commands, setting.command)) {
-    throw InputError(
-        fmt::format("{}: unknown table {}{}", where, setting.command,
-                    suggestion(setting.command, commands,
-                               fmt::format("there are accept, {}", fmt::join(commands, ", ")))));
+  const std::string where = fmt::format("{}:{}", config.path, entry.line);
+  if (!entry.command.empty() && !contains(commands, entry.command)) {
+    throw InputError(fmt::format(
+        "{}: unknown table {}{}", where, entry.command,
+        suggestion(entry.command, commands,
+                   fmt::format("the tables are accept, {}", fmt::join(commands, ", ")))));
   }
-  if (!contains(keys, setting.key)) {
-    const std::string otherwise = setting.command.empty()
+  if (!contains(keys, entry.key)) {
+    const std::string otherwise = entry.command.empty()
                                       ? "no command that reports has such an option"
-                                      : fmt::format("see dtypecheck {} --help", setting.command);
-    throw InputError(fmt::format("{}: unknown key {}{}", where, setting.key,
-                                 suggestion(setting.key, keys, otherwise)));
+                                      : fmt::format("see dtypecheck {} --help", entry.command);
+    throw InputError(fmt::format("{}: unknown key {}{}", where, entry.key,
+                                 suggestion(entry.key, keys, otherwise)));
   }
 }
 
@@ -253,10 +251,10 @@ void Options::take_config() {
   if (no_config_) judging::ignore_project_config();
   const judging::Config* config = command_.is_configured ? judging::project_config() : nullptr;
   if (config == nullptr) return;
-  for (const judging::Setting& setting : config->settings) {
-    check_setting(*config, setting);
-    if (!setting.command.empty() && setting.command != command_.name) continue;
-    CLI::Option* option = app_->get_option_no_throw("--" + setting.key);
+  for (const judging::ConfigEntry& entry : config->entries) {
+    check_entry(*config, entry);
+    if (!entry.command.empty() && entry.command != command_.name) continue;
+    CLI::Option* option = app_->get_option_no_throw("--" + entry.key);
     if (option == nullptr || option->count() > 0) continue;
     const auto excluded = option->get_excludes();
     if (std::any_of(excluded.begin(), excluded.end(), [](auto* one) { return one->count() > 0; }))
@@ -264,10 +262,10 @@ void Options::take_config() {
     const std::string type = option->get_type_name();
     const bool names_a_file = type == "FILE" || type == "DIR";
     try {
-      option->add_result(names_a_file ? below(config->folder, setting.value) : setting.value);
+      option->add_result(names_a_file ? below(config->folder, entry.value) : entry.value);
       option->run_callback();
     } catch (const CLI::ParseError& error) {
-      throw InputError(fmt::format("{}:{}: {}", config->path, setting.line, in_plain_words(error)));
+      throw InputError(fmt::format("{}:{}: {}", config->path, entry.line, in_plain_words(error)));
     }
   }
 }

@@ -32,11 +32,9 @@ class Option {
   CLI::Option* option_;
 };
 
-// An option as it was added, for what is written from the options: completions, manual pages.
+// An option as it was added, for completions and the configuration.
 struct OptionInfo {
-  std::vector<std::string> names;  // "-o", "--output"
-  std::string help;
-  std::string type;                  // of its value: "FILE", "text|json"
+  std::vector<std::string> names;    // "-o", "--output"
   std::vector<std::string> choices;  // of its value, where only some are taken
   bool takes_value = false;
   bool names_a_file = false;  // or a folder

@@ -53,7 +53,7 @@ uint64_t bytes_of(const std::string& text) {
                                                                    : -1;
   constexpr double kMost = 1 << 20;  // GB
   if (end == text.c_str() || shift < 0 || !(number > 0) || number > kMost)
-    throw InputError(fmt::format("--memory {}: is no size; for example --memory 24G", text));
+    throw InputError(fmt::format("--memory {}: not a size; for example --memory 24G", text));
   return static_cast<uint64_t>(number * static_cast<double>(uint64_t{1} << shift));
 }
 
@@ -200,13 +200,13 @@ const Process* without_cuda(const Run& run) {
   return nullptr;
 }
 
-// The exception that ended a process and that no finding speaks of; null where all is told.
-const std::string* untold_end(const reports::Report& report) {
-  const std::set<uint32_t> told = reports::processes_of_throws(report.run, report.findings);
+// The exception that ended a process and that no finding speaks of; null where all is reported.
+const std::string* unreported_end(const reports::Report& report) {
+  const std::set<uint32_t> reported = reports::processes_of_throws(report.run, report.findings);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const std::string* uncaught = fact_of(report.run.processes[i], "uncaught");
     if (!uncaught || uncaught->empty() || uncaught->starts_with("KeyboardInterrupt")) continue;
-    if (told.count(i) == 0) return uncaught;
+    if (reported.count(i) == 0) return uncaught;
   }
   return nullptr;
 }
@@ -248,7 +248,7 @@ int conclude(const PreflightCommand& command, const Limit& limit,
   }
   const int found = status_of(report, command.trace.report);
   if (found == kFound) return kFound;
-  if (const std::string* message = untold_end(report)) {
+  if (const std::string* message = unreported_end(report)) {
     if (!is_out_of_memory(*message)) return could_not_go_on(first_line(*message));
     say("out of memory on the pretended GPU: " + first_line(*message));
     return kFound;
@@ -314,18 +314,17 @@ int run(PreflightCommand& command) {
 std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<PreflightCommand>();
   options.leave_rest_to(command->trace.program);
-  options.add_choice("--gpu", command->gpu, pretended_gpus(),
-                     "the GPU that is pretended; default: a100");
-  options.add("--memory", command->memory, "its memory, as 24G; default: what that GPU has")
+  options.add_choice("--gpu", command->gpu, pretended_gpus(), "the GPU to pretend; default: a100");
+  options.add("--memory", command->memory, "its memory, such as 24G; default: what that GPU has")
       .type("SIZE");
-  options.add("--gpus", command->gpus, "how many of them; default: 1").type("N").range(1, 64);
+  options.add("--gpus", command->gpus, "number of GPUs; default: 1").type("N").range(1, 64);
   options
-      .add("--steps", command->steps, "end the program after so many optimizer steps; default: 3")
+      .add("--steps", command->steps, "end the program after this many optimizer steps; default: 3")
       .type("N")
       .range(1, 100000);
   options
       .add("--timeout", command->timeout_s,
-           "end it after so many seconds in any case; default: 600")
+           "end it after this many seconds in any case; default: 600")
       .type("S")
       .range(1, 1000000);
   options.add_flag("--compile", command->compile,
@@ -358,7 +357,6 @@ extern const Command preflight_command = {
         "  dtypecheck preflight --gpu h100 --memory 24G --steps 5 -- accelerate launch train.py\n",
     .set_up = set_up,
     .is_configured = true,
-    .runs_a_program = true,
 };
 
 }  // namespace dtypecheck::cli

@@ -28,7 +28,7 @@ static int run(const ReportCommand& command) {
   reports::Report report = judging::judged_report(recorded, command.report);
   if (inputs.size() == 1) {
     if (const auto change = judging::read_proven_change(inputs.front()))
-      judging::tell(*change, report.findings);
+      judging::report_proven_change(*change, report.findings);
   }
   progress.reset();
   return write_result(report, command.report);
@@ -41,9 +41,9 @@ static std::function<int()> set_up(Options& options) {
            "run folders, *.dtrace files or *.trace text; default: the newest run in "
            "./dtypecheck-runs")
       .type("");
-  options.add_flag(
-      "--follow", command->follow,
-      "while the run goes on: each new finding as a line, until all its processes have ended");
+  options.add_flag("--follow", command->follow,
+                   "while the program runs, print each new finding on a line until all its "
+                   "processes have ended");
   add_all_report_options(options, command->report);
   return [command] { return run(*command); };
 }

@@ -68,10 +68,10 @@ void add_finding_options(Options& options, judging::ReportOptions& report) {
 }
 
 void add_baseline_options(Options& options, judging::ReportOptions& report) {
-  options.add("--baseline", report.baseline, "file of findings that are not reported again")
+  options.add("--baseline", report.baseline, "file of accepted findings, which are not reported")
       .type("FILE");
   options.add_flag("--update-baseline", report.update_baseline,
-                   "write what is found now into that file, and nothing else");
+                   "write the current findings into that file, and report nothing");
 }
 
 void add_target_options(Options& options, judging::ReportOptions& report) {
@@ -82,7 +82,7 @@ void add_target_options(Options& options, judging::ReportOptions& report) {
       .type("DEVICE:VERSION");
   options
       .add("--contracts", report.contracts,
-           "contracts that dtypecheck probe measured, beside those it ships with")
+           "contracts that dtypecheck probe measured, in addition to the built-in ones")
       .type("FILE");
 }
 

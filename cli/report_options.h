@@ -24,7 +24,7 @@ void add_rule_options(Options& options, judging::ReportOptions& report);
 // --baseline and --update-baseline.
 void add_baseline_options(Options& options, judging::ReportOptions& report);
 
-// Which findings of a run are told: --select, --ignore, --suppress, --all, --baseline and
+// Which findings of a run are reported: --select, --ignore, --suppress, --all, --baseline and
 // --update-baseline.
 void add_finding_options(Options& options, judging::ReportOptions& report);
 

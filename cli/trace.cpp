@@ -94,7 +94,7 @@ static void say_what_was_recorded(const judging::RecordedRun& recorded, const Ru
   }
 }
 
-// A faulty name is told before a run of hours, not after it.
+// A faulty name is reported before a run of hours, not after it.
 static void check_report_options(const TraceCommand& command) {
   judging::check_report_inputs(command.report);
   if (command.no_report && !command.report.output.empty())
@@ -129,7 +129,7 @@ static void cure(const TraceCommand& command, const RunFolder& folder,
   const curing::Program program{command.program, fs::current_path().string()};
   look_for_cure(folder.path(), recorded, report.findings, program, {});
   if (const auto change = judging::read_proven_change(folder.path()))
-    judging::tell(*change, report.findings);
+    judging::report_proven_change(*change, report.findings);
 }
 
 // With a fail level a run that recorded nothing is no clean run; without one it is the user's
@@ -142,7 +142,7 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   reports::Report report = judging::judged_report(recorded, command.report);
   progress.reset();
   if (command.cure) cure(command, folder, recorded, report);
-  report.end_is_told = end.signal != 0;  // by say_if_killed()
+  report.end_is_reported = end.signal != 0;  // by say_if_killed()
   if (command.report.update_baseline) {
     judging::update_baseline(report, command.report.baseline);
     return status_of(end);
@@ -231,30 +231,29 @@ static std::function<int()> set_up(Options& options) {
                                          "once nothing new appears, trace only some of the steps");
   Option keep_going = options.add_flag(
       "--keep-going", command->keep_going,
-      "cast the operands of an op that fails for its dtypes, report it, and go on, so that one "
-      "run shows all of them; what it computes from then on is not valid");
+      "cast the operands of an op that fails for its dtypes, report it, and go on, so that one run "
+      "shows all of them; the results are not valid from then on");
   keep_going.excludes(steady);
   options
-      .add_flag(
-          "--fix", command->fix,
-          "compute what LibTorch refuses for its dtypes, or does slowly in Half, in Float and "
-          "round it once; what it computes is valid")
+      .add_flag("--fix", command->fix,
+                "compute in Float, and round once, what LibTorch refuses for its dtypes or does "
+                "slowly in Half; the results are valid")
       .excludes(steady)
       .excludes(keep_going);
   options.add_flag("--check-values", command->check_values,
                    "look for the first inf or NaN in the results");
   options.add_flag("--cure", command->cure,
-                   "then run the program again, as dtypecheck cure does, until a change of it is "
-                   "found that cures the findings; the report shows it");
+                   "then look for a change that cures the findings, as dtypecheck cure does, and "
+                   "show it in the report");
   options.add_flag("--discard-writes", command->discard_writes,
-                   "throw away what the program writes below this folder, or where its arguments "
-                   "point: it writes to a copy-on-write overlay");
+                   "discard what the program writes to this folder and to folders that its "
+                   "arguments name, by a copy-on-write overlay");
   options.add_flag("--no-gpu", command->no_gpu,
-                   "do not record the kernels that a CUDA device runs, which CUPTI tells by op");
+                   "do not record the GPU kernels of each op, which CUPTI reports");
   options
       .add("--timeline", command->timeline,
-           "record when each op call of the first steps began and how long it took, for dtypecheck "
-           "dump --format perfetto; default: 0")
+           "record start and duration of each op call of so many first steps, for dtypecheck dump "
+           "--format perfetto; default: 0")
       .type("STEPS");
   add_report_options(
       options, command->report,
@@ -282,7 +281,6 @@ extern const Command trace_command = {
         "  dtypecheck trace --fix -- python train.py --mixed_precision fp16\n",
     .set_up = set_up,
     .is_configured = true,
-    .runs_a_program = true,
 };
 
 }  // namespace dtypecheck::cli

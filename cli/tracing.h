@@ -27,7 +27,7 @@ struct TraceCommand {
   bool cure = false;
   judging::ReportOptions report;
 
-  // Of another command than `trace`: how it is told in run.json, further options of stage 2
+  // Of another command than `trace`: how it is named in run.json, further options of stage 2
   // (tracer/protocol.md), what else the program's environment needs, given a folder of this tool's
   // own that libraries may be linked from and the folders whose writes are discarded, and the exit
   // status, which is the program's own otherwise.

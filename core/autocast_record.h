@@ -1,6 +1,6 @@
-// autocast_record.h: what autocast decided for each op call of a run, worked out from the op calls
-// alone: it calls an op again with what it cast, so the call around and the call inside tell what
-// it did, and the casts between them what that cost.
+// autocast_record.h: what autocast decided for each op call of a run, derived from the op calls
+// alone: autocast calls an op again with the operands that it cast, so the outer and the inner call
+// show what it did, and the casts between them what that cost.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct AutocastRecord {
   std::string device;                 // whose region is meant
   std::optional<Dtype> region_dtype;  // none: no region was open for the device
   SourceLine entered;                 // where the innermost region was entered; may be unknown
-  std::optional<uint64_t> casts;      // of all its calls; none: cannot be told
+  std::optional<uint64_t> casts;      // of all its calls; none: not known
   std::optional<uint64_t>
       cache_hits;   // operands that needed a cast and were found in autocast's cache
   std::string why;  // untouched: why

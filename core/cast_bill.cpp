@@ -24,9 +24,8 @@ double steps_of(const Run& run, const OpCall& call) {
 
 double elements_of(const Operand& tensor) {
   if (!tensor.has_shape) return 0;
-  double elements = 1;
-  for (const int64_t size : tensor.shape) elements *= static_cast<double>(size);
-  return elements > 0 && std::isfinite(elements) ? elements : 0;  // a trace may say anything
+  const double elements = element_count(tensor);
+  return elements > 0 && std::isfinite(elements) ? elements : 0;
 }
 
 // Of all calls: counted, or else by the shape of the first.
@@ -135,7 +134,7 @@ std::vector<ModuleCasts> modules_of(const std::vector<Cast>& casts) {
   return modules;
 }
 
-// Nothing where steps were left out, or a process that was killed told no end.
+// Nothing where steps were left out, or a process was killed and wrote no end.
 std::optional<double> lifetime_ns(const Run& run) {
   double time_ns = 0;
   for (const Process& process : run.processes) {

@@ -1,5 +1,5 @@
-// cast_bill.h: what the casts of a run cost, by line and by module, and who asked for them. The one
-// place that says what a cast is, how many bytes it moves, and whose it is: autocast's table, the
+// cast_bill.h: what the casts of a run cost, by line and by module, and who asked for them. Only
+// this file says what a cast is, how many bytes it moves and what caused it: autocast's table, the
 // module map and cast-churn ask here.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace dtypecheck {
 
-// What an op call read and wrote whose whole work was to change a dtype: _to_copy, or copy_ into a
+// What was read and written by an op call that only changes a dtype: _to_copy, or copy_ into a
 // tensor of another dtype. The operands are the call's own.
 struct DtypeChange {
   Dtype from = Dtype::kUndefined;
@@ -21,7 +21,7 @@ struct DtypeChange {
 };
 std::optional<DtypeChange> dtype_change(const OpCall& call);
 
-// Who wanted it. The cast of a gradient is put down to what wanted the cast in forward.
+// What caused it. The cast of a gradient has the cause of the cast in forward.
 enum class CastReason : uint8_t {
   kAsked,      // the program: .to(), .half(), copy_() of its own
   kAutocast,   // autocast, for an op of its lists

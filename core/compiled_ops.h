@@ -1,6 +1,6 @@
-// compiled_ops.h: what is inside of a region of torch.compile, whose fused ops no dispatcher sees:
-// by the graph and the code that Inductor made of it, as the tracer kept them in a fact of the
-// process.
+// compiled_ops.h: the ops inside of a torch.compile region. The dispatcher does not see them once
+// they are fused, so they are read from Inductor's graph and code, which the tracer keeps as a fact
+// of the process.
 #pragma once
 
 #include <string>

@@ -7,8 +7,8 @@
 
 namespace dtypecheck {
 
-// The numbers are those of c10::ScalarType, which has only ever grown at its end (LibTorch 1.13
-// to 2.14), so the tracer can store a scalar type without a table. Undefined moved between versions
+// The numbers are those of c10::ScalarType, which has only ever grown at its end (since LibTorch
+// 1.13), so the tracer can store a scalar type without a table. Undefined moved between versions
 // and is ours.
 enum class Dtype : uint8_t {
   kByte = 0,

@@ -40,6 +40,12 @@ bool is_parameter(const Operand& operand) {
          !operand.name.ends_with(".grad");
 }
 
+double element_count(const Operand& operand) {
+  double count = 1;
+  for (const int64_t size : operand.shape) count *= static_cast<double>(size);
+  return count;
+}
+
 std::string shape_text(const Operand& operand) {
   return operand.has_shape ? fmt::format("[{}]", fmt::join(operand.shape, ", ")) : "";
 }

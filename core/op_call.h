@@ -57,6 +57,9 @@ struct Operand {
 // A parameter name says that the operand is that parameter, unless the operand is its gradient.
 bool is_parameter(const Operand& operand);
 
+// As a double: a trace may say anything, and no integer overflows here. 1 where no shape is known.
+double element_count(const Operand& operand);
+
 std::string shape_text(const Operand& operand);  // "[2, 320]"; "" when not known
 
 // A number or dtype among the arguments, as it was in the first call with this signature.

@@ -19,19 +19,19 @@ bool has(const OpCall& call, uint32_t facts) { return (ops::facts_of(call.op) & 
 // written in place keeps its dtype whatever meets it. A tensor without dimensions promotes nothing.
 // An activation explains more than a parameter, which was there before, and than out=, whose
 // memory was chosen for the result. Among equals the one whose own origin is known.
-int rank_of_giver(const Operand& operand) {
+int rank(const Operand& operand) {
   if (operand.is_written && operand.role != Role::kOut) return 0;
   return (operand.promotes() ? 0 : 8) + (is_parameter(operand) ? 4 : 0) +
          (operand.role == Role::kOut ? 2 : 0) + (operand.origin == kNoOpCall ? 1 : 0);
 }
 
-const Operand* giver_of(const OpCall& call, DtypeSet dtypes) {
-  const Operand* giver = nullptr;
+const Operand* source_of_dtype(const OpCall& call, DtypeSet dtypes) {
+  const Operand* first = nullptr;
   for (const Operand& operand : call.operands) {
     if (operand.dtypes != dtypes || operand.is_wrapped_number) continue;
-    if (giver == nullptr || rank_of_giver(operand) < rank_of_giver(*giver)) giver = &operand;
+    if (first == nullptr || rank(operand) < rank(*first)) first = &operand;
   }
-  return giver;
+  return first;
 }
 
 // A cast to the dtype that the tensor had already, to another device say, made nothing. A factory
@@ -46,47 +46,46 @@ bool makes_dtype(const OpCall& call, DtypeSet dtypes) {
 
 // It answered in the widest of several dtypes. What the statistics and weights of a norm are in
 // does not decide about its result, and of what is not LibTorch's own nothing is known.
-bool is_promotion(const OpCall& call, const Operand& giver) {
+bool is_promotion(const OpCall& call, const Operand& from) {
   const auto size = [](const Operand& o) {
     return dtype_size_bytes(o.dtypes.single().value_or(Dtype::kUndefined));
   };
   const bool is_widest =
       std::none_of(call.operands.begin(), call.operands.end(), [&](const Operand& o) {
-        return o.is_floating() && o.promotes() && o.dtypes != giver.dtypes &&
-               size(o) >= size(giver);
+        return o.is_floating() && o.promotes() && o.dtypes != from.dtypes && size(o) >= size(from);
       });
   return is_widest && call.floating_dtypes().size() > 1 && call.op.starts_with("aten::") &&
-         !giver.is_written && !has(call, ops::kNorm);
+         !from.is_written && !has(call, ops::kNorm);
 }
 
 ProvenanceStep step_of(const OpCall& call, DtypeSet dtypes) {
   using Kind = ProvenanceStep::Kind;
   ProvenanceStep step{.call = &call};
-  if (!makes_dtype(call, dtypes)) step.giver = giver_of(call, dtypes);
+  if (!makes_dtype(call, dtypes)) step.from = source_of_dtype(call, dtypes);
   // What torch.tensor() begins with, where that was no frame of its own yet.
-  const bool is_fresh = step.giver != nullptr && step.giver->origin == kNoOpCall &&
-                        call.op == "aten::lift_fresh" && !is_parameter(*step.giver);
-  if (is_fresh) step.giver = nullptr;
-  if (step.giver == nullptr) {
+  const bool is_fresh = step.from != nullptr && step.from->origin == kNoOpCall &&
+                        call.op == "aten::lift_fresh" && !is_parameter(*step.from);
+  if (is_fresh) step.from = nullptr;
+  if (step.from == nullptr) {
     step.kind = has(call, ops::kCast) ? Kind::kCast : Kind::kMade;
-  } else if (is_promotion(call, *step.giver)) {
+  } else if (is_promotion(call, *step.from)) {
     step.kind = Kind::kPromotion;
   }
   return step;
 }
 
-void add_step(const ProvenanceStep& step, Provenance& way) {
-  way.steps.push_back(step);
-  if (step.giver == nullptr) way.maker = step.call;
+void add_step(const ProvenanceStep& step, Provenance& provenance) {
+  provenance.steps.push_back(step);
+  if (step.from == nullptr) provenance.maker = step.call;
   if (step.kind == ProvenanceStep::Kind::kPromotion) {
-    way.promotion = step.call;
-    way.promoted_by = step.giver;
+    provenance.promotion = step.call;
+    provenance.promoted_by = step.from;
   }
-  if (step.giver != nullptr && is_parameter(*step.giver)) way.parameter = step.giver;
+  if (step.from != nullptr && is_parameter(*step.from)) provenance.parameter = step.from;
 }
 
-bool passes(const Provenance& way, const OpCall& call) {
-  return std::any_of(way.steps.begin(), way.steps.end(),
+bool passes(const Provenance& provenance, const OpCall& call) {
+  return std::any_of(provenance.steps.begin(), provenance.steps.end(),
                      [&](const ProvenanceStep& step) { return step.call == &call; });
 }
 
@@ -129,12 +128,6 @@ bool is_from_outside(const Operand& operand) {
          !operand.is_written && may_be_handed_over(operand);
 }
 
-double elements(const Operand& tensor) {
-  double count = 1;  // a trace may say anything: no integer overflows here
-  for (const int64_t size : tensor.shape) count *= static_cast<double>(size);
-  return count;
-}
-
 // What an op calls inside of it may get a copy in another shape, which is not recorded: it is the
 // operand of the op around it that has this dtype and as many elements, where there is one such.
 const Operand* reshaped(const OpCall* outer, const Operand& operand) {
@@ -142,8 +135,9 @@ const Operand* reshaped(const OpCall* outer, const Operand& operand) {
   if (outer == nullptr || !is_plain || operand.is_written) return nullptr;
   const Operand* found = nullptr;
   for (const Operand& whole : outer->operands) {
-    const bool fits = whole.dtypes == operand.dtypes && elements(whole) == elements(operand) &&
-                      !is_parameter(whole) && whole.has_shape;
+    const bool fits = whole.dtypes == operand.dtypes &&
+                      element_count(whole) == element_count(operand) && !is_parameter(whole) &&
+                      whole.has_shape;
     if (fits && found != nullptr) return nullptr;
     if (fits) found = &whole;
   }
@@ -195,7 +189,7 @@ std::vector<ShownStep> shown_steps(const Provenance& provenance) {
 }
 
 Provenance ProvenanceIndex::of(const OpCall& reader, const Operand& operand) const {
-  Provenance way{.dtypes = operand.dtypes};
+  Provenance provenance{.dtypes = operand.dtypes};
   const OpCall* at = &reader;
   bool in_worker = false;
   follow_links(&operand, [&](const Operand& tensor) -> const Operand* {
@@ -208,17 +202,17 @@ Provenance ProvenanceIndex::of(const OpCall& reader, const Operand& operand) con
       const Fit fit = handed_over_to(*at, tensor);
       call = fit.call;
       in_worker = call != nullptr;
-      way.is_from_worker = in_worker;
-      way.is_probable = in_worker && !fit.is_only_one;
+      provenance.is_from_worker = in_worker;
+      provenance.is_probable = in_worker && !fit.is_only_one;
     }
-    if (call == nullptr || passes(way, *call)) return nullptr;
+    if (call == nullptr || passes(provenance, *call)) return nullptr;
     ProvenanceStep step = step_of(*call, operand.dtypes);
     step.is_in_worker = in_worker;
-    add_step(step, way);
+    add_step(step, provenance);
     at = call;
-    return step.giver;
+    return step.from;
   });
-  return way;
+  return provenance;
 }
 
 const Operand* ProvenanceIndex::behind_views(const Operand& operand,
@@ -285,7 +279,7 @@ ProvenanceIndex::Fit ProvenanceIndex::handed_over_to(const OpCall& reader,
   follow_links(run_.call(reader.parent), [&](const OpCall& outer) {
     for (const Operand& whole : outer.operands) {
       if (is_from_outside(whole) && whole.dtypes == operand.dtypes &&
-          elements(whole) == elements(operand)) {
+          element_count(whole) == element_count(operand)) {
         shapes.push_back(&whole);
       }
     }
@@ -295,7 +289,9 @@ ProvenanceIndex::Fit ProvenanceIndex::handed_over_to(const OpCall& reader,
     return std::any_of(shapes.begin(), shapes.end(),
                        [&](const Operand* tensor) { return tensor->shape == result.shape; });
   };
-  const auto has_size = [&](const Operand& r) { return elements(r) == elements(operand); };
+  const auto has_size = [&](const Operand& r) {
+    return element_count(r) == element_count(operand);
+  };
   const bool is_exact = find(false, has_shape) || find(true, has_shape);
   if (!is_exact && !find(false, has_size) && !find(true, has_size)) return {};
   size_t nth = 0;
@@ -321,9 +317,9 @@ std::string step_sentence(const Provenance& provenance, const ProvenanceStep& st
   switch (step.kind) {
     case ProvenanceStep::Kind::kPassedOn:
       return fmt::format("{} passes {} on from {}", op, dtype,
-                         is_parameter(*step.giver) ? step.giver->parameter : step.giver->name);
+                         is_parameter(*step.from) ? step.from->parameter : step.from->name);
     case ProvenanceStep::Kind::kPromotion:
-      return fmt::format("{} promotes to {} because of {}", op, dtype, step.giver->name);
+      return fmt::format("{} promotes to {} because of {}", op, dtype, step.from->name);
     case ProvenanceStep::Kind::kCast:
       return fmt::format("{} casts to {}", op, dtype);
     case ProvenanceStep::Kind::kMade:

@@ -1,10 +1,10 @@
-// provenance.h: which way the dtype of a tensor came, and the words for it. Rules and all report
-// formats ask here, so that no two parts of a finding name different makers of one dtype.
+// provenance.h: how a tensor got its dtype, and how that is said. Rules and all report formats ask
+// here, so that no two parts of a finding name different makers of one dtype.
 //
-// The tracer notes for each operand the op call that gave the tensor (Operand::origin). Either that
-// call made the dtype, by a cast or as a factory, or it took the dtype over from one of its own
-// operands, the giver, and the way goes on with that one. Several operands may have the dtype of
-// the result; ProvenanceIndex::of chooses, in one place.
+// The tracer notes for each operand the op call that gave the tensor (Operand::origin). That call
+// made the dtype, by a cast or as a factory, or took it over from one of its own operands
+// (ProvenanceStep::from), with whose origin the provenance goes on. If several operands have the
+// dtype of the result, ProvenanceIndex::of chooses one.
 //
 // A tensor that another process made has no origin. What the workers of a DataLoader make is found
 // among the results in their own traces, by dtype and shape.
@@ -23,7 +23,7 @@ struct ProvenanceStep {
   enum class Kind : uint8_t { kPassedOn, kPromotion, kCast, kMade };
 
   const OpCall* call = nullptr;
-  const Operand* giver =
+  const Operand* from =
       nullptr;  // the call's operand that had the dtype; nullptr: the call made it
   Kind kind = Kind::kPassedOn;
   bool is_in_worker = false;  // the call is in the trace of a DataLoader's worker
@@ -36,7 +36,7 @@ struct Provenance {
   const OpCall* maker = nullptr;      // of the last step, when that made the dtype
   const OpCall* promotion = nullptr;  // the earliest that mixed dtypes and answered in this one …
   const Operand* promoted_by = nullptr;  // … and its operand that had this dtype
-  const Operand* parameter = nullptr;    // the earliest giver that is a parameter
+  const Operand* parameter = nullptr;    // the earliest source that is a parameter
   bool is_from_worker = false;  // of a DataLoader: the last steps are in the trace of one …
   bool is_probable = false;     // … and other results of the workers would fit as well
 };

@@ -48,7 +48,7 @@ struct Site {
 };
 
 // "/home/me/train.py:91", the user's line; "" when it is not known. Reports show such a path as
-// they show all (reports/words.h, shorten_paths).
+// they show all (reports/formatting.h, shorten_paths).
 std::string place(const Site& site);
 // " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91"; or "".
 std::string at_place(const Site& site);

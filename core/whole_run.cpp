@@ -160,10 +160,10 @@ void add_listed(const Run& run, const ExpectedRun& expected, std::vector<std::st
         run.processes.begin(), run.processes.end(),
         [&](const Process& process) { return fs::path(process.file).filename().string() == name; });
     std::error_code none;
-    // One that is there and cannot be read is told by who reads it.
+    // One that is there and cannot be read is reported by who reads it.
     if (is_read || fs::exists(fs::path(expected.folder) / name, none)) continue;
-    out.push_back(
-        fmt::format("{}/{}: existed when the run ended, and does not now", expected.folder, name));
+    out.push_back(fmt::format("{}/{}: was there when the run ended and is missing now",
+                              expected.folder, name));
   }
 }
 

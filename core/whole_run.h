@@ -1,8 +1,8 @@
-// whole_run.h: what is expected of a run, compared with what is there. Nobody may call a run clean
-// of which a part is missing, so this is asked in one place: the processes that its folder lists,
-// all ranks of its launch, and an end of each. What was expected of a file is the reader's
-// (Process::damaged), and why a process was not traced stands in the run's folder
-// (trace/run_folder.h); docs/ci.md lists all of it.
+// whole_run.h: compares what is expected of a run with what is there. No run may be called clean if
+// a part of it is missing, so this is decided in one place: the processes that its folder lists,
+// all ranks of its launch, and an end of each. The reader says what a file lacks
+// (Process::damaged), the run's folder why a process was not traced (trace/run_folder.h);
+// docs/ci.md lists it all.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,8 @@ struct PlaceInLaunch {
 };
 PlaceInLaunch place_in_launch(const Process& process);
 
-// It was killed, left by os._exit, or still runs: nobody knows what it would have done. A worker
-// that a process forks ends by os._exit as a rule (Python's multiprocessing does it): that it
-// leaves no end behind says nothing where its parent went through its own.
+// It was killed, left by os._exit, or still runs. A forked worker usually ends by os._exit, as
+// Python's multiprocessing does, so its missing end means nothing if its parent ended normally.
 bool has_no_end(const Run& run, const Process& process);
 
 // Which whole processes are missing, a sentence each: "rank 1 of 2 left no trace".

@@ -58,15 +58,15 @@ std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
   const OpCall* call = run.call(cure.call);
   if (!cure.where.known()) return "the line to change is not known";
   if (call != nullptr && run.process_of(*call).python.empty())
-    return "the program is no Python, so its source would have to be built again";
+    return "the program is not Python, so its source would have to be built again";
   if (is_cell(file)) {
     const bool is_found = !notebook.empty() && !cell_of(cure, run).empty();
     return is_found ? ""
-                    : "it is a notebook's cell, and the command names no notebook: change it there";
+                    : "it is a cell of a notebook that the command does not name: change it there";
   }
-  if (!is_file(file)) return fmt::format("{} is no file here", file);
+  if (!is_file(file)) return fmt::format("{} is not a file here", file);
   if (sources.line(file, cure.where.line).empty())
-    return fmt::format("the run kept no lines of {}", file);
+    return fmt::format("the trace has no source lines of {}", file);
   const auto patched = std::find_if(base.files.begin(), base.files.end(),
                                     [&](const ChangedFile& its) { return its.file == file; });
   const bool is_what_ran = patched == base.files.end() ? sources.is_unchanged(file)
@@ -138,9 +138,9 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   if (operand == nullptr) return;
   if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
   for (const Operand& other : call.operands) {
-    const bool is_met = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
-    if (is_met && is_parameter(other)) question["meets_parameter"] = true;
-    if (is_met) question["met"].push_back(other.name);
+    const bool is_other = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
+    if (is_other && is_parameter(other)) question["meets_parameter"] = true;
+    if (is_other) question["others"].push_back(other.name);
   }
   if (cure.kind == CureKind::kCastDrawn) {
     for (const Dtype dtype : rules::drawn_with(run, call, *operand))
@@ -248,7 +248,7 @@ std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run
     if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
     for (const Json& way : answer.at("ways")) patches.push_back(patch_of(way));
   } catch (const Json::exception& error) {
-    return {{.reason = fmt::format("its Python gave no JSON: {}", error.what())}};
+    return {{.reason = fmt::format("the answer of its Python is not JSON: {}", error.what())}};
   } catch (const InputError& error) {
     return {{.reason = error.what()}};
   }

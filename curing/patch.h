@@ -34,14 +34,15 @@ struct Patch {
 };
 
 // One patch of several cures, in one file or more. An edit that two of them ask for is made once.
-// Where the source is no longer what ran, is no Python, has no sure place for a change, or two
+// If the source is no longer what ran, is not Python, has no certain place for a change, or two
 // changes overlap, the patch has a reason and no files. A cell is changed in the notebook that the
 // program's command names. Where the run was one with a patch, `base`, the change comes on top of
 // it, and the diff has both. Writes nothing.
 Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
                  const Program& program, const Patch& base = {});
-// The same change in each way that it can be written, at least one, the most maintainable first:
-// by the script's own name for the dtype, by the dtype of what the operand meets, as a constant.
+// The same change in each form that it can be written in, the most maintainable first: with the
+// script's own name for the dtype, with the dtype of the other operand, with a constant. At least
+// one.
 std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
                                 const Sources& sources, const Program& program,
                                 const Patch& base = {});

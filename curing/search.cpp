@@ -13,9 +13,9 @@
 
 #include "curing/settings.h"
 #include "ops/ops.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::curing {
 namespace {
@@ -30,7 +30,8 @@ constexpr double kSame = 1e-4;      // … the same program twice, whose threads
 // Another run measures another share of weights that did not move: a finding that was measured is
 // called by its place.
 std::string name_of(const Finding& finding) {
-  const bool is_measured = finding.rule == "lost-update" || finding.rule == "fp16-trainable";
+  const rules::Rule* rule = rules::find_rule(finding.rule);
+  const bool is_measured = rule != nullptr && rule->says_shares;
   return finding.rule + "\n" + (is_measured ? finding.site.line.function : finding.message);
 }
 
@@ -144,9 +145,10 @@ class Searcher {
     trial->recorded.sources.add(Sources(root_.trial->recorded.sources));  // it may have been ended
     // Not its steps to the moment when it was ended: those tell how fast the machine was.
     if (!trial->end) enough_steps_ = std::max<uint64_t>(trial->steps_till_steady, 1);
-    const bool is_sound = std::none_of(
-        trial->findings.begin(), trial->findings.end(),
-        [](const Finding& finding) { return finding.rule == kNonFinite || loses_steps(finding); });
+    const bool is_sound =
+        std::none_of(trial->findings.begin(), trial->findings.end(), [](const Finding& finding) {
+          return finding.rule == rules::first_non_finite.doc.id || loses_steps(finding);
+        });
     if (trial->ended_well() && is_sound) repaired_ = trial;
     std::set<std::pair<std::string, int>> lines;
     for (const OpCall& call : trial->recorded.run.calls)
@@ -622,18 +624,20 @@ class Searcher {
         return words = "still there: " + described(finding), Verdict::kRefuted;
     }
     if (const std::string name = lowered_parameter(trained_, trial.recorded.run); !name.empty())
-      return words = fmt::format("it lowers {}, which is trained", name), Verdict::kRefuted;
+      return words = fmt::format("it lowers the precision of {}, which is trained", name),
+             Verdict::kRefuted;
     const Finding* behind = nullptr;
     for (const Finding& finding : trial.findings) {
       if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;
       const bool is_there = was_reached(trial.recorded.run, finding);
       // Another setting is another branch of the program, with a fault of its own to be cured.
-      if (is_setting && finding.rule != kNonFinite && urgency(finding) > 0 &&
+      if (is_setting && finding.rule != rules::first_non_finite.doc.id && urgency(finding) > 0 &&
           !finding.cures.empty()) {
         is_further = true;
         return words = "then " + described(finding), Verdict::kCures;
       }
-      if (finding.rule == kNonFinite || (finding.severity == Severity::kWarning && is_there))
+      if (finding.rule == rules::first_non_finite.doc.id ||
+          (finding.severity == Severity::kWarning && is_there))
         return words = "new finding: " + described(finding), Verdict::kRefuted;
       if (behind == nullptr) behind = &finding;
     }
@@ -668,13 +672,11 @@ class Searcher {
 
   static constexpr const char* kDies = "dies: ";
   static constexpr const char* kBreaks = "breaks ";
-  static constexpr const char* kNonFinite = "first-non-finite";
 
   // What such a run prints is no reference.
   static bool loses_steps(const Finding& finding) {
-    static const std::set<std::string> kRules = {"lost-update", "lost-increment", "fp16-trainable",
-                                                 "eps-underflow"};
-    return kRules.contains(finding.rule);
+    const rules::Rule* rule = rules::find_rule(finding.rule);
+    return rule != nullptr && rule->loses_steps;
   }
 
   bool was_reached(const Run& run, const Finding& finding) const {

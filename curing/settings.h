@@ -18,7 +18,7 @@ struct Setting {
   std::string prompt;  // the command to type; "" where only a file changes
 };
 
-// Nothing where the command names no dtype, or its interpreter cannot tell. `run` was made by it.
+// Empty if the command names no dtype, or its interpreter could not be asked. `run` was made by it.
 std::vector<Setting> settings_of(const Program& program, const Run& run);
 
 }  // namespace dtypecheck::curing

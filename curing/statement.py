@@ -278,8 +278,8 @@ class Site:
         if not is_sure or index >= len(positions):
             return None
         element = element_index(call["operand"])
-        is_spread = not call["op"].startswith("_foreach") and index + 1 == len(names) and len(positions) > len(names)
-        if element is not None and is_spread:  # "einsum(equation, a, b)": a list given one by one
+        is_unpacked = not call["op"].startswith("_foreach") and index + 1 == len(names) and len(positions) > len(names)
+        if element is not None and is_unpacked:  # "einsum(equation, a, b)": a list given one by one
             return positions[index + element] if index + element < len(positions) else None
         return element_of(positions[index], call["operand"])
 
@@ -310,7 +310,7 @@ class Site:
 
     @staticmethod
     def variable_read(nodes, op, operand):
-        """What refuses in Python has its variables for operands."""
+        """For a refusal in Python the operands are local variables."""
         if not op.startswith("python::") or "." not in operand:
             return []
         found = [n for n in nodes if isinstance(n, ast.Attribute) and is_loaded(n) and dotted(n) == operand]
@@ -513,7 +513,7 @@ class Site:
     def met_texts(self, cast):
         """"other.dtype" of what the operand meets in the same call, where that has the wanted dtype and a short name."""
         found = []
-        for name in self.cure.get("met", ()):
+        for name in self.cure.get("others", ()):
             for node in self.operand_nodes(name):
                 if is_name(node) and ast.dump(node) != ast.dump(cast):
                     found.append(f"{self.source.text(node)}.dtype")

@@ -25,7 +25,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from source import Notebook, Source, Unplaced, diff, read  # noqa: E402
-from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
+from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
                        head_nodes, import_of_torch, index_of, is_compound, is_loaded, is_name, last_part, names_bound, new_statement,
                        only, require_own_lines, torch_name)
 
@@ -65,10 +65,10 @@ def cast_module_input(site):
     if nodes:  # a function of the module's own called the op
         return site.casts(nodes)
     if node is None:
-        raise Unplaced(f"the line does not tell what {site.cure['module'] or site.cure['calls'][0]['op']} is given")
+        raise Unplaced(f"the inputs of {site.cure['module'] or site.cure['calls'][0]['op']} were not found on the line")
     argument = site.module_argument(node)
     if argument is None:
-        raise Unplaced("the line does not tell which argument it is")
+        raise Unplaced("the argument was not found on the line")
     return site.casts(argument)
 
 
@@ -397,7 +397,7 @@ def operation(site):
     op = site.cure["calls"][0]["op"]
     found = site.signed(nodes, op) or site.signed(list(head_nodes(site.statement)), op)
     if found is None:
-        raise Unplaced("the line does not tell the operation")
+        raise Unplaced("the operation was not found on the line")
     return found
 
 
@@ -411,7 +411,7 @@ def not_in_place(site):
     call = getattr(statement, "value", None)
     is_method = isinstance(statement, ast.Expr) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
     if not is_method or not is_name(call.func.value) or not call.func.attr.endswith("_"):
-        raise Unplaced("the line does not tell what is written in place")
+        raise Unplaced("what is written in place was not found on the line")
     name = text(call.func.value)
     return [[site.source.before(statement, f"{name} = "),
              (call.func.end_lineno - 1, call.func.end_col_offset - 1, call.func.end_lineno - 1, call.func.end_col_offset, "")]]
@@ -514,7 +514,7 @@ def cast_arguments(site):
     if isinstance(site.statement, ast.Expr) and site.statement.value is call:
         raise Unplaced("the call may write what it is given")
     if any(isinstance(a, ast.Starred) for a in call.args):
-        raise Unplaced("the line does not tell what is given")
+        raise Unplaced("the argument was not found on the line")
     variables = site.cure.get("variables") or {}
     given = [a for a in [*call.args, *(k.value for k in call.keywords)] if is_name(a) and
              (variables.get(dotted(a)) or variables.get(dotted(a).replace("self.", "", 1))) == site.cure["from"]]
@@ -596,8 +596,8 @@ def masters(site):
     return [[site.source.new_line(line, indent, text) for text in lines]]
 
 
-IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "float16": "float32", "bfloat16": "float32", "half": "float32",
-            "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16"}
+IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16",
+            **{name: "float32" for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16")}}
 
 
 def ask_otherwise(site):
@@ -614,7 +614,7 @@ def ask_otherwise(site):
         elif isinstance(node, ast.keyword) and node.arg == "autocast_adapter_dtype":
             edits.append(site.source.replaced(node.value, "True"))
     if len(edits) != 1:
-        raise Unplaced("the line does not tell what of it asks for 16 bits")
+        raise Unplaced("what asks for 16 bits was not found on the line")
     return [edits]
 
 

@@ -28,7 +28,7 @@ std::string question(const Explanation& error) {
   std::string place;
   if (const Frame* frame = own_frame(error); frame && second.asks.starts_with("print"))
     place = fmt::format(" at {}:{}", printable(frame->file), frame->line);
-  return fmt::format("{}{}; it is that, if {}", second.asks, place, second.shown);
+  return fmt::format("{}{}; this applies if {}", second.asks, place, second.shown);
 }
 
 std::string shown_message(const Explanation& error) {
@@ -59,7 +59,7 @@ class Writer {
     }
     causes(error);
     others(error);
-    if (all_) list("only hides it", error.hides);
+    if (all_) list("only hides the error", error.hides);
   }
 
   void end(const Answer& answer) {
@@ -125,10 +125,10 @@ class Writer {
   }
 
   void all_others(const Explanation& error, size_t count) {
-    say(fmt::format("it is, if {}", fault_of(error.categories.front()).shown), 2);
+    say(fmt::format("this applies if {}", fault_of(error.categories.front()).shown), 2);
     for (size_t i = 1; i < count; ++i) {
       say(fmt::format("or: {}", category_line(error.categories[i])), 0);
-      say(fmt::format("it is, if {}", fault_of(error.categories[i]).shown), 2);
+      say(fmt::format("this applies if {}", fault_of(error.categories[i]).shown), 2);
     }
   }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "explain/normal_text.h"
@@ -39,17 +40,11 @@ std::vector<Dtype> dtypes_in(const Field& field) {
   return dtypes;
 }
 
-static std::string& table_folder() {
-  static std::string folder;
-  return folder;
-}
-
-void take_tables_from(const std::string& folder) { table_folder() = folder; }
-
 std::string_view table_text(const char* name, std::string_view embedded) {
-  if (table_folder().empty()) return embedded;
+  const char* folder = std::getenv("DTYPECHECK_EXPLAIN_TABLES");
+  if (folder == nullptr) return embedded;
   static std::map<std::string, std::string> texts;
-  return texts.emplace(name, read_file(table_folder() + "/" + name)).first->second;
+  return texts.emplace(name, read_file(fmt::format("{}/{}", folder, name))).first->second;
 }
 
 }  // namespace dtypecheck::explain

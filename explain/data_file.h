@@ -20,10 +20,9 @@ Category category_in(const Field& field, std::string_view name);
 // "Half | BFloat16". Throws InputError with file and line where one is no dtype.
 std::vector<Dtype> dtypes_in(const Field& field);
 
-// The text of a table: the embedded one, or the file of that name in a folder that was set before
-// any table was read, for whoever tries a change. Throws InputError where the folder lacks the
-// file.
-void take_tables_from(const std::string& folder);
+// The text of a table: the embedded one, or, for bench/, the file of that name in the folder that
+// the environment variable DTYPECHECK_EXPLAIN_TABLES names. Throws InputError if the folder lacks
+// it.
 std::string_view table_text(const char* name, std::string_view embedded);
 
 }  // namespace dtypecheck::explain

@@ -131,7 +131,7 @@ static std::string innermost(const std::vector<Frame>& frames) {
 namespace {
 
 // What the causes of an error are chosen by, in normal form.
-struct Told {
+struct Context {
   std::string_view message;  // its id, "words" for a report in words
   std::string sentence;      // of the message
   std::string around;        // what stands around it, and the innermost frames
@@ -146,50 +146,51 @@ static bool has_one_of(std::string_view text, const std::vector<std::string>& ph
                      [&](std::string_view phrase) { return has_phrase(text, phrase); });
 }
 
-static bool is_on_its_device(const Cause& cause, const Told& told) {
-  return has_one_of(told.around, cause.device) || has_one_of(told.sentence, cause.device) ||
-         has_one_of(told.environment, cause.device);
+static bool is_on_its_device(const Cause& cause, const Context& context) {
+  return has_one_of(context.around, cause.device) || has_one_of(context.sentence, cause.device) ||
+         has_one_of(context.environment, cause.device);
 }
 
-static bool fits(const Cause& cause, const Told& told, const std::vector<std::string>& dtypes) {
+static bool fits(const Cause& cause, const Context& context,
+                 const std::vector<std::string>& dtypes) {
   const auto is_named = [&](Dtype dtype) {
     return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
   };
   const bool is_of_message =
-      cause.messages.empty() ||
-      std::find(cause.messages.begin(), cause.messages.end(), told.message) != cause.messages.end();
+      cause.messages.empty() || std::find(cause.messages.begin(), cause.messages.end(),
+                                          context.message) != cause.messages.end();
   return is_of_message &&
-         (cause.when.empty() || has_one_of(told.around, cause.when) ||
-          has_one_of(told.sentence, cause.when)) &&
+         (cause.when.empty() || has_one_of(context.around, cause.when) ||
+          has_one_of(context.sentence, cause.when)) &&
          (cause.dtypes.empty() || dtypes.empty() ||
           std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named)) &&
-         (!cause.is_of_device || is_on_its_device(cause, told)) &&
-         !(cause.is_upgrade && told.is_older == false);
+         (!cause.is_of_device || is_on_its_device(cause, context)) &&
+         !(cause.is_upgrade && context.is_older == false);
 }
 
 // What speaks for a cause: its words, each further one less than the one before; its device; that
 // it needs a word and has it; that it belongs to this message and hardly to others; a LibTorch
 // older than the kernel.
-static double weight_of(const Cause& cause, const Told& told) {
+static double weight_of(const Cause& cause, const Context& context) {
   const auto signs =
       std::count_if(cause.signs.begin(), cause.signs.end(), [&](std::string_view sign) {
-        return has_phrase(told.around, sign) || has_phrase(told.sentence, sign);
+        return has_phrase(context.around, sign) || has_phrase(context.sentence, sign);
       });
   double weight = std::log2(1 + static_cast<double>(signs));
-  if (is_on_its_device(cause, told)) weight += 2;
+  if (is_on_its_device(cause, context)) weight += 2;
   if (!cause.when.empty()) weight += 1;
-  if (cause.messages.size() == 1 && told.message != "words") weight += 4;
-  if (cause.messages.size() == 2 && told.message != "words") weight += 2;
+  if (cause.messages.size() == 1 && context.message != "words") weight += 4;
+  if (cause.messages.size() == 2 && context.message != "words") weight += 2;
   return weight;
 }
 
 // The causes of the first category that fit.
-static void add_causes(const Told& told, Explanation& out) {
+static void add_causes(const Context& context, Explanation& out) {
   const Fault& fault = fault_of(out.categories.front());
   std::copy_if(fault.causes.begin(), fault.causes.end(), std::back_inserter(out.causes),
-               [&](const Cause& cause) { return fits(cause, told, out.dtypes); });
+               [&](const Cause& cause) { return fits(cause, context, out.dtypes); });
   std::stable_sort(out.causes.begin(), out.causes.end(), [&](const Cause& a, const Cause& b) {
-    return weight_of(a, told) > weight_of(b, told);
+    return weight_of(a, context) > weight_of(b, context);
   });
   for (Cause& cause : out.causes) {
     cause.cause = with_dates(cause.cause);
@@ -209,7 +210,7 @@ static void take(const Ranking& ranking, Explanation& out) {
 // Whether the text's LibTorch has not yet the kernel that it misses; nothing where one of the two
 // is not known.
 static std::optional<bool> is_older(std::string_view torch_version,
-                                    const std::optional<KernelVerdict>& kernel) {
+                                    const std::optional<KernelReading>& kernel) {
   const auto version = parse_minor(torch_version);
   const auto since = kernel ? parse_minor(kernel->since.first) : std::nullopt;
   if (!version || !since) return std::nullopt;
@@ -229,7 +230,7 @@ static Explanation explain(const Sighting& sighting, uint64_t size_bytes,
                   .versions = with_dates(message.versions),
                   .frames = frames_beside(sighting, size_bytes)};
   for (const std::string& op : message.ops) out.ops.push_back(with_dates(op));
-  std::optional<KernelVerdict> kernel;
+  std::optional<KernelReading> kernel;
   if (message.family == Family::kKernel) {
     kernel = judge_kernel(sighting.holes[0], sighting.holes[1], dtype_of(sighting.holes[1]));
     out.ops.push_back(printable(kernel->op) + ": " + out.dtypes.back());  // the log's own name
@@ -287,10 +288,9 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
   out.message = line;
   out.line = 1 + static_cast<uint64_t>(
                      std::count(text.begin(), text.begin() + (line.data() - text.data()), '\n'));
-  out.meaning = dtypes.empty()
-                    ? "The message is not among those that are known."
-                    : fmt::format("The message is not among those that are known. It names {}.",
-                                  fmt::join(out.dtypes, " and "));
+  out.meaning = dtypes.empty() ? "This message is not known."
+                               : fmt::format("This message is not known. It names {}.",
+                                             fmt::join(out.dtypes, " and "));
   out.frames = std::move(frames);
   take(ranking, out);
   add_causes({"words", "", read.words() + " " + innermost(out.frames), read.environment(), {}},

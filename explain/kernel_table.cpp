@@ -100,42 +100,42 @@ const KernelTable& kernel_table() {
   return table;
 }
 
-KernelVerdict judge_kernel(std::string_view kernel, std::string_view spelling,
+KernelReading judge_kernel(std::string_view kernel, std::string_view spelling,
                            std::optional<Dtype> dtype) {
   const KernelTable& table = kernel_table();
-  KernelVerdict verdict;
-  verdict.op = kernel;
+  KernelReading reading;
+  reading.op = kernel;
   if (is_of_extension(table, kernel)) {
-    verdict.category = Category::kExtension;
-    verdict.weight = 4;
-    return verdict;
+    reading.category = Category::kExtension;
+    reading.weight = 4;
+    return reading;
   }
   if (spelling == "torch.halftensor") {  // the CPU's tensor type; the GPU's has "cuda" in it
-    verdict.category = Category::kCpuHalf;
-    verdict.weight = 4;
-    return verdict;
+    reading.category = Category::kCpuHalf;
+    reading.weight = 4;
+    return reading;
   }
   if (says_gpu(table, kernel)) {
     for (const ReadKernel& read : table.read) {
       if (kernel.starts_with(read.beginning) && dtype == read.dtype)
-        verdict.since.sentence = read.sentence;
+        reading.since.sentence = read.sentence;
     }
-    verdict.weight = 4;
-    return verdict;
+    reading.weight = 4;
+    return reading;
   }
   const CpuKernel* row = table.find(kernel);
-  if (row) verdict.op = fmt::format("{} ({})", row->what, kernel);
+  if (row) reading.op = fmt::format("{} ({})", row->what, kernel);
   const bool says_cpu = has_any_part(kernel, table.cpu_parts);
   const bool may_be_cpu = spelling.find("cuda") == std::string_view::npos;
   if (dtype == Dtype::kHalf && may_be_cpu && (row || says_cpu)) {
-    verdict.category = Category::kCpuHalf;
-    verdict.weight = 4;
-    if (row) verdict.since = since_when(row->asked, *dtype);
+    reading.category = Category::kCpuHalf;
+    reading.weight = 4;
+    if (row) reading.since = since_when(row->asked, *dtype);
   } else if (dtype == Dtype::kBFloat16 && may_be_cpu && says_cpu) {
-    verdict.category = Category::kCpuHalf;
-    if (row) verdict.since = since_when(row->asked, *dtype);
+    reading.category = Category::kCpuHalf;
+    if (row) reading.since = since_when(row->asked, *dtype);
   }
-  return verdict;
+  return reading;
 }
 
 }  // namespace dtypecheck::explain

@@ -45,7 +45,7 @@ KernelTable read_kernel_table(std::string_view text, std::string_view file);
 // What a name weighs that the table does not know: it may be an extension's own.
 constexpr double kUnknownKernel = 2;
 
-struct KernelVerdict {
+struct KernelReading {
   Category category = Category::kLibraryLimits;
   double weight = kUnknownKernel;
   std::string op;  // what users call it, with the kernel's name as the log has it
@@ -53,7 +53,7 @@ struct KernelVerdict {
 };
 
 // Both as the message has them, in normal form; `dtype` is nothing where that is no dtype.
-KernelVerdict judge_kernel(std::string_view kernel, std::string_view spelling,
+KernelReading judge_kernel(std::string_view kernel, std::string_view spelling,
                            std::optional<Dtype> dtype);
 
 }  // namespace dtypecheck::explain

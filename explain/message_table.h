@@ -54,7 +54,7 @@ struct OtherError {
   std::string what;
 };
 
-// How errors about dtypes are put that are in no table, in words that many of them share.
+// Words that many errors about dtypes share, for those that are in no table.
 struct UnknownKind {
   std::string id;
   std::vector<std::string> words;  // in normal form, one of them is in the line; empty: any line

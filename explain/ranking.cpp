@@ -156,10 +156,10 @@ static Ranking ranked(const Scores& scores, const Calibration& calibration) {
     ranking.categories.push_back(static_cast<Category>(i));
     sum += beside_the_first(scores[i]);
   }
-  const double told = calibration.told;
+  const double trust = calibration.trust;
   if (order.size() > 1)
-    ranking.second = std::round(100 * told * beside_the_first(scores[order[1]]) / sum) / 100;
-  ranking.confidence = std::round(100 * (told / sum + (1 - told) * calibration.usually)) / 100;
+    ranking.second = std::round(100 * trust * beside_the_first(scores[order[1]]) / sum) / 100;
+  ranking.confidence = std::round(100 * (trust / sum + (1 - trust) * calibration.usually)) / 100;
   return ranking;
 }
 

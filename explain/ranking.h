@@ -35,7 +35,7 @@ struct Evidence {
   const Message& message;
   const Sighting& sighting;
   const std::vector<std::string>& dtypes;      // that it names
-  const std::optional<KernelVerdict>& kernel;  // what the name says of a message that names one
+  const std::optional<KernelReading>& kernel;  // what the name says of a message that names one
   ReadText surroundings;                       // the words around it
   std::string innermost;                       // the last frames of its traceback, in normal form
 };
@@ -53,8 +53,8 @@ bool names_dtypes(std::string_view text);
 // complaint about dtypes.
 Ranking rank_prose(const ReadText& text);
 
-// How an error that is in no table is put, by its line in normal form and how many dtypes it names,
-// for certain and at all; null where it is put in no way that errors about dtypes are.
+// The kind of an error that is in no table, by its line in normal form and the number of dtypes
+// that it names, for certain and at all; null if it is not worded like an error about dtypes.
 const UnknownKind* unknown_kind_of(std::string_view line, size_t certain, size_t named);
 
 // Such an error, by all of the text. Where it is not certain that it is about dtypes, words around

@@ -69,13 +69,13 @@ void read_calibration(const Block& block, SignalTable& table) {
                              : of == "words"  ? &table.of_words
                                               : nullptr;
   if (!calibration)
-    block.head.fail("expected: calibration messages|words TEMPERATURE UNLISTED TOLD USUALLY");
+    block.head.fail("expected: calibration messages|words TEMPERATURE UNLISTED TRUST USUALLY");
   calibration->temperature = block.head.number(next_piece(rest, ' '));
   calibration->unlisted = block.head.number(next_piece(rest, ' '));
-  calibration->told = block.head.number(next_piece(rest, ' '));
+  calibration->trust = block.head.number(next_piece(rest, ' '));
   calibration->usually = block.head.number(rest);
   if (calibration->temperature <= 0) block.head.fail("a temperature is above 0");
-  if (calibration->told > 1 || calibration->usually > 1) block.head.fail("a share is at most 1");
+  if (calibration->trust > 1 || calibration->usually > 1) block.head.fail("a share is at most 1");
 }
 
 void read_usual(const Block& block, SignalTable& table) {

@@ -28,9 +28,9 @@ struct Signal {
 
 // From scores to how sure an answer is. Scores are divided by the temperature; `unlisted` is the
 // score of whatever is not in the tables, so that one weak word alone is never sure. The scores say
-// only a share of it, `told`; the rest is how often answers of the kind are right, `usually`.
+// only a share of it, `trust`; the rest is how often answers of the kind are right, `usually`.
 struct Calibration {
-  double temperature = 0, unlisted = 0, told = 1, usually = 0;
+  double temperature = 0, unlisted = 0, trust = 1, usually = 0;
 };
 
 struct SignalTable {

@@ -71,7 +71,7 @@ Since since_when(const OpPattern& pattern, Dtype dtype) {
     return {first, fmt::format("{} on the CPU since {} ({})", dtype_name(dtype), first,
                                how_known(runtime))};
   }
-  if (contracts.ask(*newest, call).verdict != contracts::Verdict::kRejects) return {};
+  if (contracts.ask(*newest, call).acceptance != contracts::Acceptance::kRejects) return {};
   const Runtime& runtime = contracts.runtimes()[*newest];
   return {"", fmt::format("{} still missing on the CPU in {} ({})", dtype_name(dtype),
                           minor_of(runtime), how_known(runtime))};

@@ -20,7 +20,7 @@ struct OpPattern {
   // The call of the op with operands of that dtype.
   OpCall call_in(Dtype dtype, const std::string& device) const;
 };
-// Throws InputError where the text is none.
+// Throws InputError if the text does not name an op.
 OpPattern parse_op_pattern(std::string_view text);
 
 struct Since {

@@ -14,7 +14,7 @@
 
 namespace dtypecheck::gpu {
 
-// What is nothing is not said by the name.
+// What the name does not say is empty.
 struct KernelArithmetic {
   std::string family;            // of names: "xmma", "cutlass 3"
   std::optional<Dtype> in, out;  // in memory: of the first operand, and of the result

@@ -8,7 +8,7 @@
 #include "judging/config.h"
 #include "judging/known_ids.h"
 #include "platform/nearest.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::judging {
@@ -30,7 +30,7 @@ void drop_accepted_by_file(reports::Report& report, const std::string& path) {
   }
 }
 
-// It serves every program of the project, so what this one does not need is not told.
+// It serves every program of the project, so what this one does not need is not reported.
 void drop_accepted_by_config(reports::Report& report) {
   const Config* config = project_config();
   if (config == nullptr) return;
@@ -46,7 +46,7 @@ void say_faulty(reports::Report& report, const analyzer::Allowances& comments,
     if (std::find(said.begin(), said.end(), remark) == said.end()) report.remarks.push_back(remark);
   };
   for (const int line : comments.without_reason())
-    say(line, "allow() without a reason allows nothing; write it behind a colon");
+    say(line, "allow() without a reason accepts nothing; write the reason after a colon");
   for (const auto& [line, id] : comments.named()) {
     if (is_known_id(id)) continue;
     say(line, fmt::format("allow({}): there is no such rule{}", id,

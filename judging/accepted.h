@@ -1,6 +1,6 @@
-// accepted.h: findings that are not told, for somebody wrote down why they are fine: in a file of
-// suppressions, in the project's configuration, or in a comment on the line. What was left out is
-// said in the report's remarks.
+// accepted.h: findings that are not reported because somebody wrote down why they are fine: in a
+// suppression file, in the project's configuration, or in a comment on the line. What was left out
+// is said in the report's remarks.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ void say_accepted(reports::Report& report, size_t dropped, const std::string& by
 void drop_accepted_by_file(reports::Report& report, const std::string& path);
 void drop_accepted_by_config(reports::Report& report);
 
-// What is wrong with allow() comments, which then allow nothing; `place` names one of their lines.
+// The faults of allow() comments that accept nothing; `place` names one of their lines.
 void say_faulty(reports::Report& report, const analyzer::Allowances& comments,
                 const std::function<std::string(int)>& place);
 

@@ -10,7 +10,7 @@
 #include "platform/files.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 #include "rules/engine/rule.h"
 
 namespace fs = std::filesystem;

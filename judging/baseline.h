@@ -1,4 +1,4 @@
-// baseline.h: findings that were there when a file of them was written, and that are not told
+// baseline.h: a file of the findings that were there when it was written, which are not reported
 // again; of source and of runs.
 //   dtypecheck report --baseline dtype.baseline --update-baseline     once
 //   dtypecheck report --baseline dtype.baseline                       from then on
@@ -33,7 +33,8 @@ class Baseline {
 // Paths are shown relative to the folder.
 std::string baseline_text(const std::vector<Finding>& findings, const std::string& base_folder);
 
-// Leaves out what the file knows, and says so in the remarks, with what of it did not come again.
+// Leaves out the findings of the file, and says in the remarks how many those are and how many of
+// the file were not found again.
 void drop_baseline(reports::Report& report, const std::string& path);
 // Writes what the report has now, and says on standard error what changed.
 void update_baseline(const reports::Report& report, const std::string& path);

@@ -72,7 +72,7 @@ class Reader {
       if (key == "accept") {
         read_accepted(value);
       } else if (const toml::table* of_command = value.as_table()) {
-        for (const auto& [name, setting] : *of_command) add(std::string(key), name, setting);
+        for (const auto& [name, value] : *of_command) add(std::string(key), name, value);
       } else {
         add("", key, value);
       }
@@ -85,16 +85,16 @@ class Reader {
   }
 
   void add(const std::string& command, const toml::key& key, const toml::node& value) {
-    Setting& setting = config_.settings.emplace_back();
-    setting.command = command;
-    setting.key = with_letters(key.str());
-    setting.line = static_cast<int>(key.source().begin.line);
+    ConfigEntry& entry = config_.entries.emplace_back();
+    entry.command = command;
+    entry.key = with_letters(key.str());
+    entry.line = static_cast<int>(key.source().begin.line);
     if (const auto text = value.value_exact<std::string>()) {
-      setting.value = with_letters(*text);
+      entry.value = with_letters(*text);
     } else if (const auto flag = value.value_exact<bool>()) {
-      setting.value = *flag ? "true" : "false";
+      entry.value = *flag ? "true" : "false";
     } else if (const auto number = value.value_exact<int64_t>()) {
-      setting.value = std::to_string(*number);
+      entry.value = std::to_string(*number);
     } else {
       fail(value, fmt::format("{}: expected a text, a number, true or false",
                               printable(with_letters(key.str()))));

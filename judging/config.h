@@ -1,5 +1,5 @@
-// config.h: what a project wishes of dtypecheck, beside its code: the table [tool.dtypecheck] of
-// its pyproject.toml, or a dtypecheck.toml that has the same at its top.
+// config.h: the configuration of a project, beside its code: the table [tool.dtypecheck] of its
+// pyproject.toml, or a dtypecheck.toml that has the same at its top.
 //
 //   [tool.dtypecheck]
 //   fail-on = "error"              # an option of any command that reports, by its long name
@@ -21,7 +21,7 @@
 
 namespace dtypecheck::judging {
 
-struct Setting {
+struct ConfigEntry {
   std::string command;  // "trace"; empty: of all
   std::string key;      // "fail-on"
   std::string value;    // "error", "true", "3"
@@ -31,7 +31,7 @@ struct Setting {
 struct Config {
   std::string path;    // as messages name it
   std::string folder;  // where relative paths in it begin
-  std::vector<Setting> settings;
+  std::vector<ConfigEntry> entries;
   std::vector<rules::Suppression> accepted;
 };
 

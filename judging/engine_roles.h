@@ -1,7 +1,7 @@
-// engine_roles.h: a trainer and the engine that rolls out are two programs with one model. Their
-// ops, phases and modules differ; what has to agree are the dtypes of what both have: the weights,
-// what a layer and a norm compute in, keys, values and their cache, the softmax over the logits,
-// the sampler. A lock of these alone, so that two compare.
+// engine_roles.h: compares a trainer with the engine that generates with the same model. Their ops,
+// phases and modules differ, but the dtypes of what both have must agree: the weights, what a layer
+// and a norm compute in, keys, values and their cache, the softmax over the logits, the sampler. A
+// lock of these alone, so that two compare.
 #pragma once
 
 #include <utility>

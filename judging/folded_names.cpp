@@ -7,7 +7,7 @@
 
 #include "platform/error.h"
 #include "platform/text.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::judging {
 
@@ -101,7 +101,7 @@ std::vector<Parts> folded_at(const std::vector<Parts>& names, size_t at) {
 
 Parts values_of(const std::string& part, std::string_view folded) {
   if (part.empty() || part.front() != '{') return {part};
-  if (part.back() != '}') refuse(folded, "has a brace that nothing closes");
+  if (part.back() != '}') refuse(folded, "has an unclosed brace");
   Parts values;
   for (const std::string& piece : split(std::string_view(part).substr(1, part.size() - 2), ',')) {
     const size_t dash = piece.find('-');
@@ -110,10 +110,10 @@ Parts values_of(const std::string& part, std::string_view folded) {
       continue;
     }
     const std::string from = piece.substr(0, dash), to = piece.substr(dash + 1);
-    if (!is_number(from) || !is_number(to)) refuse(folded, "has a range that is none");
+    if (!is_number(from) || !is_number(to)) refuse(folded, "has an empty range");
     const int first = std::stoi(from), last = std::stoi(to);
     if (last < first || static_cast<size_t>(last - first) >= kMaxNames)
-      refuse(folded, "has a range that is none");
+      refuse(folded, "has an empty range");
     for (int i = first; i <= last; ++i) values.push_back(std::to_string(i));
   }
   return values;

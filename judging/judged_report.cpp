@@ -16,8 +16,8 @@
 #include "platform/terminal.h"
 #include "platform/text.h"
 #include "platform/version.h"
+#include "reports/formatting.h"
 #include "reports/source_lines.h"
-#include "reports/words.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/target.h"
 
@@ -96,17 +96,17 @@ constexpr size_t kMaxUnknownOps = 8;  // named in the remark; the count goes on
 
 // How far the answer about a target reaches.
 static std::string target_remark(const contracts::Contracts& contracts,
-                                 const rules::TargetVerdicts& verdicts) {
-  const contracts::Runtime& target = contracts.runtimes()[verdicts.runtime];
+                                 const rules::TargetAnswers& answers) {
+  const contracts::Runtime& target = contracts.runtimes()[answers.runtime];
   std::string text =
       fmt::format("target {} ({}): {} op call{} known there, {} refused", target.to_string(),
                   target.measured ? "measured" : "read in LibTorch's source, not measured",
-                  verdicts.known, verdicts.known == 1 ? "" : "s", verdicts.refusals.size());
-  if (verdicts.unknown.empty()) return text;
-  std::vector<std::string> ops(verdicts.unknown.begin(), verdicts.unknown.end());
+                  answers.known, answers.known == 1 ? "" : "s", answers.refusals.size());
+  if (answers.unknown.empty()) return text;
+  std::vector<std::string> ops(answers.unknown.begin(), answers.unknown.end());
   const size_t more = ops.size() - std::min(ops.size(), kMaxUnknownOps);
   ops.resize(ops.size() - more);
-  text += fmt::format("; not known, and so not judged: {}", fmt::join(ops, ", "));
+  text += fmt::format("; unknown there and not judged: {}", fmt::join(ops, ", "));
   return more == 0 ? text : text + fmt::format(" and {} more", more);
 }
 
@@ -139,9 +139,9 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
   const fs::path folder = fs::current_path(unknown);
   const contracts::Contracts contracts = contracts_of(options);
   const rules::RunIndex index(recorded.run);
-  std::optional<rules::TargetVerdicts> target;
+  std::optional<rules::TargetAnswers> target;
   if (const auto runtime = target_of(options, contracts))
-    target = rules::target_verdicts(index, contracts, *runtime);
+    target = rules::target_answers(index, contracts, *runtime);
   const LineText line_text = lines_of(recorded, folder);
   reports::Report report{.run = recorded.run,
                          .findings = rules::judge(index, {.contracts = &contracts,
@@ -158,8 +158,8 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
   drop_accepted(report, options);
   if (!options.baseline.empty() && !options.update_baseline)
     drop_baseline(report, options.baseline);
-  for (const uint32_t told : reports::processes_of_throws(report.run, report.findings))
-    report.accepted_throws_of.erase(told);
+  for (const uint32_t thrown : reports::processes_of_throws(report.run, report.findings))
+    report.accepted_throws_of.erase(thrown);
   if (target) report.remarks.push_back(target_remark(contracts, *target));
   report.rules = docs_of(report.findings);
   return report;

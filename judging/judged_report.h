@@ -23,10 +23,10 @@ struct ReportOptions {
   std::string
       suppressions;       // empty: .dtypecheck-suppressions of the current folder, when it is there
   bool all = false;       // suppressed findings too
-  std::vector<std::string> select, ignore;  // rules, of which alone, or not, findings are told
+  std::vector<std::string> select, ignore;  // rules, of which alone, or not, findings are reported
   std::string target;                       // "cuda:2.11"; empty: none
   std::string contracts;  // a contract file beside the shipped ones; empty: none
-  std::string baseline;   // of findings that are not told again; empty: none
+  std::string baseline;   // of findings that are not reported again; empty: none
   bool update_baseline = false;  // write it instead
 };
 

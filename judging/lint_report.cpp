@@ -168,8 +168,8 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
   }
   if (!harmless.empty()) {
     report.remarks.push_back(
-        fmt::format("{} file{} errors that cost nothing of what is judged, the first: {}",
-                    harmless.size(), harmless.size() == 1 ? " has" : "s have", harmless.front()));
+        fmt::format("{} file{} errors outside of what is judged, the first: {}", harmless.size(),
+                    harmless.size() == 1 ? " has" : "s have", harmless.front()));
   }
   for (const auto& [header, count] : missing) {
     report.remarks.push_back(

@@ -17,12 +17,12 @@ std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all);
 
 void give_ids(reports::Report& report, analyzer::SourceTexts& sources);
 void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool all);
-// What cures insert stands as deep as the line it is inserted before, in tabs where that is; within
-// a line it stays on that.
+// A line that a cure inserts is indented like the line it is inserted before, with its tabs; what
+// is inserted within a line stays on it.
 void indent_edits(reports::Report& report, analyzer::SourceTexts& sources);
-// What one decision caused is one finding, the others are places of it: those of a check that are as
-// loud, in one function or one file, as the check says. Last of all: comments, baselines and cures
-// are about each by itself.
+// Makes one finding, with further places, of the findings that have one cause: those of a check and
+// a severity in one function or file, as the check says. Called last, since comments, baselines and
+// cures are about each of them.
 void fold_alike(reports::Report& report);
 void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFacts>& all,
                    const analyzer::Toolkits& toolkits);

@@ -9,7 +9,7 @@
 #include "judging/folded_names.h"
 #include "platform/error.h"
 #include "platform/printable.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::judging {
 
@@ -79,12 +79,12 @@ class ModuleChanges {
  private:
   static constexpr size_t kMostDifferences = 16;
 
-  bool is_told(const LockDifference& difference) const {
+  bool is_reported(const LockDifference& difference) const {
     return std::find(differences_.begin(), differences_.end(), difference) != differences_.end();
   }
 
   void add(LockDifference difference) {
-    if (!is_told(difference)) differences_.push_back(std::move(difference));
+    if (!is_reported(difference)) differences_.push_back(std::move(difference));
   }
 
   static std::optional<LockedOp> take_parameters(std::vector<LockedOp>& ops) {
@@ -145,7 +145,7 @@ class ModuleChanges {
       const LockedTensor &x = a.operands[i], &y = b.operands[i];
       if (x.dtypes == y.dtypes) continue;
       // Said already where it is the parameter itself that changed.
-      if (is_told({x.name, x.dtypes, y.dtypes})) continue;
+      if (is_reported({x.name, x.dtypes, y.dtypes})) continue;
       add({who + ' ' + x.name, x.dtypes, y.dtypes});
     }
     if (a.result != b.result) add({who + " result", a.result, b.result});
@@ -229,7 +229,7 @@ bool is_eager(const LockedOp& op) {
   return op.phase != kParameters && !is_compiled(op) && !op.op.starts_with("python::");
 }
 
-// The ops of a module that the other run has in a compiled region are told by op, not by module:
+// The ops of a module that the other run has in a compiled region are reported by op, not by module:
 // what is left of a module is its parameters.
 void keep_parameters(Lock& lock, const Lock& of) {
   for (auto& [place, ops] : lock.places) {
@@ -313,7 +313,7 @@ std::string to_text(const LockDifference& difference) {
 namespace {
 
 // What a screen holds; of one change, no more than its kind.
-constexpr size_t kMostLines = 24, kMostModules = 3, kMostTold = 6;
+constexpr size_t kMostLines = 24, kMostModules = 3, kMostShown = 6;
 
 struct Folded {
   explicit Folded(bool all) : all_(all) {}
@@ -350,7 +350,7 @@ void add_change(const LockChange& change, Folded& out) {
   std::vector<std::string> differences;
   for (const LockDifference& difference : change.differences)
     differences.push_back(printable(to_text(difference)));
-  out.add(differences, kMostTold, "  ", "more difference");
+  out.add(differences, kMostShown, "  ", "more difference");
 }
 
 // What most modules share first, so that what is left out is the least.
@@ -366,10 +366,10 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
                     const std::string& after_name, bool all) {
   Folded out(all);
   const auto changes = all ? diff.changes : in_order_of_size(diff.changes);
-  size_t told = 0;
-  for (; told < changes.size() && !out.is_full(); ++told) add_change(changes[told], out);
+  size_t shown = 0;
+  for (; shown < changes.size() && !out.is_full(); ++shown) add_change(changes[shown], out);
   size_t left = 0;
-  for (size_t i = told; i < changes.size(); ++i) left += changes[i].count;
+  for (size_t i = shown; i < changes.size(); ++i) left += changes[i].count;
   if (left > 0) {
     out.add_line(fmt::format("… and other changes in {}; --all lists them",
                              reports::counted(left, "module")));
@@ -378,12 +378,12 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
        {std::pair(&diff.only_before, before_name), std::pair(&diff.only_after, after_name)}) {
     if (modules->empty()) continue;
     out.add_line(fmt::format("only in {}", name));
-    out.add(printable_all(*modules), kMostTold, "  ", "more pattern");
+    out.add(printable_all(*modules), kMostShown, "  ", "more pattern");
   }
   std::string& text = out.text;
   if (!diff.compiled.empty()) {
     out.add_line("torch.compile computes in another dtype, and rounds what a kernel stores");
-    out.add(printable_all(diff.compiled), kMostTold, "  ", "more");
+    out.add(printable_all(diff.compiled), kMostShown, "  ", "more");
   }
   if (!text.empty()) text += '\n';
   if (!diff.runtime.empty()) text += diff.runtime + '\n';

@@ -1,5 +1,5 @@
 // lock_diff.h: what changed dtype between two locks, in words and by module. Order, counts and
-// timing are in neither; the device is told once and is no change, so that a run on a CPU and one
+// timing are in neither; the device is reported once and is no change, so that a run on a CPU and one
 // on a GPU compare.
 #pragma once
 

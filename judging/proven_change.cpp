@@ -108,7 +108,7 @@ void write_proven_change(const std::string& run_folder, const ProvenChange& chan
 void apply(ProvenChange& change) {
   for (const auto& file : change.files) {
     if (!file.copy.empty())
-      throw InputError(fmt::format("{}: is changed already; take it back with --undo", file.file));
+      throw InputError(fmt::format("{}: is changed already; undo that with --undo", file.file));
     if (hash_of(read_file(file.file)) != file.hash)
       throw InputError(fmt::format(
           "{}: has changed since the cure was tried; record and cure it again", file.file));
@@ -132,12 +132,11 @@ void apply(ProvenChange& change) {
 
 void undo(ProvenChange& change) {
   if (!change.is_applied())
-    throw InputError("the change is not applied, so there is nothing to take back");
+    throw InputError("the change is not applied, so there is nothing to undo");
   for (const auto& file : change.files) {
     if (read_file(file.file) != file.text)
       throw InputError(
-          fmt::format("{}: has changed since the cure was applied; as it was before "
-                      "it is in {}",
+          fmt::format("{}: has changed since the cure was applied; the original is in {}",
                       file.file, file.copy));
     if (!is_file(file.copy))
       throw InputError(fmt::format("{}: the copy of {} is gone", file.copy, file.file));
@@ -150,7 +149,7 @@ void undo(ProvenChange& change) {
   }
 }
 
-void tell(const ProvenChange& change, std::vector<Finding>& findings) {
+void report_proven_change(const ProvenChange& change, std::vector<Finding>& findings) {
   for (const auto& part : change.parts) {
     for (Finding& finding : findings) {
       if (part.finding.empty() || finding.id != part.finding) continue;

@@ -45,6 +45,6 @@ void apply(ProvenChange& change);
 void undo(ProvenChange& change);
 
 // The change becomes the `fix` of the findings that it cures.
-void tell(const ProvenChange& change, std::vector<Finding>& findings);
+void report_proven_change(const ProvenChange& change, std::vector<Finding>& findings);
 
 }  // namespace dtypecheck::judging

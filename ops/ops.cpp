@@ -128,11 +128,6 @@ std::string without_alias(std::string_view op) {
   return name.in_place ? other + '_' : other;
 }
 
-uint32_t facts_of_forward(std::string_view op) {
-  const size_t end = op.find("_backward");
-  return end == op.npos ? 0 : facts_of(op.substr(0, end));
-}
-
 bool gives_dtype_to_memory(std::string_view op, std::string_view overload) {
   return (op == "aten::set_" && starts_with(overload, "source_Storage")) ||
          (op == "aten::view" && overload == "dtype") || op == "aten::lift_fresh";

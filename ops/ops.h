@@ -68,9 +68,6 @@ uint32_t facts_of(std::string_view op);
 // "aten::mul_" of "aten::multiply_": what an alias calls. Any other op is itself.
 std::string without_alias(std::string_view op);
 
-// Of "aten::mse_loss_backward" the facts of mse_loss; 0 where the op is no backward op.
-uint32_t facts_of_forward(std::string_view op);
-
 enum class Interest : uint8_t {
   kAlways,    // recorded wherever it is called
   kTopLevel,  // allocations and fills: recorded when the program calls them itself, not inside

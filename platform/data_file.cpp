@@ -80,7 +80,7 @@ std::vector<Block> read_blocks(std::string_view text, std::string_view file) {
     if (line.back() == ' ' || line.find('\t') != std::string_view::npos)
       here.fail("a tab, or a blank at the line's end");
     if (indent >= kMoreIndent) {
-      if (!last) here.fail("goes on, but nothing stands above it");
+      if (!last) here.fail("continues a line, but there is none above");
       last->value += (last->value.empty() ? "" : " ") + with_line_breaks(line);
       continue;
     }

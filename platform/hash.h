@@ -34,7 +34,7 @@ constexpr uint64_t fnv1a(std::string_view text, uint64_t hash = DTYPECHECK_FNV1A
   return fnv1a_of_bytes(text.data(), text.size(), hash);
 }
 
-// One more field behind those of `hash`, told apart from them: "ab","c" is not "a","bc".
+// One more field behind those of `hash`, distinguished from them: "ab","c" is not "a","bc".
 constexpr uint64_t fnv1a_next(std::string_view field, uint64_t hash) {
   return fnv1a(field, fnv1a("\n", hash));
 }

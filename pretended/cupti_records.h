@@ -15,7 +15,7 @@ enum pretended_activity {
   ACTIVITIES = 64,
 };
 
-/* The calls that are told, by CUPTI's domain, its number and their name. */
+/* The calls that are reported, by CUPTI's domain, its number and their name. */
 #define PRETENDED_CALLS(CALL)                                                     \
   CALL(LAUNCH, RUNTIME_CALLS, 211, "cudaLaunchKernel")                            \
   CALL(LAUNCH_COOPERATIVE, RUNTIME_CALLS, 269, "cudaLaunchCooperativeKernel")     \

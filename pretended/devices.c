@@ -293,10 +293,12 @@ static __thread int chosen;
 int current_device(void) { return chosen; }
 EXPORT int cudaGetDevice(int* which) { return *which = chosen, OK; }
 EXPORT int cudaSetDevice(int which) {
-  static atomic_flag told = ATOMIC_FLAG_INIT;
-  if (which >= device_count() && !atomic_flag_test_and_set(&told))
-    fprintf(stderr, "dtypecheck: the program wants GPU %d, and %d %s pretended; --gpus %d has it\n",
-            which, device_count(), device_count() == 1 ? "is" : "are", which + 1);
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  if (which >= device_count() && !atomic_flag_test_and_set(&said))
+    fprintf(
+        stderr,
+        "dtypecheck: the program wants GPU %d, but only %d %s pretended; run it with --gpus %d\n",
+        which, device_count(), device_count() == 1 ? "is" : "are", which + 1);
   if (which < 0 || which >= device_count()) return set_error(INVALID_DEVICE);
   return chosen = which, OK;
 }

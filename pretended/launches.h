@@ -1,4 +1,4 @@
-/* launches.h: what is put into streams, and who is told: a graph that is captured there, or CUPTI's
+/* launches.h: what is put into streams, and who hears of it: a graph that is captured there, or CUPTI's
  * user. */
 #pragma once
 

@@ -10,12 +10,12 @@
 #include "pretended/pretended.h"
 
 EXPORT int cuGetExportTable(const void** table, const void* which UNUSED) {
-  static atomic_flag told = ATOMIC_FLAG_INIT;
+  static atomic_flag said = ATOMIC_FLAG_INIT;
   Dl_info caller;
-  if (!atomic_flag_test_and_set(&told))
+  if (!atomic_flag_test_and_set(&said))
     fprintf(stderr,
-            "dtypecheck: %s has a CUDA runtime of its own inside, which nothing is pretended for; "
-            "what it is asked for fails\n",
+            "dtypecheck: %s contains a CUDA runtime of its own, which preflight cannot replace; "
+            "its calls fail\n",
             dladdr(__builtin_return_address(0), &caller) ? caller.dli_fname : "a library");
   return *table = NULL, NOT_SUPPORTED;
 }

@@ -269,7 +269,7 @@ def outcome_of(call, values, combination):
 
 
 def wait_for_device():
-    """What a kernel ends in is told where the device is next asked."""
+    """What a kernel ends in is reported where the device is next asked."""
     if DEVICE == "cuda":
         torch.cuda.synchronize()
 

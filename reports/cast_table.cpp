@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -69,7 +69,7 @@ std::vector<std::string> weights_lines(const Report& report, const std::vector<C
   if (!uncached.empty()) {
     const std::string names = joined(uncached, ", ");
     lines.push_back(fitted_start(
-        report, fmt::format("  cast in each use, for they require no gradient: {}", names),
+        report, fmt::format("  cast at each use, since they require no gradient: {}", names),
         text_columns(report)));
   }
   return lines;

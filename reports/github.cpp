@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/report.h"
 #include "reports/summary.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -70,7 +70,7 @@ void write_github(const Report& report, std::ostream& out) {
     out << fmt::format("::{} title=dtypecheck::{}\n", report.complete() ? "notice" : "warning",
                        in_message(caveat));
   }
-  out << verdict(report) << '\n';
+  out << headline(report) << '\n';
 }
 
 }  // namespace dtypecheck::reports

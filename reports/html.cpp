@@ -9,6 +9,7 @@
 #include <set>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/html/page.h"
 #include "reports/html_autocast.h"
 #include "reports/html_casts.h"
@@ -19,17 +20,16 @@
 #include "reports/html_writer.h"
 #include "reports/report.h"
 #include "reports/summary.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
 namespace {
 
-const char* verdict_class(const Report& report, const Summary& summary) {
-  if (summary.findings.errors > 0) return "verdict error";
-  if (summary.findings.warnings > 0) return "verdict warning";
-  if (summary.findings.notes > 0) return "verdict note";
-  return report.complete() && summary.op_calls > 0 ? "verdict clean" : "verdict partial";
+const char* headline_class(const Report& report, const Summary& summary) {
+  if (summary.findings.errors > 0) return "headline error";
+  if (summary.findings.warnings > 0) return "headline warning";
+  if (summary.findings.notes > 0) return "headline note";
+  return report.complete() && summary.op_calls > 0 ? "headline clean" : "headline partial";
 }
 
 void fact(const char* name, const std::string& value, HtmlWriter& html, const char* classes = "") {
@@ -73,11 +73,11 @@ void write_facts(const Report& report, HtmlWriter& html) {
 
 // "1 error, 0 warnings, 2 notes" stands large, and what it was found in below it; "no findings in
 // what was recorded" stays whole, for it is no "no findings".
-void write_verdict(const Report& report, HtmlWriter& html) {
-  const std::string said = verdict(report);
+void write_headline(const Report& report, HtmlWriter& html) {
+  const std::string said = headline(report);
   const size_t colon = said.find(": ");
   const size_t end = std::min(colon == said.npos ? said.find(" in ") : colon, said.size());
-  html.open("header", verdict_class(report, summarize(report)), {{"id", "top"}}).line();
+  html.open("header", headline_class(report, summarize(report)), {{"id", "top"}}).line();
   html.element("h1", "", said.substr(0, end)).line();
   if (end < said.size()) {
     html.element("p", "seen", said.substr(end + (colon == said.npos ? 1 : 2))).line();
@@ -151,7 +151,7 @@ void write_op_calls(const Report& report, HtmlWriter& html) {
 }
 
 void write_content(const Report& report, HtmlWriter& html) {
-  write_verdict(report, html);
+  write_headline(report, html);
   write_caveats(report, html);
   write_causes(report, html);
   if (report.scan) return write_findings(report, html);  // what was not run has no steps
@@ -197,7 +197,7 @@ void write_html(const Report& report, std::ostream& out) {
   HtmlWriter html;
   write_content(report, html);
   std::map<std::string_view, std::string> values = {
-      {"title", escape_html("dtypecheck: " + verdict(report))},
+      {"title", escape_html("dtypecheck: " + headline(report))},
       {"nav", html.links()},
       {"content", html.html()}};
   for (const Source& source : kStyles) {

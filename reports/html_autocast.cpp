@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "core/autocast_record.h"
+#include "reports/formatting.h"
 #include "reports/html_findings.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 

@@ -7,8 +7,8 @@
 
 #include "core/cast_bill.h"
 #include "reports/cast_table.h"
+#include "reports/formatting.h"
 #include "reports/html_findings.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -41,7 +41,7 @@ void places(const Report& report, const Site& site, HtmlWriter& html) {
 std::string weights_text(const CastLine& cast) {
   if (cast.weights_per_step == 0 || cast.is_once) return "";
   std::string text = number_text(cast.weights_per_step) + " of weights";
-  if (cast.uncached) return text + ", in each use: they require no gradient";
+  if (cast.uncached) return text + ", at each use: they require no gradient";
   return cast.repeats ? text + ", again in every step" : text;
 }
 

@@ -7,7 +7,7 @@
 
 #include "platform/printable.h"
 #include "reports/causes.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::reports {
 
@@ -236,7 +236,7 @@ class FindingCards {
     for (const auto& [step, left_out_before] : shown_steps(provenance)) {
       if (left_out_before > 0)
         html_.element("li", "quiet", counted(left_out_before, "op") + " between");
-      const bool made_it = step->giver == nullptr || step->kind != ProvenanceStep::Kind::kPassedOn;
+      const bool made_it = step->from == nullptr || step->kind != ProvenanceStep::Kind::kPassedOn;
       html_.open("li", made_it ? "step made" : "step");
       if (step->is_in_worker && provenance.is_probable) html_.text("probably ");
       html_.element("code", "", step_name(*step)).text(" ");
@@ -245,8 +245,8 @@ class FindingCards {
       part("place", place(report_, site.line));
       if (has_inner(site)) part("source", "inside " + place(report_, site.inner));
       if (!(site.line == call.site.line)) part("source", code_at(report_, site.line));
-      if (step->giver != nullptr && is_parameter(*step->giver))
-        html_.text("from ").element("code", "", step->giver->parameter);
+      if (step->from != nullptr && is_parameter(*step->from))
+        html_.text("from ").element("code", "", step->from->parameter);
       html_.close("li");
     }
     html_.close("ol");

@@ -8,7 +8,7 @@
 
 namespace dtypecheck::reports {
 
-// The first causes in a line or two each, in the order in which to mend them, with links.
+// The first causes in a line or two each, in the order in which to fix them, with links.
 void write_causes(const Report& report, HtmlWriter& html);
 
 // A card for each cause, the cards of its consequences inside it. A page with thousands of findings

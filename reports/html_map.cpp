@@ -6,8 +6,8 @@
 #include <set>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/html_findings.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/html_findings.h"
-#include "reports/words.h"
 #include "trace/op_call_fields.h"
 
 namespace dtypecheck::reports {

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::reports {
 
@@ -101,16 +101,16 @@ class Strip {
   bool has_failure_ = false;
 };
 
-std::string told(const Strip& strip) {
+std::string summary_of(const Strip& strip) {
   std::string text;
   if (strip.has_failure())
     text = fmt::format("It failed {}. ", strip.step_name(strip.first_failure()));
   if (strip.last_new() == strip.last_step()) {
-    return text + fmt::format("New op calls appeared until the end, {}.",
+    return text + fmt::format("New op calls appeared to the end of the run, {}.",
                               strip.step_name(strip.last_new()));
   }
-  return text +
-         fmt::format("Nothing new appeared after what ran {}.", strip.step_name(strip.last_new()));
+  return text + fmt::format("No new op calls appeared after those that ran {}.",
+                            strip.step_name(strip.last_new()));
 }
 
 const char* cell_class(const Cell& cell, int64_t most) {
@@ -137,7 +137,7 @@ void write_cell(const Cell& cell, int64_t most, HtmlWriter& html) {
 void write_steps(const Report& report, HtmlWriter& html) {
   if (report.run.calls.empty()) return;
   const Strip strip(report.run);
-  html.open_section("steps", "steps", "Steps").element("p", "", told(strip)).line();
+  html.open_section("steps", "steps", "Steps").element("p", "", summary_of(strip)).line();
   html.open("div", "scroll", {{"tabindex", "0"}, {"role", "group"}, {"aria-label", "Steps"}});
   html.open("table", strip.row(Phase::kForward).size() > kFewColumns ? "many" : "");
   html.element("caption", "", "New op calls by phase and step").line();

@@ -6,9 +6,9 @@
 
 #include "core/autocast_record.h"
 #include "core/cast_bill.h"
+#include "reports/formatting.h"
 #include "reports/report.h"
 #include "reports/summary.h"
-#include "reports/words.h"
 #include "trace/op_call_fields.h"
 
 namespace dtypecheck::reports {
@@ -46,8 +46,8 @@ Json origin_json(const Report& report, const OpCall& reader, const Operand& oper
     link["phase"] = phase_name(call->site.phase);
     link["step"] = call->first_step;
     link["kind"] = step_kind_name(step->kind);
-    link["operand"] = step->giver == nullptr ? Json() : Json(step->giver->name);
-    link["parameter"] = step->giver == nullptr ? Json() : text_or_null(step->giver->parameter);
+    link["operand"] = step->from == nullptr ? Json() : Json(step->from->name);
+    link["parameter"] = step->from == nullptr ? Json() : text_or_null(step->from->parameter);
     link["process"] = call->process;
     link["probable"] = step->is_in_worker && provenance.is_probable;
     link["left_out_before"] = left_out_before;

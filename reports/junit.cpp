@@ -7,11 +7,11 @@
 #include <ostream>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/html_writer.h"
 #include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -54,7 +54,7 @@ void write_completeness(const Report& report, std::ostream& out) {
         escape_html(said));
   } else {
     out << fmt::format("   <system-out>{}</system-out>\n",
-                       escape_html(said + verdict(report) + "\n"));
+                       escape_html(said + headline(report) + "\n"));
   }
   out << "  </testcase>\n";
 }

@@ -8,7 +8,7 @@
 #include "core/provenance.h"
 #include "ops/arguments.h"
 #include "platform/printable.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::reports {
 namespace {
@@ -49,7 +49,7 @@ Calls those_of(const Calls& calls, bool (*counts)(const OpCall& call)) {
   return kept;
 }
 
-// What the process last launched, as far as that can be told.
+// What the process last launched, as far as that is known.
 Calls in_flight(const Run& run, uint32_t process, bool is_assert) {
   uint32_t last_step = 0;
   Calls calls;

@@ -9,9 +9,9 @@
 #include <ostream>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/report.h"
 #include "reports/summary.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 

@@ -9,7 +9,7 @@
 
 #include "core/cast_bill.h"
 #include "ops/ops.h"
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 namespace dtypecheck::reports {
 
@@ -24,8 +24,7 @@ Shares& shares(SharesByView& views, MapView view) { return views[static_cast<siz
 
 // Where no size is known a tensor counts as one element.
 double elements(const Operand& tensor) {
-  double count = 1;
-  for (const int64_t size : tensor.shape) count *= static_cast<double>(size);
+  const double count = element_count(tensor);
   return count > 0 && std::isfinite(count) ? count : 1;
 }
 

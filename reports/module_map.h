@@ -24,7 +24,7 @@ using Shares = std::map<Dtype, double>;
 enum class MapView : uint8_t { kWeights, kActivations, kGradients, kBytes, kTime };
 inline constexpr std::array<const char*, 5> kMapViews = {"weights", "activations", "gradients",
                                                          "bytes", "time"};
-inline constexpr size_t kDtypeViews = 3;  // of which no amount is told
+inline constexpr size_t kDtypeViews = 3;  // of which no amount is reported
 using SharesByView = std::array<Shares, kMapViews.size()>;
 
 // The dtype of the greatest share; kUndefined where there is none.

@@ -44,7 +44,7 @@ struct Report {
   // What belongs to the run and is missing here: files that could not be read ("path: reason"),
   // processes that ran untraced. A report with any is not complete.
   std::vector<std::string> left_out;
-  bool end_is_told = false;  // that a signal ended the program was said already
+  bool end_is_reported = false;  // that a signal ended the program was said already
   bool all = false;          // text only: every finding in full, however many there are
   int columns = 96;          // text only: width of a line, at least 60
   bool shortens =

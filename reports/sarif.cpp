@@ -10,9 +10,9 @@
 #include <set>
 
 #include "reports/causes.h"
+#include "reports/formatting.h"
 #include "reports/line_hashes.h"
 #include "reports/report.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -166,14 +166,15 @@ class SarifLog {
   void add_makers(const Finding& finding, Json& places) {
     const OpCall* call = report_.run.call(finding.call);
     if (call == nullptr) return;
-    std::set<std::pair<std::string, int>> told;
+    std::set<std::pair<std::string, int>> listed;
     for (const Operand& operand : call->operands) {
       const Provenance provenance = report_.provenance.of(*call, operand);
       if (provenance.steps.empty() || !operand.is_floating()) continue;
       const ProvenanceStep& step = provenance.steps.back();
       const SourceLine& line = step.call->site.line;
-      const bool is_told = line == finding.site.line || !told.insert({line.file, line.line}).second;
-      if (is_told || !line.known() || line.line <= 0 || places.size() == kMaxPlaces) continue;
+      const bool is_listed =
+          line == finding.site.line || !listed.insert({line.file, line.line}).second;
+      if (is_listed || !line.known() || line.line <= 0 || places.size() == kMaxPlaces) continue;
       Json json = location(line, 0, 0);
       json["id"] = places.size();
       json["message"] = {{"text", fmt::format("{} is {} from here: {}", operand.name,

@@ -11,8 +11,8 @@
 #include "core/compiled_ops.h"
 #include "core/whole_run.h"
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/late_error.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -103,7 +103,7 @@ void say_damaged(const Report& report, Lines& out) {
 }
 
 void say_killed(const Report& report, Lines& out) {
-  for (uint32_t i = 0; i < report.run.processes.size() && !report.end_is_told; ++i) {
+  for (uint32_t i = 0; i < report.run.processes.size() && !report.end_is_reported; ++i) {
     const int signal = report.run.processes[i].signal;
     if (signal == 0) continue;
     out.push_back(
@@ -116,18 +116,18 @@ void say_killed(const Report& report, Lines& out) {
 // under a traceback could be read as a judgement that dtypes are in order.
 void say_uncaught(const Report& report, Lines& out) {
   constexpr size_t kRoom = 160;
-  const std::set<uint32_t> told = processes_of_throws(report.run, report.findings);
+  const std::set<uint32_t> reported = processes_of_throws(report.run, report.findings);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const auto& facts = report.run.processes[i].facts;
     const auto uncaught = facts.find("uncaught");
-    if (uncaught == facts.end() || uncaught->second.empty() || told.count(i) != 0) continue;
+    if (uncaught == facts.end() || uncaught->second.empty() || reported.count(i) != 0) continue;
     if (uncaught->second.starts_with("KeyboardInterrupt")) continue;
     if (report.accepted_throws_of.count(i) != 0) {
-      out.push_back(fmt::format("{} ended by what was accepted: {}", process_label(report.run, i),
+      out.push_back(fmt::format("{} ended by an accepted error: {}", process_label(report.run, i),
                                 cut(printable(uncaught->second), kRoom)));
       continue;
     }
-    out.push_back(fmt::format("no finding is about what ended {}: {}", process_label(report.run, i),
+    out.push_back(fmt::format("no finding explains what ended {}: {}", process_label(report.run, i),
                               cut(printable(uncaught->second), kRoom)));
     const std::string late = late_error_text(report.run, i, uncaught->second);
     if (!late.empty()) out.push_back(late);
@@ -241,7 +241,7 @@ std::string pretended_heading(const Report& report) {
                      found, peak);
 }
 
-std::string verdict(const Report& report) {
+std::string headline(const Report& report) {
   const Summary s = summarize(report);
   const std::string where = report.scan ? looked_at(*report.scan) : looked_at(s);
   if (!report.findings.empty()) {
@@ -277,7 +277,7 @@ std::vector<std::string> what_is_missing(const Report& report) {
   say_killed(report, out);
   say_without_end(report, out);
   say_left_out(report, out);
-  if (!report.scan && report.run.calls.empty()) out.push_back(verdict(report));
+  if (!report.scan && report.run.calls.empty()) out.push_back(headline(report));
   return out;
 }
 

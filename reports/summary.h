@@ -27,7 +27,7 @@ Summary summarize(const Report& report);
 // take; empty for every other.
 std::string pretended_heading(const Report& report);
 
-std::string verdict(const Report& report);
+std::string headline(const Report& report);
 
 std::string libtorch_text(const Run& run);         // "LibTorch 2.11.0, cpu"; "" not known
 std::vector<std::string> devices(const Run& run);  // of all processes, sorted

@@ -10,10 +10,10 @@
 #include "platform/printable.h"
 #include "reports/cast_table.h"
 #include "reports/causes.h"
+#include "reports/formatting.h"
 #include "reports/report.h"
 #include "reports/summary.h"
 #include "reports/text_finding.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -153,10 +153,10 @@ void write_caveats(const Report& report, std::ostream& out) {
   }
 }
 
-// The verdict is the last line; the versions stand behind it where there is room, else above it.
+// The headline is the last line; the versions stand behind it where there is room, else above it.
 void write_summary(const Report& report, std::ostream& out) {
   const Paint paint(report.colour);
-  const std::string said = verdict(report);
+  const std::string said = headline(report);
   const std::string libtorch =
       report.scan ? printable(report.scan->headers) : libtorch_text(report.run);
   const size_t columns = text_columns(report);

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/text_operands.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "platform/printable.h"
+#include "reports/formatting.h"
 #include "reports/text_finding.h"
-#include "reports/words.h"
 
 namespace dtypecheck::reports {
 
@@ -58,22 +58,24 @@ std::string led_to(size_t between, const std::string& text) {
 // end. What lies between only passed it on, and is counted.
 std::vector<Note> origin_notes(const Report& report, const Finding& finding, const OpCall& call,
                                const Operand& operand) {
-  const Provenance way = report.provenance.of(call, operand);
-  if (way.steps.empty()) return {};
-  const ProvenanceStep& nearest = way.steps.front();
+  const Provenance provenance = report.provenance.of(call, operand);
+  if (provenance.steps.empty()) return {};
+  const ProvenanceStep& nearest = provenance.steps.front();
   std::vector<Note> notes = {
-      {(way.is_probable ? "probably from " : "from ") + step_text(report, nearest)}};
-  const bool is_told = nearest.call->site.line == finding.site.line;  // above the table
-  const std::string code = is_told ? "" : code_at(report, nearest.call->site.line);
+      {(provenance.is_probable ? "probably from " : "from ") + step_text(report, nearest)}};
+  const bool is_shown_above = nearest.call->site.line == finding.site.line;  // above the table
+  const std::string code = is_shown_above ? "" : code_at(report, nearest.call->site.line);
   if (!code.empty()) notes.push_back({code, /*is_source=*/true});
-  size_t told = 1;  // steps
-  for (size_t i = 0; i < way.steps.size(); ++i) {
-    if (way.parameter == nullptr || way.steps[i].giver != way.parameter) continue;
-    notes.push_back({led_to(i + 1 - told, printable(way.parameter->parameter))});
-    told = i + 1;
+  size_t shown = 1;  // steps
+  for (size_t i = 0; i < provenance.steps.size(); ++i) {
+    if (provenance.parameter == nullptr || provenance.steps[i].from != provenance.parameter)
+      continue;
+    notes.push_back({led_to(i + 1 - shown, printable(provenance.parameter->parameter))});
+    shown = i + 1;
   }
-  if (told < way.steps.size()) {
-    notes.push_back({led_to(way.steps.size() - 1 - told, step_text(report, way.steps.back()))});
+  if (shown < provenance.steps.size()) {
+    notes.push_back(
+        {led_to(provenance.steps.size() - 1 - shown, step_text(report, provenance.steps.back()))});
   }
   return notes;
 }

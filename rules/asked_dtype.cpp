@@ -10,9 +10,9 @@
 
 #include "core/precision_words.h"
 #include "core/requests.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -124,7 +124,7 @@ const AutocastState::Region* region_of(const RunIndex& index, const OpCall& call
                                                  : wrapper->autocast.region_for(call.device_type());
 }
 
-void look_at(const RunIndex& index, const OpCall& call, Seen& seen) {
+void collect(const RunIndex& index, const OpCall& call, Seen& seen) {
   note_computed(index, call, seen);
   if (!index.has(call, ops::kMultiplies) || call.autocast.is_wrapper || call.results.empty() ||
       call.site.phase != Phase::kForward || call.outcome != Outcome::kReturned)
@@ -193,9 +193,8 @@ Details explain(const Seen& seen, const LineText& line_text, const std::string& 
   const OpCall* at = seen.in_autocast != nullptr ? seen.in_autocast : seen.product;
   Details details{.why = why};
   if (seen.in_autocast == nullptr) {
-    details.fix =
-        fmt::format("give the option's value to what decides: the weights, {}, or autocast",
-                    to_dtype(*at, want));
+    details.fix = fmt::format("pass the option's dtype on: to the weights, {}, or to autocast",
+                              to_dtype(*at, want));
     return details;
   }
   const SourceLine& entered = at->autocast.entered;
@@ -248,7 +247,7 @@ void check_run(const RunIndex& index, Findings& out) {
   for (size_t i = 0; i < run.processes.size(); ++i)
     processes[i].asked = asked_for(run.processes[i]);
   for (const OpCall& call : index.judged_calls()) {
-    look_at(index, call, processes[call.process]);
+    collect(index, call, processes[call.process]);
     check_detour(index, call, out);
   }
   for (uint32_t i = 0; i < processes.size(); ++i) {

@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "core/cast_bill.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -71,8 +71,8 @@ class Casts {
         add(cast, cast.cost, weights_);
       }
     }
-    for (const auto& [place, churn] : round_trips_) tell_round_trip(churn);
-    for (const auto& [place, churn] : weights_) tell_weights(churn);
+    for (const auto& [place, churn] : round_trips_) report_round_trip(churn);
+    for (const auto& [place, churn] : weights_) report_weights(churn);
   }
 
  private:
@@ -107,7 +107,7 @@ class Casts {
     return !written_.contains({call.process, source.parameter});
   }
 
-  void tell(const Churn& churn, const std::string& message, const Details& details) {
+  void report(const Churn& churn, const std::string& message, const Details& details) {
     if (churn.cost.moved_bytes() < kWorthBytes) return;
     const OpCall& first = *largest(churn).call;
     out_.add(first, message, [&] { return details; });
@@ -130,17 +130,17 @@ class Casts {
                        root, to_dtype(call, to));
   }
 
-  void tell_round_trip(const Churn& churn) {
+  void report_round_trip(const Churn& churn) {
     const DtypeChange& change = largest(churn).change;
     const std::string from = dtype_name(change.from), to = dtype_name(change.to);
-    tell(churn, fmt::format("{} is cast to {} and back", from, to),
-         {.odd = change.source->name,
-          .why = fmt::format("nothing else reads the {} copy; both casts move {} a step", to,
-                             cost_text(churn.cost)),
-          .fix = "leave out both casts"});
+    report(churn, fmt::format("{} is cast to {} and back", from, to),
+           {.odd = change.source->name,
+            .why = fmt::format("nothing else reads the {} copy; both casts move {} a step", to,
+                               cost_text(churn.cost)),
+            .fix = "leave out both casts"});
   }
 
-  void tell_weights(const Churn& churn) {
+  void report_weights(const Churn& churn) {
     const Cast& first = largest(churn);
     const DtypeChange& change = first.change;
     std::set<std::string> names;
@@ -151,15 +151,15 @@ class Casts {
                                 ? "autocast keeps the cast of no weight that requires no gradient"
                                 : "the line casts it each time";
     const std::string& parameter = change.source->parameter;
-    tell(churn,
-         fmt::format("a frozen {} weight is cast to {} in every step", dtype_name(change.from),
-                     dtype_name(change.to)),
-         {.odd = change.source->name,
-          .why = fmt::format("{}{} never change{}; {}; {:.0f} casts a step move {}", parameter,
-                             others, names.size() > 1 ? "" : "s", who, churn.cost.casts,
-                             cost_text(churn.cost)),
-          .fix = "cast it once, before the first step: " +
-                 cast_once(*first.call, parameter, change.to)});
+    report(churn,
+           fmt::format("a frozen {} weight is cast to {} in every step", dtype_name(change.from),
+                       dtype_name(change.to)),
+           {.odd = change.source->name,
+            .why = fmt::format("{}{} never change{}; {}; {:.0f} casts a step move {}", parameter,
+                               others, names.size() > 1 ? "" : "s", who, churn.cost.casts,
+                               cost_text(churn.cost)),
+            .fix = "cast it once, before the first step: " +
+                   cast_once(*first.call, parameter, change.to)});
   }
 
   const RunIndex& index_;

@@ -5,10 +5,10 @@
 
 #include <unordered_set>
 
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -39,14 +39,14 @@ void report_missing(const RunIndex& index, const OpCall& call, const Operand& in
             : fmt::format("LibTorch {} is the first that has this norm in Half on the CPU",
                           version);
     const std::string model = model_of(call);
-    return Details{.odd = input.name,
-                   .why = since + "; autocast casts no norm there",
-                   .fix = fmt::format(
-                       "on the CPU keep {} in Float or BFloat16, {}.to(dtype=torch.float32), and "
-                       "what it is called with; with a GPU at hand, move both there first",
-                       model, model),
-                   .severity = Severity::kError,
-                   .follows = {{&outside_autocast}}};
+    return Details{
+        .odd = input.name,
+        .why = since + "; autocast casts no norm there",
+        .fix = fmt::format("on the CPU keep {} in Float or BFloat16, {}.to(dtype=torch.float32), "
+                           "and its inputs too; if there is a GPU, move both there first",
+                           model, model),
+        .severity = Severity::kError,
+        .follows = {{&outside_autocast}}};
   });
 }
 
@@ -57,16 +57,16 @@ void report_cost(const OpCall& call, const Operand& input, Findings& out) {
         version.empty() ? "" : fmt::format(", those before {} refuse the call", version);
     return Details{
         .odd = input.name,
-        .why = fmt::format("this LibTorch has a kernel{}; and Half is the slowest dtype on most "
-                           "CPUs, in the layers around the norm still more than in it",
+        .why = fmt::format("this LibTorch has a kernel{}; but Half is the slowest dtype on most "
+                           "CPUs, in the layers around the norm even more than in the norm",
                            since),
-        .fix = fmt::format("on the CPU use BFloat16, or Float, for {} and what it is called with",
-                           model_of(call)),
+        .fix =
+            fmt::format("on the CPU use BFloat16, or Float, for {} and its inputs", model_of(call)),
         .follows = {{&outside_autocast}}};
   });
 }
 
-// aten::layer_norm runs aten::native_layer_norm: one norm, told of the inner one that has the
+// aten::layer_norm runs aten::native_layer_norm: one norm, reported of the inner one that has the
 // kernel.
 std::unordered_set<OpCallId> composites(const RunIndex& index) {
   std::unordered_set<OpCallId> around;

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "core/follow_links.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -22,12 +22,6 @@ bool is_half_product(const RunIndex& index, const OpCall& call) {
          call.floating_dtypes() == DtypeSet(Dtype::kHalf);
 }
 
-double numbers_in(const Operand& operand) {
-  double numbers = 1;
-  for (const int64_t size : operand.shape) numbers *= static_cast<double>(size);
-  return numbers;
-}
-
 // At least so many multiplications: each number of one factor meets a row of the other, or, of a
 // convolution and of a layer, each of its channels.
 double least_work(const OpCall& call) {
@@ -39,14 +33,14 @@ double least_work(const OpCall& call) {
   const Operand &left = *factors[factors.size() - 2], &right = *factors.back();
   const bool is_weight = right.role == Role::kWeight;
   const int64_t width = is_weight ? right.shape.front() : right.shape.back();
-  return numbers_in(left) * static_cast<double>(width) * static_cast<double>(call.count);
+  return element_count(left) * static_cast<double>(width) * static_cast<double>(call.count);
 }
 
 void check_run(const RunIndex& index, Findings& out) {
   for (const OpCall& call : index.judged_calls()) {
     if (!is_half_product(index, call)) continue;
     const OpCall* outer = index.run().call(call.parent);
-    if (outer != nullptr && is_half_product(index, *outer)) continue;  // told there
+    if (outer != nullptr && is_half_product(index, *outer)) continue;  // reported there
     const bool is_served = call.outcome == Outcome::kServed;
     if (!is_served && least_work(call) < kProductsPerSecond) continue;
     out.add(call, "a product or convolution runs in Half on the CPU", [&] {
@@ -54,8 +48,8 @@ void check_run(const RunIndex& index, Findings& out) {
           call.site.module.empty() ? "what it multiplies" : root_module(call.site.module);
       return Details{.odd = call.operands.front().name,
                      .why =
-                         "without arithmetic in Half in the processor LibTorch multiplies one "
-                         "number at a time, about a hundred times slower than in Float",
+                         "on a processor without Half arithmetic LibTorch multiplies one number at "
+                         "a time, about a hundred times slower than in Float",
                      .fix = fmt::format("on the CPU keep {} in BFloat16 or Float; until then run "
                                         "under dtypecheck trace --fix",
                                         model),

@@ -10,11 +10,11 @@
 
 #include "ops/arguments.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -74,9 +74,12 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
   details.severity = in_optimizer && division != nullptr ? Severity::kError : Severity::kWarning;
   details.why =
       division == nullptr
-          ? fmt::format("{} adds nothing, so a 0 that it should keep away from 0 stays 0", call.op)
-          : fmt::format("{} adds nothing, and {} divides by the result: 0/0 is NaN, the rest inf",
-                        call.op, division->op);
+          ? fmt::format("{} adds an eps that is 0 here, so it keeps no denominator away from 0",
+                        call.op)
+          : fmt::format(
+                "{} adds an eps that is 0 here, and {} divides by the result: 0/0 is NaN, anything "
+                "else over 0 is infinite",
+                call.op, division->op);
   const CureProposer propose(index, options);
   if (in_optimizer) {
     details.why += "; an eps of 1e-4 would be finite, and the steps still too coarse";
@@ -121,6 +124,7 @@ op aten::_foreach_add_.Scalar self=BFloat16[4,320]!out, scalar:=1e-08 at train.p
 )"},
     .check = check,
     .judges_source = true,
+    .loses_steps = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "rules/cures/mix_cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/target.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -50,7 +50,7 @@ Details explain(const RunIndex& index, const OpCall& call, const contracts::Answ
 }
 
 void check_run(const RunIndex& index, Findings& out) {
-  const TargetVerdicts* target = out.options().target;
+  const TargetAnswers* target = out.options().target;
   if (target == nullptr) return;
   const contracts::Contracts& contracts = *out.options().contracts;
   const Runtime& runtime = contracts.runtimes()[target->runtime];

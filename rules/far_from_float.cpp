@@ -11,31 +11,24 @@
 #include <cmath>
 #include <set>
 
+#include "core/dtype_range.h"
 #include "core/follow_links.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 
-extern const Rule far_from_float, low_precision_index, lossy_cast, eps_underflow, first_non_finite;
-
 namespace {
 
-constexpr double kFar = 0.05;     // of a number: the tracer tells of what is further
+constexpr double kWorthSaying = 0.05;  // of a number; the tracer compares whole tensors
 constexpr double kMasked = -6e4;  // what is below, in Half, less something, is -inf, and as good
 
 constexpr DtypeSet kBeyond = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
 constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
-// In which a whole number comes to its end.
-constexpr DtypeSet kShort = DtypeSet(Dtype::kByte) | Dtype::kChar | Dtype::kShort | Dtype::kInt;
 
-bool wraps(Dtype dtype, double value) {
-  const double end = dtype == Dtype::kByte    ? 256
-                     : dtype == Dtype::kChar  ? 128
-                     : dtype == Dtype::kShort ? 32768
-                                              : 2147483648.0;
-  return value >= end || value <= (dtype == Dtype::kByte ? -1 : -end - 1);
+bool wraps(const IntegerRange& range, double value) {
+  return value >= range.largest + 1 || value <= range.least - 1;
 }
 
 bool is_wide(const Operand& operand) { return operand.dtypes.within(kWide); }
@@ -72,29 +65,29 @@ bool has_scaler(const RunIndex& index, uint32_t process) {
   });
 }
 
-void check_wrapped(const OpCall& call, bool is_cast, Dtype dtype, Findings& out) {
+void check_wrapped(const OpCall& call, bool is_cast, const IntegerRange& range, Findings& out) {
+  const Dtype dtype = range.dtype;
   const double from = call.inexact->from, to = call.inexact->to;
   const std::string message = is_cast ? fmt::format("{} is cast to {} and becomes {}", number(from),
                                                     dtype_name(dtype), number(to))
                                       : fmt::format("{} in {} is {} and becomes {}", call.op,
                                                     dtype_name(dtype), number(from), number(to));
   out.add(call, message, [&] {
-    const bool is_byte = dtype == Dtype::kByte, is_char = dtype == Dtype::kChar;
-    const std::string ends = is_byte                  ? "0 to 255"
-                             : is_char                ? "-128 to 127"
-                             : dtype == Dtype::kShort ? "-32768 to 32767"
-                                                      : "whole numbers up to 2147483647";
+    const std::string least = fmt::format("{:.0f}", range.least);
+    const std::string largest = fmt::format("{:.0f}", range.largest);
+    const bool has_8_bits = range.largest < 256;
     return Details{
         .odd = call.operands.empty() ? "" : call.operands.front().name,
-        .why = fmt::format("{} holds {}, and what is beyond wraps", dtype_name(dtype), ends),
-        .fix = !is_cast  ? "cast before the arithmetic, to torch.int64 or a floating dtype"
-               : is_byte ? "clamp before the cast: .round().clamp(0, 255)"
-               : is_char ? "clamp before the cast: .round().clamp(-128, 127)"
-                         : "cast to torch.int64"};
+        .why = fmt::format("{} holds whole numbers from {} to {}; beyond that they wrap around",
+                           dtype_name(dtype), least, largest),
+        .fix = !is_cast ? "cast before the arithmetic, to torch.int64 or a floating dtype"
+               : has_8_bits
+                   ? fmt::format("clamp before the cast: .round().clamp({}, {})", least, largest)
+                   : "cast to torch.int64"};
   });
 }
 
-// What was told of that which made an operand.
+// What was reported of the calls that made the operands.
 std::vector<Cause> causes(const OpCall& call) {
   std::vector<Cause> found;
   for (const Operand& operand : call.operands)
@@ -131,19 +124,20 @@ std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
-  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_told(call)) return;
+  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_reported(call))
+    return;
   const double from = call.inexact->from, to = call.inexact->to;
   const bool is_cast = index.has(call, ops::kCast);
   const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);
-  if (kShort.contains(*dtype) && wraps(*dtype, from))
-    return check_wrapped(call, is_cast, *dtype, out);
+  const IntegerRange* range = integer_range(*dtype);
+  if (range != nullptr && wraps(*range, from)) return check_wrapped(call, is_cast, *range, out);
   const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&
                      call.operands.back().dtypes.within(kWide);
   if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
   if (!is_lost && !is_answer && !is_count && !falls &&
-      !(std::fabs(to - from) >= kFar * std::fabs(from)))
+      !(std::fabs(to - from) >= kWorthSaying * std::fabs(from)))
     return;
   if (std::isinf(to) && to < 0 && from < kMasked) return;
   if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
@@ -172,7 +166,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
 const Rule far_from_float = {
     .doc = {.id = "far-from-float",
             .severity = Severity::kWarning,
-            .summary = "an op gives something else than it gives in Float",
+            .summary = "an op's result is far from what it is in Float",
             .why = "Rounding is small until numbers that are near each other are subtracted or "
                    "compared, an angle is taken, or a whole number comes to the end of its dtype. "
                    "The tracer computes some calls on the CPU once more in Double, on what their "

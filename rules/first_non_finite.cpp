@@ -12,13 +12,11 @@
 #include <set>
 #include <tuple>
 
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
-
-extern const Rule first_non_finite;
 
 namespace {
 
@@ -163,7 +161,7 @@ void report(const First& first, Findings& out) {
   if (first.inf && first.inf.is_before(first.nan))
     report_inf(first.inf, nan_of_inf ? first.nan : Event{}, out);
   if (first.nan) return report_nan(first.nan, nan_of_inf ? first.inf : Event{}, out);
-  // Where an infinity was there before it, that is told.
+  // Where an infinity was there before it, that is reported.
   if (first.given_nan && !first.meant_nan && first.given_nan.is_before(first.inf))
     report_given(first.given_nan, out);
 }
@@ -175,7 +173,7 @@ void check_run(const RunIndex& index, Findings& out) {
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
     for (const NonFinite& what : call.non_finite) {
       if (what.is_loss || what.is_read || (!what.operands_had_no_nan && is_scratch(call))) continue;
-      if (what.is_nan && !what.operands_had_no_nan && out.is_told(call)) continue;
+      if (what.is_nan && !what.operands_had_no_nan && out.is_reported(call)) continue;
       const Event event{&call, &what};
       First& first = processes[call.process];
       if (is_meant(index, event)) {

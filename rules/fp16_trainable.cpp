@@ -1,5 +1,5 @@
 // Finds: an optimizer that does its arithmetic on Half parameters, and GradScaler's refusal of
-// their gradients. Told once a run, however many parameters there are. Misses: a Half parameter
+// their gradients. Reported once a run, however many parameters there are. Misses: a Half parameter
 // whose optimizer runs in code that calls no op (a fused kernel of one's own).
 #include <fmt/format.h>
 
@@ -139,6 +139,8 @@ op aten::copy_ self=Half[4,320]%unet.lora_B.weight!out^^ src=Float[4,320] -> Hal
          .alias = "scaler-half-params"},
     .check_run = check_run,
     .judges_source = true,
+    .loses_steps = true,
+    .says_shares = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -12,9 +12,9 @@
 #include <map>
 #include <set>
 
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -27,7 +27,7 @@ struct Training {
   const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
   const OpCall* clip = nullptr;      // the first that shortens gradients
   const OpCall* averaged = nullptr;  // a loss that is a mean in Half, of many numbers …
-  int64_t averaged_count = 0;        // … and of how many
+  double averaged_count = 0;         // … and of how many
   uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
@@ -74,9 +74,9 @@ bool write_the_same(const RunIndex& index, const OpCall& a, const OpCall& b) {
 }
 
 // mean() hands 1 / count to each number; below 2^-14 Half has lost digits.
-constexpr int64_t kManyInHalf = 1 << 14;
+constexpr double kManyInHalf = 1 << 14;
 
-int64_t averaged_in_half(const OpCall& loss) {
+double averaged_in_half(const OpCall& loss) {
   const std::string op = loss.short_op();
   const ScalarArgument* reduction = loss.scalar("reduction");
   const bool is_mean =
@@ -84,15 +84,10 @@ int64_t averaged_in_half(const OpCall& loss) {
   if (!is_mean || loss.operands.empty() || !loss.operands.front().has_shape) return 0;
   if (loss.operands.front().dtypes != DtypeSet(Dtype::kHalf)) return 0;
   const bool is_of_classes = op.starts_with("nll_loss") && loss.operands.size() > 1;
-  int64_t count = 1;
-  for (const int64_t size : loss.operands[is_of_classes ? 1 : 0].shape) {
-    if (size <= 0 || count > (int64_t{1} << 40)) return 0;
-    count *= size;
-  }
-  return count;
+  return element_count(loss.operands[is_of_classes ? 1 : 0]);
 }
 
-void look_at(const RunIndex& index, const OpCall& call, Training& training) {
+void collect(const RunIndex& index, const OpCall& call, Training& training) {
   const Run& run = index.run();
   if (index.has(call, ops::kScalesGradients)) {
     training.has_scaler = true;
@@ -107,7 +102,7 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
       call.operands.front().requires_grad && !call.operands.front().is_leaf) {
     if (training.loss == nullptr) training.loss = &call;
     const OpCall* made = run.call(call.operands.front().origin);
-    const int64_t count = made == nullptr ? 0 : averaged_in_half(*made);
+    const double count = made == nullptr ? 0 : averaged_in_half(*made);
     if (count >= kManyInHalf) {
       training.averaged = made;
       training.averaged_count = count;
@@ -123,7 +118,7 @@ void look_at(const RunIndex& index, const OpCall& call, Training& training) {
   training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
 }
 
-void tell_missing(const Training& training, Findings& out) {
+void report_missing(const Training& training, Findings& out) {
   out.add(*training.loss, "gradients are computed in Half, and the loss is not scaled", [&] {
     return Details{
         .why = fmt::format("autocast in Half makes backward() compute in Half{}: a gradient below "
@@ -137,7 +132,7 @@ void tell_missing(const Training& training, Findings& out) {
   });
 }
 
-void tell_clipped(const Training& training, Findings& out) {
+void report_clipped(const Training& training, Findings& out) {
   out.add(*training.clip, "gradients are clipped while they are scaled", [&] {
     return Details{.odd = training.clip->operands.front().name,
                    .why = fmt::format(
@@ -149,37 +144,37 @@ void tell_clipped(const Training& training, Findings& out) {
   });
 }
 
-void tell_needless(const Training& training, Findings& out) {
+void report_needless(const Training& training, Findings& out) {
   out.add(*training.unscale, "a GradScaler scales gradients, but nothing is computed in Half", [&] {
-    return Details{
-        .why =
-            "BFloat16 has the range of Float, so that its gradients need no scale; "
-            "the scaler costs a pass over all gradients, and grows its scale until a "
-            "step overflows and is left out",
-        .fix = "make it with enabled=False, or leave it out, where the dtype is bfloat16",
-        .severity = Severity::kNote};
+    return Details{.why =
+                       "BFloat16 has the range of Float, so that its gradients need no scale; "
+                       "the scaler costs a pass over all gradients, and grows its scale until a "
+                       "step overflows and is left out",
+                   .fix = "for bfloat16 make it with enabled=False, or leave it out",
+                   .severity = Severity::kNote};
   });
 }
 
-void tell_averaged(const OpCall& loss, int64_t count, Findings& out) {
-  const std::string message = fmt::format("the loss is the mean of {} numbers in Half", count);
+void report_averaged(const OpCall& loss, double count, Findings& out) {
+  const std::string message = fmt::format("the loss is the mean of {:.0f} numbers in Half", count);
   out.add(loss, message, [&] {
-    return Details{.odd = loss.operands.front().name,
-                   .why = fmt::format("the gradient of each begins at {:.2g}, and Half has lost "
-                                      "digits below 6e-5 and all below 6e-8: a small difference "
-                                      "has a gradient of 0",
-                                      1.0 / static_cast<double>(count)),
-                   .fix = "compute the loss in Float: pred.float(), target.float()"};
+    return Details{
+        .odd = loss.operands.front().name,
+        .why = fmt::format("the gradient of each starts at {:.2g}; Half loses digits below 6e-5 "
+                           "and everything below 6e-8, so a small difference has a gradient of 0",
+                           1 / count),
+        .fix = "compute the loss in Float: pred.float(), target.float()"};
   });
 }
 
-void tell_left_out(const Training& training, Findings& out) {
+void report_left_out(const Training& training, Findings& out) {
   const std::string message =
       fmt::format("a GradScaler left out all of {} steps", training.updates);
   out.add(*training.unscale, message, [&] {
     return Details{.why =
-                       "a step is left out where a gradient is infinite or NaN, and the scale is "
-                       "halved; at first a few are, so many are no matter of the scale",
+                       "a step is left out if a gradient is infinite or NaN, and the scale is "
+                       "halved; a few such steps at the start are normal, but these are too many "
+                       "for the scale to be the reason",
                    .fix =
                        "record the run with --check-values: it names the op that gave the first "
                        "infinity or NaN"};
@@ -188,23 +183,23 @@ void tell_left_out(const Training& training, Findings& out) {
 
 void check_run(const RunIndex& index, Findings& out) {
   std::map<uint32_t, Training> processes;
-  for (const OpCall& call : index.judged_calls()) look_at(index, call, processes[call.process]);
+  for (const OpCall& call : index.judged_calls()) collect(index, call, processes[call.process]);
   for (const auto& [process, training] : processes) {
     if (index.run().processes[process].signatures_lost > 0) continue;
     const bool trains_in_half = training.has_half && training.gradient != nullptr &&
                                 training.loss != nullptr && training.steps_float;
     if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
-      tell_missing(training, out);
+      report_missing(training, out);
     if (training.averaged != nullptr)
-      tell_averaged(*training.averaged, training.averaged_count, out);
+      report_averaged(*training.averaged, training.averaged_count, out);
     if (training.unscale == nullptr) continue;
-    if (training.updates >= kManySteps && !training.steps_any) tell_left_out(training, out);
+    if (training.updates >= kManySteps && !training.steps_any) report_left_out(training, out);
     const OpCall* clip = training.clip;
     if (clip != nullptr && clip->id < training.unscale->id &&
         write_the_same(index, *clip, *training.unscale))
-      tell_clipped(training, out);
+      report_clipped(training, out);
     if (training.has_bfloat16 && !training.has_half && training.gradient == nullptr)
-      tell_needless(training, out);
+      report_needless(training, out);
   }
 }
 

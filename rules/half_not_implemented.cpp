@@ -8,17 +8,17 @@
 #include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/foreign_call.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
 
 bool is_innermost(const RunIndex& index, const OpCall& call) {
-  return index.thrower(call) == &call;
+  return index.throwing_call(call) == &call;
 }
 
 // The first LibTorch that takes the call: the inner op may be called in some versions only, the op

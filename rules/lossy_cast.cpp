@@ -9,9 +9,9 @@
 #include <cmath>
 
 #include "core/dtype_range.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {

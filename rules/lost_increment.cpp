@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -234,6 +234,7 @@ op aten::lerp_.Scalar self=BFloat16[4,4]!out<#1 end=BFloat16[4,4] weight:=0.0001
 op aten::lerp_.Scalar self=BFloat16[4,4]!out<#1 end=BFloat16[4,4] weight:=0.1 -> BFloat16[4,4] at train.py:51 phase forward step 1-9 count 9
 )"},
     .check = check,
+    .loses_steps = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -152,6 +152,8 @@ op aten::add_ self=BFloat16[4,320]%unet.lora_A.weight!out^^ other=BFloat16[4,320
 op aten::copy_ self=BFloat16[4,320]%unet.lora_B.weight!out^^ src=BFloat16[4,320] -> BFloat16[4,320] at optim.py:31 phase optimizer step 1-100 count 100
 )"},
     .check_run = check_run,
+    .loses_steps = true,
+    .says_shares = true,
 };
 
 }  // namespace dtypecheck::rules

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -60,11 +60,11 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   if (call.inexact) {
     // aten::to runs aten::_to_copy: the outer one is what the program called.
     const OpCall* outer = run.call(call.parent);
-    const bool is_told = outer != nullptr && outer->inexact.has_value();
+    const bool is_outer_inexact = outer != nullptr && outer->inexact.has_value();
     const double from = call.inexact->from;
     const bool is_count =
         std::fabs(from) < kLargestCount && is_whole(from) && from != call.inexact->to;
-    return is_count && !is_told ? call.inexact : std::nullopt;
+    return is_count && !is_outer_inexact ? call.inexact : std::nullopt;
   }
   const std::string op = call.short_op();
   if (op != "arange" && op != "linspace") return std::nullopt;
@@ -85,13 +85,12 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
   out.add(call, message, [&] {
     const auto kept = CureProposer(index, out.options()).cast_result(call, Dtype::kFloat);
-    return Details{
-        .odd = call.operands.empty() ? "" : call.operands.front().name,
-        .why = fmt::format("{} holds every integer up to {} only; time steps, sizes and positions "
-                           "beyond that turn into their neighbours",
-                           name, dtype == Dtype::kHalf ? 2048 : 256),
-        .fix = kept ? "" : "keep it in Float or Long until it has been embedded",
-        .cures = kept ? std::vector{*kept} : std::vector<Cure>()};
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why = fmt::format("{} holds every integer only up to {}; time steps, sizes and "
+                                      "positions beyond that are rounded to their neighbours",
+                                      name, dtype == Dtype::kHalf ? 2048 : 256),
+                   .fix = kept ? "" : "keep it in Float or Long until it has been embedded",
+                   .cures = kept ? std::vector{*kept} : std::vector<Cure>()};
   });
 }
 

@@ -13,10 +13,10 @@
 #include "rules/cures/cures.h"
 #include "rules/cures/mix_cures.h"
 #include "rules/engine/asked.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/mix_reason.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -40,13 +40,13 @@ void link_to_forward_loss(const RunIndex& index, const OpCall& call, Details& de
   }
 }
 
-// Two inputs are told apart by LibTorch's names.
+// Two inputs are distinguished by LibTorch's names.
 std::string message(const Refusal& refusal) {
-  const Side &odd = refusal.mix.odd, &met = refusal.mix.met;
-  const bool is_alike = odd.noun() == met.noun();
+  const Side &odd = refusal.mix.odd, &other = refusal.mix.other;
+  const bool is_alike = odd.noun() == other.noun();
   return fmt::format("{} {} meets a {} {}", dtype_name(odd.dtype),
-                     is_alike ? odd.operand->name : odd.noun(), dtype_name(met.dtype),
-                     is_alike ? met.operand->name : met.noun());
+                     is_alike ? odd.operand->name : odd.noun(), dtype_name(other.dtype),
+                     is_alike ? other.operand->name : other.noun());
 }
 
 // Promotions whose result nothing has read: it was on its way into something when the run ended.
@@ -78,7 +78,7 @@ const OpCall* pending_promotion(const Run& run, const std::vector<OpCallId>& unr
 // parameter in 16 bits.
 std::string who_asked_text(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                            const Mix& mix) {
-  for (const auto* side : {&mix.met, &mix.odd}) {
+  for (const auto* side : {&mix.other, &mix.odd}) {
     if (side->operand == nullptr || !side->is_parameter()) continue;
     if (const auto asked = who_asked(index, options, call, *side->operand))
       return fmt::format("; {} asked for the {} {}", asked_text(*asked), dtype_name(side->dtype),
@@ -95,7 +95,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
   details.odd = mix.odd.operand->name;
   details.why = mix_why(index, call, mix, source) + who_asked_text(index, options, call, mix);
   details.cures = mix_cures(index, options, call, mix, source);
-  if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.met.dtype)) {
+  if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.other.dtype)) {
     details.fix =
         "8-bit values are scaled: multiply them by their scale, in a wider dtype, before this "
         "op; or scale the other operand, cast it as well, and give both scales to torch._scaled_mm";
@@ -105,7 +105,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
   if (index.has(call, ops::kBackward)) link_to_forward_loss(index, call, details);
   const OpCall* pending = pending_promotion(index.run(), unread, call, mix, source);
   if (pending == nullptr) {
-    const bool is_layer = mix.odd.is_parameter() != mix.met.is_parameter();
+    const bool is_layer = mix.odd.is_parameter() != mix.other.is_parameter();
     if (is_layer && call.follows == kNoOpCall) details.follows.push_back({&outside_autocast});
     return details;
   }
@@ -130,7 +130,7 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
   return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
 }
 
-// A checkpoint computes a module again from within the backward's line: told where it ran first.
+// A checkpoint computes a module again from within the backward's line: reported where it ran first.
 class FirstPlaces {
  public:
   const SourceLine& of(const Refusal& refusal, const std::string& message,
@@ -157,10 +157,10 @@ void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpC
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.
-void check_integer(const RunIndex& index, const OpCall& thrower, Findings& out) {
-  if (!was_refused(thrower) || index.thrower(thrower) != &thrower) return;
-  const OpCall& call = index.refused_by_user(thrower);
-  const auto wanted = wanted_integer(thrower.error);
+void check_integer(const RunIndex& index, const OpCall& throwing_call, Findings& out) {
+  if (!was_refused(throwing_call) || index.throwing_call(throwing_call) != &throwing_call) return;
+  const OpCall& call = index.refused_by_user(throwing_call);
+  const auto wanted = wanted_integer(throwing_call.error);
   if (!wanted) return;
   const auto is_found = [&](const Operand& operand) {
     return operand.dtypes == DtypeSet(wanted->found) &&
@@ -195,7 +195,7 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
   const auto named = input_and_weight(call.error);
   const Operand* input = call.operand("input");
   if (!named || input == nullptr || input->dtypes != DtypeSet(named->input)) return;
-  if (refused_mix(index, call)) return;  // the weight is there: it is told as any other mix
+  if (refused_mix(index, call)) return;  // the weight is there: it is reported as any other mix
   const std::string message = fmt::format("{} input meets a {} weight", dtype_name(named->input),
                                           dtype_name(named->weight));
   out.add(call, message, [&] {

@@ -24,7 +24,7 @@ constexpr int kLongestWay = 8;  // op calls between what was read and what it te
 enum class What { kLoss, kGradient, kParameter };
 
 struct Found {
-  const OpCall* call = nullptr;  // where it is told
+  const OpCall* call = nullptr;  // where it is reported
   const NonFinite* first = nullptr;
   What what = What::kLoss;
   bool is_nan = false;
@@ -44,11 +44,7 @@ struct Seen {
   }
 };
 
-bool is_scalar(const Operand& tensor) {
-  int64_t count = 1;
-  for (const int64_t size : tensor.shape) count *= size;
-  return count == 1;
-}
+bool is_scalar(const Operand& tensor) { return element_count(tensor) == 1; }
 
 // A tensor whose values an answer tells something of: yes to isnan(x), no to isfinite(x).all().
 struct Asked {
@@ -102,19 +98,19 @@ class Losses {
 
 // What a number that the program read is made of: the loss before gradients, and these before
 // parameters.
-struct Told {
+struct Reading {
   const OpCall* call = nullptr;
   What what = What::kLoss;
 };
 
-std::optional<Told> told_of(const Run& run, const Losses& losses, const OpCall& read) {
+std::optional<Reading> reading_of(const Run& run, const Losses& losses, const OpCall& read) {
   std::vector<const OpCall*> front = {&read};
   std::set<OpCallId> been = {read.id};
   const OpCall* gradient = nullptr;
   for (int way = 0; way <= kLongestWay && !front.empty(); ++way) {
     std::vector<const OpCall*> next;
     for (const OpCall* call : front) {
-      if (const OpCall* backward = losses.backward_of(*call)) return Told{backward, What::kLoss};
+      if (const OpCall* backward = losses.backward_of(*call)) return Reading{backward, What::kLoss};
       if (call->site.phase == Phase::kBackward) {
         gradient = gradient == nullptr ? &read : gradient;
         continue;
@@ -126,11 +122,11 @@ std::optional<Told> told_of(const Run& run, const Losses& losses, const OpCall& 
     }
     front = std::move(next);
   }
-  if (gradient != nullptr) return Told{gradient, What::kGradient};
+  if (gradient != nullptr) return Reading{gradient, What::kGradient};
   return std::nullopt;
 }
 
-void look_at(const RunIndex& index, const Losses& losses, const OpCall& call, Seen& seen) {
+void collect(const RunIndex& index, const Losses& losses, const OpCall& call, Seen& seen) {
   const Run& run = index.run();
   seen.has_scaler |= index.has(call, ops::kScalesGradients);
   for (const NonFinite& what : call.non_finite) {
@@ -139,18 +135,18 @@ void look_at(const RunIndex& index, const Losses& losses, const OpCall& call, Se
     } else if (!what.is_read) {
       seen.has_origin |= what.is_nan || what.operands_were_finite;
     } else if (!what.is_answer) {
-      if (const auto told = told_of(run, losses, call))
-        seen.take({told->call, &what, told->what, what.is_nan, false, true});
+      if (const auto reading = reading_of(run, losses, call))
+        seen.take({reading->call, &what, reading->what, what.is_nan, false, true});
     } else if (const auto asked = asked_by(run, call, what.is_nan, 0)) {
       if (!asked->about->parameter.empty()) {
         seen.take({&call, &what, What::kParameter, true, asked->may_be_either, true});
         continue;
       }
       const OpCall* maker = run.call(asked->about->origin);
-      const auto told = maker == nullptr ? std::nullopt : told_of(run, losses, *maker);
-      // Of a gradient the line that asked is told.
-      if (told)
-        seen.take({told->what == What::kLoss ? told->call : &call, &what, told->what, true,
+      const auto reading = maker == nullptr ? std::nullopt : reading_of(run, losses, *maker);
+      // Of a gradient the line that asked is reported.
+      if (reading)
+        seen.take({reading->what == What::kLoss ? reading->call : &call, &what, reading->what, true,
                    asked->may_be_either, true});
     }
   }
@@ -176,8 +172,8 @@ std::string why(const Found& found) {
                                 ? fmt::format("the program read that back, the first time {}", when)
                                 : fmt::format("the first time {}", when);
   return fmt::format(
-      "{}; {}, and with them the weights that they go into; whether another fix of this "
-      "report changes that is not known",
+      "{}; {}, and with them the weights that they update; it is not known whether another fix of "
+      "this report changes that",
       first,
       found.what == What::kLoss ? "its gradients are lost" : "the step's gradients are lost");
 }
@@ -186,7 +182,7 @@ void check_run(const RunIndex& index, Findings& out) {
   const Losses losses(index);
   std::map<uint32_t, Seen> processes;
   for (const OpCall& call : index.judged_calls())
-    look_at(index, losses, call, processes[call.process]);
+    collect(index, losses, call, processes[call.process]);
   for (const auto& [process, seen] : processes) {
     if (!seen.found || seen.has_origin) continue;
     const Found& found = *seen.found;

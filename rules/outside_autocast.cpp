@@ -1,5 +1,5 @@
 // Finds: a training process that was meant to compute in mixed precision and never opened autocast:
-// accelerate was told so, a GradScaler scales its gradients, or low-precision and Float layers
+// accelerate was given it, a GradScaler scales its gradients, or low-precision and Float layers
 // meet. Misses: autocast that was opened for another part of the model. Silent for DeepSpeed and
 // Megatron, which lower the model themselves, and where the trace has lost calls.
 #include <fmt/format.h>
@@ -11,11 +11,11 @@
 #include "platform/text.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/asked.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -66,21 +66,21 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   const bool is_layer = !ops::parse_op_name(call.op).in_place;
   if (!is_first || !is_layer || call.site.phase != Phase::kForward) return;
   const auto mix = refused_mix(index, call);
-  if (!mix || mix->odd.is_parameter() == mix->met.is_parameter()) return;
+  if (!mix || mix->odd.is_parameter() == mix->other.is_parameter()) return;
   const bool odd_is_low = kLowPrecision.contains(mix->odd.dtype);
-  const Side& wide = odd_is_low ? mix->met : mix->odd;
-  const Dtype low = (odd_is_low ? mix->odd : mix->met).dtype;
+  const Side& wide = odd_is_low ? mix->other : mix->odd;
+  const Dtype low = (odd_is_low ? mix->odd : mix->other).dtype;
   if (wide.dtype != Dtype::kFloat || !kLowPrecision.contains(low)) return;
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
   if (index.provenance().of(call, *mix->odd.operand).promotion != nullptr) return;
   // A moving average of weights is no layer: autocast leaves it as it is.
   const bool is_layer_of_model = !call.site.module.empty();
   if (!is_layer_of_model &&
-      under_autocast(index, options, call, low) != contracts::Verdict::kAccepts)
+      under_autocast(index, options, call, low) != contracts::Acceptance::kAccepts)
     return;
   if (training.refusal == nullptr) training.refusal = &call, training.low = low;
   training.refuses_trained |=
-      (mix->odd.is_parameter() ? mix->odd : mix->met).operand->requires_grad;
+      (mix->odd.is_parameter() ? mix->odd : mix->other).operand->requires_grad;
   training.refusing.insert(call.site.module);
 }
 
@@ -239,8 +239,8 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Proces
   details.site = site_of(where_it_trains(training));
   if (is_fp16_on_cpu(process, precision)) {
     details.why =
-        "accelerate accepts fp16 on a CPU, and there enters no autocast and makes no GradScaler, "
-        "without a word; scripts still cast their weights to Half by it";
+        "on a CPU accelerate accepts fp16, but silently opens no autocast and makes no GradScaler; "
+        "scripts still cast their weights to Half";
     details.cures = {ask_for_bfloat16(index, options, training)};
     details.why += made_low(index, training);
   } else {
@@ -272,14 +272,14 @@ Details explain_scaler(const RunIndex& index, const JudgeOptions& options, const
                        const Training& training) {
   Details details{.odd = "",
                   .why =
-                      "accelerate accepts fp16 on a CPU, and there enters no autocast and makes "
-                      "no GradScaler, without a word: accelerator.scaler is None",
+                      "on a CPU accelerate accepts fp16, but silently opens no autocast and makes "
+                      "no GradScaler: accelerator.scaler is None",
                   .fix = ""};
   details.severity = Severity::kError;
   const CureProposer propose(index, options);
   if (propose.line_of(call).find("scaler") != std::string::npos) {
-    details.cures.push_back(propose.rewrite(call, Dtype::kUndefined, "scaler",
-                                            "do without the scaler where there is none"));
+    details.cures.push_back(
+        propose.rewrite(call, Dtype::kUndefined, "scaler", "skip the scaler where there is none"));
   }
   if (forward_rank(training.forward) > 0)
     details.cures.push_back(ask_for_bfloat16(index, options, training));
@@ -335,9 +335,9 @@ const Rule outside_autocast = {
     .doc = {.id = "outside-autocast",
             .severity = Severity::kWarning,
             .summary = "a run that was meant for mixed precision never opened autocast",
-            .why = "accelerate accepts fp16 on a CPU but enters no autocast and makes no "
-                   "GradScaler there, without a word, while the script goes on to cast its weights "
-                   "to Half. A GradScaler, or Float layers beside lower ones, need autocast too.",
+            .why = "On a CPU accelerate accepts fp16, but silently opens no autocast and makes no "
+                   "GradScaler, while the script still casts its weights to Half. A GradScaler, or "
+                   "Float layers beside lower ones, need autocast too.",
             .fix = "Run the forward pass and the loss under torch.autocast, with accelerate in the "
                    "prepared model or in accelerator.autocast(); on a CPU ask it for bf16.",
             .example = R"(

@@ -31,8 +31,8 @@ std::string switches_of(const OpCall& call, Dtype dtype) {
                          : "");
 }
 
-void tell(const OpCall& call, Dtype dtype, const GpuWork& work, const std::string& what,
-          Severity severity, const char* consequence, Findings& out) {
+void report(const OpCall& call, Dtype dtype, const GpuWork& work, const std::string& what,
+            Severity severity, const char* consequence, Findings& out) {
   out.add(call, fmt::format("{} of {} is {}", call.op, dtype_name(dtype), what), [&] {
     return Details{.why = fmt::format("{}; {}", consequence, time_of(work)),
                    .fix = switches_of(call, dtype),
@@ -44,16 +44,17 @@ void check_kernel(const OpCall& call, Dtype dtype, const GpuWork& work, Findings
   const auto kernel = gpu::read_kernel_name(work.name);
   if (!kernel) return;
   if (dtype == Dtype::kFloat && kernel->is_tf32) {
-    tell(call, dtype, work, "multiplied in TF32", Severity::kNote,
-         "TF32 keeps 10 of Float's 23 bits of mantissa", out);
+    report(call, dtype, work, "multiplied in TF32", Severity::kNote,
+           "TF32 keeps 10 of Float's 23 bits of mantissa", out);
   } else if (dtype == Dtype::kFloat && kernel->math && kLowPrecision.contains(*kernel->math)) {
-    tell(call, dtype, work, fmt::format("multiplied in {}", dtype_name(*kernel->math)),
-         Severity::kWarning, "its operands lose what the lower dtype cannot hold", out);
+    report(call, dtype, work, fmt::format("multiplied in {}", dtype_name(*kernel->math)),
+           Severity::kWarning, "its operands lose what the lower dtype cannot hold", out);
   } else if (kLowPrecision.contains(dtype) && kernel->sum == dtype) {
-    tell(call, dtype, work, fmt::format("summed up in {}", dtype_name(dtype)), Severity::kWarning,
-         dtype == Dtype::kHalf ? "a long sum loses its small addends, and is infinite beyond 65504"
-                               : "a long sum loses its small addends",
-         out);
+    report(call, dtype, work, fmt::format("summed up in {}", dtype_name(dtype)), Severity::kWarning,
+           dtype == Dtype::kHalf
+               ? "a long sum loses its small addends, and is infinite beyond 65504"
+               : "a long sum loses its small addends",
+           out);
   }
 }
 

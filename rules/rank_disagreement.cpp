@@ -13,9 +13,9 @@
 #include <tuple>
 
 #include "ops/arguments.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -180,7 +180,7 @@ std::string odd_operand(const Disagreement& found) {
   return "";
 }
 
-void tell_collective(const Run& run, const Disagreement& found, Findings& out) {
+void report_collective(const Run& run, const Disagreement& found, Findings& out) {
   const OpCall& call = *found.odd->call;
   out.add(call,
           fmt::format("ranks bring different dtypes to {}: {}", call.short_op(), sides(run, found)),
@@ -194,7 +194,7 @@ void tell_collective(const Run& run, const Disagreement& found, Findings& out) {
           });
 }
 
-void tell_module(const Run& run, const Disagreement& found, size_t others, Findings& out) {
+void report_module(const Run& run, const Disagreement& found, size_t others, Findings& out) {
   const OpCall& call = *found.odd->call;
   out.add(call,
           fmt::format("{} of {} differs by rank: {}", found.what.name, call.site.module,
@@ -217,14 +217,14 @@ void check_run(const RunIndex& index, Findings& out) {
   std::vector<Disagreement> modules;
   for (const Disagreement& found : all) {
     if (is_collective(found.odd->call->op)) {
-      tell_collective(index.run(), found, out);
+      report_collective(index.run(), found, out);
     } else {
       modules.push_back(found);
     }
   }
   if (modules.empty()) return;
   // What comes after the first is made of what it gave.
-  tell_module(index.run(), modules.front(), modules.size() - 1, out);
+  report_module(index.run(), modules.front(), modules.size() - 1, out);
   for (size_t i = 1; i < modules.size(); ++i)
     out.relate(modules.front().odd->call->id, *modules[i].odd->call);
 }

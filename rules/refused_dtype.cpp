@@ -16,12 +16,12 @@
 #include "rules/contracts/pattern.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/foreign_call.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/scaled_product.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -62,22 +62,23 @@ std::optional<size_t> runtime_of(const Judged& judged, const OpCall& call) {
   return judged.contracts.find(call.device_type(), judged.index.run().process_of(call).libtorch);
 }
 
-contracts::Verdict verdict_of(const Judged& judged, const OpCall& call) {
+contracts::Acceptance acceptance_of(const Judged& judged, const OpCall& call) {
   const auto runtime = runtime_of(judged, call);
-  return runtime ? judged.contracts.ask(*runtime, call).verdict : contracts::Verdict::kUnknown;
+  return runtime ? judged.contracts.ask(*runtime, call).acceptance
+                 : contracts::Acceptance::kUnknown;
 }
 
 // The same, were the operand of another dtype, and with it those that shared its own: an index
 // alone, since it is no side of anything.
-contracts::Verdict verdict_with(const Judged& judged, const OpCall& call, const Operand& odd,
-                                Dtype dtype) {
+contracts::Acceptance acceptance_with(const Judged& judged, const OpCall& call, const Operand& odd,
+                                      Dtype dtype) {
   OpCall changed = call;
   for (Operand& operand : changed.operands) {
     const bool is_twin =
         is_tensor(operand) && !is_index(operand) && !is_index(odd) && operand.dtypes == odd.dtypes;
     if (is_twin || operand.name == odd.name) operand.dtypes = dtype;
   }
-  return verdict_of(judged, changed);
+  return acceptance_of(judged, changed);
 }
 
 // The dtypes that the op was measured to take in place of the odd one's, and to refuse.
@@ -89,9 +90,9 @@ Choice choice_for(const Judged& judged, const OpCall& call, const Operand& odd) 
   Choice choice;
   for (const char letter : contracts::kLetters) {
     const Dtype dtype = contracts::dtype_of(letter);
-    const contracts::Verdict verdict = verdict_with(judged, call, odd, dtype);
-    if (verdict == contracts::Verdict::kAccepts) choice.taken |= dtype;
-    if (verdict == contracts::Verdict::kRejects) choice.refused |= dtype;
+    const contracts::Acceptance acceptance = acceptance_with(judged, call, odd, dtype);
+    if (acceptance == contracts::Acceptance::kAccepts) choice.taken |= dtype;
+    if (acceptance == contracts::Acceptance::kRejects) choice.refused |= dtype;
   }
   return choice;
 }
@@ -145,7 +146,7 @@ std::vector<const Operand*> sides_of(const Refusal& refusal) {
 
 struct Mismatch {
   const Operand* odd;
-  const Operand* met;
+  const Operand* other;
 };
 
 // The fewest are odd. On a tie what is real beside complex data is: a cast of the other loses its
@@ -163,9 +164,9 @@ std::optional<Mismatch> mismatch(const Refusal& refusal) {
   };
   const Operand* odd = *std::min_element(
       sides.begin(), sides.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  const Operand* met = *std::max_element(
+  const Operand* other = *std::max_element(
       sides.begin(), sides.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  return Mismatch{odd, met};
+  return Mismatch{odd, other};
 }
 
 // What a finding of this rule says.
@@ -268,8 +269,8 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
       .message = fmt::format("{} computes in {} and cannot write that into the {} {}", call.op,
                              result, dtype_word(*written), noun(*written)),
       .why =
-          "what an op writes into keeps its dtype, and a result of a higher kind (floating "
-          "before integer, complex before floating) is never cut down to fit",
+          "an op that writes into a tensor keeps that tensor's dtype, and LibTorch casts no result "
+          "to a lower kind (complex to floating, floating to integer)",
       .fix = fmt::format("make {} {} where it is made, or take the result as a new tensor, without "
                          "writing in place or into out",
                          noun(*written), result),
@@ -380,32 +381,33 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
   const auto mix = mismatch(refusal);
   if (!mix) return std::nullopt;
   // A sentence about one operand alone: "expected condition to be a boolean tensor".
-  const bool names_both = names(refusal, mix->odd->dtypes) && names(refusal, mix->met->dtypes);
+  const bool names_both = names(refusal, mix->odd->dtypes) && names(refusal, mix->other->dtypes);
   if (!names_both && operand_named(refusal) != nullptr) return std::nullopt;
-  const auto& [odd, met] = *mix;
+  const auto& [odd, other] = *mix;
   // A mask of zeros and ones, as tokenizers make it, says which; as numbers it would be added.
   const bool is_mask = odd->name.find("mask") != std::string::npos &&
                        odd->dtypes.within(kIntegers) &&
                        refusal.error.find("bool") != std::string::npos;
-  const Dtype wanted = is_mask ? Dtype::kBool : *met->dtypes.single();
+  const Dtype wanted = is_mask ? Dtype::kBool : *other->dtypes.single();
   Words words{.message = fmt::format("{} {} meets a {} {}", dtype_word(*odd), noun(*odd),
-                                     dtype_word(*met), noun(*met)),
-              .why = "this op takes operands of one dtype: it promotes nothing, integers neither",
+                                     dtype_word(*other), noun(*other)),
+              .why = "this op promotes nothing, not even integers: all its operands need one dtype",
               .odd = odd->name};
   // Which part of a complex number was meant nothing tells, and a cast drops one without a word.
   // One real operand can be made complex; a layer has two, weight and bias.
   const auto reals =
       std::count_if(refusal.call.operands.begin(), refusal.call.operands.end(),
                     [](const Operand& o) { return is_tensor(o) && o.dtypes.within(kFloating); });
-  const bool is_layer = odd->dtypes.within(kFloating) && met->dtypes.within(kComplex) && reals > 1;
-  if (is_layer || (odd->dtypes.within(kComplex) && met->dtypes.within(kFloating))) {
-    words.why = "complex numbers have two parts, and a layer of real numbers has no place for them";
+  const bool is_layer =
+      odd->dtypes.within(kFloating) && other->dtypes.within(kComplex) && reals > 1;
+  if (is_layer || (odd->dtypes.within(kComplex) && other->dtypes.within(kFloating))) {
+    words.why = "a layer with real weights cannot take complex numbers";
     words.fix = "choose what is meant, .real, .abs() or torch.view_as_real(), before this line";
     return words;
   }
-  const auto verdict = verdict_with(judged, refusal.call, *odd, wanted);
-  const bool is_taken = verdict == contracts::Verdict::kAccepts ||
-                        (is_mask && verdict == contracts::Verdict::kUnknown);
+  const auto acceptance = acceptance_with(judged, refusal.call, *odd, wanted);
+  const bool is_taken = acceptance == contracts::Acceptance::kAccepts ||
+                        (is_mask && acceptance == contracts::Acceptance::kUnknown);
   if (!odd->is_written && is_taken) cast(judged, refusal.call, *odd, wanted, words);
   const bool is_asked = odd->is_written && names(refusal, wanted) && names_both;
   const OpCall* maker = is_asked ? judged.index.provenance().of(refusal.call, *odd).maker : nullptr;
@@ -523,11 +525,12 @@ std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& jud
   const size_t found = refusal.error.find(kWanted);
   if (found == refusal.error.npos) return std::nullopt;
   const std::string callee = refusal.error.substr(0, found);
-  Words words{
-      .message = fmt::format("{} takes a torch.dtype, and is given a {}", callee,
-                             first_sentence(refusal.error.substr(found + kWanted.size()))),
-      .why = "torch.float32 is an object; neither its name nor a dtype of NumPy stands for it",
-      .fix = "write torch.float32 for \"float32\", and getattr(torch, name) for a name"};
+  Words words{.message = fmt::format("{} takes a torch.dtype, and is given a {}", callee,
+                                     first_sentence(refusal.error.substr(found + kWanted.size()))),
+              .why =
+                  "a dtype is an object such as torch.float32; its name as a string or a dtype of "
+                  "NumPy is not accepted",
+              .fix = "write torch.float32 for \"float32\", and getattr(torch, name) for a name"};
   words.add(judged.propose.rewrite(refusal.call, Dtype::kUndefined, "dtype", words.fix));
   return words;
 }
@@ -625,7 +628,7 @@ std::optional<Words> of_scaled(const Refusal& refusal, const Judged& judged) {
       words.why = "offsets are read by the kernel as whole numbers of 32 bits";
       break;
     case ScaledFault::Kind::kFactor:
-      words.why = "this product is not there for other factors";
+      words.why = "LibTorch has this product for no other factors";
       words.fix = "quantize the tensor again, with a scale for that dtype";
       break;
   }
@@ -659,23 +662,23 @@ Words words_of(const Refusal& refusal, const Judged& judged) {
 }
 
 // Another rule's words about this refusal, at whichever of the nested calls, come first.
-bool is_told(const OpCall& thrower, const RunIndex& index, const Findings& out) {
-  bool told = false;
-  follow_links(&thrower, [&](const OpCall& call) {
-    told = told || out.is_told(call);
+bool is_reported(const OpCall& throwing_call, const RunIndex& index, const Findings& out) {
+  bool reported = false;
+  follow_links(&throwing_call, [&](const OpCall& call) {
+    reported = reported || out.is_reported(call);
     return index.run().call(call.parent);
   });
-  return told;
+  return reported;
 }
 
 void check_run(const RunIndex& index, Findings& out) {
   const Judged judged{index, *out.options().contracts, CureProposer(index, out.options()),
                       out.options().line_text};
   for (const OpCall& call : index.judged_calls()) {
-    if (!was_refused(call) || call.error.empty() || index.thrower(call) != &call) continue;
+    if (!was_refused(call) || call.error.empty() || index.throwing_call(call) != &call) continue;
     const bool is_echo =
         call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error);
-    if (is_echo || is_told(call, index, out) || !index.is_refused_for_dtypes(call)) continue;
+    if (is_echo || is_reported(call, index, out) || !index.is_refused_for_dtypes(call)) continue;
     const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
     const Words words = words_of(refusal, judged);
     out.add(refusal.call, words.message, [&] {
@@ -690,8 +693,8 @@ const Rule refused_dtype = {
     .doc = {.id = "refused-dtype",
             .severity = Severity::kError,
             .summary = "an op is refused for a dtype: integers, bool, a number that does not fit",
-            .why = "Each op is compiled for some dtypes and takes no others; what its message says "
-                   "is all that is known of this one.",
+            .why = "Each op is compiled for some dtypes and takes no others; of this one nothing "
+                   "is known but its message.",
             .fix = "Give the op a dtype that it takes where the tensor is made; the message names "
                    "what came.",
             .example = R"(

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rules/engine/mix.h"
 #include "rules/cures/mix_cures.h"
+#include "rules/engine/formatting.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -33,24 +33,15 @@ int width(const Operand& operand) {
   return *dtype == Dtype::kDouble ? 3 : 0;
 }
 
-int64_t element_count(const Operand& operand) {
-  int64_t count = 1;
-  for (const int64_t size : operand.shape) {
-    if (size <= 0 || count > (int64_t{1} << 40)) return count;
-    count *= size;
-  }
-  return count;
-}
-
 // What is widened must be a good part of the result: a Half scale on a Float batch changes nothing.
 // A result that is larger than all operands together (outer, kron) is made of both alike: there the
 // operand that widens it is the measure.
 bool is_substantial(const Promotion& found, const OpCall& call) {
   if (call.results.empty() || !found.low->has_shape || !call.results.front().has_shape) return true;
-  int64_t operands = 0;
+  double operands = 0;
   for (const Operand& operand : call.operands) operands += element_count(operand);
-  const int64_t result = element_count(call.results.front());
-  const int64_t whole = result > operands ? element_count(*found.wide) : result;
+  const double result = element_count(call.results.front());
+  const double whole = result > operands ? element_count(*found.wide) : result;
   return element_count(*found.low) * 4 >= whole;
 }
 
@@ -166,7 +157,7 @@ class Promotions {
     find_what_led_to_refusals();
   }
 
-  void look_at(const OpCall& call) {
+  void collect(const OpCall& call) {
     if (check_loss(call)) return;
     const OpCallId cause = cause_of_operands(call);
     const bool is_new = is_promotion(call);
@@ -246,16 +237,16 @@ class Promotions {
     if (!index_.refuses_in_backward(call)) return false;
     const auto mix = find_mix(index_, call, /*with_scalars=*/false);
     if (!mix) return false;
-    const std::string message = fmt::format(
-        "{} takes a {} {} with a {} {}, and its backward refuses them", call.op,
-        dtype_name(mix->met.dtype), mix->met.noun(), dtype_name(mix->odd.dtype), mix->odd.noun());
+    const std::string message =
+        fmt::format("{} takes a {} {} with a {} {}, and its backward refuses them", call.op,
+                    dtype_name(mix->other.dtype), mix->other.noun(), dtype_name(mix->odd.dtype),
+                    mix->odd.noun());
     out_.add(call, message, [&] {
-      return Details{
-          .odd = mix->odd.operand->name,
-          .why =
-              "forward promotes without a word; backward raises that it found one dtype but "
-              "expected the other",
-          .cures = loss_cures(index_, out_.options(), call)};
+      return Details{.odd = mix->odd.operand->name,
+                     .why =
+                         "the forward op promotes silently; its backward raises that it found one "
+                         "dtype but expected the other",
+                     .cures = loss_cures(index_, out_.options(), call)};
     });
     return true;
   }
@@ -278,7 +269,7 @@ class Promotions {
 
 void check_run(const RunIndex& index, Findings& out) {
   Promotions promotions(index, out);
-  for (const OpCall& call : index.judged_calls()) promotions.look_at(call);
+  for (const OpCall& call : index.judged_calls()) promotions.collect(call);
 }
 
 }  // namespace
@@ -286,7 +277,7 @@ void check_run(const RunIndex& index, Findings& out) {
 const Rule silent_promotion = {
     .doc = {.id = "silent-promotion",
             .severity = Severity::kWarning,
-            .summary = "a tensor is promoted to a wider dtype without anyone asking",
+            .summary = "a tensor is promoted to a wider dtype, and nothing asked for it",
             .why = "The result and all that follows take twice the memory, and the next half layer "
                    "throws.",
             .fix = "Cast the wide operand where it is made: mask = mask.to(latents.dtype).",

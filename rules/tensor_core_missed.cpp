@@ -34,7 +34,7 @@ void check(const OpCall& call, const RunIndex&, Findings& out) {
   for (const GpuWork& work : call.gpu) {
     const auto kernel = gpu::read_kernel_name(work.name);
     if (!kernel || !kernel->is_product || kernel->tensor_core != false) continue;
-    out.add(call, fmt::format("{} of {} does without tensor cores", call.op, dtype_name(*dtype)),
+    out.add(call, fmt::format("{} of {} does not use tensor cores", call.op, dtype_name(*dtype)),
             [&] {
               const std::string size = misaligned(call);
               return Details{.why = (size.empty() ? "" : size + "; ") + time_of(work),
@@ -56,7 +56,7 @@ const Rule tensor_core_missed = {
          .fix = "Pad channels, features and the vocabulary to multiples of 8.",
          .example = R"(
 op aten::mm self=Half[64,77]@cuda:0 mat2=Half[77,64]@cuda:0 -> Half[64,64]@cuda:0 gpu kernel 0 1 9000 0 "ampere_fp16_sgemm_fp16_64x64_sliced1x2_nn" at train.py:9
-# EXPECT train.py:9: note: aten::mm of Half does without tensor cores [tensor-core-missed]
+# EXPECT train.py:9: note: aten::mm of Half does not use tensor cores [tensor-core-missed]
 op aten::mm self=Half[64,64]@cuda:0 mat2=Half[64,64]@cuda:0 -> Half[64,64]@cuda:0 gpu kernel 0 1 3000 0 "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn" at train.py:10
 # Float has no tensor cores of its own.
 op aten::mm self=Float[64,77]@cuda:0 mat2=Float[77,64]@cuda:0 -> Float[64,64]@cuda:0 gpu kernel 0 1 9000 0 "ampere_sgemm_64x64_nn" at train.py:11

@@ -21,7 +21,7 @@ namespace trace {
 namespace {
 
 constexpr size_t kMaxThrows = 16;  // of one op call with different messages
-// Neighbouring processes that differ in their counts alone are told apart up to here.
+// Neighbouring processes that differ in their counts alone are distinguished up to here.
 constexpr size_t kMaxRanges = 64;
 constexpr uint32_t kLargestDeviceId = UINT16_MAX;  // OperandRecord::device
 
@@ -316,7 +316,7 @@ class TraceMerger::State::Input {
   }
 
   void add_operand_key(const OperandRecord& operand) {
-    constexpr uint8_t kTold =
+    constexpr uint8_t kKeyFlags =
         kOperandRequiresGrad | kOperandIsLeaf | kOperandIsWritten | kOperandIsWrappedNumber;
     const uint32_t device_id = device(operand.device);
     if (device_id != 0 && device_id != last_device_) {
@@ -325,7 +325,7 @@ class TraceMerger::State::Input {
     }
     key_.push_back(string(operand.name));
     key_.push_back(operand.dtype | uint32_t{operand.kind} << 8 | uint32_t{operand.role} << 16 |
-                   uint32_t{static_cast<uint8_t>(operand.flags & kTold)} << 24);
+                   uint32_t{static_cast<uint8_t>(operand.flags & kKeyFlags)} << 24);
     key_.push_back(device_id | uint32_t{static_cast<uint16_t>(operand.list_index)} << 16);
   }
 
@@ -341,14 +341,14 @@ class TraceMerger::State::Input {
 
   void make_key(size_t offset, const SignatureRecord& record) {
     key_.clear();
-    constexpr uint32_t kTold =
+    constexpr uint32_t kKeyFlags =
         kSignatureRepaired | kSignatureServed | kSignatureInCompiled | kSignatureCast;
     const uint32_t low_autocast = record.autocast & ((1u << kAutocastSiteShift) - 1);
     for (const uint32_t word :
          {string(record.op), string(record.overload), site(record.site), merged(record.parent),
           record.phase | low_autocast << 8 | uint32_t{record.autocast_cpu} << 16 |
               uint32_t{record.autocast_cuda} << 24,
-          record.operand_count | uint32_t{record.scalar_count} << 16, record.flags & kTold,
+          record.operand_count | uint32_t{record.scalar_count} << 16, record.flags & kKeyFlags,
           group_of(record.id)}) {
       key_.push_back(word);
     }

@@ -10,8 +10,8 @@
 
 #include "ops/arguments.h"
 #include "trace/operand_fields.h"
+#include "trace/text_syntax.h"
 #include "trace/times_text.h"
-#include "trace/words.h"
 
 namespace dtypecheck::trace {
 namespace {

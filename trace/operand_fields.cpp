@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "trace/words.h"
+#include "trace/text_syntax.h"
 
 namespace dtypecheck::trace {
 namespace {

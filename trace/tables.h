@@ -31,7 +31,7 @@ class IdTable {
 class StringTable {
  public:
   StringTable(const TraceBytes& bytes, const TraceRecords& records, Damage& damage);
-  // Empty for id 0. An id without a string is damage, told as `what` it was for.
+  // Empty for id 0. An id without a string is damage, reported as `what` it was for.
   std::string_view text(uint32_t id, const char* what);
 
  private:

@@ -10,8 +10,8 @@
 #include "trace/operand_fields.h"
 #include "trace/text.h"
 #include "trace/text_cursor.h"
+#include "trace/text_syntax.h"
 #include "trace/times_text.h"
-#include "trace/words.h"
 
 namespace dtypecheck {
 namespace {

@@ -4,8 +4,8 @@
 #include "trace/op_call_fields.h"
 #include "trace/text.h"
 #include "trace/text_cursor.h"
+#include "trace/text_syntax.h"
 #include "trace/times_text.h"
-#include "trace/words.h"
 
 namespace dtypecheck {
 namespace {

@@ -112,7 +112,7 @@ class TraceFile {
   uint64_t mapped_bytes_ = 0;     // address space, most of it beyond the file's end
   uint64_t allocated_bytes_ = 0;  // of the file
   uint64_t device_ = 0, inode_ = 0;
-  int64_t owner_pid_ = 0;  // getpid(), whatever create() was told
+  int64_t owner_pid_ = 0;  // getpid(), whatever create() was given
   SpinLock lock_;          // guards growth, used_bytes, ids and is_finished_
   bool is_finished_ = false;
   int last_error_ = 0;

@@ -10,13 +10,13 @@ namespace dtypecheck::analyzer {
 
 // It stands where the tensor is made, which is what must change; the reads are further places.
 static void check(const SourceFacts& facts, CheckFindings& out) {
-  std::map<Place, Finding*> told;
+  std::map<Place, Finding*> found;
   for (const Read& read : facts.reads) {
     const bool is_made = read.tensor.source == TensorSource::kMade;
     const bool is_other = read.is_of_other_tensor() || read.is_cast_as_other_tensor();
     if (!is_other || !is_made || !read.tensor.dtypes.single()) continue;
     const Place& place = read.tensor.place.line > 0 ? read.tensor.place : read.place;
-    Finding*& finding = told[place];
+    Finding*& finding = found[place];
     const std::string& dispatched = read.dispatched.name;
     if (finding == nullptr) {
       finding = &out.add(constant_dtype_output, Severity::kError, place, read.function,

@@ -24,7 +24,7 @@ static bool is_of_storage(const Read& read) {
   return dtype && bits.single() && dtype_size_bytes(*dtype) <= dtype_size_bytes(*bits.single());
 }
 
-// What reads the pointer is not seen: it is told where nothing says what the tensor is.
+// What reads the pointer is not seen: it is reported where nothing says what the tensor is.
 static void check_handed_on(const SourceFacts& facts, CheckFindings& out) {
   std::vector<const Read*> handed_on;
   for (const Read& read : facts.reads) {

@@ -20,7 +20,7 @@ static bool loses(Dtype dtype, DtypeSet to) {
 }
 
 // count.to(at::kInt).item<int>(): what did not fit was lost in the cast.
-static bool tell_cast(const Read& read, CheckFindings& out) {
+static bool report_cast(const Read& read, CheckFindings& out) {
   const DtypeSet to = read.tensor.dtypes;
   const auto from = read.tensor.cast_from.single();
   if (!from || !to.single() || !loses(*from, to)) return false;
@@ -36,7 +36,7 @@ static bool tell_cast(const Read& read, CheckFindings& out) {
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const Read& read : facts.reads) {
-    if (read.how != ReadAs::kItem || tell_cast(read, out)) continue;
+    if (read.how != ReadAs::kItem || report_cast(read, out)) continue;
     const auto dtype = read.tensor.dtypes.single();
     if (!dtype || !loses(*dtype, read.accepts) || read.tensor.is_position) continue;
     const bool throws = *dtype == Dtype::kLong;

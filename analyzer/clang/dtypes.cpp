@@ -38,40 +38,24 @@ bool defaults_to_float(llvm::StringRef name) {
   return (op_facts(name) & ops::kDefaultDtype) != 0 || name == "from_blob";
 }
 
+// The first op that ops/python_names.inc has for the sign: C++ has the same signs, but << prints.
 std::string op_of_operator(const CXXOperatorCallExpr* call) {
-  const bool is_binary = call->getNumArgs() == 2;
-  switch (call->getOperator()) {
-    case OO_Plus:
-      return is_binary ? "add" : "";
-    case OO_Minus:
-      return is_binary ? "sub" : "neg";
-    case OO_Star:
-      return is_binary ? "mul" : "";
-    case OO_Slash:
-      return "div";
-    case OO_EqualEqual:
-      return "eq";
-    case OO_ExclaimEqual:
-      return "ne";
-    case OO_Less:
-      return "lt";
-    case OO_LessEqual:
-      return "le";
-    case OO_Greater:
-      return "gt";
-    case OO_GreaterEqual:
-      return "ge";
-    case OO_Amp:
-      return is_binary ? "bitwise_and" : "";
-    case OO_Pipe:
-      return "bitwise_or";
-    case OO_Caret:
-      return "bitwise_xor";
-    case OO_Exclaim:
-      return "logical_not";
-    default:
-      return "";
-  }
+  const OverloadedOperatorKind kind = call->getOperator();
+  if (call->getNumArgs() != 2)
+    return kind == OO_Minus ? "neg" : kind == OO_Exclaim ? "logical_not" : "";
+  if (kind == OO_LessLess || kind == OO_GreaterGreater) return "";
+  const llvm::StringRef written = getOperatorSpelling(kind);
+#define PYTHON_NAME(op, name)
+#define SIGN(sign, op) \
+  if (written == (sign)) return #op;
+#define DIMENSION_FIRST(op)
+#define FIRST_ONLY(op)
+#include "ops/python_names.inc"
+#undef PYTHON_NAME
+#undef SIGN
+#undef DIMENSION_FIRST
+#undef FIRST_ONLY
+  return "";
 }
 
 bool writes_in_place(OverloadedOperatorKind kind) {

@@ -200,10 +200,10 @@ std::vector<std::string> Losses::of(const ASTContext& context, bool has_stand_in
   for (const SourceLocation location : understood.atomics) {
     lost.push_back(at(sources, location, "a sum that is not understood"));
   }
-  std::set<SourceLocation> told;
+  std::set<SourceLocation> seen;
   for (const Word& word : words_) {
     const SourceLocation location = sources.getFileLoc(word.location);
-    const bool is_lost = !understood.words.contains(location) && told.insert(location).second &&
+    const bool is_lost = !understood.words.contains(location) && seen.insert(location).second &&
                          is_of_project(context, location);
     if (is_lost) lost.push_back(at(sources, location, word.name + " is not understood here"));
   }

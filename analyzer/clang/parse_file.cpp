@@ -365,7 +365,7 @@ SourceFacts parse_file(const std::string& file, const std::vector<std::string>& 
   for (int round = 0; round < kMaxRounds && !facts.lost.empty() && undeclared.has_more(); ++round) {
     SourceFacts next = parse_once(file, arguments, pch, undeclared, undeclared.header());
     if (!next.parsed || next.lost.size() > facts.lost.size()) continue;
-    // What the file lacks is told as it is.
+    // What the file lacks is reported as it is.
     next.error_count = facts.error_count;
     next.problems = facts.problems;
     next.missing_headers = facts.missing_headers;

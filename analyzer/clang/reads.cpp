@@ -231,7 +231,7 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
 }
 
 // The names of the tensors whose dtype, or size of an element, the function asks for anywhere: what
-// it does with the answer may not be followed, so what it hands on of them is not told.
+// it does with the answer may not be followed, so what it hands on of them is not reported.
 bool Walk::asks_for_dtype_of(const std::string& tensor) {
   const auto [at, is_new] = asked_.try_emplace(stack_.back());
   if (is_new) {

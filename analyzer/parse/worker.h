@@ -26,7 +26,7 @@ struct WorkerOptions {
 };
 
 // The facts of each file, in the order of the jobs. A file whose process crashed, ran out of time
-// or answered nonsense is one that was not parsed, with the reason in `problems`. `done` is told
+// or answered nonsense is one that was not parsed, with the reason in `problems`. `done` hears
 // how many files are through, from any thread but one at a time. Throws InputError when the
 // program cannot be started at all.
 std::vector<SourceFacts> parse_all(const std::vector<ParseJob>& jobs, const WorkerOptions& options,

@@ -17,7 +17,7 @@ body { margin: 0; padding: 20px; width: 940px; overflow: hidden; font: 14px/1.5 
 .code span { display: inline-block; width: 40px; padding-right: 12px; text-align: right; color: #818b98; }
 mark { background: #ffe1b8; } .hit { background: #fff8c5; }
 .note { margin: 10px 14px 10px 64px; border: 1px solid #d1d9e0; border-left: 4px solid #cf222e; border-radius: 6px; padding: 10px 14px; }
-.told-warning { border-left-color: #bf8700; } .told-note { border-left-color: #0969da; }
+.level-warning { border-left-color: #bf8700; } .level-note { border-left-color: #0969da; }
 .note b { font-size: 15px; } .quiet { color: #59636e; font-size: 12.5px; }
 .tag { border: 1px solid #d1d9e0; border-radius: 10px; padding: 0 8px; font-size: 12px; color: #59636e; margin-left: 6px; }
 p { margin: 6px 0; overflow-wrap: anywhere; } ol { margin: 4px 0; padding-left: 22px; } code { font: 12px ui-monospace, monospace; }
@@ -57,7 +57,7 @@ def steps_of(result):
 
 def note_of(result):
     title, *rest = result["message"]["text"].split("\n\n")
-    made = [f'<div class="note told-{result["level"]}"><b>{html.escape(title)}</b>',
+    made = [f'<div class="note level-{result["level"]}"><b>{html.escape(title)}</b>',
             f'<span class="tag">{result["level"]}</span><span class="tag">{html.escape(result["ruleId"])}</span>']
     made += [f"<p>{html.escape(part)}</p>" for part in rest]
     steps = [f'<li>{html.escape(text)} <code>{html.escape(path)}:{region.get("startLine", "")}</code></li>'

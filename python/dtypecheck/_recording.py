@@ -103,7 +103,7 @@ class Run:
         # The hook's folder is made by the tool, with its lock; a compiler that is at work says so on stderr.
         why_not = library.dtypecheck_begin(os.fsencode(self.folder), _hooks, os.fsencode(tool), self._options)
         if why_not != 0:
-            return self._cannot(self._notes() or _WHY_NOT.get(why_not, _WHY_NOT[3]), is_told=bool(self._notes()))
+            return self._cannot(self._notes() or _WHY_NOT.get(why_not, _WHY_NOT[3]), is_reported=bool(self._notes()))
         self._pid = os.getpid()
         self._is_recording = True
         return self
@@ -125,8 +125,8 @@ class Run:
         text = note.read_text(errors="replace") if note.is_file() else ""
         return text.replace("dtypecheck: ", "").strip()
 
-    def _cannot(self, why, is_told=False):
-        if self.problem is None and not is_told:
+    def _cannot(self, why, is_reported=False):
+        if self.problem is None and not is_reported:
             _say(why)
         self.problem = why
         return self

@@ -220,7 +220,7 @@ Answer answer_of(const Table& table, std::string_view operands, const Row& row,
   const std::string outcome = outcome_in(operands, row.pattern, combination);
   if (outcome.empty() || outcome == "?") return {};
   if (outcome.front() != 'm') {
-    Answer answer{.verdict = Verdict::kAccepts};
+    Answer answer{.acceptance = Acceptance::kAccepts};
     for (const char letter : outcome) {
       if (letter != '.' && letter != '-') answer.results.push_back(dtype_of(letter));
     }
@@ -229,7 +229,7 @@ Answer answer_of(const Table& table, std::string_view operands, const Row& row,
   uint32_t number = 0;
   std::from_chars(outcome.data() + 1, outcome.data() + outcome.size(), number);
   const Message& message = table.messages.at(number);  // the reader has seen that it is there
-  return {.verdict = Verdict::kRejects,
+  return {.acceptance = Acceptance::kRejects,
           .message = filled(message.text, combination, autocast),
           .error_type = message.type};
 }
@@ -261,7 +261,7 @@ std::pair<const Row*, char> row_of(const Table& table, const Op& op, size_t colu
 Answer answer_of_fixed(const Table& table, const Candidate& asked, size_t column,
                        const Answer& as_called) {
   const Row* row = table.row(*asked.op, "index", column);
-  if (row == nullptr || as_called.verdict != Verdict::kAccepts) return {};
+  if (row == nullptr || as_called.acceptance != Acceptance::kAccepts) return {};
   const auto with = [&](char base) { return base + asked.fixed; };
   const std::string own = with(asked.combination[0]);
   const std::string_view measured = "fhb";
@@ -272,7 +272,7 @@ Answer answer_of_fixed(const Table& table, const Candidate& asked, size_t column
     if (word_in(row->pattern, with(base)) != word) return {};
   }
   const Answer in_float = answer_of(table, "", *row, with('f'), '\0');
-  return in_float.verdict == Verdict::kAccepts ? as_called : in_float;
+  return in_float.acceptance == Acceptance::kAccepts ? as_called : in_float;
 }
 
 bool differs_in_one(std::string_view a, std::string_view b) {
@@ -345,8 +345,8 @@ std::optional<size_t> Contracts::find(std::string_view device, std::string_view 
 size_t Contracts::find_target(const Target& target) const {
   if (const auto found = find(target.device, target.version)) return *found;
   throw InputError(
-      fmt::format("--target {}:{}: no contracts of it; known are {}; dtypecheck probe "
-                  "measures others, --contracts FILE reads them",
+      fmt::format("--target {}:{}: there are no contracts for it; there are for {}; dtypecheck "
+                  "probe measures others, and --contracts FILE reads them",
                   target.device, target.version, list_of_runtimes()));
 }
 
@@ -404,7 +404,7 @@ std::string Contracts::first_accepting(std::string_view device, std::string_view
   for (size_t i = 0; i < runtimes_.size(); ++i) {
     const auto minor = parse_minor(runtimes_[i].version);
     if (runtimes_[i].device != device || minor < from || (first && minor >= first)) continue;
-    if (ask(i, call).verdict == Verdict::kAccepts) first = minor;
+    if (ask(i, call).acceptance == Acceptance::kAccepts) first = minor;
   }
   return first ? first->minor_name() : "";
 }

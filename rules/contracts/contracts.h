@@ -29,10 +29,10 @@ struct Runtime {
   bool knows_integers() const { return dtypes.size() > 4; }
 };
 
-enum class Verdict : uint8_t { kUnknown, kAccepts, kRejects };
+enum class Acceptance : uint8_t { kUnknown, kAccepts, kRejects };
 
 struct Answer {
-  Verdict verdict = Verdict::kUnknown;
+  Acceptance acceptance = Acceptance::kUnknown;
   std::vector<Dtype> results;  // accepts: one for each tensor it gives back
   std::string message;         // rejects: what LibTorch says to these operands
   std::string error_type;      // rejects: "RuntimeError", "NotImplementedError"
@@ -82,7 +82,7 @@ class Contracts {
   void add(std::string text, const std::string& name);
 
   const std::vector<Runtime>& runtimes() const { return runtimes_; }
-  // Patch versions are not told apart: 2.11 and 2.11.3 are the 2.11.0 that was measured.
+  // Patch versions are not distinguished: 2.11 and 2.11.3 are the 2.11.0 that was measured.
   std::optional<size_t> find(std::string_view device, std::string_view version) const;
   std::optional<size_t> newest(std::string_view device) const;
   // As find(); throws InputError with the list of what is known.

@@ -7,23 +7,23 @@
 #include "core/requests.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/asked.h"
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
 
-contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& options,
-                                  const OpCall& call, Dtype dtype) {
-  using contracts::Verdict;
+contracts::Acceptance under_autocast(const RunIndex& index, const JudgeOptions& options,
+                                     const OpCall& call, Dtype dtype) {
+  using contracts::Acceptance;
   const std::string device = call.device_type();
   const auto runtime = options.contracts->find(device, index.run().process_of(call).libtorch);
-  if (!runtime) return Verdict::kUnknown;
-  Verdict found = Verdict::kUnknown;
+  if (!runtime) return Acceptance::kUnknown;
+  Acceptance found = Acceptance::kUnknown;
   follow_links(&call, [&](const OpCall& asked) {
     OpCall under = asked;
     under.autocast.enabled = {{device, dtype}};
-    const auto one = options.contracts->ask(*runtime, under, contracts::Mode::kAutocast).verdict;
-    if (one != Verdict::kUnknown) found = one;
-    return found == Verdict::kAccepts ? nullptr : index.run().call(asked.parent);
+    const auto one = options.contracts->ask(*runtime, under, contracts::Mode::kAutocast).acceptance;
+    if (one != Acceptance::kUnknown) found = one;
+    return found == Acceptance::kAccepts ? nullptr : index.run().call(asked.parent);
   });
   return found;
 }
@@ -36,8 +36,8 @@ std::optional<Cure> CureProposer::open_autocast(const OpCall& call, Dtype dtype)
       !options_.contracts->runtimes()[*runtime].has_mode("autocast:Half")) {
     dtype = Dtype::kBFloat16;  // the CPU's autocast learnt Half late
   }
-  const auto verdict = under_autocast(index_, options_, call, dtype);
-  if (verdict == contracts::Verdict::kRejects) return std::nullopt;
+  const auto acceptance = under_autocast(index_, options_, call, dtype);
+  if (acceptance == contracts::Acceptance::kRejects) return std::nullopt;
   // In a forward pass the line is one of the module's own, and the region is around no more.
   const bool is_in_module = is_in_forward(call.site.line);
   Cure cure = cure_of(CureKind::kOpenAutocast, call,
@@ -56,7 +56,7 @@ std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {
   if (!cure) return std::nullopt;
   cure->kind = CureKind::kMoveAutocast;
   cure->operand.clear();
-  cure->text = fmt::format("let the autocast of {} take in the line{}",
+  cure->text = fmt::format("move the autocast region of {} so that it covers the line{}",
                            place(Site{.line = before->autocast.entered}), at(call.site.line));
   return cure;
 }
@@ -100,7 +100,7 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
   // What is frozen, as a model below its adapters, stays as it is.
   const bool are_adapters =
       parameter != nullptr && has_frozen(call, root_module(parameter->parameter));
-  // A model in Float alone refuses the 16-bit input that it gets: then it is told in words.
+  // A model in Float alone refuses the 16-bit input that it gets: then it is reported in words.
   if (!has_autocast && !are_adapters) cures.front().where = {};
   if (parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -101,7 +101,7 @@ std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand
   const bool is_input = operand.is_floating() && !kIntegral.contains(dtype);
   Cure cure = is_input ? cure_of(CureKind::kCastModuleInput, call, module, dtype)
                        : cure_of(CureKind::kCastOperand, call, operand.name, dtype);
-  const std::string what = is_input ? fmt::format("what {} is called with", module)
+  const std::string what = is_input ? fmt::format("the inputs of {}", module)
                                     : fmt::format("the {} of {}", noun, module);
   cure.text = fmt::format("cast {} to {}{}", what, dtype_name(dtype), at(site.line));
   return cure;
@@ -114,7 +114,7 @@ std::optional<Cure> CureProposer::cast_and_back(const OpCall& call, const Operan
   const bool gives_it = options_.contracts->passes_dtype_on(ops::without_alias(call.op));
   if (!back || !is_here || !gives_it) return std::nullopt;
   Cure cure = cure_of(CureKind::kCastAndBack, call, operand.name, dtype);
-  cure.text = fmt::format("compute {} in {} and cast what it gives back to {}{}", call.short_op(),
+  cure.text = fmt::format("compute {} in {} and cast its result to {}{}", call.short_op(),
                           dtype_name(dtype), dtype_name(*back), at(call.site.line));
   return cure;
 }
@@ -213,15 +213,16 @@ std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) 
         return is_lift(index_.run().calls[id - 1]);
       });
   Cure cure = cure_of(CureKind::kCastResult, maker, "", dtype);
-  cure.text = fmt::format("cast what {} makes to {}{}", is_tensor ? "tensor()" : maker.short_op(),
-                          dtype_name(dtype), at(maker.site.line));
+  cure.text =
+      fmt::format("cast the result of {} to {}{}", is_tensor ? "tensor()" : maker.short_op(),
+                  dtype_name(dtype), at(maker.site.line));
   return cure;
 }
 
 Cure CureProposer::cast_output(const OpCall& call, const std::string& module, Dtype dtype) const {
   Cure cure = cure_of(CureKind::kCastResult, call, "", dtype);
   cure.where = {};
-  cure.text = fmt::format("cast what {} gives to {}", module.empty() ? call.short_op() : module,
+  cure.text = fmt::format("cast the result of {} to {}", module.empty() ? call.short_op() : module,
                           dtype_name(dtype));
   return cure;
 }
@@ -230,10 +231,10 @@ Cure CureProposer::cast_parameters(const OpCall& call, const Operand& operand,
                                    const std::string& module, Dtype dtype) const {
   Cure cure = cure_of(CureKind::kCastParameters, call, module, dtype);
   const OpCall* maker = index_.provenance().of(call, operand).maker;
-  const bool is_told =
+  const bool is_users_line =
       maker != nullptr && maker->site.line.known() && !is_installed(maker->site.line);
-  if (is_told) cure.where = maker->site.line;
-  if (!is_told && !is_users_own(call.site)) cure.where = {};
+  if (is_users_line) cure.where = maker->site.line;
+  if (!is_users_line && !is_users_own(call.site)) cure.where = {};
   cure.text = fmt::format("cast {} to {}{}",
                           module.empty() ? "the module that holds the parameter" : module,
                           dtype_name(dtype), at(cure.where));
@@ -250,7 +251,7 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
 Cure CureProposer::cast_arguments(const OpCall& call, Dtype dtype,
                                   const std::string& callee) const {
   return rewrite(call, dtype, "arguments",
-                 fmt::format("cast what {} is given to {}", callee, dtype_name(dtype)));
+                 fmt::format("cast the arguments of {} to {}", callee, dtype_name(dtype)));
 }
 
 bool CureProposer::is_made_for_more(const OpCall& call, const OpCall* maker) const {

@@ -26,8 +26,8 @@ class CureProposer {
   // layers of one module. `noun` is what people call it.
   std::optional<Cure> cast_operand(const OpCall& call, const Operand& operand, Dtype dtype,
                                    const std::string& noun) const;
-  // To Float, for an op that takes nothing lower. In a program with lower parameters the layers
-  // behind it want what it would have given: where the op gives the dtype that it takes it is cast
+  // To Float, for an op that takes nothing lower. If the program's parameters are lower, the layers
+  // behind it need the lower dtype again: if the op returns the dtype it takes, its result is cast
   // back at once.
   std::vector<Cure> raise_operand(const OpCall& call, const Operand& operand,
                                   const std::string& noun) const;
@@ -53,7 +53,7 @@ class CureProposer {
                        Dtype dtype) const;
   // Nothing where autocast is on already, has no such dtype, or is known not to help the call.
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
-  // The region of the same function that ends above the line takes the line in.
+  // Moves the region of the same function that ends above the line, so that it covers the line.
   std::optional<Cure> move_autocast(const OpCall& call) const;
   // Trainable parameters in Float, with the forward pass under autocast, at the optimizer's step.
   Cure master_weights(const OpCall& call, const Operand* parameter) const;
@@ -62,12 +62,12 @@ class CureProposer {
   // The line's expression written another way; `how` is a name of write_cure.py, `what` the words.
   Cure rewrite(const OpCall& call, Dtype dtype, const std::string& how,
                const std::string& what) const;
-  // An extension's function: what the call is given in the one dtype is cast to the other.
+  // An extension's function: its arguments in the one dtype are cast to the other.
   Cure cast_arguments(const OpCall& call, Dtype dtype, const std::string& callee) const;
 
   // The maker of the operand is in the same file, and more than this call reads what it made.
   bool is_made_for_more(const OpCall& call, const OpCall* maker) const;
-  // A line of the framework's called an op of the process.
+  // A line of the framework called an op of the process.
   bool has_framework(const OpCall& call, std::string_view name) const;
   // The call's line, as it stands there.
   std::string line_of(const OpCall& call) const;
@@ -86,11 +86,11 @@ class CureProposer {
 
 // What the call becomes in a region of this dtype: autocast casts where it sees the outermost call
 // that it knows, so that one around it may be taken where the call itself is not.
-contracts::Verdict under_autocast(const RunIndex& index, const JudgeOptions& options,
-                                  const OpCall& call, Dtype dtype);
+contracts::Acceptance under_autocast(const RunIndex& index, const JudgeOptions& options,
+                                     const OpCall& call, Dtype dtype);
 
-// The dtypes of what the line that made the call's operand makes of as many rows, in order: those
-// of a loader's batch.
+// The dtypes, in order, of all tensors with as many rows that the operand's line makes: those of a
+// loader's batch.
 std::vector<Dtype> drawn_with(const Run& run, const OpCall& call, const Operand& operand);
 
 // What the files that propose cures share.

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "rules/cures/cures.h"
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -29,11 +29,11 @@ class MixCures {
   }
 
   std::vector<Cure> take() && {
-    if (may_drop_scale(mix_.odd) || may_drop_scale(mix_.met)) return {};
+    if (may_drop_scale(mix_.odd) || may_drop_scale(mix_.other)) return {};
     if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
     if (source_.promotion != nullptr) at_promotion();
-    if (is_written(mix_.met)) {
+    if (is_written(mix_.other)) {
       of_written();
     } else if (mix_.odd.is_parameter() && !mix_.odd.is_computed) {
       of_odd_parameter();
@@ -42,14 +42,14 @@ class MixCures {
     }
     cast_drawn();
     cast_all_odd();
-    cast_side(mix_.odd, mix_.met.dtype);
+    cast_side(mix_.odd, mix_.other.dtype);
     cast_for_layers();
     at_maker();
-    at_maker_of_met();
-    cast_side(mix_.met, mix_.odd.dtype);
-    if (mix_.met.is_parameter()) cast_model(mix_.met, mix_.odd.dtype);
+    at_maker_of_other();
+    cast_side(mix_.other, mix_.odd.dtype);
+    if (mix_.other.is_parameter()) cast_model(mix_.other, mix_.odd.dtype);
     open_autocast();
-    if (mix_.met.is_parameter()) cast_parameter(mix_.met, mix_.odd.dtype);
+    if (mix_.other.is_parameter()) cast_parameter(mix_.other, mix_.odd.dtype);
     return std::move(cures_);
   }
 
@@ -111,14 +111,14 @@ class MixCures {
   // Of a run that died over one of a batch nothing tells that the loss refuses the other.
   void cast_drawn() {
     if (mix_.odd.is_parameter() || mix_.odd.dtype != Dtype::kDouble) return;
-    add(propose_.cast_drawn(call_, *mix_.odd.operand, mix_.met.dtype));
+    add(propose_.cast_drawn(call_, *mix_.odd.operand, mix_.other.dtype));
   }
 
   // What the next layer reads as well it would refuse as well, where all of the model has one
   // dtype.
   void cast_for_layers() {
-    if (mix_.met.parameter.empty() || !is_models_dtype(mix_.met)) return;
-    add(propose_.cast_variable(call_, *mix_.odd.operand, mix_.met.dtype));
+    if (mix_.other.parameter.empty() || !is_models_dtype(mix_.other)) return;
+    add(propose_.cast_variable(call_, *mix_.odd.operand, mix_.other.dtype));
   }
 
   // No other parameter of the model has another.
@@ -138,7 +138,7 @@ class MixCures {
       if (is_parameter(operand) || operand.is_written) return;
       odd.push_back(&operand);
     }
-    if (odd.size() > 1) add(propose_.cast_operands(call_, odd, mix_.met.dtype));
+    if (odd.size() > 1) add(propose_.cast_operands(call_, odd, mix_.other.dtype));
   }
 
   // What an op that is not in place writes by one inside of it, it has made itself.
@@ -152,20 +152,20 @@ class MixCures {
   // What is read is cast. A buffer that a line makes without saying in which dtype was not meant to
   // be Float beside a model that is not: what reads it next would refuse it.
   void of_written() {
-    const OpCall* maker = index_.provenance().of(call_, *mix_.met.operand).maker;
+    const OpCall* maker = index_.provenance().of(call_, *mix_.other.operand).maker;
     const bool is_made = maker != nullptr && index_.has(*maker, ops::kFactory) &&
-                         maker->result_dtype() == mix_.met.dtype;
+                         maker->result_dtype() == mix_.other.dtype;
     const auto made = is_made && propose_.is_named(*maker)
                           ? propose_.cast_result(*maker, mix_.odd.dtype)
                           : std::nullopt;
-    const bool is_by_default = made && mix_.met.dtype == Dtype::kFloat &&
+    const bool is_by_default = made && mix_.other.dtype == Dtype::kFloat &&
                                maker->scalar("dtype") == nullptr && maker->operands.empty() &&
                                kLowPrecision.contains(mix_.odd.dtype) &&
                                !was_lowered_by_autocast(mix_.odd) &&
                                call_.autocast.region_for(call_.device_type()) == nullptr;
     if (is_by_default) add(*made);
     cast_all_read();
-    cast_side(mix_.odd, mix_.met.dtype);
+    cast_side(mix_.odd, mix_.other.dtype);
     if (made) add(*made);
   }
 
@@ -176,7 +176,7 @@ class MixCures {
       const bool is_odd = operand.dtypes == DtypeSet(mix_.odd.dtype) && operand.promotes();
       if (is_odd && !operand.is_written) read.push_back(&operand);
     }
-    if (read.size() > 1) add(propose_.cast_operands(call_, read, mix_.met.dtype));
+    if (read.size() > 1) add(propose_.cast_operands(call_, read, mix_.other.dtype));
   }
 
   // An inner op of a recurrent layer gets the two hidden states apart, the layer as a pair.
@@ -193,7 +193,7 @@ class MixCures {
   // made; what is computed on the way is computed more exactly before the cast.
   void at_promotion() {
     const OpCall& promotion = *source_.promotion;
-    const Dtype wanted = mix_.met.dtype;
+    const Dtype wanted = mix_.other.dtype;
     const OpCall* before = index_.run().call(source_.promoted_by->origin);
     if (source_.parameter != nullptr) {
       const ProvenanceStep* step = step_of(*source_.parameter);
@@ -206,7 +206,7 @@ class MixCures {
       } else if (step != nullptr && source_.parameter->requires_grad) {
         add(propose_.cast_output(*step->call, owner, wanted));
       } else if (step != nullptr) {
-        add(propose_.cast_parameters(*step->call, *step->giver, owner, wanted));
+        add(propose_.cast_parameters(*step->call, *step->from, owner, wanted));
       }
     }
     // What is lowered where it is made may be read by a Float layer that the run did not reach.
@@ -217,9 +217,9 @@ class MixCures {
                               noun_of(*source_.promoted_by)));
   }
 
-  const ProvenanceStep* step_of(const Operand& giver) const {
+  const ProvenanceStep* step_of(const Operand& from) const {
     const auto step = std::find_if(source_.steps.begin(), source_.steps.end(),
-                                   [&](const ProvenanceStep& s) { return s.giver == &giver; });
+                                   [&](const ProvenanceStep& s) { return s.from == &from; });
     return step == source_.steps.end() ? nullptr : &*step;
   }
 
@@ -227,24 +227,23 @@ class MixCures {
   void at_maker() {
     const bool is_tensor_made = source_.maker != nullptr && source_.parameter == nullptr &&
                                 (!mix_.odd.is_parameter() || mix_.odd.is_computed) && !is_learned();
-    if (is_tensor_made) add(propose_.cast_result(*source_.maker, mix_.met.dtype));
+    if (is_tensor_made) add(propose_.cast_result(*source_.maker, mix_.other.dtype));
   }
 
   // A parameter that no module holds, a prompt that is learned say, stays in the dtype that it was
   // made in: what reads it is cast.
   bool is_learned() const {
-    const Operand& giver =
-        source_.promoted_by != nullptr ? *source_.promoted_by : *mix_.odd.operand;
-    return giver.requires_grad && index_.run().call(giver.origin) == source_.maker &&
+    const Operand& from = source_.promoted_by != nullptr ? *source_.promoted_by : *mix_.odd.operand;
+    return from.requires_grad && index_.run().call(from.origin) == source_.maker &&
            index_.has(*source_.maker, ops::kFactory);
   }
 
   // "torch.lerp(p.grad, m, b)", and "m.lerp_(p.grad, b)" below: no line of the user's makes the odd
   // one, but one makes what it meets.
-  void at_maker_of_met() {
-    const OpCall* maker = index_.provenance().of(call_, *mix_.met.operand).maker;
+  void at_maker_of_other() {
+    const OpCall* maker = index_.provenance().of(call_, *mix_.other.operand).maker;
     const bool is_here = maker != nullptr && maker->site.line.file == call_.site.line.file;
-    if (is_here && !mix_.met.is_parameter()) add(propose_.cast_result(*maker, mix_.odd.dtype));
+    if (is_here && !mix_.other.is_parameter()) add(propose_.cast_result(*maker, mix_.odd.dtype));
   }
 
   void cast_parameter(const Side& side, Dtype dtype) {
@@ -262,44 +261,45 @@ class MixCures {
   // Trained parameters stay in Float, or become it.
   void of_odd_parameter() {
     const bool is_trained = mix_.odd.operand->requires_grad && mix_.odd.operand->is_leaf;
-    if (is_trained && kLowPrecision.contains(mix_.met.dtype)) cast_side(mix_.met, mix_.odd.dtype);
+    if (is_trained && kLowPrecision.contains(mix_.other.dtype))
+      cast_side(mix_.other, mix_.odd.dtype);
     const bool is_table =
         mix_.odd.parameter.empty() && !is_trained && mix_.odd.dtype == Dtype::kDouble;
     // A buffer in Double may be made of several tensors: it is cast where the line reads it.
     if (!is_trained && mix_.odd.dtype == Dtype::kDouble) {
       const auto cure =
-          propose_.cast_operand(call_, *mix_.odd.operand, mix_.met.dtype, mix_.odd.noun());
+          propose_.cast_operand(call_, *mix_.odd.operand, mix_.other.dtype, mix_.odd.noun());
       if (cure && cure->kind == CureKind::kCastOperand) add(*cure);
       if (source_.maker != nullptr && source_.parameter == nullptr)
-        add(propose_.cast_result(*source_.maker, mix_.met.dtype));
+        add(propose_.cast_result(*source_.maker, mix_.other.dtype));
     }
-    if (!is_table) return cast_parameter(mix_.odd, mix_.met.dtype);
+    if (!is_table) return cast_parameter(mix_.odd, mix_.other.dtype);
     // The class weights of a loss are a buffer of its module.
     if (!call_.site.module.empty() && !is_in_forward(call_.site.line))
-      add(propose_.cast_parameters(call_, *mix_.odd.operand, call_.site.module, mix_.met.dtype));
+      add(propose_.cast_parameters(call_, *mix_.odd.operand, call_.site.module, mix_.other.dtype));
   }
 
   bool is_low_in_float_layer() const {
-    return kLowPrecision.contains(mix_.odd.dtype) && mix_.met.dtype == Dtype::kFloat &&
-           mix_.met.is_parameter();
+    return kLowPrecision.contains(mix_.odd.dtype) && mix_.other.dtype == Dtype::kFloat &&
+           mix_.other.is_parameter();
   }
 
   // Half or BFloat16 flows into Float weights: autocast would lower the weights; a frozen model can
   // be lowered once. Trained weights must stay Float.
   void of_low_input() {
-    if (is_recurrent_state(*mix_.odd.operand)) return cast_hidden(mix_.met.dtype);
-    if (mix_.met.parameter.empty()) {
+    if (is_recurrent_state(*mix_.odd.operand)) return cast_hidden(mix_.other.dtype);
+    if (mix_.other.parameter.empty()) {
       // A weight that was computed, from integers say: what the model's own dtype comes from lies
       // on both sides of it.
       if (source_.parameter != nullptr)
-        add(propose_.cast_and_back(call_, *mix_.odd.operand, mix_.met.dtype));
+        add(propose_.cast_and_back(call_, *mix_.odd.operand, mix_.other.dtype));
       return;
     }
-    if (is_trained(mix_.met)) {
-      if (was_lowered_by_autocast(mix_.odd)) cast_side(mix_.odd, mix_.met.dtype);
+    if (is_trained(mix_.other)) {
+      if (was_lowered_by_autocast(mix_.odd)) cast_side(mix_.odd, mix_.other.dtype);
       open_autocast();
     } else {
-      add(propose_.cast_parameters(call_, *mix_.met.operand, root_module(mix_.met.parameter),
+      add(propose_.cast_parameters(call_, *mix_.other.operand, root_module(mix_.other.parameter),
                                    mix_.odd.dtype));
     }
   }
@@ -310,7 +310,7 @@ class MixCures {
   static bool is_trained(const Side& side) { return side.operand->requires_grad; }
 
   void open_autocast() {
-    for (const Side* side : {&mix_.odd, &mix_.met}) {
+    for (const Side* side : {&mix_.odd, &mix_.other}) {
       if (!kLowPrecision.contains(side->dtype)) continue;
       if (was_lowered_by_autocast(*side)) add(propose_.move_autocast(call_));
       return add(propose_.open_autocast(call_, side->dtype));
@@ -319,11 +319,12 @@ class MixCures {
 
   // It came out of a region, which then ended too early.
   bool was_lowered_by_autocast(const Side& side) const {
-    const Provenance way = index_.provenance().of(call_, *side.operand);
-    return std::any_of(way.steps.begin(), way.steps.end(), [&](const ProvenanceStep& step) {
-      return step.call->autocast.is_inner ||
-             step.call->autocast.region_for(call_.device_type()) != nullptr;
-    });
+    const Provenance provenance = index_.provenance().of(call_, *side.operand);
+    return std::any_of(provenance.steps.begin(), provenance.steps.end(),
+                       [&](const ProvenanceStep& step) {
+                         return step.call->autocast.is_inner ||
+                                step.call->autocast.region_for(call_.device_type()) != nullptr;
+                       });
   }
 
   const RunIndex& index_;

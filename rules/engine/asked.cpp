@@ -10,8 +10,8 @@
 #include "core/precision_words.h"
 #include "core/requests.h"
 #include "platform/text.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/frameworks.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -73,25 +73,14 @@ class Asker {
   // Which frameworks are here is asked of each setting, and looks through the calls of the run.
   void take(std::vector<AskingFrame> frames) {
     frames_ = std::move(frames);
+    std::vector<SourceLine> lines;
+    for (const AskingFrame& frame : frames_) lines.push_back(frame.line);
     here_.clear();
-    if (frames_.empty()) return;
-    for (const Framework& framework : frameworks())
-      if (is_framework_here(framework)) here_.push_back(&framework);
+    if (!frames_.empty()) here_ = frameworks_of(run_, lines);
   }
 
   std::string line_at(const std::string& file, int number) const {
     return options_.line_text ? options_.line_text(file, number) : "";
-  }
-
-  bool is_framework_here(const Framework& framework) const {
-    const bool is_around =
-        std::any_of(frames_.begin(), frames_.end(),
-                    [&](const AskingFrame& frame) { return framework.has_file(frame.line.file); });
-    return is_around || (!framework.run.empty() &&
-                         std::any_of(run_.calls.begin(), run_.calls.end(), [&](const OpCall& one) {
-                           return framework.has_run_file(one.site.inner.file) ||
-                                  framework.has_run_file(one.site.line.file);
-                         }));
   }
 
   // The place among those that are here of the framework that knows the setting, and what to ask
@@ -363,15 +352,15 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
                                const OpCall& reader, const Operand& operand) {
   const auto dtype = operand.dtypes.single();
   if (!dtype || !kLowPrecision.contains(*dtype)) return std::nullopt;
-  const Provenance way = index.provenance().of(reader, operand);
-  if (way.maker == nullptr) return std::nullopt;
+  const Provenance provenance = index.provenance().of(reader, operand);
+  if (provenance.maker == nullptr) return std::nullopt;
   Asker asker(index, options, reader, *dtype, root_module(operand.parameter));
   const bool is_default =
-      index.has(*way.maker, ops::kFactory) && way.maker->scalar("dtype") == nullptr;
+      index.has(*provenance.maker, ops::kFactory) && provenance.maker->scalar("dtype") == nullptr;
   if (is_default) {
     if (auto found = asker.of_default()) return found;
   }
-  return asker.of_maker(*way.maker);
+  return asker.of_maker(*provenance.maker);
 }
 
 std::string question_above(const JudgeOptions& options, const SourceLine& line) {

@@ -1,7 +1,7 @@
-// asked.h: who asked for a dtype, from the facts that the run shows: the frames that held a value
-// when the line ran that made the dtype, the command line, variables of the environment, the
-// program's own lines. A value counts where a frame held it; where it was written is then looked
-// for, and nothing is said of a configuration or an option that says something else.
+// asked.h: finds what asked for a dtype: the frames that held a value when the line that made the
+// dtype ran, the command line, environment variables, the program's own lines. A value counts only
+// if a frame held it; then the place where it is written is looked for. A configuration or an
+// option that says something else is not named.
 #pragma once
 
 #include <optional>

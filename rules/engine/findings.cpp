@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "platform/hash.h"
-#include "rules/engine/caught.h"
+#include "rules/engine/caught_exception.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -57,7 +57,7 @@ std::string_view without_ending(std::string_view text, std::string_view ending) 
 }
 
 // A backward of the program's own (an autograd.Function's) has lines of its own and is in no
-// module: it is told with the forward that it belongs to.
+// module: it is reported with the forward that it belongs to.
 void say_forwards(std::vector<Finding>& findings, const Run& run) {
   using Function =
       std::tuple<uint32_t, std::string_view, std::string_view>;  // process, file, class
@@ -256,20 +256,21 @@ void Findings::say_provenance(Finding& finding) const {
   const OpCall* call = run_.call(finding.call);
   const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
   if (odd == nullptr) return;
-  const Provenance way = provenance_.of(*call, *odd);
-  const std::string made = how_made(way);
+  const Provenance provenance = provenance_.of(*call, *odd);
+  const std::string made = how_made(provenance);
   if (made.empty()) return;
   const std::string& name = is_parameter(*odd) ? odd->parameter : odd->name;
-  const OpCall& known = way.maker == nullptr ? *way.steps.front().call : *way.maker;
+  const OpCall& known =
+      provenance.maker == nullptr ? *provenance.steps.front().call : *provenance.maker;
   const std::string line = place(known.site);
   if (!(known.site.line == finding.site.line)) finding.origin = known.site.line;
   if (finding.why.find(made_by(known)) == std::string::npos)
     finding.why +=
         fmt::format("; {} {}{}", name, made, others_in_list(provenance_, *call, *odd, line));
-  const Operand* parameter = is_parameter(*odd) ? odd : way.parameter;
+  const Operand* parameter = is_parameter(*odd) ? odd : provenance.parameter;
   if (parameter == nullptr || line.empty()) return;
-  const std::string became =
-      fmt::format("; {} became {} at {}", parameter->parameter, way.dtypes.to_string(), line);
+  const std::string became = fmt::format("; {} became {} at {}", parameter->parameter,
+                                         provenance.dtypes.to_string(), line);
   for (Cure& cure : finding.cures) {
     const bool says_where = cure.where.known() && cure.kind != CureKind::kMasterWeights;
     if (!says_where && cure.text.find(line) == std::string::npos) cure.text += became;
@@ -281,14 +282,14 @@ void Findings::say_provenance(Finding& finding) const {
   }
 }
 
-bool Findings::is_told(const OpCall& call) const {
+bool Findings::is_reported(const OpCall& call) const {
   const auto& rules = all_rules();
   return std::any_of(rules.begin(), rules.end(),
                      [&](const Rule* rule) { return about_.contains(about_call(rule, call.id)); });
 }
 
-void Findings::relate(OpCallId told, const OpCall& call) {
-  const auto at = about_.find(about_call(rule_, told));
+void Findings::relate(OpCallId reported, const OpCall& call) {
+  const auto at = about_.find(about_call(rule_, reported));
   if (at == about_.end()) return;
   std::vector<OpCallId>& related = findings_[at->second].related;
   if (related.size() < kMaxRelated) related.push_back(call.id);
@@ -314,7 +315,7 @@ void Findings::resolve_links() {
 }
 
 // A refusal that the program caught did no harm: a test that wants the error, a fallback.
-void Findings::tell_what_was_caught() {
+void Findings::lower_caught() {
   for (Finding& finding : findings_) {
     const OpCall* call = run_.call(finding.call);
     if (call == nullptr || !was_caught(run_, *call)) continue;
@@ -324,7 +325,7 @@ void Findings::tell_what_was_caught() {
 }
 
 std::vector<Finding> Findings::take() {
-  tell_what_was_caught();
+  lower_caught();
   say_forwards(findings_, run_);
   give_ids(findings_, run_);
   link_repairs();

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "platform/text.h"
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
 

@@ -1,6 +1,6 @@
-// foreign_call.h: a function that a line calls and that is none of LibTorch's, as an extension's:
-// it refuses a dtype by itself, outside of the dispatcher. A trace then has the variables of the
-// Python function around it for operands; the line says which of them the call may be given.
+// foreign_call.h: a call of a function outside LibTorch, such as an extension's, which refuses a
+// dtype itself, outside of the dispatcher. The trace then has the local variables of the calling
+// Python function as operands; the line says which of them the call may get.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ struct ForeignCall {
   std::vector<const Operand*> variables;  // that stand on the line, each of one dtype
 };
 
-// Where no interpreter told the extent of the call it is what the line assigns, returns or is.
+// If the interpreter recorded no extent, the call is what the line assigns or returns, or the whole
+// line.
 ForeignCall foreign_call(const LineText& line_text, const OpCall& call);
 
 }  // namespace dtypecheck::rules

@@ -65,7 +65,6 @@ static bool has_part(const std::vector<std::string>& parts, std::string_view pat
 }
 
 bool Framework::has_file(std::string_view path) const { return has_part(files, path); }
-bool Framework::has_run_file(std::string_view path) const { return has_part(run, path); }
 
 std::vector<Framework> read_frameworks(std::string_view text) {
   std::vector<Framework> all;
@@ -73,15 +72,17 @@ std::vector<Framework> read_frameworks(std::string_view text) {
   return all;
 }
 
-std::vector<const Framework*> frameworks_of(const Run& run) {
+std::vector<const Framework*> frameworks_of(const Run& run, const std::vector<SourceLine>& lines) {
   std::vector<const Framework*> here;
   for (const Framework& framework : frameworks()) {
-    const bool is_here = std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-      for (const SourceLine* line : {&call.site.inner, &call.site.line})
-        if (framework.has_run_file(line->file) || framework.has_file(line->file)) return true;
-      return false;
-    });
-    if (is_here) here.push_back(&framework);
+    const auto is_its = [&](const SourceLine& line) {
+      return framework.has_file(line.file) || has_part(framework.run, line.file);
+    };
+    if (std::any_of(lines.begin(), lines.end(), is_its) ||
+        std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+          return is_its(call.site.inner) || is_its(call.site.line);
+        }))
+      here.push_back(&framework);
   }
   return here;
 }

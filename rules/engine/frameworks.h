@@ -26,12 +26,12 @@ struct Framework {
   std::vector<FrameworkDefault> defaults;
 
   bool has_file(std::string_view path) const;
-  bool has_run_file(std::string_view path) const;
 };
 
 const std::vector<Framework>& frameworks();
-// Those whose sources called an op of the run, in the table's order.
-std::vector<const Framework*> frameworks_of(const Run& run);
+// Those whose sources called an op of the run or hold one of the lines, in the table's order.
+std::vector<const Framework*> frameworks_of(const Run& run,
+                                            const std::vector<SourceLine>& lines = {});
 // Throws InputError: "rules/data/frameworks.txt:12: …".
 std::vector<Framework> read_frameworks(std::string_view text);
 

@@ -7,9 +7,9 @@
 
 #include "core/follow_links.h"
 #include "ops/arguments.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/scaled_product.h"
 #include "rules/engine/throws.h"
-#include "rules/engine/words.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -375,9 +375,9 @@ Mix minority(const RunIndex& index, const OpCall& call, const Sides& sides) {
         first_of(sides, [&](const Side& s) { return other(s) && !s.operand->is_written; });
     if (read != nullptr) return {*read, *odd};
   }
-  const Side* met = first_of(
+  const Side* beside = first_of(
       sides, [&](const Side& s) { return other(s) && !s.operand->name.starts_with("grad"); });
-  return {*odd, met != nullptr ? *met : *first_of(sides, other)};
+  return {*odd, beside != nullptr ? *beside : *first_of(sides, other)};
 }
 
 // torch's Linear.forward has no tensors but these, so a refusal that comes out of it is about them
@@ -448,7 +448,7 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
   const Sides sides = without_state(all);
   if (const Side* changed = changed_since(index, call, sides)) {
     const auto differs = [&](const Side& side) { return side.dtype != changed->dtype; };
-    if (const Side* met = first_of(sides, differs)) return Mix{*changed, *met};
+    if (const Side* beside = first_of(sides, differs)) return Mix{*changed, *beside};
   }
   if (const auto mix = read_against_written(index, call, sides)) return mix;
   if (const auto mix = against_model(index, call, sides)) return mix;
@@ -459,19 +459,21 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
 
 std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   if (!was_refused(call) || scaled_fault(call)) return std::nullopt;
-  const OpCall* thrower = index.thrower(call);
-  if (thrower == nullptr || !index.is_refused_for_dtypes(*thrower)) return std::nullopt;
-  const ThrowReason reason = throw_reason(thrower->error, thrower->error_type);
+  const OpCall* throwing_call = index.throwing_call(call);
+  if (throwing_call == nullptr || !index.is_refused_for_dtypes(*throwing_call)) return std::nullopt;
+  const ThrowReason reason = throw_reason(throwing_call->error, throwing_call->error_type);
   if (reason == ThrowReason::kNotImplemented) return std::nullopt;
-  if (wanted_integer(thrower->error)) return std::nullopt;  // labels in Half are no side of a mix
+  if (wanted_integer(throwing_call->error))
+    return std::nullopt;  // labels in Half are no side of a mix
   const bool says_so = reason == ThrowReason::kDtypes;
   const auto mix = find_mix(index, call, /*with_scalars=*/says_so);
-  const bool is_named = mix && names_dtype(thrower->error, mix->odd.dtype) &&
-                        names_dtype(thrower->error, mix->met.dtype);
+  const bool is_named = mix && names_dtype(throwing_call->error, mix->odd.dtype) &&
+                        names_dtype(throwing_call->error, mix->other.dtype);
   // The grouping of optimizers speaks of devices too, but what was let through and ran had only the
   // other reason.
-  const bool ran = was_let_through(call) && thrower->error.find("same dtype") != std::string::npos;
-  const bool is_certain = is_named || ran || is_about_linear(call, thrower->error);
+  const bool ran =
+      was_let_through(call) && throwing_call->error.find("same dtype") != std::string::npos;
+  const bool is_certain = is_named || ran || is_about_linear(call, throwing_call->error);
   return call.op.starts_with("python::") && !is_certain ? std::nullopt : mix;
 }
 

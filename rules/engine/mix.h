@@ -26,7 +26,7 @@ std::string noun_of(const Operand& operand);
 
 struct Mix {
   Side odd;
-  Side met;  // what the odd one disagrees with
+  Side other;  // what the odd one disagrees with
 };
 
 // Of a call that was refused, and only when its dtypes were the reason. The message is the one that

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -22,10 +22,10 @@ std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mi
     return made.empty() ? "" : fmt::format("the {} {}", mix.odd.noun(), made);
   }
   auto around = index.parameter_dtypes(call.process, mix.odd.parameter);
-  const bool is_alone = around[mix.met.dtype] >= 4;
+  const bool is_alone = around[mix.other.dtype] >= 4;
   const std::string others = is_alone
-                                 ? fmt::format(", while {} others are {}", around[mix.met.dtype],
-                                               dtype_name(mix.met.dtype))
+                                 ? fmt::format(", while {} others are {}", around[mix.other.dtype],
+                                               dtype_name(mix.other.dtype))
                                  : "";
   const std::string made = made_text(source);
   const char* unknown = is_alone ? "was loaded or made in" : "is";
@@ -52,11 +52,11 @@ std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& 
 // have its dtype by default, or has it among parameters that have the other: an adapter that was
 // made after its model was lowered.
 std::string met_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
-  if (!mix.met.is_parameter()) return "";
-  const Provenance way = index.provenance().of(call, *mix.met.operand);
-  if (way.maker == nullptr || way.parameter != nullptr) return "";
-  const std::string made = fmt::format("; the {} was {}", mix.met.noun(), made_text(way));
-  if (mix.met.dtype != Dtype::kFloat || index.has(*way.maker, ops::kCast)) return made;
+  if (!mix.other.is_parameter()) return "";
+  const Provenance provenance = index.provenance().of(call, *mix.other.operand);
+  if (provenance.maker == nullptr || provenance.parameter != nullptr) return "";
+  const std::string made = fmt::format("; the {} was {}", mix.other.noun(), made_text(provenance));
+  if (mix.other.dtype != Dtype::kFloat || index.has(*provenance.maker, ops::kCast)) return made;
   const bool is_among = index.has_parameters_in(call.process, mix.odd.dtype);
   return is_among ? made + ", beside parameters in " + dtype_name(mix.odd.dtype) : "";
 }

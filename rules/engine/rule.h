@@ -25,12 +25,12 @@
 namespace dtypecheck::rules {
 
 struct Rule;
-struct TargetVerdicts;  // target.h
+struct TargetAnswers;  // target.h
 
 // What a judgement knows besides the run.
 struct JudgeOptions {
   const contracts::Contracts* contracts = &contracts::Contracts::shipped();
-  const TargetVerdicts* target = nullptr;  // what the contracts of --target say to the run's calls
+  const TargetAnswers* target = nullptr;  // what the contracts of --target say to the run's calls
   // As the run was recorded. None: cures are in words, without the names that a line has.
   LineText line_text = nullptr;
   bool is_source = false;  // the calls were read in source: only rules that judge source are asked
@@ -76,9 +76,9 @@ class Findings {
     if (const auto added = add_process(process, std::move(message))) fill(*added, describe());
   }
   // A rule has spoken of this call, the one that is running included.
-  bool is_told(const OpCall& call) const;
-  // The call belongs to what this rule said of `told`, and is no finding of its own.
-  void relate(OpCallId told, const OpCall& call);
+  bool is_reported(const OpCall& call) const;
+  // The call belongs to what this rule said of `reported`, and is no finding of its own.
+  void relate(OpCallId reported, const OpCall& call);
 
   const JudgeOptions& options() const { return options_; }
 
@@ -104,7 +104,7 @@ class Findings {
   std::optional<size_t> add_process(uint32_t process, std::string message);
   void fill(size_t finding, Details details);
   void say_provenance(Finding& finding) const;
-  void tell_what_was_caught();
+  void lower_caught();
   void link_repairs();
   void resolve_links();
 
@@ -128,6 +128,8 @@ struct Rule {
   // analyzer reads in source are judged too.
   bool judges_source = false;
   bool costs_only = false;  // time and memory: the numbers are right, where nothing is refused
+  bool loses_steps = false;  // weights or sums stand still: what such a run prints is no reference
+  bool says_shares = false;  // its messages have measured shares, which differ from run to run
 };
 
 #define RULE(name) extern const Rule name;

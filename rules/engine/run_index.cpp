@@ -102,10 +102,10 @@ void RunIndex::index_consumers() {
 // A message is recorded with the innermost op in flight; the calls around it only know that they
 // threw.
 void RunIndex::index_throws() {
-  thrower_.assign(run_.calls.size(), kNoOpCall);
+  throwing_call_.assign(run_.calls.size(), kNoOpCall);
   for (const OpCall& call : run_.calls) {
     if (!threw(call) || call.error.empty() || threw_in_repaired(call)) continue;
-    thrower_[call.id - 1] = call.id;
+    throwing_call_[call.id - 1] = call.id;
     if (!call.op.starts_with("python::")) op_errors_.emplace(call.process, as_raised(call.error));
   }
   for (const OpCall& call :
@@ -114,7 +114,7 @@ void RunIndex::index_throws() {
     follow_links(run_.call(call.parent), [&](const OpCall& outer) -> const OpCall* {
       const bool is_another = !outer.error.empty() && outer.error != call.error;
       if (!threw(outer) || is_another) return nullptr;
-      thrower_[outer.id - 1] = call.id;
+      throwing_call_[outer.id - 1] = call.id;
       return run_.call(outer.parent);
     });
   }
@@ -138,19 +138,21 @@ static bool has_wrong_dtype_to_scale(const OpCall& call) {
          });
 }
 
-bool RunIndex::is_refused_for_dtypes(const OpCall& thrower) const {
-  const std::string& error = thrower.error;
-  const auto runtime = contracts_.find(thrower.device_type(), run_.process_of(thrower).libtorch);
-  const auto measured = runtime ? contracts_.ask(*runtime, thrower) : contracts::Answer();
-  const bool is_uniform = thrower.floating_dtypes().size() < 2;
+bool RunIndex::is_refused_for_dtypes(const OpCall& throwing_call) const {
+  const std::string& error = throwing_call.error;
+  const auto runtime =
+      contracts_.find(throwing_call.device_type(), run_.process_of(throwing_call).libtorch);
+  const auto measured = runtime ? contracts_.ask(*runtime, throwing_call) : contracts::Answer();
+  const bool is_uniform = throwing_call.floating_dtypes().size() < 2;
   if (is_unsafe_to_autocast(error)) return true;
-  if (scaled_fault(thrower)) return true;
+  if (scaled_fault(throwing_call)) return true;
   // "scale_b must have shape 4 x 1 Float elements, got [1, 1]"
   if (error.find(" must have shape ") != error.npos && error.find(" elements, got [") != error.npos)
     return false;
   // It asks for dtypes and shapes of scales in one sentence.
-  if (error.starts_with("Invalid scaling configuration")) return has_wrong_dtype_to_scale(thrower);
-  switch (throw_reason(error, thrower.error_type)) {
+  if (error.starts_with("Invalid scaling configuration"))
+    return has_wrong_dtype_to_scale(throwing_call);
+  switch (throw_reason(error, throwing_call.error_type)) {
     case ThrowReason::kNotImplemented:
       return true;
     case ThrowReason::kDtypes:
@@ -160,7 +162,7 @@ bool RunIndex::is_refused_for_dtypes(const OpCall& thrower) const {
       // oneDNN has one sentence for all that it does not take.
       if (error.starts_with("could not create a primitive") && !is_uniform) return true;
       // "clamp is not supported for complex types" has no word that would tell it from others.
-      return measured.verdict == contracts::Verdict::kRejects &&
+      return measured.acceptance == contracts::Acceptance::kRejects &&
              error.starts_with(measured.message);
   }
   // The grouping of optimizers asks for one device and one dtype in a sentence.
@@ -168,21 +170,23 @@ bool RunIndex::is_refused_for_dtypes(const OpCall& thrower) const {
   // A number among the arguments that the dtype cannot hold, which no table knows.
   if (error.find("without overflow") != error.npos) return true;
   // `pinv(Float{[5]}): expected a tensor with 2 or more dimensions of float, …` is about a shape.
-  if (measured.verdict != contracts::Verdict::kAccepts) return true;
+  if (measured.acceptance != contracts::Acceptance::kAccepts) return true;
   // Tables that know no integers pass them over.
   return !contracts_.runtimes()[*runtime].knows_integers() &&
-         std::any_of(thrower.operands.begin(), thrower.operands.end(), [](const Operand& operand) {
-           const bool is_tensor = operand.kind != TensorKind::kUndefined &&
-                                  !operand.is_wrapped_number && operand.dtypes.size() == 1;
-           return is_tensor && operand.dtypes.within(kIntegral | Dtype::kBool);
-         });
+         std::any_of(throwing_call.operands.begin(), throwing_call.operands.end(),
+                     [](const Operand& operand) {
+                       const bool is_tensor = operand.kind != TensorKind::kUndefined &&
+                                              !operand.is_wrapped_number &&
+                                              operand.dtypes.size() == 1;
+                       return is_tensor && operand.dtypes.within(kIntegral | Dtype::kBool);
+                     });
 }
 
 bool RunIndex::refuses_in_backward(const OpCall& call) const {
   auto runtime = contracts_.find("cpu", run_.process_of(call).libtorch);
   if (!runtime) runtime = contracts_.newest("cpu");
-  return runtime && contracts_.ask(*runtime, call, contracts::Mode::kBackward).verdict ==
-                        contracts::Verdict::kRejects;
+  return runtime && contracts_.ask(*runtime, call, contracts::Mode::kBackward).acceptance ==
+                        contracts::Acceptance::kRejects;
 }
 
 std::span<const OpCallId> RunIndex::consumers(const OpCall& call) const {
@@ -190,17 +194,17 @@ std::span<const OpCallId> RunIndex::consumers(const OpCall& call) const {
   return std::span(consumers_).subspan(begin, consumer_begin_[call.id] - begin);
 }
 
-const OpCall* RunIndex::thrower(const OpCall& call) const {
-  return run_.call(thrower_[call.id - 1]);
+const OpCall* RunIndex::throwing_call(const OpCall& call) const {
+  return run_.call(throwing_call_[call.id - 1]);
 }
 
-const OpCall& RunIndex::refused_by_user(const OpCall& thrower) const {
-  const OpCall* outermost = &thrower;
-  follow_links(&thrower, [&](const OpCall& call) -> const OpCall* {
+const OpCall& RunIndex::refused_by_user(const OpCall& throwing_call) const {
+  const OpCall* outermost = &throwing_call;
+  follow_links(&throwing_call, [&](const OpCall& call) -> const OpCall* {
     outermost = &call;
     const OpCall* outer = run_.call(call.parent);
     const bool is_same = outer != nullptr && outer->outcome != Outcome::kReturned &&
-                         (outer->error.empty() || outer->error == thrower.error);
+                         (outer->error.empty() || outer->error == throwing_call.error);
     return is_same ? outer : nullptr;
   });
   return *outermost;

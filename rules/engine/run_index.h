@@ -1,5 +1,5 @@
-// run_index.h: a run turned round, so that rules can ask what became of a result without searching.
-// Built once a judgement, in time linear in the operands.
+// run_index.h: an index of a run, so that rules find what reads a result or what threw without
+// searching. Built once for each judgement, in time linear in the operands.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +33,18 @@ class RunIndex {
   bool has(const OpCall& call, uint32_t facts) const { return (facts_[call.id - 1] & facts) != 0; }
 
   // What the contracts measured. An op that promotes answers in the promoted dtype of its operands,
-  // and refuses no mix of floating dtypes; that, and what a derivative's formula refuses, the CPU
-  // tells for every device.
+  // and refuses no mix of floating dtypes. For that, and for what a derivative's formula refuses,
+  // the contracts of the CPU stand for every device.
   bool promotes(const OpCall& call) const { return promotes_[call.id - 1]; }
   bool refuses_in_backward(const OpCall& call) const;
   // The dtypes of this innermost call's operands are why it threw, not their shapes, indices or
   // devices: its message speaks of dtypes and they were not measured to be taken, or they were
   // measured to be refused in these words.
-  bool is_refused_for_dtypes(const OpCall& thrower) const;
+  bool is_refused_for_dtypes(const OpCall& throwing_call) const;
 
   // The calls that rules judge, in the order of the run. Not what a compiler traces with fake or
   // meta tensors, for nothing was computed; nor what threw inside a call that keep-going then
-  // repaired: that call has the story.
+  // repaired: that call is judged instead.
   const std::vector<std::reference_wrapper<const OpCall>>& judged_calls() const {
     return judged_calls_;
   }
@@ -57,10 +57,10 @@ class RunIndex {
 
   // The innermost call that threw what also came out of this one; the call itself when there is
   // none inside it, nullptr when it did not throw.
-  const OpCall* thrower(const OpCall& call) const;
+  const OpCall* throwing_call(const OpCall& call) const;
   // The outermost call that this exception left: what the user's line called.
-  const OpCall& refused_by_user(const OpCall& thrower) const;
-  // The same message came out of an op of the dispatcher: a second sight of one failure.
+  const OpCall& refused_by_user(const OpCall& throwing_call) const;
+  // An op of the dispatcher raised the same message: it is one failure, seen twice.
   bool is_raised_by_an_op(uint32_t process, const std::string& message) const;
 
   // Trainable leaf written by arithmetic in an optimizer's step: first such operand, or nullptr.
@@ -109,7 +109,7 @@ class RunIndex {
   std::vector<uint32_t>
       consumer_begin_;  // consumers of call id are consumers_[begin[id-1] .. begin[id])
   std::vector<OpCallId> consumers_;
-  std::vector<OpCallId> thrower_;
+  std::vector<OpCallId> throwing_call_;
   std::set<std::pair<uint32_t, std::string>> op_errors_;
   std::map<std::pair<uint32_t, std::string>, OpCallId> autocast_;
 

@@ -9,29 +9,29 @@
 namespace dtypecheck::rules {
 namespace {
 
+using contracts::Acceptance;
 using contracts::Answer;
 using contracts::Contracts;
 using contracts::Mode;
-using contracts::Verdict;
 
 class Verdicts {
  public:
   Verdicts(const RunIndex& index, const Contracts& contracts, size_t target)
       : index_(index), contracts_(contracts), target_(target) {}
 
-  TargetVerdicts take() {
+  TargetAnswers take() {
     const Run& run = index_.run();
-    verdicts_.runtime = target_;
+    found_.runtime = target_;
     answers_.resize(run.calls.size());
     for (const OpCall& call : run.calls) answers_[call.id - 1] = answer(call);
     for (const OpCall& call : run.calls) {
       if (!is_asked(call) || is_decided_outside(call)) continue;
       const Answer& said = answers_[call.id - 1];
-      if (said.verdict != Verdict::kUnknown) ++verdicts_.known;
-      if (said.verdict == Verdict::kRejects) verdicts_.refusals.push_back({call.id, said});
-      if (said.verdict == Verdict::kUnknown && computes(call)) verdicts_.unknown.insert(call.op);
+      if (said.acceptance != Acceptance::kUnknown) ++found_.known;
+      if (said.acceptance == Acceptance::kRejects) found_.refusals.push_back({call.id, said});
+      if (said.acceptance == Acceptance::kUnknown && computes(call)) found_.unknown.insert(call.op);
     }
-    return std::move(verdicts_);
+    return std::move(found_);
   }
 
  private:
@@ -72,9 +72,9 @@ class Verdicts {
     const Mode mode = mode_of(call);
     const Process& process = index_.run().process_of(call);
     const auto own = contracts_.find(call.device_type(), process.libtorch);
-    if (own && contracts_.ask(*own, call, mode).verdict == Verdict::kRejects) return {};
+    if (own && contracts_.ask(*own, call, mode).acceptance == Acceptance::kRejects) return {};
     const Answer said = contracts_.ask(target_, call, mode);
-    if (said.verdict != Verdict::kRejects) return said;
+    if (said.acceptance != Acceptance::kRejects) return said;
     if (has_other_operands_there(call)) return {};
     return mode == Mode::kAutocast ? of_outer(call).value_or(said) : said;
   }
@@ -83,11 +83,11 @@ class Verdicts {
   // what is kept: an operand of another dtype than the op that gives it answers in there.
   bool has_other_operands_there(const OpCall& call) const {
     return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
-      const OpCall* giver = index_.run().call(operand.origin);
-      if (giver == nullptr || giver->id >= call.id) return false;
-      const std::vector<Dtype>& there = answers_[giver->id - 1].results;
-      for (size_t i = 0; i < std::min(there.size(), giver->results.size()); ++i) {
-        const auto here = giver->results[i].dtypes.single();
+      const OpCall* maker = index_.run().call(operand.origin);
+      if (maker == nullptr || maker->id >= call.id) return false;
+      const std::vector<Dtype>& there = answers_[maker->id - 1].results;
+      for (size_t i = 0; i < std::min(there.size(), maker->results.size()); ++i) {
+        const auto here = maker->results[i].dtypes.single();
         if (here && *here != there[i] && operand.dtypes.single() == here) return true;
       }
       return false;
@@ -102,12 +102,12 @@ class Verdicts {
     OpCall outer = call;
     outer.op = "aten::" + call.op.substr(kNative.size());
     const Answer said = contracts_.ask(target_, outer, Mode::kAutocast);
-    return said.verdict == Verdict::kAccepts ? std::optional(Answer{}) : std::nullopt;
+    return said.acceptance == Acceptance::kAccepts ? std::optional(Answer{}) : std::nullopt;
   }
 
   bool is_decided_outside(const OpCall& call) const {
     return has_outer(call, [&](const OpCall& outer) {
-      return answers_[outer.id - 1].verdict != Verdict::kUnknown;
+      return answers_[outer.id - 1].acceptance != Acceptance::kUnknown;
     });
   }
 
@@ -115,12 +115,12 @@ class Verdicts {
   const Contracts& contracts_;
   size_t target_;
   std::vector<Answer> answers_;
-  TargetVerdicts verdicts_;
+  TargetAnswers found_;
 };
 
 }  // namespace
 
-TargetVerdicts target_verdicts(const RunIndex& index, const Contracts& contracts, size_t target) {
+TargetAnswers target_answers(const RunIndex& index, const Contracts& contracts, size_t target) {
   return Verdicts(index, contracts, target).take();
 }
 

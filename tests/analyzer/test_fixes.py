@@ -279,7 +279,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }
         path = self.file("a.cpp", text)
         out = lint("--fix", path)
         self.assertIn("1 finding cured", out)
-        self.assertIn("a.cpp:13: not cured, the file would not compile with the cure", " ".join(out.split()))
+        self.assertIn("a.cpp:13: not cured: the file would not compile with the cure", " ".join(out.split()))
         fixed = path.read_text()
         self.assertIn("AT_DISPATCH_FLOATING_TYPES(x", fixed)
         self.assertIn(IS_FLOAT.format("w"), fixed)

@@ -536,7 +536,7 @@ class Lint(tool.ToolTest):
 
     def test_baseline(self):
         self.write("bad.cpp", BAD)
-        written = self.lint("--write-baseline", "known", "bad.cpp")
+        written = self.lint("--baseline", "known", "--update-baseline", "bad.cpp")
         self.assertEqual(written.status, 0)
         self.assertIn("1 finding in known", written.err)
         self.assertIn("unchecked-data-ptr bad.cpp:4", (self.work / "known").read_text())

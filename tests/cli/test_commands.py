@@ -52,7 +52,7 @@ class Commands(tool.ToolTest):
         self.assert_one_line(self.run_tool("report", "--fail-on", "always"), "--fail-on", "always", "never")
         self.assert_one_line(self.run_tool("report", "-o"), "--output", "report --help")
 
-    def test_wrong_values_are_told_in_plain_words(self):
+    def test_wrong_values_are_reported_in_plain_words(self):
         for arguments, said in (
                 (["cure", "--tries", "0", "x"], "--tries takes a number above 0, not '0'"),
                 (["trace", "--timeline", "abc", "--", "true"], "--timeline takes a number, not 'abc'"),
@@ -73,7 +73,7 @@ class Commands(tool.ToolTest):
         self.assert_one_line(self.run_tool("help", "tarce"), "tarce", "trace")
 
     def test_a_kernel_of_no_library(self):
-        result = self.run_tool("kernel", "foo")
+        result = self.run_tool("explain", "--kernel", "foo")
         self.assertEqual(result.status, 0)
         self.assertNotIn(".txt", result.out)
 

@@ -1,7 +1,6 @@
-"""What shells and man(1) get to know of the options is what the parser knows of them."""
+"""bash completes exactly the options that the parser knows."""
 
 import re
-import shutil
 import subprocess
 import unittest
 
@@ -37,30 +36,10 @@ class Completion(tool.ToolTest):
     def test_bash_knows_the_values(self):
         self.assertEqual(self.complete("report", "--fail-on", "n"), ["note", "never"])
         self.assertIn("github", self.complete("lint", "--format", ""))
-        self.assertEqual(self.complete("completion", "z"), ["zsh"])
+        self.assertEqual(self.complete("completion", "b"), ["bash"])
 
-    def test_other_shells_can_read_theirs(self):
-        for shell in ("zsh", "fish"):
-            text = self.run_tool("completion", shell).out
-            for part in ("report", "fail-on", "note", "keep-going"):
-                self.assertIn(part, text)
-            if shutil.which(shell):
-                self.write("done", text)
-                subprocess.run([shell, "-n", "done"], cwd=self.work, check=True, timeout=600)
-        self.assert_one_line(self.run_tool("completion", "tcsh"), "tcsh", "zsh")
-
-    def test_manual_pages(self):
-        for command in self.commands():
-            page = self.run_tool("man", command).out
-            self.assertIn(f".SH NAME\ndtypecheck\\-{command}".replace("-", "\\-").replace("\\\\-", "\\-"), page)
-            for option in self.options_of(command):
-                self.assertIn(option.replace("-", "\\-"), page)
-        self.assertIn(".SH COMMANDS", self.run_tool("man").out)
-        self.assert_one_line(self.run_tool("man", "tarce"), "did you mean 'trace'?")
-        if shutil.which("groff"):
-            done = subprocess.run(["groff", "-man", "-Tascii", "-ww"], input=self.run_tool("man", "trace").out,
-                                  capture_output=True, text=True, timeout=600)
-            self.assertEqual(done.stderr, "")
+    def test_another_shell(self):
+        self.assert_one_line(self.run_tool("completion", "tcsh"), "tcsh", "bash")
 
 
 if __name__ == "__main__":

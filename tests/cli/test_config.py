@@ -122,7 +122,7 @@ class Comments(tool.ToolTest):
     def test_without_a_reason_or_rule_it_allows_nothing_and_says_so(self):
         result = self.report("  # dtypecheck: allow(silent-promotion)")
         self.assertEqual(result.status, 1)
-        self.assertIn("train.py:91: allow() without a reason allows nothing", result.out)
+        self.assertIn("train.py:91: allow() without a reason accepts nothing", result.out)
         result = self.report("  # dtypecheck: allow(silent-promotoin): typo")
         self.assertEqual(result.status, 1)
         self.assertIn("train.py:91: allow(silent-promotoin): there is no such rule; did you mean 'silent-promotion'?", result.out)

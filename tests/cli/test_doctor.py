@@ -67,7 +67,7 @@ class Doctor(HookTest):
     def test_hand_built_torch_needs_a_compiler(self):
         self.make_torch("2.11.0a0+gitdeadbee", headers=True)
         self.add_prebuilt("2.11.0 1 right.so")
-        self.assertIn("is no release", self.lines(self.doctor())["tracer"])
+        self.assertIn("not a release", self.lines(self.doctor())["tracer"])
         self.environment.update(PATH=str(self.work))
         self.environment.pop("CXX", None)
         result = self.doctor()

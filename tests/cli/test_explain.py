@@ -55,7 +55,7 @@ class Inputs(ExplainTest):
     def test_argument(self):
         result = self.explain("--all", "mat1 and mat2 must have the same dtype, but got Half and Float")
         self.assertEqual((result.status, result.err), (0, ""))
-        for part in ("input-weight-mismatch", "addmm", "cure:", "only hides it"):
+        for part in ("input-weight-mismatch", "addmm", "cure:", "only hides the error"):
             self.assertIn(part, result.out)
 
     def test_words_without_quotes(self):

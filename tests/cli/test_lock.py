@@ -96,7 +96,7 @@ unet.blocks.1.* (2 modules)
         self.assertIn("weight: Float → Half", self.diff("b.lock", "a.lock"))
         self.diff("a.lock", "a.lock", status=0)
 
-    def test_another_device_and_another_libtorch_are_told_once(self):
+    def test_another_device_and_another_libtorch_are_reported_once(self):
         self.write("cuda.trace", run_of(["Half", "Half"], device="cuda:0", libtorch="2.6.0"))
         self.assertEqual(self.diff("half.trace", "cuda.trace", status=0), """\
 LibTorch 2.11.0, cpu → LibTorch 2.6.0, cuda

@@ -146,10 +146,10 @@ class Baseline(tool.ToolTest):
         self.run_tool("report", "died.trace", "--baseline", "known", "--update-baseline")
         said = self.run_tool("report", "died.trace", "--baseline", "known").out
         self.assertNotIn("no finding is about", said)
-        self.assertIn(f"ended by what was accepted: {message}", " ".join(said.split()))
+        self.assertIn(f"ended by an accepted error: {message}", " ".join(said.split()))
         self.write("other.trace", tool.CLEAN.replace("steps=1", f'steps=1 fact:uncaught="{message}"'))
         said = self.run_tool("report", "other.trace", "--baseline", "known").out
-        self.assertIn("no finding is about what ended", said)
+        self.assertIn("no finding explains what ended", said)
 
     def test_two_alike_have_their_own_lines(self):
         line = tool.MIXED.splitlines()[1]

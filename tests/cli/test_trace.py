@@ -1,4 +1,4 @@
-"""dtypecheck trace: the program is found, runs as if alone, and its end is told. No LibTorch takes part here."""
+"""dtypecheck trace: the program is found, runs as if alone, and its end is reported. No LibTorch takes part here."""
 
 import json
 import os

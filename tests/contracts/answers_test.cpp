@@ -29,13 +29,13 @@ const std::string kAddmm = "op aten::addmm self=Half[4] mat1=Half[2,4] mat2=Half
 
 TEST_CASE("accepted, with the result's dtype") {
   const Answer answer = ask("2.11", kAddmm);
-  CHECK(answer.verdict == Verdict::kAccepts);
+  CHECK(answer.acceptance == Acceptance::kAccepts);
   CHECK(answer.results == std::vector{Dtype::kHalf});
 }
 
 TEST_CASE("refused, with the message that this version prints") {
   const Answer missing = ask("1.13.1", kAddmm);
-  CHECK(missing.verdict == Verdict::kRejects);
+  CHECK(missing.acceptance == Acceptance::kRejects);
   CHECK(missing.error_type == "NotImplementedError");
   CHECK(missing.message == "\"addmm_impl_cpu_\" not implemented for 'Half'");
   const Answer mixed = ask("2.11.3", "op aten::addmm self=Float[4] mat1=Half[2,4] mat2=Float[4,4]");
@@ -43,8 +43,8 @@ TEST_CASE("refused, with the message that this version prints") {
 }
 
 TEST_CASE("the trace's name for what is added to a product is understood") {
-  CHECK(ask("2.11", "op aten::addmm bias=Half[4] mat1=Half[2,4] mat2=Half[4,4]").verdict ==
-        Verdict::kAccepts);
+  CHECK(ask("2.11", "op aten::addmm bias=Half[4] mat1=Half[2,4] mat2=Half[4,4]").acceptance ==
+        Acceptance::kAccepts);
 }
 
 TEST_CASE("a tensor without dimensions is another operand than one with") {
@@ -57,8 +57,8 @@ TEST_CASE("a list is asked by the dtypes in it") {
   CHECK(ask("2.11", "op aten::cat tensors=Half[4],Half[4],Float[4]").results ==
         std::vector{Dtype::kFloat});
   CHECK(ask("2.11", "op aten::cat tensors=Half[4],Half[4]").results == std::vector{Dtype::kHalf});
-  CHECK(ask("2.11", "op aten::cat tensors=Half[4],Float[4],Double[4]").verdict ==
-        Verdict::kUnknown);
+  CHECK(ask("2.11", "op aten::cat tensors=Half[4],Float[4],Double[4]").acceptance ==
+        Acceptance::kUnknown);
 }
 
 TEST_CASE("several results") {
@@ -70,32 +70,34 @@ TEST_CASE("several results") {
 
 TEST_CASE("under autocast the row of its dtype answers") {
   const std::string call = kAddmm + "autocast cpu:Half";
-  CHECK(ask("2.11", call, Mode::kAutocast).verdict == Verdict::kAccepts);
+  CHECK(ask("2.11", call, Mode::kAutocast).acceptance == Acceptance::kAccepts);
   const Answer refused =
       ask("2.11", "op aten::addmm self=Double[4] mat1=Half[2,4] mat2=Half[4,4] autocast cpu:Half",
           Mode::kAutocast);
   CHECK(refused.message == "got double for the Half region, and {X9} is no placeholder");
   // 1.13 has no Half autocast on the CPU: it turns itself off, and the plain row holds.
-  CHECK(ask("1.13", call, Mode::kAutocast).verdict == Verdict::kRejects);
+  CHECK(ask("1.13", call, Mode::kAutocast).acceptance == Acceptance::kRejects);
 }
 
 TEST_CASE("the backward row is its own") {
   const std::string call = "op aten::mse_loss self=Half[4] target=Float[4]";
-  CHECK(ask("2.11", call).verdict == Verdict::kAccepts);
-  CHECK(ask("2.11", call, Mode::kBackward).verdict == Verdict::kRejects);
-  CHECK(ask("1.13", call, Mode::kBackward).verdict == Verdict::kUnknown);
+  CHECK(ask("2.11", call).acceptance == Acceptance::kAccepts);
+  CHECK(ask("2.11", call, Mode::kBackward).acceptance == Acceptance::kRejects);
+  CHECK(ask("1.13", call, Mode::kBackward).acceptance == Acceptance::kUnknown);
 }
 
 TEST_CASE("what was not measured is not known") {
-  CHECK(ask("2.11", "op aten::addmm self=Half[4] mat1=Half[2,4]").verdict == Verdict::kUnknown);
-  CHECK(ask("2.11", "op aten::nothing self=Half[4]").verdict == Verdict::kUnknown);
-  CHECK(ask("2.11", "op aten::add.Tensor self=Half[4] other=Double[4]").verdict ==
-        Verdict::kUnknown);
-  CHECK(ask("2.11", "op aten::cat tensors=Float8_e4m3fn[4],Half[4]").verdict == Verdict::kUnknown);
+  CHECK(ask("2.11", "op aten::addmm self=Half[4] mat1=Half[2,4]").acceptance ==
+        Acceptance::kUnknown);
+  CHECK(ask("2.11", "op aten::nothing self=Half[4]").acceptance == Acceptance::kUnknown);
+  CHECK(ask("2.11", "op aten::add.Tensor self=Half[4] other=Double[4]").acceptance ==
+        Acceptance::kUnknown);
+  CHECK(ask("2.11", "op aten::cat tensors=Float8_e4m3fn[4],Half[4]").acceptance ==
+        Acceptance::kUnknown);
   CHECK(ask("1.13",
             "op aten::native_batch_norm input=Float[4] weight=Float[4] bias=Float[4] mean=Float[4]")
-            .verdict == Verdict::kUnknown);
-  CHECK(table().ask(99, call_of(kAddmm)).verdict == Verdict::kUnknown);
+            .acceptance == Acceptance::kUnknown);
+  CHECK(table().ask(99, call_of(kAddmm)).acceptance == Acceptance::kUnknown);
 }
 
 TEST_CASE("the first version that accepts") {
@@ -161,12 +163,13 @@ TEST_CASE("integers, bool and complex operands") {
   CHECK(ask_wide("op aten::mm self=ComplexFloat[2,2] mat2=Float[2,2]").message ==
         "got c10::complex<float> and float");
   CHECK(ask_wide("op aten::mm self=Long[2,2] mat2=Float[2,2]").message == "got long int and float");
-  CHECK(ask_wide("op aten::mm self=Char[2,2] mat2=Byte[2,2]").verdict == Verdict::kUnknown);
-  CHECK(ask_wide("op aten::mm self=Half[2,2]^ mat2=Byte[2,2]").verdict == Verdict::kUnknown);
+  CHECK(ask_wide("op aten::mm self=Char[2,2] mat2=Byte[2,2]").acceptance == Acceptance::kUnknown);
+  CHECK(ask_wide("op aten::mm self=Half[2,2]^ mat2=Byte[2,2]").acceptance == Acceptance::kUnknown);
   // Float8 is none of the dtypes of this runtime, and the older one knows no integers.
-  CHECK(ask_wide("op aten::mm self=Float8_e5m2[2,2] mat2=Float8_e5m2[2,2]").verdict ==
-        Verdict::kUnknown);
-  CHECK(ask_wide("op aten::mm self=Long[2,2] mat2=Long[2,2]", "2.10").verdict == Verdict::kUnknown);
+  CHECK(ask_wide("op aten::mm self=Float8_e5m2[2,2] mat2=Float8_e5m2[2,2]").acceptance ==
+        Acceptance::kUnknown);
+  CHECK(ask_wide("op aten::mm self=Long[2,2] mat2=Long[2,2]", "2.10").acceptance ==
+        Acceptance::kUnknown);
 }
 
 TEST_CASE("the dtype of indices") {
@@ -175,18 +178,21 @@ TEST_CASE("the dtype of indices") {
   CHECK(ask_wide(embedding + "Float[4,2] indices=Float[2]").message ==
         "expected Long or Int, got Float");
   // In Double the call with Long is not known; of BFloat16 and the like all that was measured is.
-  CHECK(ask_wide(embedding + "Double[4,2] indices=Int[2]").verdict == Verdict::kUnknown);
+  CHECK(ask_wide(embedding + "Double[4,2] indices=Int[2]").acceptance == Acceptance::kUnknown);
   CHECK(ask_wide(embedding + "Long[4,2] indices=Int[2]").results == std::vector{Dtype::kLong});
-  CHECK(ask_wide(embedding + "Long[4,2] indices=Bool[2]").verdict == Verdict::kRejects);
+  CHECK(ask_wide(embedding + "Long[4,2] indices=Bool[2]").acceptance == Acceptance::kRejects);
   // Source says nothing of them, and tables that know no integers pass them over.
   CHECK(ask_wide(embedding + "Half[4,2]").results == std::vector{Dtype::kHalf});
-  CHECK(ask_wide(embedding + "Half[4,2] indices=Float[2]", "2.10").verdict == Verdict::kUnknown);
-  CHECK(ask_wide(embedding + "Half[4,2] indices=Bool[2]", "2.10").verdict == Verdict::kAccepts);
+  CHECK(ask_wide(embedding + "Half[4,2] indices=Float[2]", "2.10").acceptance ==
+        Acceptance::kUnknown);
+  CHECK(ask_wide(embedding + "Half[4,2] indices=Bool[2]", "2.10").acceptance ==
+        Acceptance::kAccepts);
 }
 
 TEST_CASE("a row that had the call's own indices comes first") {
-  CHECK(ask_wide("op aten::index self=Half[4] indices=Bool[4],Bool[4]").verdict ==
-        Verdict::kAccepts);
-  CHECK(ask_wide("op aten::index self=Half[4] indices=Int[4],Int[4]").verdict == Verdict::kUnknown);
-  CHECK(ask_wide("op aten::index self=Half[4] mask=Bool[4]").verdict == Verdict::kUnknown);
+  CHECK(ask_wide("op aten::index self=Half[4] indices=Bool[4],Bool[4]").acceptance ==
+        Acceptance::kAccepts);
+  CHECK(ask_wide("op aten::index self=Half[4] indices=Int[4],Int[4]").acceptance ==
+        Acceptance::kUnknown);
+  CHECK(ask_wide("op aten::index self=Half[4] mask=Bool[4]").acceptance == Acceptance::kUnknown);
 }

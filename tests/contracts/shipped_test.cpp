@@ -26,7 +26,7 @@ TEST_CASE("2.11 on the CPU") {
         "mat1 and mat2 must have the same dtype, but got Half and Float");
   CHECK(ask("cpu", "2.11", "op aten::mm self=Float[3,4] mat2=Half[4,5]").message ==
         "expected m1 and m2 to have the same dtype, but got: float != c10::Half");
-  CHECK(ask("cpu", "2.11", kHalfNorm).verdict == Verdict::kAccepts);
+  CHECK(ask("cpu", "2.11", kHalfNorm).acceptance == Acceptance::kAccepts);
   CHECK(ask("cpu", "2.11", kHalfDataFloatNorm).results.at(0) == Dtype::kHalf);
   CHECK(ask("cpu", "2.11", "op aten::add.Tensor self=Half[4] other=BFloat16[4]").results.at(0) ==
         Dtype::kFloat);
@@ -34,19 +34,19 @@ TEST_CASE("2.11 on the CPU") {
         "expected dtype float for `end` but got dtype c10::Half");
   CHECK(ask("cpu", "2.11",
             "op aten::mse_loss_backward grad_output=Float[] self=Half[4] target=Float[4]")
-            .verdict == Verdict::kRejects);
+            .acceptance == Acceptance::kRejects);
 }
 
 TEST_CASE("1.13 on the CPU") {
   const Answer norm = ask("cpu", "1.13", kHalfNorm);
-  CHECK(norm.verdict == Verdict::kRejects);
+  CHECK(norm.acceptance == Acceptance::kRejects);
   CHECK(norm.message == "\"LayerNormKernelImpl\" not implemented for 'Half'");
   CHECK(ask("cpu", "1.13", "op aten::addmm self=Half[4] mat1=Half[2,4] mat2=Half[4,4]").message ==
         "\"addmm_impl_cpu_\" not implemented for 'Half'");
   CHECK(ask("cpu", "1.13", "op aten::addmm self=Float[4] mat1=Half[2,4] mat2=Float[4,4]").message ==
         "mat1 and mat2 must have the same dtype");  // 2.1 names the dtypes
   CHECK(ask("cpu", "1.13", "op aten::addmm self=BFloat16[4] mat1=BFloat16[2,4] mat2=BFloat16[4,4]")
-            .verdict == Verdict::kAccepts);
+            .acceptance == Acceptance::kAccepts);
 }
 
 TEST_CASE("CUDA differs from the CPU where Half data meets Float norms") {
@@ -56,7 +56,7 @@ TEST_CASE("CUDA differs from the CPU where Half data meets Float norms") {
     const Runtime& runtime = shipped.runtimes()[shipped.find("cuda", version).value()];
     CHECK(runtime.measured);
     CHECK(runtime.line.find("gpu=pretended") != runtime.line.npos);
-    CHECK(ask("cuda", version, kHalfNorm).verdict == Verdict::kAccepts);
+    CHECK(ask("cuda", version, kHalfNorm).acceptance == Acceptance::kAccepts);
     CHECK(ask("cuda", version, kHalfDataFloatNorm).message ==
           "expected scalar type Half but found Float");
   }
@@ -69,8 +69,8 @@ TEST_CASE("CUDA refuses what a CPU takes") {
         "op aten::scaled_dot_product_attention query=Half[1,2,4,8] key=Half[1,2,4,8] "
         "value=Half[1,2,4,8] attn_mask=Float[4,4]"}) {
     CAPTURE(call);
-    CHECK(ask("cpu", "2.15", call).verdict == Verdict::kAccepts);
-    CHECK(ask("cuda", "2.15", call).verdict == Verdict::kRejects);
+    CHECK(ask("cpu", "2.15", call).acceptance == Acceptance::kAccepts);
+    CHECK(ask("cuda", "2.15", call).acceptance == Acceptance::kRejects);
   }
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("every version knows the ops of a training step") {
           "op aten::mul.Tensor self=Float[4] other=Float[4]",
           "op aten::native_layer_norm input=Float[2,8] weight=Float[8] bias=Float[8]",
           "op aten::add_.Tensor self=Float[4] other=Float[4]"}) {
-      CHECK(shipped.ask(i, call_of(call)).verdict == Verdict::kAccepts);
+      CHECK(shipped.ask(i, call_of(call)).acceptance == Acceptance::kAccepts);
     }
   }
 }

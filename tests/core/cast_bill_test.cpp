@@ -105,7 +105,7 @@ TEST_CASE("time of the GPU, and its share of what ops did there") {
   CHECK(bill.gpu_share == 0.25);
 }
 
-TEST_CASE("the share of the run is told where its whole time was traced") {
+TEST_CASE("the share of the run is reported where its whole time was traced") {
   const std::string cast =
       "op aten::_to_copy self=Float[2] -> Half[2] phase forward step 1-2 count 2 cast 4 2 500\n";
   CHECK(cast_bill(run_of(cast, "process steps=2 started=1000 ended=2000")).cpu_share == 0.5);

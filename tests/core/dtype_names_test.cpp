@@ -31,7 +31,7 @@ TEST_CASE("every dtype of LibTorch has its row") {
 #undef DTYPECHECK_CHECK_ROW
 }
 
-TEST_CASE("rows are told apart, and Python's names lead to them") {
+TEST_CASE("rows are distinguished, and Python's names lead to them") {
   uint64_t seen = 0;
   for (const DtypeNames& names : kDtypeNames) {
     INFO(names.name);

@@ -104,7 +104,7 @@ TEST_CASE("what a run's folder lists has to be there") {
   const std::string one = "process pid=7 file=a/h.7.dtrace\n";
   CHECK(missing(one, {{.folder = "a", .traces = {"h.7.dtrace"}}}).empty());
   CHECK(missing(one, {{.folder = "a", .traces = {"h.7.dtrace", "h.8.dtrace"}}}) ==
-        Sentences{"a/h.8.dtrace: existed when the run ended, and does not now"});
+        Sentences{"a/h.8.dtrace: was there when the run ended and is missing now"});
 }
 
 TEST_CASE("a program that failed without a trace is missed where its children left one") {

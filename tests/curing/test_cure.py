@@ -455,7 +455,7 @@ class CureTest(unittest.TestCase):
         done = self.cure("--timeout", "2", run, "--", sys.executable, "-c", "import time; time.sleep(1000)", status=1)
         self.assertIn("nothing was recorded", done.stdout)
 
-    def test_what_a_try_dies_of_is_told(self):
+    def test_what_a_try_dies_of_is_reported(self):
         run = self.copy("terminal")
         done = self.cure(run, "--", sys.executable, "-c", "import torch; torch.ones(1); input()", status=1)
         self.assertIn("EOFError", done.stdout)

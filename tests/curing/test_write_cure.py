@@ -51,7 +51,7 @@ class WriteCureTest(unittest.TestCase):
     def test_an_argument_by_place_or_name(self):
         self.check("loss = F.mse_loss(f(x), batch['y'])", "loss = F.mse_loss(f(x), batch['y'].to(torch.float32))")
         self.check("loss = F.mse_loss(target=a + b, input=x)", "loss = F.mse_loss(target=(a + b).to(x.dtype), input=x)",
-                   met=["self"])
+                   others=["self"])
         self.check("y = torch.nn.functional.grid_sample(x, g)", "y = torch.nn.functional.grid_sample(x, g.to(torch.float32))",
                    op="grid_sampler_2d", operand="grid", arguments=["input", "grid"])
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
@@ -59,13 +59,13 @@ class WriteCureTest(unittest.TestCase):
 
     def test_the_receiver_and_sides_of_an_operator(self):
         self.check("y = x.mm(w)", "y = x.to(torch.float32).mm(w)", op="mm", operand="self", arguments=["self", "mat2"])
-        self.check("y = x @ w", "y = x @ w.to(x.dtype)", op="mm", operand="mat2", arguments=["self", "mat2"], met=["self"])
+        self.check("y = x @ w", "y = x @ w.to(x.dtype)", op="mm", operand="mat2", arguments=["self", "mat2"], others=["self"])
         self.check("y = x\\\n  @ w[0]", "y = x\\\n  @ w[0].to(torch.float32)", op="mm", operand="mat2")
         self.check("x -= z", "x -= z.to(torch.float32)", op="sub_", operand="other")
 
     def test_what_is_put_into_a_subscript(self):
         self.check("a[i] = v", "a[i] = v.to(torch.float32)", op="index_put_", operand="values")
-        self.check("a.w[i] = v", "a.w[i] = v.to(a.w.dtype)", op="index_put_", operand="values", met=["self"])
+        self.check("a.w[i] = v", "a.w[i] = v.to(a.w.dtype)", op="index_put_", operand="values", others=["self"])
         self.check("b = a[i]", "b = a[i.to(torch.int64)]", op="index", operand="indices[0]", dtype="int64")
 
     def test_an_operand_around_which_another_op_is_called(self):
@@ -82,11 +82,11 @@ class WriteCureTest(unittest.TestCase):
         self.check(text, text.replace(", x", ", x.to(torch.float32)"))
         text = "y = F.mse_loss(a, x) - F.mse_loss(b, z)"
         self.check(text, text.replace("x", "x.to(torch.float32)"), extent=(5, 2, 21))
-        self.refuse("does not tell what mse_loss is given", f"import torch\n{text}\n")
+        self.refuse("the inputs of mse_loss were not found on the line", f"import torch\n{text}\n")
 
     def test_no_place(self):
         for line in ("y = F.mse_loss(*both)", "y = g(x)", "y = F.l1_loss(x, z)", "y = x.f"):
-            self.refuse("does not tell what mse_loss is given", f"import torch\n{line}\n")
+            self.refuse("the inputs of mse_loss were not found on the line", f"import torch\n{line}\n")
         self.refuse("has no statement", "y = f(x)\n", 9, "cast operand")
         self.refuse("does not name each", "import torch\ny = F.mse_loss(x)\n", 2, "cast operand", operand="self,target")
 
@@ -102,8 +102,8 @@ class WriteCureTest(unittest.TestCase):
         self.module("y = net.fc(input=x, scale=2)", "y = net.fc(input=x.to(torch.float32), scale=2)")
         self.module("y = net.decode(x, scale=2)[0]", "y = net.decode(x.to(torch.float32), scale=2)[0]")
         self.module("y = self.layers[0](x)", "y = self.layers[0](x.to(torch.float32))", path="net.layers.0")
-        self.refuse("which argument", "import torch\ny = net(x, z)\n", 2, "cast module input", module="net", operand="input")
-        self.refuse("does not tell what net", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
+        self.refuse("the argument was not found", "import torch\ny = net(x, z)\n", 2, "cast module input", module="net", operand="input")
+        self.refuse("the inputs of net were not found", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
 
     def test_the_argument_that_a_collate_function_made(self):
         text = """\
@@ -121,7 +121,7 @@ for batch in loader:
                     module_class="Linear", origin=[4, "collate"])
         cure = (9, "cast module input")
         self.assertIn('unet(noisy, batch["size"], hidden=batch["ids"].to(weight_dtype))', self.ways(text % "", *cure, **what)[0])
-        self.refuse("which argument", text % '}, {"ids": other', *cure, **what)
+        self.refuse("the argument was not found", text % '}, {"ids": other', *cure, **what)
 
     def test_states_of_an_lstm(self):
         more = dict(module="rnn", module_class="LSTM", op="lstm", operand="hx[0]", arguments=["input", "hx"])
@@ -139,13 +139,13 @@ for batch in loader:
 
     def test_the_scripts_own_name_comes_first(self):
         before = "import torch\nweight_dtype = torch.float32\nother = torch.float16\nloss = F.mse_loss(a, x)\n"
-        ways = self.ways(before, 4, "cast operand", met=["self"])
+        ways = self.ways(before, 4, "cast operand", others=["self"])
         self.assertEqual([way.splitlines()[-1] for way in ways],
                          [f"loss = F.mse_loss(a, x.to({d}))" for d in ("weight_dtype", "a.dtype", "torch.float32")])
 
     def test_a_name_that_had_several_values_comes_behind(self):
         before = "import torch\nd = torch.float32\nif half:\n    d = torch.float16\nloss = F.mse_loss(a, x)\n"
-        ways = self.ways(before, 5, "cast operand", met=["self"])
+        ways = self.ways(before, 5, "cast operand", others=["self"])
         self.assertEqual([w.splitlines()[-1][23:-1] for w in ways], ["to(a.dtype)", "to(d)", "to(torch.float32)"])
 
     def test_a_name_that_may_have_no_value(self):
@@ -211,7 +211,7 @@ def main(args):
         self.assertIn("import torch\nself.m.copy_(self.m * 2)\n", ways)
 
     def test_a_variable_for_all_that_read_it(self):
-        more = dict(met=[])
+        more = dict(others=[])
         self.check("x = f()\ny = F.mse_loss(a, x)\nz = x", "x = f()\nx = x.to(torch.float32)\ny = F.mse_loss(a, x)\nz = x", 3,
                    "cast variable", **more)
         self.check("def f(x):\n    y = F.mse_loss(a, x)\n    return x",
@@ -374,7 +374,7 @@ def main(args):
                 self.check(before, after, 2, "rewrite", **dict(more, operand=how, calls=calls))
         self.refuse("no edit is known", "import torch\nx\n", 2, "rewrite", operand="pray")
         self.refuse("may write", "import torch\ne.scale_(x)\n", 2, "rewrite", operand="arguments", variables={"x": "float16"})
-        self.refuse("what of it asks", "import torch\nf(torch.half, torch.half)\n", 2, "rewrite", operand="asked")
+        self.refuse("what asks for 16 bits", "import torch\nf(torch.half, torch.half)\n", 2, "rewrite", operand="asked")
         self.refuse("no dtype fp32", 'import torch\na = torch.zeros(n, dtype="fp32")\n', 2, "rewrite", operand="dtype")
         self.refuse("sets no gradient", "import torch\nx = y\n", 2, "rewrite", operand="gradient")
 

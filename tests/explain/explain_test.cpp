@@ -354,7 +354,7 @@ TEST_CASE("words with an apostrophe count") {
   CHECK(category_of("this backend doesn't support dtype float64") == "library-limits-dtype");
 }
 
-TEST_CASE("what a checkpoint changes is told by what it holds") {
+TEST_CASE("what a checkpoint changes is reported by what it holds") {
   CHECK(category_of("no error, but the weights are float32 after loading the bf16 checkpoint") ==
         "loading-checkpoint-dtype");
   CHECK(category_of("no error, but exp_avg is bf16 after loading the fp32 checkpoint") ==
@@ -579,7 +579,7 @@ TEST_CASE("ten lines for a usual error, and the rest with --all") {
 TEST_CASE("an answer that is open says what shows the other") {
   const std::string open = text_of("expected scalar type Float but found Half");
   CHECK(open.find(
-            "to tell it from autocast-misuse: print(torch.is_autocast_enabled()); it is that") !=
+            "to tell it from autocast-misuse: print(torch.is_autocast_enabled()); this applies if") !=
         std::string::npos);
   CHECK(open.find("or: ") == std::string::npos);
   CHECK(
@@ -589,7 +589,7 @@ TEST_CASE("an answer that is open says what shows the other") {
   const std::string sure = text_of("Attempting to unscale FP16 gradients.");
   CHECK(sure.find("or: ") != std::string::npos);
   CHECK(sure.find("to tell it from") == std::string::npos);
-  CHECK(text_of("Attempting to unscale FP16 gradients.", true).find("it is, if the traceback") !=
+  CHECK(text_of("Attempting to unscale FP16 gradients.", true).find("this applies if the traceback") !=
         std::string::npos);
 }
 

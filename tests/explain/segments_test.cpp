@@ -54,7 +54,7 @@ TEST_CASE("a section about the environment ends where something else begins") {
   CHECK(segment("run with apex 2") == Segment::kProse);
 }
 
-TEST_CASE("messages, frames, logs, commands and configuration are told apart") {
+TEST_CASE("messages, frames, logs, commands and configuration are distinguished") {
   CHECK(segment_of("RuntimeError: expected scalar type Half but found Float") == Segment::kMessage);
   CHECK(segment_of("  File \"train.py\", line 3, in <module>") == Segment::kTraceback);
   CHECK(segment_of("[rank3]:   File \"train.py\", line 3, in <module>") == Segment::kTraceback);

@@ -2,9 +2,9 @@
 # EXPECT rule=mixed-operands severity=error op=aten::native_layer_norm odd=input line=here module=encoder.layers.0.layer_norm1
 # EXPECT-OPERANDS input=Float weight=Half bias=Half
 # EXPECT-ERROR mixed dtype (CPU): expect parameter to have scalar type of Float
-# EXPECT-FIX cast what text_encoder.embeddings.token_embedding gives to Half
+# EXPECT-FIX cast the result of text_encoder.embeddings.token_embedding to Half
 # EXPECT rule=silent-promotion severity=error op=aten::add line=here module=embeddings
-# EXPECT-FIX cast what text_encoder.embeddings.token_embedding gives to Half
+# EXPECT-FIX cast the result of text_encoder.embeddings.token_embedding to Half
 # EXIT 1
 import sys
 

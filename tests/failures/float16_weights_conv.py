@@ -3,7 +3,7 @@
 # EXPECT-OPERANDS input=Float weight=Half bias=Half
 # EXPECT-FROM weight=load
 # EXPECT-ERROR Input type (float) and bias type (c10::Half) should be the same
-# EXPECT-FIX cast what unet is called with to Half
+# EXPECT-FIX cast the inputs of unet to Half
 # EXIT 1
 import sys
 

@@ -1,11 +1,11 @@
 # Inpainting: the nine-channel UNet, latents and masked latents are float16, the mask came from an image as float32.
 # The concatenation promotes all of it, and the first linear layer throws.
 # EXPECT rule=silent-promotion severity=error op=aten::cat odd=tensors[1] line=promotes
-# EXPECT-FIX cast what zeros makes to Half
+# EXPECT-FIX cast the result of zeros to Half
 # EXPECT rule=mixed-operands severity=error op=aten::addmm odd=mat1 line=here module=time_embedding.linear_1
 # EXPECT-OPERANDS bias=Half mat1=Float mat2=Half
 # EXPECT-ERROR mat1 and mat2 must have the same dtype, but got Float and Half
-# EXPECT-FIX cast what unet is called with to Half
+# EXPECT-FIX cast the inputs of unet to Half
 # EXIT 1
 import sys
 

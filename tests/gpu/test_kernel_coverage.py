@@ -69,7 +69,7 @@ def main():
 
 
 def measure(dtypecheck, names, where, least):
-    done = subprocess.run([dtypecheck, "kernel", "--json", "-"], input="\n".join(names), capture_output=True, text=True,
+    done = subprocess.run([dtypecheck, "explain", "--kernel", "--json", "-"], input="\n".join(names), capture_output=True, text=True,
                           check=True).stdout
     answers = [json.loads(line) for line in done.splitlines()]
     assert len(answers) == len(names), (len(answers), len(names))

@@ -1,4 +1,4 @@
-"""Programs that go on after their mismatches: each is told once, at its line, causes first; and those without one are unchanged."""
+"""Programs that go on after their mismatches: each is reported once, at its line, causes first; and those without one are unchanged."""
 
 import html
 import pathlib
@@ -53,7 +53,7 @@ class Training(Runs):
         self.assertEqual(self.done.status, 0, self.done.err)
         self.assertIn("loss torch.float32 True", self.done.out)
 
-    def test_causes_are_told_once(self):
+    def test_causes_are_reported_once(self):
         for name in ("cause", "second cause"):
             finding = self.one_at(name)
             self.assertEqual((finding["rule"], finding["count"], finding["follows"]),
@@ -91,7 +91,7 @@ class Places(Runs):
         self.assertEqual(self.done.status, 0, self.done.err)
         self.assertIn("told_once done", self.done.out)
 
-    def test_each_is_told_once(self):
+    def test_each_is_reported_once(self):
         for name in self.names:
             with self.subTest(name):
                 self.assertEqual([f["rule"] for f in self.at(name)], ["mixed-operands"],
@@ -104,7 +104,7 @@ class Places(Runs):
         self.assertEqual(self.one_at("recomputed")["count"],
                          8)  # two kinds, twice, each computed twice
 
-    def test_compiled_code_is_told_at_its_line(self):
+    def test_compiled_code_is_reported_at_its_line(self):
         """Each backend calls other ops; what autograd makes of them has no line but that of the backward."""
         self.assertGreaterEqual(len(self.at("compiled")), 1)
         for finding in self.at("compiled backward"):
@@ -123,7 +123,7 @@ class PythonSide(Runs):
     def test_it_ran_to_its_end(self):
         self.assertEqual(self.done.status, 0, self.done.err)
 
-    def test_what_python_refuses_is_told(self):
+    def test_what_python_refuses_is_reported(self):
         for name, op in (("lstm", "RNNBase.check_input"), ("grad", "Tensor.grad"),
                          ("scaler", "GradScaler._unscale_grads_"),
                          ("foreach", "Optimizer._group_tensors_by_device_and_dtype")):
@@ -141,7 +141,7 @@ class Integers(Runs):
     names = ("int labels", "half labels", "float labels", "one-hot labels", "one-hot values", "float ids", "float indices",
              "float mask", "int condition", "int mask", "integer input")
 
-    def test_each_is_told_once_and_computed_as_meant(self):
+    def test_each_is_reported_once_and_computed_as_meant(self):
         done = self.keep_going(PROGRAMS / "integers.py")
         self.assertEqual((done.status, done.out), (0, "as meant True True\n"), done.err)
         errors = [f for f in done.run.findings() if f["severity"] == "error"]

@@ -1,4 +1,4 @@
-// Where parts run: each once, on the pool or where it is told, and what they throw comes out.
+// Where parts run: each once, on the pool or where it is called, and what they throw comes out.
 #include "kernels/threads.h"
 
 #include <atomic>

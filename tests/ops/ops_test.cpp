@@ -48,12 +48,9 @@ TEST_CASE("an alias is what it calls") {
   CHECK(interest_in("aten::multiply") == Interest::kNever);
 }
 
-TEST_CASE("a backward op knows its forward op") {
+TEST_CASE("backward ops are known by their names") {
   CHECK(is("aten::mse_loss_backward", kBackward));
   CHECK(is("aten::_log_softmax_backward_data", kBackward));
-  CHECK((facts_of_forward("aten::mse_loss_backward") & kLoss) != 0);
-  CHECK((facts_of_forward("aten::gelu_backward") & kLoss) == 0);
-  CHECK(facts_of_forward("aten::mse_loss") == 0);
 }
 
 TEST_CASE("what the tracer leaves out") {

@@ -21,7 +21,7 @@ TEST_CASE("a text is hashed in pieces as in one") {
   CHECK(fnv1a("bar", fnv1a("foo")) == fnv1a("foobar"));
 }
 
-TEST_CASE("fields are told apart") {
+TEST_CASE("fields are distinguished") {
   CHECK(fnv1a_next("c", fnv1a("ab")) != fnv1a_next("bc", fnv1a("a")));
   CHECK(fnv1a_next("", fnv1a("a")) != fnv1a("a"));
 }

@@ -193,7 +193,7 @@ class Ends(Preflight):
     def test_a_gpu_that_is_not_pretended(self):
         program = self.program("import torch\ntorch.ones(1, device='cuda')\ntorch.cuda.set_device(7)\n")
         self.assertEqual(self.preflight(program), 2)
-        self.assertIn("dtypecheck: the program wants GPU 7, and 1 is pretended; --gpus 8 has it", self.err)
+        self.assertIn("dtypecheck: the program wants GPU 7, but only 1 is pretended; run it with --gpus 8", self.err)
         self.assertIn("the dry run could not go on here: AcceleratorError: CUDA error: invalid device ordinal", self.err)
 
     def test_another_driver_is_loaded_before(self):
@@ -224,7 +224,7 @@ class Ends(Preflight):
         self.assertIn("dtypecheck: interrupted, with 0 of 3 steps done", done.stderr.decode())
 
     def test_bad_options(self):
-        for options, message in ((["--memory", "much"], "--memory much: is no size; for example --memory 24G"),
+        for options, message in ((["--memory", "much"], "--memory much: not a size; for example --memory 24G"),
                                  (["--gpu", "a99"], "--gpu"), (["--gpus", "0"], "--gpus")):
             self.assertEqual(self.preflight("x.py", options=options), 2)
             self.assertIn(message, self.err)

@@ -115,7 +115,7 @@ class Trace(Program):
             """
         self.assertEqual(self.run_python(body), self.run_python(body, PLAIN="1"))
 
-    def test_modules_and_steps_are_told(self):
+    def test_modules_and_steps_are_reported(self):
         (said,) = self.run_python("""
             class Net(torch.nn.Module):
                 def __init__(self):

@@ -36,7 +36,7 @@ TEST_CASE("a data block cannot be ended from inside") {
                        R"(\u003c!--\u003cscript\u003e\u0026"]</script>)");
 }
 
-TEST_CASE("verdict and findings need no script") {
+TEST_CASE("headline and findings need no script") {
   const std::string page = written(*load_case("half_float_addmm").report, "html");
   CHECK_THAT(page, Contains("1 error, 0 warnings, 0 notes") && Contains("in 41,312 op calls"));
   CHECK_THAT(page, Contains("Half input meets a Float weight") && Contains("odd one out") &&

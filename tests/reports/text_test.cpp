@@ -9,8 +9,8 @@
 
 #include "platform/printable.h"
 #include "reports/cast_table.h"
+#include "reports/formatting.h"
 #include "reports/summary.h"
-#include "reports/words.h"
 #include "tests/reports/cases.h"
 
 namespace dtypecheck::reports {
@@ -89,7 +89,7 @@ TEST_CASE("a cause comes first, and what the run died of is shown in full below 
   CHECK_THAT(text, Contains("\n1 cause (1 error), 1 consequence in "));
 }
 
-TEST_CASE("findings of one line that are alike are told apart by the line below it") {
+TEST_CASE("findings of one line that are alike are distinguished by the line below it") {
   const Case made = load_case("many");
   std::vector<Finding>& findings = made.report->findings;
   Finding& last = findings.back();
@@ -200,7 +200,7 @@ TEST_CASE("nothing recorded is not called clean") {
   CHECK(written(report, "text") == "no op call was recorded, so there was nothing to judge\n");
 }
 
-TEST_CASE("what ended a program is told where no finding is about a call that threw in it") {
+TEST_CASE("what ended a program is reported where no finding is about a call that threw in it") {
   Run run;
   run.processes = {Process{.pid = 1, .end = EndState::kExited}};
   run.processes[0].facts["uncaught"] = "ValueError: fp16 needs a GPU";
@@ -209,7 +209,7 @@ TEST_CASE("what ended a program is told where no finding is about a call that th
   Report report{.run = run};
   report.findings = {Finding{.call = 1}};
   REQUIRE(caveats(report).size() == 1);
-  CHECK_THAT(caveats(report).front(), StartsWith("no finding is about what ended") &&
+  CHECK_THAT(caveats(report).front(), StartsWith("no finding explains what ended") &&
                                           Contains("ValueError: fp16 needs a GPU"));
   report.findings = {Finding{.call = 2}};
   CHECK(caveats(report).empty());
@@ -235,10 +235,10 @@ op aten::item self=Float[]@cuda:0 raised "CUDA error: device-side assert trigger
 )",
                                     "late.trace")
                        .run;
-  const std::vector<std::string> told = caveats(Report{.run = run});
-  REQUIRE(told.size() == 2);
+  const std::vector<std::string> said = caveats(Report{.run = run});
+  REQUIRE(said.size() == 2);
   // Line 5 was of a step before, the kernel of line 8 has ended, line 9 was given no index.
-  CHECK_THAT(told[1],
+  CHECK_THAT(said[1],
              Contains("not the op of the traceback; in flight, and given indices, may have "
                       "been aten::embedding at train.py:7, aten::nll_loss_forward at "
                       "train.py:10; with CUDA_LAUNCH_BLOCKING=1"));
@@ -260,7 +260,7 @@ op aten::_to_copy self=Half[4,4]@cuda:0 -> Float[4,4]@cuda:0 at train.py:30 step
              Contains("  300        9.4 GB   2.5 ms  Half to Float      train.py:30"));
 }
 
-TEST_CASE("a killed process is told, a worker of a process that ended is not") {
+TEST_CASE("a killed process is reported, a worker of a process that ended is not") {
   Run run;
   run.processes = {Process{.pid = 1, .end = EndState::kExited},
                    Process{.pid = 2, .parent_pid = 1, .end = EndState::kRunning}};

@@ -131,7 +131,7 @@ op aten::addcdiv_ self=Half[4,4]%unet.lora.weight!out^^ tensor1=Half[4,4] tensor
   CHECK(findings[3].follows == findings[1].id);
 }
 
-TEST_CASE("a backward of the program's own is told with the forward it belongs to") {
+TEST_CASE("a backward of the program's own is reported with the forward it belongs to") {
   const auto findings = judge_text(R"(
 op aten::mul self=Half[2,4] other=Half[2,4] -> Half[2,4] at f.py:3 Scaled.forward in net.0 (Scaling) phase forward
 op aten::mm self=Half[2,4] mat2=Float[4,4] raised "expected m1 and m2 to have the same dtype, but got: c10::Half != float" at f.py:8 Scaled.backward phase backward
@@ -236,7 +236,7 @@ TEST_CASE("every rule is documented") {
   CHECK(find_rule("no-such-rule") == nullptr);
 }
 
-// By the facts of the process: how the refusal at train.py:10 is told.
+// By the facts of the process: how the refusal at train.py:10 is reported.
 Severity severity_with(const std::string& facts) {
   const auto findings = judge_text("process pid=7 parent_pid=1 host=a " + facts + "\n" +
                                    mismatch(10, "unet.a"));

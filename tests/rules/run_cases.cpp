@@ -65,7 +65,7 @@ std::string details_missed(const Expectation& expected, const Finding& finding) 
 }
 
 // A line "# TARGET cuda:2.11" judges the case as --target does.
-std::optional<TargetVerdicts> verdicts_of(const RunIndex& index, const std::string& source) {
+std::optional<TargetAnswers> target_answers_of(const RunIndex& index, const std::string& source) {
   const std::string key = "# TARGET ";
   const size_t at = source.find(key);
   if (at == source.npos) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<TargetVerdicts> verdicts_of(const RunIndex& index, const std::stri
   const auto target = contracts::parse_target(
       std::string_view(source).substr(begin, source.find('\n', begin) - begin));
   const contracts::Contracts& shipped = contracts::Contracts::shipped();
-  return target_verdicts(index, shipped, shipped.find_target(target));
+  return target_answers(index, shipped, shipped.find_target(target));
 }
 
 // Lines "# LINE train.py:40: loss = F.mse_loss(a, b)": the program's source.
@@ -95,9 +95,9 @@ LineText lines_in(const std::string& source) {
 
 int compare(const TraceText& text, const std::string& source, const std::string& name) {
   const RunIndex index(text.run);
-  const auto verdicts = verdicts_of(index, source);
-  std::vector<Finding> findings = judge(index, {.target = verdicts ? &*verdicts : nullptr,
-                                                .line_text = lines_in(source)});
+  const auto target = target_answers_of(index, source);
+  std::vector<Finding> findings =
+      judge(index, {.target = target ? &*target : nullptr, .line_text = lines_in(source)});
   int failures = 0;
   const auto fail = [&](int line, const std::string& what) {
     fmt::print("{}:{}: {}\n", name, line, what);

@@ -81,11 +81,11 @@ TEST_CASE("a file that is no safetensors file is refused") {
       {"empty", "", "has 0 bytes, too few"},
       {"length past the end", with_length("{}", 3, 0), "says its header has 3 bytes, at most 2"},
       {"length of all ones", with_length("{}", ~uint64_t{0}, 0), "header has 18446744073709551615"},
-      {"no JSON", content("{\"a\":", 0), "the header is no JSON object"},
-      {"a list", content("[]", 0), "the header is no JSON object"},
-      {"deep", content(std::string(100000, '['), 0), "the header is no JSON object"},
+      {"no JSON", content("{\"a\":", 0), "the header is not a JSON object"},
+      {"a list", content("[]", 0), "the header is not a JSON object"},
+      {"deep", content(std::string(100000, '['), 0), "the header is not a JSON object"},
       {"twice", content(fmt::format(R"({{"a":{0},"a":{0}}})", good), 8), "a is there twice"},
-      {"entry is no object", content(R"({"a":1})", 0), "a: is no object"},
+      {"entry is no object", content(R"({"a":1})", 0), "a: is not an object"},
       {"no dtype", content(R"({"a":{"shape":[]}})", 0), "a: has no dtype"},
       {"no shape", content(R"({"a":{"dtype":"F32"}})", 0), "a: has no shape"},
       {"no offsets", content(R"({"a":{"dtype":"F32","shape":[]}})", 0), "a: has no data_offsets"},
@@ -113,7 +113,7 @@ TEST_CASE("a file that is no safetensors file is refused") {
        "a has unused bytes before it"},
       {"left over", content(fmt::format(R"({{"a":{}}})", good), 9),
        "1 bytes after the last tensor"},
-      {"escapes in a name", content("{\"\\u001b[31m\":1}", 0), "?[31m: is no object"},
+      {"escapes in a name", content("{\"\\u001b[31m\":1}", 0), "?[31m: is not an object"},
   };
   const test::TemporaryFolder folder;
   for (const Case& c : cases) {

@@ -1,4 +1,4 @@
-"""Silent damage is told at its line, and its clean twin is not: values.py, reported.py and further.py three times.
+"""Silent damage is reported at its line, and its clean twin is not: values.py, reported.py and further.py three times.
 
 A case is damaged where its number is off the one in Float by more than a twentieth, which the test holds too: what
 is told has to be true. What a whole training shows, as a GradScaler that is missing, tests/failures has.
@@ -43,8 +43,8 @@ class SilentTest(unittest.TestCase):
     def check(self, program, cases, numbers, untold=frozenset()):
         right = numbers(cases)
         (damaged, told), (clean, told_of_clean) = traced(program, "damaged"), traced(program, "clean")
-        # The first infinity of a run is told, not those behind it, and more is looked at before a training begins: in a run of
-        # its own each is told.
+        # The first infinity of a run is reported, not those behind it, and more is looked at before a training begins: in a run of
+        # its own each is reported.
         for name, function in cases.items():
             if function.rule and name not in untold and function.rule not in told.get(name, set()):
                 told[name] = traced(program, "damaged", [name])[1].get(name, set())
@@ -59,7 +59,7 @@ class SilentTest(unittest.TestCase):
                 else:
                     self.assertEqual(told.get(name, set()), set())
 
-    def test_damage_is_told_and_its_twin_is_not(self):
+    def test_damage_is_reported_and_its_twin_is_not(self):
         import values
         self.check("values.py", dict(values.CASES), values.numbers)
 

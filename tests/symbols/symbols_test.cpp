@@ -179,7 +179,7 @@ TEST_CASE("functions are named without their signature") {
   CHECK(without_signature("") == "");
 }
 
-TEST_CASE("sources are told apart by folder") {
+TEST_CASE("sources are distinguished by folder") {
   CHECK(symbols::is_library_source("/usr/include/ATen/core/TensorBody.h"));
   CHECK(symbols::is_library_source("/v/lib/python3.11/site-packages/torch/include/ATen/ops/to.h"));
   CHECK(symbols::is_library_source("/opt/libtorch/include/c10/util/Exception.h"));

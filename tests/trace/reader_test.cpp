@@ -256,7 +256,7 @@ TEST_CASE("ids of several traces do not meet") {
   for (size_t i = 0; i < run.calls.size(); ++i) CHECK(run.calls[i].id == i + 1);
 }
 
-TEST_CASE("what cannot be read at all is told with the way out") {
+TEST_CASE("what cannot be read at all is reported with the way out") {
   const std::string whole = sample_trace();
   CHECK(error_of("") ==
         "x.dtrace: empty, expected a dtypecheck trace; the program ended before its first op, or "

@@ -69,7 +69,7 @@ class Facts(TracedTest):
         self.assertNotIn("autocast", self.one("disabled", op="aten::matmul"))
         self.assertEqual(self.one("float16", op="aten::matmul")["autocast"], {"cpu": "Half"})
 
-    def test_casts_of_autocast_are_told_apart(self):
+    def test_casts_of_autocast_are_reported_apart(self):
         casts = [call for call in self.at("head", op="aten::_to_copy", phase="forward")]
         self.assertEqual({call["operands"][0].get("parameter") for call in casts},
                          {None, "net.head.weight", "net.head.bias"})

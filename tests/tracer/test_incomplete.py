@@ -47,7 +47,7 @@ class MainProcess(Incomplete):
         folder = self.copy_of(self.done.run)
         (file,) = folder.glob(f"*.{self.pid}.dtrace")
         file.unlink()
-        self.assertIn(f"{file.name}: existed when the run ended, and does not now", self.said_of(folder))
+        self.assertIn(f"{file.name}: was there when the run ended and is missing now", self.said_of(folder))
         merged = self.folder / "merged.dtrace"
         tool("merge", folder, "-o", merged, statuses=[2])
         self.assertIn("existed when the run ended", self.said_of(merged))

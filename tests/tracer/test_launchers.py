@@ -160,7 +160,7 @@ class Groups(TracedTest):
                          [(0, "0-2"), (0, "0-3"), (1, "0-2"), (1, "0-3"), (2, "0-2"), (2, "0-3"),
                           (3, "0-3")])
 
-    def test_only_the_group_that_disagrees_is_told(self):
+    def test_only_the_group_that_disagrees_is_reported(self):
         found = [finding for finding in self.done.run.report["findings"]
                  if finding["rule"] == "rank-disagreement"]
         self.assertEqual({finding["location"]["line"] for finding in found},

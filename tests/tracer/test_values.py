@@ -37,7 +37,7 @@ class FirstNonFinite(TracedTest):
 class FirstInTime(TracedTest):
     """What a later step makes of an op is not what the first one made of it."""
 
-    def test_the_first_is_told(self):
+    def test_the_first_is_reported(self):
         done = self.traced("values_in_time.py", options=["--check-values"])
         (cause, consequence) = done.run.findings()
         self.assertEqual((cause["op"], cause["location"]["line"]),
@@ -48,7 +48,7 @@ class FirstInTime(TracedTest):
 
 
 class Loss(TracedTest):
-    """Without value checks a loss that is NaN is told, and what shows where it began."""
+    """Without value checks a loss that is NaN is reported, and what shows where it began."""
 
     def test_a_loss_that_is_nan(self):
         done = self.traced("values_in_time.py")

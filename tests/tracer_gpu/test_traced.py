@@ -1,4 +1,4 @@
-"""Programs on the pretended GPU, by LibTorch's own CUDA code: their kernels are told by op. Where there is no GPU, or no driver
+"""Programs on the pretended GPU, by LibTorch's own CUDA code: their kernels are reported by op. Where there is no GPU, or no driver
 that CUPTI can use, nothing of CUPTI is touched."""
 
 import collections
@@ -137,7 +137,7 @@ class Preflight(Traced):
 
 
 class Errors(Traced):
-    def test_a_kernel_that_asserts_is_told_late(self):
+    def test_a_kernel_that_asserts_is_reported_late(self):
         self.assertEqual(self.trace("asserts.py", status=1), "went on\n")
         done = subprocess.run([DTYPECHECK, "report", self.run_folder], capture_output=True, text=True)
         said = " ".join(done.stdout.split())

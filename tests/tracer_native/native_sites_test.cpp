@@ -245,7 +245,7 @@ TEST_CASE("threads share what was learned") {
   }
 }
 
-TEST_CASE("files are told apart by name") {
+TEST_CASE("files are distinguished by name") {
   const auto [path, is_user] = GENERATE(table<const char*, bool>({
       {"/opt/trainer/libsdxl_kernels.so", true},
       {"/home/me/torch/lib/libmine.so", true},  // a folder called torch is not yet LibTorch

@@ -20,7 +20,7 @@ PYTHON = pathlib.Path(os.environ.get("DTYPECHECK_TORCH_PYTHON",
 KEPT = None
 
 
-def is_told(finding):
+def is_reported(finding):
     """An error; or a note about a refusal that the program caught, which these all are."""
     return finding["severity"] == "error" or bool(finding.get("error"))
 
@@ -35,7 +35,7 @@ class OpDatabase(unittest.TestCase):
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             findings = collections.defaultdict(list)
             for program in sorted(folder.glob("program_*.py")):
-                for finding in filter(is_told, self.findings_of(program)):
+                for finding in filter(is_reported, self.findings_of(program)):
                     places = [finding["location"]] + finding.get("related", [])
                     for line in {place.get("line") for place in places}:
                         findings[program.name, line].append(finding)

@@ -28,7 +28,7 @@ typedef struct DtypecheckGpuWork {
   uint64_t bytes; /* that were copied or filled; 0 of a kernel */
 } DtypecheckGpuWork;
 
-/* What could not be told; all count from the start. */
+/* What could not be recorded; all count from the start. */
 typedef struct DtypecheckGpuLosses {
   uint64_t dropped; /* records that CUPTI found no buffer for */
   uint64_t unknown; /* records of a kind or size that is not known here */

@@ -155,7 +155,7 @@ bool wake_up() {
 void mute_inner_calls(ThreadState* state, const Frame& frame) {
   if (state->muted_by || !at_trampoline.load(std::memory_order_relaxed)) return;
   if (!frame.op->speaks_for_inner) {
-    // What keep-going repairs inside is to be told at the op that failed.
+    // What keep-going repairs inside is to be reported at the op that failed.
     if (tracer.options.keep_going || frame.op->may_call_anything ||
         has_flag(frame.signature, trace::kSignatureCallsOthers))
       return;

@@ -16,7 +16,7 @@ namespace {
 // A frame is over when an op is called from higher up on the stack than its record lies
 // (drop_stale_frames). A region has no record on the stack, and ends by on_leave() alone, so its
 // frame has the highest address that there is.
-const void* const kUntilTold = reinterpret_cast<const void*>(~uintptr_t{0});
+const void* const kUntilLeft = reinterpret_cast<const void*>(~uintptr_t{0});
 
 Tensors as_tensors(const void* const* tensors, size_t count) {
   return Tensors(reinterpret_cast<const c10::TensorImpl* const*>(tensors), count);
@@ -40,7 +40,7 @@ void on_enter(const char* name, const void* const* tensors, size_t count) {
   const Frame* parent = state->innermost();
   Frame& frame = state->frames[state->depth];
   frame = Frame{};
-  frame.record = kUntilTold;
+  frame.record = kUntilLeft;
   frame.op = &region_op();
   frame.throws_before = state->throws;
   frame.site = parent && parent->site ? parent->site : site_here(state);
@@ -59,7 +59,7 @@ void on_enter(const char* name, const void* const* tensors, size_t count) {
 void on_leave(const void* const* tensors, size_t count) {
   ThreadState* state = existing_thread_state();
   if (!state) return;
-  while (state->depth > 0 && state->frames[state->depth - 1].record != kUntilTold) --state->depth;
+  while (state->depth > 0 && state->frames[state->depth - 1].record != kUntilLeft) --state->depth;
   if (state->depth == 0) return;
   const Frame& frame = state->frames[--state->depth];
   if (!frame.signature || count == 0) return;

@@ -457,8 +457,8 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
   // A step is taken again and again: what cancels in a few numbers of one batch says little.
   // A mean near 0 is as good as another, and so is a product of small weights, as of an adapter.
   const bool is_small = found.scale < kSmall * call.scale;
-  const bool sums_up = is_op(frame, {"aten::mean", "aten::sum", "aten::linear", "aten::addmm",
-                                     "aten::mm", "aten::bmm", "aten::baddbmm", "aten::matmul"});
+  const bool sums_up = (ops::facts_of(frame.op->name) & ops::kMultiplies) != 0 ||
+                       is_op(frame, {"aten::mean", "aten::sum"});
   if (is_small && sums_up) return false;
   const bool is_residue = is_small && actual.numel() < kFewest;
   if (has_vanished || is_outside_training(frame) || !is_residue) note(frame, found.from, found.to);

@@ -1,8 +1,9 @@
 // shadows.h: what a small tensor would be if all that led to it had been computed in Double.
 //
-// The first calls of an op, and then ever fewer, are computed once more in Double, on the shadows of
-// their operands. A result that is far from its shadow, while the operands were near theirs, is told:
-// a difference of neighbours, an angle, a product that is 0, a NaN, a whole number that wrapped.
+// The first calls of an op, and then ever fewer, are computed once more in Double, on the shadows
+// of their operands. A result that is far from its shadow, while the operands were near theirs, is
+// reported: a difference of neighbours, an angle, a product that is 0, a NaN, a whole number that
+// wrapped.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// torch_compat.h: the one place that knows how LibTorch's versions differ, 1.13 to 2.14.
+// torch_compat.h: the one place that knows how LibTorch's versions differ, from 1.13 on.
 // tracer/hook and tracer/keep_going, which alone in the tracer include ATen, do so through it; they
 // are compiled once per LibTorch minor and C++ ABI.
 #pragma once

@@ -232,7 +232,7 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
 }
 
 // What was divided to fit e4m3 reaches 448 of its largest; what was not is far below. Read as
-// bytes, for not every LibTorch has a type of it. The next number is told as the same.
+// bytes, for not every LibTorch has a type of it. The next number is reported as the same.
 void look_for_scaled(const Frame& frame, const c10::TensorImpl* source) {
   constexpr uint8_t kNan = 0x7f, k256 = 0x78;
   if (static_cast<Dtype>(dtype_of(source)) != Dtype::kFloat8_e4m3fn || !is_sampled(frame)) return;

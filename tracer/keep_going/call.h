@@ -38,7 +38,7 @@ struct Call {
   Values results() { return Values(stack->data() + base, stack->size() - base); }
   // The recorder's frame of this very call, or null where it is one that is not recorded by itself.
   Frame* own_frame() const;
-  // Where it is told: its own record, or that of the op around it. Null: nowhere.
+  // Where it is reported: its own record, or that of the op around it. Null: nowhere.
   trace::SignatureRecord* record() const;
   uint32_t site() const;
   bool is_called_by_engine() const;  // in an autograd node, and not by Python that runs there

@@ -103,13 +103,13 @@ void keep_text(const Call& call, const std::exception& error, const char* messag
   thrown.type = was_noted ? call.state->message_type : typeid(error).name();
 }
 
-// With --fix the program counts on being served, told or not.
-bool can_be_told(const Call& call) {
+// With --fix the program counts on being served, recorded or not.
+bool can_be_recorded(const Call& call) {
   if (tracer.options.fix) return can_be_served(call);
   return call.record() != nullptr && !is_compilers_call(call);
 }
 
-void tell(const Call& call, const Thrown& thrown) {
+void record_failure(const Call& call, const Thrown& thrown) {
   trace::SignatureRecord* record = call.record();
   if (!record) return;
   const BusyScope ours(call.state);
@@ -138,10 +138,10 @@ bool try_or_repair(Call& call, bool may_take_over) {
       return false;
     } catch (const c10::Error& error) {
       const char* message = error.what_without_backtrace();
-      if (!may_be_dtypes(call, message) || !can_be_told(call) || leave_to_outer(call)) throw;
+      if (!may_be_dtypes(call, message) || !can_be_recorded(call) || leave_to_outer(call)) throw;
       keep_text(call, error, message, thrown);
     } catch (const std::exception& error) {
-      if (!(call.mix.is_mixed() || may_be_integers(call)) || !can_be_told(call) ||
+      if (!(call.mix.is_mixed() || may_be_integers(call)) || !can_be_recorded(call) ||
           leave_to_outer(call))
         throw;
       if (is_onednn(error)) {
@@ -162,11 +162,11 @@ bool try_or_repair(Call& call, bool may_take_over) {
   } catch (...) {
     // Not a refusal: activation checkpointing ends its second forward pass by an exception as soon
     // as it has all tensors it needs, and that may be in the middle of the call with cast operands.
-    tell(call, thrown);
+    record_failure(call, thrown);
     throw;
   }
   if (was_repaired) {
-    tell(call, thrown);
+    record_failure(call, thrown);
     taint_repaired(call);
     return true;
   }

@@ -1,5 +1,5 @@
 // keep_going.h: --keep-going. An op that fails for its dtypes is called again with its operands
-// cast, and is told as repaired.
+// cast, and is recorded as repaired.
 //
 // A boxed fallback stands above autograd, autocast and functorch
 // (DispatchKey::TESTING_ONLY_GenericMode, which LibTorch keeps for this; nothing else uses it). It

@@ -108,9 +108,9 @@ std::vector<const c10::TensorImpl*> tensors_in_list(Object* list) {
   return tensors;
 }
 
-// told((function, error type, message, tensors)): True when it was written down, and may be
+// record((function, error type, message, tensors)): True when it was written down, and may be
 // repaired. The tensors are those that later ops will refuse for the same reason.
-Object* told(Object*, Object* what) {
+Object* record(Object*, Object* what) {
   Object* answer = python::api._Py_NoneStruct;
   ThreadState* state = thread_state();
   if (state && !state->busy && tracer.is_on() && on.load()) {
@@ -178,10 +178,10 @@ bool map_weights() {
   return install && Ref(python::api.PyObject_CallFunctionObjArgs(install.get(), nullptr));
 }
 
-// install(told) of the source.
+// install(record) of the source.
 bool let_refusals_through() {
   const Ref install = python::own_function(kRefusals, "install");
-  const Ref callback = python::new_callback("told", told, python::kOneArgument);
+  const Ref callback = python::new_callback("record", record, python::kOneArgument);
   if (!install || !callback) return false;
   cast_grad = python::api.PyObject_CallFunctionObjArgs(install.get(), callback.get(), nullptr);
   if (cast_grad) watch_grad();

@@ -1,5 +1,5 @@
 // taint.h: which repair a tensor's values come from, handed on from operands to results. What fails
-// on such a tensor is told as a consequence of that repair. By storage, as origins.h.
+// on such a tensor is reported as a consequence of that repair. By storage, as origins.h.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ constexpr const char* kSource = R"py(
 def wrap(compiled_graph, enter, leave, tell):
     import re
     original = compiled_graph.__call__
-    told = set()
+    seen = set()
     node = re.compile(r'(\w+): "(\w+)\[.*?" = torch\.ops\.(\w+)\.(\w+)\.\w+\((.*)')
     argument = re.compile(r'(\w+): "(\w+)\[')
     names = {"f32": "Float", "bf16": "BFloat16", "f16": "Half", "f64": "Double", "f8e4m3fn": "Float8_e4m3fn",
@@ -55,8 +55,8 @@ def wrap(compiled_graph, enter, leave, tell):
         options = getattr(self, "fx_kwargs", None) or {}
         kind = "backward" if options.get("is_backward") else "forward"
         name = f"inductor_{kind}_{options.get('graph_id')}"
-        if name not in told:
-            told.add(name)
+        if name not in seen:
+            seen.add(name)
             try:
                 tell((name, computed(self)))
             except Exception:

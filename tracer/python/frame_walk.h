@@ -14,7 +14,7 @@ void start_walking();
 void walk_only_in_this_thread();
 void stop_walking();
 
-// The nn.Module that a kModuleCall frame calls; null when it cannot be told.
+// The nn.Module that a kModuleCall frame calls; null if that is not known.
 const Object* module_called_in(const char* frame, CodeClass code_class);
 
 }  // namespace python

@@ -143,9 +143,9 @@ Line line_of(Object* code, const void* instr) {
   const int offset = instruction_offset(code, instr);
   line.line = api.PyCode_Addr2Line(code, offset);
   int first = 0, column = 0, last = 0, end_column = 0;
-  const bool is_told = api.code_location != nullptr &&
-                       api.code_location(code, offset, &first, &column, &last, &end_column) != 0;
-  if (is_told && first == line.line && last >= first && column >= 0 && end_column >= 0) {
+  const bool has_extent = api.code_location != nullptr &&
+                          api.code_location(code, offset, &first, &column, &last, &end_column) != 0;
+  if (has_extent && first == line.line && last >= first && column >= 0 && end_column >= 0) {
     line.column = column + 1;
     line.end_column = end_column + 1;
     line.more_lines = last - first;

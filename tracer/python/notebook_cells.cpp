@@ -13,7 +13,7 @@ namespace python {
 namespace {
 
 std::map<std::string, std::string>* names = new std::map<std::string, std::string>;
-std::vector<Cell>* untold = new std::vector<Cell>;
+std::vector<Cell>* unrecorded = new std::vector<Cell>;
 
 bool may_be_cell(const std::string& file) {
   return file.compare(0, 15, "<ipython-input-") == 0 || file.find("/ipykernel_") != file.npos;
@@ -54,11 +54,11 @@ std::string cell_name(const std::string& code_file) {
   const long long number = number_of(code_file);
   const std::string name = number > 0 ? "In [" + std::to_string(number) + "]" : std::string();
   names->emplace(code_file, name);
-  if (!name.empty()) untold->push_back({name, source_of(code_file)});
+  if (!name.empty()) unrecorded->push_back({name, source_of(code_file)});
   return name;
 }
 
-std::vector<Cell> take_new_cells() { return std::exchange(*untold, {}); }
+std::vector<Cell> take_new_cells() { return std::exchange(*unrecorded, {}); }
 
 }  // namespace python
 }  // namespace tracer

@@ -148,7 +148,7 @@ bool in_data_worker();
 // What the program has printed and Python still holds.
 void flush_output();
 
-// Cells are told again, for another trace file.
+// Cells are reported again, for another trace file.
 void forget_cells();
 
 // After fork in the child: caches stay, the watcher stays. Before exec or at exit: take no GIL from

@@ -32,9 +32,8 @@ struct Output {
 inline float half_to_float(uint16_t half) {
   const uint32_t sign = uint32_t{half & 0x8000u} << 16, magnitude = half & 0x7fffu;
   if (magnitude >= 0x7c00) return bit_cast<float>(sign | 0x7f800000 | magnitude << 13);
-  const float value = magnitude < 0x400
-                          ? std::ldexp(static_cast<float>(magnitude), -24)
-                          : bit_cast<float>((magnitude << 13) + ((127u - 15) << 23));
+  const float value = magnitude < 0x400 ? std::ldexp(static_cast<float>(magnitude), -24)
+                                        : bit_cast<float>((magnitude << 13) + ((127u - 15) << 23));
   return sign ? -value : value;
 }
 
@@ -50,9 +49,7 @@ inline uint16_t float_to_half(float value) {
   return static_cast<uint16_t>(sign + ((exponent + 14) << 10) + static_cast<int>(steps));
 }
 
-inline float bfloat16_to_float(uint16_t value) {
-  return bit_cast<float>(uint32_t{value} << 16);
-}
+inline float bfloat16_to_float(uint16_t value) { return bit_cast<float>(uint32_t{value} << 16); }
 
 // To nearest, ties to even.
 inline uint16_t float_to_bfloat16(float value) {

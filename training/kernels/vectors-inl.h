@@ -65,7 +65,7 @@ struct BFloat16 {
   uint16_t bits;
 };
 
-// For a lambda with whole vectors and tails, which are told apart where it is inlined.
+// For a lambda with whole vectors and tails, which are distinguished where it is inlined.
 #define DTYPECHECK_INLINE HWY_ATTR __attribute__((always_inline))
 
 HWY_INLINE size_t lanes() { return hn::Lanes(F()); }

@@ -1,6 +1,6 @@
 // bit_cast.h: std::bit_cast where libstdc++ has none yet. The headers of PyTorch 2.6 take it from
-// any compiler of C++20, those before and after look whether it is there; libstdc++ has it since 11,
-// and what is given away is built with that of GCC 10.
+// any compiler of C++20, those before and after look whether it is there; libstdc++ has it since
+// 11, and what is given away is built with that of GCC 10.
 #pragma once
 #include <bit>
 

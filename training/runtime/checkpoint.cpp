@@ -51,11 +51,11 @@ double number_in(const std::string& path, const std::map<std::string, std::strin
   return value;
 }
 
-void require_settings(const std::string& path, const Settings& now,
-                      const std::map<std::string, std::string>& metadata) {
+void require_options(const std::string& path, const RunOptions& now,
+                     const std::map<std::string, std::string>& metadata) {
   const auto kind = metadata.find("kind");
   if (kind == metadata.end() || kind->second != kKind) {
-    throw InputError(fmt::format("{}: is no checkpoint of this sdxl-train", path));
+    throw InputError(fmt::format("{}: not a checkpoint of this sdxl-train", path));
   }
   for (const auto& [name, value] : now) {
     const auto found = metadata.find("run." + name);
@@ -89,7 +89,7 @@ at::Tensor bytes_of(const std::string& text) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, int64_t step, const Settings& settings,
+void save_checkpoint(const std::string& path, int64_t step, const RunOptions& options,
                      const TrainingState& state) {
   Tensors tensors = tensors_of(state);
   tensors["random"] = state.random.get_state();
@@ -100,13 +100,13 @@ void save_checkpoint(const std::string& path, int64_t step, const Settings& sett
       {"optimizer_steps", std::to_string(state.optimizer.steps())},
       {"scale", fmt::format("{}", state.scaler.scale())},
       {"good_steps", std::to_string(state.scaler.good_steps())}};
-  for (const auto& [name, value] : settings) metadata["run." + name] = value;
+  for (const auto& [name, value] : options) metadata["run." + name] = value;
   save_tensors(path, tensors, metadata);
 }
 
-int64_t load_checkpoint(const std::string& path, const Settings& settings, TrainingState& state) {
+int64_t load_checkpoint(const std::string& path, const RunOptions& options, TrainingState& state) {
   const auto file = std::make_shared<const SafetensorsFile>(path);
-  require_settings(path, settings, file->metadata());
+  require_options(path, options, file->metadata());
   Tensors saved;
   for (const StoredTensor& tensor : file->tensors()) saved[tensor.name] = tensor_of(file, tensor);
   for (const auto& [name, tensor] : tensors_of(state)) restore(path, saved, name, tensor);

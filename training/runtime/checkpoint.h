@@ -22,14 +22,14 @@ struct TrainingState {
 };
 
 // What a run was started with and must be resumed with, by name: "rank": "4".
-using Settings = std::map<std::string, std::string>;
+using RunOptions = std::map<std::string, std::string>;
 
 // A safetensors file, written aside and moved into place. Throws InputError.
-void save_checkpoint(const std::string& path, int64_t step, const Settings& settings,
+void save_checkpoint(const std::string& path, int64_t step, const RunOptions& options,
                      const TrainingState& state);
 
 // Returns the step. Throws InputError when the file is none of these, or of a run with other
-// settings or other tensors.
-int64_t load_checkpoint(const std::string& path, const Settings& settings, TrainingState& state);
+// options or other tensors.
+int64_t load_checkpoint(const std::string& path, const RunOptions& options, TrainingState& state);
 
 }  // namespace dtypecheck::runtime

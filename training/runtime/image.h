@@ -12,7 +12,7 @@ struct Image {
   std::vector<uint8_t> rgb;  // height x width x 3
 };
 
-// The format is told by the first bytes, not by the name. Alpha is dropped, grey becomes RGB.
+// The format is known by the first bytes, not by the name. Alpha is dropped, grey becomes RGB.
 // Throws InputError when it is neither format, damaged, or has more than 2^28 pixels.
 Image read_image(const std::string& path);
 

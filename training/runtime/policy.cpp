@@ -80,7 +80,7 @@ std::vector<std::string> why_part_broken(const std::string& name, const PartPoli
   return reasons;
 }
 
-static void judge_trained(const TrainedPolicy& trained, const PolicySetting& setting,
+static void judge_trained(const TrainedPolicy& trained, const PolicyContext& context,
                           std::vector<std::string>& reasons) {
   const bool is_stepped_in_place = !trained.master && trained.stored != kBorderDtype;
   if (trained.stored == at::kHalf && is_stepped_in_place) {
@@ -105,26 +105,26 @@ static void judge_trained(const TrainedPolicy& trained, const PolicySetting& set
   if (trained.unscaled == at::kHalf) {
     reasons.push_back("gradients unscaled in float16: those below 6e-8 become 0; give float32");
   }
-  if (is_zero_in(setting.adam_eps, trained.state)) {
+  if (is_zero_in(context.adam_eps, trained.state)) {
     reasons.push_back(
         fmt::format("AdamW's state in {}: its eps of {:g} is 0 there, and the first "
                     "step divides by 0; give float32",
-                    dtype_name_of(trained.state), setting.adam_eps));
+                    dtype_name_of(trained.state), context.adam_eps));
   }
 }
 
-std::vector<std::string> why_broken(const DtypePolicy& policy, const PolicySetting& setting) {
+std::vector<std::string> why_broken(const DtypePolicy& policy, const PolicyContext& context) {
   std::vector<std::string> reasons;
   for (const auto& [name, part] : {std::pair("text_encoders", policy.text_encoders),
                                    std::pair("vae", policy.vae), std::pair("unet", policy.unet)}) {
     for (std::string& reason : why_part_broken(name, part)) reasons.push_back(std::move(reason));
   }
-  if (policy.vae.compute == at::kHalf && setting.vae_overflows_half) {
+  if (policy.vae.compute == at::kHalf && context.vae_overflows_half) {
     reasons.push_back(
         "vae in float16: SDXL's activations are beyond its range, and images come "
         "out as NaN; take float32 or bfloat16");
   }
-  judge_trained(policy.trained, setting, reasons);
+  judge_trained(policy.trained, context, reasons);
   return reasons;
 }
 

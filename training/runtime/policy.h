@@ -73,11 +73,11 @@ DtypePolicy read_policy(const std::string& path);
 bool is_policy_file(const std::string& name);  // by its ending
 
 // Why this policy cannot work here, a line each; none for a sound one.
-struct PolicySetting {
+struct PolicyContext {
   double adam_eps = 1e-8;
   bool vae_overflows_half = true;  // force_upcast in the VAE's config
 };
-std::vector<std::string> why_broken(const DtypePolicy& policy, const PolicySetting& setting);
+std::vector<std::string> why_broken(const DtypePolicy& policy, const PolicyContext& context);
 
 std::vector<std::string> why_part_broken(const std::string& name, const PartPolicy& part);
 

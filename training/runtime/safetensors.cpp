@@ -100,9 +100,9 @@ uint64_t size_bytes_of(Dtype dtype, const std::vector<int64_t>& shape) {
 // One entry of the header; `data` is all that follows the header.
 StoredTensor tensor_of(const std::string& name, const nlohmann::json& entry,
                        std::span<const std::byte> data) {
-  if (!entry.is_object()) throw InputError("is no object");
+  if (!entry.is_object()) throw InputError("is not an object");
   const nlohmann::json& dtype = member(entry, "dtype");
-  if (!dtype.is_string()) throw InputError("dtype is no text");
+  if (!dtype.is_string()) throw InputError("dtype is not a string");
   StoredTensor tensor{
       name, dtype_of(dtype.get<std::string>()), shape_of(member(entry, "shape")), {}};
   const nlohmann::json& offsets = member(entry, "data_offsets");
@@ -137,7 +137,7 @@ nlohmann::json parse_header(std::string_view text) {
   };
   nlohmann::json header = nlohmann::json::parse(text.begin(), text.end(), watch, false);
   if (!twice.empty()) throw InputError(fmt::format("{} is there twice", printable(twice)));
-  if (!header.is_object()) throw InputError("the header is no JSON object");
+  if (!header.is_object()) throw InputError("the header is not a JSON object");
   return header;
 }
 
@@ -210,7 +210,7 @@ void SafetensorsFile::read_header() {
                                         size_bytes_ - kLengthBytes - length);
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
-      if (!entry.is_object()) throw InputError("__metadata__ is no object");
+      if (!entry.is_object()) throw InputError("__metadata__ is not an object");
       for (const auto& [key, value] : entry.items()) {
         if (value.is_string()) metadata_[key] = value.get<std::string>();
       }

@@ -50,8 +50,8 @@ static void require_writable(const std::string& out, bool is_folder) {
 void require_model(const std::string& model) {
   if (is_file(model + "/model_index.json")) return;
   throw InputError(
-      fmt::format("{}: is no diffusers folder of SDXL: expected model_index.json, and "
-                  "folders unet, vae, text_encoder and so on",
+      fmt::format("{}: not a diffusers folder of SDXL: expected model_index.json, and folders "
+                  "unet, vae, text_encoder and so on",
                   model));
 }
 
@@ -72,7 +72,7 @@ static auto in_libtorch(const Work& work) {
 }
 
 // What a resumed run must have been begun with.
-static Settings settings_of(const TrainOptions& o) {
+static RunOptions run_options(const TrainOptions& o) {
   return {{"kind", o.full ? "full" : "lora"},
           {"policy", o.policy},
           {"rank", o.full ? "" : std::to_string(o.rank)},
@@ -142,7 +142,7 @@ class Training {
 
   void resume() {
     TrainingState into = state();
-    step_ = load_checkpoint(options_.resume, settings_of(options_), into);
+    step_ = load_checkpoint(options_.resume, run_options(options_), into);
     for (TrainedTensor& t : trained_) t.weight.requires_grad_();
     if (step_ <= options_.steps) return;
     throw InputError(fmt::format("{}: is of step {}, beyond the {} that are asked for",
@@ -177,7 +177,7 @@ class Training {
   }
 
   void save_state() {
-    save_checkpoint(checkpoint_path(options_), step_, settings_of(options_), state());
+    save_checkpoint(checkpoint_path(options_), step_, run_options(options_), state());
   }
 
   void save() const {
@@ -237,8 +237,8 @@ static int64_t run(const TrainOptions& options,
   put_on(policy, find_device(options.device));
   require_model(options.model);
   const VaeConfig vae = read_vae_config(options.model + "/vae");
-  const PolicySetting setting{options.adam_eps, vae.overflows_half};
-  if (!options.keep_broken) refuse_broken(policy, why_broken(policy, setting));
+  const PolicyContext context{options.adam_eps, vae.overflows_half};
+  if (!options.keep_broken) refuse_broken(policy, why_broken(policy, context));
   require_writable(options.out, options.full);
   choose_threads(options, vae.pixels_per_latent());
   return Training(options, policy).run(report);

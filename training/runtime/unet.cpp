@@ -60,7 +60,7 @@ at::Tensor Unet::sample_of(const UnetInput& input) const {
                  1);
 }
 
-// What each block's `time` is told, activated already. In kBorderDtype up to the first layer, and
+// What each block's `time` gets, activated already. In kBorderDtype up to the first layer, and
 // then in the sample's dtype.
 at::Tensor Unet::embed(const UnetInput& input, at::ScalarType dtype) const {
   const auto wave = [&](const at::Tensor& numbers, int64_t width) {

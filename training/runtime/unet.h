@@ -1,5 +1,5 @@
 // unet.h: SDXL's denoiser (Podell et al. 2023): a UNet whose inner levels have transformers that
-// look at the text, told about time, size and pooled text through one embedding.
+// look at the text, and get time, size and pooled text through one embedding.
 #pragma once
 
 #include <functional>

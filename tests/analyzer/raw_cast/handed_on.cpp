@@ -1,4 +1,4 @@
-// An untyped pointer that goes to a function of another file, or into a field, is told where
+// An untyped pointer that goes to a function of another file, or into a field, is reported where
 // nothing looks at the dtype; not where the function asks for it, and not memory that is lent.
 #include <torch/extension.h>
 

@@ -1,4 +1,4 @@
-// What a macro's text reads is told where the macro is used, and names the lines of the macro.
+// What a macro's text reads is reported where the macro is used, and names the lines of the macro.
 #include <torch/extension.h>
 
 void run(const int* index, const float* weights);

@@ -1,4 +1,4 @@
-"""A step of accelerate's own, in the precision that the launcher was told."""
+"""A step of accelerate's own, in the precision that the launcher was given."""
 
 import os
 

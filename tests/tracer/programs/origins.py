@@ -57,7 +57,7 @@ safe = nn.Linear(4, 4)
 safe.load_state_dict(load_file(folder + "/state.safetensors"), assign=True)  # <- safetensors
 trained(safe).step()  # <- step safe
 
-# Of what lay in memory before this process was traced nothing is known, and nothing is told.
+# Of what lay in memory before this process was traced nothing is known, and nothing is reported.
 child = os.fork()
 if child == 0:
     half.zero_grad()

@@ -21,7 +21,7 @@ struct CatPiece {
 struct Cat {
   int64_t rows = 0;
   std::span<const CatPiece> pieces;
-  Output y;  // rows x n, contiguous; overlaps no piece
+  Output y;                        // rows x n, contiguous; overlaps no piece
   const Device* device = nullptr;  // where all numbers are on a GPU
 };
 

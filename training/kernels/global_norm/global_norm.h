@@ -21,8 +21,8 @@ struct Gradient {
 
 struct GlobalNorm {
   std::span<const Gradient> gradients;
-  float factor = 1;        // 1 / scale
-  double* norm = nullptr;  // one number
+  float factor = 1;                // 1 / scale
+  double* norm = nullptr;          // one number
   const Device* device = nullptr;  // where all numbers are on a GPU
 };
 

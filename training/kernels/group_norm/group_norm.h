@@ -41,7 +41,7 @@ struct GroupNormBackward {
   Output dgamma, dbeta;  // null: not wanted
   Layout layout = Layout::kChannelsFirst;
   bool silu = false;
-  Input beta;  // of forward, for silu; null: 0
+  Input beta;                      // of forward, for silu; null: 0
   const Device* device = nullptr;  // where all of these are on a GPU
 };
 

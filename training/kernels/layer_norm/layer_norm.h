@@ -24,7 +24,7 @@ struct LayerNorm {
   double eps = 1e-5;
   Output y;
   float *mean = nullptr, *rstd = nullptr;  // rows each; null where backward is not wanted
-  const Device* device = nullptr;  // where all of these are on a GPU
+  const Device* device = nullptr;          // where all of these are on a GPU
 };
 
 struct LayerNormBackward {
@@ -33,7 +33,7 @@ struct LayerNormBackward {
   Input gamma;                                   // null: 1
   const float *mean = nullptr, *rstd = nullptr;  // of forward
   Output dx;
-  Output dgamma, dbeta;  // null: not wanted
+  Output dgamma, dbeta;            // null: not wanted
   const Device* device = nullptr;  // where all of these are on a GPU
 };
 

@@ -20,7 +20,7 @@ struct RmsNorm {
   Input gamma;  // null: 1
   double eps = 1e-6;
   Output y;
-  float* rstd = nullptr;  // rows; null where backward is not wanted
+  float* rstd = nullptr;           // rows; null where backward is not wanted
   const Device* device = nullptr;  // where all of these are on a GPU
 };
 
@@ -30,7 +30,7 @@ struct RmsNormBackward {
   Input gamma;                  // null: 1
   const float* rstd = nullptr;  // of forward
   Output dx;
-  Output dgamma;  // null: not wanted
+  Output dgamma;                   // null: not wanted
   const Device* device = nullptr;  // where all of these are on a GPU
 };
 

@@ -16,7 +16,7 @@ struct Unscale {
   float factor = 1;                  // 1 / scale
   float* y = nullptr;                // n, null to have the sum alone; may be x where that is Float
   double* sum_of_squares = nullptr;  // one number
-  const Device* device = nullptr;  // where all of these are on a GPU
+  const Device* device = nullptr;    // where all of these are on a GPU
 };
 
 // The sum is kept in double, where no square of a Float is infinite or 0: it is finite exactly when

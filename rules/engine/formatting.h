@@ -1,4 +1,4 @@
-// words.h: how rules write dtypes, places and operands in their sentences.
+// formatting.h: how rules write dtypes, places and operands in their sentences.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// caught.h: whether an exception ended the program or was caught in it.
+// caught_exception.h: whether an exception ended the program or was caught in it.
 #pragma once
 
 #include "core/run.h"

@@ -1,4 +1,4 @@
-#include "rules/engine/caught.h"
+#include "rules/engine/caught_exception.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-// words.h: how all formats say the same things: numbers, places, processes, origins.
+// formatting.h: how all formats say the same things: numbers, places, processes, origins.
 // What comes back is for people and printable (printable.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "reports/words.h"
+#include "reports/formatting.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

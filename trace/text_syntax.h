@@ -1,5 +1,5 @@
-// words.h: what the parser and the printer of the text form have to agree on. Private to those who
-// read and write it.
+// text_syntax.h: what the parser and the printer of the text form have to agree on. Private to
+// those who read and write it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "rules/engine/words.h"
+#include "rules/engine/formatting.h"
 
 #include <fmt/format.h>
 
@@ -38,8 +38,7 @@ std::string without_kernel(const OpCall& call, Dtype dtype) {
     return "leave the GradScaler out: BFloat16 has the range of Float, so its gradients need no "
            "scale";
   }
-  return fmt::format("compute this op in Float, and cast what it gives back: .to({})",
-                     torch_dtype(dtype));
+  return fmt::format("compute this op in Float, and cast its result: .to({})", torch_dtype(dtype));
 }
 
 std::string number(double value) { return fmt::format("{}", value); }
