@@ -229,8 +229,8 @@ bool is_eager(const LockedOp& op) {
   return op.phase != kParameters && !is_compiled(op) && !op.op.starts_with("python::");
 }
 
-// The ops of a module that the other run has in a compiled region are reported by op, not by module:
-// what is left of a module is its parameters.
+// The ops of a module that the other run has in a compiled region are reported by op, not by
+// module: what is left of a module is its parameters.
 void keep_parameters(Lock& lock, const Lock& of) {
   for (auto& [place, ops] : lock.places) {
     const auto other = of.places.find(place);

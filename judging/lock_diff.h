@@ -1,6 +1,6 @@
 // lock_diff.h: what changed dtype between two locks, in words and by module. Order, counts and
-// timing are in neither; the device is reported once and is no change, so that a run on a CPU and one
-// on a GPU compare.
+// timing are in neither; the device is reported once and is no change, so that a run on a CPU and
+// one on a GPU compare.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-/* launches.h: what is put into streams, and who hears of it: a graph that is captured there, or CUPTI's
- * user. */
+/* launches.h: what is put into streams, and who hears of it: a graph that is captured there, or
+ * CUPTI's user. */
 #pragma once
 
 #include <stdint.h>

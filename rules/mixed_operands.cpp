@@ -130,7 +130,8 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
   return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
 }
 
-// A checkpoint computes a module again from within the backward's line: reported where it ran first.
+// A checkpoint computes a module again from within the backward's line: reported where it ran
+// first.
 class FirstPlaces {
  public:
   const SourceLine& of(const Refusal& refusal, const std::string& message,

@@ -434,8 +434,8 @@ class Arithmetic : public Visitor {
     return isa<FloatingLiteral>(value) || isa<IntegerLiteral>(value);
   }
 
-  // A number that a template stores in its parameter's type is reported with doubt, since someone may
-  // instantiate it with Half; in an instantiation with Half it is reported for sure.
+  // A number that a template stores in its parameter's type is reported with doubt, since someone
+  // may instantiate it with Half; in an instantiation with Half it is reported for sure.
   void look_at_number(QualType type, const Expr* value, const std::string& name) {
     if (type.isNull()) return;
     type = type.getNonReferenceType();

@@ -578,9 +578,10 @@ TEST_CASE("ten lines for a usual error, and the rest with --all") {
 
 TEST_CASE("an answer that is open says what shows the other") {
   const std::string open = text_of("expected scalar type Float but found Half");
-  CHECK(open.find(
-            "to tell it from autocast-misuse: print(torch.is_autocast_enabled()); this applies if") !=
-        std::string::npos);
+  CHECK(
+      open.find(
+          "to tell it from autocast-misuse: print(torch.is_autocast_enabled()); this applies if") !=
+      std::string::npos);
   CHECK(open.find("or: ") == std::string::npos);
   CHECK(
       text_of("  File \"train.py\", line 7, in main\n    y = x @ w\nRuntimeError: expected scalar "
@@ -589,8 +590,8 @@ TEST_CASE("an answer that is open says what shows the other") {
   const std::string sure = text_of("Attempting to unscale FP16 gradients.");
   CHECK(sure.find("or: ") != std::string::npos);
   CHECK(sure.find("to tell it from") == std::string::npos);
-  CHECK(text_of("Attempting to unscale FP16 gradients.", true).find("this applies if the traceback") !=
-        std::string::npos);
+  CHECK(text_of("Attempting to unscale FP16 gradients.", true)
+            .find("this applies if the traceback") != std::string::npos);
 }
 
 TEST_CASE("two errors of one fault share what is said of it") {

@@ -1,7 +1,7 @@
 // python_side.h: what --keep-going needs of CPython. Refusals that Python code or a binding raises
 // before any op is called (nn.LSTM's check, GradScaler, the grouping of the optimizers, p.grad = …)
-// are let through by functions of ours that stand around them (python_refusals.inc), and are reported
-// here. For `preflight` torch.load maps weights (mapped_weights.inc).
+// are let through by functions of ours that stand around them (python_refusals.inc), and are
+// reported here. For `preflight` torch.load maps weights (mapped_weights.inc).
 #pragma once
 
 #include <atomic>

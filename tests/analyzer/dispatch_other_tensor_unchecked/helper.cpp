@@ -1,4 +1,5 @@
-// A function that hands on a pointer of what it is given: its calls are distinguished, with their tensors.
+// A function that hands on a pointer of what it is given: its calls are distinguished, with their
+// tensors.
 #include <torch/extension.h>
 
 template <typename T>
