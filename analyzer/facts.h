@@ -9,6 +9,11 @@
 
 #include "core/dtype_set.h"
 
+// Below each struct, all its members: its keys in JSON. It is nothing to all but facts_json.cpp.
+#ifndef DTYPECHECK_MEMBERS
+#define DTYPECHECK_MEMBERS(Type, ...)
+#endif
+
 namespace dtypecheck::analyzer {
 
 // One line of a file, columns from 1, the end one past the last character.
@@ -54,6 +59,8 @@ struct TensorFact {
   bool is_undetermined() const { return is_external() && !looked_at && dtypes.size() != 1; }
   bool is_unchecked() const { return is_external() && dtypes == kAnyDtype && !looked_at; }
 };
+DTYPECHECK_MEMBERS(TensorFact, name, dtypes, source, looked_at, place, cast_from, fields, like,
+                   is_position)
 
 // Who calls the function that the tensors come into.
 enum class Callers : uint8_t {
@@ -75,6 +82,7 @@ struct OuterSite {
   int branch = 0;    // that this read is in,
   int branches = 0;  // of so many
 };
+DTYPECHECK_MEMBERS(OuterSite, begin, end, branch, branches)
 
 // A tensor's memory read as a C++ type: data_ptr<T>(), (T*)data_ptr(), accessor<T, N>(), item<T>().
 struct Read {
@@ -111,6 +119,10 @@ struct Read {
     return how == ReadAs::kCast && in_dispatch && !has_dispatched_dtype;
   }
 };
+DTYPECHECK_MEMBERS(Read, place, function, callers, how, type, accepts, is_written_long, type_place,
+                   cast, in_macro, given, check_at, checked_to, outer, tensor, is_of_class,
+                   in_dispatch, ignores_dispatch, dispatched, has_dispatched_dtype, entry,
+                   parameter, dispatched_parameter, handed_to, argument)
 
 // A call of a function of the project whose body is in another file. Functions are known there by
 // their qualified names and how many parameters they have: "ops::scale/2".
@@ -120,12 +132,14 @@ struct TensorArgument {
   int parameter = -1;  // of the caller, whose dtype it has; -1: of none
   int same_as = -1;    // position of the first argument that is known to have its dtype
 };
+DTYPECHECK_MEMBERS(TensorArgument, position, tensor, parameter, same_as)
 struct OutsideCall {
   std::string function;
   std::string entry;  // the function that the walk came from; "": no other file knows it
   Callers callers = Callers::kUnseen;  // of that function
   std::vector<TensorArgument> arguments;
 };
+DTYPECHECK_MEMBERS(OutsideCall, function, entry, callers, arguments)
 
 // What becomes of a parameter of type void*, for the callers in other files: a cast, or another
 // function that it goes on to. One with neither says that the function's body was seen.
@@ -138,6 +152,7 @@ struct PointerUse {
   std::string handed_to;
   int argument = -1;
 };
+DTYPECHECK_MEMBERS(PointerUse, function, parameter, type, accepts, place, handed_to, argument)
 
 // Where fields that hold a tensor or a dtype are written. Other files know a field as
 // "ops::Linear::weight_"; a class that a source defines has the source's name in front.
@@ -145,16 +160,19 @@ struct FieldWrite {
   std::string field;
   TensorFact tensor;
 };
+DTYPECHECK_MEMBERS(FieldWrite, field, tensor)
 struct FieldOfClass {
   std::string name;
   bool is_shared = false;     // who includes its header may write it
   bool is_of_module = false;  // casting the module casts it
 };
+DTYPECHECK_MEMBERS(FieldOfClass, name, is_shared, is_of_module)
 struct ClassOfFields {
   std::string file;  // that defines it; "": the one that is parsed
   std::vector<FieldOfClass> fields;
   std::vector<std::string> bodies_elsewhere;  // of its methods, which may write any of them
 };
+DTYPECHECK_MEMBERS(ClassOfFields, file, fields, bodies_elsewhere)
 
 // A type that names `long` for the elements of a tensor outside of a read:
 // PackedTensorAccessor<long, 1>.
@@ -164,6 +182,7 @@ struct LongElement {
   std::string function;
   std::string type;
 };
+DTYPECHECK_MEMBERS(LongElement, place, type_place, function, type)
 
 // A switch over a tensor's dtype, as AT_DISPATCH_* expands to.
 struct Dispatch {
@@ -174,6 +193,7 @@ struct Dispatch {
   TensorFact tensor;
   DtypeSet cases;
 };
+DTYPECHECK_MEMBERS(Dispatch, place, function, callers, macro, tensor, cases)
 
 // A branch of a question for a dtype that serves a dtype as another one.
 enum class BranchFault : uint8_t {
@@ -189,6 +209,7 @@ struct DtypeBranch {
   DtypeSet served;  // the dtype that it is written for
   BranchFault fault = BranchFault::kLeftOver;
 };
+DTYPECHECK_MEMBERS(DtypeBranch, place, function, callers, tensor, dtypes, served, fault)
 
 // A sum or product that goes round a loop in Half or BFloat16, or that threads add to.
 struct LowPrecisionSum {
@@ -198,6 +219,7 @@ struct LowPrecisionSum {
   DtypeSet dtypes;
   bool is_atomic = false;
 };
+DTYPECHECK_MEMBERS(LowPrecisionSum, place, function, name, dtypes, is_atomic)
 
 // A call of a LibTorch op on tensors whose dtypes are all known, as op_call.h has them of a run.
 struct SourceOperand {
@@ -206,6 +228,7 @@ struct SourceOperand {
   DtypeSet dtypes;
   bool is_trained = false;  // a parameter that an optimizer was given
 };
+DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained)
 struct SourceOp {
   Place place;
   std::string function;
@@ -213,6 +236,7 @@ struct SourceOp {
   std::vector<SourceOperand> operands;
   std::vector<std::pair<std::string, double>> scalars;
 };
+DTYPECHECK_MEMBERS(SourceOp, place, function, op, operands, scalars)
 
 // The bits of a value of a template's type read as an integer: *(int32_t*)&x.
 struct BitCast {
@@ -223,6 +247,7 @@ struct BitCast {
   std::string to;
   bool is_other_size = false;  // in some instantiation
 };
+DTYPECHECK_MEMBERS(BitCast, place, function, name, from, to, is_other_size)
 
 // A cast between c10::Half and __half, or an int beside a template's type in ?:.
 struct TwoWayConversion {
@@ -232,6 +257,7 @@ struct TwoWayConversion {
   std::string to;
   bool is_cast = false;
 };
+DTYPECHECK_MEMBERS(TwoWayConversion, place, function, from, to, is_cast)
 
 // x.div_(y), x /= y where x is of an integral dtype: the quotient cannot be stored.
 struct IntegerDivision {
@@ -241,6 +267,7 @@ struct IntegerDivision {
   bool is_of_dispatch =
       false;  // the dispatch around it is on an integral dtype, and no more is known
 };
+DTYPECHECK_MEMBERS(IntegerDivision, place, function, tensor, is_of_dispatch)
 
 // A number beyond Half's largest that is stored in a Half, or in what may be one.
 struct LargeNumber {
@@ -250,6 +277,7 @@ struct LargeNumber {
   std::string text;
   bool is_half = false;
 };
+DTYPECHECK_MEMBERS(LargeNumber, place, function, name, text, is_half)
 
 // What a kernel computes in Half or BFloat16 without need, or in double by an oversight.
 enum class HalfFault : uint8_t {
@@ -266,6 +294,7 @@ struct HalfArithmetic {
   DtypeSet dtypes;
   Place other;  // of an uneven tail: what is computed in Float
 };
+DTYPECHECK_MEMBERS(HalfArithmetic, place, function, fault, text, dtypes, other)
 
 // The kinds of facts of one place each: member of SourceFacts, type, and what is taken of a file that is parsed
 // a second time with other switches: kAlways, or kUnderstood, where that parse understood no less than the first,

@@ -1,10 +1,11 @@
 // facts_json.cpp: facts on their way from the process that parses to the one that judges: an object
-// for each struct of facts.h, with its members as keys. What that process says is not trusted.
+// for each struct, with its members as keys, as facts.h has them. What that process says is not
+// trusted.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/facts.h"
+#include "core/dtype_set.h"
 #include "platform/error.h"
 
 namespace dtypecheck {
@@ -17,6 +18,19 @@ static void from_json(const Json& json, DtypeSet& dtypes) {
 }
 
 namespace analyzer {
+struct Place;
+static void to_json(Json& json, const Place& place);
+static void from_json(const Json& json, Place& place);
+}  // namespace analyzer
+
+}  // namespace dtypecheck
+
+// Not before the conversions above: those of its structs call them.
+#define DTYPECHECK_MEMBERS NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE
+#include "analyzer/facts.h"
+
+namespace dtypecheck {
+namespace analyzer {
 
 static void to_json(Json& json, const Place& place) {
   json = {place.file, place.line, place.column, place.end_column};
@@ -28,32 +42,6 @@ static void from_json(const Json& json, Place& place) {
   if (!can_be) throw InputError(fmt::format("a place in column {}", place.column));
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorFact, name, dtypes, source, looked_at, place, cast_from,
-                                   fields, like, is_position)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OuterSite, begin, end, branch, branches)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Read, place, function, callers, how, type, accepts,
-                                   is_written_long, type_place, cast, in_macro, given, check_at, checked_to, outer, tensor,
-                                   is_of_class, in_dispatch, ignores_dispatch, dispatched, has_dispatched_dtype,
-                                   entry, parameter, dispatched_parameter, handed_to, argument)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorArgument, position, tensor, parameter, same_as)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutsideCall, function, entry, callers, arguments)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PointerUse, function, parameter, type, accepts, place, handed_to,
-                                   argument)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FieldWrite, field, tensor)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FieldOfClass, name, is_shared, is_of_module)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClassOfFields, file, fields, bodies_elsewhere)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LongElement, place, type_place, function, type)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dispatch, place, function, callers, macro, tensor, cases)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DtypeBranch, place, function, callers, tensor, dtypes, served,
-                                   fault)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LowPrecisionSum, place, function, name, dtypes, is_atomic)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceOperand, name, text, dtypes, is_trained)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceOp, place, function, op, operands, scalars)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BitCast, place, function, name, from, to, is_other_size)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TwoWayConversion, place, function, from, to, is_cast)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IntegerDivision, place, function, tensor, is_of_dispatch)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HalfArithmetic, place, function, fault, text, dtypes, other)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargeNumber, place, function, name, text, is_half)
 #define AND_MEMBER(member, Type, merged) , member
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
                                    error_count, lost, functions, sees_tensors, outside_calls, pointer_uses,

@@ -12,18 +12,9 @@
 namespace dtypecheck {
 
 enum class CureKind : uint8_t {
-  kCastOperand = 0,  // cast `operand` of `call`, at the line of that call
-  kCastResult,       // cast what `call` returns, at the line of that call
-  kCastAndBack,      // cast `operand` for `call` alone, and what it gives back to what that was
-  kCastModuleInput,  // cast what the module `operand` is called with, at the line that calls it
-  kCastVariable,     // cast `operand` below the statement that binds it, for all that reads it
-  kCastDrawn,        // the same of all that a loader or function gives with it in its dtype
-  kCastParameters,   // load, make or cast the parameters of the module `operand` in `dtype`
-  kOpenAutocast,     // put the line of `call` under torch.autocast in `dtype`
-  kMoveAutocast,     // let the region that is open elsewhere take in the line of `call`
-  kMasterWeights,    // give the optimizer Float parameters, and the forward pass autocast
-  kSetting,          // change a setting of a framework: `operand` is the call with its keyword
-  kRewrite,          // write the line's expression another way: `operand` says how
+#define CURE_KIND(kind, name) kind,
+#include "core/cure_kinds.inc"
+#undef CURE_KIND
 };
 const char* cure_kind_name(CureKind kind);  // "cast operand", "open autocast", …
 

@@ -32,6 +32,17 @@ from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, F
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
 
+KINDS = {}  # by the names of core/cure_kinds.inc
+
+
+def writes(kind):
+    def note(function):
+        KINDS[kind] = function
+        return function
+    return note
+
+
+@writes("cast operand")
 def cast_operand(site):
     names = site.cure["operand"].split(",")
     lists = {re.sub(r"\[\d+\]$", "", name) for name in names}
@@ -59,6 +70,7 @@ def cast_operand(site):
     return cast_module_input(site)
 
 
+@writes("cast module input")
 def cast_module_input(site):
     node = site.module_call()
     nodes = site.operand_nodes() if node is None else []
@@ -72,6 +84,7 @@ def cast_module_input(site):
     return site.casts(argument)
 
 
+@writes("cast and back")
 def cast_and_back(site):
     """The operand cast for this call alone, and what the call gives cast back."""
     nodes = site.operand_nodes()
@@ -104,6 +117,7 @@ def made_by(site):
     return None
 
 
+@writes("cast result")
 def cast_result(site):
     node = made_by(site)
     if node is not None:
@@ -171,6 +185,7 @@ def variable_of(site):
     return nodes[0], binder
 
 
+@writes("cast variable")
 def cast_variable(site):
     """x = x.to(…) below the statement that binds it, where more than this one reads it."""
     node, binder = variable_of(site)
@@ -183,6 +198,7 @@ def cast_variable(site):
             for dtype, more in site.dtype_texts()]
 
 
+@writes("cast drawn")
 def cast_drawn(site):
     """All that a loop or a call gives in the operand's dtype: "x, y = x.float(), y.float()" below "for x, y in loader:"."""
     nodes = site.operand_nodes()
@@ -258,6 +274,7 @@ def python_path(path):
     return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
+@writes("cast parameters")
 def cast_parameters(site):
     """The dtype where the parameters are made; or else the cast behind that, or before their use."""
     module = site.cure["operand"] or site.cure["module"]
@@ -339,6 +356,7 @@ def devices_of(site):
     return [f"{site.source.text(node)}.device.type" for node in named[:1]] + [None]
 
 
+@writes("open autocast")
 def open_autocast(site, last=None):
     """Puts the statement, or those up to the last, into a region of its own."""
     statement, last = site.statement, last or site.statement
@@ -352,6 +370,7 @@ def open_autocast(site, last=None):
              *site.source.indented(statement.lineno, last.end_lineno, step)] for device in devices_of(site)]
 
 
+@writes("move autocast")
 def move_autocast(site):
     """The nearest autocast block above takes in the statements that follow it, up to this one."""
     found = []
@@ -370,6 +389,7 @@ def move_autocast(site):
     return [site.source.indented(above.end_lineno + 1, last.end_lineno, inner[len(outer):])]
 
 
+@writes("setting")
 def change_setting(site):
     """Accelerator(mixed_precision="bf16"): the call of that name gets the keyword."""
     try:
@@ -569,6 +589,7 @@ def raises_trained(node):
             k.value for k in node.value.keywords)]))
 
 
+@writes("master weights")
 def masters(site):
     """What is trained is cast to Float before the optimizer is made, or where the script does so in other runs."""
     steps = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr == "step"]
@@ -624,16 +645,11 @@ REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "numbe
             "asked": ask_otherwise}
 
 
+@writes("rewrite")
 def rewrite(site):
     if site.cure["operand"] not in REWRITES:
         raise Unplaced("no edit is known for it, only its description")
     return REWRITES[site.cure["operand"]](site)
-
-
-KINDS = {"cast operand": cast_operand, "cast and back": cast_and_back, "cast result": cast_result,
-         "cast module input": cast_module_input, "cast variable": cast_variable, "cast drawn": cast_drawn,
-         "cast parameters": cast_parameters, "master weights": masters, "open autocast": open_autocast,
-         "move autocast": move_autocast, "setting": change_setting, "rewrite": rewrite}
 
 
 # ---- one patch of all cures

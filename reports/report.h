@@ -1,5 +1,5 @@
 // report.h: what every report format gets, and the list of formats. A format is one file and one
-// line in report.cpp.
+// line in format_list.inc.
 #pragma once
 
 #include <functional>

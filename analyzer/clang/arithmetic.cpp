@@ -1,5 +1,6 @@
-#include "analyzer/clang/arithmetic.h"
-
+// arithmetic.cpp: sums that are kept in Half or BFloat16, and numbers that Half cannot hold, in the
+// functions of the main file and of the project's headers. Templates count by their instantiations:
+// what nothing makes of Half is not reported.
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
 
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "analyzer/clang/exprs.h"
+#include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/visitor.h"
 #include "analyzer/clang/walk.h"

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "analyzer/clang/arithmetic.h"
 #include "analyzer/clang/exprs.h"
+#include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/visitor.h"
 #include "analyzer/clang/walk.h"

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/visitor.h"
 #include "analyzer/clang/walk.h"

@@ -16,6 +16,4 @@ namespace dtypecheck::analyzer {
 // How other files know a field; "" where it is not followed.
 std::string field_name(const clang::FieldDecl* field, const clang::ASTContext& context);
 
-void find_field_writes(clang::ASTContext& context, SourceFacts& facts);
-
 }  // namespace dtypecheck::analyzer

@@ -3,8 +3,6 @@
 #include <clang/AST/DeclCXX.h>
 #include <clang/Basic/SourceManager.h>
 
-#include "analyzer/clang/arithmetic.h"
-#include "analyzer/clang/fields.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/walk.h"
 
@@ -27,11 +25,11 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
   Walk walk(context, facts);
   for (const EntryPoint& entry : entry_points(context))
     walk.function(entry.function, entry.callers);
-  find_field_writes(context, facts);
   facts.bound = bound_outside(context);
   facts.long_elements = long_elements(context);
-  find_arithmetic(context, facts);
-  find_device_arithmetic(context, facts);
+#define FINDER(name) name(context, facts);
+  DTYPECHECK_FINDERS(FINDER)
+#undef FINDER
 }
 
 SourceFacts facts_of(ASTContext& context) {

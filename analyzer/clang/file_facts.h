@@ -8,6 +8,16 @@
 
 namespace dtypecheck::analyzer {
 
+// What finds facts without the state of the walk, each in its file.
+#define DTYPECHECK_FINDERS(FINDER) \
+  FINDER(find_field_writes)        \
+  FINDER(find_arithmetic)          \
+  FINDER(find_device_arithmetic)
+
+#define FINDER(name) void name(clang::ASTContext& context, SourceFacts& facts);
+DTYPECHECK_FINDERS(FINDER)
+#undef FINDER
+
 void add_facts(clang::ASTContext& context, SourceFacts& facts);
 SourceFacts facts_of(clang::ASTContext& context);
 
