@@ -182,13 +182,15 @@ struct DtypeBranch {
   BranchFault fault = BranchFault::kLeftOver;
 };
 
-// A sum or product that goes round a loop in Half or BFloat16, or that threads add to.
+// A sum or product that goes round a loop in Half or BFloat16, or that threads add to; or the
+// product that is rounded to them before a loop adds it to a Float.
+enum class SumKind : uint8_t { kLoop, kAtomic, kProduct };
 struct LowPrecisionSum {
   Place place;
   std::string function;
   std::string name;
   DtypeSet dtypes;
-  bool is_atomic = false;
+  SumKind kind = SumKind::kLoop;
 };
 
 // A call of a LibTorch op on tensors whose dtypes are all known, as op_call.h has them of a run.

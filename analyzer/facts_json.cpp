@@ -45,7 +45,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LongElement, place, type_place, function, typ
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dispatch, place, function, callers, macro, tensor, cases)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DtypeBranch, place, function, callers, tensor, dtypes, served,
                                    fault)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LowPrecisionSum, place, function, name, dtypes, is_atomic)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LowPrecisionSum, place, function, name, dtypes, kind)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceOperand, name, text, dtypes, is_trained)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceOp, place, function, op, operands, scalars)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BitCast, place, function, name, from, to, is_other_size)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <clang/AST/ASTContext.h>
+#include <clang/AST/Expr.h>
 
 #include "analyzer/facts.h"
 
@@ -13,5 +14,10 @@ void find_arithmetic(clang::ASTContext& context, SourceFacts& facts);
 
 // What kernels compute in Half or BFloat16, or in double, without need.
 void find_device_arithmetic(clang::ASTContext& context, SourceFacts& facts);
+
+// Half or BFloat16, or both of what holds two; empty: the type is another.
+DtypeSet low_precision(clang::QualType type);
+// The value in Half or BFloat16 that an expression converts to Float or double; null: it does not.
+const clang::Expr* rounded_before(const clang::Expr* expr);
 
 }  // namespace dtypecheck::analyzer
