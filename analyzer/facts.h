@@ -306,6 +306,7 @@ struct SourceFacts {
 };
 
 // One JSON object: what the parsing process answers.
+  bool project_opens_autocast = false;  // its Python does
 std::string facts_to_json(const SourceFacts& facts);
 // Throws InputError when the text is none of ours.
 SourceFacts facts_from_json(const std::string& text);
