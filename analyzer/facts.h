@@ -33,6 +33,7 @@ enum class TensorSource : uint8_t {
   kMember,     // a field of an object
   kMade,       // made in the function by a factory or a cast
   kOther,      // the result of anything else
+  kProgram,    // an IValue: what a TorchScript program returns, whose file alone says what it is
 };
 
 struct TensorFact {
@@ -48,7 +49,8 @@ struct TensorFact {
   bool is_position = false;  // of elements, or their count: argmax, nonzero, the indices of sort
 
   bool is_external() const {
-    return source == TensorSource::kParameter || source == TensorSource::kMember;
+    return source == TensorSource::kParameter || source == TensorSource::kMember ||
+           source == TensorSource::kProgram;
   }
   // Several dtypes are possible, and nothing that the analyzer cannot follow has looked at it.
   bool is_undetermined() const { return is_external() && !looked_at && dtypes.size() != 1; }

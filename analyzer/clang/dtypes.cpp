@@ -374,6 +374,8 @@ int Dtypes::result(const Expr* expr, size_t number) {
 }
 
 int Dtypes::method_result(const MemberCall& call) {
+  if (call.name == "toTensor" || call.name == "toTensorVector" || call.name == "toTensorList")
+    return make(TensorSource::kProgram, kAnyDtype, text(call.call));
   if (call.name == "to" || call.name == "toType") return cast_result(call);
   if (call.name == "type_as" && call.call->getNumArgs() == 1)
     return like(tensor(call.call->getArg(0)));
