@@ -171,8 +171,10 @@ struct Dispatch {
 
 // A branch of a question for a dtype that serves a dtype as another one.
 enum class BranchFault : uint8_t {
-  kLeftOver,  // the last branch has one type for all dtypes that the others leave
-  kAlike,     // it does what the branch of another dtype does, with that one's type
+  kLeftOver,   // the last branch has one type for all dtypes that the others leave
+  kAlike,      // it does what the branch of another dtype does, with that one's type
+  kUndone,     // no branch comes for the dtypes that are left, and nothing refuses them
+  kHalfAlone,  // what is Half becomes Float, and BFloat16 stays as it is
 };
 struct DtypeBranch {
   Place place;
@@ -304,11 +306,11 @@ struct SourceFacts {
   std::vector<std::string> system_files;  // … those of others
   // look_around(), not kept
   bool project_names_bfloat16 = false;  // other code of its project does
+  bool project_opens_autocast = false;  // its Python does
   bool is_of_gpu = false;               // CUDA's, or C++ that includes CUDA's headers
 };
 
 // One JSON object: what the parsing process answers.
-  bool project_opens_autocast = false;  // its Python does
 std::string facts_to_json(const SourceFacts& facts);
 // Throws InputError when the text is none of ours.
 SourceFacts facts_from_json(const std::string& text);

@@ -57,6 +57,7 @@ void refused(at::Tensor x) {
 
 void typed(at::Tensor x) {
   if (x.scalar_type() == at::kHalf) {
+    // EXPECT note: this dispatch on x has no BFloat16, which autocast casts to on the CPU [dispatch-missing-half]
     launch(x.data_ptr<at::Half>(), x.numel());
   } else {
     launch(x.data_ptr<float>(), x.numel());
