@@ -175,6 +175,7 @@ DtypeSet accumulator(QualType type) {
 struct Loop {
   const Stmt* stmt;
   std::set<const Decl*> variables;  // that it steps through
+  bool is_short;
 };
 
 class Arithmetic : public Visitor {
@@ -199,14 +200,14 @@ class Arithmetic : public Visitor {
   }
   bool TraverseForStmt(ForStmt* stmt) override {
     std::set<const Decl*> variables = mentioned(stmt->getInc());
-    return in_loop(stmt, std::move(variables), !is_short(stmt),
+    return in_loop(stmt, std::move(variables), is_short(stmt),
                    [&] { return Visitor::TraverseForStmt(stmt); });
   }
   bool TraverseWhileStmt(WhileStmt* stmt) override {
-    return in_loop(stmt, {}, true, [&] { return Visitor::TraverseWhileStmt(stmt); });
+    return in_loop(stmt, {}, false, [&] { return Visitor::TraverseWhileStmt(stmt); });
   }
   bool TraverseCXXForRangeStmt(CXXForRangeStmt* stmt) override {
-    return in_loop(stmt, {stmt->getLoopVariable()}, true,
+    return in_loop(stmt, {stmt->getLoopVariable()}, false,
                    [&] { return Visitor::TraverseCXXForRangeStmt(stmt); });
   }
 
@@ -242,19 +243,30 @@ class Arithmetic : public Visitor {
 
  private:
   template <typename Traverse>
-  bool in_loop(const Stmt* stmt, std::set<const Decl*> variables, bool counts, Traverse traverse) {
-    if (counts) loops_.push_back({stmt, std::move(variables)});
+  bool in_loop(const Stmt* stmt, std::set<const Decl*> variables, bool is_short,
+               Traverse traverse) {
+    loops_.push_back({stmt, std::move(variables), is_short});
     const bool go_on = traverse();
-    if (counts) loops_.pop_back();
+    loops_.pop_back();
     return go_on;
   }
 
-  // for (int i = 0; i < 4; ++i)
+  // for (int i = 0; i < 4; ++i), for (int i = 3; i >= 0; --i); but over the lanes of a warp it is
+  // no vector that is written out: for (int lanes = 16; lanes > 0; lanes /= 2).
   bool is_short(const ForStmt* stmt) const {
     const auto* condition = dyn_cast_or_null<BinaryOperator>(stmt->getCond());
     if (condition == nullptr || condition->isValueDependent()) return false;
+    const Expr* most = condition->getRHS();
+    if (condition->getOpcode() == BO_GT || condition->getOpcode() == BO_GE) {
+      const auto* init = dyn_cast_or_null<DeclStmt>(stmt->getInit());
+      const auto* counter = init != nullptr && init->isSingleDecl()
+                                ? dyn_cast<VarDecl>(init->getSingleDecl())
+                                : nullptr;
+      most = counter == nullptr ? nullptr : counter->getInit();
+    }
     Expr::EvalResult end;
-    if (!condition->getRHS()->EvaluateAsInt(end, context_)) return false;
+    if (most == nullptr || most->isValueDependent() || !most->EvaluateAsInt(end, context_))
+      return false;
     return end.Val.getInt().getLimitedValue() <= kFewSteps;
   }
 
@@ -270,6 +282,7 @@ class Arithmetic : public Visitor {
   // steps through what the element is reached by. out[i] += x[i] is a sum per element, no long one.
   bool goes_round(const Target& target) const {
     for (const Loop& loop : loops_) {
+      if (loop.is_short) continue;
       if (target.variable != nullptr && is_declared_inside(target.variable, loop.stmt)) continue;
       const auto steps = [&](const Decl* variable) { return target.path.contains(variable); };
       if (!llvm::any_of(loop.variables, steps) && !moves_inside(target, loop)) return true;
