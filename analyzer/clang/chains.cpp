@@ -245,8 +245,11 @@ void Walk::look_at_undone(int symbol, const std::vector<Arm>& arms, DtypeSet lef
     const bool ends = llvm::any_of(arm.body, ends_its_way);
     return !ends && arm.dtypes.single() && fixed_dtype(arm.body) == arm.dtypes;
   });
-  if (!is_open || arms.size() < 2 || !each_serves) return;
-  add_branch(arms.front().body.front(), BranchFault::kUndone, tensor, left, {});
+  // Double alone is left as a rule where it is meant to be.
+  const bool is_usual = left.intersects(kLowPrecision | Dtype::kFloat);
+  if (!is_open || !is_usual || arms.size() < 2 || !each_serves) return;
+  if (undone_.emplace(stack_.front(), tensor.name).second)
+    add_branch(arms.front().body.front(), BranchFault::kUndone, tensor, left, {});
 }
 
 // The arms from the first `if` on, with the dtypes that come to each. What stands behind a lone one

@@ -206,6 +206,7 @@ class Walk {
   std::map<std::tuple<Place, Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;
   std::set<std::pair<Place, BranchFault>> branches_;
+  std::set<std::pair<const clang::FunctionDecl*, std::string>> undone_;  // told, by the tensor
   std::set<Place> fills_;
   std::map<Place, size_t> divisions_;
   std::set<std::pair<Place, std::string>> ops_;
