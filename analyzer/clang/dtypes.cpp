@@ -519,6 +519,8 @@ void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {
     const int symbol = tensor(argument);
     if (is_no_tensor(argument)) state.set_absent(symbol);
     bind(parameter, symbol);
+  } else if (is_tensor_list(type) && is_tensor_list(stripped(argument)->getType())) {
+    bind(parameter, tensor(argument));  // check_all(tensors)
   } else if (holds_dtype(type)) {
     const int symbol = dtype(argument);
     bind(parameter, symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype));
