@@ -254,7 +254,6 @@ enum class HalfFault : uint8_t {
   kExponential,    // exp or log in Half: hexp()
   kCastChain,      // rounded to Half and used as Float only
   kDoubleLiteral,  // a double literal among floats of a kernel for Half
-  kEarlyRounding,  // computed in Float, rounded, and multiplied
   kUnevenTail,     // one loop computes in Float what another computes in Half
 };
 struct HalfArithmetic {

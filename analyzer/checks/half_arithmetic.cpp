@@ -1,7 +1,7 @@
 // Finds, in kernels: exponentials in Half or BFloat16, values that are rounded to them and used as
-// Float only, or multiplied before they need to be, literals of double in a kernel for Half, and a
-// tail that computes in Half what its loop computes in Float. Misses: host code; a chain through
-// memory. Notes: someone may want the rounding.
+// Float only, literals of double in a kernel for Half, and a tail that computes in Half what its
+// loop computes in Float. Misses: host code; a chain through memory. Notes: someone may want the
+// rounding.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
@@ -16,9 +16,6 @@ static std::string message_of(const HalfArithmetic& one) {
                          one.text, dtypes);
     case HalfFault::kCastChain:
       return fmt::format("{} is rounded to {} and used as Float only", one.text, dtypes);
-    case HalfFault::kEarlyRounding:
-      return fmt::format("{} is computed in Float and rounded to {} before it is multiplied",
-                         one.text, dtypes);
     case HalfFault::kDoubleLiteral:
       return fmt::format("{} is a double: whatever it is combined with is computed in double",
                          one.text);

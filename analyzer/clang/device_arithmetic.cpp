@@ -209,32 +209,7 @@ class Body {
           low_precision(call->getType()));
     }
     double_arithmetic(one);
-    early_rounding(one);
     store(one);
-  }
-
-  // __float2bfloat16(a * b + c) * d: what was computed in Float is rounded, and computed with
-  // again.
-  void early_rounding(const Expr* one) {
-    const auto* binary = dyn_cast<BinaryOperator>(one);
-    const auto* op = dyn_cast<CXXOperatorCallExpr>(one);
-    const auto* call = dyn_cast<CallExpr>(one);
-    std::vector<const Expr*> factors;
-    if (binary != nullptr && binary->getOpcode() == BO_Mul)
-      factors = {binary->getLHS(), binary->getRHS()};
-    else if (call != nullptr && call->getNumArgs() > 1 &&
-             (op != nullptr ? op->getOperator() == OO_Star
-                            : called_name(call).starts_with("__hmul")))
-      factors = {call->getArg(0), call->getArg(1)};
-    for (const Expr* factor : factors) {
-      const Expr* low = widened(factor->IgnoreParens());
-      const Expr* from = narrowed(low != nullptr ? low : factor);
-      const auto* sum = from == nullptr ? nullptr : dyn_cast<BinaryOperator>(bare(from));
-      const bool computes = sum != nullptr && (sum->isAdditiveOp() || sum->isMultiplicativeOp());
-      if (!computes) continue;
-      add(HalfFault::kEarlyRounding, factor->getBeginLoc(), text_of(sum, context_),
-          low_precision((low != nullptr ? low : bare(factor))->getType()));
-    }
   }
 
   void double_arithmetic(const Expr* one) {
