@@ -278,12 +278,30 @@ class Arithmetic : public Visitor {
            !sources.isBeforeInTranslationUnit(sources.getFileLoc(range.getEnd()), at);
   }
 
+  // pair = in[i]; pair.x += shift; out[i] = pair: each round begins with a value of its own.
+  static bool is_set_anew(const VarDecl* variable, const Stmt* loop) {
+    const Stmt* body = nullptr;
+    if (const auto* one = dyn_cast<ForStmt>(loop)) body = one->getBody();
+    if (const auto* one = dyn_cast<WhileStmt>(loop)) body = one->getBody();
+    if (body == nullptr || !isa<CompoundStmt>(body)) return false;
+    return llvm::any_of(body->children(), [&](const Stmt* stmt) {
+      const Expr* value = nullptr;
+      const auto* expr = dyn_cast<Expr>(stmt);
+      const Expr* to = expr == nullptr ? nullptr : assigned_to(expr->IgnoreImplicit(), value);
+      const auto* whole = to == nullptr ? nullptr : dyn_cast<DeclRefExpr>(stripped(to));
+      return whole != nullptr && whole->getDecl() == variable &&
+             !mentioned(value).contains(variable);
+    });
+  }
+
   // Some loop adds to the same element in each of its rounds: it neither declares the variable, nor
   // steps through what the element is reached by. out[i] += x[i] is a sum per element, no long one.
   bool goes_round(const Target& target) const {
     for (const Loop& loop : loops_) {
       if (loop.is_short) continue;
-      if (target.variable != nullptr && is_declared_inside(target.variable, loop.stmt)) continue;
+      if (target.variable != nullptr && (is_declared_inside(target.variable, loop.stmt) ||
+                                         is_set_anew(target.variable, loop.stmt)))
+        continue;
       const auto steps = [&](const Decl* variable) { return target.path.contains(variable); };
       if (!llvm::any_of(loop.variables, steps) && !moves_inside(target, loop)) return true;
     }

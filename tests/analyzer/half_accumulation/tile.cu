@@ -1,5 +1,5 @@
 // A tile of sums that a long loop adds to, in short loops that are written out; and the lanes of a
-// warp. A vector of elements is no sum.
+// warp. A vector of elements is no sum, nor is what each round sets anew.
 #include <cuda_fp16.h>
 
 __global__ void tile(const half2* a, const half2* b, half2* out, int steps) {
@@ -11,6 +11,15 @@ __global__ void tile(const half2* a, const half2* b, half2* out, int steps) {
   for (int i = 0; i < 4; ++i) wide[i] = __hadd2(wide[i], a[i]);
   for (int i = 3; i >= 0; --i) wide[i] = __hadd2(wide[i], b[i]);
   out[0] = __hadd2(sums[0], wide[0]);
+}
+
+__global__ void shift(half2* x, half2 by, int n) {
+  half2 pair;
+  for (int i = 0; i < n; ++i) {
+    pair = x[i];
+    pair = __hadd2(pair, by);
+    x[i] = pair;
+  }
 }
 
 template <typename T>
