@@ -73,6 +73,16 @@ bool asks_again(const Stmt* stmt) {
   return llvm::any_of(stmt->children(), asks_again);
 }
 
+// x.to(at::kFloat): what is read may be the cast.
+bool casts(const Stmt* stmt) {
+  bool does = false;
+  for_each_expr(stmt, [&](const Expr* expr) {
+    const auto member = member_call(expr);
+    does = does || (member && member->name == "to" && is_tensor(member->base->getType()));
+  });
+  return does;
+}
+
 bool ends_its_way(const Stmt* stmt) {
   if (const auto* block = dyn_cast<CompoundStmt>(stmt))
     return !block->body_empty() && ends_its_way(block->body_back());
@@ -199,7 +209,8 @@ void Walk::look_at_arms(int symbol, const std::vector<Arm>& arms) {
   }
   for (const Arm& arm : arms) {
     const bool is_open = arm.is_last || arm.dtypes.size() > kNarrowed;
-    if (!is_open || arm.dtypes.empty() || llvm::any_of(arm.body, asks_again)) continue;
+    if (!is_open || arm.dtypes.empty()) continue;
+    if (llvm::any_of(arm.body, asks_again) || llvm::any_of(arm.body, casts)) continue;
     std::vector<Instance> others;
     for (const Arm& one : arms) {
       if (&one == &arm) continue;

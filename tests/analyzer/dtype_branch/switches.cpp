@@ -73,6 +73,14 @@ void named(at::Tensor x) {
   }
 }
 
+void casts(at::Tensor x) {
+  if (x.scalar_type() == at::kHalf) {
+    run<at::Half>(x.data_ptr(), x.numel());
+  } else {
+    run<float>(x.to(at::kFloat).data_ptr(), x.numel());
+  }
+}
+
 void either(at::Tensor x) {
   if (x.scalar_type() == at::kHalf || x.scalar_type() == at::kFloat) {
     run<float>(x.to(at::kFloat).data_ptr(), x.numel());
@@ -89,5 +97,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("returns", &returns);
   m.def("asks_again", &asks_again);
   m.def("named", &named);
+  m.def("casts", &casts);
   m.def("either", &either);
 }
