@@ -38,6 +38,7 @@ enum class TensorSource : uint8_t {
   kMember,     // a field of an object
   kMade,       // made in the function by a factory or a cast
   kOther,      // the result of anything else
+  kProgram,    // an IValue: what a TorchScript program returns, whose file alone says what it is
 };
 
 struct TensorFact {
@@ -53,7 +54,8 @@ struct TensorFact {
   bool is_position = false;  // of elements, or their count: argmax, nonzero, the indices of sort
 
   bool is_external() const {
-    return source == TensorSource::kParameter || source == TensorSource::kMember;
+    return source == TensorSource::kParameter || source == TensorSource::kMember ||
+           source == TensorSource::kProgram;
   }
   // Several dtypes are possible, and nothing that the analyzer cannot follow has looked at it.
   bool is_undetermined() const { return is_external() && !looked_at && dtypes.size() != 1; }
@@ -197,8 +199,10 @@ DTYPECHECK_MEMBERS(Dispatch, place, function, callers, macro, tensor, cases)
 
 // A branch of a question for a dtype that serves a dtype as another one.
 enum class BranchFault : uint8_t {
-  kLeftOver,  // the last branch has one type for all dtypes that the others leave
-  kAlike,     // it does what the branch of another dtype does, with that one's type
+  kLeftOver,   // the last branch has one type for all dtypes that the others leave
+  kAlike,      // it does what the branch of another dtype does, with that one's type
+  kUndone,     // no branch comes for the dtypes that are left, and nothing refuses them
+  kHalfAlone,  // what is Half becomes Float, and BFloat16 stays as it is
 };
 struct DtypeBranch {
   Place place;
@@ -211,15 +215,17 @@ struct DtypeBranch {
 };
 DTYPECHECK_MEMBERS(DtypeBranch, place, function, callers, tensor, dtypes, served, fault)
 
-// A sum or product that goes round a loop in Half or BFloat16, or that threads add to.
+// A sum or product that goes round a loop in Half or BFloat16, or that threads add to; or the
+// product that is rounded to them before a loop adds it to a Float.
+enum class SumKind : uint8_t { kLoop, kAtomic, kProduct };
 struct LowPrecisionSum {
   Place place;
   std::string function;
   std::string name;
   DtypeSet dtypes;
-  bool is_atomic = false;
+  SumKind kind = SumKind::kLoop;
 };
-DTYPECHECK_MEMBERS(LowPrecisionSum, place, function, name, dtypes, is_atomic)
+DTYPECHECK_MEMBERS(LowPrecisionSum, place, function, name, dtypes, kind)
 
 // A call of a LibTorch op on tensors whose dtypes are all known, as op_call.h has them of a run.
 struct SourceOperand {
@@ -337,6 +343,7 @@ struct SourceFacts {
   std::vector<std::string> system_files;  // … those of others
   // look_around(), not kept
   bool project_names_bfloat16 = false;  // other code of its project does
+  bool project_opens_autocast = false;  // its Python does
   bool is_of_gpu = false;               // CUDA's, or C++ that includes CUDA's headers
 };
 

@@ -438,6 +438,8 @@ class LintServer {
         return "made" + at;
       case analyzer::TensorSource::kOther:
         return "the result of a call" + at;
+      case analyzer::TensorSource::kProgram:
+        return "what a program returns" + at;
     }
     return "";
   }

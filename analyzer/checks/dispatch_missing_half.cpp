@@ -1,9 +1,10 @@
 // Finds: a dispatch over floating dtypes that leaves out Half or BFloat16 where such a tensor can
-// come. A warning where it has neither, or where the same file handles half elsewhere: autocast and
-// half models do not run. A note where one is missing: Half alone is enough on a GPU, where it is
-// what autocast casts to, unless the project has BFloat16 elsewhere; on the CPU autocast casts to
-// BFloat16, and that alone is enough. Silent on purpose: integer dispatches, tensors that a check
-// above keeps from being half, tensors that are made here, statistics that are Float by design.
+// come. A warning where it has neither, where the same file handles half elsewhere, or the project
+// BFloat16: autocast and half models do not run. Else a note where one is missing: Half alone is
+// enough on a GPU, where it is what autocast casts to, unless the project has BFloat16 elsewhere or
+// its Python opens autocast, which can cast to either; on the CPU autocast casts to BFloat16, and
+// that alone is enough. Silent on purpose: integer dispatches, tensors that a check above keeps
+// from being half, tensors that are made here, statistics that are Float by design.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +25,8 @@ static bool handles_half_elsewhere(const SourceFacts& facts) {
 // Why a dispatch that has Half needs BFloat16 too; "": nothing says that it does.
 static std::string need_of_bfloat16(const SourceFacts& facts) {
   if (!facts.is_of_gpu) return ", which autocast casts to on the CPU";
-  return facts.project_names_bfloat16 ? ", which its project has elsewhere" : "";
+  if (facts.project_names_bfloat16) return ", which its project has elsewhere";
+  return facts.project_opens_autocast ? ", which its project's autocast may cast to" : "";
 }
 
 // The same macro with the types that are missing.
@@ -64,7 +66,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     if (missing.empty()) continue;
     const bool lacks_half = missing.contains(Dtype::kHalf);
     const bool is_uneven = half_elsewhere && lacks_half;
-    const bool warns = is_uneven || missing == kLowPrecision;
+    bool warns = is_uneven || missing == kLowPrecision;
     std::string because = is_uneven ? ", which other dispatches of this file have" : "";
     // BFloat16 is what autocast casts to there.
     const bool suits_autocast = !facts.is_of_gpu && dispatch.cases.contains(Dtype::kBFloat16);
@@ -72,6 +74,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     if (dispatch.cases.contains(Dtype::kHalf)) {
       because = need_of_bfloat16(facts);
       if (because.empty()) continue;
+      warns = warns || facts.project_names_bfloat16;
     }
     const std::string tensor = dispatch.tensor.name.empty() ? "a tensor" : dispatch.tensor.name;
     const std::string names =

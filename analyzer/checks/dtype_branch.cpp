@@ -1,5 +1,7 @@
-// Finds: in a chain of questions for a dtype, a last branch that takes whatever the others leave as
-// one dtype, and a branch that is the same as that of another dtype, with its type.
+// Finds: in a chain of questions for a dtype, a switch over it, or behind a lone question that
+// returns, a last branch that takes whatever the others leave as one dtype; a branch that is the
+// same as that of another dtype, with its type; and a dtype to compute in that is chosen for Half
+// and not for BFloat16.
 // Misses: chains over an integer or an enum of the project's own. Silent on purpose: branches that
 // take a typed pointer, which refuses another dtype; tensors whose dtypes a check above narrowed to
 // those that have a branch.
@@ -36,13 +38,23 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const DtypeBranch& branch : facts.branches) {
     const std::string name = branch.tensor.name.empty() ? "the tensor" : branch.tensor.name;
     const std::string served = branch.served.to_string();
+    if (branch.fault == BranchFault::kHalfAlone) {
+      out.add(dtype_branch, Severity::kWarning, branch.place, branch.function,
+              fmt::format("{} becomes {} where it is Half, and stays BFloat16 where it is that",
+                          name, served))
+          .fix =
+          "Ask for both: at::isReducedFloatingType(x.scalar_type()), or "
+          "at::toOpMathType(x.scalar_type()).";
+      continue;
+    }
+    const std::string left = left_over_text(branch.dtypes);
+    const bool is_alike = branch.fault == BranchFault::kAlike;
     out.add(dtype_branch, branch.callers == Callers::kBound ? Severity::kError : Severity::kWarning,
             branch.place, branch.function,
-            branch.fault == BranchFault::kAlike
-                ? fmt::format("{} is {} here, and is treated as {}: another branch is the same",
-                              name, left_over_text(branch.dtypes), served)
-                : fmt::format("{} is {} here, and is treated as {}", name,
-                              left_over_text(branch.dtypes), served));
+            branch.fault == BranchFault::kUndone
+                ? fmt::format("nothing is done here with {} {}, and nothing refuses it", name, left)
+                : fmt::format("{} is {} here, and is treated as {}{}", name, left, served,
+                              is_alike ? ": another branch is the same" : ""));
   }
 }
 

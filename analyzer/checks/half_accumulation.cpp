@@ -1,5 +1,6 @@
-// Finds: a sum or a product that goes round a loop in Half or BFloat16, in a variable, an array or
-// through a helper; and, as a note, atomic adds to such memory. Templates count where something
+// Finds: a sum or a product that goes round a loop in Half or BFloat16, in a variable, an array,
+// through a helper or in cuBLAS; a product that is rounded to them before a loop adds it to a
+// Float; and, as a note, atomic adds to such memory. Templates count where something
 // makes the type Half. Silent on purpose: loops of a few steps that are written out, elements that
 // each step has its own of.
 #include <fmt/format.h>
@@ -11,10 +12,13 @@ namespace dtypecheck::analyzer {
 static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const LowPrecisionSum& sum : facts.sums) {
     const std::string dtypes = dtypes_text(sum.dtypes);
-    out.add(half_accumulation, sum.is_atomic ? Severity::kNote : Severity::kWarning, sum.place,
+    const bool is_atomic = sum.kind == SumKind::kAtomic;
+    out.add(half_accumulation, is_atomic ? Severity::kNote : Severity::kWarning, sum.place,
             sum.function,
-            sum.is_atomic ? fmt::format("{} is added to atomically in {}", sum.name, dtypes)
-                          : fmt::format("{} sums up in {}", sum.name, dtypes));
+            is_atomic ? fmt::format("{} is added to atomically in {}", sum.name, dtypes)
+            : sum.kind == SumKind::kProduct
+                ? fmt::format("{} is rounded to {} before it is added", sum.name, dtypes)
+                : fmt::format("{} sums up in {}", sum.name, dtypes));
   }
 }
 

@@ -29,7 +29,11 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   }
   for (const ReadGroup& group : by_function(unchecked)) {
     const Read& read = *group.first;
-    const bool warns = read.callers == Callers::kBound && reads_floats(group);
+    // What a TorchScript program returns nobody but the reader can look at.
+    const bool is_answer = std::any_of(group.all.begin(), group.all.end(), [](const Read* one) {
+      return one->tensor.source == TensorSource::kProgram;
+    });
+    const bool warns = (read.callers == Callers::kBound || is_answer) && reads_floats(group);
     Finding& finding =
         out.add(unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, group,
                 fmt::format("{} {} read as {}, and nothing says that {} of that dtype",

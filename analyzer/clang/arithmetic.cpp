@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/clang/arithmetic.h"
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
@@ -21,12 +22,6 @@ using namespace clang;
 namespace {
 
 constexpr uint64_t kFewSteps = 8;  // a loop this short is a vector written out
-
-DtypeSet low_precision(QualType type) {
-  if (type.isNull()) return {};
-  const DtypeSet dtypes = element_dtypes(type.getNonReferenceType());
-  return dtypes.within(kLowPrecision) ? dtypes : DtypeSet();
-}
 
 bool adds(const Expr* value, const std::string& target, const ASTContext& context) {
   value = stripped(value);
@@ -112,6 +107,41 @@ Target target_of(const Expr* expr) {
   }
 }
 
+// sum += __half2float(a * b): the product, which Half or BFloat16 rounds before it is added.
+const Expr* rounded_product(const Expr* expr, const ASTContext& context) {
+  const Expr* target = nullptr;
+  const Expr* value = nullptr;
+  if (const auto* op = dyn_cast<BinaryOperator>(expr)) {
+    const auto* sum = dyn_cast<BinaryOperator>(op->getRHS()->IgnoreParenImpCasts());
+    target = op->getLHS();
+    if (op->getOpcode() == BO_AddAssign) {
+      value = op->getRHS();
+    } else if (op->getOpcode() == BO_Assign && sum != nullptr && sum->getOpcode() == BO_Add) {
+      const bool is_first = text_of(sum->getLHS(), context) == text_of(target, context);
+      const bool is_second = text_of(sum->getRHS(), context) == text_of(target, context);
+      if (is_first || is_second) value = is_first ? sum->getRHS() : sum->getLHS();
+    }
+  }
+  const Expr* low = value == nullptr ? nullptr : rounded_before(value);
+  if (low == nullptr) return nullptr;
+  if (const auto* op = dyn_cast<CXXOperatorCallExpr>(low))
+    return op->getOperator() == OO_Star && op->getNumArgs() == 2 ? low : nullptr;
+  if (const auto* op = dyn_cast<BinaryOperator>(low))
+    return op->getOpcode() == BO_Mul ? low : nullptr;
+  const auto* call = dyn_cast<CallExpr>(low);
+  return call != nullptr && called_name(call).starts_with("__hmul") ? low : nullptr;
+}
+
+// CUDA_R_16F, CUBLAS_COMPUTE_16F: the dtype that a library is told; empty: it is no such name.
+DtypeSet dtype_told(const Expr* expr) {
+  const auto* reference = dyn_cast<DeclRefExpr>(stripped(expr));
+  if (reference == nullptr) return {};
+  const llvm::StringRef name = name_of(reference->getDecl()->getDeclName());
+  if (name == "CUDA_R_16F" || name.starts_with("CUBLAS_COMPUTE_16F")) return Dtype::kHalf;
+  if (name == "CUDA_R_16BF") return Dtype::kBFloat16;
+  return {};
+}
+
 // Which parameters a function adds to through a pointer or a reference.
 std::set<unsigned> parameters_added_to(const FunctionDecl* function, const ASTContext& context) {
   std::set<unsigned> parameters;
@@ -148,6 +178,7 @@ DtypeSet accumulator(QualType type) {
 struct Loop {
   const Stmt* stmt;
   std::set<const Decl*> variables;  // that it steps through
+  bool is_short;
 };
 
 class Arithmetic : public Visitor {
@@ -172,14 +203,14 @@ class Arithmetic : public Visitor {
   }
   bool TraverseForStmt(ForStmt* stmt) override {
     std::set<const Decl*> variables = mentioned(stmt->getInc());
-    return in_loop(stmt, std::move(variables), !is_short(stmt),
+    return in_loop(stmt, std::move(variables), is_short(stmt),
                    [&] { return Visitor::TraverseForStmt(stmt); });
   }
   bool TraverseWhileStmt(WhileStmt* stmt) override {
-    return in_loop(stmt, {}, true, [&] { return Visitor::TraverseWhileStmt(stmt); });
+    return in_loop(stmt, {}, false, [&] { return Visitor::TraverseWhileStmt(stmt); });
   }
   bool TraverseCXXForRangeStmt(CXXForRangeStmt* stmt) override {
-    return in_loop(stmt, {stmt->getLoopVariable()}, true,
+    return in_loop(stmt, {stmt->getLoopVariable()}, false,
                    [&] { return Visitor::TraverseCXXForRangeStmt(stmt); });
   }
 
@@ -199,6 +230,7 @@ class Arithmetic : public Visitor {
     if (const Expr* target = accumulation_of(expr, context_)) {
       look_at_target(target, expr->getBeginLoc());
     }
+    look_at_product(expr);
     look_at_assignment(expr);
     look_at_cast(expr);
     look_at_pointer(expr);
@@ -214,19 +246,30 @@ class Arithmetic : public Visitor {
 
  private:
   template <typename Traverse>
-  bool in_loop(const Stmt* stmt, std::set<const Decl*> variables, bool counts, Traverse traverse) {
-    if (counts) loops_.push_back({stmt, std::move(variables)});
+  bool in_loop(const Stmt* stmt, std::set<const Decl*> variables, bool is_short,
+               Traverse traverse) {
+    loops_.push_back({stmt, std::move(variables), is_short});
     const bool go_on = traverse();
-    if (counts) loops_.pop_back();
+    loops_.pop_back();
     return go_on;
   }
 
-  // for (int i = 0; i < 4; ++i)
+  // for (int i = 0; i < 4; ++i), for (int i = 3; i >= 0; --i); but over the lanes of a warp it is
+  // no vector that is written out: for (int lanes = 16; lanes > 0; lanes /= 2).
   bool is_short(const ForStmt* stmt) const {
     const auto* condition = dyn_cast_or_null<BinaryOperator>(stmt->getCond());
     if (condition == nullptr || condition->isValueDependent()) return false;
+    const Expr* most = condition->getRHS();
+    if (condition->getOpcode() == BO_GT || condition->getOpcode() == BO_GE) {
+      const auto* init = dyn_cast_or_null<DeclStmt>(stmt->getInit());
+      const auto* counter = init != nullptr && init->isSingleDecl()
+                                ? dyn_cast<VarDecl>(init->getSingleDecl())
+                                : nullptr;
+      most = counter == nullptr ? nullptr : counter->getInit();
+    }
     Expr::EvalResult end;
-    if (!condition->getRHS()->EvaluateAsInt(end, context_)) return false;
+    if (most == nullptr || most->isValueDependent() || !most->EvaluateAsInt(end, context_))
+      return false;
     return end.Val.getInt().getLimitedValue() <= kFewSteps;
   }
 
@@ -238,11 +281,30 @@ class Arithmetic : public Visitor {
            !sources.isBeforeInTranslationUnit(sources.getFileLoc(range.getEnd()), at);
   }
 
+  // pair = in[i]; pair.x += shift; out[i] = pair: each round begins with a value of its own.
+  static bool is_set_anew(const VarDecl* variable, const Stmt* loop) {
+    const Stmt* body = nullptr;
+    if (const auto* one = dyn_cast<ForStmt>(loop)) body = one->getBody();
+    if (const auto* one = dyn_cast<WhileStmt>(loop)) body = one->getBody();
+    if (body == nullptr || !isa<CompoundStmt>(body)) return false;
+    return llvm::any_of(body->children(), [&](const Stmt* stmt) {
+      const Expr* value = nullptr;
+      const auto* expr = dyn_cast<Expr>(stmt);
+      const Expr* to = expr == nullptr ? nullptr : assigned_to(expr->IgnoreImplicit(), value);
+      const auto* whole = to == nullptr ? nullptr : dyn_cast<DeclRefExpr>(stripped(to));
+      return whole != nullptr && whole->getDecl() == variable &&
+             !mentioned(value).contains(variable);
+    });
+  }
+
   // Some loop adds to the same element in each of its rounds: it neither declares the variable, nor
   // steps through what the element is reached by. out[i] += x[i] is a sum per element, no long one.
   bool goes_round(const Target& target) const {
     for (const Loop& loop : loops_) {
-      if (target.variable != nullptr && is_declared_inside(target.variable, loop.stmt)) continue;
+      if (loop.is_short) continue;
+      if (target.variable != nullptr && (is_declared_inside(target.variable, loop.stmt) ||
+                                         is_set_anew(target.variable, loop.stmt)))
+        continue;
       const auto steps = [&](const Decl* variable) { return target.path.contains(variable); };
       if (!llvm::any_of(loop.variables, steps) && !moves_inside(target, loop)) return true;
     }
@@ -269,24 +331,52 @@ class Arithmetic : public Visitor {
     const DtypeSet dtypes = low_precision(expr->getType());
     if (dtypes.empty() || loops_.empty()) return;
     const Target target = target_of(expr);
-    if (goes_round(target)) add_sum(at, expr, dtypes, false);
+    if (goes_round(target)) add_sum(at, expr, dtypes, SumKind::kLoop);
+  }
+
+  void look_at_product(const Expr* expr) {
+    const Expr* product = loops_.empty() ? nullptr : rounded_product(expr, context_);
+    if (product == nullptr) return;
+    const Expr* to = cast<BinaryOperator>(expr)->getLHS();
+    if (!goes_round(target_of(to))) return;
+    add_sum(product->getBeginLoc(), product, low_precision(product->getType()), SumKind::kProduct);
+  }
+
+  // cublasHgemm(…), cublasGemmEx(…, CUBLAS_COMPUTE_16F, algorithm), and a pointer of one dtype
+  // beside the name of another: cublasSgemmEx(…, (const void*)a, CUDA_R_16F, …).
+  void look_at_library(const CallExpr* call, llvm::StringRef name) {
+    const unsigned count = call->getNumArgs();
+    if (name.starts_with("cublasHgemm"))
+      add_sum(call->getBeginLoc(), call->getCallee(), Dtype::kHalf, SumKind::kLoop);
+    if (name.starts_with("cublasGemm") && name.contains("Ex") && count > 2) {
+      const DtypeSet told = dtype_told(call->getArg(count - 2));
+      if (!told.empty()) add_sum(call->getBeginLoc(), call->getCallee(), told, SumKind::kLoop);
+    }
+    for (unsigned i = 0; i + 1 < count; ++i) {
+      const DtypeSet told = dtype_told(call->getArg(i + 1));
+      const Expr* given = told.empty() ? nullptr : call->getArg(i)->IgnoreParenCasts();
+      if (given == nullptr || !given->getType()->isPointerType()) continue;
+      const DtypeSet from = low_precision(given->getType()->getPointeeType());
+      if (from.single() && from != told) add_treated(given, from, told);
+    }
   }
 
   void look_at_call(const CallExpr* call) {
     const llvm::StringRef name = called_name(call);
+    if (name.starts_with("cublas")) look_at_library(call, name);
     const bool is_atomic = name.starts_with("atomicAdd") || name.starts_with("gpuAtomicAdd") ||
                            name == "fastAtomicAdd" || name == "fastSpecializedAtomicAdd";
     if (is_atomic && call->getNumArgs() > 0) {
       const QualType type = call->getArg(0)->getType();
       const DtypeSet dtypes =
           type->isPointerType() ? low_precision(type->getPointeeType()) : DtypeSet();
-      if (!dtypes.empty()) add_sum(call->getBeginLoc(), call->getArg(0), dtypes, true);
+      if (!dtypes.empty()) add_sum(call->getBeginLoc(), call->getArg(0), dtypes, SumKind::kAtomic);
       return;
     }
     if (name == "mma_sync" && call->getNumArgs() > 0 && !loops_.empty()) {
       const DtypeSet dtypes = accumulator(call->getArg(0)->getType());
       const bool sums = !dtypes.empty() && goes_round(target_of(call->getArg(0)));
-      if (sums) add_sum(call->getBeginLoc(), call->getArg(0), dtypes, false);
+      if (sums) add_sum(call->getBeginLoc(), call->getArg(0), dtypes, SumKind::kLoop);
       return;
     }
     const FunctionDecl* callee = call->getDirectCallee();
@@ -303,7 +393,7 @@ class Arithmetic : public Visitor {
         type = QualType(type->getPointeeOrArrayElementType(), 0);
       const DtypeSet dtypes = low_precision(type);
       if (!dtypes.empty() && goes_round(target_of(argument))) {
-        add_sum(call->getBeginLoc(), argument, dtypes, false);
+        add_sum(call->getBeginLoc(), argument, dtypes, SumKind::kLoop);
       }
     }
   }
@@ -314,7 +404,7 @@ class Arithmetic : public Visitor {
     return at->second;
   }
 
-  void add_sum(SourceLocation location, const Expr* target, DtypeSet dtypes, bool is_atomic) {
+  void add_sum(SourceLocation location, const Expr* target, DtypeSet dtypes, SumKind kind) {
     const Place place = place_of(context_, location);
     if (place.line == 0) return;
     const auto [at, is_new] = sums_.try_emplace(place, facts_.sums.size());
@@ -322,7 +412,7 @@ class Arithmetic : public Visitor {
       facts_.sums[at->second].dtypes |= dtypes;
       return;
     }
-    facts_.sums.push_back({place, function_, text_of(target, context_), dtypes, is_atomic});
+    facts_.sums.push_back({place, function_, text_of(target, context_), dtypes, kind});
   }
 
   // *(int32_t*)&x, reinterpret_cast<const uint32_t&>(x): the value whose bits are read.
@@ -377,11 +467,15 @@ class Arithmetic : public Visitor {
     const DtypeSet from = low_precision(element),
                    to = low_precision(cast->getType()->getPointeeType());
     if (!from.single() || !to.single() || from == to) return;
-    const Place place = place_of(context_, expr->getBeginLoc());
+    add_treated(stripped(cast->getSubExprAsWritten()), from, to, expr->getBeginLoc());
+  }
+
+  void add_treated(const Expr* what, DtypeSet from, DtypeSet to, SourceLocation at = {}) {
+    const Place place = place_of(context_, at.isValid() ? at : what->getBeginLoc());
     if (place.line == 0 || !pointers_.insert(place).second) return;
-    TensorFact what;
-    what.name = text_of(stripped(cast->getSubExprAsWritten()), context_);
-    facts_.branches.push_back({place, function_, Callers::kUnseen, std::move(what), from, to});
+    TensorFact fact;
+    fact.name = text_of(what, context_);
+    facts_.branches.push_back({place, function_, Callers::kUnseen, std::move(fact), from, to});
   }
 
   void look_at_conversion(const Expr* expr) {

@@ -238,14 +238,24 @@ void look_at_argument(Dtypes& dtypes, const Expr* argument) {
     look_at_mentioned(dtypes, argument);
 }
 
-std::optional<Dtype> equals_constant(const Expr* condition, const ASTContext& context,
-                                     const Expr*& of) {
+static std::optional<Dtype> compared_constant(const Expr* condition, const ASTContext& context,
+                                              bool is_equal, const Expr*& of) {
   const auto comparison = comparison_of(stripped(condition));
-  if (!comparison || !comparison->is_equal) return std::nullopt;
+  if (!comparison || comparison->is_equal != is_equal) return std::nullopt;
   of = comparison->left;
   if (const auto right = dtype_constant(stripped(comparison->right), context)) return right;
   of = comparison->right;
   return dtype_constant(stripped(comparison->left), context);
+}
+
+std::optional<Dtype> equals_constant(const Expr* condition, const ASTContext& context,
+                                     const Expr*& of) {
+  return compared_constant(condition, context, true, of);
+}
+
+std::optional<Dtype> differs_from_constant(const Expr* condition, const ASTContext& context,
+                                           const Expr*& of) {
+  return compared_constant(condition, context, false, of);
 }
 
 void assume(Dtypes& dtypes, const Expr* condition, bool truth) {

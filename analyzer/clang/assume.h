@@ -17,6 +17,10 @@ void look_at_argument(Dtypes& dtypes, const clang::Expr* argument);
 // The constant that a condition compares something with for equality: x.scalar_type() == at::kHalf.
 std::optional<Dtype> equals_constant(const clang::Expr* condition, const clang::ASTContext& context,
                                      const clang::Expr*& of);
+// The same for inequality.
+std::optional<Dtype> differs_from_constant(const clang::Expr* condition,
+                                           const clang::ASTContext& context,
+                                           const clang::Expr*& of);
 
 // Every tensor whose dtype the expression mentions was looked at.
 void look_at_mentioned(Dtypes& dtypes, const clang::Expr* expr);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/clang/arithmetic.h"
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
@@ -16,13 +17,13 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-namespace {
-
 DtypeSet low_precision(QualType type) {
   if (type.isNull()) return {};
   const DtypeSet dtypes = element_dtypes(type.getNonReferenceType());
   return dtypes.within(kLowPrecision) ? dtypes : DtypeSet();
 }
+
+namespace {
 
 bool is_wide(QualType type) {
   if (type.isNull()) return false;  // of an expression that was not understood
@@ -94,6 +95,12 @@ const Expr* widened(const Expr* expr) {
   const Expr* from = is_wide(expr->getType()) ? converted(expr) : nullptr;
   return from != nullptr && !low_precision(bare(from)->getType()).empty() ? bare(from) : nullptr;
 }
+
+}  // namespace
+
+const Expr* rounded_before(const Expr* expr) { return widened(bare(expr)); }
+
+namespace {
 
 bool is_exponential(llvm::StringRef name) {
   static const std::set<llvm::StringRef> names = {"hexp",  "hexp2",  "hexp10",  "hlog",  "hlog2",

@@ -358,6 +358,8 @@ int Dtypes::result(const Expr* expr, size_t number) {
 }
 
 int Dtypes::method_result(const MemberCall& call) {
+  if (call.name == "toTensor" || call.name == "toTensorVector" || call.name == "toTensorList")
+    return make(TensorSource::kProgram, kAnyDtype, text(call.call));
   if (call.name == "to" || call.name == "toType") return cast_result(call);
   if (call.name == "type_as" && call.call->getNumArgs() == 1)
     return like(tensor(call.call->getArg(0)));
@@ -501,6 +503,8 @@ void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {
     const int symbol = tensor(argument);
     if (is_no_tensor(argument)) state.set_absent(symbol);
     bind(parameter, symbol);
+  } else if (is_tensor_list(type) && is_tensor_list(stripped(argument)->getType())) {
+    bind(parameter, tensor(argument));  // check_all(tensors)
   } else if (holds_dtype(type)) {
     const int symbol = dtype(argument);
     bind(parameter, symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype));

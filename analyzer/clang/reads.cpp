@@ -227,6 +227,8 @@ void Walk::cast_of(const ExplicitCastExpr* cast) {
   set_site(read, pointer->site);
   read.tensor = dtypes_.fact_of(pointer->symbol);
   read.tensor.name = pointer->fact.name;
+  if (const auto taken = member_call(stripped(cast->getSubExpr())))
+    leave_to_caller(read, taken->base, to);
   add_read(std::move(read), pointer->symbol, to);
 }
 

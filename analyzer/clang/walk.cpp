@@ -62,12 +62,16 @@ void Walk::children(const Stmt* stmt) {
 
 void Walk::block(const CompoundStmt* block) {
   levels_.push_back({block, nullptr, std::exchange(lambda_body_, nullptr) == block});
-  for (const Stmt* child : block->body()) {
+  for (auto at = block->body_begin(); at != block->body_end(); ++at) {
+    const Stmt* child = *at;
     levels_.back().whole = child;
     // A TORCH_CHECK that a fix puts before this statement must run when the statement does: of an
     // `if` or a loop only a part may run.
     levels_.back().statement =
         isa<Expr>(child) || isa<DeclStmt>(child) || isa<ReturnStmt>(child) ? child : nullptr;
+    const auto* lone = dyn_cast<IfStmt>(child);
+    if (lone != nullptr && lone->getElse() == nullptr && !dtypes_.state.dead)
+      look_at_arms_of(lone, {at + 1, block->body_end()});
     stmt(child);
   }
   levels_.pop_back();
@@ -190,10 +194,9 @@ void Walk::branch(const IfStmt* stmt) {
   if (is_constant(stmt->getCond(), context_, value)) {
     return this->stmt(value ? stmt->getThen() : stmt->getElse());
   }
-  if (const auto by_hand = chain_at(stmt)) {
-    look_at_arms(by_hand->fact, arms_of(stmt, *by_hand));
-    if (by_hand->cases.size() > 1) return chain(stmt, *by_hand);
-  }
+  if (stmt->getElse() != nullptr) look_at_arms_of(stmt, {});
+  const auto by_hand = chain_at(stmt);
+  if (by_hand && by_hand->cases.size() > 1) return chain(stmt, *by_hand);
   either_way(stmt->getCond(),
              [&](bool truth) { this->stmt(truth ? stmt->getThen() : stmt->getElse()); });
 }
@@ -258,12 +261,13 @@ void Walk::expr_of_one_way(const Expr* one) {
 
 void Walk::conditional(const ConditionalOperator* one) {
   expr(one->getCond());
-  const Expr* of = nullptr;
-  const auto dtype = equals_constant(one->getCond(), context_, of);
-  if (const int symbol = dtype ? dtypes_.dtype(of) : -1; symbol >= 0) {
-    const DtypeSet known = dtypes_.state.dtypes(symbol);
-    look_at_arms(dispatched(symbol), {{one->getTrueExpr(), known & DtypeSet(*dtype), false},
-                                      {one->getFalseExpr(), known - DtypeSet(*dtype), true}});
+  if (const auto question = asked(one->getCond())) {
+    const DtypeSet known = dtypes_.state.dtypes(question->symbol);
+    look_at_arms(question->symbol, {{{one->getTrueExpr()}, known & question->dtypes, false},
+                                    {{one->getFalseExpr()}, known - question->dtypes, true}});
+    if (question->dtypes == DtypeSet(Dtype::kHalf) &&
+        widens(one->getTrueExpr(), one->getFalseExpr(), question->symbol))
+      add_half_alone(*question, one);
   }
   either_way(one->getCond(), [&](bool truth) {
     expr_of_one_way(truth ? one->getTrueExpr() : one->getFalseExpr());
@@ -302,7 +306,12 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
   const auto* range = dyn_cast<DeclRefExpr>(stripped(stmt->getRangeInit()));
   const auto list = range == nullptr ? lists_.end() : lists_.find(range->getDecl());
   if (variable == nullptr || list == lists_.end()) {
-    return loop(stmt->getBody(), nullptr, nullptr);
+    const bool is_of_tensors = variable != nullptr && is_tensor(variable->getType()) &&
+                               is_tensor_list(stmt->getRangeInit()->getType());
+    if (!is_of_tensors) return loop(stmt->getBody(), nullptr, nullptr);
+    // One symbol stands for all tensors of a list, and of an empty one nothing is read.
+    dtypes_.bind(variable, dtypes_.tensor(stmt->getRangeInit()));
+    return do_once(stmt->getBody());
   }
   const std::vector<int> tensors = list->second;
   for (const int tensor : tensors) {
@@ -383,6 +392,7 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   over.lambdas = lambda_depth_;
   over.function = function_;
   over.stmt = stmt;
+  if (over.symbol >= 0) look_at_arms_of(stmt, over.symbol);
   switches_.push_back(std::move(over));
   const auto* body = dyn_cast<CompoundStmt>(stmt->getBody());
   // Until the first case; but what stands before it are cases of a macro that nothing declares.

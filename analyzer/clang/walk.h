@@ -57,10 +57,15 @@ class Walk {
     DtypeSet cases;
     clang::SourceLocation begin;
   };
+  // The one tensor's dtype that a condition asks for, and the dtypes that it holds for.
+  struct Question {
+    int symbol;
+    DtypeSet dtypes;
+  };
   struct Arm {
-    const clang::Stmt* body;
+    std::vector<const clang::Stmt*> body;
     DtypeSet dtypes;  // that come here
-    bool is_last;     // an `else` without a question
+    bool is_last;     // an `else` without a question, a `default`, what stands behind a lone `if`
   };
   struct Call {
     std::vector<State> returns;
@@ -100,8 +105,18 @@ class Walk {
   void recall(const clang::Expr* condition, bool truth);
   std::optional<Chain> chain_at(const clang::IfStmt* first);
   void chain(const clang::IfStmt* stmt, const Chain& chain);
-  std::vector<Arm> arms_of(const clang::IfStmt* first, const Chain& chain) const;
-  void look_at_arms(const TensorFact& tensor, const std::vector<Arm>& arms);
+  std::optional<Question> asked(const clang::Expr* condition);
+  void look_at_arms_of(const clang::IfStmt* first, llvm::ArrayRef<const clang::Stmt*> behind);
+  void look_at_arms_of(const clang::SwitchStmt* stmt, int symbol);
+  void look_at_arms(int symbol, const std::vector<Arm>& arms);
+  void look_at_typed_arm(int symbol, const std::vector<Arm>& arms);
+  bool widens(const clang::Expr* wide, const clang::Expr* other, int symbol);
+  void look_at_half_alone(const clang::IfStmt* lone, const Question& question,
+                          llvm::ArrayRef<const clang::Stmt*> behind);
+  void add_half_alone(const Question& question, const clang::Stmt* at);
+  void look_at_undone(int symbol, const std::vector<Arm>& arms, DtypeSet left);
+  void add_branch(const clang::Stmt* at, BranchFault fault, const TensorFact& tensor,
+                  DtypeSet dtypes, DtypeSet served);
   TensorFact dispatched(int symbol) const;
   void add_dispatch(Dispatch dispatch);
   void loop(const clang::Stmt* body, const clang::Expr* condition, const clang::Stmt* step);
@@ -193,6 +208,7 @@ class Walk {
   std::map<std::tuple<Place, Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;
   std::set<std::pair<Place, BranchFault>> branches_;
+  std::set<std::pair<const clang::FunctionDecl*, std::string>> undone_;  // told, by the tensor
   std::set<Place> fills_;
   std::map<Place, size_t> divisions_;
   std::set<std::pair<Place, std::string>> ops_;

@@ -45,48 +45,54 @@ bool is_of_others(const fs::path& folder) {
   return folders_of_others().contains(folder.filename().string());
 }
 
+// What gives its dispatches BFloat16.
+struct Named {
+  bool bfloat16 = false;
+  bool autocast = false;  // its Python opens regions, whose dtype the user chooses
+};
+
 // The name stands in code, not in a comment behind it.
-bool names_bfloat16(std::string line, const char* comment) {
-  line.resize(std::min(line.find(comment), line.size()));
+void look_for_names(std::string line, bool is_python, Named& named) {
+  line.resize(std::min(line.find(is_python ? "#" : "//"), line.size()));
   for (char& c : line) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return line.find("bfloat16") != line.npos;
+  const auto has = [&](const char* text) { return line.find(text) != line.npos; };
+  named.bfloat16 = named.bfloat16 || has("bfloat16");
+  named.autocast = named.autocast || (is_python && has("autocast(") && !has("false"));
 }
 
-bool file_names_bfloat16(const fs::path& file) {
+void look_for_names(const fs::path& file, Named& named) {
   const bool is_python = file.extension().string().starts_with(".py");
   std::ifstream text(file);
-  for (std::string line; std::getline(text, line);) {
-    if (names_bfloat16(std::move(line), is_python ? "#" : "//")) return true;
-  }
-  return false;
+  for (std::string line; !named.bfloat16 && std::getline(text, line);)
+    look_for_names(std::move(line), is_python, named);
 }
 
-bool tree_names_bfloat16(const fs::path& root) {
+Named names_in_tree(const fs::path& root) {
   const bool is_project = is_marked(root);  // else whose the folders below are is not known
   const auto skips = [&](const fs::path& folder) {
     return !is_project || is_skipped_folder(folder) || is_of_others(folder);
   };
   uintmax_t bytes = 0;
-  bool is_named = false;
+  Named named;
   for_each_file(root, kMaxEntries, skips, [&](const fs::path& file) {
     std::error_code unknown;
     if (!is_code(file) || is_of_cpu(file, root) || !is_file(file)) return true;
     const uintmax_t size = fs::file_size(file, unknown);
     if (unknown || size > kMaxFile) return true;
     bytes += size;
-    is_named = file_names_bfloat16(file);
-    return !is_named && bytes <= kMaxBytes;
+    look_for_names(file, named);
+    return !named.bfloat16 && bytes <= kMaxBytes;
   });
-  return is_named;
+  return named;
 }
 
-bool project_names_bfloat16(const fs::path& file) {
+Named names_in_project(const fs::path& file) {
   static std::mutex lock;
-  static std::map<fs::path, bool> known;
+  static std::map<fs::path, Named> known;
   const fs::path root = project_root(file);
   const std::scoped_lock held(lock);
   const auto [at, is_new] = known.try_emplace(root);
-  if (is_new) at->second = tree_names_bfloat16(root);
+  if (is_new) at->second = names_in_tree(root);
   return at->second;
 }
 
@@ -180,7 +186,9 @@ void look_around(SourceFacts& facts) {
   const std::vector<Include> includes = includes_of(facts.file);
   facts.is_of_gpu = is_cuda(facts.file) || std::any_of(includes.begin(), includes.end(), is_of_gpu);
   if (std::any_of(facts.dispatches.begin(), facts.dispatches.end(), has_half_alone)) {
-    facts.project_names_bfloat16 = project_names_bfloat16(facts.file);
+    const Named named = names_in_project(facts.file);
+    facts.project_names_bfloat16 = named.bfloat16;
+    facts.project_opens_autocast = named.autocast;
   }
 }
 

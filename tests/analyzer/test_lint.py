@@ -487,6 +487,10 @@ class Lint(tool.ToolTest):
             path = self.write(name, code)
             self.assertIn("has no BFloat16, which its project has elsewhere", self.lint("--all", "csrc/scale.cu").out)
             path.unlink()
+        path = self.write("ops.py", "with torch.autocast('cuda', enabled=False):\n    # autocast()\n    pass\n")
+        self.assertIn("no findings", self.lint("csrc/scale.cu").out)
+        path.write_text("with torch.autocast('cuda'):\n    pass\n")
+        self.assertIn("has no BFloat16, which its project's autocast may cast to", self.lint("--all", "csrc/scale.cu").out)
         self.write("csrc/scale.cpp", text)
         self.assertIn("has no BFloat16, which autocast casts to on the CPU", self.lint("--all", "csrc/scale.cpp").out)
 

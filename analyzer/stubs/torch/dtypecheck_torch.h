@@ -804,9 +804,6 @@ struct RegisterOperators {
   template <typename F>
   RegisterOperators& op(const char* name, F&& function);
 };
-namespace jit {
-using torch::RegisterOperators;
-}
 namespace autograd {
 using Variable = at::Tensor;
 }
@@ -952,3 +949,4 @@ namespace detail {
 inline c10::ScalarType scalar_type(c10::ScalarType type) { return type; }
 }  // namespace detail
 #include "dtypecheck_dispatch.h"
+#include "dtypecheck_jit.h"

@@ -6,7 +6,7 @@ void run(T* x);
 
 void forward(at::Tensor x) {
   AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "forward", [&] { run(x.data_ptr<scalar_t>()); });
-  // EXPECT note: this dispatch on x has no BFloat16, which autocast casts to on the CPU [dispatch-missing-half]
+  // EXPECT warning: this dispatch on x has no BFloat16, which autocast casts to on the CPU [dispatch-missing-half]
 }
 
 void backward(at::Tensor grad) {

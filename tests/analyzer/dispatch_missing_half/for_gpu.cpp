@@ -7,7 +7,7 @@ void launch(const T* x);
 
 void forward(at::Tensor x) {
   AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "forward", [&] {
-    // EXPECT note: this dispatch on x has no BFloat16, which its project has elsewhere [dispatch-missing-half]
+    // EXPECT warning: this dispatch on x has no BFloat16, which its project has elsewhere [dispatch-missing-half]
     launch(x.data_ptr<scalar_t>());
   });
 }

@@ -46,7 +46,7 @@ void cast(at::Tensor x) {
 
 void refused(at::Tensor x) {
   if (x.scalar_type() == at::kHalf) {
-    // EXPECT note: this dispatch on x has no BFloat16, which autocast casts to on the CPU [dispatch-missing-half]
+    // EXPECT warning: this dispatch on x has no BFloat16, which autocast casts to on the CPU [dispatch-missing-half]
     run<at::Half>(x.data_ptr(), x.numel());
   } else if (x.scalar_type() == at::kFloat) {
     run<float>(x.data_ptr(), x.numel());
@@ -57,6 +57,7 @@ void refused(at::Tensor x) {
 
 void typed(at::Tensor x) {
   if (x.scalar_type() == at::kHalf) {
+    // EXPECT warning: this dispatch on x has no BFloat16, which autocast casts to on the CPU [dispatch-missing-half]
     launch(x.data_ptr<at::Half>(), x.numel());
   } else {
     launch(x.data_ptr<float>(), x.numel());
