@@ -1,5 +1,6 @@
 // reads.cpp: the part of the walk that sees a tensor's memory read as a C++ type.
 #include <clang/AST/DeclTemplate.h>
+#include <clang/Basic/SourceManager.h>
 
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/walk.h"
