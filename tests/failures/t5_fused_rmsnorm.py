@@ -3,7 +3,7 @@
 # EXPECT rule=mixed-operands severity=error op=python::FusedRMSNormFunction.forward odd=input file=fused_norm.py line=extension module=encoder.block.1.layer.0.layer_norm
 # EXPECT-OPERANDS input=Float weight=Half
 # EXPECT-ERROR expected scalar type Float but found Half
-# EXPECT-FIX layer_norm is called with to Half
+# EXPECT-FIX layer_norm to Half
 # EXPECT rule=silent-promotion severity=error op=aten::add line=here
 # EXIT 1
 import tempfile

@@ -3,7 +3,7 @@
 # EXPECT rule=mixed-operands severity=error op=python::FusedRMSNormFunction.forward odd=weight file=fused_norm.py line=extension module=encoder.block.0.layer.0.layer_norm
 # EXPECT-OPERANDS input=Half weight=Float
 # EXPECT-ERROR expected scalar type Half but found Float
-# EXPECT-FIX layer_norm is called with to Float
+# EXPECT-FIX layer_norm to Float
 # EXIT 1
 import tempfile
 

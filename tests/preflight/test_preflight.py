@@ -208,7 +208,7 @@ class Ends(Preflight):
                                "print('refused', ctypes.CDLL(name).ncclCommInitAll(ctypes.byref(communicator), 1, None) != 0)\n")
         self.assertEqual(self.preflight(program), 0, self.err)
         self.assertEqual(self.out, "refused True\n")
-        self.assertIn("libnccl.so.2 has a CUDA runtime of its own inside, which nothing is pretended for", self.err)
+        self.assertIn("libnccl.so.2 contains a CUDA runtime of its own, which preflight cannot replace", self.err)
 
     def test_processes_of_all_kinds(self):
         self.assertEqual(self.preflight(PROGRAMS / "processes.py"), 0, self.err)

@@ -83,8 +83,8 @@ class CheckTest(unittest.TestCase):
         self.refuse("cross_attention_dim", model)
 
     def test_folders(self) -> None:
-        self.refuse("is no diffusers folder of SDXL", self.full / "unet")
-        self.refuse("nowhere: is no diffusers folder of SDXL", self.full / "nowhere")
+        self.refuse("not a diffusers folder of SDXL", self.full / "unet")
+        self.refuse("nowhere: not a diffusers folder of SDXL", self.full / "nowhere")
 
     def test_values(self) -> None:
         """Zeros are finite, so are the tiny model's numbers; with one NaN it is named, and only --values reads it."""

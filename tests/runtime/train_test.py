@@ -162,7 +162,7 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(self.run_train(checkpoint_every=1, steps=2).returncode, 0)
         checkpoint = self.work / "lora.safetensors.checkpoint"
         lora, self.out = self.out, self.work / "next.safetensors"
-        self.refuse("is no checkpoint of this sdxl-train", resume=lora)
+        self.refuse("not a checkpoint of this sdxl-train", resume=lora)
         self.refuse("nowhere: No such file", resume=self.work / "nowhere")
         self.refuse('the run was begun with rank "2", now it is "3"', resume=checkpoint, rank=3)
         self.refuse('the run was begun with policy "fp32", now it is "bf16"', resume=checkpoint, policy="bf16")
@@ -316,7 +316,7 @@ class TrainTest(unittest.TestCase):
         return model
 
     def test_folders(self) -> None:
-        self.refuse("is no diffusers folder", model=self.work)
+        self.refuse("not a diffusers folder", model=self.work)
         model = self.copy_model()
         (model / "unet" / "diffusion_pytorch_model.safetensors").unlink()
         self.refuse("diffusion_pytorch_model.safetensors: is not there", model=model)

@@ -50,7 +50,7 @@ class MainProcess(Incomplete):
         self.assertIn(f"{file.name}: was there when the run ended and is missing now", self.said_of(folder))
         merged = self.folder / "merged.dtrace"
         tool("merge", folder, "-o", merged, statuses=[2])
-        self.assertIn("existed when the run ended", self.said_of(merged))
+        self.assertIn("was there when the run ended", self.said_of(merged))
 
     def test_its_file_was_never_there(self):
         folder = self.copy_of(self.done.run)
