@@ -86,7 +86,7 @@ std::string bash() {
 std::function<int()> set_up(Options& options) {
   auto shell = std::make_shared<std::string>();
   options.add_choice("SHELL", *shell, {"bash"}, "the shell to complete in").type("").required();
-  return [] { return print_text(bash()); };
+  return [shell] { return print_text(bash()); };  // whose variable the option writes
 }
 
 }  // namespace
