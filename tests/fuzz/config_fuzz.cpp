@@ -10,7 +10,7 @@ static void read(std::string_view input, bool is_project) {
   try {
     const auto config = judging::parse_config(input, "fuzz.toml", is_project);
     if (!config) return require(is_project);
-    for (const judging::Setting& setting : config->settings) require(setting.line > 0);
+    for (const judging::ConfigEntry& entry : config->entries) require(entry.line > 0);
     for (const rules::Suppression& one : config->accepted) {
       require(judging::is_known_id(one.rule) && !one.reason.empty());
       require(one.file.empty() || one.module_glob.empty());
