@@ -189,6 +189,7 @@ bool is_within(const WrittenCheck& check, const OuterSite& site) {
 // else is asked of the tensor there.
 bool join_branches(std::vector<WrittenCheck>& written, const WrittenCheck& one) {
   const OuterSite site = one.outer.front();
+  if (!is_within(one, site)) return false;  // no parse says so, but facts are not trusted
   std::set<int> branches;
   for (const WrittenCheck& other : written) {
     if (other.name != one.name || !is_within(other, site)) continue;

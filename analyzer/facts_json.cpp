@@ -38,8 +38,9 @@ static void to_json(Json& json, const Place& place) {
 static void from_json(const Json& json, Place& place) {
   constexpr int kMostColumns = 16 << 20;  // of the longest source that is parsed
   place = {json.at(0), json.at(1), json.at(2), json.at(3)};
-  const bool can_be = place.line >= 0 && place.column > 0 && place.column <= kMostColumns;
-  if (!can_be) throw InputError(fmt::format("a place in column {}", place.column));
+  const auto is_column = [](int column) { return column > 0 && column <= kMostColumns; };
+  if (place.line < 0 || !is_column(place.column) || !is_column(place.end_column))
+    throw InputError(fmt::format("a place in columns {} to {}", place.column, place.end_column));
 }
 
 #define AND_MEMBER(member, Type, merged) , member

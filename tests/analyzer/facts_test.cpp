@@ -30,6 +30,8 @@ TEST_CASE("numbers that no facts have are refused") {
     INFO(number);
     const std::string place = std::string("[\"/a.cpp\", 3, ") + number + ", 20]";
     CHECK_THROWS_AS(facts_from_json(with("[\"/a.cpp\", 3, 4, 20]", place)), InputError);
+    const std::string end = std::string("[\"/a.cpp\", 3, 4, ") + number + "]";
+    CHECK_THROWS_AS(facts_from_json(with("[\"/a.cpp\", 3, 4, 20]", end)), InputError);
   }
   CHECK_THROWS_WITH(facts_from_json(with("\"functions\": 2", "\"functions\": 1e30")),
                     Contains("functions is no whole number"));
