@@ -9,6 +9,8 @@ own, so that ten minutes leave figures even where a part fails. scripts/gpu pack
 
 import argparse
 import collections
+import concurrent.futures
+import hashlib
 import json
 import os
 import re
@@ -22,6 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 EXAMPLE = ROOT / "examples" / "sdxl_lora"
+TESTS = ROOT / "tests"
 
 
 class Place:
@@ -169,45 +172,137 @@ def sdxl_train(place: Place) -> None:
         print(f"{policy}: sdxl-train {ours:.1f} s, diffusers {time.perf_counter() - begin:.1f} s, {steps} steps with start")
 
 
-def kernels(place: Place) -> None:
-    """The kernels for a GPU, compiled for this card: their accuracy, compute-sanitizer, and times beside LibTorch's ops."""
+def kernel_libraries(place: Place) -> list[Path]:
+    """That of the operators, and that of the kernels for a GPU, compiled for this card where it is not yet."""
     tools = place.dtypecheck.parent.parent
     libraries = sorted((tools / "libexec/dtypecheck").glob("libdtypecheck_operators-*.so"))
-    if not libraries:
-        return print("SKIPPED: the operators were not packed")
-    measure = [sys.executable, HERE / "gpu_kernels.py"]
-    if not place.small:
-        nvcc = shutil.which("nvcc")
-        if not nvcc:
-            return print("SKIPPED: no nvcc here")
+    if place.small or not libraries:
+        return libraries
+    library = place.work / "kernels.so"
+    if not library.exists():
         flags = [line for line in (ROOT / "training/kernels/cuda/nvcc.txt").read_text().splitlines() if line[:1] == "-" and "gencode" not in line]
-        libraries.append(place.work / "kernels.so")
-        run([nvcc, *flags, "-arch=native", "--threads=0", "-I", ROOT, "-I", ROOT / "training", "-shared", "-o", libraries[-1],
+        run(["nvcc", *flags, "-arch=native", "--threads=0", "-I", ROOT, "-I", ROOT / "training", "-shared", "-o", library,
              *sorted((ROOT / "training/kernels").glob("*/*.cu")), tools / "lib/libdtypecheck_kernels.so", f"-Xlinker=-rpath={tools / 'lib'}"])
-    accuracy = attempt([*measure, "accuracy", place.device, *libraries])
-    print(accuracy.stdout, flush=True)
-    times = attempt([*measure, "times", place.device, *libraries])
-    print(times.stdout, flush=True)
-    sanitizer = shutil.which("compute-sanitizer")
-    for tool in ["memcheck", "racecheck", "initcheck"] if sanitizer and not place.small else []:
-        checked = attempt([sanitizer, "--tool", tool, *measure, "accuracy", place.device, *libraries])
-        print(tool, [line for line in checked.stdout.splitlines() if "=====" in line][-3:], flush=True)
-    if accuracy.returncode or times.returncode:
+    return [*libraries, library]
+
+
+def measure_kernels(place: Place, what: str, before: tuple = ()) -> None:
+    if not place.small and not shutil.which("nvcc"):
+        return print("SKIPPED: no nvcc here")
+    done = attempt([*before, sys.executable, HERE / "gpu_kernels.py", what, place.device, *kernel_libraries(place)])
+    print(done.stdout, flush=True)
+    if done.returncode:
         raise SystemExit(1)
 
 
+def kernels(place: Place) -> None:
+    """The accuracy of the kernels for a GPU, also under compute-sanitizer."""
+    measure_kernels(place, "accuracy")
+    if not place.small and shutil.which("compute-sanitizer"):
+        for tool in ["memcheck", "racecheck", "initcheck"]:
+            measure_kernels(place, "accuracy", ("compute-sanitizer", "--error-exitcode", "3", "--tool", tool))
+
+
+def kernel_times(place: Place) -> None:
+    """The kernels for a GPU beside LibTorch's ops."""
+    measure_kernels(place, "times")
+
+
+def same_bits(place: Place) -> None:
+    """The weights that a training saves: twice plain, and traced in each manner."""
+    tiny = make_tiny(place)
+    for precision in ["bf16"] if place.small else ["bf16", "fp16"]:
+        digests = {}
+        for name, before in {"plain": [], "plain again": [], "traced": place.traced("bits"),
+                             "values checked": place.traced("bits-values", "--check-values")}.items():
+            saved = place.work / f"bits-{precision}"
+            shutil.rmtree(saved, ignore_errors=True)
+            run([*before, sys.executable, EXAMPLE / "train.py", "--model", tiny / "model", "--data", tiny / "images", "--resolution",
+                 "64", "--mixed_precision", precision, "--max_train_steps", "3", "--seed", "0", "--output_dir", saved])
+            digests[name] = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(saved.rglob("*.safetensors")))).hexdigest()
+        print(f"{precision}: " + ", ".join(f"{name} {digest[:12]}" for name, digest in digests.items()), flush=True)
+
+
+def found(place: Place, name: str, command: list, *options: str) -> tuple[subprocess.CompletedProcess, list[dict], dict]:
+    """A traced program with its findings of warning or above, and its facts."""
+    done = subprocess.run([str(word) for word in place.traced(name, *options) + command], capture_output=True, text=True)
+    report = subprocess.run([place.dtypecheck, "report", "--format", "json", place.work / name], capture_output=True, text=True)
+    if not report.stdout.startswith("{"):
+        return done, [], {}
+    read = json.loads(report.stdout)
+    facts = {key: value for process in read["processes"] for key, value in process["facts"].items()}
+    return done, [finding for finding in read["findings"] if finding["severity"] != "note"], facts
+
+
+def known_failures(place: Place) -> None:
+    """tests/failures and tests/silent with their tensors on the GPU: what is found there beside what a CPU's run must show."""
+    sys.path[:0] = [str(TESTS / "failures"), str(TESTS)]
+    from expectations import read_script
+    tiny = make_tiny(place)
+    on_gpu = [sys.executable, HERE / "on_gpu.py"] if not place.small else [sys.executable]
+
+    def failure(script: Path) -> str:
+        wanted = read_script(script)
+        done, findings, _ = found(place, f"failure-{script.stem}", [*on_gpu, script, tiny / "model"])
+        lines = [f"{script.stem}: exit status {done.returncode} (CPU {wanted.exit_status})"]
+        lines += [f"  CPU: {one.rule} {one.severity} line {one.line} {one.op or ''}" for one in wanted.expectations]
+        lines += [f"  here: {one['rule']} {one['severity']} line {one['location']['line']} {one['op']}  {one['message'][:100]}\n"
+                  f"        {(one['error'] or '')[:100]}  fix: {(one['fix'] or '')[:120]}" for one in findings]
+        return "\n".join(lines + ([done.stderr.strip()[-300:]] if done.returncode else []))
+
+    def silent(file: str, mode: str) -> str:
+        done, findings, _ = found(place, f"silent-{file}-{mode}", [*on_gpu, TESTS / "silent" / f"{file}.py", mode], "--check-values")
+        told = collections.defaultdict(set)
+        for one in findings:
+            told[str(one["location"]["function"]).split(".")[0]].add(one["rule"])
+        return "\n".join([f"{file} {mode}: exit status {done.returncode}{done.stderr.strip()[-600:] if done.returncode else ''}"]
+                         + [f"  {function}: {', '.join(sorted(rules))}" for function, rules in sorted(told.items())])
+
+    scripts = [script for script in sorted((TESTS / "failures").glob("*.py"))
+               if re.search("^# EXIT", script.read_text(), re.M) and "fused" not in script.read_text()]
+    with concurrent.futures.ThreadPoolExecutor(1 if place.small else 8) as pool:
+        waiting = [pool.submit(failure, script) for script in (scripts[:2] if place.small else scripts)]
+        waiting += [pool.submit(silent, file, mode) for file in ["values", "reported", "further"] for mode in ["damaged", "clean"]]
+        for one in waiting:
+            print(one.result(), flush=True)
+
+
+def cures(place: Place) -> None:
+    """The changes that `cure` tries for a run that died on the GPU, and what it proves."""
+    tiny = make_tiny(place)
+    on_gpu = [] if place.small else [HERE / "on_gpu.py"]
+    for name in ["clip_float_embedding", "vae_half"]:
+        found(place, f"cure-{name}", [sys.executable, *on_gpu, TESTS / "failures" / f"{name}.py", tiny / "model"])
+        done = subprocess.run([place.dtypecheck, "cure", place.work / f"cure-{name}"], capture_output=True, text=True)
+        print(f"== {name}: exit status {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-1000:]}", flush=True)
+
+
+def preflight(place: Place) -> None:
+    """The memory that `preflight` foretells for a step of the UNet, beside what the step reserves."""
+    for size, batch in [("tiny", 1)] if place.small else [("full", 1), ("full", 4)]:
+        how = worker("times", size, "bfloat16", place.device, batch, 3)
+        figures = {} if place.small else last_json(run(how))
+        shutil.rmtree(place.work / "preflight", ignore_errors=True)
+        done = attempt([place.dtypecheck, "preflight", "--gpu", "h100", "--out", place.work / "preflight", "--", *worker(
+            "times", size, "bfloat16", "cuda", batch, 3)])
+        foretold = [line for line in (done.stdout + done.stderr).splitlines() if "pretended" in line]
+        print(f"{size}, batch {batch}: {figures.get('reserved_gib', 0):.2f} GiB reserved; {foretold}", flush=True)
+
+
 def probe(place: Place) -> None:
-    """What each op takes on this card: contracts, which `scripts/gpu take` makes ours. The calls that
-    are written by hand come first, in case the others are cut off."""
+    """What each op takes on this card: contracts, which `scripts/gpu take` makes ours. The calls that are written by hand
+    come first, in case the others are cut off."""
     for name, only in [("hand", "hand products" if place.small else "hand")] + [("all", "")] * (not place.small):
         file = place.out / f"{place.device}.{name}.contracts"
         run([sys.executable, "-B", ROOT / "probe" / "measure.py", "-o", file, "--device", place.device, "--only", only,
-             "--jobs", "8", "--op-limit", "10"])
+             "--jobs", "12", "--op-limit", "10"])
         print(f"{file.name}: {file.read_text().splitlines()[1]}", flush=True)
 
 
-# Limits in seconds: nine and a half minutes in all.
-PARTS = [(trace_training, 110), (attribution, 60), (overhead, 140), (sdxl_train, 60), (kernels, 120), (probe, 80)]
+# Limits in seconds. The first have no times to measure, and run side by side.
+TOGETHER = [(trace_training, 150), (attribution, 150), (same_bits, 150), (known_failures, 150), (cures, 150), (kernels, 150), (probe, 210)]
+ALONE = [(overhead, 130), (kernel_times, 60), (preflight, 60), (sdxl_train, 50)]
+PARTS = TOGETHER + ALONE
 
 
 def run_part(part: str, seconds: int, out: Path, arguments: list[str]) -> str:
@@ -249,13 +344,21 @@ def main() -> int:
         next(part for part, _ in PARTS if part.__name__ == args.only)(
             Place(args.tools.resolve(), "cpu" if args.cpu else "cuda", work, args.out.resolve()))
         return 0
+    make_tiny(Place(args.tools.resolve(), "cpu", work, args.out))
+    forwarded = ["--tools", str(args.tools)] + ["--cpu"] * args.cpu
     lines = [describe_machine()]
-    for part, seconds in PARTS:
+
+    def do(chosen: tuple) -> None:
+        part, seconds = chosen
         if args.parts is None or part.__name__ in args.parts:
-            forwarded = ["--tools", str(args.tools)] + ["--cpu"] * args.cpu
             lines.append(run_part(part.__name__, args.limit or seconds, args.out, forwarded))
             print(lines[-1], flush=True)
             (args.out / "summary.txt").write_text("\n".join(lines) + "\n")
+
+    with concurrent.futures.ThreadPoolExecutor(1 if args.cpu else len(TOGETHER)) as pool:
+        list(pool.map(do, TOGETHER))
+    for chosen in ALONE:
+        do(chosen)
     return 1 if any("FAILED" in line or "CUT OFF" in line for line in lines) else 0
 
 

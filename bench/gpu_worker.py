@@ -43,7 +43,8 @@ def times(step, device: str, steps: int, profiled: bool) -> dict:
             step()
             wait(device)
             taken.append((time.perf_counter() - begin) * 1000)
-    return {"step_ms": statistics.median(taken), "least_ms": min(taken)}
+    reserved = torch.cuda.max_memory_reserved() / 2**30 if device == "cuda" else 0
+    return {"step_ms": statistics.median(taken), "least_ms": min(taken), "reserved_gib": reserved}
 
 
 def kernels(step, device: str, steps: int, profiled: bool) -> dict:

@@ -62,13 +62,17 @@ void tell(const Factory& factory, Object* source, const void* place, Object* res
 }
 
 template <size_t kIndex>
-Object* call_with_keywords(Object* self, Object* arguments, Object* keywords) {
+Object* call_with_keywords(Object* callee, Object* const* values, size_t count, Object* names) {
+  static_cast<void>(callee);  // a static method's function has no self
   const Factory& factory = factories[kIndex];
   const auto real = reinterpret_cast<WithKeywords>(factory.real);
-  Object* source = first_argument(factory, arguments, keywords);
+  Ref arguments, keywords;
+  if (!unpack_call(values, count, names, &arguments, &keywords)) return nullptr;
+  Object* source = first_argument(factory, arguments.get(), keywords.get());
   const char place = 0;
-  if (!is_foreign(source) || !watching.enter(&place)) return real(self, arguments, keywords);
-  Object* result = real(self, arguments, keywords);
+  if (!is_foreign(source) || !watching.enter(&place))
+    return real(nullptr, arguments.get(), keywords.get());
+  Object* result = real(nullptr, arguments.get(), keywords.get());
   tell(factory, source, &place, result);
   return result;
 }
@@ -93,10 +97,13 @@ void watch(Object* functions) {
   Method* method = method_of(function.get(), factory.name);
   if (method == nullptr) return;
   const bool has_one = factory.parameter == nullptr;
-  if ((method->flags & ~kStaticMethod) != (has_one ? kOneArgument : kVarArgs | kKeywords)) return;
+  if (method->flags != ((has_one ? kOneArgument : kVarArgs | kKeywords) | kStaticMethod)) return;
   factory.real = method->function;
-  method->function = has_one ? reinterpret_cast<void*>(call_with_one<kIndex>)
-                             : reinterpret_cast<void*>(call_with_keywords<kIndex>);
+  if (has_one) {
+    method->function = reinterpret_cast<void*>(call_with_one<kIndex>);
+  } else {
+    call_instead(function.get(), call_with_keywords<kIndex>);
+  }
 }
 
 template <size_t... kIndices>

@@ -2,9 +2,10 @@
 // torch.from_numpy(array). At most an allocation tells of them, and nothing tells of what they were
 // given, so they are watched themselves.
 //
-// Each is a C function that a PyMethodDef of torch's points to. That pointer is replaced by one to
-// a function of ours, which calls the original and returns what it returned. The Python object
-// stays the same one, for those who have a name for it, for torch.jit and for torch._dynamo; and no
+// Each is a C function. A function of ours is called in its place, which calls the original and
+// returns what it returned. The Python object stays the same one and keeps its hash, for those who
+// have a name for it, for torch.jit, torch._dynamo and torch.device as a context, which looks it up
+// in a set; only from_numpy, which CPython calls by the pointer that it hashes, gets another. No
 // Python code runs. GIL held throughout.
 #pragma once
 

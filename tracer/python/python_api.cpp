@@ -133,6 +133,34 @@ Method* method_of(Object* builtin, const char* name) {
   return method == nullptr || std::strcmp(method->name, name) != 0 ? nullptr : method;
 }
 
+bool call_instead(Object* builtin, VectorCall function) {
+  constexpr size_t kVectorCall = 48, kTypeSize = 32;  // PyCFunctionObject, PyTypeObject::tp_basicsize
+  const bool has_one = load<std::ptrdiff_t>(type_of(builtin), kTypeSize) >= 56;
+  if (!has_one || load<void*>(builtin, kVectorCall) != nullptr) return false;
+  std::memcpy(reinterpret_cast<char*>(builtin) + kVectorCall, &function, sizeof function);
+  return true;
+}
+
+bool unpack_call(Object* const* values, size_t count, Object* names, Ref* arguments,
+                 Ref* keywords) {
+  constexpr size_t kMayOverwrite = size_t{1} << 63;  // PY_VECTORCALL_ARGUMENTS_OFFSET
+  count &= ~kMayOverwrite;
+  arguments->reset(api.PyTuple_New(static_cast<std::ptrdiff_t>(count)));
+  if (!*arguments) return false;
+  for (size_t i = 0; i < count; ++i)
+    api.PyTuple_SetItem(arguments->get(), static_cast<std::ptrdiff_t>(i),
+                        Ref::share(values[i]).release());
+  if (names == nullptr) return true;
+  keywords->reset(api.PyDict_New());
+  if (!*keywords) return false;
+  for (std::ptrdiff_t i = 0; i < api.PyTuple_Size(names); ++i) {
+    Object* name = api.PyTuple_GetItem(names, i);
+    if (api.PyDict_SetItem(keywords->get(), name, values[count + static_cast<size_t>(i)]) != 0)
+      return false;
+  }
+  return true;
+}
+
 Ref own_function(const char* source, const char* name) {
   const Ref code(api.Py_CompileString(source, "<frozen dtypecheck>", kFileInput));
   const Ref names(code ? api.PyDict_New() : nullptr);

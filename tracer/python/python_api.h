@@ -49,6 +49,8 @@ struct Object;
   F(Object*, PyImport_ImportModule, (const char*))                             \
   F(Object*, PyObject_CallFunctionObjArgs, (Object*, ...))                     \
   F(Object*, PySys_GetObject, (const char*))                                   \
+  F(Object*, PyTuple_New, (std::ptrdiff_t))                                    \
+  F(int, PyTuple_SetItem, (Object*, std::ptrdiff_t, Object*))                  \
   F(std::ptrdiff_t, PyTuple_Size, (Object*))                                   \
   F(Object*, PyTuple_GetItem, (Object*, std::ptrdiff_t))                       \
   F(std::ptrdiff_t, PyList_Size, (Object*))                                    \
@@ -59,6 +61,7 @@ struct Object;
   F(Object*, PyWeakref_NewRef, (Object*, Object*))                             \
   F(Object*, PyCFunction_NewEx, (void*, Object*, Object*))                     \
   F(Object*, PyDict_New, (void))                                               \
+  F(int, PyDict_SetItem, (Object*, Object*, Object*))                          \
   F(int, PyDict_SetItemString, (Object*, const char*, Object*))                \
   F(Object*, Py_CompileString, (const char*, const char*, int))                \
   F(Object*, PyEval_EvalCode, (Object*, Object*, Object*))                     \
@@ -174,6 +177,8 @@ inline constexpr int kNoArguments = 4;  // METH_NOARGS
 inline constexpr int kOneArgument = 8;  // METH_O
 // The PyMethodDef of a builtin function, the same in CPython 3.8 to 3.14: another function put into
 // it is called in place of the one that was there. Null where it is no builtin of that name.
+// CPython hashes a builtin by the function in it, so that one which a set or a dict of the program
+// may hold already needs call_instead() in place of it.
 struct Method {
   const char* name;
   void* function;
@@ -182,6 +187,17 @@ struct Method {
 };
 inline constexpr int kStaticMethod = 32;  // METH_STATIC
 Method* method_of(Object* builtin, const char* name);
+
+// A call as CPython passes it from one function to the next (PEP 590): `values` holds the arguments
+// by position, and then those that `names`, a tuple or null, has keywords for.
+using VectorCall = Object* (*)(Object* callee, Object* const* values, size_t count, Object* names);
+// Has `function` called where Python calls this builtin, which keeps its hash and is equal to what
+// it was. Of one whose arguments come as a tuple and a dict: CPython passes others' calls on
+// without asking. False where its layout is none that is known.
+bool call_instead(Object* builtin, VectorCall function);
+// The arguments of such a call as a tuple and a dict, null without keywords. False, and the error
+// set, where there is no memory for them.
+bool unpack_call(Object* const* values, size_t count, Object* names, Ref* arguments, Ref* keywords);
 inline Object* return_none() {
   api.Py_IncRef(api._Py_NoneStruct);
   return api._Py_NoneStruct;

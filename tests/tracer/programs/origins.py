@@ -8,11 +8,15 @@ import sys
 
 import numpy as np
 import torch
+import torch.utils._device
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 torch.manual_seed(0)
 folder = sys.argv[1]
+factories = [torch.tensor, torch.as_tensor, torch.asarray, torch.frombuffer]
+hashed_before = set(factories)
+torch.utils._device._device_constructors()  # a set of torch's own, in which a device as a context looks a factory up
 
 
 def trained(module):
@@ -121,4 +125,8 @@ kept = [torch.ones(1) for _ in range(40000)]
 torch._foreach_add(old, 1)  # <- read old
 for module in (half, to, made, data, copied, assigned, safe):
     print([parameter.view(torch.uint8).tolist() for parameter in module.parameters()])
+with torch.device("meta"):
+    print([torch.tensor([1.0]).device, torch.as_tensor([1.0]).device, torch.asarray(obj=[1.0]).device,
+           torch.tensor(data=[1.0], dtype=torch.half).device])
+print([factory in hashed_before for factory in factories], factories[1] == torch.as_tensor)
 print(torch.tensor is torch._C._VariableFunctions.tensor, torch.from_numpy.__name__)
