@@ -136,7 +136,7 @@ def attribution(place: Place) -> None:
 def overhead(place: Place) -> None:
     """A training step of the full-size UNet: plain, traced, with kernels, and under torch.profiler."""
     size, steps = ("tiny", 3) if place.small else ("full", 20)
-    for batch in [1] if place.small else [4, 1]:
+    for batch in [1] if place.small else [1, 4]:
         how = ("times", size, "bfloat16", place.device, batch, steps)
         traced = place.traced("overhead", "--no-gpu")
         plain = None
@@ -251,7 +251,10 @@ def known_failures(place: Place) -> None:
         return "\n".join(lines + ([done.stderr.strip()[-300:]] if done.returncode else []))
 
     def silent(file: str, mode: str) -> str:
-        done, findings, _ = found(place, f"silent-{file}-{mode}", [*on_gpu, TESTS / "silent" / f"{file}.py", mode], "--check-values")
+        program = TESTS / "silent" / f"{file}.py"
+        # CUDA has no product of matrices of integers.
+        names = set(re.findall(r"^@(?:case|reported)\([^\n]*\ndef (\w+)", program.read_text(), re.M)) - {"intersection_of_masks"}
+        done, findings, _ = found(place, f"silent-{file}-{mode}", [*on_gpu, program, mode, *sorted(names)], "--check-values")
         told = collections.defaultdict(set)
         for one in findings:
             told[str(one["location"]["function"]).split(".")[0]].add(one["rule"])
@@ -299,9 +302,9 @@ def probe(place: Place) -> None:
         print(f"{file.name}: {file.read_text().splitlines()[1]}", flush=True)
 
 
-# Limits in seconds. The first have no times to measure, and run side by side.
+# Limits in seconds, ten minutes in all where none is cut off. The first have no times to measure, and run side by side.
 TOGETHER = [(trace_training, 150), (attribution, 150), (same_bits, 150), (known_failures, 150), (cures, 150), (kernels, 150), (probe, 210)]
-ALONE = [(overhead, 130), (kernel_times, 60), (preflight, 60), (sdxl_train, 50)]
+ALONE = [(overhead, 300), (kernel_times, 60), (preflight, 60), (sdxl_train, 50)]
 PARTS = TOGETHER + ALONE
 
 

@@ -3,7 +3,6 @@
 The same lines run, so what is reported of them can be held against what the CPU's run is known to show.
 """
 
-import functools
 import os
 import runpy
 import sys
@@ -11,8 +10,16 @@ import sys
 import torch
 
 torch.set_default_device("cuda")
-# One that is made without a device is the CPU's, and draws nothing for a tensor on the GPU.
-torch.Generator = functools.partial(torch.Generator, device="cuda")
+
+
+class Generator(torch.Generator):
+    """One that is made without a device is the CPU's, and draws nothing for a tensor on the GPU."""
+
+    def __new__(cls, device="cuda"):
+        return super().__new__(cls, device)
+
+
+torch.Generator = Generator
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -15,6 +15,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -42,9 +43,8 @@ def fail(message):
 
 
 ARGUMENTS = parse_arguments() if __name__ == "__main__" else None
-# Children are forked, and a process whose parent has initialised CUDA has none: here NVML is asked
-# whether there is a device, and the database, which would ask a device for more, finds none.
-os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+# Children are forked, and a process whose parent has initialised CUDA has none: another process is
+# asked whether there is a device, and the database, which would ask a device for more, finds none.
 try:
     import torch
 except ImportError as error:
@@ -61,18 +61,31 @@ import record  # noqa: E402
 import replay  # noqa: E402
 import tasks  # noqa: E402
 
+
+def finds_cuda():
+    asked = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"],
+                           stdout=subprocess.PIPE)
+    return asked.stdout.strip() == b"True"
+
+
 if ARGUMENTS is not None and ARGUMENTS.device == "cuda":
-    if not torch.cuda.is_available():
+    if not finds_cuda():
         fail("%s: torch %s finds no CUDA device" % (sys.executable, torch.__version__))
     replay.DEVICE = "cuda"
 
 
 def work(pipe, all_tasks):
-    """The child: a task's number in, ("op", …) for each op begun, ("row", …) for each measured."""
+    """The child: a task's number in, ("op", …) for each op begun, ("row", …) for each measured;
+    ("unusable", why) where it cannot use the device."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # warnings of LibTorch's own
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
+    try:
+        torch.zeros(1, device=replay.DEVICE)
+    except Exception as error:  # noqa: BLE001 - whatever it is, nothing can be measured
+        pipe.send(("unusable", str(error).strip().split("\n")[0]))
+        return
     autocasts = replay.autocast_dtypes()
     while True:
         index, seen, skipped = pipe.recv()
@@ -164,6 +177,8 @@ class Measurement:
             child.process.join()
             return self.lost(child, "ended with status %s" % child.process.exitcode)
         child.since = time.time()
+        if kind == "unusable":
+            fail("%s: a child process cannot use %s: %s" % (sys.executable, replay.DEVICE, content))
         if kind == "op":
             child.op = content
         elif kind == "row":
@@ -300,6 +315,9 @@ def measure_into(out):
     torch.set_num_threads(1)
     measurement = Measurement(load_tasks(), ARGUMENTS)
     measurement.run()
+    if not measurement.rows:
+        fail("no op could be measured on %s: %s" % (
+            replay.DEVICE, "; ".join(measurement.notes[:3]) or "no task has %r in its name" % ARGUMENTS.only))
     contracts_of(measurement).write(out)
     out.close()
     os.replace(out.name, ARGUMENTS.out)

@@ -54,12 +54,18 @@ bool is_of_nothing(const OpCall& call) {
   });
 }
 
+// Of a mask that is cast, whose numbers are one that stands for infinity, none counts as clipped.
+bool is_cast_mask(const Event& event) {
+  return !event.what->is_nan && event.call->cast && event.call->cast->clipped == 0;
+}
+
 bool is_meant(const RunIndex& index, const Event& event) {
   const OpCall& call = *event.call;
   // What a view shows, as of a file that is read, it did not make.
   constexpr uint32_t kMakesNone = ops::kView | ops::kFactory | ops::kScalesGradients;
   return is_of_nothing(call) || index.has(call, kMakesNone) || has_infinite_scalar(call) ||
-         call.operands.empty() || (!event.what->is_nan && index.has(call, ops::kMask));
+         call.operands.empty() || is_cast_mask(event) ||
+         (!event.what->is_nan && index.has(call, ops::kMask));
 }
 
 // An op inside of another one reads what no op has written: mean() in Half casts its empty result.

@@ -56,6 +56,16 @@ class Measurement(tool.ToolTest):
             self.assertEqual(result.status, 2)
             self.assertIn(f"{path}: cannot be written", result.err)
 
+    def test_a_device_that_a_child_cannot_use(self):
+        # The parent is told that there is one; the children ask for it themselves.
+        self.write("modules/sitecustomize.py", "import os, sys\nif '-c' in sys.orig_argv: print('True'); os._exit(0)\n")
+        self.environment |= {"PYTHONPATH": str(self.work / "modules"), "CUDA_VISIBLE_DEVICES": ""}
+        done = subprocess.run([TORCH, PROBE / "measure.py", "-o", "a.contracts", "--device", "cuda", "--only", "hand"],
+                              cwd=self.work, env=os.environ | self.environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("a child process cannot use cuda", done.stderr)
+        self.assertEqual(list(self.work.glob("a.contracts*")), [])
+
     def test_no_such_device(self):
         self.environment["CUDA_VISIBLE_DEVICES"] = ""
         result = self.run_tool("probe", "--python", TORCH, "--device", "cuda", "-o", "a.contracts")
