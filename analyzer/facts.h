@@ -275,6 +275,17 @@ struct IntegerDivision {
 };
 DTYPECHECK_MEMBERS(IntegerDivision, place, function, tensor, is_of_dispatch)
 
+// A buffer that from_blob() makes a tensor of another dtype than its elements have.
+struct WrappedBuffer {
+  Place place;
+  std::string function;
+  std::string element;  // as the source writes it
+  DtypeSet stored;      // the dtypes that are stored so
+  DtypeSet dtype;       // that the tensor gets
+  bool is_default = false;  // since the call names none
+};
+DTYPECHECK_MEMBERS(WrappedBuffer, place, function, element, stored, dtype, is_default)
+
 // A number beyond Half's largest that is stored in a Half, or in what may be one.
 struct LargeNumber {
   Place place;
@@ -315,6 +326,7 @@ DTYPECHECK_MEMBERS(HalfArithmetic, place, function, fault, text, dtypes, other)
   FACT(ops, SourceOp, kUnderstood) \
   FACT(bit_casts, BitCast, kUnderstood) \
   FACT(integer_divisions, IntegerDivision, kUnderstood) \
+  FACT(buffers, WrappedBuffer, kUnderstood) \
   FACT(conversions, TwoWayConversion, kUnderstood) \
   FACT(half_arithmetic, HalfArithmetic, kUnderstood)
 

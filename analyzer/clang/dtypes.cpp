@@ -253,6 +253,8 @@ int Dtypes::options_among(const CallExpr* call, unsigned first) {
   return -1;
 }
 
+bool Dtypes::names_dtype(const CallExpr* factory) { return options_among(factory, 0) >= 0; }
+
 // x.to(dtype), x.to(options), x.to(other), x.to(device)
 int Dtypes::cast_result(const MemberCall& call) {
   const int options = options_among(call.call, 0);

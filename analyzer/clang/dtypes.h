@@ -75,6 +75,8 @@ class Dtypes {
   const clang::ASTContext& context() const { return context_; }
   TensorFact fact(const clang::Expr* expr);
   TensorFact fact_of(int symbol) const;
+  // A factory is given a dtype, or options that have one.
+  bool names_dtype(const clang::CallExpr* factory);
   std::string text(const clang::Expr* expr) const;
   TensorSource source(int symbol) const { return made_.at(symbol).source; }
   const std::string& name(int symbol) const { return made_.at(symbol).name; }

@@ -700,6 +700,7 @@ void Walk::call(const CallExpr* call) {
   op_of(call);
   list_changed(call);
   division_of(call);
+  buffer_of(call);
   module_cast(call);
   module_run(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);

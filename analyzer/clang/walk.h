@@ -172,6 +172,7 @@ class Walk {
   void optimizer_of(const clang::CXXConstructExpr* made);
   bool in_dispatch_on(DtypeSet dtypes) const;
   void division_of(const clang::CallExpr* call);
+  void buffer_of(const clang::CallExpr* call);
   void list_changed(const clang::CallExpr* call);
   const Untyped* untyped(const clang::Expr* expr);
   std::string meaning(clang::QualType type) const;
@@ -211,6 +212,7 @@ class Walk {
   std::set<std::pair<const clang::FunctionDecl*, std::string>> undone_;  // told, by the tensor
   std::set<Place> fills_;
   std::map<Place, size_t> divisions_;
+  std::set<Place> buffers_;
   std::set<std::pair<Place, std::string>> ops_;
   bool autocast_ = false;  // the function opens a region: what its ops see is not what they get
   std::string function_;
