@@ -286,6 +286,16 @@ struct WrappedBuffer {
 };
 DTYPECHECK_MEMBERS(WrappedBuffer, place, function, element, stored, dtype, is_default)
 
+// A dtype beside a name that says another one, in a table, a switch or a comparison.
+struct TableEntry {
+  Place place;
+  std::string function;
+  Dtype dtype = Dtype::kFloat;
+  std::string name;  // as the source writes it
+  Dtype named = Dtype::kFloat;
+};
+DTYPECHECK_MEMBERS(TableEntry, place, function, dtype, name, named)
+
 // A number beyond Half's largest that is stored in a Half, or in what may be one.
 struct LargeNumber {
   Place place;
@@ -327,6 +337,7 @@ DTYPECHECK_MEMBERS(HalfArithmetic, place, function, fault, text, dtypes, other)
   FACT(bit_casts, BitCast, kUnderstood) \
   FACT(integer_divisions, IntegerDivision, kUnderstood) \
   FACT(buffers, WrappedBuffer, kUnderstood) \
+  FACT(table_entries, TableEntry, kUnderstood) \
   FACT(conversions, TwoWayConversion, kUnderstood) \
   FACT(half_arithmetic, HalfArithmetic, kUnderstood)
 

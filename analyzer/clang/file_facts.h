@@ -12,6 +12,7 @@ namespace dtypecheck::analyzer {
 #define DTYPECHECK_FINDERS(FINDER) \
   FINDER(find_field_writes)        \
   FINDER(find_arithmetic)          \
+  FINDER(find_table_entries)       \
   FINDER(find_device_arithmetic)
 
 #define FINDER(name) void name(clang::ASTContext& context, SourceFacts& facts);

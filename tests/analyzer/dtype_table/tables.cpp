@@ -1,0 +1,47 @@
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+
+enum Theirs { kInt8, kUint8, kInt32, kInt64, kFP16, kBF16, kFloat32, kOther };
+
+Theirs of_switch(at::ScalarType type) {
+  switch (type) {
+    case at::kChar: return kUint8;
+    // EXPECT error: kUint8 stands for Char, and its name says Byte [dtype-table]
+    case at::kByte: return kUint8;
+    case at::kBool: return kUint8;
+    case at::kHalf: return kBF16;
+    // EXPECT error: kBF16 stands for Half, and its name says BFloat16 [dtype-table]
+    case at::kBFloat16: return kBF16;
+    case at::kLong: return kInt32;
+    case at::kDouble: return kFloat32;
+    case at::kInt: return kInt32;
+    default: return kOther;
+  }
+}
+
+const std::map<Theirs, at::ScalarType> of_theirs = {
+    {kFP16, at::kBFloat16},
+    // EXPECT error: kFP16 stands for BFloat16, and its name says Half [dtype-table]
+    {kInt64, at::kLong}, {kFloat32, at::kFloat}};
+const std::unordered_map<std::string, at::ScalarType> of_names = {
+    {"float32", at::kFloat}, {"torch.float16", at::kHalf}, {"int", at::kLong}, {"float", at::kDouble},
+    {"int64", at::kInt}};
+// EXPECT error: int64 stands for Int, and its name says Long [dtype-table]
+
+at::ScalarType chosen(const std::string& name) {
+  at::ScalarType type = name == "float64" ? at::kFloat : at::kHalf;
+  // EXPECT error: float64 stands for Float, and its name says Double [dtype-table]
+  if (name == "uint8") type = at::kByte;
+  if (name == "half") {
+    type = at::kHalf;
+  }
+  return type;
+}
+
+std::string message(at::ScalarType type) {
+  if (type == at::kHalf) return "half is not served, cast to float32";
+  return type == at::kFloat ? "float32" : "other";
+}
