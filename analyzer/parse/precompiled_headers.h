@@ -24,6 +24,9 @@
 
 namespace dtypecheck::analyzer {
 
+// The project's own folders of headers.
+std::vector<std::string> own_folders(const ParseJob& job);
+
 class PrecompiledHeaders {
  public:
   // `salt` is what else it depends on: the program that parses. `is_edited`: each file will be

@@ -14,6 +14,7 @@
 #include "analyzer/parse/facts_cache.h"
 #include "analyzer/parse/parser_process.h"
 #include "analyzer/parse/precompiled_headers.h"
+#include "analyzer/parse/standing_parsers.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
 
@@ -30,6 +31,9 @@ SourceFacts not_parsed(const ParseJob& job, std::string why) {
 }
 
 ParserAnswer ask_parser(const ParseJob& job, const std::string& pch, const WorkerOptions& options) {
+  if (options.standing != nullptr && !pch.empty()) {
+    if (auto answer = options.standing->ask(job, pch, options.timeout_s)) return *answer;
+  }
   std::vector<std::string> arguments;
   if (!pch.empty()) arguments = {"--with-pch", pch};
   arguments.push_back(job.file);
