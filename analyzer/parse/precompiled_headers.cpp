@@ -154,6 +154,14 @@ std::string PrecompiledHeaders::for_job(const ParseJob& job) {
   return group.kept && !hides(job, *group.kept) ? group.kept->pch.string() : "";
 }
 
+std::string PrecompiledHeaders::ready_for_job(const ParseJob& job) {
+  const auto key = keys_.find(job.file);
+  if (key == keys_.end()) return "";
+  const std::scoped_lock held(lock_);
+  const auto kept = find(groups_.at(key->second));
+  return kept && !hides(job, *kept) ? kept->pch.string() : "";
+}
+
 std::vector<std::string> PrecompiledHeaders::files_in_that_of(const ParseJob& job) {
   const std::scoped_lock held(lock_);
   const auto& kept = groups_.at(keys_.at(job.file)).kept;

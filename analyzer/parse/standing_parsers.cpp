@@ -63,10 +63,17 @@ class StandingParsers::Standing {
 StandingParsers::StandingParsers() = default;
 StandingParsers::~StandingParsers() = default;
 
-std::optional<ParserAnswer> StandingParsers::ask(const ParseJob& job, const std::string& pch,
-                                                 int timeout_s) {
+void StandingParsers::want(const ParseJob& job, const std::string& pch) {
+  wanted_ = {};
+  if (pch.empty()) return;
   wanted_ = {job.file, key_of(job, pch), {"--stand-by", pch, job.file}};
   wanted_.arguments.insert(wanted_.arguments.end(), job.arguments.begin(), job.arguments.end());
+}
+
+std::optional<ParserAnswer> StandingParsers::ask(const ParseJob& job, const std::string& pch,
+                                                 int timeout_s) {
+  want(job, pch);
+  if (pch.empty()) return std::nullopt;
   const auto one = std::find_if(standing_.begin(), standing_.end(), [&](const auto& standing) {
     return standing->file == wanted_.file && standing->key == wanted_.key;
   });

@@ -20,9 +20,12 @@ class StandingParsers {
   StandingParsers();
   ~StandingParsers();
 
-  // The answer of the one that waits for this file; nothing where none does, or where it fails.
+  // That start() is to start one for this file. "": it has no precompiled header, and needs none.
+  void want(const ParseJob& job, const std::string& pch);
+  // The answer of the one that waits for this file; nothing where none does, or where it fails. It
+  // is wanted from then on.
   std::optional<ParserAnswer> ask(const ParseJob& job, const std::string& pch, int timeout_s);
-  // One for the file that was asked for last, unless it waits already. They end with the thread
+  // One for the file that was wanted last, unless it waits already. They end with the thread
   // that calls this.
   void start(const std::string& program);
 

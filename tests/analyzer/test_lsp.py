@@ -212,6 +212,18 @@ class Lsp(unittest.TestCase):
         self.assertEqual(counts, [0, 1, 0, 0, 1])
         self.assertEqual(client.end(), 0)
 
+    def test_a_file_that_is_known_already(self):
+        """Its facts are read from the cache, and a parser stands by for when it is saved."""
+        path = self.file(BAD)
+        client = self.start()
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        self.assertEqual(client.end(), 0)
+        client = self.start()
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        self.standing(path)
+        self.assertEqual(client.save(path, GOOD)["diagnostics"], [])
+        self.assertEqual(client.end(), 0)
+
     def test_files_in_turns(self):
         client = self.start()
         paths = [self.file(BAD, f"ops_{n}.cpp") for n in range(5)]
