@@ -129,8 +129,7 @@ Linted lint_one(const LintCommand& command, const std::string& file,
 int run(const LintCommand& command) {
   if (command.lsp) {
     analyzer::StandingParsers standing;
-    return serve_lint(
-        [&](const std::string& file) { return lint_one(command, file, standing); });
+    return serve_lint([&](const std::string& file) { return lint_one(command, file, standing); });
   }
   if (command.list || !command.explain.empty())
     return show_checks(command.list ? "" : command.explain);
