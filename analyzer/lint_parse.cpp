@@ -13,6 +13,7 @@
 #include "analyzer/parse/facts_cache.h"
 #include "analyzer/parse/merge_facts.h"
 #include "analyzer/parse/precompiled_headers.h"
+#include "analyzer/parse/standing_parsers.h"
 #include "analyzer/parse/worker.h"
 #include "analyzer/project/calls.h"
 #include "analyzer/project/fields.h"
@@ -91,7 +92,8 @@ class Parser {
     if (folder.empty()) return;
     cache_ = std::make_unique<FactsCache>(folder, version_of(program_), stamps_);
     headers_ = std::make_unique<PrecompiledHeaders>(
-        folder / "pch", program_.string(), version_of(program_), stamps_, options.is_edited);
+        folder / "pch", program_.string(), version_of(program_), stamps_,
+        options.standing != nullptr);
   }
 
   std::vector<SourceFacts> parse(const std::vector<std::string>& files) {
@@ -101,12 +103,14 @@ class Parser {
                                   .jobs = options_.jobs > 0 ? options_.jobs : cores,
                                   .timeout_s = options_.timeout_s,
                                   .cache = cache_.get(),
-                                  .headers = headers_.get()};
+                                  .headers = headers_.get(),
+                                  .standing = jobs.size() == 1 ? options_.standing : nullptr};
     const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
     auto all = parse_all(jobs, worker, [&](size_t done) {
       if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
     });
     if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+    if (worker.standing != nullptr) worker.standing->start(worker.program);
     return by_file(std::move(all));
   }
 

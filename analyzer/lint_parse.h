@@ -10,18 +10,18 @@
 
 namespace dtypecheck::analyzer {
 
+class StandingParsers;
+
 struct ParseOptions {
   unsigned jobs = 0;  // files at a time; 0: the number of cores
   int timeout_s = 300;
   bool no_cache = false;
-  bool alone = false;  // no other file of the project is parsed beside them
-  bool is_edited = false;  // they are parsed again soon
+  bool alone = false;                   // no other file of the project is parsed beside them
+  StandingParsers* standing = nullptr;  // of an editor: files are parsed again soon
 };
 
-std::vector<SourceFacts> parse(const std::vector<std::string>& files,
-                                         const Database& database,
-                                         const Toolkits& toolkits,
-                                         const ParseOptions& options);
+std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Database& database,
+                               const Toolkits& toolkits, const ParseOptions& options);
 
 // Which of these files, edited since, have errors that they had not; a header has those of a source
 // that includes it.

@@ -9,12 +9,14 @@ checks; a variable that nothing uses). The answer is the first publishDiagnostic
 them: what an edit takes back, and what is about an older text, have fewer. Ours is timed from
 didSave, and clangd, which does not wait for one, from the didChange with the same text. Both have
 the same compile database, and have answered three times before the first round that counts, so the
-headers are cached. LibTorch is that of .venv.
+headers are cached. After each answer both have PAUSE_S for what they do beside; the processor time is
+that of a round with it. LibTorch is that of .venv.
 """
 
 import argparse
 import json
 import os
+import select
 import shutil
 import statistics
 import subprocess
@@ -49,12 +51,34 @@ static void fault_{n}(at::Tensor x) {{
 void bound_{n}(at::Tensor x) {{ fault_{n}(x); }}
 """
 WARM_UP = 3
-TIMEOUT_S = 300
+TIMEOUT_S = 120  # for one answer
+PAUSE_S = 1
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processor_seconds(root):
+    """Of a process and of all that it has started."""
+    ticks, parents = {}, {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(entry.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+
+    def is_below(pid):
+        while pid != root and pid in parents:
+            pid = parents[pid]
+        return pid == root
+
+    return sum(ticks[pid] for pid in ticks if is_below(pid)) / TICKS
 
 
 class Server:
-    def __init__(self, name, command, folder, marker):
-        self.name, self.marker, self.times = name, marker, []
+    def __init__(self, name, command, folder, code):
+        self.name, self.code, self.times, self.processor_times = name, code, [], []
+        self.buffer, self.deadline = b"", time.monotonic() + TIMEOUT_S
         self.file = folder / name / "ops.cpp"
         environment = dict(os.environ, XDG_CACHE_HOME=str(folder / "cache"))
         self.process = subprocess.Popen(command, cwd=self.file.parent, env=environment, stdin=subprocess.PIPE,
@@ -72,27 +96,35 @@ class Server:
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
         self.process.stdin.flush()
 
-    def read(self):
-        length = 0
-        while line := self.process.stdout.readline().strip():
-            if line.lower().startswith(b"content-length"):
-                length = int(line.split(b":")[1])
-        if length == 0:
+    def fill(self):
+        output = self.process.stdout.fileno()
+        left = self.deadline - time.monotonic()
+        if left <= 0 or not select.select([output], [], [], left)[0]:
+            sys.exit(f"bench/lint_lsp.py: {self.name} has not told what it was asked within {TIMEOUT_S} s")
+        more = os.read(output, 1 << 16)
+        if not more:
             sys.exit(f"bench/lint_lsp.py: {self.name} is gone")
-        return json.loads(self.process.stdout.read(length))
+        self.buffer += more
+
+    def read(self):
+        while b"\r\n\r\n" not in self.buffer:
+            self.fill()
+        head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
+        length = next(int(line.split(b":")[1]) for line in head.splitlines() if line.lower().startswith(b"content-length"))
+        while len(self.buffer) < length:
+            self.fill()
+        body, self.buffer = self.buffer[:length], self.buffer[length:]
+        return json.loads(body)
 
     def wait_for(self, count):
         """Until as many of the faults are reported as there are."""
-        begin = time.monotonic()
+        self.deadline = time.monotonic() + TIMEOUT_S
         while True:
             message = self.read()
             if message.get("method") != "textDocument/publishDiagnostics":
                 continue
-            found = sum(self.marker in str(one["message"]) for one in message["params"]["diagnostics"])
-            if found == count:
+            if sum(one.get("code") == self.code for one in message["params"]["diagnostics"]) == count:
                 return
-            if time.monotonic() - begin > TIMEOUT_S:
-                sys.exit(f"bench/lint_lsp.py: {self.name} told {found} faults of {count}")
 
     def round(self, number):
         """Milliseconds until the text with `number` faults is answered."""
@@ -114,6 +146,12 @@ class Server:
             self.send("textDocument/didSave", save)
         self.wait_for(number)
         return 1000 * (time.monotonic() - begin)
+
+    def timed_round(self, number):
+        before = processor_seconds(self.process.pid)
+        self.times.append(self.round(number))
+        time.sleep(PAUSE_S)
+        self.processor_times.append(processor_seconds(self.process.pid) - before)
 
     def end(self):
         self.process.kill()
@@ -143,22 +181,23 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dtypecheck-bench-") as name:
         folder = Path(name)
         servers = []
-        for server, command, marker in (("dtypecheck", ours, "nothing says that it is Float"),
-                                        ("clangd", [clangd, "--log=error", "--background-index=false"], "unused_")):
+        for server, command, code in (("dtypecheck", ours, "unchecked-data-ptr"),
+                                      ("clangd", [clangd, "--log=error", "--background-index=false"], "-Wunused-variable")):
             if command[0] is None:
                 print("clangd: left out, it is not installed")
                 continue
             write_project(folder / server, torch.resolve())
-            servers.append(Server(server, command, folder, marker))
+            servers.append(Server(server, command, folder, code))
         print("load before", *os.getloadavg())
         for number in range(1, WARM_UP + options.rounds + 1):
             for server in servers:
-                server.times.append(server.round(number))
+                server.timed_round(number)
         for server in servers:
             server.end()
             first, counted = server.times[0], server.times[WARM_UP:]
             print(f"{server.name:<12} least {min(counted):6.0f} ms, median {statistics.median(counted):6.0f} ms, "
-                  f"slowest {max(counted):6.0f} ms; opening it the first time {first:6.0f} ms")
+                  f"slowest {max(counted):6.0f} ms, processor {1000 * statistics.median(server.processor_times[WARM_UP:]):6.0f} ms a round; "
+                  f"opening it the first time {first:6.0f} ms")
         if len(servers) == 2:
             medians = [statistics.median(server.times[WARM_UP:]) for server in servers]
             print(f"ours of clangd's: {medians[0] / medians[1]:.2f}")

@@ -23,6 +23,7 @@ struct ChildEnd {
 // Where its output goes; -1: to where that of this process goes.
 struct ChildStreams {
   int out = -1, err = -1;
+  int in = -1;  // of start_child(): what it reads; -1: /dev/null
 };
 
 // From here on a closed pipe is an error code in this process (`| head` ends quietly); programs
@@ -47,8 +48,8 @@ struct ChildPlace {
   bool leads_a_group = false;  // so that all that it starts can be signalled with it
 };
 
-// Starts a program and does not wait: its path and its arguments. It reads from /dev/null. Throws
-// InputError when it cannot be started.
+// Starts a program and does not wait: its path and its arguments. Throws InputError when it
+// cannot be started.
 pid_t start_child(const std::vector<std::string>& command, const Environment& environment,
                   ChildStreams streams, const ChildPlace& place = {});
 ChildEnd wait_for_child(pid_t child);             // -1: for any

@@ -1,6 +1,8 @@
 // dtypecheck-analyzer: parses one source file and prints its facts as JSON. A process of its own
 // for each file: what crashes Clang or takes all memory costs that file.
 //   dtypecheck-analyzer [--with-pch PCH] FILE CLANG_ARGUMENT…
+//   dtypecheck-analyzer --stand-by PCH FILE CLANG_ARGUMENT…      prints a line each time that it is
+//                                                                asked by a byte (stand_by.h)
 //   dtypecheck-analyzer --make-pch PCH FILE CLANG_ARGUMENT…      prints what it was made of
 #include <signal.h>
 #include <sys/prctl.h>
@@ -35,7 +37,9 @@ std::string text_of(const PchParts& parts) {
 
 std::string answer(std::vector<std::string> words) {
   std::string option, pch;
-  if (words.size() > 2 && (words[0] == "--with-pch" || words[0] == "--make-pch")) {
+  const bool has_option =
+      words[0] == "--with-pch" || words[0] == "--make-pch" || words[0] == "--stand-by";
+  if (words.size() > 2 && has_option) {
     option = words[0];
     pch = words[1];
     words.erase(words.begin(), words.begin() + 2);
@@ -43,7 +47,10 @@ std::string answer(std::vector<std::string> words) {
   const std::string file = words.front();
   words.erase(words.begin());
   if (option == "--make-pch") return text_of(make_pch(file, words, pch));
-  return facts_to_json(parse_file(file, words, pch));
+  const bool waits = option == "--stand-by";
+  const SourceFacts facts = parse_file(file, words, pch, waits);
+  if (waits && !facts.parsed) return "";
+  return facts_to_json(facts) + (waits ? "\n" : "");
 }
 
 }  // namespace
@@ -52,7 +59,8 @@ std::string answer(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   if (argc < 2) {
     std::fputs(
-        "usage: dtypecheck-analyzer [--with-pch PCH | --make-pch PCH] FILE CLANG_ARGUMENT...\n",
+        "usage: dtypecheck-analyzer [--with-pch PCH | --stand-by PCH | --make-pch PCH] FILE "
+        "CLANG_ARGUMENT...\n",
         stderr);
     return 2;
   }
@@ -60,5 +68,5 @@ int main(int argc, char** argv) {
   dtypecheck::analyzer::limit_memory();
   const std::string text = dtypecheck::analyzer::answer({argv + 1, argv + argc});
   std::fwrite(text.data(), 1, text.size(), stdout);
-  return std::fflush(stdout) == 0 ? 0 : 2;
+  return std::fflush(stdout) == 0 && !text.empty() ? 0 : 2;
 }

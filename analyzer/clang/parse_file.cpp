@@ -24,6 +24,7 @@
 #include "analyzer/clang/hidden_headers.h"
 #include "analyzer/clang/losses.h"
 #include "analyzer/clang/spaced_launches.h"
+#include "analyzer/clang/stand_by.h"
 #include "analyzer/clang/undeclared.h"
 #include "platform/install_paths.h"
 
@@ -169,7 +170,7 @@ class Consumer : public Skipping {
     }
   }
   void add_file(FileEntryRef file, bool is_system) {
-    if (file.getName() == kStandIns) return;
+    if (file.getName() == kStandIns || file.getName() == name_while_waiting(facts_.file)) return;
     (is_system ? facts_.system_files : facts_.files)
         .push_back(path_on_disk(compiler_.getFileManager(), file.getName()));
   }
@@ -195,8 +196,8 @@ void note_missing_headers(CompilerInstance& compiler, SourceFacts& facts) {
 
 class ParseAction : public ASTFrontendAction {
  public:
-  ParseAction(SourceFacts& facts, Losses& losses, std::string pch)
-      : facts_(facts), losses_(losses), pch_(std::move(pch)) {}
+  ParseAction(SourceFacts& facts, Losses& losses, std::string pch, bool waits)
+      : facts_(facts), losses_(losses), pch_(std::move(pch)), waits_(waits) {}
 
  protected:
   bool BeginInvocation(CompilerInstance& compiler) override {
@@ -217,16 +218,26 @@ class ParseAction : public ASTFrontendAction {
     const bool has_stand_ins = llvm::is_contained(included, kStandIns.str());
     return std::make_unique<Consumer>(compiler, facts_, losses_, has_stand_ins);
   }
+  void ExecuteAction() override {
+    CompilerInstance& compiler = getCompilerInstance();
+    if (!waits_) return ASTFrontendAction::ExecuteAction();
+    if (!compiler.hasPreprocessor() || !compiler.getASTReader()) return;
+    compiler.createSema(getTranslationUnitKind(), nullptr);
+    stand_by(compiler, facts_.file);
+    ASTFrontendAction::ExecuteAction();
+    tell_what_was_loaded();
+  }
 
  private:
   SourceFacts& facts_;
   Losses& losses_;
   const std::string pch_;
+  const bool waits_;  // for when it is asked
 };
 
-// Virtual functions of classes that the headers make objects of, and bodies of templates that they call: each parse
-// with the precompiled headers would instantiate them anew, a third of its time, and nobody looks at them. What a
-// type or a constant asks for was instantiated at once.
+// Virtual functions of classes that the headers make objects of, and bodies of templates that they
+// call: each parse with the precompiled headers would instantiate them anew, a third of its time,
+// and nobody looks at them. What a type or a constant asks for was instantiated at once.
 class WithoutPending : public SemaConsumer {
  public:
   void InitializeSema(Sema& sema) override { sema_ = &sema; }
@@ -293,9 +304,10 @@ std::string clang_resources() {
   return std::filesystem::exists(beside) ? beside.string() : DTYPECHECK_CLANG_RESOURCES;
 }
 
-// False when Clang gave the file up.
+// False when Clang gave the file up. `waiting`: the name it has until it is asked for.
 bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
-         const std::vector<std::string>& arguments, const std::string& stand_ins) {
+         const std::vector<std::string>& arguments, const std::string& stand_ins,
+         const std::string& waiting = "") {
   // Clang corrects misspelt names by those that it has seen. Such a guess is no fact, and it
   // differs with what a precompiled header has loaded.
   std::vector<std::string> command = {"clang++",         "-fsyntax-only",       "-w",
@@ -303,7 +315,7 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
                                       "-resource-dir",   clang_resources()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   if (!stand_ins.empty()) command.insert(command.end(), {"-include", kStandIns.str()});
-  command.push_back(seen.facts.file);
+  command.push_back(waiting.empty() ? seen.facts.file : waiting);
   Problems problems(seen);
   auto below = with_bundled_headers(without_colliding_headers(arguments), arguments);
   if (llvm::is_contained(arguments, "cuda")) below = with_joined_launches(below);
@@ -311,6 +323,7 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
       new llvm::vfs::OverlayFileSystem(below));
   llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> own(new llvm::vfs::InMemoryFileSystem);
   own->addFile(kStandIns, 0, llvm::MemoryBuffer::getMemBuffer(stand_ins));
+  if (!waiting.empty()) own->addFile(waiting, 0, llvm::MemoryBuffer::getMemBuffer(""));
   sources->pushOverlay(own);
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(FileSystemOptions(), sources));
   tooling::ToolInvocation invocation(command, std::move(action), files.get());
@@ -338,18 +351,29 @@ SourceFacts parse_once(const std::string& file, const std::vector<std::string>& 
                        const std::string& stand_ins) {
   SourceFacts facts{.file = file};
   Findings seen{facts, {}, undeclared};
-  run(std::make_unique<ParseAction>(facts, seen.losses, pch), seen, arguments, stand_ins);
+  run(std::make_unique<ParseAction>(facts, seen.losses, pch, false), seen, arguments, stand_ins);
+  return facts;
+}
+
+SourceFacts parse_when_asked(const std::string& file, const std::vector<std::string>& arguments,
+                             const std::string& pch, Undeclared& undeclared) {
+  SourceFacts facts{.file = file};
+  Findings seen{facts, {}, undeclared};
+  run(std::make_unique<ParseAction>(facts, seen.losses, pch, true), seen, arguments, "",
+      name_while_waiting(file));
   return facts;
 }
 
 // With the precompiled headers, if they are whole and fit; a file that is not is thrown away.
 SourceFacts parse_first(const std::string& file, const std::vector<std::string>& arguments,
-                        std::string& pch, Undeclared& undeclared) {
+                        std::string& pch, bool waits, Undeclared& undeclared) {
   if (!pch.empty() && is_whole(pch)) {
-    SourceFacts facts = parse_once(file, arguments, pch, undeclared, "");
+    SourceFacts facts = waits ? parse_when_asked(file, arguments, pch, undeclared)
+                              : parse_once(file, arguments, pch, undeclared, "");
     if (facts.parsed) return facts;
     undeclared = {};
   }
+  if (waits) return {.file = file};
   if (!pch.empty()) llvm::sys::fs::remove(pch);
   pch.clear();
   return parse_once(file, arguments, pch, undeclared, "");
@@ -358,10 +382,10 @@ SourceFacts parse_first(const std::string& file, const std::vector<std::string>&
 }  // namespace
 
 SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
-                       const std::string& given_pch) {
+                       const std::string& given_pch, bool waits) {
   std::string pch = given_pch;
   Undeclared undeclared;
-  SourceFacts facts = parse_first(file, arguments, pch, undeclared);
+  SourceFacts facts = parse_first(file, arguments, pch, waits, undeclared);
   for (int round = 0; round < kMaxRounds && !facts.lost.empty() && undeclared.has_more(); ++round) {
     SourceFacts next = parse_once(file, arguments, pch, undeclared, undeclared.header());
     if (!next.parsed || next.lost.size() > facts.lost.size()) continue;

@@ -10,9 +10,10 @@ namespace dtypecheck::analyzer {
 
 // `pch` is a precompiled header that make_pch() made of what the file begins with, named by its
 // content as KEY-HASH.pch; empty: none. One that does not fit is removed, and the file is parsed
-// whole.
+// whole. `waits`: it returns, each time in a process of its own, when this one is asked on standard
+// input (stand_by.h), and with nothing parsed where the precompiled header does not do.
 SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
-                       const std::string& pch);
+                       const std::string& pch, bool waits);
 
 // What a precompiled header was made of.
 struct PchParts {

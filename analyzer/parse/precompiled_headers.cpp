@@ -31,26 +31,6 @@ constexpr auto kKeptFor = std::chrono::hours(30 * 24);  // unused
 
 bool names_folder(const std::string& argument) { return argument == "-I" || argument == "-iquote"; }
 
-// The project's own folders of headers.
-std::vector<std::string> own_folders(const ParseJob& job) {
-  constexpr std::string_view kFrom = "-working-directory=";
-  fs::path from;
-  for (const std::string& argument : job.arguments) {
-    if (argument.starts_with(kFrom)) from = argument.substr(kFrom.size());
-  }
-  std::vector<std::string> folders;
-  for (size_t i = 0; i < job.arguments.size(); ++i) {
-    const std::string& argument = job.arguments[i];
-    if (names_folder(argument) && i + 1 < job.arguments.size()) {
-      folders.push_back(job.arguments[++i]);
-    } else if (argument.starts_with("-I") && argument.size() > 2) {
-      folders.push_back(argument.substr(2));
-    }
-  }
-  for (std::string& folder : folders) folder = (from / folder).string();
-  return folders;
-}
-
 std::vector<std::string> without_own_folders(const std::vector<std::string>& arguments) {
   std::vector<std::string> kept;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -114,6 +94,25 @@ void touch(const fs::path& path) { utimensat(AT_FDCWD, path.c_str(), nullptr, 0)
 
 }  // namespace
 
+std::vector<std::string> own_folders(const ParseJob& job) {
+  constexpr std::string_view kFrom = "-working-directory=";
+  fs::path from;
+  for (const std::string& argument : job.arguments) {
+    if (argument.starts_with(kFrom)) from = argument.substr(kFrom.size());
+  }
+  std::vector<std::string> folders;
+  for (size_t i = 0; i < job.arguments.size(); ++i) {
+    const std::string& argument = job.arguments[i];
+    if (names_folder(argument) && i + 1 < job.arguments.size()) {
+      folders.push_back(job.arguments[++i]);
+    } else if (argument.starts_with("-I") && argument.size() > 2) {
+      folders.push_back(argument.substr(2));
+    }
+  }
+  for (std::string& folder : folders) folder = (from / folder).string();
+  return folders;
+}
+
 PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::string program, std::string salt,
                                        Stamps& stamps, bool is_edited)
     : folder_(std::move(folder)),
@@ -153,6 +152,14 @@ std::string PrecompiledHeaders::for_job(const ParseJob& job) {
     }
   }
   return group.kept && !hides(job, *group.kept) ? group.kept->pch.string() : "";
+}
+
+std::string PrecompiledHeaders::ready_for_job(const ParseJob& job) {
+  const auto key = keys_.find(job.file);
+  if (key == keys_.end()) return "";
+  const std::scoped_lock held(lock_);
+  const auto kept = find(groups_.at(key->second));
+  return kept && !hides(job, *kept) ? kept->pch.string() : "";
 }
 
 std::vector<std::string> PrecompiledHeaders::files_in_that_of(const ParseJob& job) {

@@ -3,8 +3,8 @@
 // Most of the time that a file takes is its first #include. Files that begin alike
 // (leading_headers.h) share one precompiled header: the parse of just those lines, with the same
 // arguments but for the project's own folders. It is made where more files of a run begin so than
-// there are workers, where an earlier run wanted it too, or for an editor, and used as long as every header in it
-// has its content. What a file says is the same with it and without.
+// there are workers, where an earlier run wanted it too, or for an editor, and used as long as
+// every header in it has its content. What a file says is the same with it and without.
 //
 // In the folder: KEY.cpp, the lines; KEY-HASH.pch, named by its own content; KEY.headers, which
 // names it and what it was made of. Nothing here is ever an error: without it files are parsed
@@ -24,6 +24,9 @@
 
 namespace dtypecheck::analyzer {
 
+// The project's own folders of headers.
+std::vector<std::string> own_folders(const ParseJob& job);
+
 class PrecompiledHeaders {
  public:
   // `salt` is what else it depends on: the program that parses. `is_edited`: each file will be
@@ -34,9 +37,11 @@ class PrecompiledHeaders {
   // All files of the run, before the first is parsed.
   void expect(const std::vector<ParseJob>& jobs, unsigned workers);
 
-  // The precompiled header to parse a file with; "" where there is none, or while another thread
-  // makes it. Any thread may call it.
+  // The precompiled header to parse a file with, made if need be; "" where there is none, or while
+  // another thread makes it. Any thread may call it.
   std::string for_job(const ParseJob& job);
+  // The same, of those that are there already.
+  std::string ready_for_job(const ParseJob& job);
   // What was parsed for it.
   std::vector<std::string> files_in_that_of(const ParseJob& job);
 

@@ -14,6 +14,7 @@
 #include "analyzer/parse/facts_cache.h"
 #include "analyzer/parse/parser_process.h"
 #include "analyzer/parse/precompiled_headers.h"
+#include "analyzer/parse/standing_parsers.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
 
@@ -30,6 +31,9 @@ SourceFacts not_parsed(const ParseJob& job, std::string why) {
 }
 
 ParserAnswer ask_parser(const ParseJob& job, const std::string& pch, const WorkerOptions& options) {
+  if (options.standing != nullptr) {
+    if (auto answer = options.standing->ask(job, pch, options.timeout_s)) return *answer;
+  }
   std::vector<std::string> arguments;
   if (!pch.empty()) arguments = {"--with-pch", pch};
   arguments.push_back(job.file);
@@ -65,7 +69,11 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
                          kMaxSource >> 20));
   }
   if (options.cache == nullptr) return parse_anew(job, options);
-  if (auto known = options.cache->find(job)) return std::move(*known);
+  if (auto known = options.cache->find(job)) {
+    if (options.standing != nullptr)
+      options.standing->want(job, options.headers->ready_for_job(job));
+    return std::move(*known);
+  }
   SourceFacts facts = parse_anew(job, options);
   options.cache->keep(job, facts);
   return facts;
@@ -76,8 +84,7 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
 std::vector<SourceFacts> parse_all(const std::vector<ParseJob>& jobs, const WorkerOptions& options,
                                    const std::function<void(size_t)>& done) {
   if (access(options.program.c_str(), X_OK) != 0) {
-    throw InputError(
-        fmt::format("{}: {}; {}", options.program, strerror(errno), analyzer_cure()));
+    throw InputError(fmt::format("{}: {}; {}", options.program, strerror(errno), analyzer_cure()));
   }
   if (options.headers != nullptr) options.headers->expect(jobs, options.jobs);
   std::vector<SourceFacts> all(jobs.size());

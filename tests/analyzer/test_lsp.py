@@ -2,8 +2,10 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 import urllib.parse
 
@@ -19,14 +21,15 @@ BAD = GOOD.replace("  TORCH_CHECK(x.scalar_type() == at::kFloat);\n", "")
 
 
 def processes_that_name(text):
-    found = []
+    """Their command lines by their ids."""
+    found = {}
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             continue
         if text in words:
-            found.append(words.replace("\0", " "))
+            found[int(process.name)] = words.replace("\0", " ")
     return found
 
 
@@ -166,8 +169,89 @@ class Lsp(unittest.TestCase):
         client.server.stdin.close()
         client.server.stdout.close()
         client.server.wait(60)
-        self.assertEqual(processes_that_name(str(path)), [])
+        self.assertEqual(processes_that_name(str(path)), {})
         self.assertFalse(pathlib.Path(f"/proc/{pid}").exists())
+
+    def standing(self, path):
+        """The parser that waits for the next save of a file; it is started beside an answer."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            found = [pid for pid, words in processes_that_name(str(path)).items() if "--stand-by" in words]
+            if len(found) == 1:  # and not the first parse of one, which has its words
+                return found[0]
+            time.sleep(0.05)
+        self.fail("no parser stands by")
+
+    def test_a_standing_parser_that_ends_is_replaced(self):
+        client, path = self.start(), self.file(BAD)
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        first = self.standing(path)
+        self.assertEqual(client.save(path, GOOD)["diagnostics"], [])
+        self.assertEqual(self.standing(path), first)
+        os.kill(first, signal.SIGKILL)
+        self.assertEqual(len(client.save(path, BAD + "// again\n")["diagnostics"]), 1)
+        self.assertNotEqual(self.standing(path), first)
+        self.assertEqual(client.save(path, GOOD + "// again\n")["diagnostics"], [])
+        self.assertEqual(client.end(), 0)
+
+    def test_a_standing_parser_reads_what_the_file_includes_now(self):
+        """Headers that change, come to exist, or come to be found in a folder that was not there."""
+        text = BAD.replace("void run", '#include "checks.h"\nvoid run').replace("  run(", "  CHECK(x);\n  run(")
+        path = self.file(text)
+        self.database(path, "-Iinclude")
+        client = self.start("-p", "build")
+        counts = []
+        for folder, check in ((None, ""), (".", ""), (".", "TORCH_CHECK(x.scalar_type() == at::kFloat)"), (None, ""),
+                              ("include", "")):
+            (self.folder / "checks.h").unlink(missing_ok=True)
+            if folder:
+                self.file(f"#define CHECK(x) {check}\n", f"{folder}/checks.h")
+            saved = client.save(path, f"{text}// {len(counts)}\n") if counts else client.open(path)
+            counts.append(len(saved["diagnostics"]))
+            self.standing(path)
+        self.assertEqual(counts, [0, 1, 0, 0, 1])
+        self.assertEqual(client.end(), 0)
+
+    def test_a_file_that_is_known_already(self):
+        """Its facts are read from the cache, and a parser stands by for when it is saved."""
+        path = self.file(BAD)
+        client = self.start()
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        self.assertEqual(client.end(), 0)
+        client = self.start()
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        self.standing(path)
+        self.assertEqual(client.save(path, GOOD)["diagnostics"], [])
+        self.assertEqual(client.end(), 0)
+
+    def test_files_in_turns(self):
+        client = self.start()
+        paths = [self.file(BAD, f"ops_{n}.cpp") for n in range(5)]
+        for path in paths:
+            self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        for turn in range(2):
+            for path in paths:
+                self.assertEqual(client.save(path, f"{GOOD}// {turn}\n")["diagnostics"], [])
+        self.assertLessEqual(sum("--stand-by" in words for words in processes_that_name(str(self.folder)).values()), 6)
+        self.end_without_processes(client)
+
+    def test_a_client_that_dies_leaves_no_standing_parser(self):
+        client, path = self.start(), self.file(BAD)
+        self.assertEqual(len(client.open(path)["diagnostics"]), 1)
+        self.standing(path)
+        path.write_text(GOOD)
+        client.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+        self.end_without_processes(client)
+
+    def end_without_processes(self, client):
+        client.server.kill()
+        client.server.wait(60)
+        client.server.stdin.close()
+        client.server.stdout.close()
+        deadline = time.monotonic() + 10
+        while processes_that_name(str(self.folder)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(processes_that_name(str(self.folder)), {})
 
     def test_a_file_that_is_closed_has_nothing_left(self):
         client, path = self.start(), self.file(BAD)
