@@ -12,14 +12,11 @@ import tempfile
 
 
 class ForkServer:
-    """with ForkServer() as server: server.run(["program.py", "argument"], cwd=folder, env=environment)"""
-
-    def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-B", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, python=sys.executable):
+        self.process = subprocess.Popen([python, "-B", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
-        return self
 
-    def __exit__(self, *error):
+    def close(self):
         self.process.communicate()
 
     def run(self, arguments, cwd, env):

@@ -38,7 +38,8 @@ def rules(run):
 class Program(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = cls.enterClassContext(ForkServer())
+        cls.server = ForkServer()
+        cls.addClassCleanup(cls.server.close)
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
