@@ -36,10 +36,12 @@ def github_hash(text, line):
     return f"{hashes[line - 1]:x}:{hashes[:line].count(hashes[line - 1])}"
 
 
-class Lint(tool.ToolTest):
+class Linting:
     def lint(self, *arguments, **options):
         return self.run_tool("lint", "--torch", "bundled", *arguments, **options)
 
+
+class Lint(Linting, tool.SharedCacheTest):
     def sarif(self, *arguments):
         return json.loads(self.lint("--format", "sarif", *arguments).out)["runs"][0]
 
@@ -561,45 +563,6 @@ class Lint(tool.ToolTest):
         self.write("known", "# a comment\nnot an id\n")
         self.assert_one_line(self.lint("--baseline", "known", "bad.cpp"), "known:2", "16 hexadecimal digits")
 
-    def entries(self):
-        return sorted((self.folder / "cache/dtypecheck/lint").glob("*.facts"))
-
-    def test_the_cache_is_one_that_trace_trusts(self):
-        """Where a group may write what its members make, the folder around both caches is its owner's alone."""
-        self.write("bad.cpp", BAD)
-        lint = (tool.DTYPECHECK, "lint", "--torch", "bundled", "bad.cpp")
-        self.run_tool("-c", 'umask 002; exec "$@"', "sh", *lint, tool="sh")
-        self.assertEqual(len(self.entries()), 1)
-        result = self.run_tool("trace", "--", "true")
-        self.assertNotIn("others can write it", result.err)
-
-    def test_the_cache_knows_unchanged_files_only(self):
-        self.write("setup.py", "")
-        self.write("checks.h", "#define CHECK_FLOAT(x)\n")
-        self.write("bad.cpp", GOOD.replace("TORCH_CHECK(x.scalar_type() == at::kFloat)", "CHECK_FLOAT(x)")
-                   .replace("void run", '#include "checks.h"\n#include "later.h"\nvoid run'))
-        first = self.lint("bad.cpp")
-        (entry,) = self.entries()
-        written = entry.stat().st_mtime_ns
-        self.assertEqual(self.lint("bad.cpp").out, first.out)
-        self.assertEqual(entry.stat().st_mtime_ns, written)  # it was not parsed again
-        self.write("checks.h", "#define CHECK_FLOAT(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n")
-        self.assertEqual((first.status, self.lint("bad.cpp").status), (1, 0))
-        self.write("checks.h", "#define CHECK_FLOAT(x)\n")
-        self.assertEqual(self.lint("bad.cpp").status, 1)
-        self.write("later.h", "#undef CHECK_FLOAT\n#define CHECK_FLOAT(x) TORCH_CHECK(x.dtype() == at::kFloat)\n")
-        self.assertEqual(self.lint("bad.cpp").status, 0)
-
-    def test_a_damaged_cache_is_no_error(self):
-        self.write("bad.cpp", BAD)
-        whole = self.lint("bad.cpp")
-        for text in (b"", b"dtypecheck facts 2\n", bytes(range(256)), b"dtypecheck facts 2\n0\n\n{}\n"):
-            for entry in self.entries():
-                entry.write_bytes(text)
-            self.assertEqual(self.lint("bad.cpp").out, whole.out)
-        result = self.lint("--no-cache", "bad.cpp")
-        self.assertEqual(result.out, whole.out)
-
     def test_the_hook_of_pre_commit(self):
         text = (pathlib.Path(__file__).resolve().parents[2] / ".pre-commit-hooks.yaml").read_text()
         hook = dict(line.strip("- ").split(": ", 1) for line in text.splitlines())
@@ -640,6 +603,47 @@ dtypecheck_lint(ops --torch bundled --format json -o "{self.work}/found.json")
         schema = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs/report-schema.json").read_text())
         self.write("bad.cpp", BAD)
         jsonschema.validate(json.loads(self.lint("--format", "json", "bad.cpp").out), schema)
+
+
+class Cache(Linting, tool.ToolTest):
+    def entries(self):
+        return sorted((self.folder / "cache/dtypecheck/lint").glob("*.facts"))
+
+    def test_the_cache_is_one_that_trace_trusts(self):
+        """Where a group may write what its members make, the folder around both caches is its owner's alone."""
+        self.write("bad.cpp", BAD)
+        lint = (tool.DTYPECHECK, "lint", "--torch", "bundled", "bad.cpp")
+        self.run_tool("-c", 'umask 002; exec "$@"', "sh", *lint, tool="sh")
+        self.assertEqual(len(self.entries()), 1)
+        result = self.run_tool("trace", "--", "true")
+        self.assertNotIn("others can write it", result.err)
+
+    def test_the_cache_knows_unchanged_files_only(self):
+        self.write("setup.py", "")
+        self.write("checks.h", "#define CHECK_FLOAT(x)\n")
+        self.write("bad.cpp", GOOD.replace("TORCH_CHECK(x.scalar_type() == at::kFloat)", "CHECK_FLOAT(x)")
+                   .replace("void run", '#include "checks.h"\n#include "later.h"\nvoid run'))
+        first = self.lint("bad.cpp")
+        (entry,) = self.entries()
+        written = entry.stat().st_mtime_ns
+        self.assertEqual(self.lint("bad.cpp").out, first.out)
+        self.assertEqual(entry.stat().st_mtime_ns, written)  # it was not parsed again
+        self.write("checks.h", "#define CHECK_FLOAT(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n")
+        self.assertEqual((first.status, self.lint("bad.cpp").status), (1, 0))
+        self.write("checks.h", "#define CHECK_FLOAT(x)\n")
+        self.assertEqual(self.lint("bad.cpp").status, 1)
+        self.write("later.h", "#undef CHECK_FLOAT\n#define CHECK_FLOAT(x) TORCH_CHECK(x.dtype() == at::kFloat)\n")
+        self.assertEqual(self.lint("bad.cpp").status, 0)
+
+    def test_a_damaged_cache_is_no_error(self):
+        self.write("bad.cpp", BAD)
+        whole = self.lint("bad.cpp")
+        for text in (b"", b"dtypecheck facts 2\n", bytes(range(256)), b"dtypecheck facts 2\n0\n\n{}\n"):
+            for entry in self.entries():
+                entry.write_bytes(text)
+            self.assertEqual(self.lint("bad.cpp").out, whole.out)
+        result = self.lint("--no-cache", "bad.cpp")
+        self.assertEqual(result.out, whole.out)
 
 
 if __name__ == "__main__":

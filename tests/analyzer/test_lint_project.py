@@ -75,9 +75,9 @@ READ_PARAMS = ('#include "layer.h"\nvoid run(const float* x);\n'
 FILL_PARAMS = '#include "layer.h"\nvoid fill(Params& params) { params.weight = at::zeros({1}, at::kHalf); }\n'
 
 
-class AcrossFiles(tool.ToolTest):
+class AcrossFiles(tool.SharedCacheTest):
     def findings(self, *paths):
-        done = self.run_tool("lint", "--torch", TORCH, "--no-cache", "--format", "json", *(paths or ["."]))
+        done = self.run_tool("lint", "--torch", TORCH, "--format", "json", *(paths or ["."]))
         self.assertIn(done.status, (0, 1), done.err)
         return sorted((f["location"]["file"], f["location"]["line"], f["severity"], f["rule"])
                       for f in json.loads(done.out)["findings"])
@@ -229,8 +229,7 @@ class AcrossFiles(tool.ToolTest):
         self.layer(forward=FORWARD, made=MADE, set=SET)
         for text, found in ((MADE, []), (MADE.replace("kFloat", "kHalf"), ["note"]), (MADE, [])):
             self.write("made.cpp", text)
-            done = self.run_tool("lint", "--torch", TORCH, "--format", "json", ".")  # with the cache
-            self.assertEqual([f["severity"] for f in json.loads(done.out)["findings"]], found)
+            self.assertEqual([severity for _, _, severity, _ in self.findings()], found)
 
 
 if __name__ == "__main__":

@@ -140,6 +140,20 @@ class ToolTest(unittest.TestCase):
             self.assertIn(str(part), lines[0])
 
 
+class SharedCacheTest(ToolTest):
+    """Its tests share a cache: LibTorch's headers are parsed by the first that includes them, not by each."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cache = tempfile.mkdtemp(prefix="dtypecheck-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.cache, ignore_errors=True)
+
+    def setUp(self):
+        super().setUp()
+        self.environment["XDG_CACHE_HOME"] = self.cache
+
+
 def compile_c(source, output, *flags, compiler=os.environ.get("CC", "cc")):
     """Compiles with the C compiler of the build; gives the output's path."""
     subprocess.run([compiler, "-x", "c", "-", "-o", str(output), *flags], input=source.encode(), check=True)

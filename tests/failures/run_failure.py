@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs one failure under `dtypecheck trace` and holds the JSON report against the script's EXPECT comments.
+"""Runs failures under `dtypecheck trace` and holds the JSON report of each against its script's EXPECT comments.
 
     run_failure.py --dtypecheck BIN --expect SCRIPT -- PROGRAM ARGS…
+    run_failure.py --dtypecheck BIN --forked SCRIPT… -- ARGS…     all in one run (forked.py), each in a process of its own
 
 Every EXPECT must be met by one finding, and every finding of warning or above must be expected.
 """
@@ -13,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from expectations import Expectation, read_script
+from expectations import Expectation, Script, read_script
 
 
 def mismatches(finding: dict, want: Expectation) -> list[str]:
@@ -63,25 +64,9 @@ def pair_up(findings: list[dict], expectations: list[Expectation]) -> list[str]:
     return problems
 
 
-def trace(dtypecheck: Path, folder: Path, program: list[str]) -> tuple[int, dict | None]:
-    report = folder / "report.json"
-    command = [dtypecheck, "trace", "--out", folder / "run", "--format", "json", "-o", report, "--", *program]
-    status = subprocess.run(command, check=False).returncode
-    return status, json.loads(report.read_text()) if report.exists() else None
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dtypecheck", type=Path, required=True)
-    parser.add_argument("--expect", type=Path, required=True, metavar="SCRIPT")
-    parser.add_argument("program", nargs="+")
-    args = parser.parse_args()
-    script = read_script(args.expect)
-    with tempfile.TemporaryDirectory() as folder:
-        status, report = trace(args.dtypecheck, Path(folder), args.program)
+def problems_of(script: Script, status: int, report: dict | None) -> list[str]:
     if report is None:
-        print(f"{script.path.name}: there is no report; trace ended with {status}")
-        return 1
+        return [f"there is no report; the program ended with {status}"]
     problems = pair_up(report["findings"], script.expectations)
     if status != script.exit_status:
         problems.append(f"exit status is {status}, expected {script.exit_status}")
@@ -89,12 +74,59 @@ def main() -> int:
         problems.append("the report says that it is partial")
     if not report["summary"]["op_calls"]:
         problems.append("no op call was recorded")
+    return problems
+
+
+def tell(script: Script, status: int, report: dict | None) -> bool:
+    """Prints what is wrong, with all that was found; whether that is nothing."""
+    problems = problems_of(script, status, report)
     for problem in problems:
         print(f"{script.path.name}: {problem}")
-    if problems:
+    if problems and report:
         json.dump(report["findings"], sys.stdout, indent=1)
         print()
-    return 1 if problems else 0
+    return not problems
+
+
+def trace_one(dtypecheck: Path, folder: Path, script: Path, program: list[str]) -> bool:
+    report = folder / "report.json"
+    command = [dtypecheck, "trace", "--out", folder / "run", "--format", "json", "-o", report, "--", *program]
+    status = subprocess.run(command, check=False).returncode
+    return tell(read_script(script), status, json.loads(report.read_text()) if report.exists() else None)
+
+
+def report_of(dtypecheck: Path, run: Path, process: str) -> dict | None:
+    (trace,) = run.glob(f"*.{process}.dtrace")
+    done = subprocess.run([dtypecheck, "report", "--format", "json", trace], stdout=subprocess.PIPE, check=False)
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def trace_forked(dtypecheck: Path, folder: Path, scripts: list[Path], arguments: list[str]) -> bool:
+    statuses = folder / "statuses"
+    command = [dtypecheck, "trace", "--no-report", "--out", folder / "run", "--", sys.executable,
+               Path(__file__).with_name("forked.py"), statuses, *scripts, "--", *arguments]
+    subprocess.run(command, check=False)
+    ended = [line.split(maxsplit=2) for line in statuses.read_text().splitlines()]
+    if [Path(script) for _, _, script in ended] != scripts:
+        print(f"expected the ends of {scripts}, found {ended}")
+        return False
+    return all([tell(read_script(Path(script)), int(status), report_of(dtypecheck, folder / "run", process))
+                for process, status, script in ended])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dtypecheck", type=Path, required=True)
+    parser.add_argument("--expect", type=Path, metavar="SCRIPT")
+    parser.add_argument("--forked", type=Path, nargs="+", metavar="SCRIPT")
+    parser.add_argument("program", nargs="+")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if args.forked:
+            is_right = trace_forked(args.dtypecheck, Path(folder), args.forked, args.program)
+        else:
+            is_right = trace_one(args.dtypecheck, Path(folder), args.expect, args.program)
+    return 0 if is_right else 1
 
 
 if __name__ == "__main__":

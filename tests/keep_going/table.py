@@ -1,5 +1,7 @@
 """Runs every family with every pair of dtypes: in float64, without keep-going, and with it; prints what came of each as JSON.
 
+table.py [DTYPES [PART OF A FAMILY'S NAME]]: DTYPES are letters of fhbd, all of them where none is given.
+
 To be run under `dtypecheck trace --keep-going`, whose fallback is switched off for the first two.
 """
 
@@ -124,11 +126,12 @@ def main():
     torch.set_num_threads(1)
     pause = find_pause()
     pause(1)
-    chosen = [name for name in FAMILIES if len(sys.argv) < 2 or sys.argv[1] in name]
+    letters = sys.argv[1] if len(sys.argv) > 1 else "".join(DTYPES)
+    chosen = [name for name in FAMILIES if len(sys.argv) < 3 or sys.argv[2] in name]
     table = {}
     for name in chosen:
-        for (a, first), (b, second) in itertools.product(DTYPES.items(), repeat=2):
-            table[f"{name}|{a}{b}"] = verdict(name, (first, second), pause)
+        for a, b in itertools.product(letters, repeat=2):
+            table[f"{name}|{a}{b}"] = verdict(name, (DTYPES[a], DTYPES[b]), pause)
     print(json.dumps({"torch": torch.__version__, "cpu": torch.backends.cpu.get_cpu_capability(),
                       "rows": table}))
 

@@ -10,6 +10,9 @@ import tempfile
 import textwrap
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from fork_server import ForkServer  # noqa: E402
+
 PREAMBLE = """
 import json, os, sys, threading
 import torch
@@ -33,16 +36,24 @@ def rules(run):
 
 
 class Program(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = ForkServer()
+        cls.addClassCleanup(cls.server.close)
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.environment = {**os.environ, "TMPDIR": str(self.folder)}
 
-    def run_python(self, body, status=0, python=(sys.executable,), **environment):
+    def run_python(self, body, status=0, python=None, **environment):
         script = self.folder / "program.py"
         script.write_text(PREAMBLE + textwrap.dedent(body))
-        self.done = subprocess.run([*python, str(script)], cwd=self.folder, text=True, capture_output=True,
-                                   env={**self.environment, **environment}, timeout=3000)
+        options = {"cwd": self.folder, "env": {**self.environment, **environment}}
+        if python:
+            self.done = subprocess.run([*python, script], text=True, capture_output=True, timeout=3000, **options)
+        else:
+            self.done = self.server.run([script], **options)
         self.assertEqual(self.done.returncode, status, self.done.stderr)
         return [json.loads(line) for line in self.done.stdout.splitlines()]
 

@@ -23,6 +23,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from fork_server import ForkServer  # noqa: E402
+
 LIMIT_S = 180
 
 
@@ -38,7 +41,7 @@ def crash_place(stderr, names):
     return places[-1] if places else ("", 0)
 
 
-def judged(program, options):
+def judged(program, options, server):
     """What is proven for a program, and what becomes of it with that."""
     with tempfile.TemporaryDirectory() as folder:
         name = "main.py" if program.is_dir() else program.name
@@ -68,7 +71,7 @@ def judged(program, options):
             return result
         result.update(patch=found["patch"], verdict=found["verdict"])
         applied = run([options.dtypecheck, "cure", "run", "--apply"], folder)
-        again = run([options.python, name], folder)
+        again = server.run([pathlib.Path(folder, name)], folder, os.environ)
         result["cured"] = "yes" if applied.returncode == 0 and again.returncode == 0 else "no"
         result["error"] = (applied.stderr + again.stderr).strip().split("\n")[-1]
         return result
@@ -100,11 +103,12 @@ def main():
                 for p in ([given] if not given.is_dir() or (given / "main.py").exists() else
                           sorted(given.glob("*.py")))]
     failures = 0
+    server = ForkServer(options.python)
     if options.table:
         print("| program | dies at | finding there | cure | verdict | cured |")
         print("|---|---:|---|---|---|---|")
     for program in programs:
-        result = judged(program, options)
+        result = judged(program, options, server)
         if options.table:
             cells = (program.stem, result["line"] or "", "yes" if result["is_there"] else "no", result["text"],
                      result["verdict"], result["cured"])
@@ -113,6 +117,7 @@ def main():
         problem = missed(program, result)
         failures += bool(problem)
         print(f'{program.name}: {problem or "ok"}: {result["text"]}', flush=True)
+    server.close()
     return 1 if failures else 0
 
 
