@@ -23,8 +23,8 @@ extern const Check dtype_table = {
     .doc = {.id = "dtype-table",
             .severity = Severity::kError,
             .summary = "a table maps a dtype to the name of another one",
-            .why = "What is read by the name has other bits than the tensor: the numbers are wrong, "
-                   "and nothing refuses them.",
+            .why = "What is read by the name has other bits than the tensor: the numbers are "
+                   "wrong, and nothing refuses them.",
             .fix = "Name the dtype itself on both sides.",
             .example = R"(#include <torch/torch.h>
 

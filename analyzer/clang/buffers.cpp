@@ -8,6 +8,24 @@ using namespace clang;
 
 namespace {
 
+// T of a std::array<T, n> or, where `any_size`, a std::vector<T>; n may be a template's parameter.
+// Null where it is neither.
+QualType element_of(QualType type, bool any_size) {
+  const auto is_known = [&](const NamedDecl* of) {
+    return of != nullptr && of->isInStdNamespace() && of->getIdentifier() != nullptr &&
+           (of->getName() == "array" || (any_size && of->getName() == "vector"));
+  };
+  if (const auto* made =
+          dyn_cast_or_null<ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl()))
+    return is_known(made) ? made->getTemplateArgs().get(0).getAsType() : QualType();
+  const auto* written = type->getAs<TemplateSpecializationType>();
+  if (written == nullptr || !is_known(written->getTemplateName().getAsTemplateDecl())) return {};
+  const llvm::ArrayRef<TemplateArgument> arguments = written->template_arguments();
+  const bool has_type =
+      !arguments.empty() && arguments.front().getKind() == TemplateArgument::Type;
+  return has_type ? arguments.front().getAsType() : QualType();
+}
+
 // int of a std::array<int, 4> and of an int[4].
 QualType innermost(QualType type) {
   for (;;) {
@@ -15,10 +33,9 @@ QualType innermost(QualType type) {
       type = array->getElementType();
       continue;
     }
-    const auto* made =
-        dyn_cast_or_null<ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl());
-    if (made == nullptr || !made->isInStdNamespace() || made->getName() != "array") return type;
-    type = made->getTemplateArgs().get(0).getAsType();
+    const QualType element = element_of(type, /*any_size=*/false);
+    if (element.isNull()) return type;
+    type = element;
   }
 }
 
@@ -31,7 +48,14 @@ QualType pointed_to(const Expr* data) {
     cast = dyn_cast<ExplicitCastExpr>(data);
   }
   const QualType type = data->getType();
-  if (type->isDependentType()) return {};
+  if (type->isDependentType()) {  // state.data() of a std::array<int, n>
+    const auto call = member_call(data);
+    const bool is_start = call && (call->name == "data" || call->name == "begin");
+    const QualType element = !is_start ? QualType()
+                                       : element_of(call->base->getType().getNonReferenceType(),
+                                                    /*any_size=*/true);
+    return element.isNull() ? QualType() : innermost(element);
+  }
   if (type->isArrayType()) return innermost(type);
   return type->isPointerType() ? innermost(type->getPointeeType()) : QualType();
 }

@@ -1,5 +1,5 @@
-// dtype_tables.cpp: a dtype beside a name of one, in what maps one to the other: a case of a switch,
-// a pair of a map, a comparison with a text.
+// dtype_tables.cpp: a dtype beside a name of one, in what maps one to the other: a case of a
+// switch, a pair of a map, a comparison with a text.
 #include <llvm/ADT/StringExtras.h>
 
 #include "analyzer/clang/exprs.h"
@@ -98,8 +98,8 @@ class Tables : public Visitor {
   }
 
   bool VisitStmt(Stmt* stmt) override {
-    if (const auto* made = dyn_cast<CXXConstructExpr>(stmt)) {
-      if (made->getNumArgs() == 2 && is_pair(made)) pair(made->getArg(0), made->getArg(1));
+    if (const auto* list = dyn_cast<InitListExpr>(stmt)) {
+      if (list->getNumInits() == 2) pair(list->getInit(0), list->getInit(1));
     } else if (const auto* label = dyn_cast<CaseStmt>(stmt)) {
       const Stmt* below = label->getSubStmt();
       if (const Expr* value = isa<SwitchCase>(below) ? nullptr : value_of(below))
@@ -113,11 +113,6 @@ class Tables : public Visitor {
   }
 
  private:
-  static bool is_pair(const CXXConstructExpr* made) {
-    const CXXRecordDecl* record = made->getType()->getAsCXXRecordDecl();
-    return record != nullptr && record->isInStdNamespace() && record->getName() == "pair";
-  }
-
   // name == "half" gives a dtype; dtype == kHalf gives a name.
   void compared(const Expr* condition, const Expr* value) {
     condition = condition->IgnoreParenImpCasts();

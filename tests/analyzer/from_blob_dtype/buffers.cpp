@@ -27,6 +27,15 @@ at::Tensor of_any(std::vector<T>& values, at::ScalarType dtype) {
   return torch::from_blob(values.data(), {4}, dtype);
 }
 
+template <int n>
+struct Agent {
+  at::Tensor state(std::array<int, n> cells) {
+    return torch::from_blob(cells.begin(), {n});
+    // EXPECT error: a buffer of int becomes a tensor of Float, as from_blob is given no dtype [from-blob-dtype]
+  }
+  at::Tensor scores(std::array<float, n> values) { return torch::from_blob(values.data(), {n}); }
+};
+
 at::Tensor near(std::vector<int64_t>& ids, std::vector<float>& pairs, std::vector<uint16_t>& bits, uint8_t* pixels,
                 void* anything, std::vector<bool>& flags, at::ScalarType dtype, const std::vector<int>& counts) {
   at::Tensor a = torch::from_blob(ids.data(), {4}, torch::kLong);
