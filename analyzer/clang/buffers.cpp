@@ -75,7 +75,8 @@ bool may_stand_for(QualType element, Dtype dtype, const ASTContext& context) {
 void Walk::buffer_of(const CallExpr* call) {
   if (called_name(call) != "from_blob" || call->getNumArgs() < 2) return;
   const QualType element = pointed_to(call->getArg(0));
-  const DtypeSet stored = element.isNull() ? DtypeSet() : element_dtypes(element);
+  if (element.isNull() || element->isIncompleteType()) return;
+  const DtypeSet stored = element_dtypes(element);
   const DtypeSet dtypes = dtypes_.state.dtypes(dtypes_.tensor(call));
   const auto dtype = dtypes.single();
   if (stored.empty() || !dtype || stored.contains(*dtype)) return;

@@ -99,7 +99,8 @@ class Tables : public Visitor {
 
   bool VisitStmt(Stmt* stmt) override {
     if (const auto* list = dyn_cast<InitListExpr>(stmt)) {
-      if (list->getNumInits() == 2) pair(list->getInit(0), list->getInit(1));
+      const bool has_two = list->getNumInits() == 2 && list->getInit(0) && list->getInit(1);
+      if (has_two) pair(list->getInit(0), list->getInit(1));
     } else if (const auto* label = dyn_cast<CaseStmt>(stmt)) {
       const Stmt* below = label->getSubStmt();
       if (const Expr* value = isa<SwitchCase>(below) ? nullptr : value_of(below))
@@ -115,6 +116,7 @@ class Tables : public Visitor {
  private:
   // name == "half" gives a dtype; dtype == kHalf gives a name.
   void compared(const Expr* condition, const Expr* value) {
+    if (condition == nullptr) return;  // if consteval
     condition = condition->IgnoreParenImpCasts();
     const Expr* sides[2] = {};
     if (const auto* op = dyn_cast<BinaryOperator>(condition)) {

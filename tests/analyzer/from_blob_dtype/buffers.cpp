@@ -36,6 +36,11 @@ struct Agent {
   at::Tensor scores(std::array<float, n> values) { return torch::from_blob(values.data(), {n}); }
 };
 
+namespace theirs {
+class Half;  // of which only the name is known
+}
+at::Tensor of_name(theirs::Half* values) { return torch::from_blob(values, {4}); }
+
 at::Tensor near(std::vector<int64_t>& ids, std::vector<float>& pairs, std::vector<uint16_t>& bits, uint8_t* pixels,
                 void* anything, std::vector<bool>& flags, at::ScalarType dtype, const std::vector<int>& counts) {
   at::Tensor a = torch::from_blob(ids.data(), {4}, torch::kLong);
