@@ -254,7 +254,8 @@ def known_failures(place: Place) -> None:
         program = TESTS / "silent" / f"{file}.py"
         # CUDA has no product of matrices of integers.
         names = set(re.findall(r"^@(?:case|reported)\([^\n]*\ndef (\w+)", program.read_text(), re.M)) - {"intersection_of_masks"}
-        done, findings, _ = found(place, f"silent-{file}-{mode}", [*on_gpu, program, mode, *sorted(names)], "--check-values")
+        chosen = sorted(names)[:3] if place.small else sorted(names)
+        done, findings, _ = found(place, f"silent-{file}-{mode}", [*on_gpu, program, mode, *chosen], "--check-values")
         told = collections.defaultdict(set)
         for one in findings:
             told[str(one["location"]["function"]).split(".")[0]].add(one["rule"])
