@@ -189,7 +189,10 @@ def kernel_libraries(place: Place) -> list[Path]:
 def measure_kernels(place: Place, what: str, before: tuple = ()) -> None:
     if not place.small and not shutil.which("nvcc"):
         return print("SKIPPED: no nvcc here")
-    done = attempt([*before, sys.executable, HERE / "gpu_kernels.py", what, place.device, *kernel_libraries(place)])
+    libraries = kernel_libraries(place)
+    if not libraries:
+        return print("SKIPPED: the operators were not packed")
+    done = attempt([*before, sys.executable, HERE / "gpu_kernels.py", what, place.device, *libraries])
     print(done.stdout, flush=True)
     if done.returncode:
         raise SystemExit(1)
@@ -223,15 +226,13 @@ def same_bits(place: Place) -> None:
         print(f"{precision}: " + ", ".join(f"{name} {digest[:12]}" for name, digest in digests.items()), flush=True)
 
 
-def found(place: Place, name: str, command: list, *options: str) -> tuple[subprocess.CompletedProcess, list[dict], dict]:
-    """A traced program with its findings of warning or above, and its facts."""
+def found(place: Place, name: str, command: list, *options: str) -> tuple[subprocess.CompletedProcess, list[dict]]:
+    """A traced program with its findings of warning or above."""
     done = subprocess.run([str(word) for word in place.traced(name, *options) + command], capture_output=True, text=True)
     report = subprocess.run([place.dtypecheck, "report", "--format", "json", place.work / name], capture_output=True, text=True)
     if not report.stdout.startswith("{"):
-        return done, [], {}
-    read = json.loads(report.stdout)
-    facts = {key: value for process in read["processes"] for key, value in process["facts"].items()}
-    return done, [finding for finding in read["findings"] if finding["severity"] != "note"], facts
+        return done, []
+    return done, [finding for finding in json.loads(report.stdout)["findings"] if finding["severity"] != "note"]
 
 
 def known_failures(place: Place) -> None:
@@ -243,7 +244,7 @@ def known_failures(place: Place) -> None:
 
     def failure(script: Path) -> str:
         wanted = read_script(script)
-        done, findings, _ = found(place, f"failure-{script.stem}", [*on_gpu, script, tiny / "model"])
+        done, findings = found(place, f"failure-{script.stem}", [*on_gpu, script, tiny / "model"])
         lines = [f"{script.stem}: exit status {done.returncode} (CPU {wanted.exit_status})"]
         lines += [f"  CPU: {one.rule} {one.severity} line {one.line} {one.op or ''}" for one in wanted.expectations]
         lines += [f"  here: {one['rule']} {one['severity']} line {one['location']['line']} {one['op']}  {one['message'][:100]}\n"
@@ -255,7 +256,7 @@ def known_failures(place: Place) -> None:
         # CUDA has no product of matrices of integers.
         names = set(re.findall(r"^@(?:case|reported)\([^\n]*\ndef (\w+)", program.read_text(), re.M)) - {"intersection_of_masks"}
         chosen = sorted(names)[:3] if place.small else sorted(names)
-        done, findings, _ = found(place, f"silent-{file}-{mode}", [*on_gpu, program, mode, *chosen], "--check-values")
+        done, findings = found(place, f"silent-{file}-{mode}", [*on_gpu, program, mode, *chosen], "--check-values")
         told = collections.defaultdict(set)
         for one in findings:
             told[str(one["location"]["function"]).split(".")[0]].add(one["rule"])

@@ -60,14 +60,14 @@ QualType pointed_to(const Expr* data) {
   return type->isPointerType() ? innermost(type->getPointeeType()) : QualType();
 }
 
-// Bytes stand for anything, an integer of 16 bits for a Half or a BFloat16, and two floats for a
-// complex number.
+// Bytes and unsigned integers stand for anything, a bool for a byte, an integer of 16 bits for a
+// Half or a BFloat16, and two floats for a complex number.
 bool may_stand_for(QualType element, Dtype dtype, const ASTContext& context) {
-  if (!element->isBooleanType() && context.getTypeSizeInChars(element).getQuantity() == 1)
-    return true;
-  if (element->isUnsignedIntegerType() && !element->isBooleanType()) return true;
-  const bool is_16_bits = context.getTypeSizeInChars(element).getQuantity() == 2;
-  return (is_16_bits && kLowPrecision.contains(dtype)) || kComplex.contains(dtype);
+  if (kComplex.contains(dtype)) return true;
+  if (element->isBooleanType()) return dtype == Dtype::kByte || dtype == Dtype::kChar;
+  const int64_t size_bytes = context.getTypeSizeInChars(element).getQuantity();
+  return size_bytes == 1 || element->isUnsignedIntegerType() ||
+         (size_bytes == 2 && kLowPrecision.contains(dtype));
 }
 
 }  // namespace
@@ -81,10 +81,8 @@ void Walk::buffer_of(const CallExpr* call) {
   const auto dtype = dtypes.single();
   if (stored.empty() || !dtype || stored.contains(*dtype)) return;
   if (may_stand_for(element, *dtype, context_)) return;
-  const bool are_bytes = stored == DtypeSet(Dtype::kBool) &&
-                         (*dtype == Dtype::kByte || *dtype == Dtype::kChar);
   const Place place = place_of(context_, call->getExprLoc());
-  if (are_bytes || place.line == 0 || !buffers_.insert(place).second) return;
+  if (place.line == 0 || !buffers_.insert(place).second) return;
   const QualType named = element.getCanonicalType().getUnqualifiedType();
   const std::string name = named.getAsString(context_.getPrintingPolicy());
   facts_.buffers.push_back({place, function_, name, stored, dtypes, !dtypes_.names_dtype(call)});

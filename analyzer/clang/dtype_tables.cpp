@@ -1,6 +1,7 @@
 // dtype_tables.cpp: a dtype beside a name of one, in what maps one to the other: a case of a
 // switch, a pair of a map, a comparison with a text.
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/SaveAndRestore.h>
 
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/file_facts.h"
@@ -92,9 +93,11 @@ class Tables : public Visitor {
  public:
   Tables(const ASTContext& context, SourceFacts& facts) : Visitor(context), facts_(facts) {}
 
-  bool VisitFunctionDecl(FunctionDecl* function) override {
-    function_ = function->getNameAsString();
-    return true;
+  bool TraverseDecl(Decl* decl) override {
+    const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
+    if (function == nullptr) return Visitor::TraverseDecl(decl);
+    const llvm::SaveAndRestore inside(function_, function->getNameAsString());
+    return Visitor::TraverseDecl(decl);
   }
 
   bool VisitStmt(Stmt* stmt) override {
@@ -147,7 +150,7 @@ class Tables : public Visitor {
   }
 
   SourceFacts& facts_;
-  std::string function_;
+  std::string function_;  // "" where a table is in none
 };
 
 }  // namespace
