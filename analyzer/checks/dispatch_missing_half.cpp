@@ -93,8 +93,9 @@ extern const Check dispatch_missing_half = {
             .why =
                 "The op throws \"not implemented for 'Half'\" under autocast and on half models.",
             .fix =
-                "AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...), with sums kept in "
-                "at::opmath_type<scalar_t>; or cast the tensor to Float first and say so.",
+                "AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...), or both among the "
+                "dtypes of AT_DISPATCH_V2, with sums kept in at::opmath_type<scalar_t>; or cast "
+                "the tensor to Float first and say so.",
             .example = R"(#include <torch/extension.h>
 
 template <typename T>

@@ -62,6 +62,29 @@ bool join(std::string& text, size_t at, char bracket) {
   return true;
 }
 
+// Arguments that are lists, {16, 16}, which nvcc takes for a dim3: Clang takes (16, 16). True: there
+// was one.
+bool open_lists(std::string& text, size_t at, size_t end) {
+  bool changes = false;
+  int depth = 0;
+  bool is_first = true;  // of an argument
+  size_t list = text.npos;  // where the one that is open begins
+  for (; at < end; ++at) {
+    const char c = text[at];
+    const int before = depth;
+    depth += (c == '(' || c == '{' || c == '[') - (c == ')' || c == '}' || c == ']');
+    if (c == '{' && before == 0 && is_first) list = at;
+    if (c == '}' && depth == 0 && list != text.npos) {
+      const bool is_empty = StringRef(text).slice(list + 1, at).trim().empty();
+      if (!is_empty) text[list] = '(', text[at] = ')';
+      changes |= !is_empty;
+      list = text.npos;
+    }
+    if (!is_blank(c)) is_first = before == 0 && c == ',';
+  }
+  return changes;
+}
+
 class Joined : public llvm::vfs::File {
  public:
   Joined(llvm::vfs::Status status, std::string text)
@@ -104,6 +127,7 @@ bool join_launches(std::string& text) {
     if (behind == 0 || !follows_kernel(StringRef(text).substr(0, at))) continue;
     const auto end = closing(text, behind);
     if (!end) continue;
+    changes |= open_lists(text, behind, *end);
     changes |= join(text, *end, '>');
     changes |= join(text, at, '<');
     at = behind;

@@ -1,5 +1,5 @@
 // spaced_launches.h: nvcc takes `<< <` and `>> >` around the arguments of a kernel launch, which
-// formatters that do not know CUDA write; Clang does not.
+// formatters that do not know CUDA write, and {x, y} among them for a dim3; Clang does not.
 #pragma once
 
 #include <llvm/Support/VirtualFileSystem.h>
@@ -8,8 +8,8 @@
 
 namespace dtypecheck::analyzer {
 
-// `below`, whose files have the three brackets of each launch together. No line and no column of
-// anything else changes.
+// `below`, whose files have the three brackets of each launch together, and (x, y) for {x, y}. No
+// line and no column of anything else changes.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> with_joined_launches(
     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> below);
 

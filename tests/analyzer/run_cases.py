@@ -128,7 +128,8 @@ def check_with(headers, folder):
             skip("no LibTorch in /usr/include; the package is libtorch-dev")
         copies = pathlib.Path(folder) / "copies"
         copies.mkdir()
-        cases = [copy_without_python(case, copies) for case in cases]
+        is_newer = "ATen/Dispatch_v2.h"
+        cases = [copy_without_python(case, copies) for case in cases if is_newer not in case.read_text()]
     return compare(cases, str(torch))
 
 

@@ -52,6 +52,8 @@ __device__ thread_block this_thread_block();
 __device__ grid_group this_grid();
 __device__ cluster_group this_cluster();
 __device__ coalesced_group coalesced_threads();
+template <typename Group, typename Label>
+__device__ coalesced_group labeled_partition(const Group& group, Label label);
 template <typename Group>
 __device__ void sync(const Group& group);
 template <typename T>

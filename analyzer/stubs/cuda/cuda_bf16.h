@@ -1,12 +1,14 @@
 #pragma once
 #include <dtypecheck_cuda.h>
 
+struct __half;
 struct __nv_bfloat16_raw { unsigned short x; };
 struct __nv_bfloat16 {
   unsigned short x;
   __nv_bfloat16() = default;
   __host__ __device__ constexpr __nv_bfloat16(const __nv_bfloat16_raw& raw) : x(raw.x) {}
   __host__ __device__ __nv_bfloat16(float value);
+  __host__ __device__ __nv_bfloat16(__half value);
   __host__ __device__ operator float() const;
 };
 struct __nv_bfloat162_raw { unsigned short x, y; };

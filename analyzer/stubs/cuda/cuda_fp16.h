@@ -1,12 +1,14 @@
 #pragma once
 #include <dtypecheck_cuda.h>
 
+struct __nv_bfloat16;
 struct __half_raw { unsigned short x; };
 struct __half {
   unsigned short x;
   __half() = default;
   __host__ __device__ constexpr __half(const __half_raw& raw) : x(raw.x) {}
   __host__ __device__ __half(float value);
+  __host__ __device__ __half(__nv_bfloat16 value);
   __host__ __device__ operator float() const;
 };
 struct __half2_raw { unsigned short x, y; };

@@ -104,6 +104,8 @@ struct cudaDeviceProp {
   int multiProcessorCount, major, minor, maxThreadsPerBlock;
   size_t sharedMemPerBlock, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, totalGlobalMem;
   int warpSize, maxGridSize[3], maxThreadsPerMultiProcessor;
+  int memoryClockRate, memoryBusWidth, clockRate, l2CacheSize;
+  char name[256];
 };
 enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMultiProcessorCount,
@@ -174,6 +176,7 @@ DTYPECHECK_CALL(cudaLaunchKernelExC)
 DTYPECHECK_CALL(cudaOccupancyMaxActiveClusters)
 DTYPECHECK_CALL(cudaOccupancyMaxPotentialClusterSize)
 DTYPECHECK_CALL(cudaMallocAsync)
+DTYPECHECK_CALL(cudaMemPrefetchAsync)
 DTYPECHECK_CALL(cudaFreeAsync)
 DTYPECHECK_CALL(cudaMallocHost)
 DTYPECHECK_CALL(cudaMallocManaged)
@@ -314,6 +317,10 @@ extern "C" __device__ void __syncwarp(unsigned mask = 0xffffffffu);
 extern "C" __device__ void __threadfence();
 template <typename T, typename Value>
 __device__ T atomicAdd(T* to, Value value);
+template <typename T, typename Value>
+__device__ T atomicAdd_block(T* to, Value value);
+template <typename T, typename Value>
+__device__ T atomicAdd_system(T* to, Value value);
 template <typename T>
 __device__ T atomicMax(T* to, T value);
 template <typename T>

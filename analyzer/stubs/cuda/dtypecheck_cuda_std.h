@@ -14,6 +14,8 @@ namespace cuda {
 namespace std {
 using namespace ::std;
 }
+template <typename T, typename U>
+__host__ __device__ constexpr auto ceil_div(T a, U b) { return (a + b - 1) / b; }
 enum thread_scope {
   thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread
 };

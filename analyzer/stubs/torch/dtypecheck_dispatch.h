@@ -148,3 +148,27 @@
 #define AT_DISPATCH_COMPLEX_TYPES_AND4(type1, type2, type3, type4, type, name, ...) \
   AT_DISPATCH_SWITCH(type, name, AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__) \
                      DTYPECHECK_CASES4(type1, type2, type3, type4, __VA_ARGS__))
+
+// AT_DISPATCH_V2: a body in AT_WRAP, then any number of dtypes, families among them in AT_EXPAND.
+#define AT_WRAP(...) __VA_ARGS__
+#define AT_EXPAND(types) types
+#define AT_FLOATING_TYPES ::at::ScalarType::Double, ::at::ScalarType::Float
+#define AT_REDUCED_FLOATING_TYPES ::at::ScalarType::Half, ::at::ScalarType::BFloat16
+#define AT_COMPLEX_TYPES ::at::ScalarType::ComplexDouble, ::at::ScalarType::ComplexFloat
+#define AT_INTEGRAL_TYPES                                                       \
+  ::at::ScalarType::Byte, ::at::ScalarType::Char, ::at::ScalarType::Int,        \
+      ::at::ScalarType::Long, ::at::ScalarType::Short
+#define AT_ALL_TYPES AT_INTEGRAL_TYPES, AT_FLOATING_TYPES
+#define AT_ALL_TYPES_AND_COMPLEX AT_ALL_TYPES, AT_COMPLEX_TYPES
+// A macro does not call itself: each of these three lines goes over the cases four times.
+#define DTYPECHECK_AGAIN(...) DTYPECHECK_AGAIN2(DTYPECHECK_AGAIN2(DTYPECHECK_AGAIN2(DTYPECHECK_AGAIN2(__VA_ARGS__))))
+#define DTYPECHECK_AGAIN2(...) DTYPECHECK_AGAIN3(DTYPECHECK_AGAIN3(DTYPECHECK_AGAIN3(DTYPECHECK_AGAIN3(__VA_ARGS__))))
+#define DTYPECHECK_AGAIN3(...) DTYPECHECK_SAME(DTYPECHECK_SAME(DTYPECHECK_SAME(DTYPECHECK_SAME(__VA_ARGS__))))
+#define DTYPECHECK_SAME(...) __VA_ARGS__
+#define DTYPECHECK_EMPTY()
+#define DTYPECHECK_NEXT_CASES() DTYPECHECK_CASES
+#define DTYPECHECK_CASES(body, type, ...)  \
+  AT_DISPATCH_CASE(type, AT_WRAP body)    \
+  __VA_OPT__(DTYPECHECK_NEXT_CASES DTYPECHECK_EMPTY()()(body, __VA_ARGS__))
+#define AT_DISPATCH_V2(type, name, body, ...) \
+  AT_DISPATCH_SWITCH(type, name, DTYPECHECK_AGAIN(DTYPECHECK_CASES((body), __VA_ARGS__)))

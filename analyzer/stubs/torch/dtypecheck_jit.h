@@ -58,6 +58,8 @@ struct IValue {
   Dict<IValue, IValue> toGenericDict() const;
   template <typename T>
   T to() const;
+  template <typename T>
+  intrusive_ptr<T> toCustomClass() const;
   double toDouble() const;
   int64_t toInt() const;
   bool toBool() const;

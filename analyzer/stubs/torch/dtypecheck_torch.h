@@ -111,7 +111,8 @@ constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char, kShort 
                      kFloat = ScalarType::Float, kDouble = ScalarType::Double,
                      kBool = ScalarType::Bool, kBFloat16 = ScalarType::BFloat16,
                      kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
-                     kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
+                     kUInt16 = ScalarType::UInt16, kUInt32 = ScalarType::UInt32,
+                     kUInt64 = ScalarType::UInt64, kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kXPU = DeviceType::XPU,
                      kMPS = DeviceType::MPS, kMeta = DeviceType::Meta,
                      kPrivateUse1 = DeviceType::PrivateUse1;
@@ -129,6 +130,10 @@ struct Device {
   Device(const std::string& text);
   bool is_cuda() const;
   bool is_cpu() const;
+  bool is_mps() const;
+  bool is_xpu() const;
+  bool is_meta() const;
+  bool is_privateuseone() const;
   bool has_index() const;
   int index() const;
   DeviceType type() const;
@@ -391,6 +396,10 @@ class Tensor {
   IntArrayRef strides() const;
   bool is_cuda() const;
   bool is_cpu() const;
+  bool is_mps() const;
+  bool is_xpu() const;
+  bool is_meta() const;
+  bool is_privateuseone() const;
   bool is_pinned(optional<Device> device = nullopt) const;
   bool is_sparse() const;
   bool is_non_overlapping_and_dense() const;
@@ -775,6 +784,8 @@ struct CUDAGuard {
 namespace c10::cuda {
 using at::cuda::CUDAGuard;
 using at::cuda::CUDAStream;
+using at::cuda::current_device;
+using at::cuda::device_count;
 using at::cuda::getCurrentCUDAStream;
 using at::cuda::getStreamFromPool;
 using at::cuda::set_device;
@@ -804,12 +815,6 @@ struct RegisterOperators {
   template <typename F>
   RegisterOperators& op(const char* name, F&& function);
 };
-namespace autograd {
-using Variable = at::Tensor;
-}
-}  // namespace torch
-
-namespace torch {
 namespace nn {
 struct Module {
   virtual ~Module();
@@ -920,6 +925,7 @@ DTYPECHECK_OPTIMIZER(SGD)
 #define AT_ERROR(...) TORCH_CHECK(false, __VA_ARGS__)
 #define TORCH_WARN(...) ((void)0)
 #define C10_CUDA_CHECK(expression) ((void)(expression))
+#define C10_CUDA_CHECK_WARN(expression) ((void)(expression))
 #define AT_CUDA_CHECK(expression) ((void)(expression))
 #define C10_CUDA_KERNEL_LAUNCH_CHECK() ((void)0)
 #define TORCH_FN(function) &function
@@ -950,3 +956,4 @@ inline c10::ScalarType scalar_type(c10::ScalarType type) { return type; }
 }  // namespace detail
 #include "dtypecheck_dispatch.h"
 #include "dtypecheck_jit.h"
+#include "dtypecheck_autograd.h"

@@ -1,3 +1,4 @@
 #pragma once
 #include <dtypecheck_torch.h>
-#include <dtypecheck_cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
