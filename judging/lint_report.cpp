@@ -27,14 +27,28 @@ std::string without_blanks(std::string text) {
 }  // namespace
 
 std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all) {
-  std::vector<Finding> findings;
-  std::set<std::tuple<std::string, std::string, int, int, std::string>> known;
+  using Place = std::tuple<std::string, std::string, int, int>;
+  const auto place_of = [](const Finding& finding) {
+    const SourceLine& line = finding.site.line;
+    return Place(finding.rule, line.file, line.line, finding.column);
+  };
+  std::vector<std::vector<Finding>> judged;
+  std::set<Place> of_sources;  // what was found in a file as the one that was parsed
   for (const analyzer::SourceFacts& facts : all) {
-    for (Finding& finding : analyzer::judge(facts)) {
-      // A header is judged once: other files may instantiate its templates for other dtypes.
-      const SourceLine& line = finding.site.line;
-      const std::string what = line.file == facts.file ? finding.message : "";
-      if (known.emplace(finding.rule, line.file, line.line, finding.column, what).second) {
+    for (const Finding& finding : judged.emplace_back(analyzer::judge(facts))) {
+      if (finding.site.line.file == facts.file) of_sources.insert(place_of(finding));
+    }
+  }
+  std::vector<Finding> findings;
+  std::set<std::pair<Place, std::string>> known;
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (Finding& finding : judged[i]) {
+      // A header, and a source that others include, is judged once: they may instantiate its
+      // templates for other dtypes.
+      const bool is_included = finding.site.line.file != all[i].file;
+      const Place place = place_of(finding);
+      if (is_included && of_sources.contains(place)) continue;
+      if (known.emplace(place, is_included ? "" : finding.message).second) {
         findings.push_back(std::move(finding));
       }
     }

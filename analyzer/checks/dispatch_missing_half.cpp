@@ -56,6 +56,18 @@ static void add_wider_macro(Finding& finding, const Dispatch& dispatch, DtypeSet
   }
 }
 
+// What cures one that no macro of LibTorch with a list of dtypes in its name wrote; "": one did.
+static std::string fix_by_hand(const Dispatch& dispatch, DtypeSet missing) {
+  const std::string_view macro = dispatch.macro;
+  const bool is_by_name = macro.starts_with("AT_DISPATCH_") && macro != "AT_DISPATCH_V2" &&
+                          macro != "AT_DISPATCH_SWITCH";
+  if (is_by_name) return "";
+  const std::string names = missing.size() == 2 ? "Half and BFloat16" : missing.to_string();
+  return fmt::format(
+      "Add {} to {}, with sums kept in Float; or cast the tensor to Float first and say so.", names,
+      macro.empty() ? "its branches" : fmt::format("the dtypes of {}", macro));
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
   const bool half_elsewhere = handles_half_elsewhere(facts);
   for (const Dispatch& dispatch : facts.dispatches) {
@@ -83,6 +95,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
                                dispatch.place, dispatch.function,
                                fmt::format("this dispatch on {} has {}{}", tensor, names, because));
     add_wider_macro(finding, dispatch, missing);
+    if (const std::string fix = fix_by_hand(dispatch, missing); !fix.empty()) finding.fix = fix;
   }
 }
 
@@ -93,9 +106,8 @@ extern const Check dispatch_missing_half = {
             .why =
                 "The op throws \"not implemented for 'Half'\" under autocast and on half models.",
             .fix =
-                "AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...), or both among the "
-                "dtypes of AT_DISPATCH_V2, with sums kept in at::opmath_type<scalar_t>; or cast "
-                "the tensor to Float first and say so.",
+                "AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, ...), with sums kept in "
+                "at::opmath_type<scalar_t>; or cast the tensor to Float first and say so.",
             .example = R"(#include <torch/extension.h>
 
 template <typename T>

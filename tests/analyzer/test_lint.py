@@ -511,6 +511,40 @@ class Lint(Linting, tool.SharedCacheTest):
         everything = self.lint("--all", "notes.cpp").out
         self.assertEqual((everything.count("  why   "), everything.count("note: ")), (10, 3))
 
+    def test_a_source_that_another_includes_is_judged_once(self):
+        self.write("scale.cpp", "#include <torch/extension.h>\nvoid run(const float* x);\n"
+                   "void f(at::Tensor x) { run(x.data_ptr<float>()); }\nvoid g(at::Tensor y) { run(y.data_ptr<float>()); }\n")
+        self.write("all.cpp", '#include "scale.cpp"\nvoid h(at::Tensor z) { run(z.data_ptr<float>()); }\n')
+        found = json.loads(self.lint("--format", "json", ".").out)["findings"]
+        places = [(f["location"]["file"], [p["line"] for p in f["places"]]) for f in found]
+        self.assertEqual(sorted(places), [("all.cpp", []), ("scale.cpp", [4])])
+
+    def test_what_cures_a_dispatch_goes_by_how_it_is_written(self):
+        self.write("ways.cpp", """\
+#include <torch/extension.h>
+#include <ATen/Dispatch_v2.h>
+template <typename T>
+void run(const T* x);
+void by_name(at::Tensor x) {
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "by_name", [&] { run(x.data_ptr<scalar_t>()); });
+}
+void any_number(at::Tensor x) {
+  AT_DISPATCH_V2(x.scalar_type(), "any", AT_WRAP([&] { run(x.data_ptr<scalar_t>()); }), AT_EXPAND(AT_FLOATING_TYPES));
+}
+void by_hand(at::Tensor x) {
+  switch (x.scalar_type()) {
+    case at::kFloat: return run(x.data_ptr<float>());
+    case at::kDouble: return run(x.data_ptr<double>());
+    default: TORCH_CHECK(false);
+  }
+}
+""")
+        found = json.loads(self.lint("--all", "--format", "json", "ways.cpp").out)["findings"]
+        fixes = [f["fix"] for f in found if f["rule"] == "dispatch-missing-half"]
+        self.assertEqual([fix.split(",")[0] for fix in fixes],
+                         ["AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf", "Add Half and BFloat16 to the dtypes of AT_DISPATCH_V2",
+                          "Add Half and BFloat16 to its branches"])
+
     def test_an_index_is_not_about_autocast(self):
         self.write("index.cpp", "#include <torch/extension.h>\nvoid run(const int64_t* x);\n"
                    "void f(at::Tensor index) { run(index.data_ptr<int64_t>()); }\n")
