@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -34,8 +35,8 @@ def processes_that_name(text):
 
 
 class Client:
-    def __init__(self, folder, *options):
-        environment = dict(os.environ, XDG_CACHE_HOME=str(folder / "cache"))
+    def __init__(self, folder, *options, cache):
+        environment = dict(os.environ, XDG_CACHE_HOME=cache)
         self.server = subprocess.Popen([DTYPECHECK, "lint", "--lsp", "--torch", "bundled", *options], cwd=folder,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.ids = 0
@@ -93,6 +94,13 @@ class Client:
 
 
 class Lsp(unittest.TestCase):
+    """They share the parse of the headers; the files of each lie in a folder of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cache = tempfile.mkdtemp(prefix="dtypecheck-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.cache)
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -101,7 +109,7 @@ class Lsp(unittest.TestCase):
         self.addCleanup(lambda: self.client and self.client.server.poll() is None and self.client.server.kill())
 
     def start(self, *options):
-        self.client = Client(self.folder, *options)
+        self.client = Client(self.folder, *options, cache=self.cache)
         return self.client
 
     def file(self, text, name="ops.cpp"):
@@ -300,7 +308,7 @@ class Lsp(unittest.TestCase):
     def test_two_editors_of_one_file(self):
         """Each has a server of its own, and both use one cache."""
         path = self.file(BAD)
-        first, second = Client(self.folder), self.start()
+        first, second = Client(self.folder, cache=self.cache), self.start()
         self.assertEqual(len(first.open(path)["diagnostics"]), 1)
         self.assertEqual(len(second.open(path)["diagnostics"]), 1)
         path.write_text(GOOD)

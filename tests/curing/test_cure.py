@@ -13,8 +13,10 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import clean_environment  # noqa: E402
+from fork_server import python  # noqa: E402
 
 DTYPECHECK = os.environ["DTYPECHECK"]
+PYTHON = python()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 CRASH = """\
@@ -229,7 +231,7 @@ class CureTest(unittest.TestCase):
         """Traces the program as folder NAME/run."""
         (cls.folder / name).mkdir(exist_ok=True)
         (cls.folder / name / "train.py").write_text(text)
-        cls.run_tool("trace", "--no-report", "--out", "run", "--", sys.executable, "train.py", *arguments,
+        cls.run_tool("trace", "--no-report", "--out", "run", "--", PYTHON, "train.py", *arguments,
                      cwd=cls.folder / name)
 
     @classmethod
@@ -254,15 +256,15 @@ class CureTest(unittest.TestCase):
         cells = [["import torch\n"], ["weight = torch.ones(4, 4).half()\n"], ["torch.ones(2, 4) @ weight"]]
         text = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}, indent=1)
         (folder / "train.ipynb").write_text(text)
-        self.run_tool("trace", "--no-report", "--out", "run", "--", sys.executable, "runner.py", "train.ipynb", cwd=folder)
+        self.run_tool("trace", "--no-report", "--out", "run", "--", PYTHON, "runner.py", "train.ipynb", cwd=folder)
         self.assertEqual(json.loads(self.cure("--json", "run", status=0, cwd=folder).stdout)["verdict"], "proven")
         self.assertEqual((folder / "train.ipynb").read_text(), text)
         self.cure("--apply", "run", status=0, cwd=folder)
         self.assertNotEqual((folder / "train.ipynb").read_text(), text)
         self.assertEqual((folder / "train.ipynb.before-cure").read_text(), text)
-        done = subprocess.run([sys.executable, "runner.py", "train.ipynb"], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run([PYTHON, "runner.py", "train.ipynb"], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("names no notebook", self.cure("run", "--", sys.executable, "runner.py", status=1, cwd=folder).stdout)
+        self.assertIn("names no notebook", self.cure("run", "--", PYTHON, "runner.py", status=1, cwd=folder).stdout)
 
     def test_proven_with_the_users_file_as_it_was(self):
         self.record("proven", CRASH)
@@ -298,7 +300,7 @@ class CureTest(unittest.TestCase):
         self.assertIn("not applied", self.cure("--undo", "run", status=2, **place).stderr)
         self.assertIn("train.py.before-cure", self.cure("--apply", "run", status=0, **place).stderr)
         self.assertEqual((source.parent / "train.py.before-cure").read_text(), CRASH)
-        subprocess.run([sys.executable, source], check=True, capture_output=True, timeout=900)
+        subprocess.run([PYTHON, source], check=True, capture_output=True, timeout=900)
         self.assertIn("--undo", self.cure("--apply", "run", status=2, **place).stderr)
         self.cure("--undo", "run", status=0, **place)
         self.assertEqual(source.read_text(), CRASH)
@@ -310,12 +312,12 @@ class CureTest(unittest.TestCase):
         folder = self.folder / "sites"
         folder.mkdir()
         (folder / "train.py").write_text(TWO_SITES)
-        done = self.run_tool("trace", "--cure", "--out", "run", "--", sys.executable, "train.py", cwd=folder)
+        done = self.run_tool("trace", "--cure", "--out", "run", "--", PYTHON, "train.py", cwd=folder)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(" ".join(done.stderr.split()), r"\(proven: [^()]*to its end")
         self.assertFalse((folder / "checkpoint").exists())  # the recorded run died before it
         self.cure("--apply", "run", status=0, cwd=folder)
-        done = subprocess.run([sys.executable, "train.py"], cwd=folder, capture_output=True, text=True, timeout=900)
+        done = subprocess.run([PYTHON, "train.py"], cwd=folder, capture_output=True, text=True, timeout=900)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_what_is_behind_the_first_crash_is_cured_on_top(self):
@@ -345,7 +347,7 @@ class CureTest(unittest.TestCase):
         self.record("configured", CONFIGURED, "--precision", "fp16")
         found = json.loads(self.cure("--json", "configured/run", status=0).stdout)
         self.assertEqual(found["verdict"], "proven", found)
-        self.assertEqual(found["command"], f"{sys.executable} train.py --precision bf16")
+        self.assertEqual(found["command"], f"{PYTHON} train.py --precision bf16")
         self.assertEqual(len(found["tries"]), 1)
         self.assertIn("fix   --precision bf16 (proven: ", self.run_tool("report", "configured/run").stdout)
         kept = self.folder / "configured/run/cure.json"
@@ -355,12 +357,12 @@ class CureTest(unittest.TestCase):
         kept.write_text(proven)
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
         self.record("configured", CONFIGURED)  # by the script's default
-        self.assertIn(f"run it as: {sys.executable} train.py --precision bf16", self.cure("configured/run", status=0).stdout)
+        self.assertIn(f"run it as: {PYTHON} train.py --precision bf16", self.cure("configured/run", status=0).stdout)
 
     def test_a_setting_that_still_loses_steps_is_not_the_last(self):
         self.record("trained_low", TRAINED_LOW, "--dtype", "float16")
         found = json.loads(self.cure("--json", "trained_low/run", status=0).stdout)
-        self.assertEqual((found["verdict"], found["command"]), ("proven", f"{sys.executable} train.py --dtype float32"), found)
+        self.assertEqual((found["verdict"], found["command"]), ("proven", f"{PYTHON} train.py --dtype float32"), found)
 
     def test_what_is_not_needed_is_left_out(self):
         self.record("raised", RAISED)
@@ -407,7 +409,7 @@ class CureTest(unittest.TestCase):
         """README's own session."""
         folder = self.folder / "at-once"
         shutil.copytree(ROOT / "examples/frozen_backbone", folder, ignore=shutil.ignore_patterns("__pycache__"))
-        done = self.run_tool("trace", "--cure", "--out", "run", "--", sys.executable, "train.py", cwd=folder)
+        done = self.run_tool("trace", "--cure", "--out", "run", "--", PYTHON, "train.py", cwd=folder)
         self.assertEqual(done.returncode, 1, done.stderr)
         said = "".join(done.stderr.split())
         for line in ("(proven: 8 steps to its end, no errors, no warnings)", "scores = head(backbone(images.to(torch.bfloat16)))",
@@ -415,7 +417,7 @@ class CureTest(unittest.TestCase):
                      "features = backbone(images[batch].to(weight_dtype))"):
             self.assertIn("".join(line.split()), said)
         self.cure("--apply", "run", status=0, cwd=folder)
-        done = subprocess.run([sys.executable, "train.py"], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run([PYTHON, "train.py"], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_program_without_an_end_is_ended_when_nothing_is_new(self):
@@ -451,12 +453,12 @@ class CureTest(unittest.TestCase):
 
     def test_no_end_in_time(self):
         run = self.copy("late")
-        done = self.cure("--timeout", "2", run, "--", sys.executable, "-c", "import time; time.sleep(1000)", status=1)
+        done = self.cure("--timeout", "2", run, "--", PYTHON, "-c", "import time; time.sleep(1000)", status=1)
         self.assertIn("nothing was recorded", done.stdout)
 
     def test_what_a_try_dies_of_is_reported(self):
         run = self.copy("terminal")
-        done = self.cure(run, "--", sys.executable, "-c", "import torch; torch.ones(1); input()", status=1)
+        done = self.cure(run, "--", PYTHON, "-c", "import torch; torch.ones(1); input()", status=1)
         self.assertIn("EOFError", done.stdout)
 
     def test_clean(self):

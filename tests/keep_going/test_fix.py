@@ -22,7 +22,7 @@ REFUSED_BY_PYTHON = re.compile(r"foreach, gradient|fused, gradient|(GRU|LSTM|RNN
 class Fix(TracedTest):
     @classmethod
     def fix(cls, *command):
-        return cls.traced_command([sys.executable, *command], ["--fix"])
+        return cls.traced_command([cls.interpreter, *command], ["--fix"])
 
 
 class Served(Fix):
@@ -129,7 +129,7 @@ class Training(Fix):
         cls.program = PROGRAMS / "fp16_training.py"
 
     def plain(self, dtype, out):
-        return self.execute([sys.executable, self.program, self.model, dtype, self.folder / out])
+        return self.execute([self.interpreter, self.program, self.model, dtype, self.folder / out])
 
     def test_a_run_that_dies_ends_with_weights_close_to_those_of_float(self):
         died = self.plain("float16", "half")

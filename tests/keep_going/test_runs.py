@@ -36,7 +36,7 @@ class Runs(TracedTest):
 
     @classmethod
     def keep_going(cls, *command):
-        return cls.traced_command([sys.executable, *command], ["--keep-going"])
+        return cls.traced_command([cls.interpreter, *command], ["--keep-going"])
 
     def at(self, name):
         return [f for f in self.errors if f["location"]["line"] == line_of(name)]
@@ -155,7 +155,7 @@ class NotCured(Runs):
     def test_it_ends_as_it_would_have(self):
         program = ("import torch; torch.ones(2).half(); "
                    "torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([0, 7]).int())")
-        plain = self.execute([sys.executable, "-c", program])
+        plain = self.execute([self.interpreter, "-c", program])
         done = self.keep_going("-c", program)
         self.assertEqual((done.status, done.err), (plain.status, plain.err))
         self.assertTrue(done.run.report["results_valid"])
@@ -193,7 +193,7 @@ class Unchanged(Runs):
         parts = re.findall(r"^@part\ndef (\w+)", program.read_text(), re.MULTILINE)
         self.assertIn("errors", parts)
         command = [program, *(part for part in parts if part != "errors")]
-        plain = self.execute([sys.executable, *command])
+        plain = self.execute([self.interpreter, *command])
         done = self.keep_going(*command)
         self.assertEqual((done.status, done.out), (plain.status, plain.out))
         self.assertTrue(done.run.report["results_valid"], done.run.text())
@@ -208,7 +208,7 @@ class Unchanged(Runs):
                     self.folder / name, "--resolution", "64",
                     "--max_train_steps", "1", "--seed", "0", "--mixed_precision", precision]
 
-        plain = self.execute([sys.executable, *command(f"plain-{precision}")])
+        plain = self.execute([self.interpreter, *command(f"plain-{precision}")])
         done = self.keep_going(*command(f"kept-{precision}"))
         self.assertEqual((plain.status, done.status), (0, 0), done.err)
         weights = [sorted((self.folder / f"{name}-{precision}").rglob("*.safetensors"))

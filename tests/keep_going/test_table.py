@@ -62,7 +62,7 @@ class Pairs(TracedTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        done = cls.traced_command([sys.executable, FOLDER / "table.py", cls.dtypes], ["--keep-going"])
+        done = cls.traced_command([cls.interpreter, FOLDER / "table.py", cls.dtypes], ["--keep-going"])
         if done.status != 0:
             raise AssertionError(done.err)
         cls.run_of_table, cls.table = done.run, json.loads(done.out)

@@ -13,10 +13,11 @@ DTYPECHECK = os.environ["DTYPECHECK"]
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import clean_environment  # noqa: E402
+from fork_server import python  # noqa: E402
 
 
 class Preflight(unittest.TestCase):
-    interpreter = sys.executable
+    interpreter = python()
     environment = {}
 
     def setUp(self):

@@ -166,10 +166,10 @@ class Trace(Program):
                     (x @ x).half().float()
             workers = [threading.Thread(target=work) for _ in range(3)]
             for worker in workers: worker.start()
-            for turn in range(30):
+            for turn in range(9):
                 with dtypecheck.trace() as run:
                     caught(mix)
-                if turn % 10 == 9:
+                if turn % 3 == 2:
                     say(rules=[f.rule for f in run.findings if f.line == MIX], complete=run.to_json()["complete"])
             stop.set()
             for worker in workers: worker.join()

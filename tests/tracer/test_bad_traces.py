@@ -17,7 +17,7 @@ class BadTraces(TracedTest):
     def setUpClass(cls):
         super().setUpClass()
         program = "import torch\nl = torch.nn.Linear(2, 2)\nl(torch.ones(1, 2)).sum().backward()\nl.half()"
-        cls.done = cls.traced_command([sys.executable, "-c", program])
+        cls.done = cls.traced_command([cls.interpreter, "-c", program])
         (cls.good,) = cls.done.run.files
         cls.bytes = cls.good.read_bytes()
         cls.signatures = len(cls.done.run.calls())

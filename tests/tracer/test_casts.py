@@ -23,7 +23,7 @@ class Casts(TracedTest):
         return line
 
     def test_as_pytorch_counts(self):
-        counted = subprocess.run([sys.executable, PROGRAMS / "casts.py"], capture_output=True, text=True, check=True,
+        counted = subprocess.run([self.interpreter, PROGRAMS / "casts.py"], capture_output=True, text=True, check=True,
                                  env={"COUNT": "1", "PATH": "/usr/bin"}).stdout
         casts, moved = map(int, counted.split())
         bill = self.casts["per_step"]

@@ -35,7 +35,7 @@ class MainProcess(Incomplete):
     def setUpClass(cls):
         super().setUpClass()
         program = PARENT.format(command=f"[sys.executable, '-c', {CHILD!r}]", environment="None") + "raise ValueError('on purpose')\n"
-        cls.done = cls.traced_command([sys.executable, "-c", program])
+        cls.done = cls.traced_command([sys.executable, "-c", program])  # whose number the run is to know
         cls.pid = next(pid for pid, process in cls.done.run.processes.items()
                        if "uncaught" in process["facts"])
 
@@ -67,7 +67,7 @@ class Children(Incomplete):
 
     def traced_parent(self, command, environment, *options, program=PARENT):
         code = program.format(command=command, environment=environment)
-        return self.traced_command([sys.executable, "-c", code], options)
+        return self.traced_command([self.interpreter, "-c", code], options)
 
     def test_python(self):
         path = f"PATH={os.environ['PATH']}"
@@ -108,7 +108,7 @@ class Damage(Incomplete):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.done = cls.traced_command([sys.executable, "-c", "import torch; torch.ones(2) + torch.arange(2)"])
+        cls.done = cls.traced_command([cls.interpreter, "-c", "import torch; torch.ones(2) + torch.arange(2)"])
         (cls.file,) = cls.done.run.files
         cls.bytes = cls.file.read_bytes()
 

@@ -19,6 +19,7 @@ PROGRAMS = pathlib.Path(__file__).parent / "programs"
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "cli")]
 from common import clean_environment, marked_line  # noqa: E402
+from fork_server import python  # noqa: E402
 from tool import finish  # noqa: E402
 
 
@@ -101,6 +102,7 @@ class TracedTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-tracer-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.interpreter = python()
         cls.environment = clean_environment() | {"XDG_CACHE_HOME": str(cls.folder / "cache"), "OMP_NUM_THREADS": "1",
                             "PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "1"}
         cls.runs = 0
@@ -112,11 +114,11 @@ class TracedTest(unittest.TestCase):
 
     @classmethod
     def plain(cls, program, *arguments):
-        return cls.execute([sys.executable, PROGRAMS / program, *arguments])
+        return cls.execute([cls.interpreter, PROGRAMS / program, *arguments])
 
     @classmethod
     def traced(cls, program, *arguments, options=(), **more):
-        return cls.traced_command([sys.executable, PROGRAMS / program, *arguments], options, **more)
+        return cls.traced_command([cls.interpreter, PROGRAMS / program, *arguments], options, **more)
 
     @classmethod
     def traced_command(cls, command, options=(), out=None, **more):

@@ -17,6 +17,7 @@ PRETENDED = pathlib.Path(DTYPECHECK).parents[1] / "libexec/dtypecheck/pretended"
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import clean_environment  # noqa: E402
+from fork_server import python  # noqa: E402
 
 ON_GPU = {"LD_PRELOAD": f"{PRETENDED}/libcuda.so.1:{PRETENDED}/libnvidia-ml.so.1", "TORCH_CUDNN_V8_API_DISABLED": "1"}
 
@@ -32,7 +33,7 @@ class Traced(unittest.TestCase):
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
 
     def trace(self, program, *options, status=0, **variables):
-        done = self.run_program([DTYPECHECK, "trace", "--no-report", "--out", self.run_folder, *options, "--", sys.executable,
+        done = self.run_program([DTYPECHECK, "trace", "--no-report", "--out", self.run_folder, *options, "--", python(),
                                  PROGRAMS / program], **variables)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
@@ -63,7 +64,7 @@ class Traced(unittest.TestCase):
 
 class Ops(Traced):
     def test_each_kernel_is_where_the_profiler_sees_it(self):
-        done = self.run_program([sys.executable, PROGRAMS / "kernels.py", "profiler"])
+        done = self.run_program([python(), PROGRAMS / "kernels.py", "profiler"])
         self.assertEqual(done.returncode, 0, done.stderr)
         theirs = json.loads(done.stdout.splitlines()[-1])
         self.trace("kernels.py")
@@ -115,7 +116,7 @@ class Ops(Traced):
 
 class Preflight(Traced):
     def preflight(self, program, *options, **variables):
-        done = self.run_program([DTYPECHECK, "preflight", "--out", self.run_folder, *options, "--", sys.executable,
+        done = self.run_program([DTYPECHECK, "preflight", "--out", self.run_folder, *options, "--", python(),
                                  PROGRAMS / program], LD_PRELOAD="", **variables)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"on a pretended sm_80 \(A100\), \d steps: no findings")

@@ -24,7 +24,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from fork_server import ForkServer  # noqa: E402
+from fork_server import python  # noqa: E402
 
 LIMIT_S = 180
 
@@ -41,7 +41,7 @@ def crash_place(stderr, names):
     return places[-1] if places else ("", 0)
 
 
-def judged(program, options, server):
+def judged(program, options):
     """What is proven for a program, and what becomes of it with that."""
     with tempfile.TemporaryDirectory() as folder:
         name = "main.py" if program.is_dir() else program.name
@@ -71,7 +71,7 @@ def judged(program, options, server):
             return result
         result.update(patch=found["patch"], verdict=found["verdict"])
         applied = run([options.dtypecheck, "cure", "run", "--apply"], folder)
-        again = server.run([pathlib.Path(folder, name)], folder, os.environ)
+        again = run([options.python, name], folder)
         result["cured"] = "yes" if applied.returncode == 0 and again.returncode == 0 else "no"
         result["error"] = (applied.stderr + again.stderr).strip().split("\n")[-1]
         return result
@@ -95,7 +95,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("programs", nargs="*", type=pathlib.Path, default=[HERE / "programs"])
     parser.add_argument("--dtypecheck", default=str(HERE.parents[1] / "build/bin/dtypecheck"))
-    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--python", default=python())
     parser.add_argument("--table", action="store_true", help="print a table, expect nothing")
     options = parser.parse_args()
     options.dtypecheck = os.path.abspath(options.dtypecheck)
@@ -103,12 +103,11 @@ def main():
                 for p in ([given] if not given.is_dir() or (given / "main.py").exists() else
                           sorted(given.glob("*.py")))]
     failures = 0
-    server = ForkServer(options.python)
     if options.table:
         print("| program | dies at | finding there | cure | verdict | cured |")
         print("|---|---:|---|---|---|---|")
     for program in programs:
-        result = judged(program, options, server)
+        result = judged(program, options)
         if options.table:
             cells = (program.stem, result["line"] or "", "yes" if result["is_there"] else "no", result["text"],
                      result["verdict"], result["cured"])
@@ -117,7 +116,6 @@ def main():
         problem = missed(program, result)
         failures += bool(problem)
         print(f'{program.name}: {problem or "ok"}: {result["text"]}', flush=True)
-    server.close()
     return 1 if failures else 0
 
 
