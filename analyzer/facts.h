@@ -234,7 +234,8 @@ struct SourceOperand {
   DtypeSet dtypes;
   bool is_trained = false;  // a parameter that an optimizer was given
 };
-DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained)
+  Place made;               // of the call that made it; line 0: not known, or on the same line
+DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained, made)
 struct SourceOp {
   Place place;
   std::string function;

@@ -110,6 +110,8 @@ constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char, kShort 
                      kInt = ScalarType::Int, kLong = ScalarType::Long, kHalf = ScalarType::Half,
                      kFloat = ScalarType::Float, kDouble = ScalarType::Double,
                      kBool = ScalarType::Bool, kBFloat16 = ScalarType::BFloat16,
+                     kU8 = kByte, kI8 = kChar, kI16 = kShort, kI32 = kInt, kI64 = kLong,
+                     kF16 = kHalf, kF32 = kFloat, kF64 = kDouble,
                      kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
                      kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kXPU = DeviceType::XPU,
@@ -596,8 +598,8 @@ Tensor arange(Scalar begin, Scalar end, Scalar step, TensorOptions options = {})
 Tensor linspace(Scalar begin, Scalar end, int64_t steps, TensorOptions options = {});
 Tensor eye(int64_t n, TensorOptions options = {});
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, TensorOptions options = {});
-Tensor randint(int64_t high, IntArrayRef sizes, TensorOptions options = {});
-Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions options = {});
+Tensor randint(int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
+Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
 template <typename T>
 Tensor tensor(std::initializer_list<T> values, TensorOptions options = {});
 Tensor tensor(Scalar value, TensorOptions options = {});
@@ -653,7 +655,7 @@ DTYPECHECK_FUNCTIONS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 bool is_floating_point(const Tensor& self);
 bool is_complex(const Tensor& self);
-Tensor randperm(int64_t n, TensorOptions options = {});
+Tensor randperm(int64_t n, TensorOptions options = kLong);
 
 using CheckedFrom = const char*;
 struct TensorArg {
@@ -882,6 +884,9 @@ namespace optim {
 #define DTYPECHECK_OPTIMIZER(name)                                 \
   struct name##Options {                                           \
     name##Options(double rate = 1e-3);                             \
+namespace nn::functional {
+Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
+}  // namespace nn::functional
     name##Options& eps(double eps);                                \
     name##Options& weight_decay(double decay);                     \
   };                                                               \
