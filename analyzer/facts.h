@@ -233,8 +233,8 @@ struct SourceOperand {
   std::string text;  // as the source writes it
   DtypeSet dtypes;
   bool is_trained = false;  // a parameter that an optimizer was given
-};
   Place made;               // of the call that made it; line 0: not known, or on the same line
+};
 DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained, made)
 struct SourceOp {
   Place place;
@@ -307,6 +307,17 @@ struct LargeNumber {
 };
 DTYPECHECK_MEMBERS(LargeNumber, place, function, name, text, is_half)
 
+// torch::tensor() of numbers in double or float that are no constants, in a dtype that drops a part.
+struct CutNumbers {
+  Place place;
+  std::string function;
+  std::string text;     // the numbers, as the source writes them
+  std::string element;  // "double"
+  DtypeSet dtype;       // of the tensor
+  bool is_default = false;  // since the call names none
+};
+DTYPECHECK_MEMBERS(CutNumbers, place, function, text, element, dtype, is_default)
+
 // What a kernel computes in Half or BFloat16 without need, or in double by an oversight.
 enum class HalfFault : uint8_t {
   kExponential,    // exp or log in Half: hexp()
@@ -339,6 +350,7 @@ DTYPECHECK_MEMBERS(HalfArithmetic, place, function, fault, text, dtypes, other)
   FACT(integer_divisions, IntegerDivision, kUnderstood) \
   FACT(buffers, WrappedBuffer, kUnderstood) \
   FACT(table_entries, TableEntry, kUnderstood) \
+  FACT(cut_numbers, CutNumbers, kUnderstood) \
   FACT(conversions, TwoWayConversion, kUnderstood) \
   FACT(half_arithmetic, HalfArithmetic, kUnderstood)
 

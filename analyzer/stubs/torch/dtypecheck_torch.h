@@ -602,6 +602,10 @@ Tensor randint(int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
 Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
 template <typename T>
 Tensor tensor(std::initializer_list<T> values, TensorOptions options = {});
+template <typename T>
+Tensor tensor(const std::vector<T>& values, TensorOptions options = {});
+template <typename T>
+Tensor tensor(ArrayRef<T> values, TensorOptions options = {});
 Tensor tensor(Scalar value, TensorOptions options = {});
 Tensor scalar_tensor(Scalar value, TensorOptions options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, TensorOptions options = {});
@@ -880,13 +884,13 @@ DTYPECHECK_MODULE(Embedding)
     using torch::nn::ModuleHolder<name##Impl>::ModuleHolder;          \
   }
 }  // namespace nn
+namespace nn::functional {
+Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
+}  // namespace nn::functional
 namespace optim {
 #define DTYPECHECK_OPTIMIZER(name)                                 \
   struct name##Options {                                           \
     name##Options(double rate = 1e-3);                             \
-namespace nn::functional {
-Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
-}  // namespace nn::functional
     name##Options& eps(double eps);                                \
     name##Options& weight_decay(double decay);                     \
   };                                                               \
