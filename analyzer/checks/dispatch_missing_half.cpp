@@ -56,6 +56,13 @@ static void add_wider_macro(Finding& finding, const Dispatch& dispatch, DtypeSet
   }
 }
 
+// It gives names to dtypes, and what they are names of may have no Half.
+static bool is_table(const SourceFacts& facts, const Dispatch& dispatch) {
+  return std::any_of(facts.tables.begin(), facts.tables.end(), [&](const DtypeTable& table) {
+    return table.place.file == dispatch.place.file && table.place.line == dispatch.place.line;
+  });
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
   const bool half_elsewhere = handles_half_elsewhere(facts);
   for (const Dispatch& dispatch : facts.dispatches) {
@@ -82,6 +89,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     Finding& finding = out.add(dispatch_missing_half, warns ? Severity::kWarning : Severity::kNote,
                                dispatch.place, dispatch.function,
                                fmt::format("this dispatch on {} has {}{}", tensor, names, because));
+    if (is_table(facts, dispatch)) finding.severity = Severity::kNote;
     add_wider_macro(finding, dispatch, missing);
   }
 }
