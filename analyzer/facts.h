@@ -203,6 +203,7 @@ enum class BranchFault : uint8_t {
   kAlike,      // it does what the branch of another dtype does, with that one's type
   kUndone,     // no branch comes for the dtypes that are left, and nothing refuses them
   kHalfAlone,  // what is Half becomes Float, and BFloat16 stays as it is
+  kTypeTrait,  // is_same<T, float>: every other T has the one other dtype
 };
 struct DtypeBranch {
   Place place;
@@ -233,8 +234,9 @@ struct SourceOperand {
   std::string text;  // as the source writes it
   DtypeSet dtypes;
   bool is_trained = false;  // a parameter that an optimizer was given
+  Place made;               // of the call that made it; line 0: not known, or on the same line
 };
-DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained)
+DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained, made)
 struct SourceOp {
   Place place;
   std::string function;
@@ -306,6 +308,32 @@ struct LargeNumber {
 };
 DTYPECHECK_MEMBERS(LargeNumber, place, function, name, text, is_half)
 
+// torch::tensor() of numbers in double or float that are no constants, in a dtype that drops a part.
+struct CutNumbers {
+  Place place;
+  std::string function;
+  std::string text;     // the numbers, as the source writes them
+  std::string element;  // "double"
+  DtypeSet dtype;       // of the tensor
+  bool is_default = false;  // since the call names none
+};
+DTYPECHECK_MEMBERS(CutNumbers, place, function, text, element, dtype, is_default)
+
+// What maps dtypes to names, numbers or enumerators, or these to dtypes: a switch, an if … else …,
+// a list of pairs.
+struct TableKey {
+  Dtype dtype = Dtype::kFloat;
+  Place place;
+};
+DTYPECHECK_MEMBERS(TableKey, dtype, place)
+struct DtypeTable {
+  Place place;
+  std::string function;  // "": it is in none
+  std::vector<TableKey> keys;
+  bool is_list = false;
+};
+DTYPECHECK_MEMBERS(DtypeTable, place, function, keys, is_list)
+
 // What a kernel computes in Half or BFloat16 without need, or in double by an oversight.
 enum class HalfFault : uint8_t {
   kExponential,    // exp or log in Half: hexp()
@@ -338,6 +366,8 @@ DTYPECHECK_MEMBERS(HalfArithmetic, place, function, fault, text, dtypes, other)
   FACT(integer_divisions, IntegerDivision, kUnderstood) \
   FACT(buffers, WrappedBuffer, kUnderstood) \
   FACT(table_entries, TableEntry, kUnderstood) \
+  FACT(tables, DtypeTable, kUnderstood) \
+  FACT(cut_numbers, CutNumbers, kUnderstood) \
   FACT(conversions, TwoWayConversion, kUnderstood) \
   FACT(half_arithmetic, HalfArithmetic, kUnderstood)
 

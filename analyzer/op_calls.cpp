@@ -1,6 +1,10 @@
 #include "analyzer/op_calls.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "analyzer/op_answers.h"
+#include "analyzer/op_refusals.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::analyzer {
@@ -29,8 +33,21 @@ void give_result(OpCall& call, Dtype dtype) {
   call.results.push_back(std::move(result));
 }
 
+bool is_known(const OpCall& call) {
+  return std::all_of(call.operands.begin(), call.operands.end(),
+                     [](const Operand& operand) { return operand.dtypes.single().has_value(); });
+}
+
+void refuse(OpCall& call, std::string message, std::string type) {
+  call.outcome = Outcome::kThrew;
+  call.throws = 1;
+  call.error = std::move(message);
+  call.error_type = std::move(type);
+}
+
 // False where the tables do not know what becomes of the call.
 bool decide(OpCall& call, const Contracts& contracts, size_t runtime) {
+  if (!is_known(call)) return false;
   // Where a kernel is missing depends on the device, which source seldom tells: the CPU's tables
   // are asked for mixes only, which every device refuses alike.
   if (const auto only = floating(call).single()) {
@@ -44,11 +61,30 @@ bool decide(OpCall& call, const Contracts& contracts, size_t runtime) {
     give_result(call, answer.results.front());
     return true;
   }
-  call.outcome = Outcome::kThrew;
-  call.throws = 1;
-  call.error = answer.message;
-  call.error_type = answer.error_type;
+  refuse(call, answer.message, answer.error_type);
   return true;
+}
+
+// Where the operands that are known were made.
+void add_makers(Finding& finding, const SourceOp& op) {
+  for (const SourceOperand& operand : op.operands) {
+    const auto dtype = operand.dtypes.single();
+    if (operand.made.line == 0 || !dtype) continue;
+    finding.places.push_back({{operand.made.file, operand.made.line, op.function},
+                              operand.made.column,
+                              operand.made.end_column,
+                              operand.text + " is made " + dtype_name(*dtype)});
+  }
+}
+
+// "the dtype of x is not known here, and none that it may have is taken"
+std::string said_of_unknown(const SourceOp& op) {
+  std::string names;
+  for (const SourceOperand& operand : op.operands) {
+    if (operand.dtypes.single()) continue;
+    names += (names.empty() ? "" : " and ") + operand.text;
+  }
+  return names.empty() ? "" : "the dtype of " + names + " is not known here, and none is taken";
 }
 
 }  // namespace
@@ -61,22 +97,30 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
   process.libtorch = contracts.runtimes().at(runtime).version;
   process.end = EndState::kExited;
   run.processes = {std::move(process)};
-  std::vector<Place> places;  // by call
+  std::vector<const SourceOp*> ops;  // by call
   for (const SourceFacts& facts : files) {
     for (const SourceOp& op : facts.ops) {
       OpCall call = call_of(op);
-      if (!decide(call, contracts, runtime)) continue;
+      if (auto refusal = refusal_of(op, libtorch)) {
+        call = std::move(refusal->call);
+        refuse(call, std::move(refusal->error), std::move(refusal->error_type));
+      } else if (!decide(call, contracts, runtime)) {
+        continue;
+      }
       call.id = static_cast<OpCallId>(run.calls.size() + 1);
       run.calls.push_back(std::move(call));
-      places.push_back(op.place);
+      ops.push_back(&op);
     }
   }
   std::vector<Finding> findings = rules::judge(run, {.line_text = line_text, .is_source = true});
   std::erase_if(findings, [](const Finding& finding) { return finding.call == kNoOpCall; });
   for (Finding& finding : findings) {
-    const Place& place = places.at(finding.call - 1);
-    finding.column = place.column;
-    finding.end_column = place.end_column;
+    const SourceOp& op = *ops.at(finding.call - 1);
+    finding.column = op.place.column;
+    finding.end_column = op.place.end_column;
+    add_makers(finding, op);
+    if (const std::string said = said_of_unknown(op); !said.empty())
+      finding.why += (finding.why.empty() ? "" : "; ") + said;
   }
   return findings;
 }

@@ -67,6 +67,36 @@ constexpr Argument kArguments[] = {
 };
 // clang-format on
 
+struct Signature {
+  std::string_view op, arguments;
+};
+
+// Ops that take an index, a mask or labels, and layers.
+constexpr Signature kSignatures[] = {
+    {"binary_cross_entropy", "self target weight"},
+    {"binary_cross_entropy_with_logits", "self target weight pos_weight"},
+    {"conv1d", "input weight bias"},
+    {"conv2d", "input weight bias"},
+    {"conv3d", "input weight bias"},
+    {"cross_entropy_loss", "self target weight"},
+    {"embedding", "weight indices"},
+    {"gather", "self dim index"},
+    {"index_add", "self dim index source"},
+    {"index_copy", "self dim index source"},
+    {"index_fill", "self dim index value"},
+    {"index_put", "self indices values"},
+    {"index_select", "self dim index"},
+    {"masked_fill", "self mask value"},
+    {"masked_scatter", "self mask source"},
+    {"masked_select", "self mask"},
+    {"nll_loss", "self target weight"},
+    {"scatter", "self dim index src"},
+    {"scatter_add", "self dim index src"},
+    {"take", "self index"},
+    {"take_along_dim", "self indices"},
+    {"where", "condition self other"},
+};
+
 bool fits(std::string_view pattern, std::string_view name) {
   if (pattern.back() != '*') return pattern == name;
   pattern.remove_suffix(1);
@@ -108,6 +138,20 @@ std::string_view shown_argument(std::string_view op, std::string_view name) {
 
 std::string_view schema_argument(std::string_view op, std::string_view name) {
   return name == "bias" && (facts_of(op) & kAddsProduct) ? "self" : name;
+}
+
+std::string_view argument_at(std::string_view op, size_t position) {
+  const std::string_view base = parse_op_name(op).base;
+  const auto found = std::find_if(std::begin(kSignatures), std::end(kSignatures),
+                                  [&](const Signature& signature) { return signature.op == base; });
+  if (found == std::end(kSignatures)) return {};
+  std::string_view rest = found->arguments;
+  for (; position > 0; --position) {
+    const size_t blank = rest.find(' ');
+    if (blank == rest.npos) return {};
+    rest.remove_prefix(blank + 1);
+  }
+  return rest.substr(0, rest.find(' '));
 }
 
 }  // namespace ops

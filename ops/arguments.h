@@ -2,6 +2,7 @@
 // users. C++17 and plain, like ops.h. An element of a list, "tensors[2]", is what its list is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -41,6 +42,10 @@ bool is_divisor(std::string_view op, std::string_view name);
 // first is from the schema's name to the trace's, the second the way back. All other names stay.
 std::string_view shown_argument(std::string_view op, std::string_view name);
 std::string_view schema_argument(std::string_view op, std::string_view name);
+
+// The name of an argument by its position, self among them, where a declaration tells none: of
+// "masked_fill" 1 is "mask". "" for ops that are not listed.
+std::string_view argument_at(std::string_view op, size_t position);
 
 }  // namespace ops
 }  // namespace dtypecheck

@@ -339,9 +339,9 @@ std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
   DtypeSet wanted;
   for (const Dtype dtype : refusal.named) wanted |= dtype;
   const bool names_integers = !wanted.empty() && wanted.within(kIntegral);
-  const bool wants_integers = is_word(error, "integral") ||
-                              (names_integers && error.find("xpected dtype") != error.npos) ||
-                              error.find("of type Long") != error.npos;
+  const bool wants_integers =
+      is_word(error, "integral") || (names_integers && error.find("xpected dtype") != error.npos) ||
+      error.find("of type Long") != error.npos || error.find("xpected a long tensor") != error.npos;
   // "Expected A and B to have the same dtype, but found B of type Long": Long is not asked for.
   if (!wants_integers || error.find("same dtype") != error.npos) return std::nullopt;
   const Operand* odd = nullptr;
@@ -704,6 +704,7 @@ op aten::linear input=Long[2,4] weight=Float[4,4] bias=Float[4] raised "mat1 and
 op aten::linear input=Float[2,3] weight=Float[4,4] bias=Float[4] raised "mat1 and mat2 shapes cannot be multiplied" at train.py:41 phase forward
 )"},
     .check_run = check_run,
+    .judges_source = true,
 };
 
 }  // namespace dtypecheck::rules

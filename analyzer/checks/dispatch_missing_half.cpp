@@ -68,6 +68,13 @@ static std::string fix_by_hand(const Dispatch& dispatch, DtypeSet missing) {
       macro.empty() ? "its branches" : fmt::format("the dtypes of {}", macro));
 }
 
+// It gives names to dtypes, and what they are names of may have no Half.
+static bool is_table(const SourceFacts& facts, const Dispatch& dispatch) {
+  return std::any_of(facts.tables.begin(), facts.tables.end(), [&](const DtypeTable& table) {
+    return table.place.file == dispatch.place.file && table.place.line == dispatch.place.line;
+  });
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
   const bool half_elsewhere = handles_half_elsewhere(facts);
   for (const Dispatch& dispatch : facts.dispatches) {
@@ -91,6 +98,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     const std::string tensor = dispatch.tensor.name.empty() ? "a tensor" : dispatch.tensor.name;
     const std::string names =
         missing.size() == 2 ? "neither Half nor BFloat16" : "no " + missing.to_string();
+    warns = warns && !is_table(facts, dispatch);
     Finding& finding = out.add(dispatch_missing_half, warns ? Severity::kWarning : Severity::kNote,
                                dispatch.place, dispatch.function,
                                fmt::format("this dispatch on {} has {}{}", tensor, names, because));

@@ -47,6 +47,13 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
           "at::toOpMathType(x.scalar_type()).";
       continue;
     }
+    if (branch.fault == BranchFault::kTypeTrait) {
+      out.add(dtype_branch, Severity::kWarning, branch.place, branch.function,
+              fmt::format("every {} but that of {} counts as {}", name,
+                          (kAnyDtype - branch.dtypes).to_string(), served))
+          .fix = "Take the dtype of the type: c10::CppTypeToScalarType<T>::value.";
+      continue;
+    }
     const std::string left = left_over_text(branch.dtypes);
     const bool is_alike = branch.fault == BranchFault::kAlike;
     out.add(dtype_branch, branch.callers == Callers::kBound ? Severity::kError : Severity::kWarning,

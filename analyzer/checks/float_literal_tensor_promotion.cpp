@@ -1,12 +1,17 @@
 // Finds: a number beyond 65504 that is stored in a Half, or in a type or a tensor that may be one:
 // the sentinels of searches, mostly. A note where nothing makes the type Half yet.
+// Also torch::tensor() of floating numbers with an integral dtype, and, as a note, of double
+// without a dtype; constants are what somebody wrote so.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
 
 namespace dtypecheck::analyzer {
 
+static void check_numbers(const SourceFacts& facts, CheckFindings& out);
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
+  check_numbers(facts, out);
   for (const LargeNumber& number : facts.large_numbers) {
     if (number.is_half) {
       out.add(float_literal_tensor_promotion, Severity::kWarning, number.place, number.function,
@@ -16,6 +21,26 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
               fmt::format("{} gets {}, and where it is Half it is above the largest Half, 65504",
                           number.name, number.text));
     }
+  }
+}
+
+// torch::tensor(weights, torch::kInt)
+static void check_numbers(const SourceFacts& facts, CheckFindings& out) {
+  for (const CutNumbers& numbers : facts.cut_numbers) {
+    const std::string dtype = numbers.dtype.to_string();
+    Finding& finding = out.add(
+        float_literal_tensor_promotion, numbers.is_default ? Severity::kNote : Severity::kWarning,
+        numbers.place, numbers.function,
+        numbers.is_default
+            ? fmt::format("{} is {}, and becomes {}, as tensor() is given no dtype", numbers.text,
+                          numbers.element, dtype)
+            : fmt::format("{} is {}, and becomes {}: what is behind the point is dropped",
+                          numbers.text, numbers.element, dtype));
+    finding.why = numbers.is_default
+                      ? "torch::tensor() makes floating numbers the default dtype: times, ids and "
+                        "sums lose digits behind the seventh."
+                      : "A cast to an integral dtype cuts off fractions without a word.";
+    finding.fix = "Give the dtype of the numbers, torch::tensor(x, torch::kDouble).";
   }
 }
 

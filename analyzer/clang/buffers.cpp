@@ -88,4 +88,28 @@ void Walk::buffer_of(const CallExpr* call) {
   facts_.buffers.push_back({place, function_, name, stored, dtypes, !dtypes_.names_dtype(call)});
 }
 
+// torch::tensor(x), of a double x or a vector of such.
+void Walk::numbers_of(const CallExpr* call) {
+  if (called_name(call) != "tensor" || call->getNumArgs() == 0) return;
+  const Expr* given = stripped(call->getArg(0));
+  if (given->getType()->isDependentType() || number_of(given, context_)) return;
+  const QualType type = given->getType().getNonReferenceType();
+  const QualType of_list = element_of(type, /*any_size=*/true);
+  const QualType element = of_list.isNull() ? type : of_list;
+  if (!element->isSpecificBuiltinType(BuiltinType::Double) &&
+      !element->isSpecificBuiltinType(BuiltinType::Float))
+    return;
+  const bool names_dtype = dtypes_.names_dtype(call);
+  const auto dtype = dtypes_.state.dtypes(dtypes_.tensor(call)).single();
+  const bool is_cut = dtype && (kIntegral.contains(*dtype) ||
+                                (!names_dtype && *dtype == Dtype::kFloat &&
+                                 element->isSpecificBuiltinType(BuiltinType::Double)));
+  const Place place = place_of(context_, call->getExprLoc());
+  if (!is_cut || place.line == 0 || !numbers_.insert(place).second) return;
+  const QualType named = element.getCanonicalType().getUnqualifiedType();
+  facts_.cut_numbers.push_back({place, function_, dtypes_.text(given),
+                                named.getAsString(context_.getPrintingPolicy()), *dtype,
+                                !names_dtype});
+}
+
 }  // namespace dtypecheck::analyzer

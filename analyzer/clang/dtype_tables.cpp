@@ -3,6 +3,9 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/SaveAndRestore.h>
 
+#include <set>
+
+#include "analyzer/clang/assume.h"
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
@@ -101,6 +104,7 @@ class Tables : public Visitor {
   }
 
   bool VisitStmt(Stmt* stmt) override {
+    whole(stmt);
     if (const auto* list = dyn_cast<InitListExpr>(stmt)) {
       const bool has_two = list->getNumInits() == 2 && list->getInit(0) && list->getInit(1);
       if (has_two) pair(list->getInit(0), list->getInit(1));
@@ -110,6 +114,7 @@ class Tables : public Visitor {
         pair(label->getLHS(), value);
     } else if (const auto* choice = dyn_cast<ConditionalOperator>(stmt)) {
       compared(choice->getCond(), choice->getTrueExpr());
+      by_trait(choice);
     } else if (const auto* branch = dyn_cast<IfStmt>(stmt)) {
       if (const Expr* value = value_of(branch->getThen())) compared(branch->getCond(), value);
     }
@@ -117,6 +122,124 @@ class Tables : public Visitor {
   }
 
  private:
+  // The keys of all of it. One that computes something for a dtype is a dispatch, and no table.
+  void whole(const Stmt* stmt) {
+    DtypeTable table;
+    table.place = place_of(context_, stmt->getBeginLoc());
+    table.function = function_;
+    if (const auto* list = dyn_cast<InitListExpr>(stmt)) {
+      table.is_list = true;
+      for (const Expr* init : list->inits()) {
+        if (!add_pair(init, table)) return;
+      }
+    } else if (const auto* over = dyn_cast<SwitchStmt>(stmt)) {
+      for (const SwitchCase* one = over->getSwitchCaseList(); one; one = one->getNextSwitchCase())
+        if (!add_case(one, table)) return;
+    } else if (const auto* first = dyn_cast<IfStmt>(stmt)) {
+      if (else_ifs_.contains(first)) return;
+      for (const auto* one = first; one != nullptr;
+           one = dyn_cast_or_null<IfStmt>(one->getElse())) {
+        else_ifs_.insert(one);
+        if (!add_branch(one, table)) return;
+      }
+    } else {
+      return;
+    }
+    const bool is_new =
+        table.place.line > 0 && table.keys.size() > 1 && seen_.insert(table.place).second;
+    if (is_new) facts_.tables.push_back(std::move(table));
+  }
+
+  static bool is_name(const Expr* value) {
+    value = stripped(value);
+    // What nothing declares is stood in for by a variable that converts to anything.
+    const auto* converted = dyn_cast<CXXMemberCallExpr>(value);
+    if (converted != nullptr && isa_and_nonnull<CXXConversionDecl>(converted->getMethodDecl()))
+      value = stripped(converted->getImplicitObjectArgument());
+    if (const auto* reference = dyn_cast<DeclRefExpr>(value)) {
+      const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
+      return isa<EnumConstantDecl>(reference->getDecl()) ||
+             (variable != nullptr && variable->hasGlobalStorage());
+    }
+    return isa<StringLiteral>(value);
+  }
+
+  bool add_key(const Expr* one, const Expr* other, DtypeTable& table) {
+    auto dtype = constant_in(one, context_);
+    const Expr* named = dtype ? other : one;
+    const Expr* key = dtype ? one : other;
+    if (!dtype) dtype = constant_in(other, context_);
+    if (!dtype || !is_name(named) || constant_in(named, context_)) return false;
+    const Place place = place_of(context_, key->getExprLoc());
+    if (place.line > 0) table.keys.push_back({*dtype, place});
+    return true;
+  }
+
+  bool add_pair(const Expr* init, DtypeTable& table) {
+    const Expr* bare = init == nullptr ? nullptr : stripped(init);
+    if (const auto* list = dyn_cast_or_null<InitListExpr>(bare))
+      return list->getNumInits() == 2 && add_key(list->getInit(0), list->getInit(1), table);
+    const auto* made = dyn_cast_or_null<CXXConstructExpr>(bare);
+    return made != nullptr && made->getNumArgs() == 2 &&
+           add_key(made->getArg(0), made->getArg(1), table);
+  }
+
+  static bool refuses(const Stmt* stmt) {
+    bool refuses = false;
+    for_each_expr(stmt, [&](const Expr* one) { refuses = refuses || isa<CXXThrowExpr>(one); });
+    return refuses;
+  }
+
+  // A case that gives nothing refuses its dtype, and so knows it.
+  bool add_case(const SwitchCase* one, DtypeTable& table) {
+    const auto* label = dyn_cast<CaseStmt>(one);
+    if (label == nullptr) return true;
+    const Stmt* below = label->getSubStmt();
+    while (const auto* further = dyn_cast<SwitchCase>(below)) below = further->getSubStmt();
+    const Expr* value = value_of(below);
+    if (value != nullptr) return add_key(label->getLHS(), value, table);
+    const auto dtype = constant_in(label->getLHS(), context_);
+    if (!refuses(below)) return false;
+    if (dtype) table.keys.push_back({*dtype, place_of(context_, label->getLHS()->getExprLoc())});
+    return dtype.has_value();
+  }
+
+  bool add_branch(const IfStmt* one, DtypeTable& table) {
+    const Expr* of = nullptr;
+    const auto dtype =
+        one->getCond() == nullptr ? std::nullopt : equals_constant(one->getCond(), context_, of);
+    const Expr* value = value_of(one->getThen());
+    if (!dtype || value == nullptr || !is_name(value)) return false;
+    table.keys.push_back({*dtype, place_of(context_, one->getCond()->getExprLoc())});
+    return true;
+  }
+
+  // std::is_same<T, float>::value ? at::kFloat : at::kBFloat16
+  void by_trait(const ConditionalOperator* choice) {
+    const auto yes = constant_in(choice->getTrueExpr(), context_);
+    const auto no = constant_in(choice->getFalseExpr(), context_);
+    const auto* trait =
+        dyn_cast<DependentScopeDeclRefExpr>(choice->getCond()->IgnoreParenImpCasts());
+    if (!yes || !no || trait == nullptr || trait->getQualifier() == nullptr) return;
+    const Type* of = trait->getQualifier()->getAsType();
+    const auto* same = of == nullptr ? nullptr : of->getAs<TemplateSpecializationType>();
+    if (same == nullptr || same->template_arguments().size() != 2) return;
+    const TemplateDecl* named = same->getTemplateName().getAsTemplateDecl();
+    if (named == nullptr || named->getName() != "is_same") return;
+    const QualType asked = same->template_arguments()[0].getAsType();
+    if (element_dtypes(same->template_arguments()[1].getAsType()) != DtypeSet(*yes)) return;
+    const Place place = place_of(context_, choice->getBeginLoc());
+    if (place.line == 0) return;
+    DtypeBranch branch;
+    branch.place = place;
+    branch.function = function_;
+    branch.tensor.name = asked.getAsString(context_.getPrintingPolicy());
+    branch.dtypes = kAnyDtype - DtypeSet(*yes);
+    branch.served = *no;
+    branch.fault = BranchFault::kTypeTrait;
+    facts_.branches.push_back(std::move(branch));
+  }
+
   // name == "half" gives a dtype; dtype == kHalf gives a name.
   void compared(const Expr* condition, const Expr* value) {
     if (condition == nullptr) return;  // if consteval
@@ -150,7 +273,9 @@ class Tables : public Visitor {
   }
 
   SourceFacts& facts_;
-  std::string function_;  // "" where a table is in none
+  std::set<const IfStmt*> else_ifs_;  // of a chain that was looked at
+  std::set<Place> seen_;              // tables: a list has two forms
+  std::string function_;              // "" where a table is in none
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "analyzer/clang/fields.h"
 #include "analyzer/op_answers.h"
+#include "ops/arguments.h"
 #include "ops/ops.h"
 
 namespace dtypecheck::analyzer {
@@ -289,11 +290,18 @@ static const InitListExpr* list_of(const Expr* argument) {
   return nullptr;
 }
 
+SourceOperand Dtypes::operand(std::string name, std::string text, int symbol) const {
+  return {.name = std::move(name),
+          .text = std::move(text),
+          .dtypes = state.dtypes(symbol),
+          .made = made_.at(symbol).place};
+}
+
 void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* argument) {
   const Expr* bare = stripped(argument);
   if (is_tensor(bare->getType()) || is_tensor(argument->getType())) {
     const int symbol = tensor(argument);
-    called.op.operands.push_back({name, text(bare), state.dtypes(symbol)});
+    called.op.operands.push_back(operand(name, text(bare), symbol));
     called.symbols.push_back(symbol);
     return;
   }
@@ -307,6 +315,19 @@ void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* 
   }
   if (const auto number = number_of(argument, context_))
     called.op.scalars.emplace_back(name, *number);
+}
+
+// What the schema calls an argument: what the declaration says, or its position where that is one
+// of a template's pack. Of a method the tensor itself is at position 0.
+static std::string argument_name(const CallExpr* call, unsigned i, const std::string& op,
+                                 bool is_method) {
+  const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
+  if (callee == nullptr || callee->isFunctionTemplateSpecialization()) {
+    const std::string_view known = ops::argument_at(op, is_method ? i + 1 : i);
+    if (!known.empty()) return std::string(known);
+  }
+  const bool is_named = callee != nullptr && i < callee->getNumParams();
+  return is_named ? callee->getParamDecl(i)->getNameAsString() : "";
 }
 
 Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
@@ -324,18 +345,30 @@ Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
     if (!is_tensor(type) && !type->isDependentType()) return called;
     called.op.op = member->name.str();
     const int symbol = tensor(member->base);
-    called.op.operands.push_back({"self", text(stripped(member->base)), state.dtypes(symbol)});
+    called.op.operands.push_back(operand("self", text(stripped(member->base)), symbol));
     called.symbols.push_back(symbol);
   } else if (callee == nullptr || is_libtorchs(callee)) {
     called.op.op = called_name(call).str();
   }
   if (called.op.op.empty()) return called;
   for (unsigned i = 0; i < call->getNumArgs(); ++i) {
-    const bool is_named = callee != nullptr && i < callee->getNumParams();
-    const std::string name = is_named ? callee->getParamDecl(i)->getNameAsString() : "";
-    if (!isa<CXXDefaultArgExpr>(call->getArg(i))) add_operand(called, name, call->getArg(i));
+    if (isa<CXXDefaultArgExpr>(call->getArg(i))) continue;
+    const bool is_method = member_call(call).has_value();
+    add_operand(called, argument_name(call, i, called.op.op, is_method), call->getArg(i));
   }
   return called;
+}
+
+// 1.0 - x, x / y: floating or complex, whatever x is.
+static DtypeSet dtypes_of_sign(const CallExpr* call) {
+  const auto* sign = dyn_cast<CXXOperatorCallExpr>(call);
+  if (sign == nullptr || sign->getNumArgs() != 2) return {};
+  const OverloadedOperatorKind kind = sign->getOperator();
+  bool is_floating = kind == OO_Slash;
+  for (const Expr* argument : sign->arguments())
+    is_floating = is_floating || stripped(argument)->getType()->isFloatingType();
+  const bool computes = kind == OO_Plus || kind == OO_Minus || kind == OO_Star || kind == OO_Slash;
+  return computes && is_floating ? kFloating | kComplex : DtypeSet();
 }
 
 int Dtypes::op_result(const CallExpr* call, size_t result) {
@@ -346,8 +379,9 @@ int Dtypes::op_result(const CallExpr* call, size_t result) {
   if (options >= 0) return result == 0 ? like(options) : -1;
   const OpAnswer answer = answer_of(called.op, result);
   if (answer.is_first) return called.symbols.empty() ? -1 : called.symbols.front();
-  if (answer.dtypes.empty()) return -1;
-  const int symbol = make(TensorSource::kOther, answer.dtypes);
+  const DtypeSet dtypes = answer.dtypes.empty() ? dtypes_of_sign(call) : answer.dtypes;
+  if (dtypes.empty()) return -1;
+  const int symbol = make(TensorSource::kOther, dtypes);
   made_[symbol].is_position = answer.is_always && answer.dtypes == DtypeSet(Dtype::kLong);
   return symbol;
 }
@@ -396,6 +430,20 @@ DtypeSet Dtypes::default_dtype(const CallExpr* call, llvm::StringRef name) const
   return dtypes.empty() ? kAnyDtype : dtypes;
 }
 
+// The declaration of torch::randint() has TensorOptions options = at::kLong; LibTorch's before 1.13
+// has none.
+static std::optional<Dtype> declared_default(const CallExpr* call, const ASTContext& context) {
+  std::optional<Dtype> found;
+  for (const Expr* argument : call->arguments()) {
+    const auto* left_out = dyn_cast<CXXDefaultArgExpr>(argument);
+    if (left_out == nullptr || !holds_dtype(argument->getType())) continue;
+    for_each_expr(left_out->getExpr(), [&](const Expr* one) {
+      if (!found) found = dtype_constant(one, context);
+    });
+  }
+  return found;
+}
+
 int Dtypes::function_result(const CallExpr* call) {
   if (const auto index = index_of_get(call)) return result(call->getArg(0), *index);
   const llvm::StringRef name = called_name(call);
@@ -406,6 +454,7 @@ int Dtypes::function_result(const CallExpr* call) {
   if (!is_factory(name) || op_facts(name) & ops::kOverwrites) return op_result(call);
   const int options = options_among(call, 0);
   if (options >= 0) return like(options);
+  if (const auto dtype = declared_default(call, context_)) return make(TensorSource::kMade, *dtype);
   return make(TensorSource::kMade, default_dtype(call, name));
 }
 

@@ -40,6 +40,7 @@ class Dtypes {
     std::vector<int> symbols;  // of the operands
   };
   CalledOp op(const clang::CallExpr* call);
+  SourceOperand operand(std::string name, std::string text, int symbol) const;
   // The symbol of result number `number` of a call: indices of x.max(1).
   int result(const clang::Expr* expr, size_t number);
 

@@ -298,6 +298,12 @@ DtypeSet element_dtypes(QualType type) {
   return {};
 }
 
+bool is_written_long_long(QualType type) {
+  const auto* builtin = dyn_cast<BuiltinType>(type.getLocalUnqualifiedType().getTypePtr());
+  return builtin != nullptr && (builtin->getKind() == BuiltinType::LongLong ||
+                                builtin->getKind() == BuiltinType::ULongLong);
+}
+
 bool is_written_long(QualType type) {
   const auto* builtin = dyn_cast<BuiltinType>(type.getLocalUnqualifiedType().getTypePtr());
   return builtin != nullptr &&

@@ -83,5 +83,8 @@ DtypeSet element_dtypes(clang::QualType type);
 
 // `long` and `unsigned long` written as such, not int64_t or another name for it.
 bool is_written_long(clang::QualType type);
+// `long long` and `unsigned long long`, which LibTorch has no data_ptr<T>() for where int64_t is
+// long.
+bool is_written_long_long(clang::QualType type);
 
 }  // namespace dtypecheck::analyzer

@@ -152,11 +152,28 @@ const FunctionDecl* function_at(SourceLocation location, const Understood& under
   return found;
 }
 
+// On this line or the one above: "{at::kHalf, theirs::kFP16}", "if (type == at::kHalf)\n return
+// X;".
+bool is_beside_dtype(SourceLocation location, const SourceManager& sources) {
+  bool is_invalid = false;
+  const StringRef text = sources.getBufferData(sources.getFileID(location), &is_invalid);
+  const unsigned at = sources.getFileOffset(location);
+  if (is_invalid || at > text.size()) return false;
+  const size_t line = text.rfind('\n', at);
+  const size_t above = line == text.npos ? 0 : text.rfind('\n', line);
+  const size_t begin = above == text.npos ? 0 : above;
+  const StringRef lines = text.slice(begin, text.find('\n', at));
+  return llvm::any_of(
+      llvm::ArrayRef<StringRef>({"kHalf", "kFloat", "kBFloat16", "kDouble", "kLong", "ScalarType"}),
+      [&](StringRef name) { return lines.contains(name); });
+}
+
 bool costs(const SourceError& error, const Understood& understood, const ASTContext& context) {
   if (error.is_fatal) return true;
   const SourceManager& sources = context.getSourceManager();
   if (error.location.isInvalid() || !is_of_project(context, error.location)) return false;
   const SourceLocation location = sources.getFileLoc(error.location);
+  if (is_beside_dtype(location, sources)) return true;  // perhaps in a table
   const FunctionDecl* function = function_at(location, understood, sources);
   if (function == nullptr) return error.is_syntax;
   const bool is_in_loop = stands_in_any(understood.loops, location, sources);

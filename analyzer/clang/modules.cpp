@@ -136,24 +136,32 @@ void Walk::module_made(const VarDecl* variable) {
 void Walk::module_run(const CallExpr* call) {
   const Expr* module = module_that_runs(call);
   const int symbol = module == nullptr ? -1 : dtypes_.module(module);
-  const CXXRecordDecl* record = symbol < 0 ? nullptr : held_module(module->getType());
+  const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
   const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
   if (record == nullptr || record->getIdentifier() == nullptr || !is_torchs_own(record) ||
       call->getNumArgs() <= first) {
     return;
   }
-  const DtypeSet weight = dtypes_.state.dtypes(symbol);
-  if (record->getName() == "EmbeddingImpl") return dtypes_.remember(call, symbol);
+  // Of a module that is not known to be cast no more than that its weights are no integers.
+  const DtypeSet weight = symbol < 0 ? kFloating | kComplex : dtypes_.state.dtypes(symbol);
+  if (record->getName() == "EmbeddingImpl") {
+    if (symbol >= 0) dtypes_.remember(call, symbol);
+    return;
+  }
   const llvm::StringRef name = op_of_module(record->getName());
-  if (name.empty() || !weight.single()) return;
+  if (name.empty()) return;
   SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
   op.op = name.str();
   const Expr* input = call->getArg(first);
   if (!is_tensor(stripped(input)->getType()) && !is_tensor(input->getType())) return;
-  const DtypeSet given = dtypes_.state.dtypes(dtypes_.tensor(input));
-  if (given == weight) dtypes_.remember(call, symbol);
-  op.operands.push_back({"input", dtypes_.text(stripped(input)), given});
-  op.operands.push_back({"weight", dtypes_.text(stripped(module)) + "->weight", weight});
+  const int tensor = dtypes_.tensor(input);
+  const DtypeSet given = dtypes_.state.dtypes(tensor);
+  if (symbol >= 0 && given == weight) dtypes_.remember(call, symbol);
+  op.operands.push_back(dtypes_.operand("input", dtypes_.text(stripped(input)), tensor));
+  std::string name_of_module = dtypes_.text(stripped(module));
+  if (llvm::StringRef(name_of_module).ends_with("->"))
+    name_of_module.resize(name_of_module.size() - 2);
+  op.operands.push_back({.name = "weight", .text = name_of_module + "->weight", .dtypes = weight});
   add_op(std::move(op));
 }
 
@@ -169,7 +177,7 @@ void Walk::optimizer_of(const CXXConstructExpr* made) {
   SourceOp op = {.place = place_of(context_, made->getBeginLoc()),
                  .function = function_,
                  .op = "addcdiv_",
-                 .operands = {{"self", dtypes_.text(call), Dtype::kHalf, true}}};
+                 .operands = {{"self", dtypes_.text(call), Dtype::kHalf, true, {}}}};
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.ops.push_back(std::move(op));
 }

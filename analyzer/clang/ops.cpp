@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "analyzer/clang/walk.h"
+#include "analyzer/op_refusals.h"
+#include "ops/arguments.h"
 
 namespace dtypecheck::analyzer {
 
@@ -15,9 +17,10 @@ static bool is_in_at(const FunctionDecl* function) {
   return space != nullptr && space->getName() == "at" && !isa<CXXMethodDecl>(function);
 }
 
-// Rules can say something of an op only where each tensor's dtype is known, and then of those that
-// mix dtypes or compute in low precision.
+// Rules can say something of an op where each tensor's dtype is known, of those that mix dtypes or
+// compute in low precision; and where those that are known are refused whatever the others are.
 static bool is_of_interest(const SourceOp& op) {
+  if (refusal_of(op)) return true;
   DtypeSet all;
   for (const SourceOperand& operand : op.operands) {
     if (!operand.dtypes.single()) return false;
@@ -31,6 +34,9 @@ static bool is_of_interest(const SourceOp& op) {
 
 void Walk::add_op(SourceOp op) {
   if (autocast_ || op.operands.empty() || !is_of_interest(op)) return;
+  for (SourceOperand& operand : op.operands) {
+    if (operand.made.line == op.place.line) operand.made = {};
+  }
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.ops.push_back(std::move(op));
 }
@@ -92,8 +98,11 @@ void Walk::op_of(const CallExpr* call) {
     const auto member = member_call(call);
     const bool is_method = member && is_tensor(member->base->getType());
     if (!is_method && (!is_in_at(callee) || callee->getIdentifier() == nullptr)) return;
-    // In a template of the bundled headers it is not known which argument is which.
-    for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams(); ++i) {
+    // In a template of the bundled headers it is not known which argument is which, but of some
+    // ops.
+    const std::string name = is_method ? member->name.str() : callee->getNameAsString();
+    const bool are_named = !ops::argument_at(name, 0).empty();
+    for (unsigned i = 0; i < call->getNumArgs() && i < callee->getNumParams() && !are_named; ++i) {
       if (callee->getParamDecl(i)->getName().empty()) return;
     }
   }

@@ -353,7 +353,8 @@ void Walk::add_read(Read read, int symbol, QualType type) {
   if (has_type) {
     read.type = written(type) + meaning(type);
     read.accepts = element_dtypes(type);
-    read.is_written_long = is_written_long(type);
+    const bool is_of_libtorch = read.how != ReadAs::kCast && read.how != ReadAs::kHandedOn;
+    read.is_written_long = is_written_long(type) || (is_of_libtorch && is_written_long_long(type));
     read.is_of_class = is_of_class(type, stack_.back());
   }
   read.entry = entry_;

@@ -701,6 +701,7 @@ void Walk::call(const CallExpr* call) {
   list_changed(call);
   division_of(call);
   buffer_of(call);
+  numbers_of(call);
   module_cast(call);
   module_run(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);

@@ -173,6 +173,7 @@ class Walk {
   bool in_dispatch_on(DtypeSet dtypes) const;
   void division_of(const clang::CallExpr* call);
   void buffer_of(const clang::CallExpr* call);
+  void numbers_of(const clang::CallExpr* call);
   void list_changed(const clang::CallExpr* call);
   const Untyped* untyped(const clang::Expr* expr);
   std::string meaning(clang::QualType type) const;
@@ -213,6 +214,7 @@ class Walk {
   std::set<Place> fills_;
   std::map<Place, size_t> divisions_;
   std::set<Place> buffers_;
+  std::set<Place> numbers_;
   std::set<std::pair<Place, std::string>> ops_;
   bool autocast_ = false;  // the function opens a region: what its ops see is not what they get
   std::string function_;

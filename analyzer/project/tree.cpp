@@ -100,6 +100,14 @@ bool has_half_alone(const Dispatch& dispatch) {
   return dispatch.cases.contains(Dtype::kHalf) && !dispatch.cases.contains(Dtype::kBFloat16);
 }
 
+bool lacks_bfloat16(const DtypeTable& table) {
+  const auto has = [&](Dtype dtype) {
+    return std::any_of(table.keys.begin(), table.keys.end(),
+                       [&](const TableKey& key) { return key.dtype == dtype; });
+  };
+  return has(Dtype::kHalf) && !has(Dtype::kBFloat16);
+}
+
 // Those of CUDA and its libraries, and LibTorch's about them: ATen/cuda/CUDAContext.h, cublas_v2.h.
 bool is_of_gpu(const Include& include) {
   static const std::regex kGpu(
@@ -182,10 +190,11 @@ std::vector<Include> includes_of(const fs::path& file) {
 }
 
 void look_around(SourceFacts& facts) {
-  if (facts.dispatches.empty()) return;
+  if (facts.dispatches.empty() && facts.tables.empty()) return;
   const std::vector<Include> includes = includes_of(facts.file);
   facts.is_of_gpu = is_cuda(facts.file) || std::any_of(includes.begin(), includes.end(), is_of_gpu);
-  if (std::any_of(facts.dispatches.begin(), facts.dispatches.end(), has_half_alone)) {
+  if (std::any_of(facts.dispatches.begin(), facts.dispatches.end(), has_half_alone) ||
+      std::any_of(facts.tables.begin(), facts.tables.end(), lacks_bfloat16)) {
     const Named named = names_in_project(facts.file);
     facts.project_names_bfloat16 = named.bfloat16;
     facts.project_opens_autocast = named.autocast;

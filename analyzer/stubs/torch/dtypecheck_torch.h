@@ -110,6 +110,8 @@ constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char, kShort 
                      kInt = ScalarType::Int, kLong = ScalarType::Long, kHalf = ScalarType::Half,
                      kFloat = ScalarType::Float, kDouble = ScalarType::Double,
                      kBool = ScalarType::Bool, kBFloat16 = ScalarType::BFloat16,
+                     kU8 = kByte, kI8 = kChar, kI16 = kShort, kI32 = kInt, kI64 = kLong,
+                     kF16 = kHalf, kF32 = kFloat, kF64 = kDouble,
                      kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
                      kUInt16 = ScalarType::UInt16, kUInt32 = ScalarType::UInt32,
                      kUInt64 = ScalarType::UInt64, kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
@@ -605,10 +607,14 @@ Tensor arange(Scalar begin, Scalar end, Scalar step, TensorOptions options = {})
 Tensor linspace(Scalar begin, Scalar end, int64_t steps, TensorOptions options = {});
 Tensor eye(int64_t n, TensorOptions options = {});
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, TensorOptions options = {});
-Tensor randint(int64_t high, IntArrayRef sizes, TensorOptions options = {});
-Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions options = {});
+Tensor randint(int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
+Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
 template <typename T>
 Tensor tensor(std::initializer_list<T> values, TensorOptions options = {});
+template <typename T>
+Tensor tensor(const std::vector<T>& values, TensorOptions options = {});
+template <typename T>
+Tensor tensor(ArrayRef<T> values, TensorOptions options = {});
 Tensor tensor(Scalar value, TensorOptions options = {});
 Tensor scalar_tensor(Scalar value, TensorOptions options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, TensorOptions options = {});
@@ -662,7 +668,7 @@ DTYPECHECK_FUNCTIONS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 bool is_floating_point(const Tensor& self);
 bool is_complex(const Tensor& self);
-Tensor randperm(int64_t n, TensorOptions options = {});
+Tensor randperm(int64_t n, TensorOptions options = kLong);
 
 using CheckedFrom = const char*;
 struct TensorArg {
@@ -883,6 +889,9 @@ DTYPECHECK_MODULE(Embedding)
     using torch::nn::ModuleHolder<name##Impl>::ModuleHolder;          \
   }
 }  // namespace nn
+namespace nn::functional {
+Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
+}  // namespace nn::functional
 namespace optim {
 #define DTYPECHECK_OPTIMIZER(name)                                 \
   struct name##Options {                                           \
