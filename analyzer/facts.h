@@ -203,6 +203,7 @@ enum class BranchFault : uint8_t {
   kAlike,      // it does what the branch of another dtype does, with that one's type
   kUndone,     // no branch comes for the dtypes that are left, and nothing refuses them
   kHalfAlone,  // what is Half becomes Float, and BFloat16 stays as it is
+  kDead,       // a branch above has asked for the same dtype
   kTypeTrait,  // is_same<T, float>: every other T has the one other dtype
 };
 struct DtypeBranch {

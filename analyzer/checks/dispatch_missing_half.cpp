@@ -3,8 +3,9 @@
 // BFloat16: autocast and half models do not run. Else a note where one is missing: Half alone is
 // enough on a GPU, where it is what autocast casts to, unless the project has BFloat16 elsewhere or
 // its Python opens autocast, which can cast to either; on the CPU autocast casts to BFloat16, and
-// that alone is enough. Silent on purpose: integer dispatches, tensors that a check above keeps
-// from being half, tensors that are made here, statistics that are Float by design.
+// that alone is enough. An error where it is given nothing but what it leaves out. Silent on
+// purpose: integer dispatches, tensors that a check above keeps from being half, tensors that are
+// made here, statistics that are Float by design.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,9 +76,24 @@ static bool is_table(const SourceFacts& facts, const Dispatch& dispatch) {
   });
 }
 
+// AT_DISPATCH_FLOATING_TYPES(at::kBFloat16, ...): no tensor comes that has a case. True: it is so.
+static bool check_given(const Dispatch& dispatch, CheckFindings& out) {
+  const DtypeSet given = dispatch.tensor.dtypes;
+  const bool is_refused = !given.empty() && given.within(kLowPrecision) &&
+                          !given.intersects(dispatch.cases) &&
+                          dispatch.macro.starts_with("AT_DISPATCH_");
+  if (!is_refused) return false;
+  Finding& finding = out.add(
+      dispatch_missing_half, Severity::kError, dispatch.place, dispatch.function,
+      fmt::format("this dispatch is always given {}, and has no case for it", given.to_string()));
+  add_wider_macro(finding, dispatch, kLowPrecision - dispatch.cases);
+  return true;
+}
+
 static void check(const SourceFacts& facts, CheckFindings& out) {
   const bool half_elsewhere = handles_half_elsewhere(facts);
   for (const Dispatch& dispatch : facts.dispatches) {
+    if (check_given(dispatch, out)) continue;
     if (dispatch.tensor.source == TensorSource::kMade) continue;
     if (is_float_by_design(dispatch.tensor.name)) continue;
     if (!dispatch.cases.intersects(kFullFloats)) continue;

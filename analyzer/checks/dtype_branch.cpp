@@ -1,7 +1,7 @@
 // Finds: in a chain of questions for a dtype, a switch over it, or behind a lone question that
 // returns, a last branch that takes whatever the others leave as one dtype; a branch that is the
-// same as that of another dtype, with its type; and a dtype to compute in that is chosen for Half
-// and not for BFloat16.
+// same as that of another dtype, with its type; one whose dtype a branch above has taken; and a
+// dtype to compute in that is chosen for Half and not for BFloat16.
 // Misses: chains over an integer or an enum of the project's own. Silent on purpose: branches that
 // take a typed pointer, which refuses another dtype; tensors whose dtypes a check above narrowed to
 // those that have a branch.
@@ -45,6 +45,13 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
           .fix =
           "Ask for both: at::isReducedFloatingType(x.scalar_type()), or "
           "at::toOpMathType(x.scalar_type()).";
+      continue;
+    }
+    if (branch.fault == BranchFault::kDead) {
+      out.add(dtype_branch, Severity::kWarning, branch.place, branch.function,
+              fmt::format("a branch above is taken where {} is {}, so this one never is", name,
+                          branch.dtypes.to_string()))
+          .fix = "Ask for the dtype that the branch is written for, or remove it.";
       continue;
     }
     if (branch.fault == BranchFault::kTypeTrait) {

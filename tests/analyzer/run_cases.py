@@ -1,8 +1,8 @@
 """Lints cases and compares what is found with the // EXPECT lines under the lines it is about.
 
-usage: run_cases.py FILE… | --example ID… | --headers bundled|venv|system|DIR
+usage: run_cases.py [--example ID] FILE… | --headers bundled|venv|system|DIR
 
-A FILE and an --example are taken to the bundled LibTorch. --headers takes every case and every example to one LibTorch:
+The FILEs and the example of a check are linted in one run, with the bundled LibTorch. --headers takes every case and every example to one LibTorch:
 that of .venv, that of the system (1.13), or that of a folder.
 
     // EXPECT warning: message [rule]
@@ -145,11 +145,12 @@ def all_ids():
 
 def main(arguments):
     with tempfile.TemporaryDirectory(prefix="dtypecheck-test-") as folder:
-        if arguments[0] == "--example":
-            return all([compare([write_example(rule, folder)], "bundled") for rule in arguments[1:]])
         if arguments[0] == "--headers":
             return all([check_with(headers, folder) for headers in arguments[1:]])
-        return compare([pathlib.Path(path) for path in arguments], "bundled")
+        paths = [pathlib.Path(path) for path in arguments]
+        if arguments[0] == "--example":
+            paths[:2] = [write_example(arguments[1], folder)]
+        return compare(paths, "bundled")
 
 
 if __name__ == "__main__":

@@ -164,6 +164,7 @@ class Trace(Program):
                 x = torch.ones(8, 8)
                 while not stop.is_set():
                     (x @ x).half().float()
+                    stop.wait(0.001)  # who traces needs the interpreter's lock too
             workers = [threading.Thread(target=work) for _ in range(3)]
             for worker in workers: worker.start()
             for turn in range(9):
@@ -190,6 +191,7 @@ class Trace(Program):
                     loss.backward()
                     optimizer.step()
                     caught(mix)
+                    stop.wait(0.001)
             workers = [threading.Thread(target=train) for _ in range(4)]
             for worker in workers: worker.start()
             incomplete = 0

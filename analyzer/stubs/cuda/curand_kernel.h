@@ -20,4 +20,6 @@ DTYPECHECK_CURAND(float4, curand_uniform4)
 DTYPECHECK_CURAND(float, curand_normal)
 DTYPECHECK_CURAND(float2, curand_normal2)
 DTYPECHECK_CURAND(float4, curand_normal4)
+template <typename State>
+__device__ unsigned curand_poisson(State* state, double mean);
 #undef DTYPECHECK_CURAND
