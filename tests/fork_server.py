@@ -187,6 +187,7 @@ def become(words, folder, environment, process, files):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # which an import has looked up in another environment
     for library in environment.get("LD_PRELOAD", "").replace(":", " ").split():
         initialize_again(library)
     show_arguments([sys.executable, *words])

@@ -165,7 +165,7 @@ class Trace(Program):
                 while not stop.is_set():
                     (x @ x).half().float()
                     stop.wait(0.001)  # who traces needs the interpreter's lock too
-            workers = [threading.Thread(target=work) for _ in range(3)]
+            workers = [threading.Thread(target=work, daemon=True) for _ in range(3)]
             for worker in workers: worker.start()
             for turn in range(9):
                 with dtypecheck.trace() as run:
@@ -192,7 +192,7 @@ class Trace(Program):
                     optimizer.step()
                     caught(mix)
                     stop.wait(0.001)
-            workers = [threading.Thread(target=train) for _ in range(4)]
+            workers = [threading.Thread(target=train, daemon=True) for _ in range(4)]
             for worker in workers: worker.start()
             incomplete = 0
             for turn in range(300):
