@@ -30,8 +30,21 @@ static std::string need_of_bfloat16(const SourceFacts& facts) {
   return facts.project_opens_autocast ? ", which its project's autocast may cast to" : "";
 }
 
-// The same macro with the types that are missing.
-static void add_wider_macro(Finding& finding, const Dispatch& dispatch, DtypeSet missing) {
+// What cures one that no macro of LibTorch with a list of dtypes in its name wrote; "": one did.
+static std::string fix_by_hand(const Dispatch& dispatch, DtypeSet missing) {
+  const std::string_view macro = dispatch.macro;
+  const bool is_by_name = macro.starts_with("AT_DISPATCH_") && macro != "AT_DISPATCH_V2" &&
+                          macro != "AT_DISPATCH_SWITCH";
+  if (is_by_name) return "";
+  const std::string names = missing.size() == 2 ? "Half and BFloat16" : missing.to_string();
+  return fmt::format(
+      "Add {} to {}, with sums kept in Float; or cast the tensor to Float first and say so.", names,
+      macro.empty() ? "its branches" : fmt::format("the dtypes of {}", macro));
+}
+
+// In words for one that is written by hand, else the same macro with the types that are missing.
+static void add_cure(Finding& finding, const Dispatch& dispatch, DtypeSet missing) {
+  if (const std::string fix = fix_by_hand(dispatch, missing); !fix.empty()) finding.fix = fix;
   struct Wider {
     const char* macro;
     DtypeSet missing;
@@ -57,18 +70,6 @@ static void add_wider_macro(Finding& finding, const Dispatch& dispatch, DtypeSet
   }
 }
 
-// What cures one that no macro of LibTorch with a list of dtypes in its name wrote; "": one did.
-static std::string fix_by_hand(const Dispatch& dispatch, DtypeSet missing) {
-  const std::string_view macro = dispatch.macro;
-  const bool is_by_name = macro.starts_with("AT_DISPATCH_") && macro != "AT_DISPATCH_V2" &&
-                          macro != "AT_DISPATCH_SWITCH";
-  if (is_by_name) return "";
-  const std::string names = missing.size() == 2 ? "Half and BFloat16" : missing.to_string();
-  return fmt::format(
-      "Add {} to {}, with sums kept in Float; or cast the tensor to Float first and say so.", names,
-      macro.empty() ? "its branches" : fmt::format("the dtypes of {}", macro));
-}
-
 // It gives names to dtypes, and what they are names of may have no Half.
 static bool is_table(const SourceFacts& facts, const Dispatch& dispatch) {
   return std::any_of(facts.tables.begin(), facts.tables.end(), [&](const DtypeTable& table) {
@@ -86,7 +87,7 @@ static bool check_given(const Dispatch& dispatch, CheckFindings& out) {
   Finding& finding = out.add(
       dispatch_missing_half, Severity::kError, dispatch.place, dispatch.function,
       fmt::format("this dispatch is always given {}, and has no case for it", given.to_string()));
-  add_wider_macro(finding, dispatch, kLowPrecision - dispatch.cases);
+  add_cure(finding, dispatch, kLowPrecision - dispatch.cases);
   return true;
 }
 
@@ -118,8 +119,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     Finding& finding = out.add(dispatch_missing_half, warns ? Severity::kWarning : Severity::kNote,
                                dispatch.place, dispatch.function,
                                fmt::format("this dispatch on {} has {}{}", tensor, names, because));
-    add_wider_macro(finding, dispatch, missing);
-    if (const std::string fix = fix_by_hand(dispatch, missing); !fix.empty()) finding.fix = fix;
+    add_cure(finding, dispatch, missing);
   }
 }
 

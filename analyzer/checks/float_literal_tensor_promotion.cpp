@@ -8,22 +8,6 @@
 
 namespace dtypecheck::analyzer {
 
-static void check_numbers(const SourceFacts& facts, CheckFindings& out);
-
-static void check(const SourceFacts& facts, CheckFindings& out) {
-  check_numbers(facts, out);
-  for (const LargeNumber& number : facts.large_numbers) {
-    if (number.is_half) {
-      out.add(float_literal_tensor_promotion, Severity::kWarning, number.place, number.function,
-              fmt::format("{} is Half here, at most 65504, and gets {}", number.name, number.text));
-    } else {
-      out.add(float_literal_tensor_promotion, Severity::kNote, number.place, number.function,
-              fmt::format("{} gets {}, and where it is Half it is above the largest Half, 65504",
-                          number.name, number.text));
-    }
-  }
-}
-
 // torch::tensor(weights, torch::kInt)
 static void check_numbers(const SourceFacts& facts, CheckFindings& out) {
   for (const CutNumbers& numbers : facts.cut_numbers) {
@@ -41,6 +25,20 @@ static void check_numbers(const SourceFacts& facts, CheckFindings& out) {
                         "sums lose digits behind the seventh."
                       : "A cast to an integral dtype cuts off fractions without a word.";
     finding.fix = "Give the dtype of the numbers, torch::tensor(x, torch::kDouble).";
+  }
+}
+
+static void check(const SourceFacts& facts, CheckFindings& out) {
+  check_numbers(facts, out);
+  for (const LargeNumber& number : facts.large_numbers) {
+    if (number.is_half) {
+      out.add(float_literal_tensor_promotion, Severity::kWarning, number.place, number.function,
+              fmt::format("{} is Half here, at most 65504, and gets {}", number.name, number.text));
+    } else {
+      out.add(float_literal_tensor_promotion, Severity::kNote, number.place, number.function,
+              fmt::format("{} gets {}, and where it is Half it is above the largest Half, 65504",
+                          number.name, number.text));
+    }
   }
 }
 
