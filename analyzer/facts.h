@@ -331,9 +331,14 @@ struct DtypeTable {
   Place place;
   std::string function;  // "": it is in none
   std::vector<TableKey> keys;
-  bool is_list = false;
+
+  DtypeSet dtypes() const {
+    DtypeSet all;
+    for (const TableKey& key : keys) all |= key.dtype;
+    return all;
+  }
 };
-DTYPECHECK_MEMBERS(DtypeTable, place, function, keys, is_list)
+DTYPECHECK_MEMBERS(DtypeTable, place, function, keys)
 
 // What a kernel computes in Half or BFloat16 without need, or in double by an oversight.
 enum class HalfFault : uint8_t {

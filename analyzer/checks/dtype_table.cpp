@@ -10,12 +10,6 @@
 
 namespace dtypecheck::analyzer {
 
-static DtypeSet dtypes_of(const DtypeTable& table) {
-  DtypeSet all;
-  for (const TableKey& key : table.keys) all |= key.dtype;
-  return all;
-}
-
 static void add_gap(const DtypeTable& table, Dtype has, Dtype lacks, Severity severity,
                     const std::string& because, CheckFindings& out) {
   const auto key = std::find_if(table.keys.begin(), table.keys.end(),
@@ -36,7 +30,7 @@ static DtypeSet more_elsewhere(const SourceFacts& facts, DtypeSet dtypes) {
       kLowPrecision | Dtype::kFloat | Dtype::kDouble | Dtype::kLong | Dtype::kInt | Dtype::kBool;
   DtypeSet more;
   for (const DtypeTable& other : facts.tables) {
-    const DtypeSet theirs = dtypes_of(other);
+    const DtypeSet theirs = other.dtypes();
     if (dtypes.within(theirs)) more |= (theirs - dtypes) & kUsual;
   }
   return more;
@@ -44,7 +38,7 @@ static DtypeSet more_elsewhere(const SourceFacts& facts, DtypeSet dtypes) {
 
 static void check_gaps(const SourceFacts& facts, CheckFindings& out) {
   for (const DtypeTable& table : facts.tables) {
-    const DtypeSet dtypes = dtypes_of(table);
+    const DtypeSet dtypes = table.dtypes();
     if (!dtypes.contains(Dtype::kFloat)) continue;
     if (dtypes.contains(Dtype::kHalf) && !dtypes.contains(Dtype::kBFloat16)) {
       const bool is_known = facts.project_names_bfloat16;

@@ -128,7 +128,6 @@ class Tables : public Visitor {
     table.place = place_of(context_, stmt->getBeginLoc());
     table.function = function_;
     if (const auto* list = dyn_cast<InitListExpr>(stmt)) {
-      table.is_list = true;
       for (const Expr* init : list->inits()) {
         if (!add_pair(init, table)) return;
       }

@@ -62,12 +62,12 @@ bool join(std::string& text, size_t at, char bracket) {
   return true;
 }
 
-// Arguments that are lists, {16, 16}, which nvcc takes for a dim3: Clang takes (16, 16). True: there
-// was one.
+// Arguments that are lists, {16, 16}, which nvcc takes for a dim3: Clang takes (16, 16). True:
+// there was one.
 bool open_lists(std::string& text, size_t at, size_t end) {
   bool changes = false;
   int depth = 0;
-  bool is_first = true;  // of an argument
+  bool is_first = true;     // of an argument
   size_t list = text.npos;  // where the one that is open begins
   for (; at < end; ++at) {
     const char c = text[at];

@@ -101,11 +101,8 @@ bool has_half_alone(const Dispatch& dispatch) {
 }
 
 bool lacks_bfloat16(const DtypeTable& table) {
-  const auto has = [&](Dtype dtype) {
-    return std::any_of(table.keys.begin(), table.keys.end(),
-                       [&](const TableKey& key) { return key.dtype == dtype; });
-  };
-  return has(Dtype::kHalf) && !has(Dtype::kBFloat16);
+  const DtypeSet dtypes = table.dtypes();
+  return dtypes.contains(Dtype::kHalf) && !dtypes.contains(Dtype::kBFloat16);
 }
 
 // Those of CUDA and its libraries, and LibTorch's about them: ATen/cuda/CUDAContext.h, cublas_v2.h.
