@@ -32,7 +32,7 @@ class CheckFindings {
 };
 
 // What one decision of the author covers, as a rule: findings of a check that are alike there are
-// reported as one, with the others as places of it (judging/lint_report.h).
+// reported as one, with the others as places of it (reports/judging/lint_report.h).
 enum class Scope : uint8_t {
   kPlace,
   kFunction,  // the type that a kernel sums up in

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "probe"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "rules/contracts/probe"))
 import sentences  # noqa: E402
 
 FOLDS = 5

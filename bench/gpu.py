@@ -180,9 +180,9 @@ def kernel_libraries(place: Place) -> list[Path]:
         return libraries
     library = place.work / "kernels.so"
     if not library.exists():
-        flags = [line for line in (ROOT / "training/kernels/cuda/nvcc.txt").read_text().splitlines() if line[:1] == "-" and "gencode" not in line]
-        run(["nvcc", *flags, "-arch=native", "--threads=0", "-I", ROOT, "-I", ROOT / "training", "-shared", "-o", library,
-             *sorted((ROOT / "training/kernels").glob("*/*.cu")), tools / "lib/libdtypecheck_kernels.so", f"-Xlinker=-rpath={tools / 'lib'}"])
+        flags = [line for line in (ROOT / "kernels/cuda/nvcc.txt").read_text().splitlines() if line[:1] == "-" and "gencode" not in line]
+        run(["nvcc", *flags, "-arch=native", "--threads=0", "-I", ROOT, "-shared", "-o", library,
+             *sorted((ROOT / "kernels").glob("*/*.cu")), tools / "lib/libdtypecheck_kernels.so", f"-Xlinker=-rpath={tools / 'lib'}"])
     return [*libraries, library]
 
 
@@ -299,7 +299,7 @@ def probe(place: Place) -> None:
     come first, in case the others are cut off."""
     for name, only in [("hand", "hand products" if place.small else "hand")] + [("all", "")] * (not place.small):
         file = place.out / f"{place.device}.{name}.contracts"
-        run([sys.executable, "-B", ROOT / "probe" / "measure.py", "-o", file, "--device", place.device, "--only", only,
+        run([sys.executable, "-B", ROOT / "rules/contracts/probe/measure.py", "-o", file, "--device", place.device, "--only", only,
              "--jobs", "12", "--op-limit", "10"])
         print(f"{file.name}: {file.read_text().splitlines()[1]}", flush=True)
 

@@ -21,7 +21,7 @@ BOUND = re.compile(r'\{"([^"]+)",\s*(\d+), (\d+), (\d+)\}')
 
 
 def bounds() -> dict[str, list[int]]:
-    text = (Path(__file__).resolve().parents[1] / "training/kernels/accuracy.h").read_text()
+    text = (Path(__file__).resolve().parents[1] / "kernels/accuracy.h").read_text()
     return {name: [int(n) for n in numbers] for name, *numbers in BOUND.findall(text)}
 
 

@@ -12,8 +12,8 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "judging/judged_report.h"
-#include "judging/proven_change.h"
+#include "reports/judging/judged_report.h"
+#include "cures/proven_change.h"
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/printable.h"
@@ -45,12 +45,12 @@ std::string printable_lines(const std::string& text) {
   return out;
 }
 
-judging::ProvenChange kept(const curing::Try& tried) {
-  judging::ProvenChange change{
+cures::ProvenChange kept(const cures::Try& tried) {
+  cures::ProvenChange change{
       verdict_name(tried.verdict), tried.words, tried.patch.diff, tried.prompt, {}, {}};
-  for (const curing::Change& part : tried.changes)
+  for (const cures::Change& part : tried.changes)
     change.parts.push_back({part.text, part.cures, part.finding});
-  for (const curing::ChangedFile& file : tried.patch.files)
+  for (const cures::ChangedFile& file : tried.patch.files)
     change.files.push_back({file.file, file.hash, file.text, ""});
   return change;
 }
@@ -80,7 +80,7 @@ class Session {
   }
 
  private:
-  curing::Program program() const {
+  cures::Program program() const {
     if (!command_.program.empty())
       return {command_.program, fs::current_path().string(), how_it_ran()};
     const RunDescription description = read_run_description(input_);
@@ -111,8 +111,8 @@ class Session {
     if (!found_.repair.empty())
       out += "repair" + wrapped("run: " + shown(found_.repair), 8).substr(6);
     int number = 0;
-    for (const curing::Try& tried : found_.tries) out += try_text(tried, ++number);
-    const curing::Try* best = found_.best();
+    for (const cures::Try& tried : found_.tries) out += try_text(tried, ++number);
+    const cures::Try* best = found_.best();
     if (found_.tries.empty()) out += "no change is known that may cure it\n";
     if (best == nullptr) return out;
     out += printable_lines(best->patch.diff);
@@ -125,9 +125,9 @@ class Session {
     return printable(reports::with_short_paths(report_, text));
   }
 
-  std::string try_text(const curing::Try& tried, int number) const {
+  std::string try_text(const cures::Try& tried, int number) const {
     std::string out;
-    for (const curing::Change& change : tried.changes) {
+    for (const cures::Change& change : tried.changes) {
       const std::string lead = out.empty() ? fmt::format("{:<3} ", number) : "    ";
       out += lead + wrapped(shown(change.text), 4).substr(4);
     }
@@ -139,8 +139,8 @@ class Session {
     for (const Finding* cause : causes_)
       causes.push_back(
           {{"finding", cause->id}, {"rule", cause->rule}, {"message", cause->message}});
-    for (const curing::Try& tried : found_.tries) tries.push_back(try_json(tried));
-    const curing::Try* best = found_.best();
+    for (const cures::Try& tried : found_.tries) tries.push_back(try_json(tried));
+    const cures::Try* best = found_.best();
     return {{"run", input_},
             {"causes", std::move(causes)},
             {"repair_run", found_.repair},
@@ -150,9 +150,9 @@ class Session {
             {"patch", best == nullptr ? "" : best->patch.diff}};
   }
 
-  static Json try_json(const curing::Try& tried) {
+  static Json try_json(const cures::Try& tried) {
     Json changes = Json::array();
-    for (const curing::Change& change : tried.changes) {
+    for (const cures::Change& change : tried.changes) {
       changes.push_back({{"text", change.text},
                          {"file", change.where.file},
                          {"line", change.where.line},
@@ -171,11 +171,11 @@ class Session {
   judging::RecordedRun recorded_;
   reports::Report report_;
   std::vector<const Finding*> causes_;
-  curing::Search found_;
+  cures::Search found_;
 };
 
-judging::ProvenChange change_of(const std::string& input) {
-  auto change = judging::read_proven_change(input);
+cures::ProvenChange change_of(const std::string& input) {
+  auto change = cures::read_proven_change(input);
   if (!change)
     throw InputError(
         fmt::format("{}: contains no change; look for one with dtypecheck cure {}", input, input));
@@ -183,13 +183,13 @@ judging::ProvenChange change_of(const std::string& input) {
 }
 
 int apply(const std::string& input) {
-  judging::ProvenChange change = change_of(input);
+  cures::ProvenChange change = change_of(input);
   if (change.files.empty())
     throw InputError(fmt::format("no file changes; run it as: {}", change.prompt));
-  if (change.verdict != curing::verdict_name(curing::Verdict::kProven))
+  if (change.verdict != cures::verdict_name(cures::Verdict::kProven))
     say(fmt::format("this change is not proven: {}", printable(change.words)));
   judging::apply(change);
-  judging::write_proven_change(input, change);
+  cures::write_proven_change(input, change);
   for (const auto& file : change.files)
     say(fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo restores it",
                     printable(file.file), printable(file.copy)));
@@ -197,9 +197,9 @@ int apply(const std::string& input) {
 }
 
 int undo(const std::string& input) {
-  judging::ProvenChange change = change_of(input);
+  cures::ProvenChange change = change_of(input);
   judging::undo(change);
-  judging::write_proven_change(input, change);
+  cures::write_proven_change(input, change);
   for (const auto& file : change.files) say(printable(file.file) + " is restored");
   return kClean;
 }
@@ -235,23 +235,23 @@ std::function<int()> set_up(Options& options) {
 
 }  // namespace
 
-curing::Search look_for_cure(const std::string& run_folder, const judging::RecordedRun& recorded,
-                             const std::vector<Finding>& findings, const curing::Program& program,
-                             curing::SearchOptions options) {
+cures::Search look_for_cure(const std::string& run_folder, const judging::RecordedRun& recorded,
+                             const std::vector<Finding>& findings, const cures::Program& program,
+                             cures::SearchOptions options) {
   const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
   if (is_terminal) {
     options.progress = [](const std::string& what) {
       fmt::print(stderr, "\r\033[K{}", printable(what));
     };
   }
-  curing::Search found = curing::search(recorded, findings, program, options);
+  cures::Search found = cures::search(recorded, findings, program, options);
   if (is_terminal) fmt::print(stderr, "\r\033[K");
   if (found.is_interrupted) say("interrupted; below is what was tried so far");
   if (!found.writes_stay.empty())
     say(fmt::format("files that the program writes during a try are kept: {}", found.writes_stay));
-  const curing::Try* best = found.best();
+  const cures::Try* best = found.best();
   if (best != nullptr && fs::is_directory(run_folder))
-    judging::write_proven_change(run_folder, kept(*best));
+    cures::write_proven_change(run_folder, kept(*best));
   return found;
 }
 

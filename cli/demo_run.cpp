@@ -12,8 +12,8 @@
 #include <filesystem>
 
 #include "cli/exit_status.h"
-#include "judging/judged_report.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/judged_report.h"
+#include "reports/judging/recorded_run.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"

@@ -6,9 +6,9 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
-#include "judging/engine_roles.h"
-#include "judging/lock_diff.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/engine_roles.h"
+#include "reports/judging/lock_diff.h"
+#include "reports/judging/recorded_run.h"
 #include "platform/files.h"
 #include "platform/output.h"
 

@@ -10,7 +10,7 @@
 #include "cli/dump_perfetto.h"
 #include "cli/dump_sqlite.h"
 #include "cli/exit_status.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/recorded_run.h"
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/terminal.h"

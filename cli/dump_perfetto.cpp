@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gpu/kernel_name.h"
+#include "rules/kernel_names/kernel_name.h"
 #include "trace/op_call_fields.h"
 
 namespace dtypecheck::cli {

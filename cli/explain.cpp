@@ -16,7 +16,7 @@
 #include "cli/exit_status.h"
 #include "core/dtype_set.h"
 #include "explain/answer.h"
-#include "gpu/kernel_name.h"
+#include "rules/kernel_names/kernel_name.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/output.h"

@@ -14,7 +14,7 @@
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
 #include "core/whole_run.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/recorded_run.h"
 #include "ops/ops.h"
 #include "platform/error.h"
 #include "platform/output.h"

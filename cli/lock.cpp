@@ -1,12 +1,12 @@
 // dtypecheck lock: what each module of a run computes in, as a text to keep beside the source.
-#include "judging/lock.h"
+#include "reports/judging/lock.h"
 
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/recorded_run.h"
 #include "platform/output.h"
 #include "trace/run_folder.h"
 

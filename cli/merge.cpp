@@ -14,7 +14,7 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/recorded_run.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/progress.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "cli/command.h"
-#include "judging/config.h"
+#include "reports/judging/config.h"
 #include "platform/error.h"
 #include "platform/nearest.h"
 #include "platform/terminal.h"

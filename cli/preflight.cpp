@@ -1,5 +1,5 @@
 // dtypecheck preflight: runs a program's first training steps on a GPU that is not there, and
-// reports what was found. pretended/ stands in for CUDA; nothing is computed, and nothing of the
+// reports what was found. tracer/pretended/ stands in for CUDA; nothing is computed, and nothing of the
 // user's is written over.
 #include <fmt/format.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ std::string value_in(const Environment& environment, const std::string& name) {
   return "";
 }
 
-// What the program writes goes to a folder that is thrown away (pretended/throwaway.c), but for the
+// What the program writes goes to a folder that is thrown away (tracer/pretended/throwaway.c), but for the
 // trace, for compilers' caches, which the loader opens by itself, and for folders that are covered
 // by an overlay: there system calls of a library's own are caught as well.
 void throw_away_what_is_written(Environment& environment, const std::string& folder,

@@ -23,7 +23,7 @@ struct PretendedDevice {
 };
 constexpr PretendedDevice kDevices[] = {
 #define DEVICE(...) {__VA_ARGS__},
-#include "pretended/devices.inc"
+#include "tracer/pretended/devices.inc"
 #undef DEVICE
 };
 

@@ -1,4 +1,4 @@
-// pretended_gpu.h: what a program's environment needs so that it finds a GPU of pretended/, which
+// pretended_gpu.h: what a program's environment needs so that it finds a GPU of tracer/pretended/, which
 // computes nothing.
 #pragma once
 

@@ -4,9 +4,9 @@
 #include "cli/command.h"
 #include "cli/follow.h"
 #include "cli/report_options.h"
-#include "judging/judged_report.h"
-#include "judging/proven_change.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/judged_report.h"
+#include "cures/proven_change.h"
+#include "reports/judging/recorded_run.h"
 #include "platform/progress.h"
 #include "trace/run_folder.h"
 
@@ -27,8 +27,8 @@ static int run(const ReportCommand& command) {
   progress->now("judging what was recorded");
   reports::Report report = judging::judged_report(recorded, command.report);
   if (inputs.size() == 1) {
-    if (const auto change = judging::read_proven_change(inputs.front()))
-      judging::report_proven_change(*change, report.findings);
+    if (const auto change = cures::read_proven_change(inputs.front()))
+      cures::report_proven_change(*change, report.findings);
   }
   progress.reset();
   return write_result(report, command.report);

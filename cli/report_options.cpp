@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
-#include "judging/baseline.h"
+#include "reports/judging/baseline.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
 #include "reports/summary.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/options.h"
-#include "judging/judged_report.h"
+#include "reports/judging/judged_report.h"
 
 namespace dtypecheck::cli {
 

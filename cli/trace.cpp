@@ -12,10 +12,10 @@
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
 #include "cli/tracing.h"
-#include "judging/baseline.h"
-#include "judging/judged_report.h"
-#include "judging/proven_change.h"
-#include "judging/recorded_run.h"
+#include "reports/judging/baseline.h"
+#include "reports/judging/judged_report.h"
+#include "cures/proven_change.h"
+#include "reports/judging/recorded_run.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
@@ -126,10 +126,10 @@ static void keep_sources(judging::RecordedRun& recorded, const RunFolder& folder
 static void cure(const TraceCommand& command, const RunFolder& folder,
                  const judging::RecordedRun& recorded, reports::Report& report) {
   if (!judging::any_at_least(report.findings, "warning")) return;
-  const curing::Program program{command.program, fs::current_path().string()};
+  const cures::Program program{command.program, fs::current_path().string()};
   look_for_cure(folder.path(), recorded, report.findings, program, {});
-  if (const auto change = judging::read_proven_change(folder.path()))
-    judging::report_proven_change(*change, report.findings);
+  if (const auto change = cures::read_proven_change(folder.path()))
+    cures::report_proven_change(*change, report.findings);
 }
 
 // With a fail level a run that recorded nothing is no clean run; without one it is the user's

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "judging/judged_report.h"
+#include "reports/judging/judged_report.h"
 #include "platform/child.h"
 
 namespace dtypecheck::cli {

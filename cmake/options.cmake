@@ -4,7 +4,7 @@ string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 # What every target of ours is compiled with: link `dtypecheck_options`.
 add_library(dtypecheck_options INTERFACE)
-target_include_directories(dtypecheck_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/training)
+target_include_directories(dtypecheck_options INTERFACE ${PROJECT_SOURCE_DIR})
 # Programs as libraries, so that both take the same precompiled headers.
 target_compile_options(dtypecheck_options INTERFACE -fPIC)
 target_compile_options(dtypecheck_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
@@ -32,6 +32,6 @@ if(DTYPECHECK_FUZZ)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # The stable_sort of libstdc++ 12 calls std::get_temporary_buffer, which Clang names at each use
-  # of ours; a DeviceVariant (training/kernels/variant.h) is defined in another file than it is used in.
+  # of ours; a DeviceVariant (kernels/variant.h) is defined in another file than it is used in.
   target_compile_options(dtypecheck_options INTERFACE -Wno-deprecated-declarations -Wno-undefined-var-template)
 endif()

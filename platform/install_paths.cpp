@@ -95,7 +95,7 @@ std::string analyzer_cure() {
 
 std::string probe_script() {
   const fs::path installed = prefix() / "share/dtypecheck/probe/measure.py";
-  const fs::path source = fs::path(source_tree()) / "probe/measure.py";
+  const fs::path source = fs::path(source_tree()) / "rules/contracts/probe/measure.py";
   for (const fs::path& path : {installed, source}) {
     if (fs::exists(path)) return path.string();
   }
@@ -123,9 +123,9 @@ std::optional<HookSources> operators_sources() {
   const fs::path kernels = prefix() / "lib/libdtypecheck_kernels.so";
   if (!fs::exists(kernels)) return std::nullopt;
   for (const fs::path& root : {installed_sources(), fs::path(source_tree())}) {
-    if (!fs::exists(root / "training/operators/all.cpp")) continue;
+    if (!fs::exists(root / "kernels/torch/all.cpp")) continue;
     return HookSources{.root = root.string(),
-                       .files = {"training/operators/all.cpp"},
+                       .files = {"kernels/torch/all.cpp"},
                        .name = "the operators",
                        .library = kernels.string(),
                        .needs_cxx20 = true};
@@ -138,7 +138,7 @@ std::optional<HookSources> cuda_kernels_sources() {
   if (!sources) return std::nullopt;
   sources->files.clear();
   sources->name = "the kernels for a GPU";
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(sources->root) / "training/kernels"))
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(sources->root) / "kernels"))
     if (entry.path().extension() == ".cu") sources->files.push_back(entry.path().string());
   std::sort(sources->files.begin(), sources->files.end());
   return sources->files.empty() ? std::nullopt : sources;

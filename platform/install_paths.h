@@ -34,7 +34,7 @@ std::string preload_library();
 std::string gpu_library();
 // The libraries of the pretended GPU, under the names that programs open. The same.
 std::string pretended_folder();
-// What shows a program other texts of its sources (tracer/replace/replace.c). The same.
+// What shows a program other texts of its sources (cures/replace/replace.c). The same.
 std::string replace_library();
 // The path to preload it by: LD_PRELOAD is split at spaces and colons, with no way to escape them,
 // so such a path is taken by a link without, in `link_folder`. Throws InputError where that has
@@ -53,7 +53,7 @@ std::vector<PrebuiltHook> prebuilt_operators();
 // one that pip installed, Clang and another build for others.
 std::string analyzer_cure();
 
-// The Python program that measures contracts: probe/measure.py. Throws InputError when it is not
+// The Python program that measures contracts: rules/contracts/probe/measure.py. Throws InputError when it is not
 // there.
 std::string probe_script();
 

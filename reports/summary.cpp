@@ -59,7 +59,7 @@ void say_invalid(const Report& report, Lines& out) {
                             counted(repaired, "op call")));
 }
 
-// The ops by how often they were served, the most frequent first. Those that training/kernels/ computed
+// The ops by how often they were served, the most frequent first. Those that kernels/ computed
 // called its operator.
 void say_served(const Report& report, Lines& out) {
   std::set<const OpCall*> by_kernels;

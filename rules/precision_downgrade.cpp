@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/dtype_set.h"
-#include "gpu/kernel_name.h"
+#include "rules/kernel_names/kernel_name.h"
 #include "rules/engine/gpu_words.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"

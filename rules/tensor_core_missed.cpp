@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/dtype_set.h"
-#include "gpu/kernel_name.h"
+#include "rules/kernel_names/kernel_name.h"
 #include "rules/engine/gpu_words.h"
 #include "rules/engine/rule.h"
 

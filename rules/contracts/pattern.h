@@ -1,5 +1,5 @@
 // pattern.h: which combinations of operand dtypes are measured, and the patterns that say what
-// comes of each: "^=[fhbd]. m3=*". probe/patterns.py writes them, and probe/letters.py knows the
+// comes of each: "^=[fhbd]. m3=*". rules/contracts/probe/patterns.py writes them, and rules/contracts/probe/letters.py knows the
 // same letters and rules.
 #pragma once
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "gpu/kernel_name.h"
+#include "rules/kernel_names/kernel_name.h"
 
 namespace dtypecheck::rules {
 

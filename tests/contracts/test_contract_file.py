@@ -6,7 +6,7 @@ import random
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "probe"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "rules/contracts/probe"))
 import contract_file  # noqa: E402
 import letters  # noqa: E402
 import merge  # noqa: E402

@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import tool  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PROBE = SOURCE / "probe"
+PROBE = SOURCE / "rules/contracts/probe"
 TORCH = pathlib.Path(os.environ.get("DTYPECHECK_TORCH_PYTHON", SOURCE / ".venv/bin/python"))
 
 # Stands for a torch of another version: measure.py stops before it asks for more of it.

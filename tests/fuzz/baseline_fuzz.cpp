@@ -1,5 +1,5 @@
 // Any text is a baseline or an InputError, and a baseline knows what was written into it.
-#include "judging/baseline.h"
+#include "reports/judging/baseline.h"
 #include "target.h"
 
 namespace dtypecheck::fuzz {

@@ -1,6 +1,6 @@
 // Any text is a configuration, none, or an InputError; what it accepts has a rule and a reason.
-#include "judging/config.h"
-#include "judging/known_ids.h"
+#include "reports/judging/config.h"
+#include "reports/judging/known_ids.h"
 #include "platform/error.h"
 #include "target.h"
 

@@ -1,6 +1,6 @@
 // A grammar of kernels' names is one or an InputError, and any name is read or not: names come from
 // the traced program.
-#include "gpu/kernel_name.h"
+#include "rules/kernel_names/kernel_name.h"
 #include "platform/error.h"
 #include "target.h"
 

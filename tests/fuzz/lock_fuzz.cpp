@@ -1,7 +1,7 @@
 // Any text is a lock or an InputError, and what was read is written so that it reads back as the same.
 #include <cstdlib>
 
-#include "judging/lock_diff.h"
+#include "reports/judging/lock_diff.h"
 #include "target.h"
 
 namespace dtypecheck::fuzz {

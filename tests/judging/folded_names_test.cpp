@@ -1,5 +1,5 @@
 // Names are folded into few that stand for the same, and no others.
-#include "judging/folded_names.h"
+#include "reports/judging/folded_names.h"
 
 #include <catch2/catch.hpp>
 

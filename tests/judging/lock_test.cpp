@@ -1,4 +1,4 @@
-#include "judging/lock.h"
+#include "reports/judging/lock.h"
 
 #include <catch2/catch.hpp>
 

@@ -13,7 +13,7 @@ import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = (ROOT / "ops/op_list.inc").read_text()
-sys.path.insert(0, str(ROOT / "probe"))
+sys.path.insert(0, str(ROOT / "rules/contracts/probe"))
 import op_list  # noqa: E402
 TENSORS = {"Tensor": 1, "Optional[Tensor]": 1, "List[Tensor]": 2, "Optional[List[Tensor]]": 2,
            "List[Optional[Tensor]]": 2}

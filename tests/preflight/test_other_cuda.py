@@ -1,7 +1,7 @@
 """dtypecheck preflight of LibTorches that were built for other CUDAs than the one of scripts/setup: 11.7 to 13.0.
 
 Each version's wheel is installed once below $DTYPECHECK_TEST_CACHE, without NVIDIA's libraries: 1.7 GB and a minute. In their
-place come libraries in which each function returns 0 (probe/minors.py), and the pretended ones before them.
+place come libraries in which each function returns 0 (rules/contracts/probe/minors.py), and the pretended ones before them.
 """
 import os
 import pathlib
@@ -13,7 +13,7 @@ import unittest
 from test_preflight import PROGRAMS, Preflight
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(SOURCE / "probe"), str(SOURCE / "pretended")]
+sys.path[:0] = [str(SOURCE / "rules/contracts/probe"), str(SOURCE / "tracer/pretended")]
 import minors  # noqa: E402
 import wanted  # noqa: E402
 

@@ -1,11 +1,11 @@
-"""What this torch wants of NVIDIA's libraries is in pretended/wanted.txt, and the pretended GPU has all of it."""
+"""What this torch wants of NVIDIA's libraries is in tracer/pretended/wanted.txt, and the pretended GPU has all of it."""
 import importlib.util
 import pathlib
 import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "pretended"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tracer/pretended"))
 import wanted  # noqa: E402
 
 LIBRARIES = [sys.argv.pop() for _ in range(2)]
@@ -18,7 +18,7 @@ class Wanted(unittest.TestCase):
 
     def test_the_list_is_whole(self):
         self.assertGreater(len(self.wanted), 500)
-        self.assertEqual(self.wanted - set(wanted.LIST.read_text().split()), set(), "pretended/wanted.py --add writes it")
+        self.assertEqual(self.wanted - set(wanted.LIST.read_text().split()), set(), "tracer/pretended/wanted.py --add writes it")
 
     def test_the_libraries_have_it(self):
         symbols = subprocess.run(["nm", "-D", "--defined-only", *LIBRARIES], check=True, capture_output=True, text=True).stdout

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "pretended/cupti_records.h"
+#include "tracer/pretended/cupti_records.h"
 
 // clang-format off
 #define SAME_PLACE(ours, field, theirs, their_field) \

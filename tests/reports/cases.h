@@ -1,4 +1,4 @@
-// cases.h: the runs that reports are tested on: a trace in cases/<name>.trace, and findings made
+// cases.h: the runs that reports are tested on: a trace in examples/cases/<name>.trace, and findings made
 // here, so that no wording of a rule can change a report's golden.
 #pragma once
 

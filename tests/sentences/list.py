@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 APPROVED = pathlib.Path(__file__).resolve().parent / "sentences.txt"
 FOLDERS = ("analyzer", "cli", "core", "curing", "explain", "gpu", "judging", "ops", "platform", "pretended", "reports", "rules", "symbols",
-           "trace", "tracer", "training/runtime")
+           "trace", "tracer", "runtime")
 # A comment, a raw literal, a literal, or a character: whatever may hold a quote.
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:\\.|[^"\\\n])*)"|'(?:\\.|[^'\\])'""", re.S)
 NOT_PROSE = re.compile(r"^\s*#\s*(include|pragma|error|warning)\b.*$", re.M)

@@ -13,7 +13,7 @@
 
 #include "tracer/gpu/gpu.h"
 
-// Of pretended/, beside CUDA's own.
+// Of tracer/pretended/, beside CUDA's own.
 extern "C" {
 void __cudaRegisterFunction(void**, const void*, char*, const char*);
 void dtypecheck_pretended_work_takes(uint64_t);

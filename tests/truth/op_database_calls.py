@@ -20,7 +20,7 @@ import warnings
 
 import torch
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "probe"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "rules/contracts/probe"))
 from tasks import op_database  # noqa: E402
 
 HELPER = """import pathlib, pickle

@@ -82,12 +82,12 @@ std::string hook_name(const std::string& libtorch) {
 }
 
 std::string cuda_kernels_name(const HookSources& sources) {
-  const uint64_t hash = hash_of_sources(sources, {"training/kernels", "core", "platform"});
+  const uint64_t hash = hash_of_sources(sources, {"kernels", "core", "platform"});
   return fmt::format("kernels-cuda-{:016x}.so", fnv1a_next(mark_of(sources.library), hash));
 }
 
 std::string operators_name(const HookSources& sources, const std::string& libtorch) {
-  const uint64_t hash = hash_of_sources(sources, {"training/operators", "training/kernels"});
+  const uint64_t hash = hash_of_sources(sources, {"kernels"});
   return fmt::format("operators-{:016x}.so",
                      fnv1a_next(mark_of(libtorch), fnv1a_next(mark_of(sources.library), hash)));
 }

@@ -164,8 +164,7 @@ static Words compile_flags(const LibTorchInfo& libtorch, const HookSources& sour
                  "-fvisibility-inlines-hidden",
                  "-w",
                  fmt::format("-D_GLIBCXX_USE_CXX11_ABI={}", libtorch.cxx11_abi),
-                 "-I" + sources.root,
-                 "-I" + sources.root + "/training"};
+                 "-I" + sources.root};
   // As system headers; /usr/include itself is searched anyway, and naming it would break the order
   // of the standard ones.
   for (const std::string& folder : libtorch.include_folders) {
@@ -262,7 +261,7 @@ static std::string find_nvcc() {
 // Its flags stand in a file, which CMake reads too.
 static Words nvcc_flags(const HookSources& sources) {
   Words flags;
-  std::ifstream file(fs::path(sources.root) / "training/kernels/cuda/nvcc.txt");
+  std::ifstream file(fs::path(sources.root) / "kernels/cuda/nvcc.txt");
   for (std::string line; std::getline(file, line);)
     if (!line.empty() && line[0] == '-') flags.push_back(line);
   return flags;
@@ -275,7 +274,7 @@ void compile_cuda_kernels(const HookSources& sources, const std::string& output)
   Words& command = job.command;
   for (const std::string& flag : nvcc_flags(sources)) command.push_back(flag);
   command.insert(command.end(),
-                 {"-w", "--threads=0", "-I" + sources.root, "-I" + sources.root + "/training", "-shared", "-o", library});
+                 {"-w", "--threads=0", "-I" + sources.root, "-shared", "-o", library});
   command.insert(command.end(), sources.files.begin(), sources.files.end());
   const std::string folder = fs::path(sources.library).parent_path().string();
   command.insert(command.end(), {sources.library, "-Xlinker=-rpath=" + folder});

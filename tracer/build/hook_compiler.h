@@ -14,7 +14,7 @@ namespace dtypecheck {
 void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
                   const std::string& output);
 
-// The same for training/kernels/*/*.cu, by the nvcc of CUDA_HOME, of the PATH or of /usr/local/cuda.
+// The same for kernels/*/*.cu, by the nvcc of CUDA_HOME, of the PATH or of /usr/local/cuda.
 void compile_cuda_kernels(const HookSources& sources, const std::string& output);
 
 // The compiler that it would take, with its options; empty when there is none.

@@ -1,4 +1,4 @@
-// pretended.h: `dtypecheck preflight`: what a run on the pretended GPU (pretended/) writes into its
+// pretended.h: `dtypecheck preflight`: what a run on the pretended GPU (tracer/pretended/) writes into its
 // trace, and its end after so many optimizer steps.
 #pragma once
 

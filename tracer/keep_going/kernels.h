@@ -1,4 +1,4 @@
-// kernels.h: --fix by training/operators/, where they have what is called: products, 2-d convolutions and norms on the CPU.
+// kernels.h: --fix by kernels/torch/, where they have what is called: products, 2-d convolutions and norms on the CPU.
 // nothing but the operands is kept for the backward pass. What they are not for, and all of it
 // where their library is not there, is LibTorch's in Float (repair.cpp).
 #pragma once

@@ -1,5 +1,5 @@
 // known_values.h: `dtypecheck preflight`: the few values that a program's control flow needs, on a
-// GPU that computes nothing (pretended/).
+// GPU that computes nothing (tracer/pretended/).
 //
 // Device memory is address space of this process, so a small tensor on the GPU can be looked at as
 // one on the CPU. An op of which all operands are known and small is called once more on such, and

@@ -1,0 +1,37 @@
+#include "cures/ask_python.h"
+
+#include <fmt/format.h>
+
+#include "platform/child.h"
+#include "platform/error.h"
+#include "platform/files.h"
+#include "platform/program.h"
+#include "platform/temporary_folder.h"
+
+namespace dtypecheck::cures {
+
+std::string python_of(const Run& run, const OpCall* call) {
+  const std::string recorded = call == nullptr ? "" : run.process_of(*call).executable;
+  return is_file(recorded) ? recorded : find_program("python3");
+}
+
+// By files, since our standard input is the user's.
+std::string ask_python(const std::string& python,
+                       const std::vector<std::pair<std::string, std::string_view>>& scripts,
+                       const std::string& question) {
+  const TemporaryFolder folder("question");
+  const std::string in = folder.path() + "/question", out = folder.path() + "/answer";
+  for (const auto& [name, text] : scripts)
+    replace_file(folder.path() + "/" + name, {text}, {.syncs = false});
+  replace_file(in, {question}, {.syncs = false});
+  Environment environment = current_environment();
+  for (const char* name : {"LD_PRELOAD", "PYTHONSTARTUP", "PYTHONINSPECT"})
+    unset_variable(environment, name);
+  const std::vector<std::string> command = {
+      python, "-I", "-B", folder.path() + "/" + scripts.front().first, in, out};
+  const ChildEnd end = run_child(python, command, environment);
+  if (!end.is_success()) throw InputError(fmt::format("{} could not run our script", python));
+  return read_file(out);
+}
+
+}  // namespace dtypecheck::cures

@@ -1,0 +1,284 @@
+#include "cures/patch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/dtype_names.h"
+#include "core/provenance.h"
+#include "cures/ask_python.h"
+#include "cures/embedded.h"
+#include "ops/arguments.h"
+#include "platform/error.h"
+#include "platform/files.h"
+#include "platform/hash.h"
+#include "rules/cures/cures.h"
+
+namespace fs = std::filesystem;
+
+namespace dtypecheck::cures {
+namespace {
+
+using Json = nlohmann::json;
+
+// "float16" of Half, as torch calls it.
+std::string name_in_torch(Dtype dtype) {
+  const std::string name = torch_dtype(dtype);
+  return name.substr(name.find('.') + 1);
+}
+
+bool is_cell(const std::string& file) { return file.starts_with("In ["); }
+
+// What stood in the cell when it ran; "" where the file is no cell.
+std::string cell_of(const Cure& cure, const Run& run) {
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr || !is_cell(cure.where.file)) return "";
+  const auto& cells = run.process_of(*call).cells;
+  const auto cell = cells.find(cure.where.file);
+  return cell == cells.end() ? "" : cell->second;
+}
+
+// The one that the command reads: "papermill train.ipynb ran.ipynb" writes the other.
+std::string notebook_of(const Program& program) {
+  std::string_view before;
+  for (const std::string& argument : program.command) {
+    const bool is_written = std::exchange(before, argument).starts_with("--output");
+    const std::string file = (fs::path(program.folder) / argument).lexically_normal();
+    if (argument.ends_with(".ipynb") && !is_written && is_file(file)) return file;
+  }
+  return "";
+}
+
+std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
+                    const std::string& notebook, const Patch& base) {
+  const std::string& file = cure.where.file;
+  const OpCall* call = run.call(cure.call);
+  if (!cure.where.known()) return "the line to change is not known";
+  if (call != nullptr && run.process_of(*call).python.empty())
+    return "the program is not Python, so its source would have to be built again";
+  if (is_cell(file)) {
+    const bool is_found = !notebook.empty() && !cell_of(cure, run).empty();
+    return is_found ? ""
+                    : "it is a cell of a notebook that the command does not name: change it there";
+  }
+  if (!is_file(file)) return fmt::format("{} is not a file here", file);
+  if (sources.line(file, cure.where.line).empty())
+    return fmt::format("the trace has no source lines of {}", file);
+  const auto patched = std::find_if(base.files.begin(), base.files.end(),
+                                    [&](const ChangedFile& its) { return its.file == file; });
+  const bool is_what_ran = patched == base.files.end() ? sources.is_unchanged(file)
+                                                       : sources.is_text_of(file, patched->text);
+  return is_what_ran ? "" : fmt::format("{} has changed since it ran", file);
+}
+
+}  // namespace
+
+// What the diff calls the file: from here, where it is below.
+static std::string shown_name(const std::string& file) {
+  std::error_code unknown;
+  const fs::path near = fs::path(file).lexically_proximate(fs::current_path(unknown));
+  const bool is_below = !near.empty() && *near.begin() != "..";
+  return is_below ? near.string() : file;
+}
+
+// The call, and those around it that have the operand too: the line may call any of them.
+static Json calls_of(const Run& run, const OpCall& call, const std::string& operand) {
+  const OpCall* at = &call;
+  const Operand* its = call.operand(operand);
+  std::string name = operand;
+  // What an op inside of another made of an operand of that, as mm's transposed weight, is that.
+  const auto same_in = [&](const OpCall& outer, const Operand* inner) {
+    const Operand* same = same_tensor(outer, *inner);
+    for (int steps = 0; same == nullptr && steps < 8; ++steps) {
+      const OpCall* origin = run.call(inner->origin);
+      if (origin == nullptr || origin->parent == kNoOpCall || origin->operands.empty()) break;
+      inner = &origin->operands.front();
+      same = same_tensor(outer, *inner);
+    }
+    return same;
+  };
+  Json calls = Json::array();
+  while (at != nullptr) {
+    std::vector<std::string> arguments;
+    for (const Operand& one : at->operands) {
+      const std::string argument(ops::list_name(one.name));
+      const bool is_new =
+          std::find(arguments.begin(), arguments.end(), argument) == arguments.end();
+      if (one.role != Role::kOut && is_new) arguments.push_back(argument);
+    }
+    const bool is_python = at->op.starts_with("python::");
+    calls.push_back(
+        {{"op", is_python ? at->op : at->short_op()}, {"operand", name}, {"arguments", arguments}});
+    at = its == nullptr ? nullptr : run.call(at->parent);
+    its = at == nullptr ? nullptr : same_in(*at, its);
+    if (its == nullptr) break;
+    name = its->name;
+  }
+  return calls;
+}
+
+// The operand that the cure is about; of a module's input the one that meets the wanted dtype.
+static const Operand* operand_of(const Cure& cure, const OpCall& call) {
+  if (const Operand* named = call.operand(cure.operand.substr(0, cure.operand.find(','))))
+    return named;
+  const auto is_odd = [&](const Operand& operand) {
+    return operand.is_floating() && !is_parameter(operand) && operand.promotes() &&
+           operand.dtypes.size() == 1 && !operand.dtypes.contains(cure.dtype);
+  };
+  const auto odd = std::find_if(call.operands.begin(), call.operands.end(), is_odd);
+  return odd == call.operands.end() ? nullptr : &*odd;
+}
+
+static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Json& question) {
+  const Operand* operand = operand_of(cure, call);
+  question["calls"] = calls_of(run, call, operand == nullptr ? "" : operand->name);
+  if (operand == nullptr) return;
+  if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
+  for (const Operand& other : call.operands) {
+    const bool is_other = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
+    if (is_other && is_parameter(other)) question["meets_parameter"] = true;
+    if (is_other) question["others"].push_back(other.name);
+  }
+  if (cure.kind == CureKind::kCastDrawn) {
+    for (const Dtype dtype : rules::drawn_with(run, call, *operand))
+      question["drawn"].push_back(name_in_torch(dtype));
+  }
+  const OpCall* origin = run.call(operand->origin);
+  if (origin == nullptr) {  // a loader's worker may have made it
+    const Provenance provenance = ProvenanceIndex(run).of(call, *operand);
+    if (provenance.is_from_worker && !provenance.is_probable)
+      origin = provenance.steps.front().call;
+  }
+  if (origin == nullptr) return;
+  const bool is_near = origin->site.line.file == cure.where.file;
+  const std::string& function = origin->site.line.function;
+  question["origin"] = {is_near ? origin->site.line.line : 0,
+                        function.substr(function.rfind('.') + 1)};
+}
+
+static Json question_of(const Cure& cure, const Run& run, const std::string& path) {
+  const Extent& extent = cure.where.extent;
+  Json question = {{"path", path},
+                   {"shown", shown_name(cure.where.file)},
+                   {"cell", cell_of(cure, run)},
+                   {"line", cure.where.line},
+                   {"extent", {extent.column, extent.end_line, extent.end_column}},
+                   {"kind", cure_kind_name(cure.kind)},
+                   {"dtype", name_in_torch(cure.dtype)},
+                   {"from", ""},
+                   {"operand", cure.operand},
+                   {"module", ""},
+                   {"module_class", ""},
+                   {"calls", Json::array()}};
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr) return question;
+  question["module"] = call->site.module;
+  question["module_class"] = call->site.module_class;
+  question["device"] = call->device_type();
+  for (const Operand& operand : call->operands) {
+    const auto dtype = operand.dtypes.single();
+    if (call->op.starts_with("python::") && dtype)
+      question["variables"][operand.name] = name_in_torch(*dtype);
+  }
+  for (const ScalarArgument& scalar : call->scalars) {
+    if (!scalar.dtype && scalar.name != "dim" && !question.contains("value"))
+      question["value"] = scalar.value;
+  }
+  add_operand(cure, run, *call, question);
+  return question;
+}
+
+// The tables of ops/python_names.inc.
+static void add_tables(Json& question) {
+  for (const char* table : {"names", "signs", "dimension_first", "first_only"})
+    question[table] = Json::array();
+#define PYTHON_NAME(op, name) question["names"].push_back({#op, #name});
+#define SIGN(sign, op) question["signs"].push_back({sign, #op});
+#define DIMENSION_FIRST(op) question["dimension_first"].push_back(#op);
+#define FIRST_ONLY(op) question["first_only"].push_back(#op);
+#include "ops/python_names.inc"
+#undef PYTHON_NAME
+#undef SIGN
+#undef DIMENSION_FIRST
+#undef FIRST_ONLY
+}
+
+static Json ask(const std::string& python, const Json& question) {
+  return Json::parse(ask_python(python,
+                                {{"write_cure.py", kWriteCureScript},
+                                 {"statement.py", kStatementScript},
+                                 {"source.py", kSourceScript}},
+                                question.dump()));
+}
+
+static Json texts_of(const Patch& patch) {
+  Json texts = Json::array();
+  for (const ChangedFile& file : patch.files)
+    texts.push_back({{"path", file.file}, {"shown", shown_name(file.file)}, {"text", file.text}});
+  return texts;
+}
+
+static Patch patch_of(const Json& way) {
+  Patch patch{.diff = way.at("diff")};
+  for (const Json& file : way.at("files")) {
+    const std::string path = file.at("path");
+    patch.files.push_back({path, file.at("text"), fmt::format("{:016x}", fnv1a(read_file(path)))});
+  }
+  return patch;
+}
+
+std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
+                                const Sources& sources, const Program& program, const Patch& base) {
+  if (cures.empty()) return {{.reason = "no edit is known for it, only its description"}};
+  Json question = {{"cures", Json::array()}, {"base", texts_of(base)}};
+  for (const Cure* cure : cures) {
+    const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
+    if (std::string reason = why_not(*cure, run, sources, notebook, base); !reason.empty())
+      return {{.reason = std::move(reason)}};
+    question["cures"].push_back(
+        question_of(*cure, run, notebook.empty() ? cure->where.file : notebook));
+  }
+  add_tables(question);
+  std::vector<Patch> patches;
+  try {
+    const Json answer = ask(python_of(run, run.call(cures.front()->call)), question);
+    if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
+    for (const Json& way : answer.at("ways")) patches.push_back(patch_of(way));
+  } catch (const Json::exception& error) {
+    return {{.reason = fmt::format("the answer of its Python is not JSON: {}", error.what())}};
+  } catch (const InputError& error) {
+    return {{.reason = error.what()}};
+  }
+  return patches;
+}
+
+Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
+                 const Program& program, const Patch& base) {
+  return make_patches(cures, run, sources, program, base).front();
+}
+
+std::vector<Shorter> shorter_patches(const Patch& patch, const std::vector<Patch>& steps,
+                                     const Run& run) {
+  std::vector<Shorter> shorter;
+  Json question = {{"shorten", texts_of(patch)}, {"steps", Json::array()}};
+  for (const Patch& step : steps) question["steps"].push_back(texts_of(step));
+  try {
+    const OpCall* call = run.calls.empty() ? nullptr : &run.calls.front();
+    const Json answer = ask(python_of(run, call), question);
+    for (const Json& way : answer.at("ways")) {
+      shorter.push_back({patch_of(way), {}});
+      for (const Json& line : way.at("restored"))
+        shorter.back().restored.push_back({.file = line.at(0), .line = line.at(1)});
+    }
+  } catch (const Json::exception&) {
+    return {};
+  } catch (const InputError&) {
+    return {};
+  }
+  return shorter;
+}
+
+}  // namespace dtypecheck::cures

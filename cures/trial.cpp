@@ -1,0 +1,271 @@
+#include "cures/trial.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "reports/judging/judged_report.h"
+#include "platform/child.h"
+#include "platform/error.h"
+#include "platform/files.h"
+#include "platform/install_paths.h"
+#include "platform/overlay.h"
+#include "platform/temporary_folder.h"
+#include "platform/text.h"
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+namespace dtypecheck::cures {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(10);  // for a program that was asked to end
+constexpr size_t kMaxOutputBytes = 64 << 20;
+
+// The program leads a process group of its own, which Ctrl-C does not reach: it is ended first, and
+// then the signal does what it does.
+class Interruption {
+ public:
+  Interruption() {
+    received_ = 0;
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      struct sigaction note {};
+      note.sa_handler = [](int signal) { received_ = signal; };
+      ::sigaction(kSignals[i], &note, &before_[i]);
+    }
+  }
+  ~Interruption() {
+    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+    if (received_ != 0) ::raise(received_);
+  }
+  Interruption(const Interruption&) = delete;
+
+  static bool has_come() { return received_ != 0; }
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  static inline volatile sig_atomic_t received_ = 0;
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+// The program with the changed source, running or ended.
+class Attempt {
+ public:
+  Attempt(const Patch& patch, const Program& program, bool keep_going)
+      : folder_("cure"), why_writes_stay_(why_not_covered(program.folder)) {
+    Environment environment = current_environment();
+    if (!patch.files.empty()) {
+      add_preload(environment, preloadable(replace_library(), folder_.path()));
+      set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
+    }
+    for (const auto& [name, value] : program.environment) set_variable(environment, name, value);
+    std::vector<std::string> command = {own_executable()};
+    if (program.under.empty()) {
+      command.insert(command.end(), {"trace", "--check-values"});
+      if (why_writes_stay_.empty()) command.push_back("--discard-writes");
+    } else {
+      command.insert(command.end(), program.under.begin(), program.under.end());
+      command.insert(command.end(), {"--fail-on", "never"});
+      why_writes_stay_.clear();  // it throws them away itself
+    }
+    command.insert(command.end(), {"--out", run(), "--no-report"});
+    if (keep_going) command.push_back("--keep-going");
+    command.push_back("--");
+    command.insert(command.end(), program.command.begin(), program.command.end());
+    const Descriptor out = open_output("output"), err = open_output("errors");
+    child_ = start_child(command, environment, {out, err}, {program.folder, true});
+  }
+  ~Attempt() { end(); }
+  Attempt(const Attempt&) = delete;
+
+  bool has_ended() {
+    if (!end_) end_ = poll_child(child_);
+    return end_.has_value();
+  }
+  const std::string& why_writes_stay() const { return why_writes_stay_; }
+  const ChildEnd& how_it_ended() const { return *end_; }
+
+  template <typename Condition>
+  static void wait_until(const Condition& condition, Clock::duration at_most = kPatience) {
+    const auto until = Clock::now() + at_most;
+    while (!condition() && Clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  // The whole group: launchers and workers are not left behind.
+  void end() {
+    if (is_over_) return;
+    if (!has_ended()) ::kill(-child_, SIGTERM);
+    wait_until([&] { return has_ended(); });
+    const bool is_left = ::kill(-child_, SIGKILL) == 0;
+    if (!end_) end_ = wait_for_child(child_);
+    if (is_left) wait_until([&] { return ::kill(-child_, 0) != 0; });
+    is_over_ = true;
+  }
+
+  judging::RecordedRun recorded() const {
+    try {
+      return judging::read_run_folder(run());
+    } catch (const InputError&) {
+      return {};  // nothing was written yet
+    }
+  }
+
+  std::string printed(const char* stream) const {
+    return read_file_if_any(in_folder(stream), kMaxOutputBytes).value_or("");
+  }
+
+  // What it said last; the tracer's own lines only where there is nothing else.
+  std::string last_words() const {
+    const std::string output = printed("output") + "\n" + printed("errors");
+    std::string own, last;
+    for (std::string_view rest = output; !rest.empty();) {
+      const std::string_view line = trimmed(next_piece(rest, '\n'));
+      if (!line.empty()) (line.starts_with("dtypecheck: ") ? own : last) = line;
+    }
+    return last.empty() ? own : last;
+  }
+
+ private:
+  Descriptor open_output(const char* name) const {
+    Descriptor file(::open(in_folder(name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (file < 0) throw InputError(fmt::format("{}: cannot be written", in_folder(name)));
+    return file;
+  }
+
+  // The file that tells cures/replace/ which text stands for which source.
+  std::string write_sources(const Patch& patch) const {
+    std::string pairs;
+    for (size_t i = 0; i < patch.files.size(); ++i) {
+      const std::string changed = in_folder(fmt::format("changed.{}", i).c_str());
+      replace_file(changed, {patch.files[i].text}, {.syncs = false});
+      pairs += fs::canonical(patch.files[i].file).string() + '\0' + changed + '\0';
+    }
+    replace_file(in_folder("list"), {pairs}, {.syncs = false});
+    return in_folder("list");
+  }
+
+  std::string in_folder(const char* name) const { return folder_.path() + "/" + name; }
+  std::string run() const { return in_folder("run"); }
+
+  TemporaryFolder folder_;
+  std::string why_writes_stay_;
+  pid_t child_ = -1;
+  std::optional<ChildEnd> end_;
+  bool is_over_ = false;
+};
+
+// Numbers with a point or an exponent, and nan and inf: a loss is one, a step's number is none.
+std::vector<double> numbers_in(std::string_view text) {
+  std::vector<double> numbers;
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  for (size_t at = 0; at < text.size();) {
+    if (!is_word(text[at]) && text[at] != '-' && text[at] != '.') {
+      ++at;
+      continue;
+    }
+    size_t end = at;
+    while (end < text.size() &&
+           (is_word(text[end]) || text[end] == '.' || text[end] == '-' || text[end] == '+'))
+      ++end;
+    std::string_view word = text.substr(at, end - at);
+    while (word.ends_with('.')) word.remove_suffix(1);
+    at = end;
+    double number = 0;
+    const auto read = read_number(word.data(), word.data() + word.size(), number);
+    const bool is_all = read.ec == std::errc() && read.ptr == word.data() + word.size();
+    const bool is_whole = word.find_first_of(".eE") == word.npos && std::isfinite(number);
+    if (is_all && !is_whole) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// Nothing new is recorded for as long as half of the time before, and some seconds at least.
+class Novelty {
+ public:
+  void look_at(const Trial& trial, double seconds) {
+    if (trial.recorded.run.calls.size() != calls_) {
+      calls_ = trial.recorded.run.calls.size();
+      since_s_ = seconds;
+      since_steps_ = trial.steps();
+    }
+    constexpr double kLeast_s = 10;
+    is_over_ = calls_ > 0 && seconds - since_s_ > std::max(kLeast_s, since_s_ / 2);
+  }
+  bool is_over() const { return is_over_; }
+  uint64_t since_steps() const { return since_steps_; }
+
+ private:
+  size_t calls_ = 0;
+  double since_s_ = 0;
+  uint64_t since_steps_ = 0;
+  bool is_over_ = false;
+};
+
+}  // namespace
+
+uint64_t Trial::steps() const {
+  uint64_t steps = 0;
+  for (const Process& process : recorded.run.processes) steps = std::max(steps, process.steps);
+  return steps;
+}
+
+Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& options) {
+  Trial trial;
+  try {
+    const Interruption interruption;
+    Attempt attempt(patch, program, options.keep_going);
+    const auto begun = Clock::now();
+    Novelty novelty;
+    // The trace is read while it grows only where somebody asks what is in it.
+    const bool is_followed =
+        options.enough_steps > 0 || options.ends_when_steady || options.progress;
+    const auto is_over = [&] { return attempt.has_ended() || interruption.has_come(); };
+    auto pause = std::chrono::milliseconds(100);
+    bool is_enough = false;
+    while (!is_enough && !is_over()) {
+      Attempt::wait_until(is_over, pause);
+      pause = std::min(pause * 5 / 4, std::chrono::milliseconds(2000));
+      const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+      if (is_over()) break;
+      if (is_followed) trial.recorded = attempt.recorded();
+      const uint64_t steps = trial.steps();
+      novelty.look_at(trial, seconds);
+      trial.is_timed_out = seconds > options.timeout_s;
+      is_enough = trial.is_timed_out ||
+                  (options.enough_steps > 0 && steps >= options.enough_steps) ||
+                  (options.ends_when_steady && novelty.is_over());
+      if (options.progress) options.progress(fmt::format("{:.0f} s, {} steps", seconds, steps));
+    }
+    const bool has_ended = attempt.has_ended();
+    attempt.end();
+    trial.is_interrupted = interruption.has_come();
+    if (trial.is_interrupted) return trial;
+    if (has_ended) trial.end = attempt.how_it_ended();
+    trial.steps_till_steady = novelty.since_steps();
+    trial.recorded = attempt.recorded();
+    trial.findings = judging::judged_report(trial.recorded, {}).findings;
+    trial.last_words = attempt.last_words();
+    trial.numbers = numbers_in(attempt.printed("output"));
+    trial.writes_stay = attempt.why_writes_stay();
+  } catch (const InputError& error) {
+    trial.problem = error.what();
+  } catch (const fs::filesystem_error& error) {
+    trial.problem = error.what();
+  }
+  return trial;
+}
+
+}  // namespace dtypecheck::cures

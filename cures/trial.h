@@ -1,0 +1,51 @@
+// trial.h: the program run once more under the tracer, with changed sources, to its own end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/finding.h"
+#include "cures/patch.h"
+#include "reports/judging/recorded_run.h"
+#include "platform/child.h"
+
+namespace dtypecheck::cures {
+
+struct TrialOptions {
+  double timeout_s = 600;
+  // Refused calls are repeated with operands cast (`trace --keep-going`), so that the run shows all
+  // that is refused, and not the first alone.
+  bool keep_going = false;
+  // Ends a program that goes on once it has made as many steps as this; 0: it ends by itself.
+  uint64_t enough_steps = 0;
+  // Ends it once it does nothing new: for a program that trains for hours.
+  bool ends_when_steady = false;
+  // Called now and then, with what to show a user who waits.
+  std::function<void(const std::string& what)> progress = nullptr;
+};
+
+struct Trial {
+  judging::RecordedRun recorded;
+  std::vector<Finding> findings;   // of `recorded`, causes first
+  std::optional<ChildEnd> end;     // nothing: it was ended before its end
+  bool is_interrupted = false;     // by the user; nothing else is known then
+  bool is_timed_out = false;       // it was ended for its time alone
+  uint64_t steps_till_steady = 0;  // after as many nothing new was recorded, as far as was looked
+  std::string last_words;          // the last line that it printed; not yet printable
+  std::vector<double> numbers;     // those that it printed to standard output, in their order
+  std::string problem;             // why it could not be run; nothing else is known then
+  std::string writes_stay;         // why its writes were not kept apart; "" where they were
+
+  uint64_t steps() const;
+  bool ended_well() const { return end && end->is_success(); }
+};
+
+// The user's files stay as they are: the program reads the patch's sources in place of its own, and
+// what it writes below the folder where it is run, or where its arguments point, is thrown away
+// (platform/overlay.h). All that it started has ended when this returns.
+Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& options);
+
+}  // namespace dtypecheck::cures

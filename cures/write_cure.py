@@ -1,0 +1,780 @@
+"""Writes cures into Python sources: the one reader of Python here, by the standard library alone, run by the program's own
+interpreter (3.8 or later).
+
+    write_cure.py QUESTION ANSWER, both files of JSON
+
+QUESTION: {"cures": [cure, …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
+        is {"path", "shown", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the
+        trace knows of the call that the cure is about
+        or {"shorten": [{"path", "shown", "text"}, …], "steps": [[file, …], …]}: patched sources, of which what each step changed is
+        to be left out alone; as they were after each step, in their order
+ANSWER:   {"ways": [{"files": [{"path", "text"}, …], "diff"}, …]}, the best way first, each with all cures in it; or
+        {"reason"}: why one could not be placed surely; to "shorten" each way has "restored": [[path, line], …]
+
+A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
+that the line has for it, and each way to write the change there that a maintainer would: by the script's own name for the
+dtype, by the dtype of what it meets, as a constant. What is not the only one of its kind on the line is not changed.
+"""
+
+import ast
+import difflib
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from source import Notebook, Source, Unplaced, diff, read  # noqa: E402
+from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
+                       head_nodes, import_of_torch, index_of, is_compound, is_loaded, is_name, last_part, names_bound, new_statement,
+                       only, require_own_lines, torch_name)
+
+
+# ---- kinds of cures: each gives its ways, a way is a list of edits
+
+KINDS = {}  # by the names of core/cure_kinds.inc
+
+
+def writes(kind):
+    def note(function):
+        KINDS[kind] = function
+        return function
+    return note
+
+
+@writes("cast operand")
+def cast_operand(site):
+    names = site.cure["operand"].split(",")
+    lists = {re.sub(r"\[\d+\]$", "", name) for name in names}
+    if len(names) > 1 and len(lists) == 1:
+        names = list(lists)  # all of one list
+    if len(names) > 1:
+        found = [site.operand_nodes(name) for name in names]
+        if not all(len(nodes) == 1 for nodes in found):
+            raise Unplaced("the line does not name each of the operands")
+        return site.casts([nodes[0] for nodes in found])
+    nodes = site.operand_nodes() if names == [site.cure["operand"]] or not site.cure["operand"] else []
+    if nodes:
+        return site.casts(nodes)
+    if isinstance(site.statement, FUNCTIONS):
+        argument = site.compiled_argument()
+        if argument is None:
+            raise Unplaced("no one call of the compiled function says which argument it is")
+        return site.casts(argument)
+    if lists != {site.cure["operand"]}:
+        nodes = site.operand_nodes(*lists)
+        if len(nodes) == 1 and is_name(nodes[0]):
+            text = site.source.text(nodes[0])
+            return [[site.source.replaced(nodes[0], f"[t.to({dtype}) for t in {text}]"), *more]
+                    for dtype, more in site.dtype_texts(nodes[0])]
+    return cast_module_input(site)
+
+
+@writes("cast module input")
+def cast_module_input(site):
+    node = site.module_call()
+    nodes = site.operand_nodes() if node is None else []
+    if nodes:  # a function of the module's own called the op
+        return site.casts(nodes)
+    if node is None:
+        raise Unplaced(f"the inputs of {site.cure['module'] or site.cure['calls'][0]['op']} were not found on the line")
+    argument = site.module_argument(node)
+    if argument is None:
+        raise Unplaced("the argument was not found on the line")
+    return site.casts(argument)
+
+
+@writes("cast and back")
+def cast_and_back(site):
+    """The operand cast for this call alone, and what the call gives cast back."""
+    nodes = site.operand_nodes()
+    node = only(nodes, "the operand")
+    around = site.source.parents.get(node)
+    while around is not None and not isinstance(around, (ast.Call, ast.BinOp, ast.stmt)):
+        around = site.source.parents.get(around)
+    if isinstance(around, ast.Attribute):
+        around = site.source.parents.get(around)
+    holder = site.source.parents.get(around)
+    is_unpacked = isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple)
+    if not isinstance(around, (ast.Call, ast.BinOp)) or is_unpacked:
+        raise Unplaced("the statement gives no value that could be cast back")
+    constant = site.casts(node)[-1]
+    return [[*constant, *site.suffixed(around, site.back())]]
+
+
+def made_by(site):
+    """The call on this line that made the tensor."""
+    op = site.cure["calls"][0]["op"]
+    is_cast = op.strip("_").startswith("to") and not op.startswith("python::")
+    for region in site.regions():
+        nodes = list(ast.walk(region[0])) if len(region) == 1 else region
+        found = [n for n in calls_in(nodes)
+                 if (isinstance(n.func, ast.Attribute) and n.func.attr in CASTS if is_cast else site.is_called(op, n))]
+        if not found and op.startswith("empty"):  # inside of torch.tensor(), or of a layer
+            found = [n for n in calls_in(nodes) if last_part(n.func) in FACTORIES and site.is_function(n)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+@writes("cast result")
+def cast_result(site):
+    node = made_by(site)
+    if node is not None:
+        return site.casts(node) + copied(site)
+    if site.cure["calls"][0]["op"].startswith("empty"):
+        raise Unplaced("the line does not call what makes it")  # a layer's parameters
+    operation = site.signed(list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
+    if operation and isinstance(operation[2], ast.BinOp):
+        return site.casts(operation[2]) + copied(site)
+    value = getattr(site.statement, "value", None)
+    targets = getattr(site.statement, "targets", [getattr(site.statement, "target", None)])
+    is_one = isinstance(site.statement, (ast.Assign, ast.AnnAssign, ast.Return)) and value is not None and not isinstance(
+        targets[0], ast.Tuple)
+    if not is_one:
+        raise Unplaced("the statement gives no value that could be cast")
+    return site.casts(value) + copied(site)
+
+
+def copied(site):
+    """A buffer that is bound anew, self.mean = 0.9 * self.mean + …, is written in place and keeps its dtype."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return []
+    name = dotted(statement.targets[0])
+    is_read = any(isinstance(n, ast.Attribute) and dotted(n) == name for n in ast.walk(statement.value))
+    if not name.startswith("self.") or not is_read:
+        return []
+    return [[site.source.replaced(statement, f"{name}.copy_({site.source.text(statement.value)})")]]
+
+
+def binder_of(site, name):
+    """The statement above, of the same function, that gives the variable its value, or the function that has it for an
+    argument; it stands in the same block or in one around it."""
+    node = site.statement
+    while True:
+        parent = site.source.parents.get(node)
+        if parent is None:
+            return None
+        for block in (getattr(parent, part, None) for part in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and node in block:
+                for above in reversed(block[:block.index(node)]):
+                    if name in names_bound(above):
+                        return above
+                    if is_compound(above) and any(name in names_bound(n) for n in ast.walk(above)
+                                                  if isinstance(n, ast.stmt)):
+                        return None  # it depends
+        if name in names_bound(parent):
+            return parent
+        if isinstance(parent, FUNCTIONS):
+            return parent if any(a.arg == name for a in ast.walk(parent.args) if isinstance(a, ast.arg)) else None
+        node = parent
+
+
+def variable_of(site):
+    """The variable that is the operand in this statement, or that the module is called with."""
+    nodes = site.operand_nodes()
+    if not nodes:
+        call = site.module_call()
+        nodes = [site.module_argument(call)] if call is not None else []
+    if len(nodes) < 1 or not isinstance(nodes[0], ast.Name):
+        raise Unplaced("the line does not name the variable")
+    binder = binder_of(site, nodes[0].id)
+    if binder is None:
+        raise Unplaced(f"no one statement above gives {nodes[0].id} its value")
+    return nodes[0], binder
+
+
+@writes("cast variable")
+def cast_variable(site):
+    """x = x.to(…) below the statement that binds it, where more than this one reads it."""
+    node, binder = variable_of(site)
+    scope = site.scope_of(site.statement)
+    readers = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == node.id and is_loaded(n)]
+    if len(readers) < 2:
+        raise Unplaced(f"nothing else reads {node.id}")
+    cast = "tuple(t.to({1}) for t in {0})" if site.is_state(node) else "{0}.to({1})"
+    return [[new_statement(site.source, binder, f"{node.id} = {cast.format(node.id, dtype)}"), *more]
+            for dtype, more in site.dtype_texts()]
+
+
+@writes("cast drawn")
+def cast_drawn(site):
+    """All that a loop or a call gives in the operand's dtype: "x, y = x.float(), y.float()" below "for x, y in loader:"."""
+    nodes = site.operand_nodes()
+    call = site.module_call() if not nodes else None
+    nodes = nodes or ([site.module_argument(call)] if call is not None else [])
+    if not nodes or nodes[0] is None:
+        raise Unplaced("the line does not name the operand")
+    root = nodes[0]
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    if not isinstance(root, ast.Name) or root.id == "self":
+        raise Unplaced("the line does not name the variable")
+    binder = binder_of(site, root.id)
+    if binder is None:
+        raise Unplaced(f"no one statement above gives {root.id} its value")
+    names, drawn = names_bound(binder), site.cure.get("drawn") or []
+    if len(names) < 2:
+        return cast_container(site, root.id, binder, nodes[0])
+    cast = [n for n, dtype in zip(names, drawn) if dtype == site.cure["from"]] if len(names) == len(drawn) else []
+    if root.id not in cast or len(cast) < 2:
+        raise Unplaced("which others of what is drawn have the dtype is not known")
+    return [[new_statement(site.source, binder, "{} = {}".format(", ".join(cast), ", ".join(f"{n}.to({dtype})" for n in cast))),
+             *more] for dtype, more in site.dtype_texts()]
+
+
+def cast_container(site, name, binder, node):
+    """A dictionary, list or named tuple of tensors, as the operand says: batch["x"], batch[0], batch.x."""
+    drawn = site.cure.get("drawn") or []
+    floats = "" if drawn and set(drawn) == {site.cure["from"]} else " if {0}.is_floating_point() else {0}"
+    ways = []
+    for dtype, more in site.dtype_texts():
+        def one(t):
+            return f"{t}.to({dtype}){floats.format(t)}"
+        index = getattr(index_of(node), "value", None) if isinstance(node, ast.Subscript) else None
+        is_unpacked = any(isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple) and dotted(n.value) == name
+                          for n in ast.walk(site.scope_of(site.statement)))
+        if isinstance(node, ast.Subscript) and isinstance(index, str):
+            text = f"{name} = {{k: {one('v')} for k, v in {name}.items()}}"
+        elif isinstance(node, ast.Attribute):
+            text = f"{name} = type({name})(*({one('t')} for t in {name}))"
+        elif isinstance(node, ast.Subscript) or is_unpacked:
+            text = f"{name} = [{one('t')} for t in {name}]"
+        else:
+            raise Unplaced(f"what {name} holds is not known")
+        ways.append([new_statement(site.source, binder, text), *more])
+    return ways
+
+
+def maker_of(site, module):
+    """The statement that makes the module, and whether it makes all of it: "unet = …", "self.gate = …" of "net.gate"."""
+    parts = module.split(".")
+
+    def made(statement):
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or value is None:
+            return None
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        names = [dotted(t) for t in targets]
+        if parts[0] in names:
+            return len(parts) == 1
+        return True if f"self.{parts[-1]}" in names and len(parts) > 1 else None
+    if made(site.statement) is not None:
+        return site.statement, made(site.statement)
+    found = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.stmt) and made(n) is not None
+             and isinstance(n.value, ast.Call)]
+    exact = [n for n in found if made(n)]
+    best = exact or found
+    return (best[0], made(best[0])) if len(best) == 1 else (None, False)
+
+
+def python_path(path):
+    """"self.net[2].weight" of "self.net.2.weight"."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
+
+
+@writes("cast parameters")
+def cast_parameters(site):
+    """The dtype where the parameters are made; or else the cast behind that, or before their use."""
+    module = site.cure["operand"] or site.cure["module"]
+    parts = module.split(".")
+    # A cast that is a statement by itself is a module's, by whatever name the trace knows that.
+    here = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
+            and (last_part(n.func.value) == parts[-1] or getattr(site.statement, "value", None) is n
+                 and isinstance(site.statement, ast.Expr))]
+    if len(here) == 1:  # "net.up.double()"
+        return [[*site.cast(here[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
+    if not module or (module[0].isupper() and len(parts) == 1):  # no variable held it: it is called by its class
+        is_made = isinstance(site.statement, ast.Assign) and any(
+            isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
+            for n in ast.walk(site.statement.value))
+        if not is_made:
+            raise Unplaced("no variable is known to hold the module")
+        return [[*remade(site, site.statement, dtype), *more] for dtype, more in site.dtype_texts()]
+    statement, is_whole = maker_of(site, module)
+    ways = []
+    for dtype, more in site.dtype_texts():
+        if statement is not None and is_whole:
+            edits = remade(site, statement, dtype)
+            if edits:
+                ways.append([*edits, *more])
+                continue
+        root = parts[0]
+        text = f"{python_path(module)}.to(dtype={dtype})"
+        if statement is not None and not is_compound(statement) and root in names_bound(statement):
+            ways.append([new_statement(site.source, statement, text), *more])
+        elif any(isinstance(n, ast.Name) and n.id == root and is_loaded(n) for n in head_nodes(site.statement)):
+            require_own_lines(site.source, site.statement)
+            line = site.statement.lineno - 1
+            ways.append([site.source.new_line(line, site.source.indent_of(line), text), *more])
+    lowered = [c for c in calls_in(head_nodes(site.statement)) if is_cast_of(site, c)]
+    if not ways and len(lowered) == 1:  # a state that is loaded: {k: v.to(torch.bfloat16) for k, v in state.items()}
+        ways = [[*site.asked_instead(lowered[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
+    if not ways:
+        raise Unplaced(f"no statement here makes or uses {module}")
+    return ways
+
+
+def is_cast_of(site, call):
+    """x.half(), x.to(torch.half)"""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in CASTS and (
+        call.func.attr in CAST_METHODS or any(site.dtype_of(a) for a in call.args))
+
+
+def remade(site, statement, dtype):
+    """Edits of the statement that makes a module, so that it makes it in the dtype."""
+    calls = calls_in(ast.walk(statement.value))
+    keywords = [k for c in calls for k in c.keywords if k.arg in DTYPE_KEYWORDS]
+    methods = [c for c in calls if is_cast_of(site, c)]
+    if len(keywords) + len(methods) == 1:
+        if keywords:
+            return [site.source.replaced(keywords[0].value, site.in_kind_of(keywords[0].value, dtype))]
+        return site.asked_instead(methods[0], dtype, f".to({dtype})")
+    if keywords or methods or not isinstance(statement.value, ast.Call):
+        return []
+    weights = [k.value for k in statement.value.keywords if k.arg in ("weight", "pos_weight")]
+    if last_part(statement.value.func).endswith("Loss") and len(weights) == 1:
+        return site.cast(weights[0], dtype, f".to({dtype})")
+    return [site.source.behind(statement.value, f".to({dtype})")]
+
+
+def region(site, device=None):
+    torch = torch_name(site.source) or "torch"
+    return f"with {torch}.autocast({device or repr_of(site.cure['device'])}, dtype={torch}.{site.cure['dtype']}):"
+
+
+def repr_of(text):
+    return '"' + text + '"'
+
+
+def devices_of(site):
+    """The device that the statement computes on: that of a tensor which it names, or the one where it ran."""
+    call = site.module_call()
+    given = site.module_argument(call) if call is not None else None
+    named = [node for node in [*site.operand_nodes(), given] if node is not None and is_name(node)]
+    return [f"{site.source.text(node)}.device.type" for node in named[:1]] + [None]
+
+
+@writes("open autocast")
+def open_autocast(site, last=None):
+    """Puts the statement, or those up to the last, into a region of its own."""
+    statement, last = site.statement, last or site.statement
+    if is_compound(statement):
+        raise Unplaced("the line is the head of a block")
+    require_own_lines(site.source, statement)
+    more = [] if torch_name(site.source) else [import_of_torch(site.source)]
+    indent = site.source.indent_of(statement.lineno - 1)
+    step = "\t" if indent.endswith("\t") else "    "
+    return [[site.source.new_line(statement.lineno - 1, indent, region(site, device)), *more,
+             *site.source.indented(statement.lineno, last.end_lineno, step)] for device in devices_of(site)]
+
+
+@writes("move autocast")
+def move_autocast(site):
+    """The nearest autocast block above takes in the statements that follow it, up to this one."""
+    found = []
+    for block in blocks(site.source.tree):
+        last = next((s for s in block if s.lineno <= site.statement.lineno and site.statement.end_lineno <= s.end_lineno), None)
+        found += [(above, last) for above in block
+                  if last is not None and isinstance(above, (ast.With, ast.AsyncWith)) and above.end_lineno < last.lineno
+                  and any("autocast" in dotted(getattr(item.context_expr, "func", item.context_expr)) for item in above.items)]
+    if not found:
+        raise Unplaced("no autocast block stands above the line")
+    above, last = max(found, key=lambda pair: pair[0].lineno)
+    require_own_lines(site.source, last)
+    if above.body[0].lineno == above.lineno:
+        raise Unplaced("the region is written in one line")
+    outer, inner = (site.source.indent_of(s.lineno - 1) for s in (above, above.body[0]))
+    return [site.source.indented(above.end_lineno + 1, last.end_lineno, inner[len(outer):])]
+
+
+@writes("setting")
+def change_setting(site):
+    """Accelerator(mixed_precision="bf16"): the call of that name gets the keyword."""
+    try:
+        wanted = ast.parse(site.cure["operand"], mode="eval").body
+        keyword, = wanted.keywords
+    except (SyntaxError, ValueError, AttributeError):
+        raise Unplaced("no edit is known for the setting, only its description") from None
+    name = last_part(wanted.func)
+    value = site.cure["operand"].split("=", 1)[1].rstrip(")")
+    calls = [n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == name]
+    call = only(calls, f"a call of {name}")
+    given = [k for k in call.keywords if k.arg == keyword.arg]
+    return [[site.source.replaced(given[0].value, value) if given else site.with_keyword(call, f"{keyword.arg}={value}")]]
+
+
+# ---- rewrites: another call than the line's, which no cast replaces
+
+def bracketed(site, node):
+    is_one = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant))
+    return site.source.text(node) if is_one else f"({site.source.text(node)})"
+
+
+def operation(site):
+    nodes = list(ast.walk(site.focus)) if site.focus is not None else []
+    op = site.cure["calls"][0]["op"]
+    found = site.signed(nodes, op) or site.signed(list(head_nodes(site.statement)), op)
+    if found is None:
+        raise Unplaced("the operation was not found on the line")
+    return found
+
+
+def not_in_place(site):
+    """a = a / 2 for a /= 2, a = a.sqrt() for a.sqrt_()."""
+    statement, text = site.statement, site.source.text
+    if isinstance(statement, ast.AugAssign):
+        sign = SIGNS[type(statement.op)]
+        target = text(statement.target)
+        return [[site.source.replaced(statement, f"{target} = {target} {sign} {bracketed(site, statement.value)}")]]
+    call = getattr(statement, "value", None)
+    is_method = isinstance(statement, ast.Expr) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    if not is_method or not is_name(call.func.value) or not call.func.attr.endswith("_"):
+        raise Unplaced("what is written in place was not found on the line")
+    name = text(call.func.value)
+    return [[site.source.before(statement, f"{name} = "),
+             (call.func.end_lineno - 1, call.func.end_col_offset - 1, call.func.end_lineno - 1, call.func.end_col_offset, "")]]
+
+
+def exclusive_or(site):
+    left, right, node = operation(site)
+    return [[site.source.replaced(node, f"{site.source.text(left)} ^ {bracketed(site, right)}")]]
+
+
+def invert(site):
+    _, right, node = operation(site)
+    return [[site.source.replaced(node, "~" + bracketed(site, right))]]
+
+
+def fit_number(site):
+    """The lowest or highest number of the dtype for one that it does not hold."""
+    for where in site.regions():
+        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+        found = [(call, a) for call in calls_in(nodes) for a in [*call.args, *(k.value for k in call.keywords)]
+                 if constant_of(a) == site.cure["value"]]
+        if len(found) == 1:
+            break
+    if len(found) != 1:
+        raise Unplaced("the number does not stand on the line once")
+    call, number = found[0]
+    torch = torch_name(site.source)
+    info = "finfo" if "float" in site.cure["dtype"] else "iinfo"
+    end = "min" if site.cure["value"] < 0 else "max"
+    ways = [[site.source.replaced(number, f"{torch or 'torch'}.{info}({torch or 'torch'}.{site.cure['dtype']}).{end}"),
+             *([] if torch else [import_of_torch(site.source)])]]
+    is_method = isinstance(call.func, ast.Attribute) and not site.is_function(call) and is_name(call.func.value)
+    if is_method and torch:
+        text = f"{torch}.{info}({site.source.text(call.func.value)}.dtype).{end}"
+        ways.insert(0, [site.source.replaced(number, text)])
+    return ways
+
+
+def constant_of(node):
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def cast_gradient(site):
+    """p.grad = g: the gradient has the dtype of its tensor."""
+    statement = site.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Attribute) or target.attr != "grad":
+        raise Unplaced("the line sets no gradient")
+    edits = site.suffixed(statement.value, f".to({site.source.text(target.value)}.dtype)")
+    return [edits, *site.casts(statement.value)[-1:]]
+
+
+def cast_receiver(method):
+    def change(site):
+        for where in site.regions():
+            nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+            found = [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method]
+            if len(found) == 1:
+                return site.casts(found[0].func.value)[-1:]
+        raise Unplaced(f"the line does not call {method} once")
+    return change
+
+
+def cast_inverted(site):
+    for where in site.regions():
+        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+        found = [n.operand for n in nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert)]
+        if len(found) == 1:
+            return site.casts(found[0])[-1:]
+    raise Unplaced("the line does not invert one thing")
+
+
+def dtype_argument(site):
+    """dtype=torch.float32 for dtype="float32" and dtype=np.float32, dtype=getattr(torch, name) for dtype=name."""
+    for where in site.regions():
+        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+        found = [k.value for n in calls_in(nodes) for k in n.keywords if k.arg == "dtype" and site.is_function(n)]
+        if len(found) == 1:
+            break
+    given, torch = only(found, "a dtype"), torch_name(site.source)
+    if torch is None:
+        raise Unplaced("the file has no name for torch")
+    name = getattr(given, "value", None) if isinstance(given, ast.Constant) else getattr(given, "attr", None)
+    is_name = isinstance(name, str) and re.fullmatch(r"(b?float|u?int|complex)\d+|bool|half|float|double|short|int|long", name)
+    text = f"{torch}.{name}" if is_name else f"getattr({torch}, {site.source.text(given)})"
+    if isinstance(given, ast.Constant) and not is_name:
+        raise Unplaced(f"torch has no dtype {name}")
+    return [[site.source.replaced(given, text)]]
+
+
+def cast_arguments(site):
+    """What an extension is given in the one dtype is cast to the other, and what it gives back cast back; or not back, for
+    what gives no tensor. A statement that is the call alone writes what it is given."""
+    calls = calls_in(head_nodes(site.statement))
+    call = site.focus if isinstance(site.focus, ast.Call) else only(calls, "a call")
+    if isinstance(site.statement, ast.Expr) and site.statement.value is call:
+        raise Unplaced("the call may write what it is given")
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        raise Unplaced("the argument was not found on the line")
+    variables = site.cure.get("variables") or {}
+    given = [a for a in [*call.args, *(k.value for k in call.keywords)] if is_name(a) and
+             (variables.get(dotted(a)) or variables.get(dotted(a).replace("self.", "", 1))) == site.cure["from"]]
+    if not given:
+        raise Unplaced("no argument on the line is known to have the dtype")
+    edits = site.casts(given)[-1]
+    return [[*edits, *site.suffixed(call, site.back())], edits]
+
+
+def without_scaler(site):
+    """What needs the GradScaler is left out where there is none."""
+    for node in calls_in(head_nodes(site.statement)):
+        if not isinstance(node.func, ast.Attribute) or not dotted(node.func.value).endswith("scaler"):
+            continue
+        scaler = site.source.text(node.func.value)
+        if node.func.attr == "get_scale":
+            return [[site.source.replaced(node, f"({site.source.text(node)} if {scaler} is not None else 1.0)")]]
+        if isinstance(site.statement, ast.Expr) and site.statement.value is node:
+            return [[site.source.before(node, f"{scaler} and ")]]
+    raise Unplaced("the line calls no method of the scaler that could be left out")
+
+
+def own_masters(site):
+    """The script casts what it trains to Float, but in a block for another 16-bit dtype, if args.mixed_precision == "fp16":,
+    which this run did not enter. Each block of that kind, one behind a loaded checkpoint too, is entered by its dtype."""
+    found = [node for node in ast.walk(site.source.tree) if isinstance(node, ast.If) and not node.orelse
+             and is_test_of_half(node.test) and any(raises_trained(n) for s in node.body for n in ast.walk(s))]
+    if not found:
+        return []
+    names = [name for name, dtypes in site.dtype_names().items() if "float32" in dtypes and dtypes & {"float16", "bfloat16"}]
+    torch = torch_name(site.source)
+    bound = [n.lineno for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and names
+             and dotted(n.targets[0]) == names[0]]
+    ways = [[site.source.replaced(node.test, f"{site.source.text(node.test.left)} in (\"fp16\", \"bf16\")") for node in found]]
+    if bound and torch and all(max(bound) < node.lineno for node in found):
+        ways.insert(0, [site.source.replaced(node.test, f"{names[0]} != {torch}.float32") for node in found])
+    return ways
+
+
+def is_test_of_half(test):
+    return (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and
+            getattr(test.comparators[0], "value", None) in ("fp16", "float16", "half"))
+
+
+def raises_trained(node):
+    """cast_training_params(unet), or p.data = p.to(torch.float32)."""
+    if isinstance(node, ast.Call):
+        return last_part(node.func) == "cast_training_params"
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return isinstance(target, ast.Attribute) and target.attr == "data" and isinstance(node.value, ast.Call) and (
+        last_part(node.value.func) == "float" or "float32" in map(last_part, [*node.value.args, *(
+            k.value for k in node.value.keywords)]))
+
+
+@writes("master weights")
+def masters(site):
+    """What is trained is cast to Float before the optimizer is made, or where the script does so in other runs."""
+    steps = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr == "step"]
+    if not steps:
+        return cast_parameters(site)
+    own = own_masters(site)
+    if own:
+        return own
+    optimizer, module = dotted(only(steps, "a step").func.value), site.cure["operand"]
+    made = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and optimizer in map(dotted, n.targets)
+            and isinstance(n.value, ast.Call) and last_part(n.value.func) != "prepare"]
+    statement = only(made, f"what makes {optimizer}")
+    scope = site.scope_of(statement)
+    if module.split(".")[0] not in {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and n.lineno < statement.lineno}:
+        raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
+    require_own_lines(site.source, statement)
+    is_imported = any(a.name == "cast_training_params" for n in ast.walk(site.source.tree) if isinstance(n, ast.ImportFrom)
+                      for a in n.names)
+    torch = torch_name(site.source) or "torch"
+    lines = [f"cast_training_params({module}, dtype={torch}.float32)"] if is_imported else [
+        f"for parameter in {module}.parameters():", "    if parameter.requires_grad:",
+        "        parameter.data = parameter.data.float()"]
+    line = statement.lineno - 1
+    indent = site.source.indent_of(line)
+    return [[site.source.new_line(line, indent, text) for text in lines]]
+
+
+IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16",
+            **{name: "float32" for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16")}}
+
+
+def ask_otherwise(site):
+    """A line that asks for 16-bit weights asks for Float ones: their dtype, its name, .half(), a framework's argument."""
+    edits = []
+    for node in head_nodes(site.statement):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in IN_FLOAT:
+            edits.append(site.source.replaced(node, repr(IN_FLOAT[node.value]).replace("'", '"')))
+        elif isinstance(node, ast.Attribute) and node.attr in IN_FLOAT and dotted(node).startswith(f"{torch_name(site.source)}."):
+            edits.append(site.source.replaced(node, f"{dotted(node.value)}.float32"))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("half", "bfloat16") \
+                and not node.args:
+            edits.append(site.source.replaced(node, f"{site.source.text(node.func.value)}.float()"))
+        elif isinstance(node, ast.keyword) and node.arg == "autocast_adapter_dtype":
+            edits.append(site.source.replaced(node.value, "True"))
+    if len(edits) != 1:
+        raise Unplaced("what asks for 16 bits was not found on the line")
+    return [edits]
+
+
+REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
+            "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
+            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
+            "asked": ask_otherwise}
+
+
+@writes("rewrite")
+def rewrite(site):
+    if site.cure["operand"] not in REWRITES:
+        raise Unplaced("no edit is known for it, only its description")
+    return REWRITES[site.cure["operand"]](site)
+
+
+# ---- one patch of all cures
+
+class File:
+    """A source that cures change, or a notebook's cell. `text` is what ran in place of the file, where that was another."""
+
+    def __init__(self, cure, text=None):
+        self.path, self.name = cure["path"], cure.get("shown", cure["path"])
+        data = read(self.path) if text is None else text.encode()
+        self.notebook = Notebook(self.path, data, cure["cell"]) if cure.get("cell") else None
+        self.source = self.notebook.source(self.name) if self.notebook else Source(self.path, data)
+        self.was = b"\n".join(self.source.lines) if text is None or self.notebook else read(self.path)
+
+    def changed(self, edits):
+        data = self.source.changed(edits) if edits else b"\n".join(self.source.lines)
+        text = data.decode()
+        return ({"path": self.path, "text": self.notebook.with_cell(text) if self.notebook else text},
+                diff(self.was, data, self.name))
+
+
+def joined_regions(sites):
+    """Statements next to one another that are each put under the same autocast get one region: {site: its last}."""
+    opened = sorted({id(s.statement): s for s in sites if s.cure["kind"] == "open autocast"}.values(),
+                    key=lambda s: s.statement.lineno)
+    for first in opened:
+        block = next((b for b in blocks(first.source.tree) if first.statement in b), [])
+        run = [first]
+        for other in opened:
+            is_next = (other.source is first.source and run[-1].statement in block and
+                       other.statement in block[block.index(run[-1].statement) + 1:][:1])
+            if is_next and region(other) == region(first):
+                run.append(other)
+        if len(run) > 1:
+            return run
+    return []
+
+
+def write(question):
+    base = {file["path"]: file for file in question.get("base", [])}
+    files, all_ways, sites = {}, [], []
+    for cure in question["cures"]:
+        key = (cure["path"], cure.get("cell"))
+        if key not in files:
+            files[key] = File(cure, base.get(cure["path"], {}).get("text"))
+        sites.append((key, Site(files[key].source, cure, question)))
+    for path, file in base.items():
+        if not any(path == changed for changed, _ in files):
+            files[path, None] = File(file, file["text"])
+    if len({path for path, _ in files}) != len(files):
+        raise Unplaced("several cells of one notebook")
+    run = joined_regions([site for _, site in sites])
+    for key, site in sites:
+        if any(site.statement is s.statement for s in run) and site.cure["kind"] == "open autocast":
+            all_ways.append((key, open_autocast(run[0], run[-1].statement)))
+            continue
+        change = KINDS.get(site.cure["kind"])
+        if change is None:
+            raise Unplaced("no edit is known for it, only its description")
+        all_ways.append((key, change(site)))
+    answers, reason = [], None
+    for number in range(max(len(ways) for _, ways in all_ways)):
+        edits = {key: [] for key in files}
+        for key, ways in all_ways:
+            edits[key].extend(ways[min(number, len(ways) - 1)])
+        try:
+            changed = [files[key].changed(made) for key, made in edits.items()]
+        except Unplaced as one:
+            reason = reason or one
+            continue
+        answer = {"files": [file for file, _ in changed], "diff": "".join(diff for _, diff in changed)}
+        if answer not in answers:
+            answers.append(answer)
+    if not answers:
+        raise reason
+    return {"ways": answers}
+
+
+def shorten(files, steps):
+    """The files without what one step changed, a way for each step; an import is left out with nothing. A place that several
+    steps changed is the first one's."""
+    def lines(text):
+        return text.splitlines(keepends=True)
+
+    def changes(path, new):
+        matcher = difflib.SequenceMatcher(None, old[path], new, autojunk=False)
+        return [c[1:] for c in matcher.get_opcodes() if c[0] != "equal" and "".join(new[c[3]:c[4]]).strip() != "import torch"]
+
+    old = {f["path"]: lines(read(f["path"]).decode()) for f in files}
+    by_step = {}
+    for file in files:
+        made = [changes(file["path"], lines(f["text"])) for step in steps for f in step if f["path"] == file["path"]]
+        for change in changes(file["path"], lines(file["text"])):
+            touching = [n for n, its in enumerate(made) if any(c[0] <= change[1] and change[0] <= c[1] for c in its)]
+            first = len(steps) - len(made) + touching[0] if touching else len(steps)
+            by_step.setdefault(first, []).append((file["path"], *change))
+    if len(by_step) < 2 or any(path.endswith(".ipynb") for path in old):
+        return {"ways": []}
+    ways = []
+    for step in sorted(by_step):
+        texts = {f["path"]: lines(f["text"]) for f in files}
+        for path, begin, end, new_begin, new_end in reversed(by_step[step]):
+            texts[path][new_begin:new_end] = old[path][begin:end]
+        changed = [f for f in files if texts[f["path"]] != old[f["path"]]]
+        texts = {path: "".join(text) for path, text in texts.items()}
+        ways.append({"files": [{"path": f["path"], "text": texts[f["path"]]} for f in changed],
+                     "restored": [[path, begin + 1] for path, begin, *_ in by_step[step]],
+                     "diff": "".join(diff(read(f["path"]), texts[f["path"]].encode(), f["shown"]) for f in changed)})
+    return {"ways": ways}
+
+
+def main(question, answer_file):
+    with open(question, encoding="utf-8") as file:
+        cures = json.load(file)
+    try:
+        answer = shorten(cures["shorten"], cures["steps"]) if "shorten" in cures else write(cures)
+    except Unplaced as reason:
+        answer = {"reason": str(reason)}
+    except OSError as error:
+        answer = {"reason": f"{error.filename}: {error.strerror}"}
+    except RecursionError:
+        answer = {"reason": "a source is nested too deeply"}
+    with open(answer_file, "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

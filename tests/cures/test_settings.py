@@ -1,0 +1,74 @@
+"""cures/settings.py: what a command line, an environment and a configuration file may say instead."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
+import settings
+
+
+def said(*words):
+    """The changed command lines, in their order, without the program."""
+    return [" ".join(one["command"][1:]) for one in settings.in_command(["python", *words], "/nonexistent")]
+
+
+class SettingsTest(unittest.TestCase):
+    def test_an_option(self):
+        self.assertIn("--mixed_precision bf16", said("--mixed_precision", "fp16"))
+        self.assertIn("precision=bf16", said("precision=fp16"))
+        self.assertEqual(said("--full_bf16"), [""])
+
+    def test_who_asked_for_float_is_asked_for_nothing_else(self):
+        self.assertEqual(said("--mixed_precision", "no"), [])
+        self.assertEqual(said("precision=32-true"), [])
+
+    def test_what_the_script_declares(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "launch.py").write_text("")
+            pathlib.Path(folder, "train.py").write_text(
+                "p.add_argument('--precision', default='no', choices=['no', 'fp16', 'bf16'])\n"
+                "p.add_argument('-d', '--vae_dtype', default='float16')\n"
+                "p.add_argument('--size', default='16')\n")
+            changed = [" ".join(one["command"][3:])
+                       for one in settings.in_command(["python", "launch.py", "train.py", "--precision", "fp16"], folder)]
+            given = [one["command"] for one in settings.in_command(["python", "train.py", "-d", "float32"], folder)]
+        self.assertEqual(changed, ["--precision bf16", "--precision no", "--precision fp16 --vae_dtype bfloat16",
+                                   "--precision fp16 --vae_dtype float32"])
+        self.assertEqual(given, [])
+
+    def test_several_models_are_asked_for_one_dtype(self):
+        self.assertIn("unet.weight_dtype=BFLOAT_16 encoder.weight_dtype=BFLOAT_16",
+                      said("unet.weight_dtype=FLOAT_16", "encoder.weight_dtype=FLOAT_16"))
+        self.assertIn("unet.weight_dtype=FLOAT_32 encoder.weight_dtype=FLOAT_16",
+                      said("unet.weight_dtype=FLOAT_16", "encoder.weight_dtype=FLOAT_16"))
+
+    def test_stochastic_rounding_that_is_off(self):
+        self.assertEqual(said("optimizer.stochastic_rounding=false"), ["optimizer.stochastic_rounding=true"])
+        self.assertEqual(said("optimizer.stochastic_rounding=true"), [])
+        self.assertEqual(said("shuffle=false"), [])
+
+    def test_a_number_is_no_dtype(self):
+        self.assertEqual(said("--rank", "16", "--batch=16"), [])
+        self.assertIn("--precision bf16", said("--precision", "16"))
+
+    def test_what_a_framework_asks_for(self):
+        def advised(command, name, value, instead):
+            advice = [{"name": name, "value": value, "instead": instead}]
+            return [" ".join(one["command"][1:]) for one in settings.advised(["python", *command.split()], advice)]
+
+        self.assertEqual(advised("--model-dtype bfloat16 -b 8", "model_dtype", "bfloat16", "--amp --amp-dtype bfloat16 without --model-dtype"),
+                         ["-b 8 --amp --amp-dtype bfloat16"])
+        self.assertEqual(advised("--mixed_precision bf16 --full_bf16 -x 1", "full_bf16", "True", "--mixed_precision bf16 without --full_bf16"),
+                         ["-x 1 --mixed_precision bf16"])
+        self.assertEqual(advised("--dtype=float16 --n 3", "dtype", "*", "--dtype float32 --bf16 true"), ["--n 3 --dtype float32 --bf16 true"])
+        self.assertEqual(advised("--trainer.precision=16-true", "precision", "16-true", "bf16-mixed, or 16-mixed on a GPU"),
+                         ["--trainer.precision=bf16-mixed"])
+        # Who asked for something else is not advised, and words for people are no arguments.
+        self.assertEqual(advised("--dtype float32", "dtype", "*", "--dtype float32 --bf16 true"), [])
+        self.assertEqual(advised("--mixed_precision bf16", "mixed_precision", "*", "Float for what is trained"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

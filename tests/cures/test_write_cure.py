@@ -1,0 +1,463 @@
+"""cures/write_cure.py: where a change goes, how it is written there, and where there is no sure place for it."""
+
+import ast
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
+import write_cure
+from source import Unplaced
+
+TABLES = {"names": [["grid_sampler", "grid_sample"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"]],
+          "dimension_first": ["index_"], "first_only": ["embedding"]}
+
+
+class WriteCureTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "train.py"
+
+    def cure(self, line, kind, op="mse_loss", operand="target", arguments=("self", "target"), dtype="float32", before="float16",
+             **more):
+        return {"path": str(self.path), "line": line, "kind": kind, "dtype": dtype, "from": before, "operand": operand,
+                "module": "", "module_class": "", "device": "cpu",
+                "calls": [{"op": op, "operand": operand, "arguments": list(arguments)}], **more}
+
+    def ways(self, text, *cure, **more):
+        self.path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        answer = write_cure.write({"cures": [self.cure(*cure, **more)], **TABLES})
+        texts = []
+        for way in answer["ways"]:
+            changed, = way["files"]
+            ast.parse(changed["text"])
+            texts.append(changed["text"])
+        return texts
+
+    def check(self, before, after, *cure, **more):
+        """The line behind `import torch`, and what the first way makes of it."""
+        head = "import torch\n"
+        self.assertEqual(self.ways(head + before + "\n", *(cure or (2, "cast operand")), **more)[0], head + after + "\n")
+
+    def refuse(self, reason, text, *cure, **more):
+        with self.assertRaisesRegex(Unplaced, reason):
+            self.ways(text, *(cure or (2, "cast operand")), **more)
+
+    # ---- which expression is the operand
+
+    def test_an_argument_by_place_or_name(self):
+        self.check("loss = F.mse_loss(f(x), batch['y'])", "loss = F.mse_loss(f(x), batch['y'].to(torch.float32))")
+        self.check("loss = F.mse_loss(target=a + b, input=x)", "loss = F.mse_loss(target=(a + b).to(x.dtype), input=x)",
+                   others=["self"])
+        self.check("y = torch.nn.functional.grid_sample(x, g)", "y = torch.nn.functional.grid_sample(x, g.to(torch.float32))",
+                   op="grid_sampler_2d", operand="grid", arguments=["input", "grid"])
+        self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
+                   arguments=["self", "index", "source"])
+
+    def test_the_receiver_and_sides_of_an_operator(self):
+        self.check("y = x.mm(w)", "y = x.to(torch.float32).mm(w)", op="mm", operand="self", arguments=["self", "mat2"])
+        self.check("y = x @ w", "y = x @ w.to(x.dtype)", op="mm", operand="mat2", arguments=["self", "mat2"], others=["self"])
+        self.check("y = x\\\n  @ w[0]", "y = x\\\n  @ w[0].to(torch.float32)", op="mm", operand="mat2")
+        self.check("x -= z", "x -= z.to(torch.float32)", op="sub_", operand="other")
+
+    def test_what_is_put_into_a_subscript(self):
+        self.check("a[i] = v", "a[i] = v.to(torch.float32)", op="index_put_", operand="values")
+        self.check("a.w[i] = v", "a.w[i] = v.to(a.w.dtype)", op="index_put_", operand="values", others=["self"])
+        self.check("b = a[i]", "b = a[i.to(torch.int64)]", op="index", operand="indices[0]", dtype="int64")
+
+    def test_an_operand_around_which_another_op_is_called(self):
+        calls = [{"op": "_inner", "operand": "a", "arguments": ["a"]}, {"op": "linear", "operand": "input", "arguments": ["input"]}]
+        self.check("y = F.linear(x, w)", "y = F.linear(x.to(torch.float32), w)", calls=calls)
+
+    def test_lists(self):
+        cat = dict(op="cat", arguments=["tensors"])
+        self.check("y = torch.cat([a, b])", "y = torch.cat([a, b.to(torch.float32)])", operand="tensors[1]", **cat)
+        self.check("y = torch.cat(both)", "y = torch.cat([t.to(torch.float32) for t in both])", operand="tensors[1]", **cat)
+
+    def test_like_calls_and_the_one_that_ran(self):
+        text = "y = F.mse_loss(a, x) - F.mse_loss(b, x)"
+        self.check(text, text.replace(", x", ", x.to(torch.float32)"))
+        text = "y = F.mse_loss(a, x) - F.mse_loss(b, z)"
+        self.check(text, text.replace("x", "x.to(torch.float32)"), extent=(5, 2, 21))
+        self.refuse("the inputs of mse_loss were not found on the line", f"import torch\n{text}\n")
+
+    def test_no_place(self):
+        for line in ("y = F.mse_loss(*both)", "y = g(x)", "y = F.l1_loss(x, z)", "y = x.f"):
+            self.refuse("the inputs of mse_loss were not found on the line", f"import torch\n{line}\n")
+        self.refuse("has no statement", "y = f(x)\n", 9, "cast operand")
+        self.refuse("does not name each", "import torch\ny = F.mse_loss(x)\n", 2, "cast operand", operand="self,target")
+
+    # ---- what a module is called with
+
+    def module(self, before, after, path="net.fc", of="Linear", **more):
+        self.check(before, after, 2, "cast module input", module=path, module_class=of, op="linear", operand="input",
+                   arguments=["input", "weight"], **more)
+
+    def test_a_module(self):
+        self.module("y = self.fc(x)", "y = self.fc(x.to(self.fc.weight.dtype))", meets_parameter=True)
+        self.module("y = net(x)", "y = net(x.to(torch.float32))", meets_parameter=True)
+        self.module("y = net.fc(input=x, scale=2)", "y = net.fc(input=x.to(torch.float32), scale=2)")
+        self.module("y = net.decode(x, scale=2)[0]", "y = net.decode(x.to(torch.float32), scale=2)[0]")
+        self.module("y = self.layers[0](x)", "y = self.layers[0](x.to(torch.float32))", path="net.layers.0")
+        self.refuse("the argument was not found", "import torch\ny = net(x, z)\n", 2, "cast module input", module="net", operand="input")
+        self.refuse("the inputs of net were not found", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
+
+    def test_the_argument_that_a_collate_function_made(self):
+        text = """\
+import torch
+
+def collate(rows):
+    ids = torch.stack([torch.tensor(row) for row in rows])
+    return {"ids": ids, "size": torch.tensor(len(rows))%s}
+
+weight_dtype = torch.bfloat16
+for batch in loader:
+    pred = unet(noisy, batch["size"], hidden=batch["ids"])
+"""
+        what = dict(op="mm", operand="self", arguments=["self", "mat2"], dtype="bfloat16", module="unet.attn.to_k",
+                    module_class="Linear", origin=[4, "collate"])
+        cure = (9, "cast module input")
+        self.assertIn('unet(noisy, batch["size"], hidden=batch["ids"].to(weight_dtype))', self.ways(text % "", *cure, **what)[0])
+        self.refuse("the argument was not found", text % '}, {"ids": other', *cure, **what)
+
+    def test_states_of_an_lstm(self):
+        more = dict(module="rnn", module_class="LSTM", op="lstm", operand="hx[0]", arguments=["input", "hx"])
+        self.check("y, s = rnn(x, s)", "y, s = rnn(x, tuple(t.to(torch.float32) for t in s))", 2, "cast operand", **more)
+        self.check("y, s = rnn(x, (a, b))", "y, s = rnn(x, (a.to(torch.float32), b.to(torch.float32)))", 2, "cast operand", **more)
+
+        self.check("s = f()\ny, _ = rnn(x, s)\nz = s", "s = f()\ns = tuple(t.to(torch.float32) for t in s)\ny, _ = rnn(x, s)\nz = s", 3,
+                   "cast variable", **more)
+
+    def test_the_call_of_a_compiled_function(self):
+        self.check("def f(x):\n    return x\ng = torch.compile(f)\ny = g(a)",
+                   "def f(x):\n    return x\ng = torch.compile(f)\ny = g(a.to(torch.float32))")
+
+    # ---- how the dtype is written
+
+    def test_the_scripts_own_name_comes_first(self):
+        before = "import torch\nweight_dtype = torch.float32\nother = torch.float16\nloss = F.mse_loss(a, x)\n"
+        ways = self.ways(before, 4, "cast operand", others=["self"])
+        self.assertEqual([way.splitlines()[-1] for way in ways],
+                         [f"loss = F.mse_loss(a, x.to({d}))" for d in ("weight_dtype", "a.dtype", "torch.float32")])
+
+    def test_a_name_that_had_several_values_comes_behind(self):
+        before = "import torch\nd = torch.float32\nif half:\n    d = torch.float16\nloss = F.mse_loss(a, x)\n"
+        ways = self.ways(before, 5, "cast operand", others=["self"])
+        self.assertEqual([w.splitlines()[-1][23:-1] for w in ways], ["to(a.dtype)", "to(d)", "to(torch.float32)"])
+
+    def test_a_name_that_may_have_no_value(self):
+        text = """\
+import torch
+def main(args):
+    if args.half:
+        kind = torch.float32
+%s    y = F.mse_loss(x, w)
+"""
+        self.assertIn("w.to(torch.float32)", self.ways(text % "", 5, "cast operand")[0])
+        self.assertIn("w.to(kind)", self.ways(text % "    else:\n        kind = torch.float32\n", 7, "cast operand")[0])
+
+    def test_no_name_of_another_function(self):
+        self.check("def f():\n    d = torch.float32\ndef g():\n    return F.mse_loss(a, x)",
+                   "def f():\n    d = torch.float32\ndef g():\n    return F.mse_loss(a, x.to(torch.float32))", 5, "cast operand")
+
+    def test_where_the_operand_says_its_dtype(self):
+        for before, after in (("torch.zeros(3)", "torch.zeros(3, dtype=torch.float32)"), ("a.half()", "a.float()"),
+                              ("torch.zeros(3, dtype=torch.half)", "torch.zeros(3, dtype=torch.float32)"),
+                              ("a.to(dev, torch.half)", "a.to(dev, torch.float32)"), ("a.new_zeros(2)", "a.new_zeros(2, dtype=torch.float32)")):
+            self.check(f"y = F.mse_loss(x, {before})", f"y = F.mse_loss(x, {after})")
+        self.check("y = F.mse_loss(x, torch.rand(3))", "y = F.mse_loss(x, torch.rand(3).to(torch.int64))", dtype="int64")
+
+    def test_torch_under_another_name_or_none(self):
+        first = self.ways("import torch as T\ny = F.mse_loss(x, w)\n", 2, "cast operand")[0]
+        self.assertEqual(first, "import torch as T\ny = F.mse_loss(x, w.to(T.float32))\n")
+        first = self.ways("from torch import nn\ny = F.mse_loss(x, w)\n", 2, "cast operand")[0]
+        self.assertEqual(first, "from torch import nn\ny = F.mse_loss(x, w.float())\n")
+        first = self.ways("from a import b\ny = F.mse_loss(x, w.to(dtype='half'))\n", 2, "cast operand")[0]
+        self.assertEqual(first, "from a import b\ny = F.mse_loss(x, w.to(dtype=\"float32\"))\n")
+        first = self.ways('"""Doc."""\nfrom __future__ import annotations\ny = F.mse_loss(x, w)\n', 3, "cast operand",
+                          dtype="complex64")[0]
+        self.assertEqual(first, '"""Doc."""\nfrom __future__ import annotations\nimport torch\n'
+                                "y = F.mse_loss(x, w.to(torch.complex64))\n")
+
+    def test_an_imaginary_part_is_not_dropped(self):
+        self.refuse("imaginary part", "import torch\ny = F.mse_loss(x, torch.fft.rfft(z))\n", before="complex64")
+
+    def test_back_to_what_it_was(self):
+        self.check("y = x.sort(0)", "y = x.to(torch.float32).sort(0).to(torch.float16)", 2, "cast and back", op="sort",
+                   operand="self", arguments=["self"])
+        self.refuse("no value that could be cast back", "import torch\na, b = x.sort(0)\n", 2, "cast and back", op="sort",
+                    operand="self", arguments=["self"])
+
+    # ---- where a tensor is made or bound
+
+    def test_what_a_line_makes(self):
+        made = dict(operand="", arguments=[])
+        self.check("m = torch.ones(3)", "m = torch.ones(3, dtype=torch.float32)", 2, "cast result", op="ones", **made)
+        self.check("m = torch.from_numpy(a)", "m = torch.from_numpy(a).to(torch.float32)", 2, "cast result",
+                   op="python::torch.from_numpy", **made)
+        self.check("m = torch.tensor(a)", "m = torch.tensor(a, dtype=torch.float32)", 2, "cast result", op="empty", **made)
+        self.check("m = a * b", "m = (a * b).to(torch.float32)", 2, "cast result", op="mul", **made)
+        self.check("m = Net().half()", "m = Net().float()", 2, "cast result", op="_to_copy", **made)
+        self.check("m = p.to(dtype, copy=True)", "m = p.to(torch.float32, copy=True)", 2, "cast result", op="_to_copy", **made)
+        self.check("m = p.to(there)", "m = p.to(there).to(torch.float32)", 2, "cast result", op="_to_copy", **made)
+        self.refuse("gives no value", "import torch\nf(a)\n", 2, "cast result", op="ones", **made)
+        self.refuse("does not call what makes it", "import torch\nm = nn.Linear(2, 2)\n", 2, "cast result", op="empty", **made)
+
+    def test_a_buffer_that_is_bound_anew(self):
+        ways = self.ways("import torch\nself.m = self.m * 2\n", 2, "cast result", op="mul", operand="", arguments=[])
+        self.assertIn("import torch\nself.m.copy_(self.m * 2)\n", ways)
+
+    def test_a_variable_for_all_that_read_it(self):
+        more = dict(others=[])
+        self.check("x = f()\ny = F.mse_loss(a, x)\nz = x", "x = f()\nx = x.to(torch.float32)\ny = F.mse_loss(a, x)\nz = x", 3,
+                   "cast variable", **more)
+        self.check("def f(x):\n    y = F.mse_loss(a, x)\n    return x",
+                   "def f(x):\n    x = x.to(torch.float32)\n    y = F.mse_loss(a, x)\n    return x", 3, "cast variable")
+        self.check('def f(x):\n    """Doc."""\n    y = F.mse_loss(a, x)\n    return x',
+                   'def f(x):\n    """Doc."""\n    x = x.to(torch.float32)\n    y = F.mse_loss(a, x)\n    return x', 4, "cast variable")
+        self.refuse("nothing else reads x", "import torch\nx = f()\ny = F.mse_loss(a, x)\n", 3, "cast variable")
+        self.refuse("no one statement above", "import torch\nif a:\n    x = f()\ny = F.mse_loss(a, x)\nz = x\n", 4, "cast variable")
+
+    def test_all_that_is_drawn(self):
+        drawn = dict(dtype="float32", drawn=["float16", "float16"])
+        both = "x, y = x.to(torch.float32), y.to(torch.float32)"
+        self.check("for x, y in loader:\n    F.mse_loss(x, y)", f"for x, y in loader:\n    {both}\n    F.mse_loss(x, y)", 3,
+                   "cast drawn", **drawn)
+        self.check("for b in loader:\n    F.mse_loss(a, b['y'])", "for b in loader:\n    b = {k: v.to(torch.float32) for k, v in "
+                   "b.items()}\n    F.mse_loss(a, b['y'])", 3, "cast drawn", **drawn)
+        self.refuse("which others", "import torch\nfor x, y in loader:\n    F.mse_loss(x, y)\n", 3, "cast drawn",
+                    drawn=["int64", "float16"])
+        self.refuse("shares its line", "import torch\nfor x, y in loader: F.mse_loss(x, y)\n", 2, "cast drawn", **drawn)
+
+    # ---- parameters
+
+    def parameters(self, before, after, operand="unet", line=2, **more):
+        self.check(before, after, line, "cast parameters", operand=operand, **more)
+
+    def test_the_line_that_makes_a_model(self):
+        for before, after in (("U.load(a, torch_dtype=dt)", "U.load(a, torch_dtype=torch.float32)"),
+                              ("U.load(a, dtype='float16')", "U.load(a, dtype=\"float32\")"),
+                              ("U(a).half()", "U(a).float()"), ("U(a)", "U(a).to(torch.float32)"),
+                              ("U(a).to(dev, torch.float16)", "U(a).to(dev, torch.float32)"),
+                              ("nn.CrossEntropyLoss(weight=w)", "nn.CrossEntropyLoss(weight=w.to(torch.float32))")):
+            self.parameters(f"unet = {before}", f"unet = {after}")
+        self.parameters("self.gate = nn.Linear(2, 2)", "self.gate = nn.Linear(2, 2).to(torch.float32)", operand="net.gate")
+
+    def test_a_layer_of_what_is_loaded(self):
+        self.parameters("unet = U.load(a, dtype=dt)", "unet = U.load(a, dtype=dt)\nunet.out[0].to(dtype=torch.float32)",
+                        operand="unet.out.0")
+
+    def test_a_cast_of_a_module_by_another_name(self):
+        statement = "encoder_one.to(device, dtype={})"
+        self.check(statement.format("weight_dtype"), statement.format("torch.float32"), 2, "cast parameters", operand="text_encoder")
+        self.refuse("makes or uses", "import torch\ny = encoder_one.to(device, dtype=weight_dtype)\n", 2, "cast parameters",
+                    operand="text_encoder")
+
+    # ---- what is trained, in Float
+
+    MASTERS = """\
+import torch
+
+def main(args):
+    weight_dtype = torch.float32
+    if args.mixed_precision == "bf16":
+        weight_dtype = torch.bfloat16
+    unet = load()
+    {}
+    optimizer = make(unet.parameters())
+    optimizer.step()
+"""
+
+    def masters(self, between, **more):
+        text = self.MASTERS.format(between.replace("\n", "\n    "))
+        line = text[:text.index("optimizer.step()")].count("\n") + 1
+        given = {"dtype": "float32", "operand": "unet", "op": "_foreach_addcdiv_", "arguments": ["self"], **more}
+        return text, self.ways(text, line, "master weights", **given)
+
+    def test_the_cast_that_the_script_has_for_another_dtype(self):
+        test = 'if args.mixed_precision == "fp16":'
+        for body in ("cast_training_params(unet)",
+                     "for p in unet.parameters():\n        p.data = p.to(torch.float32)",
+                     "for p in unet.parameters():\n        p.data = p.data.float()"):
+            text, ways = self.masters(f"{test}\n    {body}")
+            self.assertEqual(ways, [text.replace(test, "if weight_dtype != torch.float32:"),
+                                    text.replace(test, 'if args.mixed_precision in ("fp16", "bf16"):')])
+        for other in (f"{test}\n    unet.half()", f"{test}\n    p.data = p.half()",
+                      f"{test}\n    cast_training_params(unet)\nelse:\n    pass"):
+            text, ways = self.masters(other)
+            self.assertIn(test, ways[0])
+
+    def test_what_is_trained_is_cast_before_the_optimizer_is_made(self):
+        text, ways = self.masters("pass")
+        made = "    optimizer = make"
+        loop = "    for parameter in unet.parameters():\n        if parameter.requires_grad:\n" \
+               "            parameter.data = parameter.data.float()\n"
+        self.assertEqual(ways, [text.replace(made, loop + made)])
+        text, ways = self.masters("from diffusers.training_utils import cast_training_params")
+        self.assertEqual(ways, [text.replace(made, f"    cast_training_params(unet, dtype=torch.float32)\n{made}")])
+        with self.assertRaisesRegex(Unplaced, "net is no variable where optimizer is made"):
+            self.masters("pass", operand="net")
+        with self.assertRaisesRegex(Unplaced, "what makes optimizer is 2 times"):
+            self.masters("optimizer = other()")
+
+    def test_the_use_of_a_model(self):
+        self.parameters("if a:\n  y = unet(x)", "if a:\n  unet.to(dtype=torch.float32)\n  y = unet(x)", line=3)
+        self.refuse("makes or uses unet", "import torch\ny = vae(x)\n", 2, "cast parameters", operand="unet")
+        self.refuse("shares its line", "import torch\na = 1; y = unet(x)\n", 2, "cast parameters", operand="unet")
+
+    # ---- autocast
+
+    REGION = 'with torch.autocast("cpu", dtype=torch.bfloat16):'
+
+    def test_a_region_that_takes_in_more(self):
+        text = ("import torch\nfor i in r:\n    with torch.autocast('cpu'):\n        y = f(x)\n    # why\n\n    if y:\n"
+                "        z = '''\nz'''\n        w = g(y)\n    h(w)\n")
+        self.assertEqual(self.ways(text, 10, "move autocast")[0], text.replace("    # why", "        # why").replace(
+            "    if y", "        if y").replace("        z", "            z").replace("        w", "            w"))
+        self.refuse("no autocast block", text, 4, "move autocast")
+        self.refuse("no autocast block", "with a:\n    x\ny\n", 3, "move autocast")
+        self.refuse("in one line", "with autocast(): x\ny\n", 2, "move autocast")
+        self.refuse("shares its line", "with autocast():\n  x\ny; z\n", 3, "move autocast")
+
+    def test_a_region_around_a_statement(self):
+        more = dict(dtype="bfloat16")
+        self.check("for i in r:\n    y = unet(a,\n             '''x\ny''')",
+                   f"for i in r:\n    {self.REGION}\n        y = unet(a,\n                 '''x\ny''')", 3, "open autocast", **more)
+        text = self.ways(b"import torch\r\nif a:\r\n\ty = f(a)\r\n", 3, "open autocast", **more)[0]
+        self.assertEqual(text, f"import torch\r\nif a:\r\n\t{self.REGION}\r\n\t\ty = f(a)\r\n")
+        self.refuse("head of a block", "import torch\nfor y in f(a):\n    pass\n", 2, "open autocast", **more)
+        self.refuse("shares its line", "import torch\na = 1; y = f(a)\n", 2, "open autocast", **more)
+
+    def test_one_region_around_neighbours(self):
+        self.path.write_text("import torch\na = f(x)\nb = g(a)\nc\n")
+        cures = [self.cure(line, "open autocast", dtype="bfloat16") for line in (2, 3)]
+        way, = write_cure.write({"cures": cures, **TABLES})["ways"]
+        self.assertEqual(way["files"][0]["text"], f"import torch\n{self.REGION}\n    a = f(x)\n    b = g(a)\nc\n")
+
+    # ---- settings and rewrites
+
+    def test_a_keyword(self):
+        setting = dict(operand='Accelerator(mixed_precision="bf16")')
+        for before, after in (("mixed_precision='fp16'", 'mixed_precision="bf16"'), ("", 'mixed_precision="bf16"'),
+                              ("\n    x,\n", '\n    x, mixed_precision="bf16",\n')):
+            self.check(f"a = Accelerator({before})", f"a = Accelerator({after})", 2, "setting", **setting)
+        self.refuse("is not in", "import torch\na = f()\n", 2, "setting", **setting)
+        self.refuse("no edit is known", "a = Accelerator()\n", 1, "setting", operand="--mixed_precision bf16")
+        self.refuse("says so already", "a = A(m='b')\n", 1, "setting", operand="A(m='b')")
+
+    def test_rewrites(self):
+        for how, op, before, after, more in (
+                ("not in place", "div_", "a /= b + 1", "a = a / (b + 1)", {}),
+                ("not in place", "sqrt_", "self.n.sqrt_()", "self.n = self.n.sqrt()", {}),
+                ("^", "sub", "a = m - n", "a = m ^ n", {}), ("~", "sub", "a = 1 - m", "a = ~m", {}),
+                ("number", "masked_fill", "s = s.masked_fill(m, -1e9)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
+                 {"value": -1e9, "dtype": "float16"}),
+                ("gradient", "python::f", "p.grad = g", "p.grad = g.to(p.dtype)", {}),
+                ("numpy", "python::f", "a = x.cpu().numpy()", "a = x.cpu().to(torch.float32).numpy()", {}),
+                ("inverted", "python::f", "a = ~m", "a = ~m.to(torch.bool)", {"dtype": "bool"}),
+                ("arguments", "python::f", "y = e.scale(x, w)", "y = e.scale(x.to(torch.float32), w).to(torch.float16)",
+                 {"variables": {"x": "float16", "w": "float32"}}),
+                ("dtype", "python::f", 'a = torch.zeros(n, dtype="float32")', "a = torch.zeros(n, dtype=torch.float32)", {}),
+                ("dtype", "python::f", "a = torch.zeros(n, dtype=np.float16)", "a = torch.zeros(n, dtype=torch.float16)", {}),
+                ("dtype", "python::f", "a = torch.zeros(n, dtype=name)", "a = torch.zeros(n, dtype=getattr(torch, name))", {}),
+                ("asked", "python::f", "torch.set_default_dtype(torch.half)", "torch.set_default_dtype(torch.float32)", {}),
+                ("asked", "python::f", 'f = Fabric(precision="16-true")', 'f = Fabric(precision="bf16-mixed")', {}),
+                ("asked", "python::f", "m = load(p, autocast_adapter_dtype=False)", "m = load(p, autocast_adapter_dtype=True)", {}),
+                ("asked", "python::f", "m = load(p).half()", "m = load(p).float()", {}),
+                ("scaler", "python::f", "a.scaler.step(o)", "a.scaler and a.scaler.step(o)", {}),
+                ("scaler", "python::f", "s = a.scaler.get_scale()", "s = (a.scaler.get_scale() if a.scaler is not None else 1.0)", {})):
+            with self.subTest(how=how, before=before):
+                calls = [{"op": op, "operand": "", "arguments": []}]
+                self.check(before, after, 2, "rewrite", **dict(more, operand=how, calls=calls))
+        self.refuse("no edit is known", "import torch\nx\n", 2, "rewrite", operand="pray")
+        self.refuse("may write", "import torch\ne.scale_(x)\n", 2, "rewrite", operand="arguments", variables={"x": "float16"})
+        self.refuse("what asks for 16 bits", "import torch\nf(torch.half, torch.half)\n", 2, "rewrite", operand="asked")
+        self.refuse("no dtype fp32", 'import torch\na = torch.zeros(n, dtype="fp32")\n', 2, "rewrite", operand="dtype")
+        self.refuse("sets no gradient", "import torch\nx = y\n", 2, "rewrite", operand="gradient")
+
+    # ---- several cures
+
+    def of_several(self, text, *cures, base=()):
+        self.path.write_text(text)
+        return write_cure.write({"cures": list(cures), "base": list(base), **TABLES})["ways"][0]
+
+    def test_two_files(self):
+        text = "import torch\ny = F.mse_loss(a, x)\nz = F.mse_loss(a, x)\n"
+        other = self.path.with_name("other.py")
+        other.write_text(text)
+        cast = self.cure(2, "cast operand")
+        answer = self.of_several(text, cast, dict(cast, line=3), cast, dict(cast, path=str(other)))
+        self.assertEqual([changed["text"].count("x.to(torch.float32)") for changed in answer["files"]], [2, 1])
+        self.assertEqual(answer["diff"].count("\n+++ "), 2)
+
+    def test_on_top_of_another_change(self):
+        base = {"path": str(self.path), "shown": "train.py", "text": "import torch\n# new\ny = F.mse_loss(a, x)\n"}
+        answer = self.of_several("import torch\ny = F.mse_loss(a, x)\n", self.cure(3, "cast operand"), base=[base])
+        self.assertEqual(answer["files"][0]["text"], "import torch\n# new\ny = F.mse_loss(a, x.to(torch.float32))\n")
+        self.assertIn("+# new\n", answer["diff"])
+
+    def test_without_what_a_step_changed(self):
+        self.path.write_text("a = 1\nb = 2\nc = 3\n")
+        texts = ["a = 1\nb = 5\nc = 3\n", "import torch\na = 1\nb = 6\nc = 3\nd = 4\n"]
+        steps = [[{"path": str(self.path), "shown": "train.py", "text": text}] for text in texts]
+        ways = write_cure.shorten(steps[-1], steps)["ways"]  # the import is left out with nothing
+        self.assertEqual([way["files"][0]["text"] for way in ways],
+                         ["import torch\na = 1\nb = 2\nc = 3\nd = 4\n", "import torch\na = 1\nb = 6\nc = 3\n"])
+        self.assertNotIn("b = 6", ways[0]["diff"])
+        self.assertEqual(write_cure.shorten(steps[0], steps[:1])["ways"], [])  # one step alone is needed
+
+    def test_edits_that_overlap(self):
+        one = self.cure(2, "rewrite", operand="^", calls=[{"op": "sub", "operand": "", "arguments": []}])
+        with self.assertRaisesRegex(Unplaced, "two changes of the same code"):
+            self.of_several("import torch\na = m - n\n", one, self.cure(2, "cast result", op="sub", operand=""),
+                            dict(one, operand="~"))
+
+    # ---- sources
+
+    def test_bad_sources(self):
+        self.refuse("is not UTF-8", b"x = '\xe4'\n", 1, "cast operand")
+        self.refuse("cannot parse", b"x = (\n", 1, "cast operand")
+        self.refuse("cannot parse", b"x = 1\0\n", 1, "cast operand")
+
+    def test_a_form_feed_and_columns_in_bytes(self):
+        first = self.ways("\f\nimport torch\nä = F.mse_loss('ä', a, x)\n", 3, "cast operand")[0]
+        self.assertEqual(first, "\f\nimport torch\nä = F.mse_loss('ä', a, x.to(torch.float32))\n")
+
+    # ---- notebooks
+
+    CELL = "%time fit()\ny = F.mse_loss(a, x)\n"
+    RAN = "get_ipython().run_line_magic('time', 'fit()')\ny = F.mse_loss(a, x)\n"
+
+    def notebook(self, *cells, **layout):
+        kinds = [{"cell_type": "code", "source": cell} for cell in cells]
+        title = {"cell_type": "markdown", "source": ["y = F.mse_loss(a, x)\n"]}
+        return json.dumps({"cells": [title, *kinds], "nbformat": 4}, **layout) + "\n"
+
+    def patched_cell(self, text, ran):
+        answer = self.of_several(text, self.cure(2, "cast operand", cell=ran, shown="In [3]"))
+        return answer["files"][0]["text"], answer["diff"]
+
+    def test_the_cell_that_ran(self):
+        changed = self.CELL.replace("x", "x.to(th.float32)")
+        for layout in ({"indent": 1, "ensure_ascii": False}, {"indent": 4}, {}):
+            cells = ["%env A=ä\nimport torch as th\n", "z = 1\n"]
+            text, diff = self.patched_cell(self.notebook(*cells, self.CELL, **layout), self.RAN)
+            self.assertEqual(text, self.notebook(*cells, changed, **layout))
+            self.assertIn("--- In [3]\n", diff)
+        lines = self.CELL.splitlines(keepends=True)
+        text, _ = self.patched_cell(self.notebook("import torch", lines), self.RAN)
+        self.assertEqual(json.loads(text)["cells"][2]["source"], changed.replace("th.", "torch.").splitlines(keepends=True))
+
+    def test_no_such_cell(self):
+        for reason, text in (("no cell with what ran", self.notebook("y = f(x)\n", "a = 1\ny = f(x)\n")),
+                             ("2 cells with what ran", self.notebook(self.CELL, self.CELL)),
+                             ("is no notebook", "[1]"), ("is no notebook", "{")):
+            with self.assertRaisesRegex(Unplaced, reason):
+                self.patched_cell(text, self.RAN)
+
+
+if __name__ == "__main__":
+    unittest.main()
