@@ -45,9 +45,9 @@ Finding& CheckFindings::add(const Check& check, Severity severity, const ReadGro
   for (const Read* read : group.all) {
     const bool is_in_macro = read->in_macro.line > 0;
     const Place& place = is_in_macro ? read->in_macro : read->place;
-    const std::string name =
-        read->type.empty() ? read->tensor.name
-                           : fmt::format("{} as {}", read->tensor.name, read->type);
+    const std::string name = read->type.empty()
+                                 ? read->tensor.name
+                                 : fmt::format("{} as {}", read->tensor.name, read->type);
     if ((read != group.first || is_in_macro) && seen.emplace(place, name).second)
       add_place(finding, place, name);
     add_places(finding, *read);
@@ -185,8 +185,8 @@ bool is_within(const WrittenCheck& check, const OuterSite& site) {
   return site.begin <= check.begin && check.begin < site.end;
 }
 
-// One check before the if … else … in place of the same at the head of each branch. False: not each has it, or something
-// else is asked of the tensor there.
+// One check before the if … else … in place of the same at the head of each branch. False: not each
+// has it, or something else is asked of the tensor there.
 bool join_branches(std::vector<WrittenCheck>& written, const WrittenCheck& one) {
   const OuterSite site = one.outer.front();
   if (!is_within(one, site)) return false;  // no parse says so, but facts are not trusted
@@ -199,8 +199,8 @@ bool join_branches(std::vector<WrittenCheck>& written, const WrittenCheck& one) 
     if (is_of_branch) branches.insert(other.outer.front().branch);
   }
   if (static_cast<int>(branches.size()) != site.branches) return false;
-  WrittenCheck joined = {site.begin, site.end, one.name, one.check,
-                         {one.outer.begin() + 1, one.outer.end()}};
+  WrittenCheck joined = {
+      site.begin, site.end, one.name, one.check, {one.outer.begin() + 1, one.outer.end()}};
   std::erase_if(written, [&](const WrittenCheck& other) {
     return other.name == joined.name && is_within(other, site);
   });
@@ -232,20 +232,23 @@ static void add_checks(Finding& finding, const ReadGroup& group,
       const std::string check = check_of(*read);
       if (check.empty() || !is_plain_name(read->tensor.name)) return;
       const Place& at = has_site ? read->check_at : read->place;
-      const auto covers = std::find_if(written.begin(), written.end(), [&](const WrittenCheck& other) {
-        return other.name == read->tensor.name && other.begin <= at && at < other.end;
-      });
+      const auto covers =
+          std::find_if(written.begin(), written.end(), [&](const WrittenCheck& other) {
+            return other.name == read->tensor.name && other.begin <= at && at < other.end;
+          });
       const bool is_covered = covers != written.end();
       if (is_covered ? covers->check != check : !has_site) return;
-      if (!is_covered) written.push_back({at, read->checked_to, read->tensor.name, check, read->outer});
+      if (!is_covered)
+        written.push_back({at, read->checked_to, read->tensor.name, check, read->outer});
     }
   }
   join_all_branches(written);
   for (const WrittenCheck& one : written) {
     const std::string indent(static_cast<size_t>(one.begin.column) - 1, ' ');
-    const std::string further(static_cast<size_t>(std::max(0, one.begin.end_column - one.begin.column)), ' ');
-    finding.edits.push_back(
-        {one.begin.file, one.begin.line, one.begin.column, "", further + one.check + "\n" + indent});
+    const std::string further(
+        static_cast<size_t>(std::max(0, one.begin.end_column - one.begin.column)), ' ');
+    finding.edits.push_back({one.begin.file, one.begin.line, one.begin.column, "",
+                             further + one.check + "\n" + indent});
   }
 }
 

@@ -50,7 +50,7 @@ struct TensorFact {
   Place place;                      // of the call that made it; line 0: it comes from outside
   DtypeSet cast_from;               // what it had before the cast that made it; empty: no cast did
   std::vector<std::string> fields;  // it has the dtype that each of these holds (FieldOfClass)
-  std::string like;  // of one that is made: the tensor from outside whose dtype it is given
+  std::string like;          // of one that is made: the tensor from outside whose dtype it is given
   bool is_position = false;  // of elements, or their count: argmax, nonzero, the indices of sort
 
   bool is_external() const {
@@ -99,12 +99,13 @@ struct Read {
   Place cast;        // where an untyped pointer, taken at `place`, is given this type
   Place in_macro;    // of a read that a macro's text says: where that is written
   Place given;       // where the function that was walked from gives it to the one that reads it
-  Place check_at;    // where a check of the tensor could be written, indented to end_column; line 0: nowhere
-  Place checked_to;  // a check there is one of all reads of the tensor before this
+  Place check_at;  // where a check of the tensor could be written, indented to end_column; line 0:
+                   // nowhere
+  Place checked_to;              // a check there is one of all reads of the tensor before this
   std::vector<OuterSite> outer;  // further out, inner first
   TensorFact tensor;
-  bool is_of_class = false;  // `type` is a parameter of the class template, whoever makes it
-  bool in_dispatch = false;  // `type` is that of a dispatch on `dispatched`
+  bool is_of_class = false;       // `type` is a parameter of the class template, whoever makes it
+  bool in_dispatch = false;       // `type` is that of a dispatch on `dispatched`
   bool ignores_dispatch = false;  // of a dispatch on this tensor: `type` is the same in each case
   TensorFact dispatched;
   bool has_dispatched_dtype = false;  // the tensor is known to have the dispatched tensor's dtype
@@ -282,9 +283,9 @@ DTYPECHECK_MEMBERS(IntegerDivision, place, function, tensor, is_of_dispatch)
 struct WrappedBuffer {
   Place place;
   std::string function;
-  std::string element;  // as the source writes it
-  DtypeSet stored;      // the dtypes that are stored so
-  DtypeSet dtype;       // that the tensor gets
+  std::string element;      // as the source writes it
+  DtypeSet stored;          // the dtypes that are stored so
+  DtypeSet dtype;           // that the tensor gets
   bool is_default = false;  // since the call names none
 };
 DTYPECHECK_MEMBERS(WrappedBuffer, place, function, element, stored, dtype, is_default)
@@ -309,13 +310,14 @@ struct LargeNumber {
 };
 DTYPECHECK_MEMBERS(LargeNumber, place, function, name, text, is_half)
 
-// torch::tensor() of numbers in double or float that are no constants, in a dtype that drops a part.
+// torch::tensor() of numbers in double or float that are no constants, in a dtype that drops a
+// part.
 struct CutNumbers {
   Place place;
   std::string function;
-  std::string text;     // the numbers, as the source writes them
-  std::string element;  // "double"
-  DtypeSet dtype;       // of the tensor
+  std::string text;         // the numbers, as the source writes them
+  std::string element;      // "double"
+  DtypeSet dtype;           // of the tensor
   bool is_default = false;  // since the call names none
 };
 DTYPECHECK_MEMBERS(CutNumbers, place, function, text, element, dtype, is_default)
@@ -357,24 +359,25 @@ struct HalfArithmetic {
 };
 DTYPECHECK_MEMBERS(HalfArithmetic, place, function, fault, text, dtypes, other)
 
-// The kinds of facts of one place each: member of SourceFacts, type, and what is taken of a file that is parsed
-// a second time with other switches: kAlways, or kUnderstood, where that parse understood no less than the first,
-// since some of the checks that a tensor may have were lost otherwise.
-#define DTYPECHECK_FACTS(FACT)                     \
-  FACT(reads, Read, kUnderstood) \
-  FACT(long_elements, LongElement, kAlways) \
-  FACT(dispatches, Dispatch, kAlways) \
-  FACT(branches, DtypeBranch, kAlways) \
-  FACT(sums, LowPrecisionSum, kAlways) \
-  FACT(large_numbers, LargeNumber, kAlways) \
-  FACT(ops, SourceOp, kUnderstood) \
-  FACT(bit_casts, BitCast, kUnderstood) \
+// The kinds of facts of one place each: member of SourceFacts, type, and what is taken of a file
+// that is parsed a second time with other switches: kAlways, or kUnderstood, where that parse
+// understood no less than the first, since some of the checks that a tensor may have were lost
+// otherwise.
+#define DTYPECHECK_FACTS(FACT)                          \
+  FACT(reads, Read, kUnderstood)                        \
+  FACT(long_elements, LongElement, kAlways)             \
+  FACT(dispatches, Dispatch, kAlways)                   \
+  FACT(branches, DtypeBranch, kAlways)                  \
+  FACT(sums, LowPrecisionSum, kAlways)                  \
+  FACT(large_numbers, LargeNumber, kAlways)             \
+  FACT(ops, SourceOp, kUnderstood)                      \
+  FACT(bit_casts, BitCast, kUnderstood)                 \
   FACT(integer_divisions, IntegerDivision, kUnderstood) \
-  FACT(buffers, WrappedBuffer, kUnderstood) \
-  FACT(table_entries, TableEntry, kUnderstood) \
-  FACT(tables, DtypeTable, kUnderstood) \
-  FACT(cut_numbers, CutNumbers, kUnderstood) \
-  FACT(conversions, TwoWayConversion, kUnderstood) \
+  FACT(buffers, WrappedBuffer, kUnderstood)             \
+  FACT(table_entries, TableEntry, kUnderstood)          \
+  FACT(tables, DtypeTable, kUnderstood)                 \
+  FACT(cut_numbers, CutNumbers, kUnderstood)            \
+  FACT(conversions, TwoWayConversion, kUnderstood)      \
   FACT(half_arithmetic, HalfArithmetic, kUnderstood)
 
 struct SourceFacts {

@@ -91,9 +91,9 @@ class Parser {
     const fs::path folder = options.no_cache ? fs::path() : cache_folder();
     if (folder.empty()) return;
     cache_ = std::make_unique<FactsCache>(folder, version_of(program_), stamps_);
-    headers_ = std::make_unique<PrecompiledHeaders>(
-        folder / "pch", program_.string(), version_of(program_), stamps_,
-        options.standing != nullptr);
+    headers_ = std::make_unique<PrecompiledHeaders>(folder / "pch", program_.string(),
+                                                    version_of(program_), stamps_,
+                                                    options.standing != nullptr);
   }
 
   std::vector<SourceFacts> parse(const std::vector<std::string>& files) {

@@ -85,7 +85,8 @@ OpAnswer answer_of(const SourceOp& op, size_t result) {
   const Behaviour& behaviour = Contracts::shipped().behaviour(name);
   if (op.op == "one_hot") return {.dtypes = Dtype::kLong, .is_always = true};  // not measured
   if (result == 0 && answers_in_first(op, facts, behaviour)) return {.is_first = true};
-  if (const auto always = behaviour.always_in(result)) return {.dtypes = *always, .is_always = true};
+  if (const auto always = behaviour.always_in(result))
+    return {.dtypes = *always, .is_always = true};
   if (!are_known(op)) return {};
   const bool sums_in_long =
       (facts & ops::kSumsInLong) != 0 && op.operands.front().dtypes.within(kIntegers);

@@ -102,9 +102,7 @@ static void compare_unscale(at::ScalarType dtype, int64_t n) {
   compare(
       fmt::format("unscale {} {}", at::toString(dtype), n),
       static_cast<double>(n * (x.element_size() + 4)),
-      [&] {
-        unscale({n, in(x), 1 / 65536.f, y.data_ptr<float>(), &sum});
-      },
+      [&] { unscale({n, in(x), 1 / 65536.f, y.data_ptr<float>(), &sum}); },
       [&] { sum = x.mul(1 / 65536.f).norm().item<double>(); },
       [&] { sum = x.to(at::kFloat).mul_(1 / 65536.f).norm().item<double>(); });
 }
@@ -169,10 +167,8 @@ static void compare_global_norm(at::ScalarType dtype) {
   compare(
       fmt::format("global_norm of 60 {} {}", at::toString(dtype), numbers),
       static_cast<double>(numbers) * (4 + static_cast<double>(at::elementSize(dtype))),
-      [&] {
-        global_norm({gradients, 1 / 65536.f, &norm});
-      },
-      [&] { norm_of(false); }, [&] { norm_of(true); });
+      [&] { global_norm({gradients, 1 / 65536.f, &norm}); }, [&] { norm_of(false); },
+      [&] { norm_of(true); });
 }
 
 static void compare_cat(int64_t rows, int64_t cols) {
@@ -181,16 +177,8 @@ static void compare_cat(int64_t rows, int64_t cols) {
   const std::array<CatPiece, 2> pieces = {{{in(half), cols, cols}, {in(whole), cols, cols}}};
   compare(
       fmt::format("cat of Half and Float to Half, {} x {}", rows, cols),
-      static_cast<double>(rows * cols * 10),
-      [&] {
-        cat({rows, pieces, out(y)});
-      },
-      [&] {
-        at::cat({half, half}, 1);
-      },
-      [&] {
-        at::cat({half, whole}, 1).to(at::kHalf);
-      });
+      static_cast<double>(rows * cols * 10), [&] { cat({rows, pieces, out(y)}); },
+      [&] { at::cat({half, half}, 1); }, [&] { at::cat({half, whole}, 1).to(at::kHalf); });
 }
 
 static void compare_linear(at::ScalarType of_x, Compute compute, int64_t rows, int64_t cols,
@@ -287,9 +275,7 @@ static void compare_rms_norm(at::ScalarType dtype, int64_t rows, int64_t cols) {
   const std::string name = fmt::format("{} {} x {}", at::toString(dtype), rows, cols);
   compare(
       "rms_norm " + name, 2 * n.bytes,
-      [&] {
-        rms_norm({rows, cols, in(n.x), in(n.gamma), 1e-6, out(n.y), rstd});
-      },
+      [&] { rms_norm({rows, cols, in(n.x), in(n.gamma), 1e-6, out(n.y), rstd}); },
       [&] { at::rms_norm(n.x, {cols}, n.narrow_gamma, 1e-6); },
       [&] { at::rms_norm(n.x.to(at::kFloat), {cols}, n.gamma, 1e-6).to(dtype); });
   const auto backward_of = [&](at::ScalarType in_dtype) {

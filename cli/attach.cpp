@@ -11,14 +11,14 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
-#include "reports/judging/judged_report.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/child.h"
 #include "platform/elf_file.h"
 #include "platform/error.h"
 #include "platform/install_paths.h"
 #include "platform/progress.h"
 #include "platform/terminal.h"
+#include "reports/judging/judged_report.h"
+#include "reports/judging/recorded_run.h"
 #include "trace/reader.h"
 #include "trace/run_folder.h"
 #include "tracer/attach/inject.h"
@@ -50,7 +50,7 @@ volatile std::sig_atomic_t is_interrupted = 0;
 class Interruptible {
  public:
   Interruptible() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) { is_interrupted = 1; };
     ::sigaction(SIGINT, &action, &interrupt_);
     ::sigaction(SIGTERM, &action, &terminate_);
@@ -62,8 +62,7 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
 
  private:
-  struct sigaction interrupt_ {
-  }, terminate_{};
+  struct sigaction interrupt_{}, terminate_{};
 };
 
 // A tracer for its LibTorch, in the folder; the program would have to wait while one is compiled.

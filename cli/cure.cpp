@@ -12,7 +12,6 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "reports/judging/judged_report.h"
 #include "cures/proven_change.h"
 #include "platform/error.h"
 #include "platform/output.h"
@@ -21,6 +20,7 @@
 #include "platform/text.h"
 #include "reports/causes.h"
 #include "reports/formatting.h"
+#include "reports/judging/judged_report.h"
 #include "trace/run_folder.h"
 
 namespace fs = std::filesystem;
@@ -236,8 +236,8 @@ std::function<int()> set_up(Options& options) {
 }  // namespace
 
 cures::Search look_for_cure(const std::string& run_folder, const judging::RecordedRun& recorded,
-                             const std::vector<Finding>& findings, const cures::Program& program,
-                             cures::SearchOptions options) {
+                            const std::vector<Finding>& findings, const cures::Program& program,
+                            cures::SearchOptions options) {
   const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
   if (is_terminal) {
     options.progress = [](const std::string& what) {

@@ -17,8 +17,6 @@
 #include "cli/demo_failures.h"
 #include "cli/demo_run.h"
 #include "cli/exit_status.h"
-#include "reports/judging/judged_report.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"
@@ -27,6 +25,8 @@
 #include "platform/printable.h"
 #include "platform/terminal.h"
 #include "reports/formatting.h"
+#include "reports/judging/judged_report.h"
+#include "reports/judging/recorded_run.h"
 
 namespace fs = std::filesystem;
 

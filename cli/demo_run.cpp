@@ -12,8 +12,6 @@
 #include <filesystem>
 
 #include "cli/exit_status.h"
-#include "reports/judging/judged_report.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"
@@ -22,6 +20,8 @@
 #include "platform/printable.h"
 #include "platform/terminal.h"
 #include "reports/formatting.h"
+#include "reports/judging/judged_report.h"
+#include "reports/judging/recorded_run.h"
 
 namespace fs = std::filesystem;
 

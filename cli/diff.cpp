@@ -6,11 +6,11 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "platform/files.h"
+#include "platform/output.h"
 #include "reports/judging/engine_roles.h"
 #include "reports/judging/lock_diff.h"
 #include "reports/judging/recorded_run.h"
-#include "platform/files.h"
-#include "platform/output.h"
 
 namespace dtypecheck::cli {
 

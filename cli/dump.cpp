@@ -10,10 +10,10 @@
 #include "cli/dump_perfetto.h"
 #include "cli/dump_sqlite.h"
 #include "cli/exit_status.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
+#include "reports/judging/recorded_run.h"
 #include "trace/op_call_fields.h"
 #include "trace/text.h"
 

@@ -121,7 +121,7 @@ class Rows {
   void bind(int column, double value) { sqlite3_bind_double(statement_, column, value); }
   void bind(int column, std::nullopt_t) { sqlite3_bind_null(statement_, column); }
   template <typename Integer>
-  requires std::is_integral_v<Integer>
+    requires std::is_integral_v<Integer>
   void bind(int column, Integer value) {
     sqlite3_bind_int64(statement_, column, static_cast<sqlite3_int64>(value));
   }

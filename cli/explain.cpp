@@ -16,12 +16,12 @@
 #include "cli/exit_status.h"
 #include "core/dtype_set.h"
 #include "explain/answer.h"
-#include "rules/kernel_names/kernel_name.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/output.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
+#include "rules/kernel_names/kernel_name.h"
 
 namespace dtypecheck::cli {
 

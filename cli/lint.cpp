@@ -18,14 +18,14 @@
 #include "cli/exit_status.h"
 #include "cli/lint_server.h"
 #include "cli/report_options.h"
-#include "reports/judging/baseline.h"
-#include "reports/judging/judged_report.h"
-#include "reports/judging/lint_report.h"
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/progress.h"
 #include "platform/version.h"
 #include "reports/formatting.h"
+#include "reports/judging/baseline.h"
+#include "reports/judging/judged_report.h"
+#include "reports/judging/lint_report.h"
 
 namespace fs = std::filesystem;
 
@@ -46,8 +46,7 @@ struct LintCommand {
 };
 
 // The cures of what is at the fail level or above: a note may well be so on purpose.
-void fix(reports::Report& report, const std::string& fail_on,
-         const analyzer::BrokenFiles& broken) {
+void fix(reports::Report& report, const std::string& fail_on, const analyzer::BrokenFiles& broken) {
   std::vector<Finding> cured, others;
   for (Finding& finding : report.findings) {
     const bool counts = judging::any_at_least({finding}, fail_on);

@@ -6,8 +6,8 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/output.h"
+#include "reports/judging/recorded_run.h"
 #include "trace/run_folder.h"
 
 namespace dtypecheck::cli {

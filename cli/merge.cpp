@@ -14,12 +14,12 @@
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/progress.h"
 #include "platform/terminal.h"
 #include "reports/formatting.h"
+#include "reports/judging/recorded_run.h"
 #include "symbols/symbols.h"
 #include "trace/format.h"
 #include "trace/run_folder.h"

@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "cli/command.h"
-#include "reports/judging/config.h"
 #include "platform/error.h"
 #include "platform/nearest.h"
 #include "platform/terminal.h"
+#include "reports/judging/config.h"
 
 namespace dtypecheck::cli {
 

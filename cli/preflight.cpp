@@ -1,6 +1,6 @@
 // dtypecheck preflight: runs a program's first training steps on a GPU that is not there, and
-// reports what was found. tracer/pretended/ stands in for CUDA; nothing is computed, and nothing of the
-// user's is written over.
+// reports what was found. tracer/pretended/ stands in for CUDA; nothing is computed, and nothing of
+// the user's is written over.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -75,9 +75,9 @@ std::string value_in(const Environment& environment, const std::string& name) {
   return "";
 }
 
-// What the program writes goes to a folder that is thrown away (tracer/pretended/throwaway.c), but for the
-// trace, for compilers' caches, which the loader opens by itself, and for folders that are covered
-// by an overlay: there system calls of a library's own are caught as well.
+// What the program writes goes to a folder that is thrown away (tracer/pretended/throwaway.c), but
+// for the trace, for compilers' caches, which the loader opens by itself, and for folders that are
+// covered by an overlay: there system calls of a library's own are caught as well.
 void throw_away_what_is_written(Environment& environment, const std::string& folder,
                                 const std::string& hooks, const std::vector<std::string>& covered) {
   const std::string caches = folder + "/caches";

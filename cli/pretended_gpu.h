@@ -1,5 +1,5 @@
-// pretended_gpu.h: what a program's environment needs so that it finds a GPU of tracer/pretended/, which
-// computes nothing.
+// pretended_gpu.h: what a program's environment needs so that it finds a GPU of tracer/pretended/,
+// which computes nothing.
 #pragma once
 
 #include <string>

@@ -4,10 +4,10 @@
 #include "cli/command.h"
 #include "cli/follow.h"
 #include "cli/report_options.h"
-#include "reports/judging/judged_report.h"
 #include "cures/proven_change.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/progress.h"
+#include "reports/judging/judged_report.h"
+#include "reports/judging/recorded_run.h"
 #include "trace/run_folder.h"
 
 namespace dtypecheck::cli {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/exit_status.h"
-#include "reports/judging/baseline.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
+#include "reports/judging/baseline.h"
 #include "reports/summary.h"
 
 namespace dtypecheck::cli {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "reports/judging/judged_report.h"
 #include "platform/child.h"
+#include "reports/judging/judged_report.h"
 
 namespace dtypecheck::cli {
 

@@ -39,9 +39,9 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
 
 // Names that only people and compilers use.
 constexpr std::pair<std::string_view, Dtype> kFurtherNames[] = {
-    {"fp16", Dtype::kHalf},    {"bf16", Dtype::kBFloat16},  {"bfloat", Dtype::kBFloat16},
-    {"fp32", Dtype::kFloat},   {"fp64", Dtype::kDouble},    {"long int", Dtype::kLong},
-    {"__int64", Dtype::kLong}, {"long long", Dtype::kLong}, {"unsigned char", Dtype::kByte},
+    {"fp16", Dtype::kHalf},        {"bf16", Dtype::kBFloat16},   {"bfloat", Dtype::kBFloat16},
+    {"fp32", Dtype::kFloat},       {"fp64", Dtype::kDouble},     {"long int", Dtype::kLong},
+    {"__int64", Dtype::kLong},     {"long long", Dtype::kLong},  {"unsigned char", Dtype::kByte},
     {"signed char", Dtype::kChar}, {"short int", Dtype::kShort}, {"boolean", Dtype::kBool},
 };
 

@@ -16,12 +16,11 @@ inline Dtype precision_in(std::string_view value) {
   constexpr struct {
     std::string_view word;
     Dtype dtype;
-  } kWords[] = {{"float16", Dtype::kHalf},      {"float_16", Dtype::kHalf},
-                {"fp16", Dtype::kHalf},         {"f16", Dtype::kHalf},
-                {"half", Dtype::kHalf},         {"16", Dtype::kHalf},
-                {"bfloat16", Dtype::kBFloat16}, {"bfloat_16", Dtype::kBFloat16},
-                {"bfp16", Dtype::kBFloat16},    {"bf16", Dtype::kBFloat16},
-                {"bfloat", Dtype::kBFloat16}};
+  } kWords[] = {
+      {"float16", Dtype::kHalf},      {"float_16", Dtype::kHalf},      {"fp16", Dtype::kHalf},
+      {"f16", Dtype::kHalf},          {"half", Dtype::kHalf},          {"16", Dtype::kHalf},
+      {"bfloat16", Dtype::kBFloat16}, {"bfloat_16", Dtype::kBFloat16}, {"bfp16", Dtype::kBFloat16},
+      {"bf16", Dtype::kBFloat16},     {"bfloat", Dtype::kBFloat16}};
   constexpr std::size_t kMostBytes = 32;
   if (value.size() > kMostBytes) return Dtype::kUndefined;
   std::string text;

@@ -15,9 +15,7 @@ const char* phase_name(Phase phase) {
                              {"unknown", "load", "forward", "backward", "optimizer", "data"});
 }
 
-std::string place(const Site& site) {
-  return text_of(site.line.known() ? site.line : site.inner);
-}
+std::string place(const Site& site) { return text_of(site.line.known() ? site.line : site.inner); }
 
 bool is_installed(const SourceLine& line) {
   return line.file.find("/site-packages/") != line.file.npos ||

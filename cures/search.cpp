@@ -554,8 +554,8 @@ class Searcher {
     result.verdict = tried.verdict =
         judge(node, goal, *trial, is_setting, tried.words, result.is_further);
     if (result.verdict != Verdict::kProven) return result;
-    tried.loses_steps = std::any_of(
-        trial->findings.begin(), trial->findings.end(), [](const Finding& finding) {
+    tried.loses_steps =
+        std::any_of(trial->findings.begin(), trial->findings.end(), [](const Finding& finding) {
           return finding.severity >= Severity::kWarning && loses_steps(finding);
         });
     if (const std::string broken = broken_mode(tried.patch); !broken.empty()) {

@@ -14,7 +14,6 @@
 #include <optional>
 #include <thread>
 
-#include "reports/judging/judged_report.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"
@@ -22,6 +21,7 @@
 #include "platform/overlay.h"
 #include "platform/temporary_folder.h"
 #include "platform/text.h"
+#include "reports/judging/judged_report.h"
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ class Interruption {
   Interruption() {
     received_ = 0;
     for (size_t i = 0; i < kSignals.size(); ++i) {
-      struct sigaction note {};
+      struct sigaction note{};
       note.sa_handler = [](int signal) { received_ = signal; };
       ::sigaction(kSignals[i], &note, &before_[i]);
     }

@@ -9,8 +9,8 @@
 
 #include "core/finding.h"
 #include "cures/patch.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/child.h"
+#include "reports/judging/recorded_run.h"
 
 namespace dtypecheck::cures {
 

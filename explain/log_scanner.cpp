@@ -122,9 +122,8 @@ void LogScanner::feed(std::string_view bytes) {
     const size_t begin = buffer_.size();
     escapes_.append(piece, buffer_);
     const uint64_t position = base_ + begin;
-    finder_.feed(std::string_view(buffer_).substr(begin), [&](size_t anchor, size_t end) {
-      hits_.push_back({anchor, position + end});
-    });
+    finder_.feed(std::string_view(buffer_).substr(begin),
+                 [&](size_t anchor, size_t end) { hits_.push_back({anchor, position + end}); });
     settle_hits(false);
     forget_old();
   }
@@ -205,7 +204,8 @@ void LogScanner::look_at(const Hit& hit) {
   try_messages(hit, line, seen_[key]);
 }
 
-// "torch 2.0.1", "torch==2.0.1", "torch-2.0.1", "PyTorch version: 2.0.1"; "torch>=1.10" asks for one.
+// "torch 2.0.1", "torch==2.0.1", "torch-2.0.1", "PyTorch version: 2.0.1"; "torch>=1.10" asks for
+// one.
 void LogScanner::look_for_version(std::string_view text) {
   const size_t digit = text.find_first_of("0123456789\n");
   if (digit == std::string_view::npos || digit > 12 || text[digit] == '\n') return;

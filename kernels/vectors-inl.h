@@ -292,7 +292,7 @@ HWY_INLINE TwoSums sums_of_products(const BFloat16* a, const BFloat16* b, int64_
 
 // What can be had quickly, of numbers that it is had for; the rest is computed with more care.
 template <class T>
-constexpr bool kQuick = DTYPECHECK_ON_BFLOAT16&& std::is_same_v<T, BFloat16>;
+constexpr bool kQuick = DTYPECHECK_ON_BFLOAT16 && std::is_same_v<T, BFloat16>;
 
 // The sums of x, if it is asked for, and of its squares.
 template <bool kBoth, class T>

@@ -34,7 +34,7 @@ fs::path cache_root() {
 
 // `error` is why it, or what it lies in, could not be made.
 static std::string why_not_trusted(const fs::path& folder, const std::error_code& error) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(folder.c_str(), &info) != 0) return error ? error.message() : std::strerror(errno);
   if (!S_ISDIR(info.st_mode)) return "is not a folder";
   if (info.st_uid != ::geteuid()) return "belongs to another user";

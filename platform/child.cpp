@@ -217,20 +217,18 @@ pid_t start_child(const std::vector<std::string>& command, const Environment& en
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (streams.out >= 0) posix_spawn_file_actions_adddup2(&actions, streams.out, STDOUT_FILENO);
   if (streams.err >= 0) posix_spawn_file_actions_adddup2(&actions, streams.err, STDERR_FILENO);
-  if (!place.folder.empty())
-    posix_spawn_file_actions_addchdir_np(&actions, place.folder.c_str());
+  if (!place.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, place.folder.c_str());
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t usual;  // again: we ignore it
   ::sigemptyset(&usual);
   ::sigaddset(&usual, SIGPIPE);
   posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setflags(
-      &attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF |
-                                      (place.leads_a_group ? POSIX_SPAWN_SETPGROUP : 0)));
+  posix_spawnattr_setflags(&attributes,
+                           static_cast<short>(POSIX_SPAWN_SETSIGDEF |
+                                              (place.leads_a_group ? POSIX_SPAWN_SETPGROUP : 0)));
   pid_t child = -1;
-  const int error =
-      posix_spawn(&child, argv[0], &actions, &attributes, argv.data(), envp.data());
+  const int error = posix_spawn(&child, argv[0], &actions, &attributes, argv.data(), envp.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return child;

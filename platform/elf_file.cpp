@@ -15,7 +15,7 @@ std::optional<ElfFile> ElfFile::open(const std::string& path) {
   elf_version(EV_CURRENT);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
-  struct stat info {};
+  struct stat info{};
   const bool is_file = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   ElfFile file(is_file ? elf_begin(fd, ELF_C_READ_MMAP, nullptr) : nullptr);
   if (file.elf_ != nullptr) elf_cntl(file.elf_.get(), ELF_C_FDDONE);

@@ -56,7 +56,7 @@ struct Opened {
 Opened open_any(const std::string& path, bool takes_pipes) {
   Opened opened{
       {Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (takes_pipes ? 0 : O_NONBLOCK)))}};
-  struct stat status {};
+  struct stat status{};
   if (opened.file.fd < 0 || ::fstat(opened.file.fd, &status) != 0) {
     opened.problem = std::strerror(errno);
   } else if (S_ISREG(status.st_mode)) {
@@ -121,7 +121,7 @@ class Draft {
   }
 
   void keep_mode() {
-    struct stat status {};
+    struct stat status{};
     if (::lstat(target_.c_str(), &status) != 0 || S_ISLNK(status.st_mode)) return;
     if (S_ISREG(status.st_mode)) {
       ::fchmod(file_, status.st_mode & 07777);

@@ -53,8 +53,8 @@ std::vector<PrebuiltHook> prebuilt_operators();
 // one that pip installed, Clang and another build for others.
 std::string analyzer_cure();
 
-// The Python program that measures contracts: rules/contracts/probe/measure.py. Throws InputError when it is not
-// there.
+// The Python program that measures contracts: rules/contracts/probe/measure.py. Throws InputError
+// when it is not there.
 std::string probe_script();
 
 // What is compiled for one LibTorch: the root of the sources, and the files relative to it.

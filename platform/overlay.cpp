@@ -57,7 +57,7 @@ std::string escaped(const std::string& path) {
 
 std::string cover(const std::string& folder, const std::string& scratch, size_t number) {
   const std::string upper = fmt::format("{}/{}", scratch, number), work = upper + ".work";
-  struct stat its {};
+  struct stat its{};
   if (::mkdir(upper.c_str(), 0777) != 0 || ::mkdir(work.c_str(), 0700) != 0) return failed(upper);
   if (::stat(folder.c_str(), &its) == 0) ::chmod(upper.c_str(), its.st_mode & 07777);
   const std::string options = fmt::format("lowerdir={},upperdir={},workdir={}", escaped(folder),

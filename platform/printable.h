@@ -15,7 +15,8 @@ namespace dtypecheck {
 // Control characters and bytes outside UTF-8 as \x1b, invisible and reordering characters as
 // \u202e, tabs as a space, newlines as \n.
 std::string printable(std::string_view text);
-// The characters that it escapes because they are not seen, or change the order in which others are.
+// The characters that it escapes because they are not seen, or change the order in which others
+// are.
 bool is_deceptive(uint32_t code_point);
 
 // The same for each line of a text; a last empty line is left out.
@@ -29,8 +30,8 @@ std::string shorten(std::string_view text, size_t columns);  // "unet.down_b…1
 std::string shorten_path(std::string_view path, size_t columns, size_t name_columns);
 std::string cut(std::string_view text, size_t columns);  // "one of the optimizer's param…"
 std::string pad(std::string_view text, size_t columns);  // with spaces on the right
-// Breaks long words too, but no path and no name ("unet.down_blocks.0.attentions"), which are of use
-// in one piece alone: such a line is longer, up to kLongestName.
+// Breaks long words too, but no path and no name ("unet.down_blocks.0.attentions"), which are of
+// use in one piece alone: such a line is longer, up to kLongestName.
 std::vector<std::string> wrap(std::string_view text, size_t columns);
 inline constexpr size_t kLongestName = 400;
 

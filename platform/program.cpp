@@ -98,7 +98,7 @@ std::string find_program(const std::string& name) {
 // The loader drops LD_PRELOAD when exec raises privileges: another owner's set-id bit, or file
 // capabilities.
 static bool raises_privileges(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return false;
   if ((info.st_mode & S_ISUID) && info.st_uid != ::getuid()) return true;
   if ((info.st_mode & S_ISGID) && (info.st_mode & S_IXGRP) && info.st_gid != ::getgid())

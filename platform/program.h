@@ -19,8 +19,9 @@ std::string why_not_traceable(const std::string& path);
 // without.
 bool dies_of_preload(const std::string& path);
 
-// Whether a program that is started by this path and these arguments may come to run LibTorch, as far
-// as both tell: it is linked to it, is Python or a script for it, or is told to start one of them.
+// Whether a program that is started by this path and these arguments may come to run LibTorch, as
+// far as both tell: it is linked to it, is Python or a script for it, or is told to start one of
+// them.
 bool may_run_libtorch(const std::string& path, const std::vector<std::string>& arguments);
 
 }  // namespace dtypecheck

@@ -45,7 +45,7 @@ std::string took(const Run& run) {
   return longest < 0 ? "" : duration_text(longest);
 }
 
-std::string agreed_text(const Run& run, std::string Process::*field) {
+std::string agreed_text(const Run& run, std::string Process::* field) {
   std::set<std::string> values;
   for (const Process& process : run.processes) {
     if (!(process.*field).empty()) values.insert(process.*field);

@@ -164,9 +164,10 @@ class Data {
 void write_map(const Report& report, const ModuleNode& root, HtmlWriter& html) {
   if (root.children.empty()) return;
   html.open_section("map", "map", "Dtype map");
-  html.element("p", "quiet",
-               "The modules that ran, coloured by dtype; shares are of these alone. Blocks that are "
-               "alike are drawn once; width is depth, height is the number of parts.");
+  html.element(
+      "p", "quiet",
+      "The modules that ran, coloured by dtype; shares are of these alone. Blocks that are "
+      "alike are drawn once; width is depth, height is the number of parts.");
   html.line();
   Table(html).write(root);
   html.data_block("map-data", Data(report).json(root)).line();

@@ -96,7 +96,7 @@ class Strip {
   std::array<std::vector<Cell>, static_cast<size_t>(kLastPhase) + 1> rows_;
   std::unordered_set<OpCallId> outer_;  // that threw because an op inside of them did
   uint64_t steps_ = 0;                  // that were finished
-  uint32_t width_ = 1;  // steps in a column
+  uint32_t width_ = 1;                  // steps in a column
   uint32_t last_ = 0, last_new_ = 0, first_failure_ = 0;
   bool has_failure_ = false;
 };

@@ -146,7 +146,7 @@ Json finding_json(const Report& report, const Finding& finding) {
 }
 
 // The one version that the processes agree on; null when they do not, or when none is known.
-Json agreed(const Run& run, std::string Process::*field) {
+Json agreed(const Run& run, std::string Process::* field) {
   std::set<std::string> values;
   for (const Process& process : run.processes) {
     if (!(process.*field).empty()) values.insert(process.*field);

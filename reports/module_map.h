@@ -44,13 +44,13 @@ struct ModuleNode {
   std::vector<std::string> names;
   std::string path;
   std::string module_class;
-  SharesByView own, all;           // by MapView; all: with its children
-  double casts_per_step = 0;       // between floating dtypes, its own
-  double casts_before = 0;         // and those before the first step
-  bool has_low_norm = false;       // a norm of it ran in Half or BFloat16
-  bool is_island = false;          // in other dtypes than most of its model: weights, activations
-  std::vector<size_t> findings;    // indices into Report::findings
-  uint64_t signatures = 0;         // op calls, its own
+  SharesByView own, all;         // by MapView; all: with its children
+  double casts_per_step = 0;     // between floating dtypes, its own
+  double casts_before = 0;       // and those before the first step
+  bool has_low_norm = false;     // a norm of it ran in Half or BFloat16
+  bool is_island = false;        // in other dtypes than most of its model: weights, activations
+  std::vector<size_t> findings;  // indices into Report::findings
+  uint64_t signatures = 0;       // op calls, its own
   std::vector<ModuleParameter> parameters;
   std::vector<ModuleNode> children;
 };

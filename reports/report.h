@@ -45,8 +45,8 @@ struct Report {
   // processes that ran untraced. A report with any is not complete.
   std::vector<std::string> left_out;
   bool end_is_reported = false;  // that a signal ended the program was said already
-  bool all = false;          // text only: every finding in full, however many there are
-  int columns = 96;          // text only: width of a line, at least 60
+  bool all = false;              // text only: every finding in full, however many there are
+  int columns = 96;              // text only: width of a line, at least 60
   bool shortens =
       true;  // text only: what is wider is shortened; without, only running text is broken
   // Findings at or above it fail the command; none: nothing does.
@@ -55,7 +55,7 @@ struct Report {
   FileText file_text;  // none: no fingerprints of lines
   // Of which a finding about a call that threw was accepted, and is not among these.
   std::set<uint32_t> accepted_throws_of;  // processes
-  bool is_beside_baseline = false;  // the findings are those that a baseline does not have
+  bool is_beside_baseline = false;        // the findings are those that a baseline does not have
   std::optional<SourceScan> scan;
   ProvenanceIndex provenance{run};
 

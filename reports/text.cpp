@@ -21,7 +21,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr size_t kAllFullLines = 24;  // when all findings fit in so many, all are shown in full …
+constexpr size_t kAllFullLines = 24;   // when all findings fit in so many, all are shown in full …
 constexpr size_t kSomeFullLines = 14;  // … otherwise the first ones, to leave room for the others
 constexpr size_t kBriefFindings = 10;
 constexpr size_t kCaveats = 6;

@@ -100,7 +100,8 @@ class FullFinding {
       const NotedPlace& noted = finding_.places[i];
       const std::string also =
           fmt::format("also {}  {}", place(report_, noted.line), printable(noted.note));
-      add("    " + link(report_, paint_.dim(fitted_start(report_, also, columns_ - 4)), noted.line));
+      add("    " +
+          link(report_, paint_.dim(fitted_start(report_, also, columns_ - 4)), noted.line));
     }
     if (shown < finding_.places.size()) {
       const size_t more = finding_.places.size() - shown;
@@ -233,8 +234,8 @@ std::string Paint::severity(Severity severity, std::string_view text) const {
 std::string link(const Report& report, const std::string& text, const SourceLine& to) {
   if (!report.links || !to.known()) return text;
   std::error_code ignored;
-  const std::filesystem::path file = std::filesystem::absolute(
-      std::filesystem::path(report.base_folder) / to.file, ignored);
+  const std::filesystem::path file =
+      std::filesystem::absolute(std::filesystem::path(report.base_folder) / to.file, ignored);
   if (ignored || !std::filesystem::is_regular_file(file, ignored)) return text;
   return fmt::format("\x1b]8;;{}#{}\x1b\\{}\x1b]8;;\x1b\\", uri_of(file.string()), to.line, text);
 }

@@ -1,9 +1,10 @@
 // Finds: the op by which the first infinity or NaN of a process came to be, in the order of time;
 // and, where no op that was looked at made the first NaN, the one that was given it. Needs a run
-// with value checks, but for sums, norms and losses in Half on the CPU, of which one call in sixteen
-// is looked at in any run. Misses: values that became non-finite inside an op that was not sampled.
-// Silent on infinities that the program writes itself (attention masks), on the mean of no elements,
-// on memory that was never written, and on what a GradScaler finds its scale by: infinite gradients.
+// with value checks, but for sums, norms and losses in Half on the CPU, of which one call in
+// sixteen is looked at in any run. Misses: values that became non-finite inside an op that was not
+// sampled. Silent on infinities that the program writes itself (attention masks), on the mean of no
+// elements, on memory that was never written, and on what a GradScaler finds its scale by: infinite
+// gradients.
 #include <fmt/format.h>
 
 #include <algorithm>

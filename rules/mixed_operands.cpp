@@ -153,8 +153,7 @@ void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpC
   OpCall call = refusal.call;
   const std::string words = message(refusal);
   call.site.line = places.of(refusal, words, reason);
-  out.add(
-      call, words, [&] { return explain(index, out.options(), refusal, unread); }, reason);
+  out.add(call, words, [&] { return explain(index, out.options(), refusal, unread); }, reason);
 }
 
 // "expected scalar type Long but found Float": an index or a class label in a floating dtype.

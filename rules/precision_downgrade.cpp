@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "core/dtype_set.h"
-#include "rules/kernel_names/kernel_name.h"
 #include "rules/engine/gpu_words.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/kernel_names/kernel_name.h"
 
 namespace dtypecheck::rules {
 namespace {

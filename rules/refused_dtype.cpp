@@ -453,7 +453,8 @@ Words of_dtype(const Refusal& refusal, const Judged& judged) {
   }
   if (!words.fix.empty() || !wanted) return words;
   if (words.why.empty()) {
-    constexpr const char* kCounts = "the op uses it as a count, an index or a choice, and LibTorch ";
+    constexpr const char* kCounts =
+        "the op uses it as a count, an index or a choice, and LibTorch ";
     words.why = kFloating.contains(*wanted)
                     ? fmt::format("the op is defined for other dtypes; {} is among them",
                                   dtype_name(*wanted))

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "core/dtype_set.h"
-#include "rules/kernel_names/kernel_name.h"
 #include "rules/engine/gpu_words.h"
 #include "rules/engine/rule.h"
+#include "rules/kernel_names/kernel_name.h"
 
 namespace dtypecheck::rules {
 namespace {

@@ -25,7 +25,7 @@ volatile std::sig_atomic_t interrupted = 0;
 
 // The first SIGINT or SIGTERM ends training after the step; the second ends the process.
 void watch_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);

@@ -47,7 +47,8 @@ namespace trace {
 //     kSignatureServed and kFlagFix.
 //  8: GroupRecord.
 //  9: RecordHeader::check and seal; FileHeader::records, check and seal; the members of
-//     SignatureRecord stand in another order; kAbandoned; NonFiniteRecord::order, and further flags.
+//     SignatureRecord stand in another order; kAbandoned; NonFiniteRecord::order, and further
+//     flags.
 // 10: CastCounters::looked, clipped and flushed; kNonFiniteIsRead and kNonFiniteIsAnswer.
 constexpr uint32_t kTraceVersion = 10;
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
-#include <tuple>
 #include <system_error>
+#include <tuple>
 
 #include "platform/error.h"
 #include "platform/files.h"

@@ -25,7 +25,8 @@ void parse_place(TextCursor& cursor, SourceLine& line);
 
 // How a file's path is shown.
 using PathText = std::function<std::string(const std::string& file)>;
-std::string place_text(const SourceLine& line, const PathText& path);  // "train.py:12"; "" not known
+std::string place_text(const SourceLine& line,
+                       const PathText& path);  // "train.py:12"; "" not known
 
 // JSON.
 nlohmann::ordered_json line_json(const SourceLine& line, const PathText& path);

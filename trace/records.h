@@ -17,8 +17,8 @@ namespace dtypecheck::trace {
 // The first thing that was wrong with a trace, and how many records it and others cost.
 class Damage {
  public:
-  void note(std::string cause);       // no record was lost, or the number is not known
-  void leave_out(std::string cause);  // one record was lost
+  void note(std::string cause);                   // no record was lost, or the number is not known
+  void leave_out(std::string cause);              // one record was lost
   void leave_out(size_t records, size_t of_all);  // as many more; 0: nobody knows of how many
   std::string to_string() const;                  // empty when nothing was wrong
 

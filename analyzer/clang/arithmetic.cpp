@@ -1,6 +1,8 @@
 // arithmetic.cpp: sums that are kept in Half or BFloat16, and numbers that Half cannot hold, in the
 // functions of the main file and of the project's headers. Templates count by their instantiations:
 // what nothing makes of Half is not reported.
+#include "analyzer/clang/arithmetic.h"
+
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
 
@@ -8,7 +10,6 @@
 #include <map>
 #include <set>
 
-#include "analyzer/clang/arithmetic.h"
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"

@@ -1,5 +1,5 @@
-// arithmetic.h: what both ask of a number, what sums it up (arithmetic.cpp) and what else a kernel does with it
-// (device_arithmetic.cpp).
+// arithmetic.h: what both ask of a number, what sums it up (arithmetic.cpp) and what else a kernel
+// does with it (device_arithmetic.cpp).
 #pragma once
 
 #include <clang/AST/Expr.h>

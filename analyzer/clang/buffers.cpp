@@ -21,8 +21,7 @@ QualType element_of(QualType type, bool any_size) {
   const auto* written = type->getAs<TemplateSpecializationType>();
   if (written == nullptr || !is_known(written->getTemplateName().getAsTemplateDecl())) return {};
   const llvm::ArrayRef<TemplateArgument> arguments = written->template_arguments();
-  const bool has_type =
-      !arguments.empty() && arguments.front().getKind() == TemplateArgument::Type;
+  const bool has_type = !arguments.empty() && arguments.front().getKind() == TemplateArgument::Type;
   return has_type ? arguments.front().getAsType() : QualType();
 }
 

@@ -47,14 +47,8 @@ class Bundled : public llvm::vfs::ProxyFileSystem {
 
  private:
   static llvm::vfs::Status folder(const Twine& path) {
-    return {path,
-            llvm::vfs::getNextVirtualUniqueID(),
-            llvm::sys::TimePoint<>(),
-            0,
-            0,
-            0,
-            llvm::sys::fs::file_type::directory_file,
-            llvm::sys::fs::all_read};
+    return {path, llvm::vfs::getNextVirtualUniqueID(),      llvm::sys::TimePoint<>(), 0, 0,
+            0,    llvm::sys::fs::file_type::directory_file, llvm::sys::fs::all_read};
   }
   // "/" behind it: a folder of such headers. "": none of ours.
   std::string header_for(const Twine& twine) const {

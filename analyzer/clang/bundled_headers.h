@@ -1,5 +1,5 @@
-// bundled_headers.h: LibTorch and CUB have thousands of headers, of which the bundled sets declare what
-// sources use in a few. Whatever else is included from their folders is one of these.
+// bundled_headers.h: LibTorch and CUB have thousands of headers, of which the bundled sets declare
+// what sources use in a few. Whatever else is included from their folders is one of these.
 #pragma once
 
 #include <llvm/Support/VirtualFileSystem.h>

@@ -282,7 +282,8 @@ void Walk::look_at_arms_of(const IfStmt* first, llvm::ArrayRef<const Stmt*> behi
     if (!next || !dtypes_.state.same(next->symbol, question->symbol)) return;
     const bool is_dead = next->dtypes.single() && !left.intersects(next->dtypes);
     if (is_dead && dtypes_.state.dtypes(question->symbol).intersects(next->dtypes)) {
-      add_branch(one->getCond(), BranchFault::kDead, dispatched(question->symbol), next->dtypes, {});
+      add_branch(one->getCond(), BranchFault::kDead, dispatched(question->symbol), next->dtypes,
+                 {});
     }
     arms.push_back({{one->getThen()}, left & next->dtypes, false});
     left = left - next->dtypes;

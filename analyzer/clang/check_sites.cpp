@@ -165,8 +165,10 @@ static bool add_branches(const Stmt* stmt, std::vector<const Stmt*>& branches) {
     branches.push_back(stmt);
     return isa_and_nonnull<CompoundStmt>(stmt);
   }
-  const bool declares_nothing = condition->getInit() == nullptr && condition->getConditionVariable() == nullptr;
-  return declares_nothing && !condition->isConstexpr() && add_branches(condition->getThen(), branches) &&
+  const bool declares_nothing =
+      condition->getInit() == nullptr && condition->getConditionVariable() == nullptr;
+  return declares_nothing && !condition->isConstexpr() &&
+         add_branches(condition->getThen(), branches) &&
          add_branches(condition->getElse(), branches);
 }
 
@@ -179,12 +181,14 @@ static const Stmt* body_of(const Stmt* stmt) {
 }
 
 static bool declares_below(const Stmt* stmt, const Names& names) {
-  return stmt != nullptr && (declares(stmt, names) || llvm::any_of(stmt->children(), [&](const Stmt* child) {
-           return declares_below(child, names);
-         }));
+  return stmt != nullptr &&
+         (declares(stmt, names) || llvm::any_of(stmt->children(), [&](const Stmt* child) {
+            return declares_below(child, names);
+          }));
 }
 
-std::pair<int, int> branch_of(const Stmt* statement, const CompoundStmt* block, const Names& names) {
+std::pair<int, int> branch_of(const Stmt* statement, const CompoundStmt* block,
+                              const Names& names) {
   if (body_of(statement) == block) {
     const bool is_same = !may_write(statement, names) && !declares_below(statement, names);
     return {0, is_same ? 1 : 0};

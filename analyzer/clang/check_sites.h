@@ -17,9 +17,9 @@
 namespace dtypecheck::analyzer {
 
 struct CheckSite {
-  Place begin;            // where it is written; line 0: nowhere
-  Place end;              // what stands between the two needs no further check of the tensor
-  bool is_first = false;  // nothing of the block has to run before it
+  Place begin;                   // where it is written; line 0: nowhere
+  Place end;                     // what stands between the two needs no further check of the tensor
+  bool is_first = false;         // nothing of the block has to run before it
   std::vector<OuterSite> outer;  // where one check may stand for those of all branches, inner first
 };
 
@@ -28,9 +28,9 @@ struct CheckSite {
 CheckSite check_site(const clang::ASTContext& context, const clang::CompoundStmt* block,
                      const clang::Stmt* statement, const std::set<std::string>& names);
 
-// Which branch of `statement` a block is, of how many that share all that comes there: {0, 1} of a block by itself and of
-// a loop, which counts as run, {1, 3} of the second one in if … else if … else …; {0, 0}: it is none, or the loop
-// makes or changes one of the variables.
+// Which branch of `statement` a block is, of how many that share all that comes there: {0, 1} of a
+// block by itself and of a loop, which counts as run, {1, 3} of the second one in if … else if …
+// else …; {0, 0}: it is none, or the loop makes or changes one of the variables.
 std::pair<int, int> branch_of(const clang::Stmt* statement, const clang::CompoundStmt* block,
                               const std::set<std::string>& names);
 

@@ -108,7 +108,7 @@ class Dtypes {
   std::vector<std::pair<int, std::string>> field_symbols_;  // of what fields held at the entry
   std::map<const clang::FieldDecl*, std::string> field_names_;
   std::map<std::string, int> iterators_;  // symbols of their dtypes, by their text
-  std::vector<Made> made_;  // by symbol
+  std::vector<Made> made_;                // by symbol
   std::map<const clang::Expr*, int> results_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
   int depth_ = 0;

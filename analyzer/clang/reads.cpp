@@ -53,7 +53,8 @@ static SourceLocation member_location(const CallExpr* call) {
 }
 
 // Whether the macro of a dispatch runs what is written there in each of its cases.
-static bool is_in_all_cases(const SwitchStmt* stmt, SourceLocation written, const SourceManager& sources) {
+static bool is_in_all_cases(const SwitchStmt* stmt, SourceLocation written,
+                            const SourceManager& sources) {
   for (const SwitchCase* one = stmt->getSwitchCaseList(); one; one = one->getNextSwitchCase()) {
     bool is_there = isa<DefaultStmt>(one);
     for_each_expr(one->getSubStmt(), [&](const Expr* expr) {
@@ -73,8 +74,9 @@ size_t Walk::level_around(size_t level) const {
   const SourceManager& sources = context_.getSourceManager();
   const SourceLocation written = sources.getSpellingLoc(body.block->getLBracLoc());
   const bool is_body = body.is_called_lambda && llvm::any_of(switches_, [&](const Switch& over) {
-    return over.symbol >= 0 && over.stmt != nullptr && is_in_all_cases(over.stmt, written, sources);
-  });
+                         return over.symbol >= 0 && over.stmt != nullptr &&
+                                is_in_all_cases(over.stmt, written, sources);
+                       });
   if (!is_body) return level;
   const auto is_of_macro = [&](size_t at) {
     return written_place(context_, levels_[at].block->getLBracLoc()).line == 0;
@@ -111,14 +113,15 @@ CheckSite Walk::site_of(const MemberCall& call) {
   return site;
 }
 
-void Walk::add_outer_sites(CheckSite& site, size_t level, const std::set<std::string>& names) const {
+void Walk::add_outer_sites(CheckSite& site, size_t level,
+                           const std::set<std::string>& names) const {
   bool is_first = site.is_first;
   while (is_first && level > 0 && !levels_[level].is_called_lambda) {
-    const auto [branch, branches] = branch_of(levels_[level - 1].whole, levels_[level].block, names);
+    const auto [branch, branches] =
+        branch_of(levels_[level - 1].whole, levels_[level].block, names);
     if (branches == 0) return;
     --level;
-    const CheckSite outer =
-        check_site(context_, levels_[level].block, levels_[level].whole, names);
+    const CheckSite outer = check_site(context_, levels_[level].block, levels_[level].whole, names);
     if (outer.begin.line == 0) return;
     site.outer.push_back({outer.begin, outer.end, branch, branches});
     is_first = outer.is_first;
@@ -131,8 +134,8 @@ void Walk::add_outer_sites(CheckSite& site, size_t level, const std::set<std::st
 void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const {
   const auto* body = dyn_cast_or_null<CompoundStmt>(stack_.back()->getBody());
   constexpr unsigned kFewStatements = 3;  // a check of the index, the pointer, the return
-  const bool is_short = body != nullptr && !body->body_empty() &&
-                        body->size() <= kFewStatements && isa<ReturnStmt>(body->body_back());
+  const bool is_short = body != nullptr && !body->body_empty() && body->size() <= kFewStatements &&
+                        isa<ReturnStmt>(body->body_back());
   if (call_sites_.empty() || !is_short || !type->getAs<SubstTemplateTypeParmType>()) return;
   const auto* reference = dyn_cast<DeclRefExpr>(stripped(tensor));
   const auto* parameter =
@@ -372,7 +375,8 @@ void Walk::add_read(Read read, int symbol, QualType type) {
     read.has_dispatched_dtype = (known && dtypes_.state.same(symbol, over->symbol)) ||
                                 (!read.accepts.empty() && dtypes.within(read.accepts));
   }
-  read.ignores_dispatch = has_type && !read.in_dispatch && !is_local_name(type) && is_in_dispatch_on(symbol);
+  read.ignores_dispatch =
+      has_type && !read.in_dispatch && !is_local_name(type) && is_in_dispatch_on(symbol);
   const auto key = std::make_tuple(read.place, read.cast, read.tensor.name, read.how);
   const auto [at, is_new] = reads_.try_emplace(key, facts_.reads.size());
   if (is_new) {

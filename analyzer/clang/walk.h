@@ -218,7 +218,7 @@ class Walk {
   std::set<std::pair<Place, std::string>> ops_;
   bool autocast_ = false;  // the function opens a region: what its ops see is not what they get
   std::string function_;
-  std::vector<Level> levels_;                // innermost last
+  std::vector<Level> levels_;                 // innermost last
   const clang::Stmt* lambda_body_ = nullptr;  // that a call is about to run
   Callers callers_ = Callers::kUnseen;
   size_t lambda_depth_ = 0;

@@ -34,11 +34,11 @@ std::vector<std::string> clang_arguments(const std::vector<std::string>& argumen
 
 // Where headers of LibTorch, Python and CUDA lie.
 struct Toolkits {
-  std::vector<std::string> torch_includes;  // empty: none was found, and the bundled ones are used
-  std::string torch_root;                   // what it was found in, for people
-  std::string why_bundled;                  // where it is empty, for people
-  std::string torch_version;                // "2.11.0"; empty: not known
-  std::string cuda_root;                    // empty: the bundled minimal CUDA is used
+  std::vector<std::string> torch_includes;   // empty: none was found, and the bundled ones are used
+  std::string torch_root;                    // what it was found in, for people
+  std::string why_bundled;                   // where it is empty, for people
+  std::string torch_version;                 // "2.11.0"; empty: not known
+  std::string cuda_root;                     // empty: the bundled minimal CUDA is used
   std::vector<std::string> vendor_includes;  // cuDNN's, NCCL's: packages beside LibTorch's
 };
 

@@ -135,8 +135,7 @@ class Reader {
     if (is_quoted && is_file(from.parent_path() / name))
       return (from.parent_path() / name).lexically_normal();
     for (const std::string& folder : folders_) {
-      if (is_file(fs::path(folder) / name))
-        return (fs::path(folder) / name).lexically_normal();
+      if (is_file(fs::path(folder) / name)) return (fs::path(folder) / name).lexically_normal();
     }
     return {};
   }

@@ -16,8 +16,8 @@ namespace dtypecheck::analyzer {
 // The first `judged` files are what the run is about.
 void join_calls(std::vector<SourceFacts>& all, size_t judged);
 
-// The names of functions of which another file could tell something that matters: who calls or binds
-// them, or what they read an untyped pointer as.
+// The names of functions of which another file could tell something that matters: who calls or
+// binds them, or what they read an untyped pointer as.
 std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all);
 
 }  // namespace dtypecheck::analyzer

@@ -7,8 +7,8 @@
 
 namespace dtypecheck::analyzer {
 
-// The sources around `files`, in their project, that name one of the functions: twelve at most, those
-// that name most of them first.
+// The sources around `files`, in their project, that name one of the functions: twelve at most,
+// those that name most of them first.
 std::vector<std::string> sources_that_name(const std::set<std::string>& functions,
                                            const std::vector<std::string>& files);
 

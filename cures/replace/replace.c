@@ -97,13 +97,13 @@ static const char* instead_of(int folder, const char* path, int flags) {
   static __typeof__(&name) real; \
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, #name)
 
-#define MODE_OF(flags)                                         \
-  mode_t mode = 0;                                             \
-  if (((flags)&O_CREAT) || ((flags)&O_TMPFILE) == O_TMPFILE) { \
-    va_list rest;                                              \
-    va_start(rest, flags);                                     \
-    mode = va_arg(rest, mode_t);                               \
-    va_end(rest);                                              \
+#define MODE_OF(flags)                                             \
+  mode_t mode = 0;                                                 \
+  if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \
+    va_list rest;                                                  \
+    va_start(rest, flags);                                         \
+    mode = va_arg(rest, mode_t);                                   \
+    va_end(rest);                                                  \
   }
 
 #define DEFINE_OPEN(name)                             \

@@ -139,8 +139,7 @@ class EmulatedBlock {
     f.start.uc_stack.ss_sp = f.stack.get();
     f.start.uc_stack.ss_size = kStackBytes;
     f.start.uc_link = nullptr;
-    makecontext(
-        &f.start, [] { of_this_thread().live(); }, 0);
+    makecontext(&f.start, [] { of_this_thread().live(); }, 0);
     setcontext(&f.start);
   }
   __attribute__((noinline)) void wait(Fiber& f, State state) {

@@ -75,8 +75,7 @@ void multiply(int64_t words, int64_t count, const float* a, const float* b, floa
               bool adds) {
   static constexpr auto kOfCount = []<int... kBefore>(std::integer_sequence<int, kBefore...>) {
     return std::array{multiply_rows<kBefore + 1>...};
-  }
-  (std::make_integer_sequence<int, kRows>());
+  }(std::make_integer_sequence<int, kRows>());
   kOfCount[static_cast<size_t>(count - 1)](words, a, b, sums, adds);
 }
 

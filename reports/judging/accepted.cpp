@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "reports/judging/config.h"
-#include "reports/judging/known_ids.h"
 #include "platform/nearest.h"
 #include "reports/formatting.h"
+#include "reports/judging/config.h"
+#include "reports/judging/known_ids.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::judging {

@@ -16,11 +16,11 @@
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
-#include "reports/judging/known_ids.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/nearest.h"
 #include "platform/printable.h"
+#include "reports/judging/known_ids.h"
 
 namespace fs = std::filesystem;
 

@@ -7,9 +7,6 @@
 #include <optional>
 
 #include "analyzer/check.h"
-#include "reports/judging/accepted.h"
-#include "reports/judging/baseline.h"
-#include "reports/judging/known_ids.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/nearest.h"
@@ -17,6 +14,9 @@
 #include "platform/text.h"
 #include "platform/version.h"
 #include "reports/formatting.h"
+#include "reports/judging/accepted.h"
+#include "reports/judging/baseline.h"
+#include "reports/judging/known_ids.h"
 #include "reports/source_lines.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/target.h"
@@ -73,8 +73,7 @@ void drop_unselected(reports::Report& report, const ReportOptions& options) {
     return has(ignore, finding.rule) || (!select.empty() && !has(select, finding.rule));
   });
   if (dropped == 0) return;
-  report.remarks.push_back(fmt::format("{} left out by {}",
-                                       reports::counted(dropped, "finding"),
+  report.remarks.push_back(fmt::format("{} left out by {}", reports::counted(dropped, "finding"),
                                        select.empty()   ? "--ignore"
                                        : ignore.empty() ? "--select"
                                                         : "--select and --ignore"));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/finding.h"
-#include "reports/judging/recorded_run.h"
 #include "platform/output.h"
+#include "reports/judging/recorded_run.h"
 #include "reports/report.h"
 
 namespace dtypecheck::judging {
@@ -21,13 +21,13 @@ struct ReportOptions {
   std::string output;   // empty: stdout
   std::string fail_on;  // a severity, "never", or empty when not given
   std::string
-      suppressions;       // empty: .dtypecheck-suppressions of the current folder, when it is there
-  bool all = false;       // suppressed findings too
+      suppressions;  // empty: .dtypecheck-suppressions of the current folder, when it is there
+  bool all = false;  // suppressed findings too
   std::vector<std::string> select, ignore;  // rules, of which alone, or not, findings are reported
   std::string target;                       // "cuda:2.11"; empty: none
-  std::string contracts;  // a contract file beside the shipped ones; empty: none
-  std::string baseline;   // of findings that are not reported again; empty: none
-  bool update_baseline = false;  // write it instead
+  std::string contracts;                    // a contract file beside the shipped ones; empty: none
+  std::string baseline;                     // of findings that are not reported again; empty: none
+  bool update_baseline = false;             // write it instead
 };
 
 // Throws InputError when the suppression file or the contracts cannot be used, or the target is not

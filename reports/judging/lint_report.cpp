@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "analyzer/check.h"
-#include "reports/judging/accepted.h"
 #include "platform/hash.h"
+#include "reports/judging/accepted.h"
 
 namespace fs = std::filesystem;
 

@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "core/compiled_ops.h"
-#include "reports/judging/folded_names.h"
 #include "ops/arguments.h"
 #include "platform/error.h"
 #include "platform/printable.h"
 #include "platform/text.h"
+#include "reports/judging/folded_names.h"
 #include "rules/engine/run_index.h"
 #include "trace/text_cursor.h"
 

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "reports/judging/folded_names.h"
 #include "platform/error.h"
 #include "platform/printable.h"
 #include "reports/formatting.h"
+#include "reports/judging/folded_names.h"
 
 namespace dtypecheck::judging {
 

@@ -28,8 +28,8 @@ RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
 // One input, which may be one process of many on purpose: its other ranks are not missed.
 RecordedRun read_one_input(const std::string& input);
 
-// The same of the folder of a run that this machine made just now, where no trace at all is no error:
-// the program may never have run an op. Ranks of other machines are not missed.
+// The same of the folder of a run that this machine made just now, where no trace at all is no
+// error: the program may never have run an op. Ranks of other machines are not missed.
 RecordedRun read_run_folder(const std::string& folder);
 
 // "process 4711: no tracer for this LibTorch …": the lines of each untraced.<pid>.txt that stage 1

@@ -18,7 +18,7 @@ namespace {
 
 // One argument: a tensor, or the elements of a list.
 struct Argument {
-  std::string name;  // of the schema; "tensors[]"
+  std::string name;         // of the schema; "tensors[]"
   bool is_scalar = false;   // without dimensions
   bool is_integer = false;  // or bool: of such, older tables say nothing
   std::string letters;      // of a list each letter once, in the order of its elements
@@ -41,8 +41,10 @@ std::optional<std::vector<Argument>> arguments_of(const OpCall& call) {
       arguments.push_back({name, operand.has_shape && operand.shape.empty(), is_integer, ""});
     }
     std::string& letters = arguments.back().letters;
-    if (letter == '\0') letters += 'x';
-    else if (letters.find(letter) == letters.npos) letters += letter;
+    if (letter == '\0')
+      letters += 'x';
+    else if (letters.find(letter) == letters.npos)
+      letters += letter;
   }
   return arguments;
 }
@@ -236,8 +238,8 @@ Answer answer_of(const Table& table, std::string_view operands, const Row& row,
 
 // The row, and the dtype of the autocast region that it is of. Autocast and wanted gradients have
 // rows of their own only where they change the answer.
-std::pair<const Row*, char> row_of(const Table& table, const Op& op, size_t column,
-                                   bool wants_grad, const OpCall& call, Mode mode) {
+std::pair<const Row*, char> row_of(const Table& table, const Op& op, size_t column, bool wants_grad,
+                                   const OpCall& call, Mode mode) {
   const Row* const plain = table.row(op, "plain", column);
   if (mode == Mode::kBackward) return {table.row(op, "backward", column), '\0'};
   if (mode == Mode::kAutocast) {
@@ -292,8 +294,7 @@ Answer answer_of(const Table& table, const Candidate& asked, size_t column, bool
   if (row == nullptr || !is_measured(asked.combination) ||
       !is_combination(asked.op->operands, asked.combination, row->mode))
     return {};
-  const Answer answer =
-      answer_of(table, asked.op->operands, *row, asked.combination, autocast);
+  const Answer answer = answer_of(table, asked.op->operands, *row, asked.combination, autocast);
   const std::string called_with = fixed_letters(*asked.op);
   if (asked.fixed == called_with) return answer;
   if (!is_measured(asked.fixed) || !differs_in_one(asked.fixed, called_with)) return {};

@@ -1,5 +1,6 @@
-// contracts.h: what an op of LibTorch accepts, on one device in one version. Measured by rules/contracts/probe/,
-// kept as text (docs/contracts.md has the format), asked with the op calls of a run.
+// contracts.h: what an op of LibTorch accepts, on one device in one version. Measured by
+// rules/contracts/probe/, kept as text (docs/contracts.md has the format), asked with the op calls
+// of a run.
 #pragma once
 
 #include <cstdint>

@@ -240,11 +240,11 @@ std::string outcome_in(std::string_view operands, std::string_view pattern,
 
 Dtype dtype_of(char letter) {
   // In the order of kLetters.
-  constexpr Dtype kDtypes[] = {
-      Dtype::kFloat,         Dtype::kHalf,          Dtype::kBFloat16,    Dtype::kDouble,
-      Dtype::kLong,          Dtype::kInt,           Dtype::kShort,       Dtype::kChar,
-      Dtype::kByte,          Dtype::kBool,          Dtype::kComplexFloat, Dtype::kComplexHalf,
-      Dtype::kComplexDouble, Dtype::kFloat8_e4m3fn, Dtype::kFloat8_e5m2};
+  constexpr Dtype kDtypes[] = {Dtype::kFloat,         Dtype::kHalf,          Dtype::kBFloat16,
+                               Dtype::kDouble,        Dtype::kLong,          Dtype::kInt,
+                               Dtype::kShort,         Dtype::kChar,          Dtype::kByte,
+                               Dtype::kBool,          Dtype::kComplexFloat,  Dtype::kComplexHalf,
+                               Dtype::kComplexDouble, Dtype::kFloat8_e4m3fn, Dtype::kFloat8_e5m2};
   static_assert(std::size(kDtypes) == kLetters.size());
   const size_t index = kLetters.find(letter);
   return index < std::size(kDtypes) ? kDtypes[index] : Dtype::kUndefined;

@@ -1,6 +1,6 @@
 // pattern.h: which combinations of operand dtypes are measured, and the patterns that say what
-// comes of each: "^=[fhbd]. m3=*". rules/contracts/probe/patterns.py writes them, and rules/contracts/probe/letters.py knows the
-// same letters and rules.
+// comes of each: "^=[fhbd]. m3=*". rules/contracts/probe/patterns.py writes them, and
+// rules/contracts/probe/letters.py knows the same letters and rules.
 #pragma once
 
 #include <string>

@@ -127,7 +127,7 @@ struct Rule {
   // One op call tells enough, without values and the calls around it, so that the op calls that the
   // analyzer reads in source are judged too.
   bool judges_source = false;
-  bool costs_only = false;  // time and memory: the numbers are right, where nothing is refused
+  bool costs_only = false;   // time and memory: the numbers are right, where nothing is refused
   bool loses_steps = false;  // weights or sums stand still: what such a run prints is no reference
   bool says_shares = false;  // its messages have measured shares, which differ from run to run
 };

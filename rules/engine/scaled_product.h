@@ -1,5 +1,6 @@
-// scaled_product.h: which operand of a product in 8 or 4 bits was refused for its dtype: _scaled_mm,
-// _scaled_mm_v2 and _scaled_grouped_mm ask for dtypes, shapes and layouts, often in one sentence.
+// scaled_product.h: which operand of a product in 8 or 4 bits was refused for its dtype:
+// _scaled_mm, _scaled_mm_v2 and _scaled_grouped_mm ask for dtypes, shapes and layouts, often in one
+// sentence.
 #pragma once
 
 #include <optional>

@@ -39,7 +39,8 @@ class Verdicts {
   bool is_asked(const OpCall& call) const {
     if (call.outcome != Outcome::kReturned || !index_.is_judged(call)) return false;
     const bool stays_on_cpu = contracts_.runtimes()[target_].device != "cpu" &&
-                              call.device_type() == "cpu" && index_.run().process_of(call).has_gpu();
+                              call.device_type() == "cpu" &&
+                              index_.run().process_of(call).has_gpu();
     return !stays_on_cpu;
   }
 

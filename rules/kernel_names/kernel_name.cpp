@@ -13,8 +13,8 @@
 #include <memory>
 
 #include "core/dtype_set.h"
-#include "rules/kernel_names/embedded.h"
 #include "platform/data_file.h"
+#include "rules/kernel_names/embedded.h"
 
 namespace dtypecheck::gpu {
 namespace {
@@ -250,7 +250,8 @@ KernelNames::~KernelNames() = default;
 KernelNames::KernelNames(KernelNames&&) noexcept = default;
 
 const KernelNames& KernelNames::embedded() {
-  static const KernelNames names(kernel_names::embedded::kKernelNames, "rules/kernel_names/kernel_names.txt");
+  static const KernelNames names(kernel_names::embedded::kKernelNames,
+                                 "rules/kernel_names/kernel_names.txt");
   return names;
 }
 

@@ -1,6 +1,7 @@
 // kernel_name.h: what the name of a GPU kernel says of its arithmetic. No counter tells that
 // without special rights and a run of its own, and the op's dtype does not: a Half op may be summed
-// up in Half, a Float one be multiplied in TF32. The grammar is rules/kernel_names/kernel_names.txt.
+// up in Half, a Float one be multiplied in TF32. The grammar is
+// rules/kernel_names/kernel_names.txt.
 #pragma once
 
 #include <memory>

@@ -1,11 +1,12 @@
 // The table of dtypes against the header of the LibTorch that is installed: the same numbers, names
 // and sizes, and none of its dtypes without a row.
 #include "core/dtype_names.h"
-#include "core/precision_words.h"
 
 #include <c10/core/ScalarType.h>
 
 #include <catch2/catch.hpp>
+
+#include "core/precision_words.h"
 
 namespace dtypecheck {
 
@@ -25,9 +26,9 @@ static void check_row(c10::ScalarType type, const std::string& name, size_t size
   CHECK(static_cast<size_t>(names->size_bytes) == size_bytes);
 }
 
-TEST_CASE("every dtype of LibTorch has its row") {
+TEST_CASE("every dtype of LibTorch has its row"){
 #define DTYPECHECK_CHECK_ROW(type, name) check_row(c10::ScalarType::name, #name, sizeof(type));
-  AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(DTYPECHECK_CHECK_ROW)
+    AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(DTYPECHECK_CHECK_ROW)
 #undef DTYPECHECK_CHECK_ROW
 }
 
@@ -43,9 +44,11 @@ TEST_CASE("rows are distinguished, and Python's names lead to them") {
 }
 
 TEST_CASE("settings spell 16 bits in many ways") {
-  for (const char* half : {"fp16", "16", "16-true", "16-mixed", "torch.float16", "FLOAT_16", "half"})
+  for (const char* half :
+       {"fp16", "16", "16-true", "16-mixed", "torch.float16", "FLOAT_16", "half"})
     CHECK(precision_in(half) == Dtype::kHalf);
-  for (const char* brain : {"bf16", "bf16-true", "torch.bfloat16", "BFLOAT_16", "amp_bf16", "bfp16"})
+  for (const char* brain :
+       {"bf16", "bf16-true", "torch.bfloat16", "BFLOAT_16", "amp_bf16", "bfp16"})
     CHECK(precision_in(brain) == Dtype::kBFloat16);
   for (const char* none : {"", "no", "fp32", "32", "160", "fp160", "float", "vit-b-16", "halfway"})
     CHECK(precision_in(none) == Dtype::kUndefined);

@@ -1,6 +1,7 @@
 // LibTorch's own sentences about dtypes, taken from the libraries and sources of several versions
-// (rules/contracts/probe/sentences.py), against the table of messages. A new version brings new ones: those that no
-// spelling shares words with stand in unknown_sentences.txt, on purpose, and nowhere else.
+// (rules/contracts/probe/sentences.py), against the table of messages. A new version brings new
+// ones: those that no spelling shares words with stand in unknown_sentences.txt, on purpose, and
+// nowhere else.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,7 +1,7 @@
 // Any text is a configuration, none, or an InputError; what it accepts has a rule and a reason.
+#include "platform/error.h"
 #include "reports/judging/config.h"
 #include "reports/judging/known_ids.h"
-#include "platform/error.h"
 #include "target.h"
 
 namespace dtypecheck::fuzz {

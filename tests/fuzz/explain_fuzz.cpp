@@ -12,7 +12,8 @@ static std::string answers_to(std::string_view log, size_t cut) {
   scanner.feed(log.substr(std::min(cut, log.size())));
   scanner.finish();
   const explain::Answer answer = explain::explain(scanner);
-  return explain::to_text(answer, {}) + explain::to_text(answer, {.all = true}) + explain::to_json(answer);
+  return explain::to_text(answer, {}) + explain::to_text(answer, {.all = true}) +
+         explain::to_json(answer);
 }
 
 // The first byte says where the log is cut, the rest is the log.

@@ -1,7 +1,7 @@
 // A grammar of kernels' names is one or an InputError, and any name is read or not: names come from
 // the traced program.
-#include "rules/kernel_names/kernel_name.h"
 #include "platform/error.h"
+#include "rules/kernel_names/kernel_name.h"
 #include "target.h"
 
 namespace dtypecheck::fuzz {

@@ -1,4 +1,5 @@
-// Any text is a lock or an InputError, and what was read is written so that it reads back as the same.
+// Any text is a lock or an InputError, and what was read is written so that it reads back as the
+// same.
 #include <cstdlib>
 
 #include "reports/judging/lock_diff.h"

@@ -1,4 +1,5 @@
-// Any text is the source lines of a run or an InputError, and what was read is written and read again.
+// Any text is the source lines of a run or an InputError, and what was read is written and read
+// again.
 #include "target.h"
 #include "trace/sources.h"
 

@@ -53,8 +53,8 @@ TEST_CASE("a star stands for all there are") {
 }
 
 TEST_CASE("what is no folded name is refused") {
-  for (const char* name : {"m.{0-99999999999}", "m.{3-1}", "m.{0-1", "m.{0-1048576}",
-                           "m.{0-2000}.{0-2000}"}) {
+  for (const char* name :
+       {"m.{0-99999999999}", "m.{3-1}", "m.{0-1", "m.{0-1048576}", "m.{0-2000}.{0-2000}"}) {
     CHECK_THROWS_AS(unfold_name(name), InputError);
   }
 }

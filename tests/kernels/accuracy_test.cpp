@@ -155,7 +155,6 @@ static void measure_products(Measured& measured, Dtype dtype) {
   m.y = expected.output();
   matmul_ref(m);
   measured["matmul y"] = ulps(found, expected);
-
 }
 
 static void measure_exact(Measured& measured, Dtype dtype) {

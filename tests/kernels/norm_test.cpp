@@ -320,7 +320,7 @@ struct InDouble {
     return result;
   }
   // Of sum(dy * y) by each of `of`, which is x, gamma or beta: by differences.
-  std::vector<double> gradient(const Numbers& dy, std::vector<double> InDouble::*of) const {
+  std::vector<double> gradient(const Numbers& dy, std::vector<double> InDouble::* of) const {
     const auto loss = [&](size_t i, double step) {
       InDouble moved = *this;
       (moved.*of)[i] += step;

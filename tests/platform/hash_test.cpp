@@ -1,7 +1,6 @@
 #include "platform/hash.h"
 
 #include <catch2/catch.hpp>
-
 #include <string>
 
 namespace dtypecheck {

@@ -1,5 +1,5 @@
-// cases.h: the runs that reports are tested on: a trace in examples/cases/<name>.trace, and findings made
-// here, so that no wording of a rule can change a report's golden.
+// cases.h: the runs that reports are tested on: a trace in examples/cases/<name>.trace, and
+// findings made here, so that no wording of a rule can change a report's golden.
 #pragma once
 
 #include <memory>

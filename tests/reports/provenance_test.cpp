@@ -97,9 +97,11 @@ void check_agreement(const Report& report) {
   if (odd == json["operands"].end() || (*odd)["origin"].empty()) {
     // A finding about no operand may still say where one of them came from.
     for (const std::string& maker : makers_in(finding.why)) {
-      CHECK((json["operands"].empty() || std::any_of(json["operands"].begin(), json["operands"].end(), [&](const Json& operand) {
-        return !operand["origin"].empty() && Link(operand["origin"].back()).is_in(maker);
-      })));
+      CHECK(
+          (json["operands"].empty() ||
+           std::any_of(json["operands"].begin(), json["operands"].end(), [&](const Json& operand) {
+             return !operand["origin"].empty() && Link(operand["origin"].back()).is_in(maker);
+           })));
     }
     CHECK_FALSE(sarif.contains("codeFlows"));
     return;

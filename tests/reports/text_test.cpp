@@ -59,8 +59,9 @@ TEST_CASE("places are links to files that are there") {
   CHECK_THAT(plain, !Contains("\x1b]8"));
   made.report->links = true;
   const std::string text = "\x1b\\reports/text_test.cpp:" + line + "\x1b]8;;\x1b\\";
-  CHECK_THAT(written(*made.report, "text"),
-             Contains("\x1b]8;;file://") && Contains("/tests/reports/text_test.cpp#" + line + text));
+  CHECK_THAT(
+      written(*made.report, "text"),
+      Contains("\x1b]8;;file://") && Contains("/tests/reports/text_test.cpp#" + line + text));
   finding.site.line.file = "/nowhere/train.py";
   CHECK_THAT(written(*made.report, "text"), !Contains("nowhere/train.py#"));
 }

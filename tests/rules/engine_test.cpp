@@ -238,8 +238,8 @@ TEST_CASE("every rule is documented") {
 
 // By the facts of the process: how the refusal at train.py:10 is reported.
 Severity severity_with(const std::string& facts) {
-  const auto findings = judge_text("process pid=7 parent_pid=1 host=a " + facts + "\n" +
-                                   mismatch(10, "unet.a"));
+  const auto findings =
+      judge_text("process pid=7 parent_pid=1 host=a " + facts + "\n" + mismatch(10, "unet.a"));
   REQUIRE(findings.size() == 1);
   return findings.front().severity;
 }

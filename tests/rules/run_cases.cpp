@@ -2,10 +2,10 @@
 //   rule_cases example RULE     the example in the rule's own file
 //   rule_cases case FILE        a .trace file
 //   rule_cases known-bug FILE   the same, and it must fail: when it passes, it belongs to its rule
-// A line "# TARGET DEVICE:VERSION" in it judges as --target does; lines "# LINE FILE:LINE: TEXT" are
-// the program's source. A finding that nobody expects
-// fails as surely as an expectation that nothing meets, whichever rule it is of. A case that
-// expects nothing must say in its first line why the rules stay silent.
+// A line "# TARGET DEVICE:VERSION" in it judges as --target does; lines "# LINE FILE:LINE: TEXT"
+// are the program's source. A finding that nobody expects fails as surely as an expectation that
+// nothing meets, whichever rule it is of. A case that expects nothing must say in its first line
+// why the rules stay silent.
 #include <fmt/format.h>
 
 #include <algorithm>

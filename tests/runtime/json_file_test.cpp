@@ -12,8 +12,7 @@ TEST_CASE("a file of brackets is refused, not walked until the stack ends") {
   const test::TemporaryFolder folder;
   const std::string brackets = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   const std::string path = folder.write("config.json", "{\"vocab_size\": " + brackets + "}");
-  CHECK_THROWS_WITH(JsonObject::read(path),
-                    Catch::Matchers::Contains("more than 64 deep"));
+  CHECK_THROWS_WITH(JsonObject::read(path), Catch::Matchers::Contains("more than 64 deep"));
 }
 
 }  // namespace dtypecheck::runtime

@@ -404,8 +404,8 @@ TEST_CASE("damage costs one record") {
   };
   const std::string place = std::to_string(cast);
   Run run = damaged(cast, uint32_t{12});  // a size that is none
-  CHECK(run.processes[0].damaged ==
-        "a record of 12 bytes, expected at least 80, at byte " + place + "; 2 of 42 records left out");
+  CHECK(run.processes[0].damaged == "a record of 12 bytes, expected at least 80, at byte " + place +
+                                        "; 2 of 42 records left out");
   CHECK(run.calls.size() == 4);  // the call itself, and what was noted about it
   run = damaged(cast + 4, uint16_t{77});
   CHECK(run.processes[0].damaged.find("a record of unknown kind 77 at byte " + place) == 0);

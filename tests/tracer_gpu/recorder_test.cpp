@@ -58,8 +58,8 @@ extern "C" __attribute__((visibility("default"))) CUptiResult cuptiGetVersion(ui
   *found = version;
   return CUPTI_SUCCESS;
 }
-extern "C" __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNextRecord(
-    uint8_t* buffer, size_t valid, CUpti_Activity** record) {
+extern "C" __attribute__((visibility("default"))) CUptiResult
+cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
   if (const int result = results["cuptiActivityGetNextRecord"]) return CUptiResult(result);
   // The size of a record goes by its kind.
   if (*record && kind) (*record)->kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
@@ -70,8 +70,8 @@ extern "C" __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNe
   if (correlation) reinterpret_cast<CUpti_ActivityKernel10*>(*record)->correlationId = correlation;
   return found;
 }
-extern "C" __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNumDroppedRecords(
-    CUcontext, uint32_t, size_t* count) {
+extern "C" __attribute__((visibility("default"))) CUptiResult
+cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* count) {
   *count = std::exchange(lost, 0);
   return CUPTI_SUCCESS;
 }

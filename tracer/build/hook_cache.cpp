@@ -42,7 +42,7 @@ static uint64_t hash_of_sources(const HookSources& sources,
 
 // By size and time: the libraries are megabytes, and this is paid at every run.
 static std::string mark_of(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return "";
   return fmt::format("{}:{}:{}.{}", path, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
@@ -75,7 +75,7 @@ std::string hook_cache(const std::string& fallback, std::string* why_not) {
 std::string hook_name(const std::string& libtorch) {
   std::error_code error;
   const std::string path = fs::canonical(libtorch, error).string();
-  struct stat info {};
+  struct stat info{};
   if (error || ::stat(path.c_str(), &info) != 0) return "";
   const int64_t mtime_ns = int64_t{info.st_mtim.tv_sec} * 1000000000 + info.st_mtim.tv_nsec;
   return fmt::format("{:016x}", fnv1a(fmt::format("{}:{}:{}", path, info.st_size, mtime_ns)));

@@ -99,7 +99,8 @@ LibTorchInfo inspect_libtorch(const std::string& library) {
         library));
   }
   // Headers of another LibTorch that happens to lie near would compile, and crash.
-  if (stated && of_headers && !stated->version.same_minor(*of_headers)) info.include_folders.clear();
+  if (stated && of_headers && !stated->version.same_minor(*of_headers))
+    info.include_folders.clear();
   info.version = stated ? stated->version : *of_headers;
   info.full_version = stated ? stated->text : of_headers->to_string();
   return info;

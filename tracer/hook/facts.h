@@ -8,8 +8,8 @@ namespace tracer {
 
 void write_fact(const std::string& key, const std::string& value);
 void write_facts_at_start();  // command line, executable, environment
-void note_facts();    // what Python objects hold once training runs; after a step, written when it
-                      // changed
+void note_facts();  // what Python objects hold once training runs; after a step, written when it
+                    // changed
 // Which rank this is and of how many, by torch.distributed: a program may start its ranks itself,
 // and then no variable of the environment says it.
 void note_world();

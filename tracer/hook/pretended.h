@@ -1,5 +1,5 @@
-// pretended.h: `dtypecheck preflight`: what a run on the pretended GPU (tracer/pretended/) writes into its
-// trace, and its end after so many optimizer steps.
+// pretended.h: `dtypecheck preflight`: what a run on the pretended GPU (tracer/pretended/) writes
+// into its trace, and its end after so many optimizer steps.
 #pragma once
 
 namespace dtypecheck {

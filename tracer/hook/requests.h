@@ -11,7 +11,8 @@
 namespace dtypecheck {
 namespace tracer {
 
-// The dtype that a call asks for: its own argument, or the default of a factory that was given none.
+// The dtype that a call asks for: its own argument, or the default of a factory that was given
+// none.
 c10::ScalarType asked_dtype(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs);
 
 // Cold: of an op call that is seen for the first time.

@@ -15,8 +15,8 @@
 namespace dtypecheck {
 namespace tracer {
 
-// Hot. The first three calls of a signature, and each that is a power of two: the ops of a loop have
-// the same count, so that chains of them are looked at whole.
+// Hot. The first three calls of a signature, and each that is a power of two: the ops of a loop
+// have the same count, so that chains of them are looked at whole.
 inline bool may_have_shadow(const Frame& frame, const Frame* parent) {
   if (parent && parent->op) return false;
   const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);

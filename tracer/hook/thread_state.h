@@ -29,7 +29,7 @@ struct Frame {
   bool inputs_had_no_nan = false;
   bool is_shadowed = false;  // shadows.h computes it again when it ends
   uint32_t read = 0;  // of an op that gives a number to the program: the signature that made it
-  python::Top top;             // autograd nodes: the Python frame below the engine
+  python::Top top;    // autograd nodes: the Python frame below the engine
 };
 
 // The forward site of each autograd node of a thread, by its sequence number.
@@ -76,7 +76,7 @@ struct alignas(128) ThreadState {
   int optimizer_depth = 0;
   int data_depth = 0;
   ShadowCall* shadow_call = nullptr;  // of the outermost op, while it runs
-  void* attempt = nullptr;  // --keep-going: the innermost call that is being tried
+  void* attempt = nullptr;            // --keep-going: the innermost call that is being tried
   python::Top top_after_node;
   uint8_t regions[kMaxRegions] = {};
   ThreadState* next = nullptr;  // all states ever made

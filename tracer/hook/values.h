@@ -1,5 +1,5 @@
-// values.h: looks at values: integers that a conversion could not keep, a loss that is inf or NaN, and
-// with --check-values all inf and NaN.
+// values.h: looks at values: integers that a conversion could not keep, a loss that is inf or NaN,
+// and with --check-values all inf and NaN.
 #pragma once
 
 #include <vector>

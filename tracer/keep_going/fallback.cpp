@@ -246,7 +246,8 @@ bool start(std::string* why_not) {
     key = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
   } else {
     *why_not =
-        "--keep-going, --fix or preflight's values are off: another tool has taken the dispatch keys it needs "
+        "--keep-going, --fix or preflight's values are off: another tool has taken the dispatch "
+        "keys it needs "
         "(TESTING_ONLY_Generic…)";
     return false;
   }

@@ -1,6 +1,6 @@
-// kernels.h: --fix by kernels/torch/, where they have what is called: products, 2-d convolutions and norms on the CPU.
-// nothing but the operands is kept for the backward pass. What they are not for, and all of it
-// where their library is not there, is LibTorch's in Float (repair.cpp).
+// kernels.h: --fix by kernels/torch/, where they have what is called: products, 2-d convolutions
+// and norms on the CPU. nothing but the operands is kept for the backward pass. What they are not
+// for, and all of it where their library is not there, is LibTorch's in Float (repair.cpp).
 #pragma once
 
 #include "tracer/keep_going/call.h"

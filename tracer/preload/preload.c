@@ -184,8 +184,8 @@ static void note_path(char* path, size_t room, long pid) {
 }
 
 /* A program is about to be started in an environment that does not load us into it. Whether it is
- * one that could run LibTorch is judged when the report is made (reports/judging/recorded_run.h). Between
- * vfork and exec: the stack and system calls alone. */
+ * one that could run LibTorch is judged when the report is made (reports/judging/recorded_run.h).
+ * Between vfork and exec: the stack and system calls alone. */
 static int note_start(const char* file, char* const argv[], char* const env[], long pid) {
   if (!run_of_start[0] || is_building || !file || brings_us(env)) return 0;
   if (is_of_no_interest(file, argv)) return 0;

@@ -264,13 +264,13 @@ static int open_instead(int folder, const char* path, int flags, mode_t mode) {
   return instead ? (int)syscall(SYS_openat, folder, instead, flags, mode) : -1;
 }
 
-#define MODE_OF(flags)                                         \
-  mode_t mode = 0;                                             \
-  if (((flags)&O_CREAT) || ((flags)&O_TMPFILE) == O_TMPFILE) { \
-    va_list rest;                                              \
-    va_start(rest, flags);                                     \
-    mode = va_arg(rest, mode_t);                               \
-    va_end(rest);                                              \
+#define MODE_OF(flags)                                             \
+  mode_t mode = 0;                                                 \
+  if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \
+    va_list rest;                                                  \
+    va_start(rest, flags);                                         \
+    mode = va_arg(rest, mode_t);                                   \
+    va_end(rest);                                                  \
   }
 #define DEFINE_OPEN(name)                             \
   EXPORT int name(const char* path, int flags, ...) { \

@@ -74,10 +74,10 @@ void add_names(std::vector<Variable>& out, Object* code, const char* attribute_n
   for (std::ptrdiff_t i = 0; i < sequence_size(names.get()); ++i) {
     Variable v{text_of(sequence_item(names.get(), i)), nullptr};
     // From 3.11 on a local that is a cell has one slot, its own.
-    const bool has_slot =
-        !cells || layout.minor < 11 ||
-        std::none_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(known),
-                     [&v](const Variable& o) { return o.name == v.name; });
+    const bool has_slot = !cells || layout.minor < 11 ||
+                          std::none_of(
+                              out.begin(), out.begin() + static_cast<std::ptrdiff_t>(known),
+                              [&v](const Variable& o) { return o.name == v.name; });
     if (!has_slot) continue;
     v.value = cell_contents(frame_local(frame, slot++));
     out.push_back(v);

@@ -134,7 +134,8 @@ Method* method_of(Object* builtin, const char* name) {
 }
 
 bool call_instead(Object* builtin, VectorCall function) {
-  constexpr size_t kVectorCall = 48, kTypeSize = 32;  // PyCFunctionObject, PyTypeObject::tp_basicsize
+  constexpr size_t kVectorCall = 48,
+                   kTypeSize = 32;  // PyCFunctionObject, PyTypeObject::tp_basicsize
   const bool has_one = load<std::ptrdiff_t>(type_of(builtin), kTypeSize) >= 56;
   if (!has_one || load<void*>(builtin, kVectorCall) != nullptr) return false;
   std::memcpy(reinterpret_cast<char*>(builtin) + kVectorCall, &function, sizeof function);

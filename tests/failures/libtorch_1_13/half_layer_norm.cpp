@@ -1,5 +1,5 @@
-// A text encoder's block, moved to half by hand because there is no GPU for the half run that was asked for: LibTorch
-// 1.13 has no half layer norm on the CPU.
+// A text encoder's block, moved to half by hand because there is no GPU for the half run that was
+// asked for: LibTorch 1.13 has no half layer norm on the CPU.
 // EXPECT rule=cpu-half-norm severity=error op=aten::native_layer_norm line=here
 // EXPECT-OPERANDS input=Half weight=Half bias=Half
 // EXPECT-ERROR "LayerNormKernelImpl" not implemented for 'Half'
