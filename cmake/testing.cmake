@@ -9,6 +9,12 @@ set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_LIST_D
 add_library(dtypecheck_test_options INTERFACE)
 target_link_libraries(dtypecheck_test_options INTERFACE dtypecheck_options Catch2::Catch2)
 target_compile_options(dtypecheck_test_options INTERFACE -O0)
+# There is a program for each test, and none of them is given away: they are linked by what is fastest.
+find_program(DTYPECHECK_MOLD mold)
+mark_as_advanced(DTYPECHECK_MOLD)
+if(DTYPECHECK_MOLD)
+  target_link_options(dtypecheck_test_options INTERFACE -fuse-ld=mold)
+endif()
 precompile(
   dtypecheck_test_headers
   LIBRARIES dtypecheck_test_options

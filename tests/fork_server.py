@@ -13,6 +13,9 @@ Other than a program that is started: a traced process has another number than t
 its main program there are frames of this file, which count as a library's, and Python is not taken down object by object when
 it ends, which takes longer than most of the programs. -c, -m and a script are understood; for other options the stand-in
 becomes Python itself.
+
+Under ctest the tests share one: the fixture forked_python starts `fork_server.py --share FILE MODULES`, which ends with ctest. FILE is a
+link to its stand-in for Python, and stands in DTYPECHECK_TEST_FORKED_PYTHON.
 """
 import array
 import atexit
@@ -24,6 +27,7 @@ import os
 import pathlib
 import random
 import runpy
+import select
 import selectors
 import shutil
 import signal
@@ -119,10 +123,6 @@ class ForkServer:
         server.stdout.readline()  # it has imported
         return server, name
 
-    def run(self, arguments, cwd, env):
-        """As subprocess.run([sys.executable, *arguments], text=True, capture_output=True) answers."""
-        return subprocess.run([self.python, *map(str, arguments)], text=True, capture_output=True, cwd=cwd, env=env)
-
 
 @functools.cache
 def python():
@@ -130,10 +130,37 @@ def python():
     modules = os.environ.get("DTYPECHECK_TEST_FORKED")
     if not modules:
         return sys.executable
+    found = os.path.realpath(os.environ.get("DTYPECHECK_TEST_FORKED_PYTHON", ""))
+    if not os.path.isfile(found):  # this test was started by itself
+        server = ForkServer(*modules.split(","))
+        atexit.register(server.close)
+        found = server.python
+    os.environ["PYTHON_EXEC"] = found  # torchrun starts its ranks by that
+    return found
+
+
+def run_python(arguments, cwd, env):
+    """As subprocess.run([sys.executable, *arguments], text=True, capture_output=True) answers."""
+    return subprocess.run([python(), *map(str, arguments)], text=True, capture_output=True, cwd=cwd, env=env)
+
+
+def share(link, modules):
+    """Serves until the process that started this one has ended. What `link` was before is gone."""
+    caller, (ready, told) = os.pidfd_open(os.getppid()), os.pipe()
+    if os.fork():
+        os.close(told)
+        os._exit(0 if os.read(ready, 1) else 1)
+    os.setsid()
+    pathlib.Path(link).unlink(missing_ok=True)
     server = ForkServer(*modules.split(","))
-    atexit.register(server.close)
-    os.environ["PYTHON_EXEC"] = server.python  # torchrun starts its ranks by that
-    return server.python
+    pathlib.Path(link).symlink_to(server.python)
+    os.write(told, b"1")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (*range(3), told):
+        os.dup2(nothing, number)
+    select.select([caller], [], [])
+    server.close()
+    pathlib.Path(link).unlink(missing_ok=True)
 
 
 def listener(name):
@@ -297,7 +324,9 @@ def serve(name, modules):
                 os.close(ended)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1] == "--share":
+    share(*sys.argv[2:4])
+elif __name__ == "__main__":
     words = serve(*sys.argv[1:3])
     if words:
         end(status_of(words))

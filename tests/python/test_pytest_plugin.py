@@ -16,7 +16,7 @@ except ImportError:
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from fork_server import ForkServer  # noqa: E402
+from fork_server import run_python  # noqa: E402
 
 SUITE = """
 import pytest
@@ -100,11 +100,6 @@ FAILED = {"test_promotes", "test_raises", "test_its_own_failure", "test_expected
 
 
 class Plugin(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = ForkServer()
-        cls.addClassCleanup(cls.server.close)
-
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -115,8 +110,8 @@ class Plugin(unittest.TestCase):
 
     def pytest(self, *arguments, **environment):
         environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment}
-        done = self.server.run(["-m", "pytest", "-p", "dtypecheck.pytest_plugin", "-p", "no:cacheprovider", "-rA", *arguments],
-                               cwd=self.folder, env=environment)
+        done = run_python(["-m", "pytest", "-p", "dtypecheck.pytest_plugin", "-p", "no:cacheprovider", "-rA", *arguments],
+                          cwd=self.folder, env=environment)
         self.out, self.err = done.stdout, done.stderr
         return done.returncode
 

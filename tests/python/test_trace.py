@@ -11,7 +11,7 @@ import textwrap
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from fork_server import ForkServer  # noqa: E402
+from fork_server import run_python  # noqa: E402
 
 PREAMBLE = """
 import json, os, sys, threading
@@ -36,11 +36,6 @@ def rules(run):
 
 
 class Program(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = ForkServer()
-        cls.addClassCleanup(cls.server.close)
-
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -53,7 +48,7 @@ class Program(unittest.TestCase):
         if python:
             self.done = subprocess.run([*python, script], text=True, capture_output=True, timeout=3000, **options)
         else:
-            self.done = self.server.run([script], **options)
+            self.done = run_python([script], **options)
         self.assertEqual(self.done.returncode, status, self.done.stderr)
         return [json.loads(line) for line in self.done.stdout.splitlines()]
 

@@ -151,14 +151,16 @@ int run_known_bug(const std::string& subject) {
 }  // namespace dtypecheck::rules
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    fmt::print(stderr, "usage: rule_cases example RULE | case FILE | known-bug FILE\n");
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() < 2 || (words[0] != "rule" && (words[0] != "known-bug" || words.size() != 2))) {
+    fmt::print(stderr, "usage: rule_cases rule RULE FILE... | known-bug FILE\n");
     return 2;
   }
   try {
-    const std::string kind = argv[1];
-    const int failures = kind == "known-bug" ? dtypecheck::rules::run_known_bug(argv[2])
-                                             : dtypecheck::rules::run(kind, argv[2]);
+    using dtypecheck::rules::run;
+    if (words[0] == "known-bug") return dtypecheck::rules::run_known_bug(words[1]) == 0 ? 0 : 1;
+    int failures = run("example", words[1]);
+    for (size_t i = 2; i < words.size(); ++i) failures += run("case", words[i]);
     return failures == 0 ? 0 : 1;
   } catch (const dtypecheck::InputError& error) {
     fmt::print(stderr, "{}\n", error.what());
