@@ -88,7 +88,7 @@ class Inputs(ExplainTest):
         self.assertEqual(self.explain("out").out, self.explain("-", log=TRACEBACK).out)
 
     def test_name_of_a_log_that_is_not_there(self):
-        for name in ("trian.log", "logs/train", "/nowhere/out"):
+        for name in ("trian.log", "logs/train", f"{self.work}/nowhere/out"):
             self.assert_one_line(self.explain(name), name, "No such file", "explain - <")
         self.assert_one_line(self.explain("."), "Is a directory")
 

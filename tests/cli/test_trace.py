@@ -126,7 +126,7 @@ class ProgramsThatCannotRun(tool.ToolTest):
         self.assert_refused("./", "folder")
 
     def test_interpreter_missing(self):
-        self.write("script", "#!/no/such/interpreter\n", 0o755)
+        self.write("script", f"#!{self.work}/none\n", 0o755)
         self.assert_one_line(self.run_tool("trace", "./script"), "./script", "No such file")
 
     def test_another_processor(self):

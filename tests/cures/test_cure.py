@@ -468,13 +468,13 @@ class CureTest(unittest.TestCase):
     def test_what_is_gone(self):
         run = self.copy("gone")
         description = json.loads((run / "run.json").read_text())
-        for change, words in (({"folder": "/nonexistent"}, "the folder that the program ran in does not exist any more"),
+        for change, words in (({"folder": str(self.folder / "none")}, "the folder that the program ran in does not exist any more"),
                               ({"command": []}, "names no command"),
                               ({"command": 1}, "name the command behind --")):
             (run / "run.json").write_text(json.dumps(description | change))
             self.assertIn(words, self.cure(run, status=2).stderr)
-        (run / "run.json").write_text(json.dumps(description | {"command": ["/nonexistent/python", "train.py"]}))
-        self.assertIn("/nonexistent/python", self.cure(run, status=1).stdout)
+        (run / "run.json").write_text(json.dumps(description | {"command": [f"{self.folder}/none/python", "train.py"]}))
+        self.assertIn(f"{self.folder}/none/python", self.cure(run, status=1).stdout)
         (run / "run.json").unlink()
         self.assertIn("run.json", self.cure(run, status=2).stderr)
         (run / "cure.json").write_text("[]")

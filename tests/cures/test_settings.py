@@ -11,7 +11,8 @@ import settings
 
 def said(*words):
     """The changed command lines, in their order, without the program."""
-    return [" ".join(one["command"][1:]) for one in settings.in_command(["python", *words], "/nonexistent")]
+    with tempfile.TemporaryDirectory() as folder:
+        return [" ".join(one["command"][1:]) for one in settings.in_command(["python", *words], folder)]
 
 
 class SettingsTest(unittest.TestCase):

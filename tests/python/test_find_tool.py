@@ -74,7 +74,8 @@ class FindTool(unittest.TestCase):
         self.assertEqual(self.run_module().stdout, "built\n")
 
     def test_missing_programs(self):
-        self.assert_one_line(self.run_module(DTYPECHECK="/no/such", PYTHONPATH=str(PACKAGE.parent)), "/no/such", "unset")
+        none = str(self.folder / "none")
+        self.assert_one_line(self.run_module(DTYPECHECK=none, PYTHONPATH=str(PACKAGE.parent)), none, "unset")
         self.assert_one_line(self.run_module(PYTHONPATH=str(self.installed().parent)), "install dtypecheck again")
 
     def test_version_is_the_programs(self):

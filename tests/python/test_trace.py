@@ -271,9 +271,9 @@ class Trace(Program):
             with dtypecheck.trace() as run:
                 value = (torch.ones(2) + 1).tolist()
             say(problem=run.problem, value=value, findings=len(run.findings))
-            """, DTYPECHECK="/nowhere/dtypecheck")
+            """, DTYPECHECK=str(self.folder / "none"))
         self.assertEqual((said["value"], said["findings"]), ([2.0, 2.0], 0))
-        self.assertIn("/nowhere/dtypecheck", said["problem"])
+        self.assertIn(f"{self.folder}/none", said["problem"])
         self.assertEqual(len(self.done.stderr.splitlines()), 1)
 
 

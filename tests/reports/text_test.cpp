@@ -62,7 +62,7 @@ TEST_CASE("places are links to files that are there") {
   CHECK_THAT(
       written(*made.report, "text"),
       Contains("\x1b]8;;file://") && Contains("/tests/reports/text_test.cpp#" + line + text));
-  finding.site.line.file = "/nowhere/train.py";
+  finding.site.line.file = std::string(DTYPECHECK_SOURCE_DIR) + "/tests/nowhere/train.py";
   CHECK_THAT(written(*made.report, "text"), !Contains("nowhere/train.py#"));
 }
 

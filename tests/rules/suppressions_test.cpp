@@ -2,6 +2,7 @@
 
 #include "platform/error.h"
 #include "rules/engine/rule.h"
+#include "tests/files.h"
 
 using namespace dtypecheck;
 using namespace dtypecheck::rules;
@@ -89,5 +90,6 @@ TEST_CASE("a cause that was accepted is no longer named") {
 }
 
 TEST_CASE("a file that is not there") {
-  CHECK_THROWS_AS(read_suppressions("/no/such/file"), InputError);
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_AS(read_suppressions(folder.file("none")), InputError);
 }

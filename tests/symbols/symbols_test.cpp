@@ -125,7 +125,7 @@ TEST_CASE("what is no ELF file gives the offset") {
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
   const std::vector<std::string> paths = {
-      "/no/such/trainer",       folder.path(), pipe, "", "/dev/zero", folder.write("text", "x"),
+      folder.file("none"),      folder.path(), pipe, "", "/dev/zero", folder.write("text", "x"),
       folder.write("empty", "")};
   for (const std::string& path : paths) {
     INFO(path);

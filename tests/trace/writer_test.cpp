@@ -85,8 +85,9 @@ TEST_CASE("a new file is a trace without op calls") {
 }
 
 TEST_CASE("why a file cannot be made comes back as an errno number") {
+  const TemporaryFolder folder;
   TraceFile file;
-  CHECK(file.create("/no/such/folder", "host", 1, -1) == ENOENT);
+  CHECK(file.create(folder.file("none").c_str(), "host", 1, -1) == ENOENT);
   CHECK(file.create("/dev/null", "host", 1, -1) == ENOTDIR);
   CHECK(file.create(std::string(5000, 'x').c_str(), "host", 1, -1) == ENAMETOOLONG);
   CHECK(file.header() == nullptr);
@@ -326,7 +327,7 @@ TEST_CASE("where no file can be made the finished one stays as it is") {
   const TemporaryFolder folder;
   const auto file = new_file(folder.path(), getpid());
   file->finish(1);
-  CHECK(file->move_to("/no/such/folder") == ENOENT);
+  CHECK(file->move_to(folder.file("none").c_str()) == ENOENT);
   CHECK(file->reserve(Kind::kFact, 16) == nullptr);
   CHECK(file->last_error() == ESHUTDOWN);
   CHECK(TraceFile().move_to("/tmp") == EBADF);

@@ -100,7 +100,7 @@ class Children(Incomplete):
     def test_a_program_that_is_not_there(self):
         program = PARENT.replace("check=True)", "check=False)").replace("subprocess.run", "try: subprocess.run") + \
             "except FileNotFoundError: pass\n"
-        done = self.traced_parent(["/nowhere/python"], {"A": "b"}, "--fail-on", "error", program=program)
+        done = self.traced_parent([str(self.folder / "none")], {"A": "b"}, "--fail-on", "error", program=program)
         self.assertEqual((done.status, done.run.others), (0, []), done.said)
 
 

@@ -36,7 +36,7 @@ def finish(how):
         os.execv(sys.executable, [sys.executable, "-c", "import torch; torch.ones(3).double()"])
     if how == "failed_exec":
         try:
-            os.execv("/nonexistent", ["nonexistent"])
+            os.execv(os.path.join(os.path.dirname(__file__), "none"), ["none"])
         except OSError:
             torch.ones(2).double()
         os._exit(0)
