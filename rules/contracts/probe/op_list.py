@@ -9,7 +9,7 @@ LEFT_OUT = {"kView", "kQuestion", "kUninitialized", "kCast"}
 
 def _lines():
     here = pathlib.Path(__file__).resolve().parent
-    for folder in (here.parent, here.parent / "src"):  # the source tree; an installation
+    for folder in (here.parents[2], here.parent / "src"):  # the source tree; an installation
         path = folder / "ops/op_list.inc"
         if path.exists():
             return re.findall(r"^(OP|ALIAS)\((\w+), ([^)]*)\)", path.read_text(), re.M)
