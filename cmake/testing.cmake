@@ -3,8 +3,10 @@
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/DartConfiguration.tcl CONTENT "TimeOut: 3600\n")
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_LIST_DIR}/test_environment.cmake)
 
+option(DTYPECHECK_UNIT_TESTS "Test programs that need neither LibTorch nor an optimizer; OFF where a build with sanitizers runs them" ON)
+
 # dtypecheck_test(core.dtype_set SOURCES a.cpp LIBRARIES dtypecheck_core): one Catch2 program, one
-# CTest entry of that name. PLAIN: its sources have nothing of Catch2. A test runs for milliseconds
+# CTest entry of that name. PLAIN: its sources have nothing of Catch2. LONG: it takes minutes with sanitizers. A test runs for milliseconds
 # and Catch2's macros are slow to optimize: tests are compiled as they stand.
 add_library(dtypecheck_test_options INTERFACE)
 target_link_libraries(dtypecheck_test_options INTERFACE dtypecheck_options Catch2::Catch2)
@@ -24,7 +26,7 @@ add_library(dtypecheck_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
 target_link_libraries(dtypecheck_test_main PUBLIC dtypecheck_test_options)
 
 function(dtypecheck_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN" "" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG" "" "SOURCES;LIBRARIES;LABELS")
   string(REPLACE "." "_" target "test_${name}")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE dtypecheck_test_main ${arg_LIBRARIES})
@@ -33,7 +35,14 @@ function(dtypecheck_test name)
   if(NOT arg_PLAIN AND NOT arg_LIBRARIES MATCHES "LibTorch::")  # which has a macro of its own for libstdc++
     share_precompiled(dtypecheck_test_headers ${target})
   endif()
+  if(NOT DTYPECHECK_UNIT_TESTS AND NOT arg_LONG AND NOT arg_LIBRARIES MATCHES "LibTorch::" AND NOT name MATCHES "^kernel")
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${target})
+  if(arg_LONG AND DTYPECHECK_SANITIZE)
+    list(APPEND arg_LABELS slow)
+  endif()
   if(arg_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
   endif()
