@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -54,6 +55,7 @@ class Searcher {
     settings_ = settings_of(program_, root_.run());
     low_before_ = low_share(from.run());
     solve(from, 0);
+    if (!out_.is_interrupted) exchange_default();
     return std::move(out_);
   }
 
@@ -251,7 +253,9 @@ class Searcher {
       const std::string costs = cost_words(merit);
       if (!costs.empty()) judged.words += "; " + costs;
     }
-    out_.tries.push_back({next.changes, next.patch, next.prompt, judged, merit});
+    const bool is_proven = judged.verdict == Verdict::kProven;
+    out_.tries.push_back(
+        {next.changes, next.patch, next.prompt, judged, merit, is_proven ? trial : nullptr});
     return {std::move(next), std::move(judged)};
   }
 
@@ -316,6 +320,52 @@ class Searcher {
       float_mode_runs_ =
           runs(run({}, other->program, "the program with " + other->text, as_far_as_needed()));
     return *float_mode_runs_ ? fmt::format("breaks {}: {}", other->text, patched.last_words) : "";
+  }
+
+  // A dtype that the chosen change wrote down fits the one that is trained: does it fit another?
+  // What the program itself does not take is no fault of the change.
+  void exchange_default() {
+    const Try* chosen = out_.chosen();
+    const auto is_float = [](const auto& its) { return its.second.intersects(Dtype::kFloat); };
+    const auto& trained = judge_.trained();
+    const bool is_asked = chosen != nullptr && chosen->patch.demerits().literals > 0 &&
+                          chosen->prompt.empty() && settings_.empty() &&
+                          std::any_of(trained.begin(), trained.end(), is_float);
+    if (!is_asked) return;
+    const Run& ran = chosen->trial->recorded.run;
+    const auto is_of_script = [&](const OpCall& call) {
+      return std::any_of(program_.command.begin(), program_.command.end(), [&](const auto& word) {
+        const std::filesystem::path file = std::filesystem::path(program_.folder) / word;
+        return word.ends_with(".py") && file.lexically_normal() == call.site.line.file;
+      });
+    };
+    const auto call = std::find_if(ran.calls.begin(), ran.calls.end(), is_of_script);
+    if (call == ran.calls.end()) return;
+    const Cure exchange{.kind = CureKind::kRewrite,
+                        .dtype = Dtype::kBFloat16,
+                        .call = call->id,
+                        .operand = "default dtype",
+                        .where = call->site.line};
+    const Finding none;
+    const Patch patch = make_patches({{{&none, &exchange}}}, ran, chosen->trial->recorded.sources,
+                                     program_, chosen->patch)
+                            .front()
+                            .front();
+    if (!patch.is_placed()) return;
+    const Trial trial = run(patch, program_, "the change in another dtype", as_far_as_needed());
+    const auto is_at_change = [&](const Finding& finding) {
+      const std::vector<SourceEdit>& edits = chosen->patch.edits;
+      return finding.severity == Severity::kError &&
+             std::any_of(edits.begin(), edits.end(), [&](const SourceEdit& edit) {
+               return is_near({edit.file, edit.line, finding.site.line.function},
+                              finding.site.line);
+             });
+    };
+    const auto refused = std::find_if(trial.findings.begin(), trial.findings.end(), is_at_change);
+    if (refused == trial.findings.end()) return;
+    Try& its = out_.tries[static_cast<size_t>(chosen - out_.tries.data())];
+    ++its.merit.literals;
+    its.judged.words += "; in a program of another dtype it breaks: " + described(*refused);
   }
 
   // Of the run that was recorded; a cause that the repair run alone shows stands for what follows

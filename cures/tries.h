@@ -75,6 +75,7 @@ struct Try {
   std::string prompt = {};  // the command to type in place of the one that ran; "": that one
   Judgement judged = {};
   Merit merit = {};
+  std::shared_ptr<const Trial> trial = {};  // of what is proven
 
   bool is_proven() const { return judged.verdict == Verdict::kProven; }
 };

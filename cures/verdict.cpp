@@ -87,7 +87,8 @@ void Judge::compare_with(std::shared_ptr<const Trial> repair_run) {
   const bool is_sound = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return makes_non_finite(finding) || loses_steps(finding);
   });
-  if (repair_run->ended_well() && is_sound) repaired_ = std::move(repair_run);
+  is_without_numbers_ = !repair_run->ended_well() || !is_sound;
+  if (!is_without_numbers_) repaired_ = std::move(repair_run);
 }
 
 Judgement Judge::judge(const Node& node, const Finding& goal, const Trial& trial, bool is_setting) {
@@ -140,6 +141,8 @@ bool Judge::was_reached(const Run& run, const Finding& finding) const {
 // well, computed in the wider dtype of each mix; where it overflowed it tells nothing.
 std::optional<Judgement> Judge::judge_numbers(const Trial& trial, std::string& compared) {
   if (trial.numbers.empty()) compared = "; it prints no number to compare";
+  if (!trial.numbers.empty() && is_without_numbers_)
+    compared = "; no number is compared, for the repair run has none that is right";
   if (!repaired_ || trial.numbers.empty() || repaired_->numbers.size() != trial.numbers.size())
     return std::nullopt;
   const double wanted = repaired_->numbers.back(), got = trial.numbers.back();

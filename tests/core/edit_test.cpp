@@ -1,6 +1,6 @@
 #include "core/edit.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 
 using namespace dtypecheck;
 
