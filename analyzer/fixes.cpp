@@ -90,6 +90,22 @@ std::string place_of(const Finding& finding) {
 
 }  // namespace
 
+void reindent(SourceEdit& edit, std::string_view text) {
+  const auto splice = splice_of(text, edit);
+  if (!splice) return;
+  const size_t length = static_cast<size_t>(edit.column) - 1;
+  const std::string before(text.substr(splice->begin - length, length));
+  const std::string blanks = "\n" + std::string(length, ' ');
+  const size_t at = edit.new_text.find(blanks);
+  if (edit.old_text.empty() && at != std::string::npos) {
+    const bool is_indent = before.find_first_not_of(" \t") == std::string::npos;
+    edit.new_text.replace(at, blanks.size(), is_indent ? "\n" + before : " ");
+  }
+  const bool ends_line =
+      splice->end >= text.size() || text[splice->end] == '\n' || text[splice->end] == '\r';
+  while (ends_line && edit.new_text.ends_with(' ')) edit.new_text.pop_back();
+}
+
 AppliedFixes apply_fixes(std::vector<Finding>& findings, const BrokenFiles& broken) {
   AppliedFixes applied;
   Fixes fixes;

@@ -53,11 +53,6 @@ std::vector<SourceEdit> joined(std::string_view text, const std::vector<SourceEd
 
 std::map<std::string, std::vector<SourceEdit>> by_file(const std::vector<SourceEdit>& edits);
 
-// What is put before a line is given as "new line\n" and as many blanks as its column asks for; it
-// gets the indentation that stands there, or goes beside what stands on the line, { run(x); }, and
-// leaves no blanks behind at a line's end.
-void reindent(SourceEdit& edit, std::string_view text);
-
 // Unified, with a line around each change; "" where nothing changes. All edits apply.
 std::string unified_diff(const std::string& name, std::string_view text,
                          const std::vector<SourceEdit>& edits);

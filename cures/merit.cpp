@@ -8,6 +8,7 @@
 
 #include "core/cast_bill.h"
 #include "cures/prose.h"
+#include "ops/ops.h"
 
 namespace dtypecheck::cures {
 
@@ -25,10 +26,16 @@ bool Merit::has_demerit() const {
          place > 0 || integers > 0 || in_libraries > 0;
 }
 
+// Where matrices are multiplied, that is what 16 bits are for.
 LowShare low_share(const Run& run) {
+  const auto multiplies = [](const OpCall& call) {
+    return (ops::facts_of(call.op) & ops::kMultiplies) != 0;
+  };
+  const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
   for (const OpCall& call : run.calls) {
-    if (dtype_change(call)) continue;  // of a cast the one side is low, whatever is computed
+    const bool is_counted = has_products ? multiplies(call) : !dtype_change(call);
+    if (!is_counted || call.autocast.is_wrapper || call.site.phase == Phase::kOptimizer) continue;
     const auto times = static_cast<double>(call.count);
     bool is_floating = false, is_low = false;
     for (const auto* tensors : {&call.operands, &call.results}) {

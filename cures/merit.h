@@ -5,7 +5,8 @@
 
 namespace dtypecheck::cures {
 
-// How much of a run is in 16 bits: of its op calls on floating tensors, and of the bytes of these.
+// How much of a run is in 16 bits: of its products of floating tensors, or of all its ops where it
+// has none, and of the bytes of these. What an optimizer does is not counted.
 struct LowShare {
   double calls = 0, bytes = 0;
 };

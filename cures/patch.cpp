@@ -6,7 +6,6 @@
 #include <climits>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "core/dtype_names.h"
@@ -247,8 +246,7 @@ Demerits Patch::demerits() const {
 // On top of the base, in one text.
 static Patch patch_of(const Json& way, const Patch& base, int fewest_literals) {
   Patch patch = base;
-  int step = 0;
-  for (const SourceEdit& edit : base.edits) step = std::max(step, edit.step + 1);
+  const int step = base.last_step() + 1;
   std::vector<SourceEdit> edits = edits_of(way.at("edits"));
   for (SourceEdit& edit : edits) edit.step = step;
   auto files = by_file(base.edits);
@@ -360,28 +358,23 @@ Json json_of(const std::vector<SourceEdit>& edits) {
   return json;
 }
 
-std::vector<Shorter> shorter_patches(const Patch& patch) {
-  std::set<int> steps;
-  for (const SourceEdit& edit : patch.edits) steps.insert(edit.step);
-  std::vector<Shorter> shorter;
-  for (const int step : steps.size() < 2 ? std::set<int>() : steps) {
-    Shorter one{{.edits = {}, .by_step = patch.by_step, .reason = ""}, {}};
-    one.patch.by_step.erase(step);
+std::vector<std::pair<int, Patch>> shorter_patches(const Patch& patch) {
+  std::vector<std::pair<int, Patch>> shorter;
+  for (const auto& [step, demerits] : patch.by_step) {
+    if (patch.by_step.size() < 2) break;
+    Patch one{.edits = {}, .by_step = patch.by_step, .reason = ""};
+    one.by_step.erase(step);
     for (const auto& [file, edits] : by_file(patch.edits)) {
-      std::vector<SourceEdit> kept;
-      bool is_import_alone = true;
-      for (const SourceEdit& edit : edits) {
-        const bool is_import = edit.new_text == "import torch\n";
-        if (edit.step == step && !is_import) {
-          one.restored.push_back({.file = file, .line = edit.line});
-        } else {
-          kept.push_back(edit);
-          is_import_alone &= is_import;
-        }
-      }
-      if (!is_import_alone) one.patch.edits.insert(one.patch.edits.end(), kept.begin(), kept.end());
+      const auto is_import = [](const SourceEdit& edit) {
+        return edit.new_text == "import torch\n";
+      };
+      std::vector<SourceEdit> kept = edits;
+      std::erase_if(kept,
+                    [&](const SourceEdit& edit) { return edit.step == step && !is_import(edit); });
+      if (!std::all_of(kept.begin(), kept.end(), is_import))
+        one.edits.insert(one.edits.end(), kept.begin(), kept.end());
     }
-    if (!one.restored.empty()) shorter.push_back(std::move(one));
+    if (one.edits.size() < patch.edits.size()) shorter.emplace_back(step, std::move(one));
   }
   return shorter;
 }

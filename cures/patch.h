@@ -38,6 +38,7 @@ struct Patch {
   std::string reason;               // why there is none
 
   bool is_placed() const { return reason.empty(); }
+  int last_step() const { return by_step.empty() ? -1 : by_step.rbegin()->first; }
   Demerits demerits() const;
 };
 
@@ -61,13 +62,8 @@ std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>
                                              const Run& run, const Sources& sources,
                                              const Program& program, const Patch& base = {});
 
-// A patch without the edits of one of its steps, and the lines that are as they were there.
-struct Shorter {
-  Patch patch;
-  std::vector<SourceLine> restored;
-};
-// One for each step that changed a source, in their order; none where fewer than two did. An import
-// stays where something else of the file changes.
-std::vector<Shorter> shorter_patches(const Patch& patch);
+// The patch without the edits of one step, for each step that changed a source, in their order;
+// none where fewer than two did. An import stays where something else of the file changes.
+std::vector<std::pair<int, Patch>> shorter_patches(const Patch& patch);
 
 }  // namespace dtypecheck::cures

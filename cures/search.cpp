@@ -208,8 +208,8 @@ class Searcher {
     if (setting != nullptr)
       next.changes.push_back({setting->text, {}, goal.message, recorded_id(node, goal)});
     for (const auto& [finding, cure] : candidate.parts) {
-      next.changes.push_back(
-          {cure->text, cure->where, finding->message, recorded_id(node, *finding)});
+      next.changes.push_back({cure->text, cure->where, finding->message,
+                              recorded_id(node, *finding), node.patch.last_step() + 1});
       next.raises_model |= raises_parameters(*cure);
     }
     Attempted result;
@@ -262,11 +262,12 @@ class Searcher {
   // What was changed on the way to a later change may not be needed any more: what each step
   // changed is put back alone, and stays so where the program is as well without.
   void shorten(const Node& node, const Finding& goal, Node& proven) {
-    std::vector<Shorter> ways = shorter_patches(proven.patch);
+    auto ways = shorter_patches(proven.patch);
     for (size_t i = 0; i < ways.size() && !is_over();) {
       Node next = proven;
-      next.patch = ways[i].patch;
-      next.changes = without(proven.changes, ways[i].restored);
+      const int step = ways[i].first;
+      next.patch = ways[i].second;
+      std::erase_if(next.changes, [&](const Change& change) { return change.step == step; });
       if (!known_.insert(next.prompt + diff_of(next.patch.edits)).second) {
         ++i;
         continue;
@@ -284,25 +285,6 @@ class Searcher {
       ways = shorter_patches(proven.patch);
       i = 0;
     }
-  }
-
-  // What stands nearest to the line goes; changes above it may have moved it.
-  static std::vector<Change> without(std::vector<Change> changes,
-                                     const std::vector<SourceLine>& lines) {
-    for (const SourceLine& line : lines) {
-      const auto distance = [&](const Change& change) {
-        return change.where.file == line.file ? std::abs(change.where.line - line.line) : INT_MAX;
-      };
-      const auto nearest = std::min_element(
-          changes.begin(), changes.end(),
-          [&](const Change& a, const Change& b) { return distance(a) < distance(b); });
-      if (nearest == changes.end() || distance(*nearest) == INT_MAX) continue;
-      const SourceLine where = nearest->where;
-      std::erase_if(changes, [&](const Change& change) {
-        return change.where.file == where.file && change.where.line == where.line;
-      });
-    }
-    return changes;
   }
 
   // The program is one setting away from computing in Float. A dtype that a change wrote down may

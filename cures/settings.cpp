@@ -43,6 +43,7 @@ Setting setting_of(const Json& json, const Program& program) {
   for (const auto& [name, value] : json.at("environment").items())
     setting.program.environment[name] = value;
   setting.patch.edits = edits_of(json.at("edits"));
+  for (SourceEdit& edit : setting.patch.edits) edit.step = -1;  // it is never left out
   if (setting.patch.edits.empty()) setting.prompt = prompt_of(setting.program);
   return setting;
 }

@@ -66,6 +66,7 @@ struct Change {
   SourceLine where;     // the line; not known for a setting
   std::string cures;    // the message of the finding
   std::string finding;  // its id in the recorded run; "" where that run had not got so far
+  int step = -1;        // of the patch's edits; -1: a setting
 };
 
 // What was tried, with what came of it.

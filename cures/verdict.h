@@ -43,7 +43,7 @@ class Judge {
   std::function<Trial()> run_again_;
   std::shared_ptr<const Trial> repaired_;
   bool is_without_numbers_ = false;  // the repair run died, or overflowed
-  uint64_t enough_steps_ = 0;     // of a program that the repair run saw no end of
+  uint64_t enough_steps_ = 0;        // of a program that the repair run saw no end of
   std::optional<double> spread_;  // of what it prints, from run to run; asked where a try differs
   std::set<std::string> known_, reached_;
   std::map<std::string, DtypeSet> trained_;

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "analyzer/check.h"
+#include "analyzer/fixes.h"
 #include "platform/hash.h"
 #include "reports/judging/accepted.h"
 
@@ -90,7 +91,7 @@ void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool 
 
 void indent_edits(reports::Report& report, analyzer::SourceTexts& sources) {
   for (Finding& finding : report.findings)
-    for (SourceEdit& edit : finding.edits) reindent(edit, sources.text(edit.file));
+    for (SourceEdit& edit : finding.edits) analyzer::reindent(edit, sources.text(edit.file));
 }
 
 void fold_alike(reports::Report& report) {

@@ -59,12 +59,3 @@ TEST_CASE("A diff has a line around each change") {
   CHECK(unified_diff("a", "x\r\n", {edit(1, 1, "x", "y")}) ==
         "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n");
 }
-
-TEST_CASE("What is put before a line is indented as that is") {
-  SourceEdit one = edit(2, 3, "", "CHECK(x);\n  ");
-  reindent(one, "{\n\t\trun(x);\n}\n");
-  CHECK(one.new_text == "CHECK(x);\n\t\t");
-  SourceEdit beside = edit(1, 3, "", "CHECK(x);\n  ");
-  reindent(beside, "{ run(x); }\n");
-  CHECK(beside.new_text == "CHECK(x); ");
-}

@@ -264,7 +264,7 @@ class CureTest(unittest.TestCase):
         self.assertEqual((folder / "train.ipynb.before-cure").read_text(), text)
         done = subprocess.run([PYTHON, "runner.py", "train.ipynb"], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("names no notebook", self.cure("run", "--", PYTHON, "runner.py", status=1, cwd=folder).stdout)
+        self.assertIn("names no notebook", self.cure("run", "--verbose", "--", PYTHON, "runner.py", status=1, cwd=folder).stdout)
 
     def test_proven_with_the_users_file_as_it_was(self):
         self.record("proven", CRASH)
@@ -288,8 +288,8 @@ class CureTest(unittest.TestCase):
         sarif = json.loads(self.run_tool("report", "--format", "sarif", "proven/run").stdout)
         (fix,) = sarif["runs"][0]["results"][0]["fixes"]
         ((replacement,),) = [change["replacements"] for change in fix["artifactChanges"]]
-        self.assertEqual(replacement["deletedRegion"], {"startLine": 5, "startColumn": 1, "endLine": 5, "endColumn": 37})
-        self.assertIn("weight", replacement["insertedContent"]["text"])
+        self.assertEqual(replacement["insertedContent"]["text"], ", dtype=weight.dtype")
+        self.assertEqual(replacement["deletedRegion"], {"startLine": 4, "startColumn": 23, "endLine": 4, "endColumn": 23})
 
     def test_applied_and_taken_back(self):
         self.record("applied", CRASH)
@@ -307,6 +307,25 @@ class CureTest(unittest.TestCase):
         self.assertFalse((source.parent / "train.py.before-cure").exists())
         source.write_text(CRASH + "# one more line\n")
         self.assertIn("has changed since", self.cure("--apply", "run", status=2, **place).stderr)
+        source.write_text(CRASH)
+        # A run's folder may come from somebody else.
+        kept = source.parent / "run/cure.json"
+        proven = json.loads(kept.read_text())
+        secret = self.folder / "secret.py"
+        secret.write_text(CRASH)
+
+        def told(option, **change):
+            kept.write_text(json.dumps({**proven, **change}))
+            return self.cure(option, "run", status=2, **place).stderr
+
+        (file,) = proven["files"]
+        self.assertIn("is outside of", told("--apply", files=[{**file, "file": str(secret)}]))
+        self.assertIn("is outside of", told("--undo", files=[{**file, "file": str(secret), "copy": str(source)}]))
+        self.assertIn("is no copy of", told("--undo", files=[{**file, "copy": str(secret)}]))
+        self.assertIn("does not fit", told("--apply", edits=[{**edit, "line": 99} for edit in proven["edits"]]))
+        self.assertIn("not proven", told("--apply", verdict="cures this"))
+        self.assertEqual((source.read_text(), secret.read_text()), (CRASH, CRASH))
+        self.assertNotIn("  fix   ", self.run_tool("report", "run", **place).stdout)
 
     def test_all_sites_in_one_change_and_nothing_written(self):
         folder = self.folder / "sites"
@@ -353,7 +372,7 @@ class CureTest(unittest.TestCase):
         kept = self.folder / "configured/run/cure.json"
         proven = kept.read_text()
         kept.write_text(proven.replace('"proven"', '"cures this"'))
-        self.assertIn("try   --precision bf16 (cures this: ", self.run_tool("report", "configured/run").stdout)
+        self.assertNotIn("  fix   ", self.run_tool("report", "configured/run").stdout)
         kept.write_text(proven)
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
         self.record("configured", CONFIGURED)  # by the script's default
@@ -412,7 +431,7 @@ class CureTest(unittest.TestCase):
         done = self.run_tool("trace", "--cure", "--out", "run", "--", PYTHON, "train.py", cwd=folder)
         self.assertEqual(done.returncode, 1, done.stderr)
         said = "".join(done.stderr.split())
-        for line in ("(proven: 8 steps to its end, no errors, no warnings)", "scores = head(backbone(images.to(torch.bfloat16)))",
+        for line in ("(proven: 8 steps to its end, no errors, no warnings)", "scores = head(backbone(images.to(next(backbone.parameters()).dtype)))",
                      "return self.classify(features.to(self.classify.weight.dtype))",
                      "features = backbone(images[batch].to(weight_dtype))"):
             self.assertIn("".join(line.split()), said)

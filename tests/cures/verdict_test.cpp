@@ -96,6 +96,11 @@ TEST_CASE("What a run computes in 16 bits is counted by calls and bytes, without
   CHECK(low_share(run).calls == 0.5);
   CHECK(low_share(run).bytes == 16.0 / 48);
   CHECK(low_share(Run()).calls == 0);
+  run.calls.push_back(call("aten::mul", Dtype::kHalf, Dtype::kHalf));  // beside products
+  CHECK(low_share(run).calls == 0.5);
+  run.calls = {call("aten::mul", Dtype::kHalf, Dtype::kHalf),
+               call("aten::_to_copy", Dtype::kFloat, Dtype::kHalf)};
+  CHECK(low_share(run).calls == 1);
 }
 
 TEST_CASE("Nothing of a program that is not Python is tried") {
