@@ -88,44 +88,48 @@ bool has_scaler(const Run& run) {
   });
 }
 
-// The odd operand's origin, where that is another line of the user's own.
-const OpCall* own_origin(const Run& run, const Finding& goal) {
-  const OpCall* call = run.call(goal.call);
-  const Operand* odd = call == nullptr ? nullptr : call->operand(goal.odd_operand);
-  const OpCall* origin = odd == nullptr ? nullptr : run.call(odd->origin);
+// What the candidate casts was made by this call, on another line of the user's own.
+const OpCall* origin_of(const Run& run, const Finding& goal, const Cure& cure) {
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr || cure.kind == CureKind::kCastResult) return call;
+  const Operand* operand = call->operand(cure.operand);
+  if (operand == nullptr && cure.kind == CureKind::kCastModuleInput)
+    operand = call->operand(goal.odd_operand);
+  const bool is_cast =
+      operand != nullptr && acts_at_call(cure.kind) && !operand->dtypes.contains(cure.dtype);
+  const OpCall* origin = is_cast ? run.call(operand->origin) : nullptr;
   const bool is_own = origin != nullptr && origin->site.line.known() &&
                       is_users_own(origin->site) && !(origin->site.line == call->site.line);
   return is_own ? origin : nullptr;
 }
 
-// Another line reads it in the dtype that it has.
+// Another line than the goal's reads it in the dtype that it has.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-    const bool reads = std::any_of(call.operands.begin(), call.operands.end(),
-                                   [&](const auto& its) { return its.origin == origin.id; });
-    return reads && call.outcome == Outcome::kReturned && !(call.site.line == goal.site.line) &&
-           !(call.site.line == origin.site.line);
+    const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
+    return call.outcome == Outcome::kReturned && !(call.site.line == goal.site.line) &&
+           !(call.site.line == origin.site.line) &&
+           std::any_of(call.operands.begin(), call.operands.end(), reads);
   });
 }
 
 // Where only the use is wrong, its own line is right if others need the dtype of the origin, and
 // else the line of the origin.
-void note_places(const Node& node, const Finding& goal, std::vector<Candidate>& all) {
-  const OpCall* origin = own_origin(node.run(), goal);
-  if (origin == nullptr) return;
-  const auto is_at_origin = [&](const Candidate& one) {
-    return !one.parts.empty() && one.parts.front().second->kind == CureKind::kCastResult &&
-           one.parts.front().second->where == origin->site.line;
+void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& all) {
+  const auto is_result = [](const Candidate& one) {
+    return one.parts.front().second->kind == CureKind::kCastResult;
   };
-  const bool is_needed_there = is_needed(node.run(), *origin, goal);
-  const bool has_origin = std::any_of(all.begin(), all.end(), [&](const Candidate& one) {
-    return is_at_origin(one) && one.ways.front().is_placed();
-  });
   for (Candidate& one : all) {
-    if (is_at_origin(one))
-      one.place = is_needed_there ? 1 : 0;
-    else if (!one.parts.empty() && acts_at_call(one.parts.front().second->kind))
-      one.place = has_origin && !is_needed_there ? 1 : 0;
+    const Cure& cure = *one.parts.front().second;
+    const OpCall* origin = origin_of(run, goal, cure);
+    if (origin == nullptr) continue;
+    const bool needed = is_needed(run, *origin, goal);
+    const bool has_other = std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
+      const Cure& its = *other.parts.front().second;
+      return is_result(other) && other.ways.front().is_placed() && its.dtype == cure.dtype &&
+             its.where == origin->site.line;
+    });
+    one.place = is_result(one) ? (needed ? 1 : 0) : (has_other && !needed ? 1 : 0);
   }
 }
 
@@ -174,7 +178,7 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
   auto ways =
       make_patches(lists, node.run(), node.trial->recorded.sources, node.program, node.patch);
   for (size_t i = 0; i < all.size(); ++i) all[i].ways = std::move(ways[i]);
-  note_places(node, goal, all);
+  note_places(node.run(), goal, all);
   add_settings(node, all);
   const bool is_lone = has_lone_trained_low_parameter(node, goal);
   const bool computes_low = low_share(node.run()).calls > 0;

@@ -195,9 +195,12 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
   Json there = {{"line", use->site.line.line}, {"extent", {0, 0, 0}},
                 {"others", Json::array()},     {"meets_parameter", false},
                 {"module", use->site.module},  {"module_class", use->site.module_class}};
+  std::string read = finding.odd_operand;
+  for (const Operand& operand : use->operands)
+    if (operand.origin == cure.call) read = operand.name;
   add_operand({.kind = CureKind::kCastOperand,
                .dtype = cure.dtype,
-               .operand = finding.odd_operand,
+               .operand = read,
                .where = use->site.line},
               run, *use, there);
   question["use"] = std::move(there);

@@ -51,7 +51,7 @@ class Searcher {
     if (is_refused) {
       if (auto repaired = repair_run()) from.trial = std::move(repaired);
     }
-    if (out_.is_interrupted) return std::move(out_);
+    if (out_.is_interrupted || !out_.impossible.empty()) return std::move(out_);
     settings_ = settings_of(program_, root_.run());
     low_before_ = low_share(from.run());
     solve(from, 0);
@@ -86,7 +86,8 @@ class Searcher {
         run({}, program_, "the repair run", {.keep_going = true, .ends_when_steady = true}));
     if (trial->is_interrupted) return nullptr;
     if (!trial->problem.empty() || trial->recorded.run.calls.empty()) {
-      out_.repair = trial->problem.empty() ? "nothing was recorded" : trial->problem;
+      out_.impossible =
+          trial->problem.empty() ? "nothing was recorded: " + trial->last_words : trial->problem;
       return nullptr;
     }
     judge_.remember(*trial);

@@ -64,7 +64,7 @@ state = torch.zeros(2, 4, dtype=torch.float16)
 out = net(batch.cos())
 print(torch.baddbmm(state[None], out[None], torch.ones(1, 4, 4)).sum().item())
 """
-# Asked for fp16, it makes a layer in Half and feeds it with Float; bf16 and no are right.
+# Asked for fp16, it makes a layer in Half and feeds it with Float; bf16 and no are right. No file has its lines.
 CONFIGURED = """\
 import argparse
 import torch
@@ -72,9 +72,11 @@ torch.manual_seed(0)
 parser = argparse.ArgumentParser()
 parser.add_argument("--precision", choices=["no", "fp16", "bf16"], default="fp16")
 args = parser.parse_args()
+exec('''
 net = torch.nn.Linear(4, 4).to(torch.float16 if args.precision == "fp16" else torch.float32)
 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
     print(net(torch.ones(2, 4)).float().sum().item())
+''')
 """
 # In Half its weights become NaN, in BFloat16 they do not move; no file has its lines.
 TRAINED_LOW = """\
@@ -180,6 +182,18 @@ for number, cell in enumerate(cells, 1):
     shell.compile._filename_map[name] = number
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     exec(compile(source, name, "exec"), space)
+"""
+# The one matrix wants the batch in Half and the other in Float, as it is made.
+OPPOSITE = """\
+import argparse
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--precision", choices=["no", "fp16", "bf16"])
+low = torch.ones(4, 4, dtype=torch.float16 if parser.parse_args().precision == "fp16" else torch.float32)
+high = torch.ones(4, 4)
+batch = torch.ones(2, 4)
+print((batch @ high).sum().item())
+print((batch @ low).float().sum().item())
 """
 CLEAN = "import torch\nprint(torch.ones(2) + 1)\n"
 
@@ -289,7 +303,7 @@ class CureTest(unittest.TestCase):
         (fix,) = sarif["runs"][0]["results"][0]["fixes"]
         ((replacement,),) = [change["replacements"] for change in fix["artifactChanges"]]
         self.assertEqual(replacement["insertedContent"]["text"], ", dtype=weight.dtype")
-        self.assertEqual(replacement["deletedRegion"], {"startLine": 4, "startColumn": 23, "endLine": 4, "endColumn": 23})
+        self.assertEqual(replacement["deletedRegion"], {"startLine": 4, "startColumn": 24, "endLine": 4, "endColumn": 24})
 
     def test_applied_and_taken_back(self):
         self.record("applied", CRASH)
@@ -367,7 +381,7 @@ class CureTest(unittest.TestCase):
         found = json.loads(self.cure("--json", "configured/run", status=0).stdout)
         self.assertEqual(found["verdict"], "proven", found)
         self.assertEqual(found["command"], f"{PYTHON} train.py --precision bf16")
-        self.assertEqual(len(found["tries"]), 1)
+        self.assertEqual(found["runs"], 2, found)
         self.assertIn("fix   --precision bf16 (proven: ", self.run_tool("report", "configured/run").stdout)
         kept = self.folder / "configured/run/cure.json"
         proven = kept.read_text()
@@ -477,8 +491,18 @@ class CureTest(unittest.TestCase):
 
     def test_what_a_try_dies_of_is_reported(self):
         run = self.copy("terminal")
-        done = self.cure(run, "--", PYTHON, "-c", "import torch; torch.ones(1); input()", status=1)
+        done = self.cure("--verbose", run, "--", PYTHON, "-c", "import torch; torch.ones(1); input()", status=1)
         self.assertIn("EOFError", done.stdout)
+
+    def test_an_edit_before_a_setting_and_two_uses_that_want_opposite_dtypes(self):
+        self.record("opposite", OPPOSITE, "--precision", "fp16")
+        untried = self.run_tool("report", "opposite/run").stdout
+        found = json.loads(self.cure("--json", "opposite/run", status=0).stdout)
+        self.assertEqual((found["verdict"], found["command"]), ("proven", ""), found)
+        self.assertIn("+print((batch.to(low.dtype) @ low", found["patch"])
+        self.assertNotIn("-batch", found["patch"])
+        self.assertLessEqual(found["runs"], 6, found)
+        self.assertIn("try   " + found["tries"][0]["changes"][0]["text"].split(",")[0], " ".join(untried.split()).replace("try ", "try   "))
 
     def test_clean(self):
         self.record("clean", CLEAN)
