@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/cast_bill.h"
@@ -37,21 +38,23 @@ LowShare low_share(const Run& run) {
     const bool is_counted = has_products ? multiplies(call) : !dtype_change(call);
     if (!is_counted || call.autocast.is_wrapper || call.site.phase == Phase::kOptimizer) continue;
     const auto times = static_cast<double>(call.count);
-    bool is_floating = false, is_low = false;
+    // Where weights and data disagree, the weights say what the program computes in.
+    std::optional<bool> weights, data;
+    double size = 0;
     for (const auto* tensors : {&call.operands, &call.results}) {
       for (const Operand& tensor : *tensors) {
         const auto dtype = tensor.dtypes.single();
         if (!dtype || !tensor.is_floating()) continue;
-        const double size = times * element_count(tensor) * dtype_size_bytes(*dtype);
-        const bool is_its_low = kLowPrecision.contains(*dtype);
-        is_floating = true;
-        is_low |= is_its_low;
-        bytes += size;
-        low_bytes += is_its_low ? size : 0;
+        size += times * element_count(tensor) * dtype_size_bytes(*dtype);
+        std::optional<bool>& is_low = is_parameter(tensor) ? weights : data;
+        is_low = is_low.value_or(false) || kLowPrecision.contains(*dtype);
       }
     }
-    calls += is_floating ? times : 0;
+    const bool is_low = weights.value_or(data.value_or(false));
+    calls += weights || data ? times : 0;
+    bytes += size;
     low_calls += is_low ? times : 0;
+    low_bytes += is_low ? size : 0;
   }
   return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0};
 }

@@ -159,8 +159,10 @@ import json, sys
 import torch
 torch.manual_seed(0)
 precision = json.load(open(sys.argv[1]))["mixed_precision"]
+exec('''
 net = torch.nn.Linear(4, 4).to(torch.float16 if precision == "fp16" else torch.float32)
 print(net(torch.ones(2, 4)).float().sum().item())
+''')
 """
 # Runs the cells of a notebook as a kernel does: tests/tracer/programs/notebook.py says how.
 RUNNER = """\
@@ -278,7 +280,8 @@ class CureTest(unittest.TestCase):
         self.assertEqual((folder / "train.ipynb.before-cure").read_text(), text)
         done = subprocess.run([PYTHON, "runner.py", "train.ipynb"], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("names no notebook", self.cure("run", "--verbose", "--", PYTHON, "runner.py", status=1, cwd=folder).stdout)
+        (folder / "train.json").write_text(text)
+        self.assertIn("names no notebook", self.cure("run", "--verbose", "--", PYTHON, "runner.py", "train.json", status=1, cwd=folder).stdout)
 
     def test_proven_with_the_users_file_as_it_was(self):
         self.record("proven", CRASH)

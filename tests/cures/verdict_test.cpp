@@ -101,6 +101,12 @@ TEST_CASE("What a run computes in 16 bits is counted by calls and bytes, without
   run.calls = {call("aten::mul", Dtype::kHalf, Dtype::kHalf),
                call("aten::_to_copy", Dtype::kFloat, Dtype::kHalf)};
   CHECK(low_share(run).calls == 1);
+  // Data in Half that meet a weight in Float were never computed with.
+  OpCall mixed = call("aten::mm", Dtype::kHalf, Dtype::kFloat);
+  mixed.operands.push_back(tensor(Dtype::kFloat));
+  mixed.operands.back().parameter = "net.weight";
+  run.calls = {mixed};
+  CHECK(low_share(run).calls == 0);
 }
 
 TEST_CASE("Nothing of a program that is not Python is tried") {
