@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "platform/error.h"
 #include "platform/files.h"
@@ -18,55 +17,11 @@ namespace dtypecheck::analyzer {
 
 namespace {
 
-struct Splice {
-  size_t begin, end;
-  std::string text;
-};
-
 struct File {
   std::string text;
-  std::vector<size_t> lines;  // where each begins
-  std::vector<Splice> splices;
-  std::optional<std::string> written;
+  std::vector<Splice> splices = {};
+  std::optional<std::string> written = {};
 };
-
-File file_of(const std::string& path) {
-  File file{
-      .text = read_file_if_any(path).value_or(""), .lines = {0}, .splices = {}, .written = {}};
-  for (size_t i = 0; i < file.text.size(); ++i) {
-    if (file.text[i] == '\n') file.lines.push_back(i + 1);
-  }
-  return file;
-}
-
-// Nothing when the text there is not the one that was judged.
-std::optional<Splice> splice_of(const File& file, const SourceEdit& edit) {
-  if (edit.line < 1 || static_cast<size_t>(edit.line) > file.lines.size() || edit.column < 1) {
-    return std::nullopt;
-  }
-  const size_t begin =
-      file.lines[static_cast<size_t>(edit.line) - 1] + static_cast<size_t>(edit.column) - 1;
-  if (begin > file.text.size() ||
-      file.text.compare(begin, edit.old_text.size(), edit.old_text) != 0) {
-    return std::nullopt;
-  }
-  Splice splice{begin, begin + edit.old_text.size(), edit.new_text};
-  const bool ends_line = splice.end >= file.text.size() || file.text[splice.end] == '\n' ||
-                         file.text[splice.end] == '\r';
-  while (ends_line && splice.text.ends_with(' ')) splice.text.pop_back();
-  return splice;
-}
-
-bool is_insertion(const Splice& splice) { return splice.begin == splice.end; }
-
-bool overlap(const Splice& a, const Splice& b) {
-  const bool is_beside = is_insertion(a) || is_insertion(b);  // one goes before the other
-  return (a.begin == b.begin && !is_beside) || (a.begin < b.end && b.begin < a.end);
-}
-
-bool is_same(const Splice& a, const Splice& b) {
-  return a.begin == b.begin && a.end == b.end && a.text == b.text;
-}
 
 class Fixes {
  public:
@@ -75,21 +30,20 @@ class Fixes {
     std::vector<std::pair<File*, Splice>> wanted;
     for (const SourceEdit& edit : finding.edits) {
       const auto [at, is_new] = files_.try_emplace(edit.file);
-      if (is_new) at->second = file_of(edit.file);
-      const auto splice = splice_of(at->second, edit);
+      if (is_new) at->second.text = read_file_if_any(edit.file).value_or("");
+      const auto splice = splice_of(at->second.text, edit);
       if (!splice) return false;
       const auto& taken = at->second.splices;
       const auto in_the_way = [&](const Splice& other) {
-        return overlap(other, *splice) && !is_same(other, *splice);
+        return overlap(other, *splice) && other != *splice;
       };
       if (std::any_of(taken.begin(), taken.end(), in_the_way)) return false;
       wanted.emplace_back(&at->second, *splice);
     }
     for (auto& [file, splice] : wanted) {
-      const auto same = [&, &one = splice](const Splice& other) { return is_same(other, one); };
-      if (std::none_of(file->splices.begin(), file->splices.end(), same)) {
+      const auto& taken = file->splices;
+      if (std::find(taken.begin(), taken.end(), splice) == taken.end())
         file->splices.push_back(std::move(splice));
-      }
     }
     return true;
   }
@@ -109,13 +63,7 @@ class Fixes {
   // Each file as it was, with what was taken since forget().
   void write() {
     for (auto& [path, file] : files_) {
-      std::stable_sort(file.splices.begin(), file.splices.end(),
-                       [](const Splice& a, const Splice& b) {
-                         return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-                       });
-      std::string text = file.text;
-      for (auto splice = file.splices.rbegin(); splice != file.splices.rend(); ++splice)
-        text.replace(splice->begin, splice->end - splice->begin, splice->text);
+      std::string text = spliced(file.text, file.splices);
       if (text == file.written.value_or(file.text)) continue;
       try {
         replace_file(std::filesystem::weakly_canonical(path).string(), {text});
@@ -141,6 +89,22 @@ std::string place_of(const Finding& finding) {
 }
 
 }  // namespace
+
+void reindent(SourceEdit& edit, std::string_view text) {
+  const auto splice = splice_of(text, edit);
+  if (!splice) return;
+  const size_t length = static_cast<size_t>(edit.column) - 1;
+  const std::string before(text.substr(splice->begin - length, length));
+  const std::string blanks = "\n" + std::string(length, ' ');
+  const size_t at = edit.new_text.find(blanks);
+  if (edit.old_text.empty() && at != std::string::npos) {
+    const bool is_indent = before.find_first_not_of(" \t") == std::string::npos;
+    edit.new_text.replace(at, blanks.size(), is_indent ? "\n" + before : " ");
+  }
+  const bool ends_line =
+      splice->end >= text.size() || text[splice->end] == '\n' || text[splice->end] == '\r';
+  while (ends_line && edit.new_text.ends_with(' ')) edit.new_text.pop_back();
+}
 
 AppliedFixes apply_fixes(std::vector<Finding>& findings, const BrokenFiles& broken) {
   AppliedFixes applied;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/finding.h"
@@ -23,5 +24,10 @@ using BrokenFiles = std::function<std::vector<std::string>(const std::vector<std
 // full or not at all; where two want the same place the first one gets it, and a cure with which a
 // file compiles no longer is taken back. Throws InputError when a file cannot be written.
 AppliedFixes apply_fixes(std::vector<Finding>& findings, const BrokenFiles& broken);
+
+// What is put before a line is given as "new line\n" and as many blanks as its column asks for; it
+// gets the indentation that stands there, or goes beside what stands on the line, { run(x); }, and
+// leaves no blanks behind at a line's end.
+void reindent(SourceEdit& edit, std::string_view text);
 
 }  // namespace dtypecheck::analyzer

@@ -3,15 +3,18 @@
 #include "cli/cure.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
+#include "cures/merit.h"
 #include "cures/proven_change.h"
 #include "platform/error.h"
 #include "platform/output.h"
@@ -33,7 +36,7 @@ using Json = nlohmann::ordered_json;
 struct CureCommand {
   std::string input;
   std::vector<std::string> program;
-  bool json = false, all = false, apply = false, undo = false;
+  bool json = false, all = false, apply = false, undo = false, verbose = false;
   int tries = 12;
   double timeout_s = 600;
 };
@@ -43,16 +46,6 @@ std::string printable_lines(const std::string& text) {
   for (std::string_view rest = text; !rest.empty();)
     out += printable(next_piece(rest, '\n')) + "\n";
   return out;
-}
-
-cures::ProvenChange kept(const cures::Try& tried) {
-  cures::ProvenChange change{
-      verdict_name(tried.verdict), tried.words, tried.patch.diff, tried.prompt, {}, {}};
-  for (const cures::Change& part : tried.changes)
-    change.parts.push_back({part.text, part.cures, part.finding});
-  for (const cures::ChangedFile& file : tried.patch.files)
-    change.files.push_back({file.file, file.hash, file.text, ""});
-  return change;
 }
 
 class Session {
@@ -76,7 +69,7 @@ class Session {
                             ? to_json().dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                             : to_text());
     output.finish();
-    return causes_.empty() || found_.best() != nullptr ? kClean : kFound;
+    return causes_.empty() || found_.chosen() != nullptr ? kClean : kFound;
   }
 
  private:
@@ -108,17 +101,60 @@ class Session {
       out += fmt::format("{:<8}{}{}\n", severity_name(cause->severity), printable(cause->message),
                          where.empty() ? "" : " (" + where + ")");
     }
+    if (!found_.impossible.empty())
+      return out + fmt::format("nothing is tried: {}\n", found_.impossible);
+    if (command_.verbose) out += tries_text();
+    const cures::Try* chosen = found_.chosen();
+    out += chosen == nullptr ? unproven_text() : proven_text(*chosen) + others_text(*chosen);
+    if (found_.tries.empty()) return out;
+    out +=
+        fmt::format("{} change{} tried in {} run{}{}\n", found_.tries.size(),
+                    found_.tries.size() == 1 ? "" : "s", found_.runs, found_.runs == 1 ? "" : "s",
+                    command_.verbose ? "" : "; --verbose lists them");
+    if (chosen == nullptr || chosen->patch.edits.empty()) return out;
+    return out + fmt::format("apply with: dtypecheck cure --apply {}\n", printable(input_));
+  }
+
+  std::string tries_text() const {
+    std::string out;
     if (!found_.repair.empty())
       out += "repair" + wrapped("run: " + shown(found_.repair), 8).substr(6);
     int number = 0;
     for (const cures::Try& tried : found_.tries) out += try_text(tried, ++number);
-    const cures::Try* best = found_.best();
-    if (found_.tries.empty()) out += "no change is known that may cure it\n";
-    if (best == nullptr) return out;
-    out += printable_lines(best->patch.diff);
-    if (!best->prompt.empty()) out += fmt::format("run it as: {}\n", printable(best->prompt));
-    if (best->patch.files.empty()) return out;
-    return out + fmt::format("apply with: dtypecheck cure --apply {}\n", printable(input_));
+    return out;
+  }
+
+  // "fix     cast the target …", a line for each of its changes, with what a run of it gave.
+  std::string proven_text(const cures::Try& tried) const {
+    std::string out;
+    const char* label = tried.merit.is_workaround() ? "workaround  " : "fix     ";
+    for (const cures::Change& change : tried.changes)
+      out += (out.empty() ? label : "        ") + wrapped(shown(change.text), 8).substr(8);
+    out += wrapped(shown(fmt::format("proven: {}", tried.judged.words)), 8);
+    out += printable_lines(cures::diff_of(tried.patch.edits));
+    if (!tried.prompt.empty()) out += fmt::format("run it as: {}\n", printable(tried.prompt));
+    return out;
+  }
+
+  std::string others_text(const cures::Try& chosen) const {
+    std::string out;
+    for (const cures::Try& tried : found_.tries) {
+      if (!tried.is_proven() || &tried == &chosen) continue;
+      const std::string costs = cures::cost_words(tried.merit);
+      const std::string text = shown(tried.changes.back().text);
+      out += "also    " +
+             wrapped(costs.empty() ? text : fmt::format("{} ({})", text, costs), 8).substr(8);
+    }
+    return out;
+  }
+
+  std::string unproven_text() const {
+    if (found_.tries.empty()) return "no change is known that may cure it\n";
+    const cures::Try* furthest = found_.furthest();
+    if (furthest == nullptr) return "nothing is proven\n";
+    return wrapped(fmt::format("nothing is proven; furthest got: {}, {}",
+                               shown(furthest->changes.back().text), shown(furthest->judged.words)),
+                   0);
   }
 
   std::string shown(const std::string& text) const {
@@ -131,7 +167,9 @@ class Session {
       const std::string lead = out.empty() ? fmt::format("{:<3} ", number) : "    ";
       out += lead + wrapped(shown(change.text), 4).substr(4);
     }
-    return out + wrapped(shown(fmt::format("{}: {}", verdict_name(tried.verdict), tried.words)), 4);
+    return out + wrapped(shown(fmt::format("{}: {}", verdict_name(tried.judged.verdict),
+                                           tried.judged.words)),
+                         4);
   }
 
   Json to_json() const {
@@ -140,14 +178,16 @@ class Session {
       causes.push_back(
           {{"finding", cause->id}, {"rule", cause->rule}, {"message", cause->message}});
     for (const cures::Try& tried : found_.tries) tries.push_back(try_json(tried));
-    const cures::Try* best = found_.best();
+    const cures::Try* best = found_.chosen();
     return {{"run", input_},
             {"causes", std::move(causes)},
             {"repair_run", found_.repair},
+            {"runs", found_.runs},
             {"tries", std::move(tries)},
             {"command", best == nullptr ? "" : best->prompt},
-            {"verdict", best == nullptr ? "none" : verdict_name(best->verdict)},
-            {"patch", best == nullptr ? "" : best->patch.diff}};
+            {"verdict", best == nullptr ? "none" : verdict_name(best->judged.verdict)},
+            {"is_workaround", best != nullptr && best->merit.is_workaround()},
+            {"patch", best == nullptr ? "" : cures::diff_of(best->patch.edits)}};
   }
 
   static Json try_json(const cures::Try& tried) {
@@ -159,11 +199,9 @@ class Session {
                          {"cures", change.cures},
                          {"finding", change.finding}});
     }
-    return {{"changes", std::move(changes)},
-            {"verdict", verdict_name(tried.verdict)},
-            {"reason", tried.words},
-            {"command", tried.prompt},
-            {"patch", tried.patch.diff}};
+    return {{"changes", std::move(changes)}, {"verdict", verdict_name(tried.judged.verdict)},
+            {"reason", tried.judged.words},  {"cost", cures::cost_words(tried.merit)},
+            {"command", tried.prompt},       {"patch", cures::diff_of(tried.patch.edits)}};
   }
 
   const CureCommand& command_;
@@ -182,22 +220,37 @@ cures::ProvenChange change_of(const std::string& input) {
   return *std::move(change);
 }
 
+// A folder of somebody else's may say anything: who sees what it writes decides.
+void require_consent(const std::string& input, const std::string& diff) {
+  struct stat folder{};
+  if (::stat(input.c_str(), &folder) == 0 && folder.st_uid == ::geteuid()) return;
+  if (!is_terminal(STDIN_FILENO))
+    throw InputError(fmt::format("{}: belongs to another user; apply it on a terminal", input));
+  fmt::print(stderr, "{}{} belongs to another user. Write this? [y/N] ", printable_lines(diff),
+             printable(input));
+  std::string answer;
+  if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
+    throw InputError("nothing was changed");
+}
+
 int apply(const std::string& input) {
   cures::ProvenChange change = change_of(input);
-  if (change.files.empty())
+  cures::require_own(change, read_run_description(input));
+  if (change.edits.empty())
     throw InputError(fmt::format("no file changes; run it as: {}", change.prompt));
-  if (change.verdict != cures::verdict_name(cures::Verdict::kProven))
-    say(fmt::format("this change is not proven: {}", printable(change.words)));
+  const std::string diff = cures::what_is_written(change);
+  require_consent(input, diff);
   cures::apply(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files)
     say(fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo restores it",
                     printable(file.file), printable(file.copy)));
-  return print_text(printable_lines(change.diff));
+  return print_text(printable_lines(diff));
 }
 
 int undo(const std::string& input) {
   cures::ProvenChange change = change_of(input);
+  cures::require_own(change, read_run_description(input));
   cures::undo(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files) say(printable(file.file) + " is restored");
@@ -228,6 +281,7 @@ std::function<int()> set_up(Options& options) {
   options.add("--timeout", command->timeout_s, "seconds for one run of the program; default: 600")
       .type("S")
       .positive();
+  options.add_flag("--verbose", command->verbose, "list all that was tried, and what came of it");
   options.add_flag("--json", command->json,
                    "print what was tried, with verdicts and patches, as JSON");
   return [command] { return run(*command); };
@@ -249,9 +303,9 @@ cures::Search look_for_cure(const std::string& run_folder, const judging::Record
   if (found.is_interrupted) say("interrupted; below is what was tried so far");
   if (!found.writes_stay.empty())
     say(fmt::format("files that the program writes during a try are kept: {}", found.writes_stay));
-  const cures::Try* best = found.best();
-  if (best != nullptr && fs::is_directory(run_folder))
-    cures::write_proven_change(run_folder, kept(*best));
+  const cures::Try* chosen = found.chosen();
+  if (chosen != nullptr && fs::is_directory(run_folder))
+    cures::write_proven_change(run_folder, cures::kept(*chosen));
   return found;
 }
 

@@ -414,9 +414,11 @@ class LintServer {
         continue;
       Json edits = Json::object();
       for (const SourceEdit& edit : finding.edits) {
-        const int end = edit.column + static_cast<int>(edit.old_text.size());
-        edits[uri_of(edit.file)].push_back(
-            {{"range", lines.range(edit.line, edit.column, end)}, {"newText", edit.new_text}});
+        const auto [end_line, end_column] = end_of(edit);
+        edits[uri_of(edit.file)].push_back({{"range",
+                                             {{"start", lines.position(edit.line, edit.column)},
+                                              {"end", lines.position(end_line, end_column)}}},
+                                            {"newText", edit.new_text}});
       }
       actions.push_back({{"title", "dtypecheck: cure " + finding.rule},
                          {"kind", "quickfix"},

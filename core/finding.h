@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cure.h"
+#include "core/edit.h"
 #include "core/op_call.h"
 
 namespace dtypecheck {
@@ -24,17 +25,6 @@ struct NotedPlace {
   int column = 1;
   int end_column = 2;
   std::string note;
-};
-
-// A change to a source, within one line. It applies only where the old text still stands.
-struct SourceEdit {
-  std::string file;
-  int line = 0;
-  int column = 0;  // from 1, in bytes
-  std::string old_text;
-  std::string new_text;
-
-  bool operator==(const SourceEdit&) const = default;
 };
 
 struct Finding {

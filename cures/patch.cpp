@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,11 +11,11 @@
 #include "core/dtype_names.h"
 #include "core/provenance.h"
 #include "cures/ask_python.h"
+#include "cures/edit_json.h"
 #include "cures/embedded.h"
 #include "ops/arguments.h"
 #include "platform/error.h"
 #include "platform/files.h"
-#include "platform/hash.h"
 #include "rules/cures/cures.h"
 
 namespace fs = std::filesystem;
@@ -53,7 +54,8 @@ std::string notebook_of(const Program& program) {
 }
 
 std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
-                    const std::string& notebook, const Patch& base) {
+                    const std::string& notebook,
+                    const std::map<std::string, std::string>& patched) {
   const std::string& file = cure.where.file;
   const OpCall* call = run.call(cure.call);
   if (!cure.where.known()) return "the line to change is not known";
@@ -67,10 +69,9 @@ std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
   if (!is_file(file)) return fmt::format("{} is not a file here", file);
   if (sources.line(file, cure.where.line).empty())
     return fmt::format("the trace has no source lines of {}", file);
-  const auto patched = std::find_if(base.files.begin(), base.files.end(),
-                                    [&](const ChangedFile& its) { return its.file == file; });
-  const bool is_what_ran = patched == base.files.end() ? sources.is_unchanged(file)
-                                                       : sources.is_text_of(file, patched->text);
+  const auto text = patched.find(file);
+  const bool is_what_ran =
+      text == patched.end() ? sources.is_unchanged(file) : sources.is_text_of(file, text->second);
   return is_what_ran ? "" : fmt::format("{} has changed since it ran", file);
 }
 
@@ -159,10 +160,10 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
                         function.substr(function.rfind('.') + 1)};
 }
 
-static Json question_of(const Cure& cure, const Run& run, const std::string& path) {
+static Json question_of(const Finding& finding, const Cure& cure, const Run& run,
+                        const std::string& path) {
   const Extent& extent = cure.where.extent;
   Json question = {{"path", path},
-                   {"shown", shown_name(cure.where.file)},
                    {"cell", cell_of(cure, run)},
                    {"line", cure.where.line},
                    {"extent", {extent.column, extent.end_line, extent.end_column}},
@@ -188,6 +189,21 @@ static Json question_of(const Cure& cure, const Run& run, const std::string& pat
       question["value"] = scalar.value;
   }
   add_operand(cure, run, *call, question);
+  // What a factory's result meets later says the dtype better than a constant.
+  const OpCall* use = cure.kind == CureKind::kCastResult ? run.call(finding.call) : nullptr;
+  if (use == nullptr || use == call || use->site.line.file != cure.where.file) return question;
+  Json there = {{"line", use->site.line.line}, {"extent", {0, 0, 0}},
+                {"others", Json::array()},     {"meets_parameter", false},
+                {"module", use->site.module},  {"module_class", use->site.module_class}};
+  std::string read = finding.odd_operand;
+  for (const Operand& operand : use->operands)
+    if (operand.origin == cure.call) read = operand.name;
+  add_operand({.kind = CureKind::kCastOperand,
+               .dtype = cure.dtype,
+               .operand = read,
+               .where = use->site.line},
+              run, *use, there);
+  question["use"] = std::move(there);
   return question;
 }
 
@@ -209,74 +225,159 @@ static void add_tables(Json& question) {
 static Json ask(const std::string& python, const Json& question) {
   return Json::parse(ask_python(python,
                                 {{"write_cure.py", embedded::kWriteCureScript},
+                                 {"demerits.py", embedded::kDemeritsScript},
                                  {"statement.py", embedded::kStatementScript},
                                  {"source.py", embedded::kSourceScript}},
                                 question.dump()));
 }
 
-static Json texts_of(const Patch& patch) {
-  Json texts = Json::array();
-  for (const ChangedFile& file : patch.files)
-    texts.push_back({{"path", file.file}, {"shown", shown_name(file.file)}, {"text", file.text}});
-  return texts;
+Demerits& Demerits::operator+=(const Demerits& other) {
+  dead += other.dead;
+  doubled += other.doubled;
+  literals += other.literals;
+  integers += other.integers;
+  avoidable += other.avoidable;
+  return *this;
 }
 
-static Patch patch_of(const Json& way) {
-  Patch patch{.diff = way.at("diff")};
-  for (const Json& file : way.at("files")) {
-    const std::string path = file.at("path");
-    patch.files.push_back({path, file.at("text"), fmt::format("{:016x}", fnv1a(read_file(path)))});
-  }
+Demerits Patch::demerits() const {
+  Demerits all;
+  for (const auto& [step, its] : by_step) all += its;
+  return all;
+}
+
+// On top of the base, in one text.
+static Patch patch_of(const Json& way, const Patch& base, int fewest_literals) {
+  Patch patch = base;
+  const int step = base.last_step() + 1;
+  std::vector<SourceEdit> edits = edits_of(way.at("edits"));
+  for (SourceEdit& edit : edits) edit.step = step;
+  auto files = by_file(base.edits);
+  for (auto& [file, then] : by_file(edits))
+    files[file] = joined(read_file(file), files[file], then);
+  patch.edits.clear();
+  for (auto& [file, all] : files) patch.edits.insert(patch.edits.end(), all.begin(), all.end());
+  const Json& counted = way.at("demerits");
+  const int literals = counted.at("literals");
+  patch.by_step[step] = {counted.at("dead"), counted.at("doubled"), literals,
+                         counted.at("integers"), literals - fewest_literals};
   return patch;
 }
 
-std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
-                                const Sources& sources, const Program& program, const Patch& base) {
-  if (cures.empty()) return {{.reason = "no edit is known for it, only its description"}};
-  Json question = {{"cures", Json::array()}, {"base", texts_of(base)}};
-  for (const Cure* cure : cures) {
-    const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
-    if (std::string reason = why_not(*cure, run, sources, notebook, base); !reason.empty())
-      return {{.reason = std::move(reason)}};
-    question["cures"].push_back(
-        question_of(*cure, run, notebook.empty() ? cure->where.file : notebook));
-  }
-  add_tables(question);
+static std::vector<Patch> patches_of(const Json& answer, const Patch& base) {
+  if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
+  int fewest = INT_MAX;
+  for (const Json& way : answer.at("ways"))
+    fewest = std::min(fewest, way.at("demerits").at("literals").get<int>());
   std::vector<Patch> patches;
-  try {
-    const Json answer = ask(python_of(run, run.call(cures.front()->call)), question);
-    if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
-    for (const Json& way : answer.at("ways")) patches.push_back(patch_of(way));
-  } catch (const Json::exception& error) {
-    return {{.reason = fmt::format("the answer of its Python is not JSON: {}", error.what())}};
-  } catch (const InputError& error) {
-    return {{.reason = error.what()}};
-  }
+  for (const Json& way : answer.at("ways")) patches.push_back(patch_of(way, base, fewest));
   return patches;
 }
 
-Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
-                 const Program& program, const Patch& base) {
-  return make_patches(cures, run, sources, program, base).front();
+std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>>& lists,
+                                             const Run& run, const Sources& sources,
+                                             const Program& program, const Patch& base) {
+  std::vector<std::vector<Patch>> all(lists.size());
+  const auto refuse = [&](size_t i, std::string reason) {
+    all[i] = std::vector<Patch>(1);
+    all[i].front().reason = std::move(reason);
+  };
+  const auto refuse_rest = [&](const std::string& reason) {
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].empty()) refuse(i, reason);
+  };
+  try {
+    const auto texts = texts_of(base);
+    Json question = {{"questions", Json::array()}, {"base", Json::array()}};
+    for (const auto& [file, text] : texts)
+      question["base"].push_back({{"path", file}, {"text", text}});
+    std::vector<size_t> asked;
+    for (size_t i = 0; i < lists.size(); ++i) {
+      Json cures = Json::array();
+      if (lists[i].empty()) refuse(i, "no edit is known for it, only its description");
+      for (const auto& [finding, cure] : lists[i]) {
+        const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
+        std::string reason = why_not(*cure, run, sources, notebook, texts);
+        if (!reason.empty()) refuse(i, std::move(reason));
+        if (!all[i].empty()) break;
+        const std::string& path = notebook.empty() ? cure->where.file : notebook;
+        cures.push_back(question_of(*finding, *cure, run, path));
+      }
+      if (!all[i].empty()) continue;
+      question["questions"].push_back(std::move(cures));
+      asked.push_back(i);
+    }
+    if (asked.empty()) return all;
+    add_tables(question);
+    const Part& first = lists[asked.front()].front();
+    const Json answers = ask(python_of(run, run.call(first.second->call)), question);
+    for (size_t i = 0; i < asked.size(); ++i) all[asked[i]] = patches_of(answers.at(i), base);
+  } catch (const Json::exception& error) {
+    refuse_rest(fmt::format("the answer of its Python is not JSON: {}", error.what()));
+  } catch (const InputError& error) {
+    refuse_rest(error.what());
+  }
+  return all;
 }
 
-std::vector<Shorter> shorter_patches(const Patch& patch, const std::vector<Patch>& steps,
-                                     const Run& run) {
-  std::vector<Shorter> shorter;
-  Json question = {{"shorten", texts_of(patch)}, {"steps", Json::array()}};
-  for (const Patch& step : steps) question["steps"].push_back(texts_of(step));
-  try {
-    const OpCall* call = run.calls.empty() ? nullptr : &run.calls.front();
-    const Json answer = ask(python_of(run, call), question);
-    for (const Json& way : answer.at("ways")) {
-      shorter.push_back({patch_of(way), {}});
-      for (const Json& line : way.at("restored"))
-        shorter.back().restored.push_back({.file = line.at(0), .line = line.at(1)});
+std::map<std::string, std::string> texts_of(const Patch& patch) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [file, edits] : by_file(patch.edits)) {
+    auto text = edited(read_file(file), edits);
+    if (!text) throw InputError(fmt::format("{} has changed since it ran", file));
+    texts[file] = *std::move(text);
+  }
+  return texts;
+}
+
+std::string diff_of(const std::vector<SourceEdit>& edits,
+                    const std::map<std::string, std::string>& copies) {
+  std::string diff;
+  for (const auto& [file, its] : by_file(edits)) {
+    const auto copy = copies.find(file);
+    diff +=
+        unified_diff(shown_name(file), read_file(copy == copies.end() ? file : copy->second), its);
+  }
+  return diff;
+}
+
+std::vector<SourceEdit> edits_of(const Json& json) {
+  std::vector<SourceEdit> edits;
+  for (const Json& edit : json)
+    edits.push_back({edit.at("path"), edit.at("line"), edit.at("column"), edit.at("old"),
+                     edit.at("new"), edit.value("step", 0)});
+  return edits;
+}
+
+Json json_of(const std::vector<SourceEdit>& edits) {
+  Json json = Json::array();
+  for (const SourceEdit& edit : edits)
+    json.push_back({{"path", edit.file},
+                    {"line", edit.line},
+                    {"column", edit.column},
+                    {"old", edit.old_text},
+                    {"new", edit.new_text},
+                    {"step", edit.step}});
+  return json;
+}
+
+std::vector<std::pair<int, Patch>> shorter_patches(const Patch& patch) {
+  std::vector<std::pair<int, Patch>> shorter;
+  for (const auto& [step, demerits] : patch.by_step) {
+    if (patch.by_step.size() < 2) break;
+    Patch one{.edits = {}, .by_step = patch.by_step, .reason = ""};
+    one.by_step.erase(step);
+    for (const auto& [file, edits] : by_file(patch.edits)) {
+      const auto is_import = [](const SourceEdit& edit) {
+        return edit.new_text == "import torch\n";
+      };
+      std::vector<SourceEdit> kept = edits;
+      std::erase_if(kept,
+                    [&](const SourceEdit& edit) { return edit.step == step && !is_import(edit); });
+      if (!std::all_of(kept.begin(), kept.end(), is_import))
+        one.edits.insert(one.edits.end(), kept.begin(), kept.end());
     }
-  } catch (const Json::exception&) {
-    return {};
-  } catch (const InputError&) {
-    return {};
+    if (one.edits.size() < patch.edits.size()) shorter.emplace_back(step, std::move(one));
   }
   return shorter;
 }

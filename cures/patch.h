@@ -3,9 +3,11 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cure.h"
+#include "core/finding.h"
 #include "core/run.h"
 #include "trace/sources.h"
 
@@ -19,43 +21,49 @@ struct Program {
   std::map<std::string, std::string> environment = {};  // beside that of this process
 };
 
-struct ChangedFile {
-  std::string file;  // absolute
-  std::string text;  // all of it, with the change
-  std::string hash;  // FNV-1a of the file as it is, 16 hexadecimal digits
+// What a maintainer would not keep, as far as the source shows it (cures/demerits.py counts).
+struct Demerits {
+  int dead = 0;       // names and options whose value nothing reads any more
+  int doubled = 0;    // casts behind a cast
+  int literals = 0;   // dtypes written down
+  int integers = 0;   // casts of all that a dict holds
+  int avoidable = 0;  // of the literals: the same change can be written without
+
+  Demerits& operator+=(const Demerits& other);
 };
 
 struct Patch {
-  std::vector<ChangedFile> files;
-  std::string diff;    // unified, of all files
-  std::string reason;  // why there is none
+  std::vector<SourceEdit> edits;    // of the files as they are
+  std::map<int, Demerits> by_step;  // of the edits of each
+  std::string reason;               // why there is none
 
   bool is_placed() const { return reason.empty(); }
+  int last_step() const { return by_step.empty() ? -1 : by_step.rbegin()->first; }
+  Demerits demerits() const;
 };
 
-// One patch of several cures, in one file or more. An edit that two of them ask for is made once.
-// If the source is no longer what ran, is not Python, has no certain place for a change, or two
-// changes overlap, the patch has a reason and no files. A cell is changed in the notebook that the
-// program's command names. Where the run was one with a patch, `base`, the change comes on top of
-// it, and the diff has both. Writes nothing.
-Patch make_patch(const std::vector<const Cure*>& cures, const Run& run, const Sources& sources,
-                 const Program& program, const Patch& base = {});
-// The same change in each form that it can be written in, the most maintainable first: with the
-// script's own name for the dtype, with the dtype of the other operand, with a constant. At least
-// one.
-std::vector<Patch> make_patches(const std::vector<const Cure*>& cures, const Run& run,
-                                const Sources& sources, const Program& program,
-                                const Patch& base = {});
+// The text of each file with the patch. Throws InputError where a file has changed.
+std::map<std::string, std::string> texts_of(const Patch& patch);
+// Unified, for eyes; of files that are read from elsewhere where `copies` says so.
+std::string diff_of(const std::vector<SourceEdit>& edits,
+                    const std::map<std::string, std::string>& copies = {});
 
-// A patch without what one of its steps changed, and the lines that are as they were there.
-struct Shorter {
-  Patch patch;
-  std::vector<SourceLine> restored;
-};
-// One for each step that changed a source, in their order; none where fewer than two did, or a
-// notebook is changed, or the program's Python cannot tell. `steps` are the patches that led to the
-// last of them, each with what those before it changed. `run` is one of the program.
-std::vector<Shorter> shorter_patches(const Patch& patch, const std::vector<Patch>& steps,
-                                     const Run& run);
+// A change at a cure's place, for a finding.
+using Part = std::pair<const Finding*, const Cure*>;
+
+// For each of several lists of cures one patch of all in the list, in one file or more, in each
+// form that it can be written in, the most maintainable first: with the script's own name for the
+// dtype, with the dtype of the other operand, with a constant. At least one. An edit that two cures
+// ask for is made once. If the source is no longer what ran, is not Python, has no certain place
+// for a change, or two changes overlap, the patch has a reason and no edits. A cell is changed in
+// the notebook that the program's command names. Where the run was one with a patch, `base`, the
+// change comes on top of it, as its next step. Writes nothing.
+std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>>& lists,
+                                             const Run& run, const Sources& sources,
+                                             const Program& program, const Patch& base = {});
+
+// The patch without the edits of one step, for each step that changed a source, in their order;
+// none where fewer than two did. An import stays where something else of the file changes.
+std::vector<std::pair<int, Patch>> shorter_patches(const Patch& patch);
 
 }  // namespace dtypecheck::cures

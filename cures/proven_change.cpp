@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "cures/edit_json.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
@@ -16,47 +16,33 @@ namespace fs = std::filesystem;
 namespace dtypecheck::cures {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 std::string file_in(const std::string& run_folder) { return run_folder + "/cure.json"; }
 
 std::string hash_of(const std::string& text) { return fmt::format("{:016x}", fnv1a(text)); }
 
-// The edits that a unified diff of the files, in their order, writes down. What is put between two
-// lines goes to the first column of the second.
-std::vector<SourceEdit> edits_of(const ProvenChange& change) {
-  std::vector<SourceEdit> edits;
-  std::vector<std::string> removed;
-  size_t file = 0, next_removed = 0;
-  int line = 0;  // of the file as it was, behind what was read
-  std::istringstream lines(change.diff);
-  for (std::string text; std::getline(lines, text);) {
-    if (text.starts_with("--- ")) {
-      if (file++ == change.files.size()) return {};
-    } else if (text.starts_with("@@ -")) {
-      line = std::atoi(text.c_str() + 4);
-    } else if (file == 0 || line == 0 || text.empty() || text.starts_with("+++ ")) {
-      continue;
-    } else if (text.front() == '-') {
-      removed.push_back(text.substr(1));
-      ++line;
-    } else if (text.front() == '+') {
-      const int left = static_cast<int>(removed.size() - next_removed);
-      SourceEdit edit{change.files[file - 1].file, line - left, 1, "", text.substr(1)};
-      if (left > 0) {
-        edit.old_text = removed[next_removed++];
-      } else {
-        edit.new_text += '\n';
-      }
-      edits.push_back(std::move(edit));
-    } else {
-      if (next_removed != removed.size()) return {};  // fewer lines than before: no edits of lines
-      removed.clear();
-      next_removed = 0;
-      ++line;
-    }
-  }
-  return edits;
+bool is_copy_of(const std::string& file, std::string_view copy) {
+  constexpr std::string_view kEnd = ".before-cure";
+  if (!copy.starts_with(file) || !copy.substr(file.size()).starts_with(kEnd)) return false;
+  return copy.find_first_not_of("0123456789", file.size() + kEnd.size()) == copy.npos;
+}
+
+// Links are followed: the file is below the folder.
+bool is_below(const fs::path& folder, const fs::path& file) {
+  const fs::path inside =
+      fs::weakly_canonical(file).lexically_relative(fs::weakly_canonical(folder));
+  return !inside.empty() && *inside.begin() != "..";
+}
+
+// The file's text with its edits. Throws InputError where they do not fit.
+std::string with_edits(const ProvenChange& change, const std::string& file,
+                       const std::string& text) {
+  const auto edits = by_file(change.edits);
+  const auto its = edits.find(file);
+  auto out = its == edits.end() ? std::nullopt : edited(text, its->second);
+  if (!out) throw InputError(fmt::format("{}: the change does not fit it", file));
+  return *std::move(out);
 }
 
 std::string free_name(const std::string& file) {
@@ -68,6 +54,8 @@ std::string free_name(const std::string& file) {
 
 }  // namespace
 
+bool ProvenChange::is_proven() const { return verdict == verdict_name(Verdict::kProven); }
+
 bool ProvenChange::is_applied() const {
   return std::any_of(files.begin(), files.end(),
                      [](const File& file) { return !file.copy.empty(); });
@@ -78,12 +66,12 @@ std::optional<ProvenChange> read_proven_change(const std::string& run_folder) {
   if (!is_file(path)) return std::nullopt;
   try {
     const Json json = Json::parse(read_file(path));
-    ProvenChange change{
-        json.at("verdict"), json.at("words"), json.at("diff"), json.at("prompt"), {}, {}};
+    ProvenChange change{json.at("verdict"),        json.at("words"), json.at("prompt"), {}, {},
+                        edits_of(json.at("edits"))};
     for (const Json& part : json.at("parts"))
       change.parts.push_back({part.at("text"), part.at("cures"), part.at("finding")});
     for (const Json& file : json.at("files"))
-      change.files.push_back({file.at("file"), file.at("hash"), file.at("text"), file.at("copy")});
+      change.files.push_back({file.at("file"), file.at("hash"), file.at("copy")});
     return change;
   } catch (const Json::exception& error) {
     throw InputError(fmt::format("{}: is not what dtypecheck cure wrote ({}); run it again", path,
@@ -96,23 +84,68 @@ void write_proven_change(const std::string& run_folder, const ProvenChange& chan
   for (const auto& part : change.parts)
     parts.push_back({{"text", part.text}, {"cures", part.cures}, {"finding", part.finding}});
   for (const auto& file : change.files)
-    files.push_back(
-        {{"file", file.file}, {"hash", file.hash}, {"text", file.text}, {"copy", file.copy}});
-  const Json json = {{"verdict", change.verdict}, {"words", change.words}, {"diff", change.diff},
-                     {"prompt", change.prompt},   {"parts", parts},        {"files", files}};
+    files.push_back({{"file", file.file}, {"hash", file.hash}, {"copy", file.copy}});
+  const Json json = {{"verdict", change.verdict},
+                     {"words", change.words},
+                     {"prompt", change.prompt},
+                     {"parts", parts},
+                     {"files", files},
+                     {"edits", json_of(change.edits)}};
   replace_file(file_in(run_folder),
                {json.dump(2, ' ', false, Json::error_handler_t::replace), "\n"},
                {.mode = 0600, .syncs = false});
 }
 
-void apply(ProvenChange& change) {
+ProvenChange kept(const Try& tried) {
+  ProvenChange change{verdict_name(tried.judged.verdict),
+                      tried.judged.words,
+                      tried.prompt,
+                      {},
+                      {},
+                      tried.patch.edits};
+  for (const Change& part : tried.changes)
+    change.parts.push_back({part.text, part.cures, part.finding});
+  for (const auto& [file, edits] : by_file(change.edits))
+    change.files.push_back({file, hash_of(read_file(file)), ""});
+  return change;
+}
+
+void require_own(const ProvenChange& change, const RunDescription& ran) {
+  if (!change.is_proven())
+    throw InputError(
+        "the change is not proven, so it is not applied; look for one with dtypecheck cure");
+  std::vector<fs::path> folders = {ran.folder};
+  for (const std::string& word : ran.command) {
+    const fs::path script = fs::path(ran.folder) / word;
+    if (word.ends_with(".py") && is_file(script)) folders.push_back(script.parent_path());
+  }
+  for (const auto& file : change.files) {
+    const bool is_inside = std::any_of(folders.begin(), folders.end(), [&](const fs::path& one) {
+      return is_below(one, file.file);
+    });
+    if (!is_inside)
+      throw InputError(fmt::format("{}: is outside of {}, where the program ran; change it by hand",
+                                   file.file, ran.folder));
+    if (!file.copy.empty() && !is_copy_of(file.file, file.copy))
+      throw InputError(fmt::format("{}: is no copy of {}", file.copy, file.file));
+  }
+}
+
+std::string what_is_written(const ProvenChange& change) {
   for (const auto& file : change.files) {
     if (!file.copy.empty())
       throw InputError(fmt::format("{}: is changed already; undo that with --undo", file.file));
-    if (hash_of(read_file(file.file)) != file.hash)
+    const std::string text = read_file(file.file);
+    if (hash_of(text) != file.hash)
       throw InputError(fmt::format(
           "{}: has changed since the cure was tried; record and cure it again", file.file));
+    with_edits(change, file.file, text);
   }
+  return diff_of(change.edits);
+}
+
+void apply(ProvenChange& change) {
+  what_is_written(change);
   for (auto& file : change.files) {
     const std::string copy = free_name(file.file);
     std::error_code error;
@@ -127,19 +160,20 @@ void apply(ProvenChange& change) {
     }
     file.copy = copy;
   }
-  for (const auto& file : change.files) replace_file(file.file, {file.text});
+  for (const auto& file : change.files)
+    replace_file(file.file, {with_edits(change, file.file, read_file(file.copy))});
 }
 
 void undo(ProvenChange& change) {
   if (!change.is_applied())
     throw InputError("the change is not applied, so there is nothing to undo");
   for (const auto& file : change.files) {
-    if (read_file(file.file) != file.text)
+    if (!is_file(file.copy))
+      throw InputError(fmt::format("{}: the copy of {} is gone", file.copy, file.file));
+    if (read_file(file.file) != with_edits(change, file.file, read_file(file.copy)))
       throw InputError(
           fmt::format("{}: has changed since the cure was applied; the original is in {}",
                       file.file, file.copy));
-    if (!is_file(file.copy))
-      throw InputError(fmt::format("{}: the copy of {} is gone", file.copy, file.file));
   }
   for (auto& file : change.files) {
     replace_file(file.file, {read_file(file.copy)});
@@ -150,16 +184,23 @@ void undo(ProvenChange& change) {
 }
 
 void report_proven_change(const ProvenChange& change, std::vector<Finding>& findings) {
+  if (!change.is_proven()) return;
+  std::string diff;
+  try {
+    std::map<std::string, std::string> copies;
+    for (const auto& file : change.files)
+      if (!file.copy.empty()) copies[file.file] = file.copy;
+    diff = diff_of(change.edits, copies);
+  } catch (const InputError&) {  // the files are elsewhere, or gone: the words stay
+  }
+  if (!change.prompt.empty()) diff += "$ " + change.prompt + "\n";
   for (const auto& part : change.parts) {
     for (Finding& finding : findings) {
       if (part.finding.empty() || finding.id != part.finding) continue;
-      const bool is_proven = change.verdict == "proven";
-      const std::string proof = fmt::format("{}: {}", change.verdict, change.words);
-      finding.fix = is_proven ? part.text : fmt::format("{} ({})", part.text, proof);
-      if (is_proven) finding.edits = edits_of(change);
-      if (is_proven) finding.proof = proof;
-      finding.diff =
-          change.prompt.empty() ? change.diff : change.diff + "$ " + change.prompt + "\n";
+      finding.fix = part.text;
+      finding.edits = change.edits;
+      finding.proof = fmt::format("{}: {}", change.verdict, change.words);
+      finding.diff = diff;
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/finding.h"
+#include "cures/tries.h"
+#include "trace/run_folder.h"
 
 namespace dtypecheck::cures {
 
@@ -19,32 +21,40 @@ struct ProvenChange {
   struct File {
     std::string file;  // absolute
     std::string hash;  // FNV-1a of the file before the change, 16 hexadecimal digits
-    std::string text;  // all of it, with the change
     std::string copy;  // of the file as it was, once the change is applied; else ""
   };
-  std::string verdict;  // "proven" or "cures this"
+  std::string verdict;  // "proven"; anything else is not shown and not applied
   std::string words;    // "3 steps to its end, no errors, no warnings"
-  std::string diff;     // unified, of all files
   std::string prompt;   // the command to type in place of the one that ran; "" where that stays
   std::vector<Part> parts;
   std::vector<File> files;
+  std::vector<SourceEdit> edits;  // of these
 
+  bool is_proven() const;
   bool is_applied() const;
 };
+
+ProvenChange kept(const Try& tried);
 
 // Nothing where the folder has none. Throws InputError where it is no such file.
 std::optional<ProvenChange> read_proven_change(const std::string& run_folder);
 // Throws OutputError.
 void write_proven_change(const std::string& run_folder, const ProvenChange& change);
 
-// Writes the texts over the files; of each a copy stays behind as FILE.before-cure, whose name goes
-// into the change. Throws InputError before anything is changed: where a file is no longer what was
-// tried, or no copy can be made.
+// A run's folder may come from somebody else, and say anything. Throws InputError where the change
+// is not proven, changes what the program's folders do not have, or takes a copy from elsewhere.
+void require_own(const ProvenChange& change, const RunDescription& ran);
+// What is written, as a diff of the files as they are. Throws InputError where a file is no longer
+// what was tried, or is changed already.
+std::string what_is_written(const ProvenChange& change);
+// Makes the edits; of each file a copy stays behind as FILE.before-cure, whose name goes into the
+// change. Throws InputError before anything is changed: where what_is_written() does, or no copy
+// can be made.
 void apply(ProvenChange& change);
 // Puts the copies back. Throws InputError where a file is no longer what was written.
 void undo(ProvenChange& change);
 
-// The change becomes the `fix` of the findings that it cures.
+// A proven change becomes the `fix` of the findings that it cures.
 void report_proven_change(const ProvenChange& change, std::vector<Finding>& findings);
 
 }  // namespace dtypecheck::cures

@@ -4,11 +4,12 @@
 // refused calls repaired (`trace --keep-going`), which shows all of them; a change then goes to
 // each line that is wrong in the same way. It is tried to the program's own end. Where it dies of
 // another dtype further on, the findings of that try are cured on top of it, until the program
-// runs, or nothing that is known cures it.
+// runs, or nothing that is known cures it. Behind the first proof the search goes on for a few
+// runs, until a change is proven that a maintainer would keep as it is.
 //
 //   recorded run ──▶ repair run ──▶ change A at 3 lines ──▶ try: dies in the evaluation
-//                        │                 └─ and change B ──▶ try: ends; proven
-//                        └────────▶ change C …
+//                        │                 └─ and change B ──▶ try: ends; proven, but in Float
+//                        └────────▶ change C ──▶ try: ends; proven; chosen
 #pragma once
 
 #include <functional>
@@ -17,35 +18,9 @@
 
 #include "core/finding.h"
 #include "cures/patch.h"
-#include "cures/trial.h"
+#include "cures/tries.h"
 
 namespace dtypecheck::cures {
-
-enum class Verdict : uint8_t {
-  kProven,    // the program ended well, without the finding, and nothing new was found
-  kCures,     // the finding is gone; something else, which `words` names, is left
-  kRefuted,   // it is still there, or something is worse
-  kNotTried,  // no change could be made, or the program could not be run
-};
-const char* verdict_name(Verdict verdict);  // "proven", "cures this", "refuted", "not tried"
-
-// One change of a source or setting, and what it is for.
-struct Change {
-  std::string text;     // for people: "cast the target of mse_loss to Half, train.py:40"
-  SourceLine where;     // the line; not known for a setting
-  std::string cures;    // the message of the finding
-  std::string finding;  // its id in the recorded run; "" where that run had not got so far
-};
-
-// What was tried, with what came of it.
-struct Try {
-  std::vector<Change> changes;
-  Patch patch;
-  std::string prompt;  // the command to type in place of the one that ran; "" where that stays
-  Verdict verdict = Verdict::kNotTried;
-  std::string words;         // "3 steps to the end, no findings"; not yet printable
-  bool loses_steps = false;  // proven, but weights still do not move, which is a finding of its own
-};
 
 struct SearchOptions {
   double timeout_s = 600;  // of one run of the program
@@ -56,13 +31,14 @@ struct SearchOptions {
 
 struct Search {
   std::vector<Try> tries;   // in their order
+  int runs = 0;             // of the program, the repair run among them
   std::string repair;       // what the repair run showed: "ended after 3 steps, 4 lines repaired"
   std::string writes_stay;  // why what the program wrote was not kept apart; "" where it was
+  std::string impossible;   // why nothing can be tried; "" where something can
   bool is_interrupted = false;
 
-  // The proven one, where several are one that loses no steps; else the best that cures something;
-  // nullptr where nothing does.
-  const Try* best() const;
+  const Try* chosen() const;    // of those proven the one with the most merit; nullptr: none is
+  const Try* furthest() const;  // that cures something, the last; nullptr where none does
 };
 
 // `findings` are those of the run, as they are to be cured: accepted ones are not among them.

@@ -6,11 +6,10 @@
 
 #include "core/dtype_names.h"
 #include "cures/ask_python.h"
+#include "cures/edit_json.h"
 #include "cures/embedded.h"
 #include "platform/child.h"
 #include "platform/error.h"
-#include "platform/files.h"
-#include "platform/hash.h"
 #include "rules/engine/frameworks.h"
 
 namespace dtypecheck::cures {
@@ -43,13 +42,9 @@ Setting setting_of(const Json& json, const Program& program) {
   if (!json.at("command").is_null()) setting.program.command = json.at("command");
   for (const auto& [name, value] : json.at("environment").items())
     setting.program.environment[name] = value;
-  for (const Json& file : json.at("files")) {
-    const std::string path = file.at("path");
-    setting.patch.files.push_back(
-        {path, file.at("text"), fmt::format("{:016x}", fnv1a(read_file(path)))});
-    setting.patch.diff += file.at("diff");
-  }
-  if (setting.patch.files.empty()) setting.prompt = prompt_of(setting.program);
+  setting.patch.edits = edits_of(json.at("edits"));
+  for (SourceEdit& edit : setting.patch.edits) edit.step = -1;  // it is never left out
+  if (setting.patch.edits.empty()) setting.prompt = prompt_of(setting.program);
   return setting;
 }
 

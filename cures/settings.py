@@ -5,7 +5,7 @@ program's own interpreter (3.8 or later).
 
 QUESTION: {"command": the words that started it, "folder": where, "environment": {name: value},
            "advice": [{"name", "value", "instead"}], what the frameworks of the run ask for in place of an option's value}
-ANSWER:   {"settings": [{"text", "command", "environment", "files": [{"path", "text", "diff"}], "dtype"}]}, each one change: a word of
+ANSWER:   {"settings": [{"text", "command", "environment", "edits": [{"path", "line", "column", "old", "new"}], "dtype"}]}, each one change: a word of
         the command line, a variable, or a line of a configuration file (YAML, JSON, TOML) that the command line names.
         "dtype" is what is asked for instead
 
@@ -15,7 +15,6 @@ An option that a script declares with a dtype as its default is a setting too wh
 """
 
 import ast
-import difflib
 import glob
 import json
 import os
@@ -210,14 +209,12 @@ def in_files(command, folder):
                 continue
             for other, dtype in others(match.group(4)):
                 new = "".join([match.group(1), match.group(3), other, match.group(5), match.group(6)])
-                changed = [*lines[:i], new, *lines[i + 1:]]
-                diff = "\n".join(difflib.unified_diff(lines, changed, word, word, n=1, lineterm="")) + "\n"
-                yield change(f"{match.group(2)}: {other}, {os.path.basename(path)}:{i + 1}", dtype,
-                             files=[{"path": os.path.realpath(path), "text": "\n".join(changed), "diff": diff}])
+                edit = {"path": os.path.realpath(path), "line": i + 1, "column": 1, "old": line, "new": new}
+                yield change(f"{match.group(2)}: {other}, {os.path.basename(path)}:{i + 1}", dtype, edits=[edit])
 
 
-def change(text, dtype, command=None, environment=None, files=()):
-    return {"text": text, "dtype": dtype, "command": command, "environment": environment or {}, "files": list(files)}
+def change(text, dtype, command=None, environment=None, edits=()):
+    return {"text": text, "dtype": dtype, "command": command, "environment": environment or {}, "edits": list(edits)}
 
 
 def main(question, answer_file):

@@ -1,11 +1,10 @@
-"""A source as edits see it: what stands where, what takes its place, and the diff. Standard library only, Python 3.8 or
+"""A source as edits see it: what stands where, and what takes its place. Standard library only, Python 3.8 or
 later.
 
 An edit is (line, column, end line, end column, new text): lines from 0, columns in bytes of UTF-8, as ast counts them.
 """
 
 import ast
-import difflib
 import json
 import re
 
@@ -76,7 +75,7 @@ class Source:
         return edits
 
     def changed(self, edits):
-        """The bytes with all of the edits, equal ones made once."""
+        """The bytes with all of the edits, equal ones made once, and their tree."""
         edits = list(dict.fromkeys(edits))
         places = sorted(edit[:4] for edit in edits)
         if any(a[2:] > b[:2] for a, b in zip(places, places[1:])):
@@ -87,16 +86,26 @@ class Source:
                 enumerate(edits), key=lambda numbered: (*numbered[1][:2], numbered[0]), reverse=True):
             lines[line:end_line + 1] = [lines[line][:column] + text.encode() + lines[end_line][end_column:]]
         data = b"\n".join(lines)
-        if ast.dump(self.parsed(data, "the change does not parse")) == ast.dump(self.tree):
+        tree = self.parsed(data, "the change does not parse")
+        if ast.dump(tree) == ast.dump(self.tree):
             raise Unplaced("the line says so already")
-        return data
+        return data, tree
 
 
-def diff(old, new, name):
-    """Unified, of two texts in bytes."""
-    old, new = (text.decode().splitlines(keepends=True) for text in (old, new))
-    lines = difflib.unified_diff(old, new, name, name, n=1)
-    return "".join(line if line.endswith("\n") else line + "\n" for line in lines).replace("\r\n", "\n")
+def edit_of(path, lines, edit):
+    """As core/edit.h has it: {"path", "line", "column", "old", "new"}, from 1."""
+    line, column, end_line, end_column, text = edit
+    old = b"\n".join([*lines[line:end_line], lines[end_line][:end_column]])[column:]
+    return {"path": path, "line": line + 1, "column": column + 1, "old": old.decode(), "new": text}
+
+
+def change_between(old, new):
+    """The one edit that makes the one text of the other, in whole lines."""
+    old, new = (text.split(b"\n") for text in (old, new))
+    first = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), 0)
+    last = next((i for i, (a, b) in enumerate(zip(old[first:][::-1], new[first:][::-1])) if a != b), 0)
+    end = len(old) - 1 - last
+    return first, 0, end, len(old[end]), b"\n".join(new[first:len(new) - last]).decode()
 
 
 def read(path):

@@ -80,6 +80,15 @@ def is_loaded(node):
     return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
 
 
+def is_cast(node):
+    """x.half(), x.to(dtype), x.to(device, dtype=torch.half); not x.to(device)."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in CASTS:
+        return False
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return node.func.attr in CAST_METHODS or any(
+        dotted(a).endswith("dtype") or dotted(a).rpartition(".")[2] in DTYPES for a in given)
+
+
 def only(places, what):
     if len(places) != 1:
         count = f"{len(places)} times" if places else "not"
@@ -515,7 +524,7 @@ class Site:
         found = []
         for name in self.cure.get("others", ()):
             for node in self.operand_nodes(name):
-                if is_name(node) and ast.dump(node) != ast.dump(cast):
+                if is_name(node) and (cast is None or ast.dump(node) != ast.dump(cast)):
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()
         if self.cure.get("meets_parameter") and node is not None and is_name(node.func):
@@ -524,12 +533,32 @@ class Site:
                 found.append(f"{self.source.text(node.func)}.weight.dtype")
         return found
 
+    def parameters_met(self):
+        """Where the line calls a module and knows none of its weights by name, the first of them."""
+        node = self.module_call() if self.cure.get("meets_parameter") else None
+        return [f"next({self.source.text(node.func)}.parameters()).dtype"] if node is not None and is_name(node.func) else []
+
+    def met_later(self):
+        """The dtype of what the result meets on a later line of the function, where that has its value here already."""
+        use = self.cure.get("use")
+        if not use or not self.statement.end_lineno < use["line"]:
+            return []
+        there = Site(self.source, {**self.cure, **use, "use": None}, self.tables)
+        if self.scope_of(there.statement) is not self.scope_of(self.statement):
+            return []
+        return [text for text in there.met_texts(None) if text.startswith("self.") or self.is_bound(text.split(".")[0])]
+
+    def is_bound(self, name):
+        """The function has it for an argument, or gives it a value whichever way it runs."""
+        scope = self.scope_of(self.statement)
+        return self.has_value(name) or any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(getattr(scope, "args", scope)))
+
     def dtype_texts(self, cast=None):
         """The ways to write the wanted dtype: (text, further edits). Without what is cast the place is another line, where
         what it meets may not be known yet."""
         own = self.own_names()
-        texts = [name for name, is_sure in own if is_sure] + ([] if cast is None else self.met_texts(cast))
-        texts += [name for name, is_sure in own if not is_sure]
+        texts = [name for name, is_sure in own if is_sure] + ([] if cast is None else self.met_texts(cast)) + self.met_later()
+        texts += [name for name, is_sure in own if not is_sure] + self.parameters_met()
         name = torch_name(self.source)
         constant = (f"{name or 'torch'}.{self.cure['dtype']}", [] if name else [import_of_torch(self.source)])
         return [*((text, []) for text in dict.fromkeys(texts)), constant]

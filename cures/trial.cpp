@@ -64,7 +64,7 @@ class Attempt {
   Attempt(const Patch& patch, const Program& program, bool keep_going)
       : folder_("cure"), why_writes_stay_(why_not_covered(program.folder)) {
     Environment environment = current_environment();
-    if (!patch.files.empty()) {
+    if (!patch.edits.empty()) {
       add_preload(environment, preloadable(replace_library(), folder_.path()));
       set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
     }
@@ -146,10 +146,11 @@ class Attempt {
   // The file that tells cures/replace/ which text stands for which source.
   std::string write_sources(const Patch& patch) const {
     std::string pairs;
-    for (size_t i = 0; i < patch.files.size(); ++i) {
-      const std::string changed = in_folder(fmt::format("changed.{}", i).c_str());
-      replace_file(changed, {patch.files[i].text}, {.syncs = false});
-      pairs += fs::canonical(patch.files[i].file).string() + '\0' + changed + '\0';
+    int number = 0;
+    for (const auto& [file, text] : texts_of(patch)) {
+      const std::string changed = in_folder(fmt::format("changed.{}", number++).c_str());
+      replace_file(changed, {text}, {.syncs = false});
+      pairs += fs::canonical(file).string() + '\0' + changed + '\0';
     }
     replace_file(in_folder("list"), {pairs}, {.syncs = false});
     return in_folder("list");

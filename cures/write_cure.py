@@ -3,13 +3,11 @@ interpreter (3.8 or later).
 
     write_cure.py QUESTION ANSWER, both files of JSON
 
-QUESTION: {"cures": [cure, …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
+QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
         is {"path", "shown", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the
-        trace knows of the call that the cure is about
-        or {"shorten": [{"path", "shown", "text"}, …], "steps": [[file, …], …]}: patched sources, of which what each step changed is
-        to be left out alone; as they were after each step, in their order
-ANSWER:   {"ways": [{"files": [{"path", "text"}, …], "diff"}, …]}, the best way first, each with all cures in it; or
-        {"reason"}: why one could not be placed surely; to "shorten" each way has "restored": [[path, line], …]
+        trace knows of the call that the cure is about; "base": [{"path", "text"}, …] are sources that ran in place of files
+ANSWER:   for each question {"ways": [{"edits": [{"path", "line", "column", "old", "new"}, …], "demerits": {…}}, …]}, the best way first, each with
+        all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits
 
 A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
 that the line has for it, and each way to write the change there that a maintainer would: by the script's own name for the
@@ -17,16 +15,16 @@ dtype, by the dtype of what it meets, as a constant. What is not the only one of
 """
 
 import ast
-import difflib
 import json
 import os
 import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from source import Notebook, Source, Unplaced, diff, read  # noqa: E402
+from demerits import demerits  # noqa: E402
+from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
-                       head_nodes, import_of_torch, index_of, is_compound, is_loaded, is_name, last_part, names_bound, new_statement,
+                       head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, names_bound, new_statement,
                        only, require_own_lines, torch_name)
 
 
@@ -308,7 +306,8 @@ def cast_parameters(site):
             require_own_lines(site.source, site.statement)
             line = site.statement.lineno - 1
             ways.append([site.source.new_line(line, site.source.indent_of(line), text), *more])
-    lowered = [c for c in calls_in(head_nodes(site.statement)) if is_cast_of(site, c)]
+    lowered = [c for c in calls_in(head_nodes(site.statement)) if is_cast(c)
+               and (c.func.attr in CAST_METHODS or any(map(site.dtype_of, c.args)))]
     if not ways and len(lowered) == 1:  # a state that is loaded: {k: v.to(torch.bfloat16) for k, v in state.items()}
         ways = [[*site.asked_instead(lowered[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
     if not ways:
@@ -316,17 +315,11 @@ def cast_parameters(site):
     return ways
 
 
-def is_cast_of(site, call):
-    """x.half(), x.to(torch.half)"""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in CASTS and (
-        call.func.attr in CAST_METHODS or any(site.dtype_of(a) for a in call.args))
-
-
 def remade(site, statement, dtype):
     """Edits of the statement that makes a module, so that it makes it in the dtype."""
     calls = calls_in(ast.walk(statement.value))
     keywords = [k for c in calls for k in c.keywords if k.arg in DTYPE_KEYWORDS]
-    methods = [c for c in calls if is_cast_of(site, c)]
+    methods = [c for c in calls if is_cast(c)]
     if len(keywords) + len(methods) == 1:
         if keywords:
             return [site.source.replaced(keywords[0].value, site.in_kind_of(keywords[0].value, dtype))]
@@ -639,10 +632,16 @@ def ask_otherwise(site):
     return [edits]
 
 
+def exchange_default(site):
+    """The program with another default dtype: what a change wrote down may not fit it."""
+    *place, text = import_of_torch(site.source)
+    return [[(*place, text.replace("torch", f"torch; torch.set_default_dtype(torch.{site.cure['dtype']})"))]]
+
+
 REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
-            "asked": ask_otherwise}
+            "asked": ask_otherwise, "default dtype": exchange_default}
 
 
 @writes("rewrite")
@@ -658,17 +657,19 @@ class File:
     """A source that cures change, or a notebook's cell. `text` is what ran in place of the file, where that was another."""
 
     def __init__(self, cure, text=None):
-        self.path, self.name = cure["path"], cure.get("shown", cure["path"])
+        self.path = cure["path"]
         data = read(self.path) if text is None else text.encode()
         self.notebook = Notebook(self.path, data, cure["cell"]) if cure.get("cell") else None
-        self.source = self.notebook.source(self.name) if self.notebook else Source(self.path, data)
-        self.was = b"\n".join(self.source.lines) if text is None or self.notebook else read(self.path)
+        self.source = self.notebook.source(self.path) if self.notebook else Source(self.path, data)
 
     def changed(self, edits):
-        data = self.source.changed(edits) if edits else b"\n".join(self.source.lines)
-        text = data.decode()
-        return ({"path": self.path, "text": self.notebook.with_cell(text) if self.notebook else text},
-                diff(self.was, data, self.name))
+        """The edits as core/edit.h has them, and the tree with them."""
+        data, tree = self.source.changed(edits)
+        lines = self.source.lines
+        if self.notebook:
+            was, text = self.notebook.data.encode(), self.notebook.with_cell(data.decode()).encode()
+            lines, edits = was.split(b"\n"), [change_between(was, text)]
+        return [edit_of(self.path, lines, edit) for edit in dict.fromkeys(edits)], tree
 
 
 def joined_regions(sites):
@@ -696,9 +697,6 @@ def write(question):
         if key not in files:
             files[key] = File(cure, base.get(cure["path"], {}).get("text"))
         sites.append((key, Site(files[key].source, cure, question)))
-    for path, file in base.items():
-        if not any(path == changed for changed, _ in files):
-            files[path, None] = File(file, file["text"])
     if len({path for path, _ in files}) != len(files):
         raise Unplaced("several cells of one notebook")
     run = joined_regions([site for _, site in sites])
@@ -716,64 +714,36 @@ def write(question):
         for key, ways in all_ways:
             edits[key].extend(ways[min(number, len(ways) - 1)])
         try:
-            changed = [files[key].changed(made) for key, made in edits.items()]
+            changed = [(files[key].source, *files[key].changed(made)) for key, made in edits.items()]
         except Unplaced as one:
             reason = reason or one
             continue
-        answer = {"files": [file for file, _ in changed], "diff": "".join(diff for _, diff in changed)}
-        if answer not in answers:
+        answer = {"edits": [edit for _, made, _ in changed for edit in made],
+                  "demerits": demerits([(source, tree) for source, _, tree in changed])}
+        if answer["edits"] not in [other["edits"] for other in answers]:
             answers.append(answer)
     if not answers:
         raise reason
     return {"ways": answers}
 
 
-def shorten(files, steps):
-    """The files without what one step changed, a way for each step; an import is left out with nothing. A place that several
-    steps changed is the first one's."""
-    def lines(text):
-        return text.splitlines(keepends=True)
-
-    def changes(path, new):
-        matcher = difflib.SequenceMatcher(None, old[path], new, autojunk=False)
-        return [c[1:] for c in matcher.get_opcodes() if c[0] != "equal" and "".join(new[c[3]:c[4]]).strip() != "import torch"]
-
-    old = {f["path"]: lines(read(f["path"]).decode()) for f in files}
-    by_step = {}
-    for file in files:
-        made = [changes(file["path"], lines(f["text"])) for step in steps for f in step if f["path"] == file["path"]]
-        for change in changes(file["path"], lines(file["text"])):
-            touching = [n for n, its in enumerate(made) if any(c[0] <= change[1] and change[0] <= c[1] for c in its)]
-            first = len(steps) - len(made) + touching[0] if touching else len(steps)
-            by_step.setdefault(first, []).append((file["path"], *change))
-    if len(by_step) < 2 or any(path.endswith(".ipynb") for path in old):
-        return {"ways": []}
-    ways = []
-    for step in sorted(by_step):
-        texts = {f["path"]: lines(f["text"]) for f in files}
-        for path, begin, end, new_begin, new_end in reversed(by_step[step]):
-            texts[path][new_begin:new_end] = old[path][begin:end]
-        changed = [f for f in files if texts[f["path"]] != old[f["path"]]]
-        texts = {path: "".join(text) for path, text in texts.items()}
-        ways.append({"files": [{"path": f["path"], "text": texts[f["path"]]} for f in changed],
-                     "restored": [[path, begin + 1] for path, begin, *_ in by_step[step]],
-                     "diff": "".join(diff(read(f["path"]), texts[f["path"]].encode(), f["shown"]) for f in changed)})
-    return {"ways": ways}
-
-
 def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
-        cures = json.load(file)
-    try:
-        answer = shorten(cures["shorten"], cures["steps"]) if "shorten" in cures else write(cures)
-    except Unplaced as reason:
-        answer = {"reason": str(reason)}
-    except OSError as error:
-        answer = {"reason": f"{error.filename}: {error.strerror}"}
-    except RecursionError:
-        answer = {"reason": "a source is nested too deeply"}
+        asked = json.load(file)
+    answers = [answer({**asked, "cures": cures}) for cures in asked["questions"]]
     with open(answer_file, "w", encoding="utf-8") as file:
-        json.dump(answer, file)
+        json.dump(answers, file)
+
+
+def answer(question):
+    try:
+        return write(question)
+    except Unplaced as reason:
+        return {"reason": str(reason)}
+    except OSError as error:
+        return {"reason": f"{error.filename}: {error.strerror}"}
+    except RecursionError:
+        return {"reason": "a source is nested too deeply"}
 
 
 if __name__ == "__main__":

@@ -239,9 +239,15 @@ class SarifLog {
   Json fix(const Finding& finding) {
     std::map<std::string, Json> replacements;  // by file
     for (const SourceEdit& edit : finding.edits) {
-      const int end = edit.column + static_cast<int>(edit.old_text.size());
       Json& of_file = replacements.try_emplace(edit.file, Json::array()).first->second;
-      of_file.push_back({{"deletedRegion", region(edit.line, {edit.column, end})},
+      const auto [end_line, end_column] = end_of(edit);
+      const auto column = [&](int line, int bytes) {
+        const std::string text = report_.line_text ? report_.line_text(edit.file, line) : "";
+        return text.empty() ? bytes : column_at(text, static_cast<size_t>(bytes) - 1);
+      };
+      const Columns columns{column(edit.line, edit.column), column(end_line, end_column),
+                            end_line - edit.line};
+      of_file.push_back({{"deletedRegion", region(edit.line, columns)},
                          {"insertedContent", {{"text", edit.new_text}}}});
     }
     Json changes = Json::array();

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "analyzer/check.h"
+#include "analyzer/fixes.h"
 #include "platform/hash.h"
 #include "reports/judging/accepted.h"
 
@@ -89,28 +90,8 @@ void drop_allowed(reports::Report& report, analyzer::SourceTexts& sources, bool 
 }
 
 void indent_edits(reports::Report& report, analyzer::SourceTexts& sources) {
-  const auto indent_of = [&](const SourceEdit& edit) -> std::string {
-    const std::string& text = sources.text(edit.file);
-    size_t begin = 0;
-    for (int line = 1; line < edit.line && begin != text.npos; ++line) {
-      begin = text.find('\n', begin);
-      if (begin != text.npos) ++begin;
-    }
-    const size_t length = static_cast<size_t>(edit.column) - 1;
-    const bool is_there = begin != text.npos && begin + length <= text.size();
-    return is_there ? text.substr(begin, length) : "";
-  };
-  for (Finding& finding : report.findings) {
-    for (SourceEdit& edit : finding.edits) {
-      const std::string spaces = "\n" + std::string(static_cast<size_t>(edit.column) - 1, ' ');
-      if (!edit.old_text.empty() || edit.new_text.find(spaces) == edit.new_text.npos) continue;
-      // In a line of its own, or before what stands on the same line: { run(x); }
-      const std::string before = indent_of(edit);
-      const bool is_indent = before.find_first_not_of(" \t") == before.npos;
-      edit.new_text.replace(edit.new_text.find(spaces), spaces.size(),
-                            is_indent ? "\n" + before : " ");
-    }
-  }
+  for (Finding& finding : report.findings)
+    for (SourceEdit& edit : finding.edits) analyzer::reindent(edit, sources.text(edit.file));
 }
 
 void fold_alike(reports::Report& report) {

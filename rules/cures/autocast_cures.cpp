@@ -104,13 +104,7 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
   if (!has_autocast && !are_adapters) cures.front().where = {};
   if (parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);
-    if (has_autocast) {
-      cure.kind = CureKind::kMasterWeights;
-    } else {
-      const std::string dtype = dtype_word(*parameter);
-      cure.text += ", and open autocast to compute in ";
-      cure.text += dtype == "Half" ? "BFloat16, or in Half with a GradScaler" : dtype;
-    }
+    if (has_autocast) cure.kind = CureKind::kMasterWeights;
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
     if (is_made_there) cures.insert(are_adapters ? cures.end() : cures.begin(), cure);
     if (auto asked = ask_otherwise(call, *parameter)) {

@@ -64,7 +64,7 @@ state = torch.zeros(2, 4, dtype=torch.float16)
 out = net(batch.cos())
 print(torch.baddbmm(state[None], out[None], torch.ones(1, 4, 4)).sum().item())
 """
-# Asked for fp16, it makes a layer in Half and feeds it with Float; bf16 and no are right.
+# Asked for fp16, it makes a layer in Half and feeds it with Float; bf16 and no are right. No file has its lines.
 CONFIGURED = """\
 import argparse
 import torch
@@ -72,9 +72,11 @@ torch.manual_seed(0)
 parser = argparse.ArgumentParser()
 parser.add_argument("--precision", choices=["no", "fp16", "bf16"], default="fp16")
 args = parser.parse_args()
+exec('''
 net = torch.nn.Linear(4, 4).to(torch.float16 if args.precision == "fp16" else torch.float32)
 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
     print(net(torch.ones(2, 4)).float().sum().item())
+''')
 """
 # In Half its weights become NaN, in BFloat16 they do not move; no file has its lines.
 TRAINED_LOW = """\
@@ -157,8 +159,10 @@ import json, sys
 import torch
 torch.manual_seed(0)
 precision = json.load(open(sys.argv[1]))["mixed_precision"]
+exec('''
 net = torch.nn.Linear(4, 4).to(torch.float16 if precision == "fp16" else torch.float32)
 print(net(torch.ones(2, 4)).float().sum().item())
+''')
 """
 # Runs the cells of a notebook as a kernel does: tests/tracer/programs/notebook.py says how.
 RUNNER = """\
@@ -180,6 +184,18 @@ for number, cell in enumerate(cells, 1):
     shell.compile._filename_map[name] = number
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     exec(compile(source, name, "exec"), space)
+"""
+# The one matrix wants the batch in Half and the other in Float, as it is made.
+OPPOSITE = """\
+import argparse
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--precision", choices=["no", "fp16", "bf16"])
+low = torch.ones(4, 4, dtype=torch.float16 if parser.parse_args().precision == "fp16" else torch.float32)
+high = torch.ones(4, 4)
+batch = torch.ones(2, 4)
+print((batch @ high).sum().item())
+print((batch @ low).float().sum().item())
 """
 CLEAN = "import torch\nprint(torch.ones(2) + 1)\n"
 
@@ -264,7 +280,8 @@ class CureTest(unittest.TestCase):
         self.assertEqual((folder / "train.ipynb.before-cure").read_text(), text)
         done = subprocess.run([PYTHON, "runner.py", "train.ipynb"], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("names no notebook", self.cure("run", "--", PYTHON, "runner.py", status=1, cwd=folder).stdout)
+        (folder / "train.json").write_text(text)
+        self.assertIn("names no notebook", self.cure("run", "--verbose", "--", PYTHON, "runner.py", "train.json", status=1, cwd=folder).stdout)
 
     def test_proven_with_the_users_file_as_it_was(self):
         self.record("proven", CRASH)
@@ -288,8 +305,8 @@ class CureTest(unittest.TestCase):
         sarif = json.loads(self.run_tool("report", "--format", "sarif", "proven/run").stdout)
         (fix,) = sarif["runs"][0]["results"][0]["fixes"]
         ((replacement,),) = [change["replacements"] for change in fix["artifactChanges"]]
-        self.assertEqual(replacement["deletedRegion"], {"startLine": 5, "startColumn": 1, "endLine": 5, "endColumn": 37})
-        self.assertIn("weight", replacement["insertedContent"]["text"])
+        self.assertEqual(replacement["insertedContent"]["text"], ", dtype=weight.dtype")
+        self.assertEqual(replacement["deletedRegion"], {"startLine": 4, "startColumn": 24, "endLine": 4, "endColumn": 24})
 
     def test_applied_and_taken_back(self):
         self.record("applied", CRASH)
@@ -307,6 +324,25 @@ class CureTest(unittest.TestCase):
         self.assertFalse((source.parent / "train.py.before-cure").exists())
         source.write_text(CRASH + "# one more line\n")
         self.assertIn("has changed since", self.cure("--apply", "run", status=2, **place).stderr)
+        source.write_text(CRASH)
+        # A run's folder may come from somebody else.
+        kept = source.parent / "run/cure.json"
+        proven = json.loads(kept.read_text())
+        secret = self.folder / "secret.py"
+        secret.write_text(CRASH)
+
+        def told(option, **change):
+            kept.write_text(json.dumps({**proven, **change}))
+            return self.cure(option, "run", status=2, **place).stderr
+
+        (file,) = proven["files"]
+        self.assertIn("is outside of", told("--apply", files=[{**file, "file": str(secret)}]))
+        self.assertIn("is outside of", told("--undo", files=[{**file, "file": str(secret), "copy": str(source)}]))
+        self.assertIn("is no copy of", told("--undo", files=[{**file, "copy": str(secret)}]))
+        self.assertIn("does not fit", told("--apply", edits=[{**edit, "line": 99} for edit in proven["edits"]]))
+        self.assertIn("not proven", told("--apply", verdict="cures this"))
+        self.assertEqual((source.read_text(), secret.read_text()), (CRASH, CRASH))
+        self.assertNotIn("  fix   ", self.run_tool("report", "run", **place).stdout)
 
     def test_all_sites_in_one_change_and_nothing_written(self):
         folder = self.folder / "sites"
@@ -348,12 +384,12 @@ class CureTest(unittest.TestCase):
         found = json.loads(self.cure("--json", "configured/run", status=0).stdout)
         self.assertEqual(found["verdict"], "proven", found)
         self.assertEqual(found["command"], f"{PYTHON} train.py --precision bf16")
-        self.assertEqual(len(found["tries"]), 1)
+        self.assertEqual(found["runs"], 2, found)
         self.assertIn("fix   --precision bf16 (proven: ", self.run_tool("report", "configured/run").stdout)
         kept = self.folder / "configured/run/cure.json"
         proven = kept.read_text()
         kept.write_text(proven.replace('"proven"', '"cures this"'))
-        self.assertIn("try   --precision bf16 (cures this: ", self.run_tool("report", "configured/run").stdout)
+        self.assertNotIn("  fix   ", self.run_tool("report", "configured/run").stdout)
         kept.write_text(proven)
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
         self.record("configured", CONFIGURED)  # by the script's default
@@ -412,7 +448,7 @@ class CureTest(unittest.TestCase):
         done = self.run_tool("trace", "--cure", "--out", "run", "--", PYTHON, "train.py", cwd=folder)
         self.assertEqual(done.returncode, 1, done.stderr)
         said = "".join(done.stderr.split())
-        for line in ("(proven: 8 steps to its end, no errors, no warnings)", "scores = head(backbone(images.to(torch.bfloat16)))",
+        for line in ("(proven: 8 steps to its end, no errors, no warnings)", "scores = head(backbone(images.to(next(backbone.parameters()).dtype)))",
                      "return self.classify(features.to(self.classify.weight.dtype))",
                      "features = backbone(images[batch].to(weight_dtype))"):
             self.assertIn("".join(line.split()), said)
@@ -458,8 +494,18 @@ class CureTest(unittest.TestCase):
 
     def test_what_a_try_dies_of_is_reported(self):
         run = self.copy("terminal")
-        done = self.cure(run, "--", PYTHON, "-c", "import torch; torch.ones(1); input()", status=1)
+        done = self.cure("--verbose", run, "--", PYTHON, "-c", "import torch; torch.ones(1); input()", status=1)
         self.assertIn("EOFError", done.stdout)
+
+    def test_an_edit_before_a_setting_and_two_uses_that_want_opposite_dtypes(self):
+        self.record("opposite", OPPOSITE, "--precision", "fp16")
+        untried = self.run_tool("report", "opposite/run").stdout
+        found = json.loads(self.cure("--json", "opposite/run", status=0).stdout)
+        self.assertEqual((found["verdict"], found["command"]), ("proven", ""), found)
+        self.assertIn("+print((batch.to(low.dtype) @ low", found["patch"])
+        self.assertNotIn("-batch", found["patch"])
+        self.assertLessEqual(found["runs"], 6, found)
+        self.assertIn("try   " + found["tries"][0]["changes"][0]["text"].split(",")[0], " ".join(untried.split()).replace("try ", "try   "))
 
     def test_clean(self):
         self.record("clean", CLEAN)

@@ -1,0 +1,274 @@
+#include "cures/candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cures/merit.h"
+#include "cures/prose.h"
+#include "cures/verdict.h"
+#include "ops/ops.h"
+#include "rules/engine/formatting.h"
+
+namespace dtypecheck::cures {
+namespace {
+
+bool acts_at_call(CureKind kind) {
+  return kind == CureKind::kCastOperand || kind == CureKind::kCastModuleInput ||
+         kind == CureKind::kOpenAutocast || kind == CureKind::kMoveAutocast;
+}
+
+std::string place_text(const Cure& cure) {
+  return fmt::format("{}:{}:{}", cure.where.file, cure.where.line, cure.text);
+}
+
+DtypeSet odd_dtype(const OpCall& call, const Finding& finding) {
+  const Operand* odd = call.operand(finding.odd_operand);
+  return odd == nullptr ? DtypeSet() : odd->dtypes;
+}
+
+void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidate& candidate) {
+  if (!acts_at_call(cure.kind)) return;
+  const OpCall* own = node.run().call(goal.call);
+  if (own == nullptr) return;
+  std::set<std::string> places = {place_text(cure)};
+  for (const Finding& other : node.trial->findings) {
+    const OpCall* call = node.run().call(other.call);
+    if (&other == &goal || call == nullptr || !is_refusal(node.run(), other)) continue;
+    if (other.follows == goal.id && cure.kind != CureKind::kOpenAutocast) continue;
+    if (odd_dtype(*call, other) != odd_dtype(*own, goal)) continue;
+    const auto find = [&](const auto& is_like) {
+      return std::find_if(other.cures.begin(), other.cures.end(), [&](const Cure& its) {
+        return its.dtype == cure.dtype && is_like(its.kind);
+      });
+    };
+    auto like = find([&](CureKind kind) { return kind == cure.kind; });
+    if (like == other.cures.end()) like = find(acts_at_call);
+    if (like != other.cures.end() && places.insert(place_text(*like)).second)
+      candidate.parts.emplace_back(&other, &*like);
+  }
+}
+
+// What meets a trained parameter in 16 bits, of a model that is Float for the most part, is not
+// lowered to it: its steps would still round away.
+bool has_lone_trained_low_parameter(const Node& node, const Finding& goal) {
+  const OpCall* call = node.run().call(goal.call);
+  if (call == nullptr) return false;
+  const auto trained =
+      std::find_if(call->operands.begin(), call->operands.end(), [](const Operand& operand) {
+        return is_parameter(operand) && operand.requires_grad &&
+               operand.dtypes.within(kLowPrecision);
+      });
+  if (trained == call->operands.end()) return false;
+  const std::string root = rules::root_module(trained->parameter);
+  std::set<std::string> low, wide;
+  for (const OpCall& other : node.run().calls) {
+    for (const Operand& operand : other.operands) {
+      if (!is_parameter(operand) || rules::root_module(operand.parameter) != root) continue;
+      (operand.dtypes.within(kLowPrecision) ? low : wide).insert(operand.parameter);
+    }
+  }
+  return wide.size() > low.size();
+}
+
+bool lowers(const Candidate& candidate) {
+  return !candidate.parts.empty() && kLowPrecision.contains(candidate.parts.front().second->dtype);
+}
+
+// A cast that a change has put there is not taken back.
+bool is_changed_there(const Node& node, const Cure& cure) {
+  return std::any_of(node.changes.begin(), node.changes.end(),
+                     [&](const Change& change) { return is_near(change.where, cure.where); });
+}
+
+bool has_scaler(const Run& run) {
+  return std::any_of(run.calls.begin(), run.calls.end(), [](const OpCall& call) {
+    return (ops::facts_of(call.op) & ops::kScalesGradients) != 0;
+  });
+}
+
+// What the candidate casts was made by this call, on another line of the user's own.
+const OpCall* origin_of(const Run& run, const Finding& goal, const Cure& cure) {
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr || cure.kind == CureKind::kCastResult) return call;
+  const Operand* operand = call->operand(cure.operand);
+  if (operand == nullptr && cure.kind == CureKind::kCastModuleInput)
+    operand = call->operand(goal.odd_operand);
+  const bool is_cast =
+      operand != nullptr && acts_at_call(cure.kind) && !operand->dtypes.contains(cure.dtype);
+  const OpCall* origin = is_cast ? run.call(operand->origin) : nullptr;
+  const bool is_own = origin != nullptr && origin->site.line.known() &&
+                      is_users_own(origin->site) && !(origin->site.line == call->site.line);
+  return is_own ? origin : nullptr;
+}
+
+// Another line than the goal's reads it in the dtype that it has.
+bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+    const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
+    return call.outcome == Outcome::kReturned && !(call.site.line == goal.site.line) &&
+           !(call.site.line == origin.site.line) &&
+           std::any_of(call.operands.begin(), call.operands.end(), reads);
+  });
+}
+
+// Where only the use is wrong, its own line is right if others need the dtype of the origin, and
+// else the line of the origin.
+void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& all) {
+  const auto is_result = [](const Candidate& one) {
+    return one.parts.front().second->kind == CureKind::kCastResult;
+  };
+  for (Candidate& one : all) {
+    const Cure& cure = *one.parts.front().second;
+    const OpCall* origin = origin_of(run, goal, cure);
+    if (origin == nullptr) continue;
+    const bool needed = is_needed(run, *origin, goal);
+    const bool has_other = std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
+      const Cure& its = *other.parts.front().second;
+      return is_result(other) && other.ways.front().is_placed() && its.dtype == cure.dtype &&
+             its.where == origin->site.line;
+    });
+    one.place = is_result(one) ? (needed ? 1 : 0) : (has_other && !needed ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+bool raises_parameters(const Cure& cure) {
+  return cure.kind == CureKind::kCastParameters && cure.dtype == Dtype::kFloat;
+}
+
+const Finding* recorded_alike(const std::vector<Finding>& recorded, const Finding& finding) {
+  const auto is_there = [&](const Finding& its) {
+    return its.rule == finding.rule && its.site.line == finding.site.line;
+  };
+  const auto same = std::find_if(recorded.begin(), recorded.end(), [&](const Finding& its) {
+    return is_there(its) && name_of(its) == name_of(finding);
+  });
+  if (same != recorded.end()) return &*same;
+  // The repair run may see inside of an op what the recorded one saw of the op as a whole.
+  const auto alike = std::find_if(recorded.begin(), recorded.end(), is_there);
+  return std::count_if(recorded.begin(), recorded.end(), is_there) == 1 ? &*alike : nullptr;
+}
+
+std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) const {
+  std::vector<Candidate> all;
+  std::set<std::string> known;
+  const bool is_begin = node.changes.empty();
+  const std::string first = is_begin ? shown_first(node, goal) : "";
+  const auto add = [&](const Finding& finding) {
+    for (const Cure& cure : finding.cures) {
+      const bool is_first = cure.text == first;
+      if (!known.insert(cure.text).second || (!is_first && is_harmful(node.run(), cure))) continue;
+      if (cure.kind == CureKind::kCastResult && is_changed_there(node, cure)) continue;
+      Candidate candidate{.parts = {{&finding, &cure}}};
+      add_alike(node, goal, cure, candidate);
+      const bool is_several = candidate.parts.size() > 1;
+      if (is_first) candidate.rank = -1;  // whatever it is like
+      all.push_back(std::move(candidate));
+      if (is_several) all.push_back({.parts = {{&finding, &cure}}});
+    }
+  };
+  add(goal);
+  for (const Finding& finding : node.trial->findings)
+    if (finding.follows == goal.id) add(finding);
+  std::vector<std::vector<Part>> lists;
+  for (const Candidate& candidate : all) lists.push_back(candidate.parts);
+  auto ways =
+      make_patches(lists, node.run(), node.trial->recorded.sources, node.program, node.patch);
+  for (size_t i = 0; i < all.size(); ++i) all[i].ways = std::move(ways[i]);
+  note_places(node.run(), goal, all);
+  add_settings(node, all);
+  const bool is_lone = has_lone_trained_low_parameter(node, goal);
+  const bool computes_low = low_share(node.run()).calls > 0;
+  for (Candidate& candidate : all) {
+    candidate.gives_up =
+        candidate.setting != nullptr && computes_low && candidate.setting->dtype == Dtype::kFloat;
+    if (candidate.rank < 0) continue;
+    candidate.rank = rank_of(node, goal, candidate) + (is_lone && lowers(candidate) ? 5 : 0);
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
+    if (a.rank != b.rank) return a.rank < b.rank;
+    Merit of_a = best_merit(node, a, a.ways.front()), of_b = best_merit(node, b, b.ways.front());
+    of_a.edits = of_b.edits = 0;  // the rules know better what is likely
+    return of_a < of_b;
+  });
+  return all;
+}
+
+// What reports of the recorded run call `try`. Another run may tell of what the goal follows from.
+std::string Candidates::shown_first(const Node& node, const Finding& goal) const {
+  for (const Finding& finding : node.trial->findings) {
+    const bool is_asked = finding.id == goal.id || finding.follows == goal.id;
+    const Finding* shown = is_asked ? recorded_alike(recorded_, finding) : nullptr;
+    const bool is_known =
+        shown != nullptr && std::any_of(finding.cures.begin(), finding.cures.end(),
+                                        [&](const Cure& cure) { return cure.text == shown->fix; });
+    if (is_known) return shown->fix;
+  }
+  return goal.cures.empty() ? "" : goal.cures.front().text;
+}
+
+Merit Candidates::best_merit(const Node& node, const Candidate& candidate, const Patch& way) {
+  const bool is_setting = candidate.setting != nullptr;
+  Merit merit =
+      merit_of_source(way, is_setting || !node.prompt.empty(), node.place + candidate.place);
+  if (candidate.gives_up) merit.given_up = 1;
+  return merit;
+}
+
+// An edit comes before a setting where an op refused a mix, and behind it where 16 bits were asked
+// for and do harm. What gives 16 bits up comes last, and an edit that does so behind the setting.
+// Who opens autocast nowhere casts. What the command line can say is not written into a source.
+// Once a model is raised, who lowers data for it by a line of the program takes that back rather
+// than casting where the data are read.
+int Candidates::rank_of(const Node& node, const Finding& goal, const Candidate& candidate) const {
+  constexpr int kHarms = 0, kEdit = 1, kSetting = 2, kFloatSetting = 4, kFloatModel = 5;
+  if (candidate.setting != nullptr) {
+    if (candidate.setting->dtype == Dtype::kFloat) return kFloatSetting;
+    return is_refusal(node.run(), goal) ? kSetting : kHarms;
+  }
+  const Cure& cure = *candidate.parts.front().second;
+  const bool is_said = std::any_of(settings_.begin(), settings_.end(), [&](const Setting& its) {
+    return its.dtype == cure.dtype && !its.prompt.empty();
+  });
+  if (cure.kind == CureKind::kSetting && is_said) return kLater;
+  if (cure.kind == CureKind::kOpenAutocast && !has_autocast(recorded_run_)) return kLater;
+  if (acts_at_call(cure.kind) && cure.dtype == Dtype::kFloat && node.raises_model) return kLater;
+  const bool has_float_setting =
+      std::any_of(settings_.begin(), settings_.end(),
+                  [](const Setting& its) { return its.dtype == Dtype::kFloat; });
+  return raises_parameters(cure) && has_float_setting ? kFloatModel : kEdit;
+}
+
+void Candidates::add_settings(const Node& node, std::vector<Candidate>& all) const {
+  if (!node.patch.edits.empty() || !node.prompt.empty()) return;
+  for (const Dtype dtype : {Dtype::kBFloat16, Dtype::kHalf, Dtype::kFloat})
+    for (const Setting& setting : settings_)
+      if (setting.dtype == dtype) all.push_back({.setting = &setting, .ways = {setting.patch}});
+}
+
+// Trained weights keep their digits, and in Half nothing is trained without a loss scale.
+bool Candidates::is_harmful(const Run& run, const Cure& cure) const {
+  if (!kLowPrecision.contains(cure.dtype)) return false;
+  if (cure.kind == CureKind::kOpenAutocast && cure.dtype == Dtype::kHalf)
+    return trains_in_float() && !has_scaler(run);
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr || cure.kind != CureKind::kCastParameters) return false;
+  const auto is_trained = [](const Operand& operand) {
+    return operand.requires_grad && operand.is_leaf && is_parameter(operand) &&
+           operand.dtypes.within(DtypeSet(Dtype::kFloat));
+  };
+  const Operand* operand = call->operand(cure.operand);
+  return operand != nullptr ? is_trained(*operand)
+                            : std::any_of(call->operands.begin(), call->operands.end(), is_trained);
+}
+
+bool Candidates::trains_in_float() const {
+  return std::any_of(trained_.begin(), trained_.end(), [](const auto& parameter) {
+    return parameter.second.intersects(DtypeSet(Dtype::kFloat));
+  });
+}
+
+}  // namespace dtypecheck::cures

@@ -1,0 +1,103 @@
+#include "cures/merit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/cast_bill.h"
+#include "cures/prose.h"
+#include "ops/ops.h"
+
+namespace dtypecheck::cures {
+
+bool Merit::operator<(const Merit& other) const {
+  const auto order = [](const Merit& one) {
+    return std::tuple(one.loses_steps, one.left, one.is_workaround(), one.dead_or_doubled,
+                      one.literals, one.place, one.integers, one.in_libraries, one.is_setting,
+                      one.edits);
+  };
+  return order(*this) < order(other);
+}
+
+bool Merit::has_demerit() const {
+  return loses_steps || left > 0 || is_workaround() || dead_or_doubled > 0 || literals > 0 ||
+         place > 0 || integers > 0 || in_libraries > 0;
+}
+
+// Where matrices are multiplied, that is what 16 bits are for.
+LowShare low_share(const Run& run) {
+  const auto multiplies = [](const OpCall& call) {
+    return (ops::facts_of(call.op) & ops::kMultiplies) != 0;
+  };
+  const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
+  double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
+  for (const OpCall& call : run.calls) {
+    const bool is_counted = has_products ? multiplies(call) : !dtype_change(call);
+    if (!is_counted || call.autocast.is_wrapper || call.site.phase == Phase::kOptimizer) continue;
+    const auto times = static_cast<double>(call.count);
+    // Where weights and data disagree, the weights say what the program computes in.
+    std::optional<bool> weights, data;
+    double size = 0;
+    for (const auto* tensors : {&call.operands, &call.results}) {
+      for (const Operand& tensor : *tensors) {
+        const auto dtype = tensor.dtypes.single();
+        if (!dtype || !tensor.is_floating()) continue;
+        size += times * element_count(tensor) * dtype_size_bytes(*dtype);
+        std::optional<bool>& is_low = is_parameter(tensor) ? weights : data;
+        is_low = is_low.value_or(false) || kLowPrecision.contains(*dtype);
+      }
+    }
+    const bool is_low = weights.value_or(data.value_or(false));
+    calls += weights || data ? times : 0;
+    bytes += size;
+    low_calls += is_low ? times : 0;
+    low_bytes += is_low ? size : 0;
+  }
+  return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0};
+}
+
+Merit merit_of_source(const Patch& patch, bool is_setting, int place) {
+  const Demerits demerits = patch.demerits();
+  Merit merit{.dead_or_doubled = demerits.dead + demerits.doubled,
+              .literals = demerits.avoidable,
+              .place = place,
+              .integers = demerits.integers,
+              .is_setting = is_setting,
+              .edits = static_cast<int>(patch.edits.size())};
+  for (const SourceEdit& edit : patch.edits)
+    merit.in_libraries += is_installed({.file = edit.file, .line = edit.line});
+  return merit;
+}
+
+void add_run(Merit& merit, const Trial& trial, const LowShare& before) {
+  std::set<std::string> left;
+  for (const Finding& finding : trial.findings) {
+    if (finding.severity < Severity::kWarning || costs_only(finding)) continue;
+    left.insert(finding.message);
+    merit.loses_steps |= loses_steps(finding);
+  }
+  merit.left = static_cast<int>(left.size());
+  const LowShare now = low_share(trial.recorded.run);
+  const auto lost = [](double was, double is) { return was > 0 ? std::max(0., 1 - is / was) : 0; };
+  merit.given_up = (lost(before.calls, now.calls) + lost(before.bytes, now.bytes)) / 2;
+}
+
+std::string cost_words(const Merit& merit) {
+  std::vector<std::string> costs;
+  const auto add = [&](int count, const char* one) {
+    if (count > 0) costs.emplace_back(one);
+  };
+  if (merit.is_workaround())
+    costs.push_back(fmt::format("a workaround: {:.0f} % of what ran in 16 bits no longer does",
+                                merit.given_up * 100));
+  add(merit.dead_or_doubled, "it casts twice, or leaves an option that nothing reads");
+  add(merit.literals, "it writes a dtype down that a name has");
+  add(merit.integers, "it may cast integers too");
+  add(merit.in_libraries, "it changes an installed package");
+  return fmt::format("{}", fmt::join(costs, "; "));
+}
+
+}  // namespace dtypecheck::cures

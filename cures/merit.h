@@ -1,0 +1,23 @@
+// merit.h: what a change costs: as far as its source shows before it ran, and by its run.
+#pragma once
+
+#include "cures/tries.h"
+
+namespace dtypecheck::cures {
+
+// How much of a run is in 16 bits: of its products of floating tensors, or of all its ops where it
+// has none, and of the bytes of these. What an optimizer does is not counted.
+struct LowShare {
+  double calls = 0, bytes = 0;
+};
+LowShare low_share(const Run& run);
+
+// No run of the patch is better than this.
+Merit merit_of_source(const Patch& patch, bool is_setting, int place);
+// Of a run that is proven; `before` is the share of the run without a change.
+void add_run(Merit& merit, const Trial& trial, const LowShare& before);
+
+// What a maintainer should know of it, "an option that nothing reads any more"; "" for nothing.
+std::string cost_words(const Merit& merit);
+
+}  // namespace dtypecheck::cures

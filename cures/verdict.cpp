@@ -1,0 +1,189 @@
+#include "cures/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cures/prose.h"
+#include "rules/engine/rule.h"
+
+namespace dtypecheck::cures {
+namespace {
+
+constexpr double kNear = 0.1;   // two runs print the same loss, as far as 16 bits go
+constexpr double kSame = 1e-4;  // … the same program twice, whose threads add up in any order
+constexpr double kRuns = 3;     // two runs without a seed tell roughly how far others are apart
+
+// A trained parameter that kept more digits before; "" where none lost any.
+std::string lowered_parameter(const std::map<std::string, DtypeSet>& before, const Run& now) {
+  for (const auto& [name, dtypes] : trained_parameters(now)) {
+    const auto was = before.find(name);
+    if (was != before.end() && !was->second.intersects(kLowPrecision) &&
+        dtypes.intersects(kLowPrecision))
+      return name;
+  }
+  return "";
+}
+
+// An op there was called. Lines move when a source is changed.
+std::string place_of(const OpCall& call) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}", call.op, call.site.module,
+                     static_cast<int>(call.site.phase), call.site.line.file,
+                     call.site.line.function);
+}
+
+// A cast that moves the mix to another operand of the same call gets nowhere.
+bool is_same_place(const Node& node, const Finding& goal, const Trial& trial,
+                   const Finding& error) {
+  const OpCall *was = node.run().call(goal.call), *now = trial.recorded.run.call(error.call);
+  return was != nullptr && now != nullptr && was->op == now->op &&
+         was->site.line == now->site.line && !node.changes.empty();
+}
+
+bool makes_non_finite(const Finding& finding) {
+  return finding.rule == rules::first_non_finite.doc.id;
+}
+
+}  // namespace
+
+std::map<std::string, DtypeSet> trained_parameters(const Run& run) {
+  std::map<std::string, DtypeSet> dtypes;
+  for (const OpCall& call : run.calls) {
+    for (const Operand& operand : call.operands) {
+      if (operand.requires_grad && operand.is_leaf && is_parameter(operand))
+        dtypes[operand.parameter] |= operand.dtypes;
+    }
+  }
+  return dtypes;
+}
+
+bool has_autocast(const Run& run) {
+  return std::any_of(run.calls.begin(), run.calls.end(), [](const OpCall& call) {
+    return call.autocast.region_for(call.device_type()) != nullptr;
+  });
+}
+
+bool is_refusal(const Run& run, const Finding& finding) {
+  const OpCall* call = run.call(finding.call);
+  return call != nullptr && (call->outcome == Outcome::kThrew || was_let_through(*call));
+}
+
+bool is_near(const SourceLine& a, const SourceLine& b) {
+  constexpr int kMoved = 2;
+  return a.file == b.file && a.function == b.function && std::abs(a.line - b.line) <= kMoved;
+}
+
+void Judge::remember(const Trial& trial) {
+  for (const Finding& finding : trial.findings) known_.insert(name_of(finding));
+  for (auto& [name, dtypes] : trained_parameters(trial.recorded.run)) trained_[name] |= dtypes;
+  for (const OpCall& call : trial.recorded.run.calls) reached_.insert(place_of(call));
+}
+
+void Judge::compare_with(std::shared_ptr<const Trial> repair_run) {
+  // Not its steps to the moment when it was ended: those tell how fast the machine was.
+  if (!repair_run->end) enough_steps_ = std::max<uint64_t>(repair_run->steps_till_steady, 1);
+  const std::vector<Finding>& findings = repair_run->findings;
+  const bool is_sound = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return makes_non_finite(finding) || loses_steps(finding);
+  });
+  is_without_numbers_ = !repair_run->ended_well() || !is_sound;
+  if (!is_without_numbers_) repaired_ = std::move(repair_run);
+}
+
+Judgement Judge::judge(const Node& node, const Finding& goal, const Trial& trial, bool is_setting) {
+  if (!trial.problem.empty()) return {Verdict::kNotTried, Reason::kNoRun, trial.problem};
+  if (trial.recorded.run.calls.empty())
+    return {Verdict::kNotTried, Reason::kNoRun, "nothing was recorded: " + trial.last_words};
+  for (const Finding& finding : trial.findings) {
+    if (name_of(finding) == name_of(goal) && is_near(finding.site.line, goal.site.line))
+      return {Verdict::kRefuted, Reason::kStill, "still there: " + described(finding)};
+  }
+  if (const std::string name = lowered_parameter(trained_, trial.recorded.run); !name.empty())
+    return {Verdict::kRefuted, Reason::kLowers,
+            fmt::format("it lowers the precision of {}, which is trained", name)};
+  const Finding* error = nullptr;
+  for (const Finding& finding : trial.findings) {
+    if (finding.severity == Severity::kError && error == nullptr) error = &finding;
+    if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;
+    // Another setting is another branch of the program, with a fault of its own to be cured.
+    const bool harms = finding.severity == Severity::kError || !costs_only(finding);
+    if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty())
+      return {Verdict::kCures, Reason::kFurther, "then " + described(finding)};
+    const bool is_there = was_reached(trial.recorded.run, finding);
+    if (makes_non_finite(finding) || (finding.severity == Severity::kWarning && is_there))
+      return {Verdict::kRefuted, Reason::kWorse, "new finding: " + described(finding)};
+  }
+  if (error != nullptr) {
+    const bool is_same = is_same_place(node, goal, trial, *error);
+    return {Verdict::kCures, is_same ? Reason::kSamePlace : Reason::kFurther,
+            "then " + described(*error)};
+  }
+  if (trial.end && !trial.end->is_success())
+    return {Verdict::kRefuted, Reason::kDies, "dies: " + trial.last_words};
+  const bool is_enough = trial.end || (enough_steps_ > 0 && trial.steps() >= enough_steps_);
+  if (!is_enough && trial.is_timed_out)
+    return {Verdict::kNotTried, Reason::kNoRun,
+            how_far(trial) + " in time; allow more with --timeout"};
+  if (!is_enough) return {Verdict::kNotTried, Reason::kNoRun, how_far(trial)};
+  std::string compared;
+  if (auto differs = judge_numbers(trial, compared)) return *std::move(differs);
+  return {Verdict::kProven, Reason::kEnd,
+          fmt::format("{}, {}{}", how_far(trial), left_words(trial), compared)};
+}
+
+bool Judge::was_reached(const Run& run, const Finding& finding) const {
+  const OpCall* call = run.call(finding.call);
+  return call == nullptr || reached_.contains(place_of(*call));
+}
+
+// The last number that the program prints is a loss or a score as a rule. The repair run has it as
+// well, computed in the wider dtype of each mix; where it overflowed it tells nothing.
+std::optional<Judgement> Judge::judge_numbers(const Trial& trial, std::string& compared) {
+  if (trial.numbers.empty()) compared = "; it prints no number to compare";
+  if (!trial.numbers.empty() && is_without_numbers_)
+    compared = "; no number is compared, for the repair run has none that is right";
+  if (!repaired_ || trial.numbers.empty() || repaired_->numbers.size() != trial.numbers.size())
+    return std::nullopt;
+  const double wanted = repaired_->numbers.back(), got = trial.numbers.back();
+  const auto is_within = [&](double share) {
+    return std::abs(got - wanted) <= share * std::abs(wanted);
+  };
+  if (!std::isfinite(wanted) || is_within(kNear)) return std::nullopt;
+  const double own = spread();
+  if (own > kSame && is_within(kRuns * own + kNear)) {
+    compared = fmt::format(
+        "; it prints {:g}, and {:g} without the change, where two runs alike "
+        "differ by {:.0f} %",
+        got, wanted, own * 100);
+    return std::nullopt;
+  }
+  return Judgement{Verdict::kRefuted, Reason::kNumbers,
+                   fmt::format("it prints {:g} where the repair run prints {:g}", got, wanted)};
+}
+
+// A program without a seed prints other numbers each time: by what share of the first.
+double Judge::spread() {
+  if (!spread_) {
+    const Trial again = run_again_();
+    const double first = repaired_->numbers.back();
+    const bool is_alike = again.numbers.size() == repaired_->numbers.size();
+    const double apart = is_alike ? std::abs(again.numbers.back() - first) : std::abs(first);
+    spread_ = apart == 0 ? 0 : apart / std::max(std::abs(first), 1e-30);
+  }
+  return *spread_;
+}
+
+std::string lost_without(const Trial& shorter, const Trial& longer) {
+  if (has_autocast(longer.recorded.run) && !has_autocast(shorter.recorded.run))
+    return "nothing is computed in 16 bits any more";
+  std::set<std::string> known;
+  for (const Finding& finding : longer.findings) known.insert(name_of(finding));
+  for (const Finding& finding : shorter.findings) {
+    if (finding.severity >= Severity::kWarning && !known.contains(name_of(finding)))
+      return "left: " + described(finding);
+  }
+  return "";
+}
+
+}  // namespace dtypecheck::cures

@@ -1,0 +1,55 @@
+// verdict.h: what a run of the program with a change says of the change.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "core/dtype_set.h"
+#include "cures/tries.h"
+
+namespace dtypecheck::cures {
+
+// The trained parameters of a run with the dtype that an op read them in.
+std::map<std::string, DtypeSet> trained_parameters(const Run& run);
+bool has_autocast(const Run& run);
+bool is_refusal(const Run& run, const Finding& finding);
+// A change above a line moves it.
+bool is_near(const SourceLine& a, const SourceLine& b);
+
+class Judge {
+ public:
+  // `run_again` repeats the repair run, to see whether the program prints the same twice.
+  explicit Judge(std::function<Trial()> run_again) : run_again_(std::move(run_again)) {}
+
+  // What all runs with unpatched sources had: a patched one may have it as well.
+  void remember(const Trial& trial);
+  // What changed runs are held against: numbers where it did not die, its steps where it was
+  // ended.
+  void compare_with(std::shared_ptr<const Trial> repair_run);
+  uint64_t enough_steps() const { return enough_steps_; }
+  const std::map<std::string, DtypeSet>& trained() const { return trained_; }
+
+  Judgement judge(const Node& node, const Finding& goal, const Trial& trial, bool is_setting);
+
+ private:
+  bool was_reached(const Run& run, const Finding& finding) const;
+  std::optional<Judgement> judge_numbers(const Trial& trial, std::string& compared);
+  double spread();
+
+  std::function<Trial()> run_again_;
+  std::shared_ptr<const Trial> repaired_;
+  bool is_without_numbers_ = false;  // the repair run died, or overflowed
+  uint64_t enough_steps_ = 0;        // of a program that the repair run saw no end of
+  std::optional<double> spread_;  // of what it prints, from run to run; asked where a try differs
+  std::set<std::string> known_, reached_;
+  std::map<std::string, DtypeSet> trained_;
+};
+
+// What the longer change does and the shorter does not; "" where that is nothing.
+std::string lost_without(const Trial& shorter, const Trial& longer);
+
+}  // namespace dtypecheck::cures

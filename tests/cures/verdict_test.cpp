@@ -1,0 +1,119 @@
+#include "cures/verdict.h"
+
+#include <catch2/catch.hpp>
+
+#include "cures/merit.h"
+#include "cures/search.h"
+
+using namespace dtypecheck;
+using namespace dtypecheck::cures;
+using Catch::Contains;
+
+namespace {
+
+const Finding kGoal{.rule = "mixed-operands", .message = "Float meets Half"};
+
+Trial ended(std::vector<double> numbers, int status = 0) {
+  Trial trial;
+  trial.recorded.run.processes.emplace_back();
+  trial.recorded.run.calls.push_back({.id = 1, .op = "aten::mm"});
+  trial.end = ChildEnd{.exit_status = status};
+  trial.numbers = std::move(numbers);
+  trial.last_words = "KeyError: 1";
+  return trial;
+}
+
+Judgement judged(const Trial& repaired, const Trial& trial, const Trial& again = {}) {
+  Judge judge([&] { return again; });
+  judge.compare_with(std::make_shared<Trial>(repaired));
+  const Node node{.trial = std::make_shared<Trial>(repaired), .program = {}};
+  return judge.judge(node, kGoal, trial, /*is_setting=*/false);
+}
+
+}  // namespace
+
+TEST_CASE("A number near that of the repair run proves") {
+  CHECK(judged(ended({0.5}), ended({0.51})).words == "it ran to its end, no errors, no warnings");
+  const Judgement far = judged(ended({0.5}), ended({0.7}), ended({0.5}));
+  CHECK(far.verdict == Verdict::kRefuted);
+  CHECK(far.reason == Reason::kNumbers);
+}
+
+TEST_CASE("A program that is not the same twice is compared within its own difference") {
+  const Judgement within = judged(ended({0.5}), ended({0.7}), ended({0.6}));
+  CHECK(within.verdict == Verdict::kProven);
+  CHECK_THAT(within.words, Contains("two runs alike differ by 20 %"));
+  CHECK(judged(ended({0.5}), ended({0.9}), ended({0.51})).reason == Reason::kNumbers);
+}
+
+TEST_CASE("A proof says where nothing is compared") {
+  CHECK_THAT(judged(ended({}), ended({})).words, Contains("prints no number"));
+  const Judgement died = judged(ended({0.5}, 1), ended({0.7}));
+  CHECK(died.verdict == Verdict::kProven);
+  CHECK_THAT(died.words, Contains("the repair run has none that is right"));
+}
+
+TEST_CASE("What takes too long is not tried, and what dies is refuted") {
+  Trial late = ended({});
+  late.end.reset();
+  late.is_timed_out = true;
+  const Judgement judgement = judged(ended({0.5}), late);
+  CHECK(judgement.verdict == Verdict::kNotTried);
+  CHECK_THAT(judgement.words, Contains("--timeout"));
+  CHECK(judged(ended({0.5}), ended({}, 1)).reason == Reason::kDies);
+}
+
+TEST_CASE("Merits compare in the order of what a maintainer minds") {
+  const Merit none, setting{.is_setting = true}, doubled{.dead_or_doubled = 1, .edits = 1};
+  const Merit literal{.literals = 1}, float_model{.given_up = 1}, large{.edits = 9};
+  CHECK(none < setting);
+  CHECK(large < setting);
+  CHECK(setting < literal);
+  CHECK(literal < doubled);
+  CHECK(doubled < float_model);
+  CHECK(float_model < Merit{.left = 1});
+  CHECK_FALSE(setting.has_demerit());
+  CHECK_FALSE(large.has_demerit());
+  CHECK(float_model.has_demerit());
+  CHECK_THAT(cost_words(float_model), Contains("a workaround: 100 %"));
+  CHECK(cost_words(large).empty());
+}
+
+TEST_CASE("What a run computes in 16 bits is counted by calls and bytes, without casts") {
+  const auto tensor = [](Dtype dtype) {
+    return Operand{.name = "self", .dtypes = dtype, .shape = {4}};
+  };
+  const auto call = [&](const char* op, Dtype from, Dtype to) {
+    OpCall one{.op = op};
+    one.operands = {tensor(from)};
+    one.results = {tensor(to)};
+    return one;
+  };
+  Run run;
+  run.calls = {call("aten::mm", Dtype::kHalf, Dtype::kHalf),
+               call("aten::mm", Dtype::kFloat, Dtype::kFloat),
+               call("aten::_to_copy", Dtype::kFloat, Dtype::kHalf)};
+  CHECK(low_share(run).calls == 0.5);
+  CHECK(low_share(run).bytes == 16.0 / 48);
+  CHECK(low_share(Run()).calls == 0);
+  run.calls.push_back(call("aten::mul", Dtype::kHalf, Dtype::kHalf));  // beside products
+  CHECK(low_share(run).calls == 0.5);
+  run.calls = {call("aten::mul", Dtype::kHalf, Dtype::kHalf),
+               call("aten::_to_copy", Dtype::kFloat, Dtype::kHalf)};
+  CHECK(low_share(run).calls == 1);
+  // Data in Half that meet a weight in Float were never computed with.
+  OpCall mixed = call("aten::mm", Dtype::kHalf, Dtype::kFloat);
+  mixed.operands.push_back(tensor(Dtype::kFloat));
+  mixed.operands.back().parameter = "net.weight";
+  run.calls = {mixed};
+  CHECK(low_share(run).calls == 0);
+}
+
+TEST_CASE("Nothing of a program that is not Python is tried") {
+  judging::RecordedRun recorded;
+  recorded.run = ended({}).recorded.run;
+  const Search found = search(recorded, {kGoal}, {}, {});
+  CHECK(found.tries.empty());
+  CHECK(found.runs == 0);
+  CHECK_THAT(found.impossible, Contains("not Python"));
+}
