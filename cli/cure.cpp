@@ -188,7 +188,7 @@ int apply(const std::string& input) {
     throw InputError(fmt::format("no file changes; run it as: {}", change.prompt));
   if (change.verdict != cures::verdict_name(cures::Verdict::kProven))
     say(fmt::format("this change is not proven: {}", printable(change.words)));
-  judging::apply(change);
+  cures::apply(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files)
     say(fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo restores it",
@@ -198,7 +198,7 @@ int apply(const std::string& input) {
 
 int undo(const std::string& input) {
   cures::ProvenChange change = change_of(input);
-  judging::undo(change);
+  cures::undo(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files) say(printable(file.file) + " is restored");
   return kClean;

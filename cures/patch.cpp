@@ -208,9 +208,9 @@ static void add_tables(Json& question) {
 
 static Json ask(const std::string& python, const Json& question) {
   return Json::parse(ask_python(python,
-                                {{"write_cure.py", kWriteCureScript},
-                                 {"statement.py", kStatementScript},
-                                 {"source.py", kSourceScript}},
+                                {{"write_cure.py", embedded::kWriteCureScript},
+                                 {"statement.py", embedded::kStatementScript},
+                                 {"source.py", embedded::kSourceScript}},
                                 question.dump()));
 }
 

@@ -74,8 +74,8 @@ std::vector<Setting> settings_of(const Program& program, const Run& run) {
                            {"environment", environment},
                            {"advice", advice}};
     const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
-    const Json answer = Json::parse(
-        ask_python(python_of(run, &run.calls.front()), {{"settings.py", kSettingsScript}}, text));
+    const Json answer = Json::parse(ask_python(python_of(run, &run.calls.front()),
+                                               {{"settings.py", embedded::kSettingsScript}}, text));
     for (const Json& one : answer.at("settings")) settings.push_back(setting_of(one, program));
   } catch (const Json::exception&) {
     return {};  // nothing is known of the settings
