@@ -11,6 +11,7 @@
 #include "core/provenance.h"
 #include "cures/ask_python.h"
 #include "cures/embedded.h"
+#include "cures/module_input.h"
 #include "ops/arguments.h"
 #include "platform/error.h"
 #include "platform/files.h"
@@ -170,6 +171,7 @@ static Json question_of(const Cure& cure, const Run& run, const std::string& pat
                    {"dtype", name_in_torch(cure.dtype)},
                    {"from", ""},
                    {"operand", cure.operand},
+                   {"text", cure.text},
                    {"module", ""},
                    {"module_class", ""},
                    {"calls", Json::array()}};
@@ -188,6 +190,10 @@ static Json question_of(const Cure& cure, const Run& run, const std::string& pat
       question["value"] = scalar.value;
   }
   add_operand(cure, run, *call, question);
+  if (cure.kind == CureKind::kCastModuleInput || cure.kind == CureKind::kCastOperand)
+    add_module_input(cure, run, *call, question);
+  if (const SourceLine& region = call->autocast.entered; region.file == cure.where.file)
+    question["region"] = region.line;
   return question;
 }
 
