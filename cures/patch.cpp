@@ -141,7 +141,7 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   for (const Operand& other : call.operands) {
     const bool is_other = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
     if (is_other && is_parameter(other)) question["meets_parameter"] = true;
-    if (is_other) question["others"].push_back(other.name);
+    if (is_other) question["others"].push_back(calls_of(run, call, other.name));
   }
   if (cure.kind == CureKind::kCastDrawn) {
     for (const Dtype dtype : rules::drawn_with(run, call, *operand))

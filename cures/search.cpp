@@ -403,7 +403,10 @@ class Searcher {
       return its.dtype == cure.dtype && !its.prompt.empty();
     });
     if (cure.kind == CureKind::kSetting && is_said) return 2;
-    if (cure.kind == CureKind::kOpenAutocast && !has_autocast(root_.run())) return 2;
+    // What 16-bit weights computed goes on in 16 bits once they are raised.
+    if (cure.kind == CureKind::kOpenAutocast && !has_autocast(root_.run()))
+      return node.raises_model && std::any_of(findings_.begin(), findings_.end(), loses_steps) ? 1
+                                                                                               : 2;
     if (acts_at_call(cure.kind) && cure.dtype == Dtype::kFloat && node.raises_model) return 2;
     return raises_parameters(cure) && has_float_setting ? 4 : 1;
   }

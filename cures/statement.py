@@ -324,9 +324,9 @@ class Site:
         found = [n for n in nodes if isinstance(n, ast.Attribute) and is_loaded(n) and dotted(n) == operand]
         return found if len(found) == 1 else []
 
-    def operand_nodes(self, operand=""):
+    def operand_nodes(self, operand="", calls=None):
         """The operand as the line has it: of the op, or of one around it."""
-        for call in self.cure["calls"]:
+        for call in calls or self.cure["calls"]:
             call = dict(call, operand=operand) if operand else call
             everywhere = self.operand_in(list(head_nodes(self.statement)), call)
             if self.focus is None:
@@ -573,8 +573,8 @@ class Site:
     def met_texts(self, cast):
         """"other.dtype" of what the operand meets in the same call, where that has the wanted dtype and a short name."""
         found = []
-        for name in self.cure.get("others", ()):
-            for node in self.operand_nodes(name):
+        for calls in self.cure.get("others", ()):
+            for node in self.operand_nodes(calls=calls):
                 if is_name(node) and ast.dump(node) != ast.dump(cast):
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()

@@ -635,6 +635,25 @@ def buffer(site):
                                              "persistent=False)")]]
 
 
+def fake_kernel(site):
+    """What a custom op's fake kernel makes has the dtype of the argument that the real one's result has."""
+    call = site.cure["calls"][0]
+    name = call["op"].rsplit("::", 1)[-1]
+
+    def is_of_it(decorator):
+        func = getattr(decorator, "func", decorator)
+        given = [a.value for a in getattr(decorator, "args", ()) if isinstance(a, ast.Constant)]
+        return last_part(func) in ("register_fake", "impl_abstract") and (
+            name in dotted(func).split(".") or any(str(a).endswith("::" + name) for a in given))
+    kernel = only([n for n in ast.walk(site.source.tree) if isinstance(n, FUNCTIONS) and any(map(is_of_it, n.decorator_list))],
+                  f"the fake kernel of {name}")
+    made = [k for n in calls_in(ast.walk(kernel)) for k in n.keywords if k.arg == "dtype"]
+    names = [a.arg for a in kernel.args.args]
+    if len(made) != 1 or call["operand"] not in call["arguments"] or call["arguments"].index(call["operand"]) >= len(names):
+        raise Unplaced("the fake kernel does not make one tensor in a dtype")
+    return [[site.source.replaced(made[0].value, f"{names[call['arguments'].index(call['operand'])]}.dtype")]]
+
+
 def lowered_again(site):
     """A module that a function raises is, at its end, what it was: behind the last statement that uses it."""
     calls = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS]
@@ -762,7 +781,8 @@ REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "numbe
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
-            "scaled": scaled, "unscale": unscale, "buffer": buffer, "lowered again": lowered_again}
+            "scaled": scaled, "unscale": unscale, "buffer": buffer, "lowered again": lowered_again,
+            "fake kernel": fake_kernel}
 
 
 @writes("rewrite")

@@ -45,7 +45,12 @@ class MixCures {
     }
     cast_drawn();
     cast_all_odd();
-    cast_side(mix_.odd, mix_.other.dtype);
+    // What a library computed of its parameters no input of the module changes.
+    if (mix_.odd.is_computed && !is_users_own(call_.site)) {
+      open_autocast();
+    } else {
+      cast_side(mix_.odd, mix_.other.dtype);
+    }
     cast_for_layers();
     at_maker();
     at_maker_of_other();

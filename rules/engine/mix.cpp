@@ -265,6 +265,9 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
   for (const Side& side : sides) {
     if (index.provenance().of(call, *side.operand).promotion != nullptr) return side;
   }
+  // What an optimizer computes in Float it means to.
+  const Side* low = first_of(sides, [](const Side& s) { return kLowPrecision.contains(s.dtype); });
+  if (low != nullptr && call.site.phase == Phase::kOptimizer) return *low;
   const auto is_models_own = [&](const Side& side) {
     return index.provenance().of(call, *side.operand).parameter != nullptr;
   };
@@ -303,6 +306,21 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
     if (changed == nullptr) changed = &side;
   }
   return changed;
+}
+
+// What a compiled region gives in Float, and is given in 16 bits alone: eager would have kept
+// those.
+std::optional<Dtype> widened_by_region(const RunIndex& index, const Side& side) {
+  const OpCall* origin = index.run().call(side.operand->origin);
+  follow_links(origin, [&](const OpCall& call) -> const OpCall* {
+    origin = &call;
+    const bool is_view = index.has(call, ops::kPassesOn) && !call.operands.empty();
+    return is_view ? index.run().call(call.operands.front().origin) : nullptr;
+  });
+  if (origin == nullptr || !origin->in_compiled_region || side.dtype != Dtype::kFloat)
+    return std::nullopt;
+  const auto given = origin->floating_dtypes().single();
+  return given && kLowPrecision.contains(*given) ? given : std::nullopt;
 }
 
 // What the parameter was before, as the input still is: it is odd, however rightly it was changed.
@@ -498,6 +516,10 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
   if (!disagree(all)) return std::nullopt;
   const Sides sides = without_state(all);
   if (const auto mix = changed_parameter(index, call, sides)) return mix;
+  for (const Side& side : sides)
+    if (const auto low = widened_by_region(index, side))
+      if (const Side* other = first_of(sides, [&](const Side& s) { return s.dtype == *low; }))
+        return Mix{side, *other};
   if (const Side* changed = changed_since(index, call, sides)) {
     const auto differs = [&](const Side& side) { return side.dtype != changed->dtype; };
     if (const Side* beside = first_of(sides, differs)) return Mix{*changed, *beside};

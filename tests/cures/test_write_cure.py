@@ -22,7 +22,8 @@ class WriteCureTest(unittest.TestCase):
         self.path = pathlib.Path(folder.name) / "train.py"
 
     def cure(self, line, kind, op="mse_loss", operand="target", arguments=("self", "target"), dtype="float32", before="float16",
-             **more):
+             others=(), **more):
+        more["others"] = [[{"op": op, "operand": name, "arguments": list(arguments)}] for name in others]
         return {"path": str(self.path), "line": line, "kind": kind, "dtype": dtype, "from": before, "operand": operand,
                 "module": "", "module_class": "", "device": "cpu",
                 "calls": [{"op": op, "operand": operand, "arguments": list(arguments)}], **more}
@@ -460,6 +461,17 @@ def main(args):
                              "    return", "    self.vae.to(dtype_before)\n    return")])
         self.refuse("last returns", text.format("").replace("return y", "return self.vae(y)"), 4, "rewrite", **more)
         self.refuse("in no function", "vae.float()\n", 1, "rewrite", **more)
+
+    def test_a_fake_kernel(self):
+        text = ('import torch\n@torch.library.custom_op("demo::scale", mutates_args=())\ndef scale(x: Tensor, w: Tensor) -> Tensor:\n'
+                "    return x * w\n\n@{}\ndef _(a, w):\n    return torch.empty(a.shape, dtype={})\ny = scale(x, w)\n")
+        calls = [{"op": "demo::scale", "operand": "x", "arguments": ["x", "w"]}]
+        for decorator in ("scale.register_fake", 'torch.library.register_fake("demo::scale")'):
+            self.assertEqual(self.ways(text.format(decorator, "torch.half"), 9, "rewrite", operand="fake kernel", calls=calls),
+                             [text.format(decorator, "a.dtype")])
+        self.refuse("the fake kernel of scale is not", text.format("other.register_fake", "d"), 9, "rewrite", operand="fake kernel",
+                    calls=calls)
+        self.refuse("says so already", text.format("scale.register_fake", "a.dtype"), 9, "rewrite", operand="fake kernel", calls=calls)
 
     def test_the_right_side_of_a_chain(self):
         for kind, more in (("cast parameters", dict(operand="net")), ("cast result", dict(operand="", op="_to_copy", arguments=[]))):
