@@ -145,6 +145,8 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   const bool is_here = is_users_own(call.site) && call.site.phase != Phase::kBackward;
   if (is_here && data != operands.end() && (is_alone || index_.promotes(call)))
     all = raise_operand(call, *data, data->name == "self" ? "input" : data->name);
+  // What is beyond the dtype's end is so again where it is cast back.
+  if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
   const std::string root = root_module(call.site.module);
   const OpCall* reader = nullptr;
   const Operand* parameter = nullptr;

@@ -45,7 +45,6 @@ class MixCures {
     }
     cast_drawn();
     cast_all_odd();
-    // What a library computed of its parameters no input of the module changes.
     if (mix_.odd.is_computed && !is_users_own(call_.site)) {
       open_autocast();
     } else {
@@ -249,8 +248,11 @@ class MixCures {
     const bool may_be_read_in_float =
         kLowPrecision.contains(wanted) && index_.has_parameters_in(call_.process, Dtype::kFloat);
     if (before != nullptr && before == source_.maker && !may_be_read_in_float) at_maker();
-    add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
-                              noun_of(*source_.promoted_by)));
+    // What a library computed of its parameters no input of the module changes.
+    if (!mix_.odd.is_computed || is_users_own(promotion.site)) {
+      add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
+                                noun_of(*source_.promoted_by)));
+    }
   }
 
   const ProvenanceStep* step_of(const Operand& from) const {
