@@ -234,7 +234,11 @@ int Candidates::rank_of(const Node& node, const Finding& goal, const Candidate& 
     return its.dtype == cure.dtype && !its.prompt.empty();
   });
   if (cure.kind == CureKind::kSetting && is_said) return kLater;
-  if (cure.kind == CureKind::kOpenAutocast && !has_autocast(recorded_run_)) return kLater;
+  if (cure.kind == CureKind::kOpenAutocast && !has_autocast(recorded_run_)) {
+    // What 16-bit weights computed goes on in 16 bits once they are raised.
+    const bool loses = std::any_of(recorded_.begin(), recorded_.end(), loses_steps);
+    return node.raises_model && loses ? kEdit : kLater;
+  }
   if (acts_at_call(cure.kind) && cure.dtype == Dtype::kFloat && node.raises_model) return kLater;
   const bool has_float_setting =
       std::any_of(settings_.begin(), settings_.end(),

@@ -13,6 +13,7 @@
 #include "cures/ask_python.h"
 #include "cures/edit_json.h"
 #include "cures/embedded.h"
+#include "cures/module_input.h"
 #include "ops/arguments.h"
 #include "platform/error.h"
 #include "platform/files.h"
@@ -141,7 +142,7 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   for (const Operand& other : call.operands) {
     const bool is_other = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
     if (is_other && is_parameter(other)) question["meets_parameter"] = true;
-    if (is_other) question["others"].push_back(other.name);
+    if (is_other) question["others"].push_back(calls_of(run, call, other.name));
   }
   if (cure.kind == CureKind::kCastDrawn) {
     for (const Dtype dtype : rules::drawn_with(run, call, *operand))
@@ -171,6 +172,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
                    {"dtype", name_in_torch(cure.dtype)},
                    {"from", ""},
                    {"operand", cure.operand},
+                   {"text", cure.text},
                    {"module", ""},
                    {"module_class", ""},
                    {"calls", Json::array()}};
@@ -189,6 +191,10 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
       question["value"] = scalar.value;
   }
   add_operand(cure, run, *call, question);
+  if (cure.kind == CureKind::kCastModuleInput || cure.kind == CureKind::kCastOperand)
+    add_module_input(cure, run, *call, question);
+  if (const SourceLine& region = call->autocast.entered; region.file == cure.where.file)
+    question["region"] = region.line;
   // What a factory's result meets later says the dtype better than a constant.
   const OpCall* use = cure.kind == CureKind::kCastResult ? run.call(finding.call) : nullptr;
   if (use == nullptr || use == call || use->site.line.file != cure.where.file) return question;

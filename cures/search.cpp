@@ -45,7 +45,10 @@ class Searcher {
     }
     const bool is_refused =
         std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
-          return finding.severity == Severity::kError && is_refusal(root_.run(), finding);
+          // A run with its values looked at tells where a NaN began.
+          return finding.severity == Severity::kError &&
+                 (is_refusal(root_.run(), finding) ||
+                  finding.rule == rules::non_finite_loss.doc.id);
         });
     Node from = root_;
     if (is_refused) {

@@ -149,6 +149,14 @@ def import_of_torch(source):
     return source.new_line(line, "", "import torch")
 
 
+def new_import(source, text):
+    """Below the module's imports from the same package, or below all of them."""
+    imports = [n for n in source.tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    package = text.split()[1].split(".")[0]
+    alike = [n for n in imports if (getattr(n, "module", None) or n.names[0].name).split(".")[0] == package]
+    return source.new_line(max((n.end_lineno for n in alike or imports), default=0), "", text)
+
+
 def require_own_lines(source, statement):
     """Nothing else may stand on the statement's lines, as in `a = b; c = d`."""
     before = source.lines[statement.lineno - 1][:statement.col_offset]
@@ -325,9 +333,9 @@ class Site:
         found = [n for n in nodes if isinstance(n, ast.Attribute) and is_loaded(n) and dotted(n) == operand]
         return found if len(found) == 1 else []
 
-    def operand_nodes(self, operand=""):
+    def operand_nodes(self, operand="", calls=None):
         """The operand as the line has it: of the op, or of one around it."""
-        for call in self.cure["calls"]:
+        for call in calls or self.cure["calls"]:
             call = dict(call, operand=operand) if operand else call
             everywhere = self.operand_in(list(head_nodes(self.statement)), call)
             if self.focus is None:
@@ -422,13 +430,65 @@ class Site:
 
     def names_of_origin(self):
         """What the line that made the operand gives a value to; the function in which it was made."""
-        line, function = self.cure.get("origin") or (0, "")
+        return self.names_made_at(*(self.cure.get("origin") or (0, "")))
+
+    def names_made_at(self, line, function):
         if not line:
             return [function] if function else []
         try:
             return names_bound(statement_at(self.source, line)) + [function]
         except Unplaced:
             return [function]
+
+    def module_inputs(self, node):
+        """Which arguments of the module are to be cast, each choice a list of nodes, the likeliest first: what its name or its
+        origin says, and all that are known to have another floating dtype than the wanted one."""
+        one = self.module_argument(node)
+        given = list(self.leaves([*node.args, *(k.value for k in node.keywords)], self.statement))
+        dtypes = {id(leaf): self.dtype_given(leaf, at) for leaf, at in given}
+        is_known = {id(leaf): dtypes[id(leaf)] is not None for leaf, _ in given}
+        odd = [leaf for leaf, _ in given if is_floating(dtypes[id(leaf)]) and dtypes[id(leaf)] != self.cure["dtype"]]
+        made = [name for line, function in self.cure.get("origins", ()) for name in self.names_made_at(line, function)]
+        keys = self.keys_given(made) if made else set()
+        read = [leaf for leaf, _ in given if leaf in odd or not is_known[id(leaf)]]
+        read = [leaf for leaf in read if (isinstance(leaf, ast.Name) and leaf.id in made) or
+                (isinstance(leaf, ast.Subscript) and getattr(index_of(leaf), "value", None) in keys)]
+        if one is not None and (one in odd or not is_known.get(id(one), False)) and one not in read:
+            read = [one, *read]
+        ways = [nodes for nodes in (read, odd) if nodes]
+        return ways[:1] if len(ways) == 2 and set(ways[0]) == set(ways[1]) else ways
+
+    def leaves(self, nodes, at):
+        """What stands for tensors in the arguments, and the statement where it does: of a dictionary, a list or a tuple that
+        is written out, there or where the variable gets it, its values."""
+        for node in nodes:
+            inner = bound = None
+            if isinstance(node, ast.Name):
+                bound = binder_of(self.source, node.id, at)
+                value = getattr(bound, "value", None) if isinstance(bound, ast.Assign) and dotted(bound.targets[0]) == node.id else None
+                inner = value if isinstance(value, (ast.Dict, ast.List, ast.Tuple)) else None
+            elif isinstance(node, (ast.Dict, ast.List, ast.Tuple)):
+                inner = node
+            if inner is not None:
+                yield from self.leaves(inner.values if isinstance(inner, ast.Dict) else inner.elts, bound or at)
+            elif may_be_tensor(node) and not isinstance(node, ast.Starred):
+                yield node, at
+
+    def dtype_given(self, node, at):
+        """The dtype of what the node stands for, as the trace has it of the expression that made it; None: not known."""
+        if isinstance(node, ast.Name):
+            bound = binder_of(self.source, node.id, at)
+            if not isinstance(bound, ast.Assign) or dotted(bound.targets[0]) != node.id:
+                return None
+            node = bound.value
+        while node is not None:
+            end = (node.end_lineno, node.end_col_offset + 1)
+            found = {dtype.split(".")[-1] for line, column, end_line, end_column, dtype in self.cure.get("results", ())
+                     if (end_line, end_column) == end and (line, column) >= (node.lineno, node.col_offset + 1)}
+            if found:
+                return found.pop() if len(found) == 1 else None
+            node = node.value if isinstance(node, (ast.Subscript, ast.Attribute)) else None
+        return None
 
     def compiled_argument(self):
         """All of a compiled function runs at its head: the one call of it, or of its module, elsewhere in the file."""
@@ -522,8 +582,8 @@ class Site:
     def met_texts(self, cast):
         """"other.dtype" of what the operand meets in the same call, where that has the wanted dtype and a short name."""
         found = []
-        for name in self.cure.get("others", ()):
-            for node in self.operand_nodes(name):
+        for calls in self.cure.get("others", ()):
+            for node in self.operand_nodes(calls=calls):
                 if is_name(node) and (cast is None or ast.dump(node) != ast.dump(cast)):
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()
@@ -564,6 +624,26 @@ class Site:
         return [*((text, []) for text in dict.fromkeys(texts)), constant]
 
     # ---- casts
+
+    def chain_of(self, call):
+        """Of the casts that are called on one another the last that asks for a dtype, or the last: ".half()" of
+        "x.to(device).half()", and of "x.half().to(device)"."""
+        def is_cast(node):
+            return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CASTS
+        while is_cast(getattr(call.func, "value", None)):
+            call = call.func.value
+        chain = [call]
+        while True:
+            around = self.source.parents.get(chain[-1])
+            outer = self.source.parents.get(around)
+            if not (is_cast(outer) and outer.func is around):
+                return next((c for c in reversed(chain) if self.asks_for_dtype(c)), chain[-1])
+            chain.append(outer)
+
+    def asks_for_dtype(self, call):
+        """x.half(), x.to(torch.half)"""
+        return isinstance(call.func, ast.Attribute) and call.func.attr in CASTS and (
+            call.func.attr in CAST_METHODS or any(self.dtype_of(a) for a in call.args))
 
     def casts(self, nodes):
         """Ways to cast each of the nodes."""
@@ -646,6 +726,32 @@ class Site:
         """The suffix that casts back to the dtype that the operand had."""
         name = torch_name(self.source)
         return f".to({name}.{self.cure['from']})" if name else f".{METHOD_OF[self.cure['from']]}()"
+
+
+def is_floating(dtype):
+    return dtype is not None and "float" in dtype
+
+
+def binder_of(source, name, node):
+    """The statement above this one, of the same function, that gives the variable its value, or the function that has it for
+    an argument; it stands in the same block or in one around it."""
+    while True:
+        parent = source.parents.get(node)
+        if parent is None:
+            return None
+        for block in (getattr(parent, part, None) for part in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and node in block:
+                for above in reversed(block[:block.index(node)]):
+                    if name in names_bound(above):
+                        return above
+                    if is_compound(above) and any(name in names_bound(n) for n in ast.walk(above)
+                                                  if isinstance(n, ast.stmt)):
+                        return None  # it depends
+        if name in names_bound(parent):
+            return parent
+        if isinstance(parent, FUNCTIONS):
+            return parent if any(a.arg == name for a in ast.walk(parent.args) if isinstance(a, ast.arg)) else None
+        node = parent
 
 
 def is_name(node):

@@ -68,6 +68,9 @@ class Attempt {
       add_preload(environment, preloadable(replace_library(), folder_.path()));
       set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
     }
+    // A compiled graph is found again by what it computes, not by what a changed fake kernel says.
+    set_variable(environment, "TORCHINDUCTOR_FX_GRAPH_CACHE", "0");
+    set_variable(environment, "TORCHINDUCTOR_AUTOGRAD_CACHE", "0");
     for (const auto& [name, value] : program.environment) set_variable(environment, name, value);
     std::vector<std::string> command = {own_executable()};
     if (program.under.empty()) {

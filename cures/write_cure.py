@@ -23,9 +23,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from demerits import demerits  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
-from statement import (CAST_METHODS, CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, blocks, calls_in, dotted,  # noqa: E402
-                       head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, names_bound, new_statement,
-                       only, require_own_lines, torch_name)
+from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
+                       calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, names_bound,
+                       new_import, new_statement, only, require_own_lines, torch_name)
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -76,10 +76,10 @@ def cast_module_input(site):
         return site.casts(nodes)
     if node is None:
         raise Unplaced(f"the inputs of {site.cure['module'] or site.cure['calls'][0]['op']} were not found on the line")
-    argument = site.module_argument(node)
-    if argument is None:
-        raise Unplaced("the argument was not found on the line")
-    return site.casts(argument)
+    choices = site.module_inputs(node)
+    if not choices:
+        raise Unplaced(f"which arguments of the call have another dtype than {site.cure['dtype']} is not known")
+    return [way for nodes in choices for way in site.casts(nodes)]
 
 
 @writes("cast and back")
@@ -110,8 +110,8 @@ def made_by(site):
                  if (isinstance(n.func, ast.Attribute) and n.func.attr in CASTS if is_cast else site.is_called(op, n))]
         if not found and op.startswith("empty"):  # inside of torch.tensor(), or of a layer
             found = [n for n in calls_in(nodes) if last_part(n.func) in FACTORIES and site.is_function(n)]
-        if len(found) == 1:
-            return found[0]
+        if found and len({site.chain_of(n) for n in found}) == 1:
+            return site.chain_of(found[0]) if is_cast else found[0]
     return None
 
 
@@ -146,29 +146,6 @@ def copied(site):
     return [[site.source.replaced(statement, f"{name}.copy_({site.source.text(statement.value)})")]]
 
 
-def binder_of(site, name):
-    """The statement above, of the same function, that gives the variable its value, or the function that has it for an
-    argument; it stands in the same block or in one around it."""
-    node = site.statement
-    while True:
-        parent = site.source.parents.get(node)
-        if parent is None:
-            return None
-        for block in (getattr(parent, part, None) for part in ("body", "orelse", "finalbody")):
-            if isinstance(block, list) and node in block:
-                for above in reversed(block[:block.index(node)]):
-                    if name in names_bound(above):
-                        return above
-                    if is_compound(above) and any(name in names_bound(n) for n in ast.walk(above)
-                                                  if isinstance(n, ast.stmt)):
-                        return None  # it depends
-        if name in names_bound(parent):
-            return parent
-        if isinstance(parent, FUNCTIONS):
-            return parent if any(a.arg == name for a in ast.walk(parent.args) if isinstance(a, ast.arg)) else None
-        node = parent
-
-
 def variable_of(site):
     """The variable that is the operand in this statement, or that the module is called with."""
     nodes = site.operand_nodes()
@@ -177,7 +154,7 @@ def variable_of(site):
         nodes = [site.module_argument(call)] if call is not None else []
     if len(nodes) < 1 or not isinstance(nodes[0], ast.Name):
         raise Unplaced("the line does not name the variable")
-    binder = binder_of(site, nodes[0].id)
+    binder = binder_of(site.source, nodes[0].id, site.statement)
     if binder is None:
         raise Unplaced(f"no one statement above gives {nodes[0].id} its value")
     return nodes[0], binder
@@ -209,7 +186,7 @@ def cast_drawn(site):
         root = root.value
     if not isinstance(root, ast.Name) or root.id == "self":
         raise Unplaced("the line does not name the variable")
-    binder = binder_of(site, root.id)
+    binder = binder_of(site.source, root.id, site.statement)
     if binder is None:
         raise Unplaced(f"no one statement above gives {root.id} its value")
     names, drawn = names_bound(binder), site.cure.get("drawn") or []
@@ -281,8 +258,8 @@ def cast_parameters(site):
     here = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
             and (last_part(n.func.value) == parts[-1] or getattr(site.statement, "value", None) is n
                  and isinstance(site.statement, ast.Expr))]
-    if len(here) == 1:  # "net.up.double()"
-        return [[*site.cast(here[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
+    if here and len({site.chain_of(n) for n in here}) == 1:  # "net.up.double()"
+        return [[*site.cast(site.chain_of(here[0]), dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
     if not module or (module[0].isupper() and len(parts) == 1):  # no variable held it: it is called by its class
         is_made = isinstance(site.statement, ast.Assign) and any(
             isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
@@ -306,8 +283,7 @@ def cast_parameters(site):
             require_own_lines(site.source, site.statement)
             line = site.statement.lineno - 1
             ways.append([site.source.new_line(line, site.source.indent_of(line), text), *more])
-    lowered = [c for c in calls_in(head_nodes(site.statement)) if is_cast(c)
-               and (c.func.attr in CAST_METHODS or any(map(site.dtype_of, c.args)))]
+    lowered = [c for c in calls_in(head_nodes(site.statement)) if site.asks_for_dtype(c)]
     if not ways and len(lowered) == 1:  # a state that is loaded: {k: v.to(torch.bfloat16) for k, v in state.items()}
         ways = [[*site.asked_instead(lowered[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
     if not ways:
@@ -330,6 +306,47 @@ def remade(site, statement, dtype):
     if last_part(statement.value.func).endswith("Loss") and len(weights) == 1:
         return site.cast(weights[0], dtype, f".to({dtype})")
     return [site.source.behind(statement.value, f".to({dtype})")]
+
+
+def reopened(site):
+    """The region that the same code ran under before, around the statements that lead to it without one: those that call
+    the function of this line as the region's own statements do, or this line's."""
+    above = [n for n in ast.walk(site.source.tree) if isinstance(n, (ast.With, ast.AsyncWith))
+             and n.lineno <= site.cure.get("region", 0) <= n.body[0].lineno - 1]
+    block = only(above, "the region")
+    own = {n for n in ast.walk(site.source.tree) if isinstance(n, (ast.With, ast.AsyncWith)) and opens_autocast(n)
+           for n in ast.walk(n)}
+    functions = {n.name: n for n in ast.walk(site.source.tree) if isinstance(n, FUNCTIONS)}
+    here = site.scope_of(site.statement)
+
+    def leads(name, seen=()):
+        function = functions.get(name)
+        if function is None or name in seen:
+            return False
+        return function is here or any(leads(last_part(c.func), (*seen, name)) for c in calls_in(ast.walk(function)))
+    entries = {last_part(c.func) for s in block.body for c in calls_in(ast.walk(s))}
+    leading = {name for name in entries if isinstance(here, FUNCTIONS) and leads(name)}
+    places = [site.statement]
+    if leading:
+        places = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.stmt) and n not in own
+                  and any(last_part(c.func) in leading for c in calls_in(head_nodes(n)))]
+        places = [n for n in places if site.scope_of(n) not in [functions[name] for name in leading]]
+    header = b" ".join(line.strip() for line in site.source.lines[block.lineno - 1:block.body[0].lineno - 1]).decode()
+    edits = []
+    for place in places:
+        if is_compound(place):
+            raise Unplaced("the line is the head of a block")
+        require_own_lines(site.source, place)
+        indent = site.source.indent_of(place.lineno - 1)
+        edits += [site.source.new_line(place.lineno - 1, indent, header),
+                  *site.source.indented(place.lineno, place.end_lineno, "\t" if indent.endswith("\t") else "    ")]
+    if not edits:
+        raise Unplaced("no statement outside of the region leads to the line")
+    return [edits]
+
+
+def opens_autocast(block):
+    return any("autocast" in dotted(getattr(item.context_expr, "func", item.context_expr)) for item in block.items)
 
 
 def region(site, device=None):
@@ -371,7 +388,7 @@ def move_autocast(site):
         last = next((s for s in block if s.lineno <= site.statement.lineno and site.statement.end_lineno <= s.end_lineno), None)
         found += [(above, last) for above in block
                   if last is not None and isinstance(above, (ast.With, ast.AsyncWith)) and above.end_lineno < last.lineno
-                  and any("autocast" in dotted(getattr(item.context_expr, "func", item.context_expr)) for item in above.items)]
+                  and opens_autocast(above)]
     if not found:
         raise Unplaced("no autocast block stands above the line")
     above, last = max(found, key=lambda pair: pair[0].lineno)
@@ -550,6 +567,115 @@ def without_scaler(site):
     raise Unplaced("the line calls no method of the scaler that could be left out")
 
 
+def named_by_scaler(site):
+    """(scaler, optimizer) as scaler.step(optimizer) names them, in the function or else in the file."""
+    for tree in (site.scope_of(site.statement), site.source.tree):
+        found = {(site.source.text(n.func.value), site.source.text(n.args[0])) for n in calls_in(ast.walk(tree))
+                 if isinstance(n.func, ast.Attribute) and n.func.attr == "step" and len(n.args) == 1 and is_name(n.args[0])}
+        if len(found) == 1:
+            return found.pop()
+    raise Unplaced("no one scaler.step(optimizer) names the two")
+
+
+def unscale(site):
+    require_own_lines(site.source, site.statement)
+    line = site.statement.lineno - 1
+    return [[site.source.new_line(line, site.source.indent_of(line), "{}.unscale_({})".format(*named_by_scaler(site)))]]
+
+
+def scaled(site):
+    """A scaler that is off is on; or one is made above the loops, scales what backward() is called on, and steps."""
+    scalers = [n for n in calls_in(ast.walk(site.source.tree)) if last_part(n.func) == "GradScaler"]
+    off = [k for n in scalers for k in n.keywords if k.arg == "enabled"]
+    if len(off) == 1:
+        return [[site.source.replaced(off[0].value, "True")]]
+    scope, text = site.scope_of(site.statement), site.source.text
+    if scalers or any(isinstance(n, ast.Name) and n.id == "scaler" for n in ast.walk(scope)):
+        raise Unplaced("the program has a scaler already")
+    loss = only([n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == "backward"], "backward()").func.value
+    steps = {text(n.value.func.value): n for n in ast.walk(scope) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and
+             last_part(n.value.func) == "step" and not n.value.args and is_name(n.value.func.value)}
+    schedules = {dotted(n.targets[0]) for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and
+                 isinstance(n.value, ast.Call) and any(dotted(a) in steps for a in n.value.args)}  # made of an optimizer
+    steps = [n for name, n in steps.items() if name not in schedules]
+    step = only(steps, "the optimizer's step")
+    loop = site.statement
+    for node in iter(lambda: site.source.parents.get(loop), scope):
+        loop = node
+    line = loop.lineno - 1
+    torch = torch_name(site.source) or "torch"
+    edits = [site.source.new_line(line, site.source.indent_of(line), f"scaler = {torch}.amp.GradScaler({repr_of(site.cure['device'])})"),
+             site.source.before(loss, "scaler.scale("), site.source.behind(loss, ")"),
+             site.source.replaced(step.value, f"scaler.step({text(step.value.func.value)})"),
+             new_statement(site.source, step, "scaler.update()")]
+    for clip in (n for n in ast.walk(scope) if isinstance(n, ast.Expr) and "clip_grad" in last_part(getattr(n.value, "func", n))):
+        line = clip.lineno - 1
+        edits.append(site.source.new_line(line, site.source.indent_of(line), f"scaler.unscale_({text(step.value.func.value)})"))
+    return [edits]
+
+
+def region_dtype(site):
+    """torch.autocast(device, dtype=…): the dtype is given, or changed."""
+    call = only([n for n in calls_in(head_nodes(site.statement)) if "autocast" in last_part(n.func)], "autocast")
+    given = [k for k in call.keywords if k.arg == "dtype"]
+    return [[site.source.replaced(given[0].value, text) if given else site.with_keyword(call, f"dtype={text}"), *more]
+            for text, more in site.dtype_texts()]
+
+
+def buffer(site):
+    """self.table = f(): a tensor that the module's casts pass by becomes one that they cast."""
+    statement = site.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    is_own = isinstance(target, ast.Attribute) and dotted(target.value) == "self"
+    if not is_own or getattr(site.scope_of(statement), "name", "") != "__init__":
+        raise Unplaced("the line sets no attribute of a module")
+    return [[site.source.replaced(statement, f'self.register_buffer("{target.attr}", {site.source.text(statement.value)}, '
+                                             "persistent=False)")]]
+
+
+def fake_kernel(site):
+    """What a custom op's fake kernel makes has the dtype of the argument that the real one's result has."""
+    call = site.cure["calls"][0]
+    name = call["op"].rsplit("::", 1)[-1]
+
+    def is_of_it(decorator):
+        func = getattr(decorator, "func", decorator)
+        given = [a.value for a in getattr(decorator, "args", ()) if isinstance(a, ast.Constant)]
+        return last_part(func) in ("register_fake", "impl_abstract") and (
+            name in dotted(func).split(".") or any(str(a).endswith("::" + name) for a in given))
+    kernel = only([n for n in ast.walk(site.source.tree) if isinstance(n, FUNCTIONS) and any(map(is_of_it, n.decorator_list))],
+                  f"the fake kernel of {name}")
+    made = [k for n in calls_in(ast.walk(kernel)) for k in n.keywords if k.arg == "dtype"]
+    names = [a.arg for a in kernel.args.args]
+    if len(made) != 1 or call["operand"] not in call["arguments"] or call["arguments"].index(call["operand"]) >= len(names):
+        raise Unplaced("the fake kernel does not make one tensor in a dtype")
+    return [[site.source.replaced(made[0].value, f"{names[call['arguments'].index(call['operand'])]}.dtype")]]
+
+
+def lowered_again(site):
+    """A module that a function raises is, at its end, what it was: behind the last statement that uses it."""
+    calls = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS]
+    name = site.source.text(only(calls, "the cast").func.value)
+    scope = site.scope_of(site.statement)
+    if not isinstance(scope, FUNCTIONS):
+        raise Unplaced("the cast is in no function")
+    top = site.statement
+    for node in iter(lambda: site.source.parents.get(top), scope):
+        top = node
+
+    def uses(node):
+        return any(isinstance(n, (ast.Name, ast.Attribute)) and site.source.text(n) == name for n in ast.walk(node))
+    last = max((n for n in scope.body if uses(n)), key=lambda n: n.lineno)
+    if any(isinstance(n, (ast.Return, ast.Yield)) for n in ast.walk(last)):
+        raise Unplaced(f"the statement that uses {name} last returns")
+    kept = [n.targets[0].id for n in scope.body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+            and n.lineno < top.lineno and site.source.text(n.value) == f"{name}.dtype"]
+    line, indent = top.lineno - 1, site.source.indent_of(top.lineno - 1)
+    own = kept[0] if kept else "dtype_before"
+    edits = [] if kept else [site.source.new_line(line, indent, f"{own} = next({name}.parameters()).dtype")]
+    return [[*edits, site.source.new_line(last.end_lineno, indent, f"{name}.to({own})")]]
+
+
 def own_masters(site):
     """The script casts what it trains to Float, but in a block for another 16-bit dtype, if args.mixed_precision == "fp16":,
     which this run did not enter. Each block of that kind, one behind a loaded checkpoint too, is entered by its dtype."""
@@ -584,30 +710,47 @@ def raises_trained(node):
 
 @writes("master weights")
 def masters(site):
-    """What is trained is cast to Float before the optimizer is made, or where the script does so in other runs."""
-    steps = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr == "step"]
-    if not steps:
+    """What is trained is cast to Float before the optimizer is given it, or where the script does so in other runs."""
+    optimizers = {dotted(n.func.value) for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and
+                  n.func.attr == "step" and not n.args} | {
+        dotted(a) for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and
+        n.func.attr in ("unscale_", "step") for a in n.args[:1]}
+    if len(optimizers) != 1:
         return cast_parameters(site)
     own = own_masters(site)
     if own:
         return own
-    optimizer, module = dotted(only(steps, "a step").func.value), site.cure["operand"]
+    optimizer, module = *optimizers, site.cure["operand"]
     made = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and optimizer in map(dotted, n.targets)
             and isinstance(n.value, ast.Call) and last_part(n.value.func) != "prepare"]
-    statement = only(made, f"what makes {optimizer}")
+    statement = where_listed(site, only(made, f"what makes {optimizer}"), module)
     scope = site.scope_of(statement)
     if module.split(".")[0] not in {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and n.lineno < statement.lineno}:
         raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
     require_own_lines(site.source, statement)
-    is_imported = any(a.name == "cast_training_params" for n in ast.walk(site.source.tree) if isinstance(n, ast.ImportFrom)
-                      for a in n.names)
+    cast = "cast_training_params"
+    imports = [a.name for n in ast.walk(site.source.tree) if isinstance(n, ast.ImportFrom) for a in n.names]
     torch = torch_name(site.source) or "torch"
-    lines = [f"cast_training_params({module}, dtype={torch}.float32)"] if is_imported else [
+    lines = [f"{cast}({module}, dtype={torch}.float32)"] if cast in imports or cast in site.cure.get("text", "") else [
         f"for parameter in {module}.parameters():", "    if parameter.requires_grad:",
         "        parameter.data = parameter.data.float()"]
     line = statement.lineno - 1
     indent = site.source.indent_of(line)
-    return [[site.source.new_line(line, indent, text) for text in lines]]
+    more = [] if cast in imports or len(lines) > 1 else [new_import(site.source, f"from diffusers.training_utils import {cast}")]
+    return [[site.source.new_line(line, indent, text) for text in lines] + more]
+
+
+def where_listed(site, made, module):
+    """The statement that makes the optimizer, or that above it which lists the module's parameters for it."""
+    names = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name)}
+    for name in sorted(names):
+        bound = binder_of(site.source, name, made)
+        reads = {n.id for n in ast.walk(bound) if isinstance(n, ast.Name)} if isinstance(bound, ast.Assign) else set()
+        lists = isinstance(bound, ast.Assign) and any(last_part(n.func) in ("parameters", "named_parameters")
+                                                      for n in calls_in(ast.walk(bound)))
+        if lists and module.split(".")[0] in reads:
+            return bound
+    return made
 
 
 IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16",
@@ -641,7 +784,9 @@ def exchange_default(site):
 REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
-            "asked": ask_otherwise, "default dtype": exchange_default}
+            "asked": ask_otherwise, "default dtype": exchange_default, "region again": reopened, "region dtype": region_dtype,
+            "scaled": scaled, "unscale": unscale, "buffer": buffer, "lowered again": lowered_again,
+            "fake kernel": fake_kernel}
 
 
 @writes("rewrite")

@@ -10,6 +10,7 @@
 
 #include "core/precision_words.h"
 #include "core/requests.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -189,7 +190,8 @@ void check_detour(const RunIndex& index, const OpCall& call, Findings& out) {
   });
 }
 
-Details explain(const Seen& seen, const LineText& line_text, const std::string& why, Dtype want) {
+Details explain(const RunIndex& index, const JudgeOptions& options, const Seen& seen,
+                const std::string& why, Dtype want) {
   const OpCall* at = seen.in_autocast != nullptr ? seen.in_autocast : seen.product;
   Details details{.why = why};
   if (seen.in_autocast == nullptr) {
@@ -199,11 +201,14 @@ Details explain(const Seen& seen, const LineText& line_text, const std::string& 
   }
   const SourceLine& entered = at->autocast.entered;
   if (entered.line > 0) details.site = Site{.line = entered, .phase = at->site.phase};
-  if (is_without_dtype(line_text, entered))
+  if (is_without_dtype(options.line_text, entered))
     details.why += fmt::format("; without a dtype autocast takes its default on {}, {}",
                                at->device_type(), dtype_name(seen.region));
   details.fix =
       fmt::format("give autocast the dtype: torch.autocast(…, dtype={})", torch_dtype(want));
+  if (is_in_cpp(*at) || !entered.known()) return details;
+  details.cures = {CureProposer(index, options).rewrite(*at, want, "region dtype", details.fix)};
+  details.cures.front().where = entered;
   return details;
 }
 
@@ -217,12 +222,12 @@ void check_asked(const RunIndex& index, uint32_t id, const Seen& seen, Findings&
                                           seen.asked.option, dtype_name(want));
   out.add(at, message, [&] {
     const std::string other = at.result_dtype() ? dtype_name(*at.result_dtype()) : "another dtype";
-    return explain(seen, out.options().line_text, fmt::format("products are computed in {}", other),
+    return explain(index, out.options(), seen, fmt::format("products are computed in {}", other),
                    want);
   });
 }
 
-void check_crossed(const Seen& seen, Findings& out) {
+void check_crossed(const RunIndex& index, const Seen& seen, Findings& out) {
   const OpCall& call = *seen.crossed;
   if (!is_without_dtype(out.options().line_text, call.autocast.entered)) return;
   const Dtype to = *seen.crossed_operand->dtypes.single();
@@ -231,7 +236,7 @@ void check_crossed(const Seen& seen, Findings& out) {
                                           dtype_name(to), dtype_name(from));
   out.add(call, message, [&] {
     Details details = explain(
-        seen, out.options().line_text,
+        index, out.options(), seen,
         fmt::format("each {} is cast {}", seen.crossed_operand->name,
                     to == Dtype::kHalf ? "to Half, which ends at 65504"
                                        : "to BFloat16, which has 8 bits of the 11 that Half has"),
@@ -253,7 +258,7 @@ void check_run(const RunIndex& index, Findings& out) {
   for (uint32_t i = 0; i < processes.size(); ++i) {
     if (run.processes[i].signatures_lost > 0) continue;
     check_asked(index, i, processes[i], out);
-    if (processes[i].crossed != nullptr) check_crossed(processes[i], out);
+    if (processes[i].crossed != nullptr) check_crossed(index, processes[i], out);
   }
 }
 

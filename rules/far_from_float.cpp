@@ -13,6 +13,7 @@
 
 #include "core/dtype_range.h"
 #include "core/follow_links.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -65,7 +66,26 @@ bool has_scaler(const RunIndex& index, uint32_t process) {
   });
 }
 
-void check_wrapped(const OpCall& call, bool is_cast, const IntegerRange& range, Findings& out) {
+// Before the arithmetic, to what reads the result computes in.
+std::vector<Cure> widened(const RunIndex& index, const JudgeOptions& options, const OpCall& call) {
+  const auto consumers = index.consumers(call);
+  const bool is_for_floats = std::any_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
+    const auto dtype = index.run().call(id)->result_dtype();
+    return dtype && kFloating.contains(*dtype);
+  });
+  const auto is_read = [](const Operand& operand) {
+    return operand.dtypes.within(kIntegral) && operand.promotes() && !operand.is_written;
+  };
+  const auto read = std::find_if(call.operands.begin(), call.operands.end(), is_read);
+  if (read == call.operands.end() || !is_users_own(call.site)) return {};
+  auto cure = CureProposer(index, options)
+                  .cast_operand(call, *read, is_for_floats ? Dtype::kFloat : Dtype::kLong,
+                                read->name == "self" ? "input" : read->name);
+  return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();
+}
+
+void check_wrapped(const RunIndex& index, const OpCall& call, bool is_cast,
+                   const IntegerRange& range, Findings& out) {
   const Dtype dtype = range.dtype;
   const double from = call.inexact->from, to = call.inexact->to;
   const std::string message = is_cast ? fmt::format("{} is cast to {} and becomes {}", number(from),
@@ -83,8 +103,23 @@ void check_wrapped(const OpCall& call, bool is_cast, const IntegerRange& range, 
         .fix = !is_cast ? "cast before the arithmetic, to torch.int64 or a floating dtype"
                : has_8_bits
                    ? fmt::format("clamp before the cast: .round().clamp({}, {})", least, largest)
-                   : "cast to torch.int64"};
+                   : "cast to torch.int64",
+        .cures = is_cast ? std::vector<Cure>() : widened(index, out.options(), call)};
   });
+}
+
+// The op alone, or the cast that rounded left to what reads the result: that casts it.
+std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
+                        const OpCall* rounded) {
+  const CureProposer propose(index, options);
+  if (rounded == nullptr) return propose.compute_in_float(call);
+  const bool is_here = is_users_own(rounded->site) && rounded->site.phase != Phase::kBackward &&
+                       kLowPrecision.contains(*rounded->result_dtype());
+  auto cure = is_here ? propose.cast_result(*rounded, Dtype::kFloat) : std::nullopt;
+  if (!cure) return {};
+  cure->text = fmt::format("keep it in Float from there on, and cast what is computed of it{}",
+                           at(rounded->site.line));
+  return {*std::move(cure)};
 }
 
 // What was reported of the calls that made the operands.
@@ -130,7 +165,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_cast = index.has(call, ops::kCast);
   const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);
   const IntegerRange* range = integer_range(*dtype);
-  if (range != nullptr && wraps(*range, from)) return check_wrapped(call, is_cast, *range, out);
+  if (range != nullptr && wraps(*range, from))
+    return check_wrapped(index, call, is_cast, *range, out);
   const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&
                      call.operands.back().dtypes.within(kWide);
   if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
@@ -157,6 +193,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                               ? "compute this part in Float, and cast the result"
                               : fmt::format("keep it in {} from there on, and cast the result",
                                             name == "Float" ? "Double" : "Float"),
+                   .cures = moved(index, out.options(), call, rounded),
                    .follows = causes(call)};
   });
 }
@@ -176,7 +213,7 @@ const Rule far_from_float = {
 op aten::_to_copy self=Float[1000] dtype:=BFloat16 -> BFloat16[1000] cast 1000 0 0 at noise.py:5 phase forward
 op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] inexact 0.0009 0 at noise.py:6 phase forward
 # EXPECT noise.py:6: warning: aten::sub gives 0, and 0.0009 in Float [far-from-float]
-# EXPECT-FIX Float from there on
+# EXPECT-FIX keep it in Float from there on, and cast what is computed of it, noise.py:5
 # What 16 bits round is near.
 op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] at noise.py:7 phase forward
 )"},

@@ -13,6 +13,7 @@
 #include <set>
 #include <tuple>
 
+#include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -108,7 +109,7 @@ std::string fix_of(const OpCall& call) {
 }
 
 // `to_nan`: the first NaN came of this infinity.
-void report_inf(const Event& inf, const Event& to_nan, Findings& out) {
+void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, Findings& out) {
   const OpCall& call = *inf.call;
   const std::string message =
       fmt::format("{} gave the first infinity of the run, from finite operands", call.op);
@@ -118,11 +119,12 @@ void report_inf(const Event& inf, const Event& to_nan, Findings& out) {
     if (to_nan) why += fmt::format("; {} turned it into a NaN {}", to_nan.call->op, when(to_nan));
     return Details{.why = why,
                    .fix = fix_of(call),
+                   .cures = CureProposer(index, out.options()).compute_in_float(call),
                    .severity = to_nan ? Severity::kError : Severity::kWarning};
   });
 }
 
-void report_nan(const Event& nan, const Event& cause, Findings& out) {
+void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Findings& out) {
   const OpCall& call = *nan.call;
   const bool was_finite = nan.what->operands_were_finite;
   const std::string message = fmt::format("{} gave the first NaN of the run, from {} operands",
@@ -133,6 +135,7 @@ void report_nan(const Event& nan, const Event& cause, Findings& out) {
                                        operand_list(call)),
                     .fix = fix_of(call),
                     .severity = Severity::kError};
+    if (was_finite) details.cures = CureProposer(index, out.options()).compute_in_float(call);
     if (cause) {
       details.follows = {{&first_non_finite, cause.call->id}};
     } else if (!was_finite) {
@@ -162,12 +165,12 @@ void report_given(const Event& given, Findings& out) {
   });
 }
 
-void report(const First& first, Findings& out) {
+void report(const RunIndex& index, const First& first, Findings& out) {
   const bool nan_of_inf = first.nan && !first.nan.what->operands_were_finite && first.inf &&
                           first.inf.is_before(first.nan);
   if (first.inf && first.inf.is_before(first.nan))
-    report_inf(first.inf, nan_of_inf ? first.nan : Event{}, out);
-  if (first.nan) return report_nan(first.nan, nan_of_inf ? first.inf : Event{}, out);
+    report_inf(index, first.inf, nan_of_inf ? first.nan : Event{}, out);
+  if (first.nan) return report_nan(index, first.nan, nan_of_inf ? first.inf : Event{}, out);
   // Where an infinity was there before it, that is reported.
   if (first.given_nan && !first.meant_nan && first.given_nan.is_before(first.inf))
     report_given(first.given_nan, out);
@@ -192,7 +195,7 @@ void check_run(const RunIndex& index, Findings& out) {
       }
     }
   }
-  for (const auto& [process, first] : processes) report(first, out);
+  for (const auto& [process, first] : processes) report(index, first, out);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 
+#include "rules/cures/cures.h"
+#include "rules/cures/mix_cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -118,7 +120,7 @@ void collect(const RunIndex& index, const OpCall& call, Training& training) {
   training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
 }
 
-void report_missing(const Training& training, Findings& out) {
+void report_missing(const RunIndex& index, const Training& training, Findings& out) {
   out.add(*training.loss, "gradients are computed in Half, and the loss is not scaled", [&] {
     return Details{
         .why = fmt::format("autocast in Half makes backward() compute in Half{}: a gradient below "
@@ -128,11 +130,15 @@ void report_missing(const Training& training, Findings& out) {
         .fix =
             "scaler = torch.amp.GradScaler(); scaler.scale(loss).backward(); "
             "scaler.step(optimizer); scaler.update(). Or autocast in torch.bfloat16, which has "
-            "the range of Float"};
+            "the range of Float",
+        .cures = {CureProposer(index, out.options())
+                      .rewrite(*training.loss, Dtype::kFloat, "scaled",
+                               "scale the loss by a torch.amp.GradScaler that is enabled, and step "
+                               "and update by it")}};
   });
 }
 
-void report_clipped(const Training& training, Findings& out) {
+void report_clipped(const RunIndex& index, const Training& training, Findings& out) {
   out.add(*training.clip, "gradients are clipped while they are scaled", [&] {
     return Details{.odd = training.clip->operands.front().name,
                    .why = fmt::format(
@@ -140,7 +146,9 @@ void report_clipped(const Training& training, Findings& out) {
                        "that nearly all of them are above the limit, and what is cut to it "
                        "becomes that many times smaller",
                        at_place(training.unscale->site)),
-                   .fix = "call scaler.unscale_(optimizer) before the clipping"};
+                   .cures = {CureProposer(index, out.options())
+                                 .rewrite(*training.clip, Dtype::kFloat, "unscale",
+                                          "call scaler.unscale_(optimizer) before the clipping")}};
   });
 }
 
@@ -155,7 +163,7 @@ void report_needless(const Training& training, Findings& out) {
   });
 }
 
-void report_averaged(const OpCall& loss, double count, Findings& out) {
+void report_averaged(const RunIndex& index, const OpCall& loss, double count, Findings& out) {
   const std::string message = fmt::format("the loss is the mean of {:.0f} numbers in Half", count);
   out.add(loss, message, [&] {
     return Details{
@@ -163,7 +171,8 @@ void report_averaged(const OpCall& loss, double count, Findings& out) {
         .why = fmt::format("the gradient of each starts at {:.2g}; Half loses digits below 6e-5 "
                            "and everything below 6e-8, so a small difference has a gradient of 0",
                            1 / count),
-        .fix = "compute the loss in Float: pred.float(), target.float()"};
+        .fix = "compute the loss in Float: pred.float(), target.float()",
+        .cures = loss_cures(index, out.options(), loss)};
   });
 }
 
@@ -189,15 +198,15 @@ void check_run(const RunIndex& index, Findings& out) {
     const bool trains_in_half = training.has_half && training.gradient != nullptr &&
                                 training.loss != nullptr && training.steps_float;
     if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
-      report_missing(training, out);
+      report_missing(index, training, out);
     if (training.averaged != nullptr)
-      report_averaged(*training.averaged, training.averaged_count, out);
+      report_averaged(index, *training.averaged, training.averaged_count, out);
     if (training.unscale == nullptr) continue;
     if (training.updates >= kManySteps && !training.steps_any) report_left_out(training, out);
     const OpCall* clip = training.clip;
     if (clip != nullptr && clip->id < training.unscale->id &&
         write_the_same(index, *clip, *training.unscale))
-      report_clipped(training, out);
+      report_clipped(index, training, out);
     if (training.has_bfloat16 && !training.has_half && training.gradient == nullptr)
       report_needless(training, out);
   }
@@ -220,7 +229,7 @@ op aten::mm self=Half[4,8] mat2=Half[8,1]^ -> Half[4,1]^ at train.py:10 phase fo
 op aten::mse_loss self=Float[4,1]^ target=Float[4,1] -> Float[]^ at train.py:11 phase forward step 1-3 count 3 autocast cpu:Half
 op aten::ones_like self=Float[]<#2^ -> Float[] at train.py:12 phase forward step 1-3 count 3
 # EXPECT train.py:12: warning: gradients are computed in Half, and the loss is not scaled [grad-scaler]
-# EXPECT-FIX torch.amp.GradScaler()
+# EXPECT-FIX scale the loss by a torch.amp.GradScaler
 op aten::mm self=Half[8,4] mat2=Half[4,1] -> Half[8,1] at train.py:10 phase backward step 1-3 count 3
 op aten::addcdiv_ self=Float[8,1]%net.weight!out^^ tensor1=Float[8,1] tensor2=Float[8,1] -> Float[8,1] at train.py:13 phase optimizer step 1-3 count 3
 )"},

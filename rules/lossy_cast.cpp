@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "core/dtype_range.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -60,6 +61,13 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
                    : fmt::format("the smallest number of {} is {:.2g}", name, range->smallest),
         .fix = way_out(call, *dtype, is_clipped),
         .follows = {{&grad_scaler}}};
+    const bool may_move = !is_gradient && !is_eight_bits(*dtype) && is_users_own(call.site);
+    const CureProposer propose(index, out.options());
+    if (auto cure = may_move ? propose.cast_result(call, Dtype::kFloat) : std::nullopt) {
+      cure->text =
+          fmt::format("keep it in Float, and cast what is computed of it{}", at(call.site.line));
+      details.cures = {*std::move(cure)};
+    }
     details.why += fmt::format("; {} numbers other than 0 were looked at", call.cast->looked);
     return details;
   });
@@ -167,6 +175,9 @@ op aten::_to_copy self=Float[64,64] dtype:=Float8_e4m3fn -> Float8_e4m3fn[64,64]
 # EXPECT train.py:20: warning: 50 % of what is cast to Float8_e4m3fn is beyond its largest number [lossy-cast]
 # EXPECT-FIX divide by a scale
 op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 3 100 at train.py:21 phase forward
+op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 2048 0 at train.py:22 phase forward
+# EXPECT train.py:22: warning: 50 % of what is cast to Half is beyond its largest number [lossy-cast]
+# EXPECT-FIX keep it in Float, and cast what is computed of it, train.py:22
 )"},
     .check = check,
 };

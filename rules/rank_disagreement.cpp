@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "ops/arguments.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -180,7 +181,20 @@ std::string odd_operand(const Disagreement& found) {
   return "";
 }
 
-void report_collective(const Run& run, const Disagreement& found, Findings& out) {
+// Where the odd rank makes it, as the others do.
+std::vector<Cure> made_alike(const RunIndex& index, const JudgeOptions& options,
+                             const Disagreement& found) {
+  const OpCall& call = *found.odd->call;
+  const Operand* odd = call.operand(odd_operand(found));
+  const auto dtype = found.what.usual.single();
+  const OpCall* maker = odd == nullptr ? nullptr : index.provenance().of(call, *odd).maker;
+  auto cure = maker != nullptr && dtype ? CureProposer(index, options).cast_result(*maker, *dtype)
+                                        : std::nullopt;
+  return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();
+}
+
+void report_collective(const RunIndex& index, const Disagreement& found, Findings& out) {
+  const Run& run = index.run();
   const OpCall& call = *found.odd->call;
   out.add(call,
           fmt::format("ranks bring different dtypes to {}: {}", call.short_op(), sides(run, found)),
@@ -190,7 +204,8 @@ void report_collective(const Run& run, const Disagreement& found, Findings& out)
                 .why =
                     "a collective takes the bytes of every rank for the same dtype: NCCL hangs "
                     "or fails, and where the sizes agree the sum is made of wrong numbers",
-                .fix = fmt::format("bring {} on every rank", found.what.usual.to_string())};
+                .fix = fmt::format("bring {} on every rank", found.what.usual.to_string()),
+                .cures = made_alike(index, out.options(), found)};
           });
 }
 
@@ -217,7 +232,7 @@ void check_run(const RunIndex& index, Findings& out) {
   std::vector<Disagreement> modules;
   for (const Disagreement& found : all) {
     if (is_collective(found.odd->call->op)) {
-      report_collective(index.run(), found, out);
+      report_collective(index, found, out);
     } else {
       modules.push_back(found);
     }

@@ -649,7 +649,98 @@ std::optional<Words> of_scaled(const Refusal& refusal, const Judged& judged) {
   return words;
 }
 
+// "Error in op: torch.ops.demo.scale.default": what a compiled graph was told of a custom op by its
+// fake kernel is not what the real one gave.
+std::optional<Words> of_fake_kernel(const Refusal& refusal, const Judged& judged) {
+  constexpr std::string_view kOp = "Error in op: torch.ops.";
+  const bool is_it = refusal.error.find("incorrect fake (aka meta) kernel") != std::string::npos;
+  if (!is_it || refusal.named.size() < 2) return std::nullopt;
+  const size_t found = refusal.error.find(kOp);
+  std::string_view op = std::string_view(refusal.error);
+  op = found == op.npos ? "a custom op" : op.substr(found + kOp.size());
+  op = op.substr(0, op.find('\n'));
+  const std::string name(op.substr(0, std::min(op.rfind('.'), op.size())));
+  const Dtype fake = refusal.named[0], real = refusal.named[1];
+  Words words{
+      .message = fmt::format("the fake kernel of {} says {}, and the real one gives {}", name,
+                             dtype_name(fake), dtype_name(real)),
+      .why =
+          "a compiler runs fake kernels to know dtypes and sizes, and makes its code for what they "
+          "say",
+      .fix =
+          fmt::format("make the result of the function under {}.register_fake in the dtype that "
+                      "the op gives, dtype=x.dtype; graphs that were compiled before are cached, "
+                      "until TORCHINDUCTOR_FX_GRAPH_CACHE=0 or another cache",
+                      name.substr(name.rfind('.') + 1))};
+  if (refusal.call.operands.size() != 1) return words;
+  words.odd = refusal.call.operands.front().name;
+  const OpCall* maker =
+      judged.index.run().call(refusal.call.operands.front().origin);  // the real kernel
+  const bool is_known = maker != nullptr && !is_in_cpp(*maker) && maker->first_operand_in(real);
+  if (is_known) words.add(judged.propose.rewrite(*maker, fake, "fake kernel", words.fix));
+  return words;
+}
+
+// "Tensor dtype mismatch! Expected: BFloat16, Got: float"
+std::optional<Words> of_exported(const Refusal& refusal, const Judged& judged) {
+  const OpCall& call = refusal.call;
+  const ScalarArgument* wanted = call.scalar("dtype");
+  const bool is_it = call.op == "aten::_assert_tensor_metadata" && wanted != nullptr &&
+                     wanted->dtype && call.operands.size() == 1;
+  if (!is_it || call.operands.front().dtypes == DtypeSet(*wanted->dtype)) return std::nullopt;
+  const Operand& given = call.operands.front();
+  const std::string dtype = dtype_name(*wanted->dtype);
+  Words words{
+      .message =
+          fmt::format("a graph that was traced with {} is given {}", dtype, dtype_word(given)),
+      .why = fmt::format(
+          "torch.export keeps what a cast of the program did to the example, which was {}, and "
+          "checks that each input of it has that dtype",
+          dtype),
+      .fix = fmt::format("cast what the program is given to {}, or export it again with an "
+                         "example in {}",
+                         dtype, dtype_word(given)),
+      .odd = given.name};
+  words.add(judged.propose.cast_operand(call, given, *wanted->dtype, "input"));
+  return words;
+}
+
+// "Sharding propagation failed for aten.lerp.Scalar(Spec(bf16[8](S(0))), Spec(f32[8](S(0))), 0.1)"
+std::optional<Words> of_sharding(const Refusal& refusal) {
+  constexpr std::string_view kFailed = "Sharding propagation failed for aten.", kSpec = "Spec(";
+  const size_t found = refusal.error.find(kFailed);
+  if (found == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(refusal.error).substr(found + kFailed.size());
+  const std::string op(rest.substr(0, rest.find('.')));
+  std::vector<std::string> dtypes;
+  for (size_t at = rest.find(kSpec); at != rest.npos; at = rest.find(kSpec, at + 1)) {
+    const std::string_view spec = rest.substr(at + kSpec.size());
+    const std::string_view shown = spec.substr(0, spec.find('['));
+    constexpr std::pair<std::string_view, Dtype> kShort[] = {
+        {"f64", Dtype::kDouble},    {"f32", Dtype::kFloat}, {"f16", Dtype::kHalf},
+        {"bf16", Dtype::kBFloat16}, {"i64", Dtype::kLong},  {"i32", Dtype::kInt}};
+    for (const auto& [name, dtype] : kShort)
+      if (shown == name) dtypes.push_back(dtype_name(dtype));
+  }
+  const bool differ =
+      std::any_of(dtypes.begin(), dtypes.end(), [&](auto& one) { return one != dtypes.front(); });
+  if (!differ) return std::nullopt;
+  const bool is_state = refusal.call.site.phase == Phase::kOptimizer;
+  return Words{
+      .message =
+          fmt::format("aten::{} of sharded tensors is given {}", op, fmt::join(dtypes, " and ")),
+      .why =
+          "DTensor asks the op on tensors without data how its result is laid out, and there the "
+          "op refuses what it would refuse of whole tensors",
+      .fix = is_state ? "compare the dtypes of the optimizer's state with those before it was "
+                        "saved, and load each in that dtype"
+                      : "cast one of them to the dtype of the other before the call"};
+}
+
 Words words_of(const Refusal& refusal, const Judged& judged) {
+  if (auto words = of_fake_kernel(refusal, judged)) return *words;
+  if (auto words = of_exported(refusal, judged)) return *words;
+  if (auto words = of_sharding(refusal)) return *words;
   if (auto words = of_autocast(refusal)) return *words;
   if (auto words = of_factors(refusal)) return *words;
   if (auto words = of_scaled(refusal, judged)) return *words;
@@ -694,10 +785,9 @@ const Rule refused_dtype = {
     .doc = {.id = "refused-dtype",
             .severity = Severity::kError,
             .summary = "an op is refused for a dtype: integers, bool, a number that does not fit",
-            .why = "Each op is compiled for some dtypes and takes no others; of this one nothing "
-                   "is known but its message.",
-            .fix = "Give the op a dtype that it takes where the tensor is made; the message names "
-                   "what came.",
+            .why = "The message speaks of a dtype; nothing else is known of this refusal.",
+            .fix = "The message says which dtype is wanted, or which came: change it where the "
+                   "tensor is made.",
             .example = R"(
 op aten::linear input=Long[2,4] weight=Float[4,4] bias=Float[4] raised "mat1 and mat2 must have the same dtype, but got Long and Float" at train.py:40 phase forward
 # EXPECT train.py:40: error: Long input meets a Float weight [refused-dtype]

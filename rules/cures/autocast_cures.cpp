@@ -61,6 +61,20 @@ std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {
   return cure;
 }
 
+std::optional<Cure> CureProposer::reopen_autocast(const OpCall& call) const {
+  const OpCall* then = index_.autocast_then(call);
+  const std::string device = call.device_type();
+  if (then == nullptr || is_in_cpp(call) || call.autocast.is_inner ||
+      call.autocast.region_for(device) != nullptr)
+    return std::nullopt;
+  const std::string region = place(Site{.line = then->autocast.entered});
+  Cure cure = rewrite(*then, then->autocast.region_for(device)->dtype, "region again", "");
+  cure.where = call.site.line;
+  cure.text = fmt::format("run {} under the autocast region of {} again{}",
+                          root_module(call.site.module), region, at(cure.where));
+  return cure;
+}
+
 bool CureProposer::has_framework(const OpCall& call, std::string_view name) const {
   const std::string folder = fmt::format("/{}/", name);
   const std::vector<OpCall>& calls = index_.run().calls;
@@ -108,8 +122,9 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
     if (is_made_there) cures.insert(are_adapters ? cures.end() : cures.begin(), cure);
     if (auto asked = ask_otherwise(call, *parameter)) {
-      // Where the parameters are cast there, that goes first: it knows them by name.
-      const bool is_cast_there = cure.where == asked->where;
+      // Where the parameters are cast there, that goes first: it knows them by name. What asked for
+      // the dtype of a frozen model asked right.
+      const bool is_cast_there = cure.where == asked->where || are_adapters;
       cures.insert(is_cast_there ? cures.end() : cures.begin(), *std::move(asked));
     }
   }

@@ -131,6 +131,38 @@ std::vector<Cure> CureProposer::raise_operand(const OpCall& call, const Operand&
   return all;
 }
 
+std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
+  const auto is_low = [](const Operand& operand) { return operand.dtypes.within(kLowPrecision); };
+  const auto is_data = [&](const Operand& operand) {
+    return is_low(operand) && !is_parameter(operand) && !operand.is_written;
+  };
+  const auto& operands = call.operands;
+  const auto data = std::find_if(operands.begin(), operands.end(), is_data);
+  const auto result = call.result_dtype();
+  std::vector<Cure> all;
+  if (!result || !kLowPrecision.contains(*result)) return all;
+  const bool is_alone = std::count_if(operands.begin(), operands.end(), is_low) == 1;
+  const bool is_here = is_users_own(call.site) && call.site.phase != Phase::kBackward;
+  if (is_here && data != operands.end() && (is_alone || index_.promotes(call)))
+    all = raise_operand(call, *data, data->name == "self" ? "input" : data->name);
+  // What is beyond the dtype's end is so again where it is cast back.
+  if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
+  const std::string root = root_module(call.site.module);
+  const OpCall* reader = nullptr;
+  const Operand* parameter = nullptr;
+  for (const OpCall& other : index_.run().calls) {
+    for (const Operand& operand : other.operands) {
+      const bool is_its = other.process == call.process && is_parameter(operand) &&
+                          root_module(operand.parameter) == root;
+      if (is_its && operand.requires_grad) return all;
+      if (is_its && is_low(operand) && reader == nullptr) reader = &other, parameter = &operand;
+    }
+  }
+  if (reader != nullptr && !root.empty())
+    all.push_back(cast_parameters(*reader, *parameter, root, Dtype::kFloat));
+  return all;
+}
+
 std::optional<Cure> CureProposer::cast_operands(const OpCall& call,
                                                 const std::vector<const Operand*>& operands,
                                                 Dtype dtype) const {

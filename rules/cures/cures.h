@@ -31,6 +31,9 @@ class CureProposer {
   // back at once.
   std::vector<Cure> raise_operand(const OpCall& call, const Operand& operand,
                                   const std::string& noun) const;
+  // Of an op that 16 bits are too few for: the op alone where a line of the user's calls it, then
+  // the frozen model that it is in.
+  std::vector<Cure> compute_in_float(const OpCall& call) const;
   // Labels, indices and masks: at the line of a dataset, a loader or the model that makes them, and
   // at that of the call.
   std::vector<Cure> cast_chooser(const OpCall& call, const Operand& operand, Dtype dtype,
@@ -55,6 +58,8 @@ class CureProposer {
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
   // Moves the region of the same function that ends above the line, so that it covers the line.
   std::optional<Cure> move_autocast(const OpCall& call) const;
+  // The region that the same code ran in before, around what leads to it without one.
+  std::optional<Cure> reopen_autocast(const OpCall& call) const;
   // Trainable parameters in Float, with the forward pass under autocast, at the optimizer's step.
   Cure master_weights(const OpCall& call, const Operand* parameter) const;
   // The same, and the line that lowered the model of this parameter: first where all of it trains.

@@ -32,7 +32,10 @@ class MixCures {
     if (may_drop_scale(mix_.odd) || may_drop_scale(mix_.other)) return {};
     if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
+    add(propose_.reopen_autocast(call_));
     if (source_.promotion != nullptr) at_promotion();
+    of_changed_parameter();
+    of_attribute();
     if (is_written(mix_.other)) {
       of_written();
     } else if (mix_.odd.is_parameter() && !mix_.odd.is_computed) {
@@ -42,7 +45,11 @@ class MixCures {
     }
     cast_drawn();
     cast_all_odd();
-    cast_side(mix_.odd, mix_.other.dtype);
+    if (mix_.odd.is_computed && !is_users_own(call_.site)) {
+      open_autocast();
+    } else {
+      cast_side(mix_.odd, mix_.other.dtype);
+    }
     cast_for_layers();
     at_maker();
     at_maker_of_other();
@@ -98,6 +105,34 @@ class MixCures {
       const bool is_side = operand.dtypes.within(kLowPrecision) && !is_parameter(operand);
       if (is_side) add(propose_.cast_operand(loss, operand, Dtype::kFloat, noun_of(operand)));
     }
+  }
+
+  // Raised in an earlier call and not lowered again, or replaced by a state in another dtype.
+  void of_changed_parameter() {
+    if (!mix_.odd.is_parameter() || source_.maker == nullptr) return;
+    const SourceLine& line = source_.maker->site.line;
+    if (raised_since(index_, call_, mix_.odd)) {
+      Cure cure = propose_.rewrite(*source_.maker, mix_.other.dtype, "lowered again", "");
+      cure.text = "cast the module back behind its use, as it was before" + at(line);
+      add(std::move(cure));
+    } else if (replaced_since(index_, call_, mix_.odd)) {
+      add(propose_.cast_result(*source_.maker, mix_.other.dtype));
+    }
+  }
+
+  // A tensor that a module made for itself and holds as no buffer: its casts pass by that.
+  void of_attribute() {
+    const OpCall* maker = source_.maker;
+    const std::string made = maker == nullptr ? "" : maker->site.line.function;
+    const std::string& read = call_.site.line.function;
+    const std::string holder = made.substr(0, made.rfind('.'));
+    const bool is_held = made.ends_with(".__init__") && !mix_.odd.is_parameter() &&
+                         read == holder + ".forward" && is_users_own(maker->site);
+    if (!is_held) return;
+    Cure cure = propose_.rewrite(*maker, mix_.other.dtype, "buffer", "");
+    cure.text =
+        "register it as a buffer, which the casts of its module cast" + at(maker->site.line);
+    add(std::move(cure));
   }
 
   void cast_side(const Side& side, Dtype dtype) {
@@ -213,8 +248,11 @@ class MixCures {
     const bool may_be_read_in_float =
         kLowPrecision.contains(wanted) && index_.has_parameters_in(call_.process, Dtype::kFloat);
     if (before != nullptr && before == source_.maker && !may_be_read_in_float) at_maker();
-    add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
-                              noun_of(*source_.promoted_by)));
+    // What a library computed of its parameters no input of the module changes.
+    if (!mix_.odd.is_computed || is_users_own(promotion.site)) {
+      add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
+                                noun_of(*source_.promoted_by)));
+    }
   }
 
   const ProvenanceStep* step_of(const Operand& from) const {
@@ -284,8 +322,8 @@ class MixCures {
            mix_.other.is_parameter();
   }
 
-  // Half or BFloat16 flows into Float weights: autocast would lower the weights; a frozen model can
-  // be lowered once. Trained weights must stay Float.
+  // Half or BFloat16 flows into Float weights: trained ones stay Float, a frozen model can be
+  // lowered once.
   void of_low_input() {
     if (is_recurrent_state(*mix_.odd.operand)) return cast_hidden(mix_.other.dtype);
     if (mix_.other.parameter.empty()) {
@@ -296,7 +334,7 @@ class MixCures {
       return;
     }
     if (is_trained(mix_.other)) {
-      if (was_lowered_by_autocast(mix_.odd)) cast_side(mix_.odd, mix_.other.dtype);
+      cast_side(mix_.odd, mix_.other.dtype);
       open_autocast();
     } else {
       add(propose_.cast_parameters(call_, *mix_.other.operand, root_module(mix_.other.parameter),

@@ -265,6 +265,9 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
   for (const Side& side : sides) {
     if (index.provenance().of(call, *side.operand).promotion != nullptr) return side;
   }
+  // What an optimizer computes in Float it means to.
+  const Side* low = first_of(sides, [](const Side& s) { return kLowPrecision.contains(s.dtype); });
+  if (low != nullptr && call.site.phase == Phase::kOptimizer) return *low;
   const auto is_models_own = [&](const Side& side) {
     return index.provenance().of(call, *side.operand).parameter != nullptr;
   };
@@ -303,6 +306,37 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
     if (changed == nullptr) changed = &side;
   }
   return changed;
+}
+
+// What a compiled region gives in Float, and is given in 16 bits alone: eager would have kept
+// those.
+std::optional<Dtype> widened_by_region(const RunIndex& index, const Side& side) {
+  const OpCall* origin = index.run().call(side.operand->origin);
+  follow_links(origin, [&](const OpCall& call) -> const OpCall* {
+    origin = &call;
+    const bool is_view = index.has(call, ops::kPassesOn) && !call.operands.empty();
+    return is_view ? index.run().call(call.operands.front().origin) : nullptr;
+  });
+  if (origin == nullptr || !origin->in_compiled_region || side.dtype != Dtype::kFloat)
+    return std::nullopt;
+  const auto given = origin->floating_dtypes().single();
+  return given && kLowPrecision.contains(*given) ? given : std::nullopt;
+}
+
+// What the parameter was before, as the input still is: it is odd, however rightly it was changed.
+// Not where a line casts the model down by itself: its inputs are to follow.
+std::optional<Mix> changed_parameter(const RunIndex& index, const OpCall& call,
+                                     const Sides& sides) {
+  const Side* input = first_of(sides, [](const Side& side) { return !side.is_parameter(); });
+  if (input == nullptr) return std::nullopt;
+  const Side* parameter = first_of(sides, [&](const Side& side) {
+    return side.is_parameter() && !side.parameter.empty() && side.dtype != input->dtype;
+  });
+  if (parameter == nullptr) return std::nullopt;
+  const bool is_changed =
+      raised_since(index, call, *parameter) == input->dtype ||
+      (kLowPrecision.contains(parameter->dtype) && replaced_since(index, call, *parameter));
+  return is_changed ? std::optional(Mix{*parameter, *input}) : std::nullopt;
 }
 
 // A line of the user's casts up what a layer gave in the dtype of the model's parameters.
@@ -427,6 +461,41 @@ std::optional<Mix> assigned_gradient(const OpCall& call) {
 
 }  // namespace
 
+std::optional<Dtype> raised_since(const RunIndex& index, const OpCall& call, const Side& side) {
+  const Operand* parameter = parameter_behind(index, *side.operand);
+  const OpCall* cast = parameter == nullptr ? nullptr : index.run().call(parameter->origin);
+  const bool is_raise = cast != nullptr && index.has(*cast, ops::kCast) &&
+                        side.dtype == Dtype::kFloat && !cast->operands.empty() &&
+                        cast->operands.front().dtypes.within(kLowPrecision) &&
+                        cast->site.line.function != "<module>" && !is_installed(cast->site.line);
+  if (!is_raise) return std::nullopt;
+  const auto& calls = index.run().calls;
+  const bool ran_since =
+      std::any_of(calls.begin() + cast->id, calls.begin() + (call.id - 1), [&](const OpCall& ran) {
+        return ran.process == call.process && ran.site.module == call.site.module &&
+               ran.outcome == Outcome::kReturned && ran.site.phase == Phase::kForward;
+      });
+  return ran_since ? cast->operands.front().dtypes.single() : std::nullopt;
+}
+
+// A cast of the parameter itself is a line that says so.
+bool replaced_since(const RunIndex& index, const OpCall& call, const Side& side) {
+  const Operand* parameter = parameter_behind(index, *side.operand);
+  const OpCall* maker = parameter == nullptr ? nullptr : index.run().call(parameter->origin);
+  const bool is_cast_of_it =
+      maker != nullptr && !maker->operands.empty() &&
+      (maker->operands.front().parameter == side.parameter || maker->operands.front().is_leaf);
+  if (maker == nullptr || is_cast_of_it) return false;
+  const auto& calls = index.run().calls;
+  return std::any_of(calls.begin(), calls.begin() + (call.id - 1), [&](const OpCall& then) {
+    return then.process == call.process &&
+           std::any_of(then.operands.begin(), then.operands.end(), [&](const Operand& operand) {
+             return is_parameter(operand) && operand.parameter == side.parameter &&
+                    operand.dtypes == DtypeSet(Dtype::kFloat);
+           });
+  });
+}
+
 std::string noun_of(const Operand& operand) {
   const std::string_view list = list_name(operand.name);
   if (list == "grads") return "gradient";
@@ -446,6 +515,11 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
   const Sides all = sides_of(index, call, with_scalars);
   if (!disagree(all)) return std::nullopt;
   const Sides sides = without_state(all);
+  if (const auto mix = changed_parameter(index, call, sides)) return mix;
+  for (const Side& side : sides)
+    if (const auto low = widened_by_region(index, side))
+      if (const Side* other = first_of(sides, [&](const Side& s) { return s.dtype == *low; }))
+        return Mix{side, *other};
   if (const Side* changed = changed_since(index, call, sides)) {
     const auto differs = [&](const Side& side) { return side.dtype != changed->dtype; };
     if (const Side* beside = first_of(sides, differs)) return Mix{*changed, *beside};

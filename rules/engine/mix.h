@@ -29,6 +29,13 @@ struct Mix {
   Side other;  // what the odd one disagrees with
 };
 
+// The dtype that a function raised the side's parameter from, where the module has run with it
+// since: in an earlier call, which left it so.
+std::optional<Dtype> raised_since(const RunIndex& index, const OpCall& call, const Side& side);
+// The parameter was read in Float before, and what it is now no cast of it made: a state that was
+// loaded or swapped in.
+bool replaced_since(const RunIndex& index, const OpCall& call, const Side& side);
+
 // Of a call that was refused, and only when its dtypes were the reason. The message is the one that
 // came out of the call, from an op inside it if need be. The operands of a "python::" call are
 // merely a function's variables, so there the message must name both dtypes.

@@ -28,11 +28,15 @@ std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mi
                                                dtype_name(mix.other.dtype))
                                  : "";
   const std::string made = made_text(source);
+  const char* since = raised_since(index, call, mix.odd)
+                          ? ", in an earlier call, and nothing lowered it again"
+                      : replaced_since(index, call, mix.odd) ? ", and was Float before"
+                                                             : "";
   const char* unknown = is_alone ? "was loaded or made in" : "is";
   return fmt::format(
-      "the parameter {} {}{}", mix.odd.parameter,
+      "the parameter {} {}{}{}", mix.odd.parameter,
       made.empty() ? fmt::format("{} {}", unknown, dtype_name(mix.odd.dtype)) : "was " + made,
-      others);
+      since, others);
 }
 
 // How the odd operand came to its dtype; "" when that is not known.
@@ -75,6 +79,12 @@ std::string autocast_reason(const RunIndex& index, const OpCall& call) {
     }
     return fmt::format("autocast is on for {}:{}, but did not cast the operands of this call",
                        device, dtype_name(region->dtype));
+  }
+  if (const OpCall* then = index.autocast_then(call)) {
+    const bool is_same_line = then->site.line == call.site.line;
+    return fmt::format("autocast is off for {} here; {} ran before in the region of {}", device,
+                       is_same_line ? "the same line" : root_module(call.site.module),
+                       place(Site{.line = then->autocast.entered}));
   }
   if (const OpCall* elsewhere = index.autocast_elsewhere(call.process, device)) {
     return fmt::format("autocast is off for {} here, though it is on elsewhere in this run{}",

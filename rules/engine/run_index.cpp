@@ -230,6 +230,21 @@ const OpCall* RunIndex::autocast_elsewhere(uint32_t process, const std::string& 
   return found == autocast_.end() ? nullptr : run_.call(found->second);
 }
 
+const OpCall* RunIndex::autocast_then(const OpCall& call) const {
+  const std::string device = call.device_type();
+  if (autocast_elsewhere(call.process, device) == nullptr || call.site.module.empty())
+    return nullptr;
+  const OpCall *same_line = nullptr, *same_module = nullptr;
+  for (OpCallId id = 1; id < call.id; ++id) {
+    const OpCall& then = run_.calls[id - 1];
+    const bool is_there = then.process == call.process && then.site.module == call.site.module &&
+                          then.autocast.entered.known() &&
+                          then.autocast.region_for(device) != nullptr;
+    if (is_there) (then.site.line == call.site.line ? same_line : same_module) = &then;
+  }
+  return same_line != nullptr ? same_line : same_module;
+}
+
 const OpCall* RunIndex::autocast_before(const OpCall& call) const {
   const std::string device = call.device_type();
   const SourceLine& line = call.site.line;

@@ -73,6 +73,10 @@ class RunIndex {
   // the line of this one, and has left by then.
   const OpCall* autocast_before(const OpCall& call) const;
 
+  // The last call before this one of the same line, or else of the same module, that ran in a
+  // region of its device, of which the line is known.
+  const OpCall* autocast_then(const OpCall& call) const;
+
   // The last call before this one of the same op at the same place that returned, with operands of
   // one floating dtype.
   const OpCall* ran_before(const OpCall& call) const;

@@ -441,6 +441,57 @@ class CureTest(unittest.TestCase):
         self.cure("--apply", "run", status=0, cwd=folder)
         self.assertEqual((folder / "run.json").read_text(), text.replace("fp16", "bf16"))
 
+    def test_each_argument_of_a_module_that_has_another_dtype(self):
+        self.check("arguments", """\
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    def forward(self, x, steps, more):
+        return self.a(x) + self.b(more["text"]) + steps[:, None]
+dtype = torch.bfloat16
+net = Net().to(dtype)
+x = torch.ones(2, 4)
+steps = torch.tensor([1, 2])
+text = torch.ones(2, 4)
+print(net(x,
+          steps, more={"text": text, "ids": steps}).float().sum().item())
+""", ("net(x,", "net(x.to(dtype),"), ('"text": text', '"text": text.to(dtype)'))
+
+    def test_the_region_of_the_training_again(self):
+        self.check("region", """\
+import torch
+net = torch.nn.Linear(4, 4).to(torch.bfloat16).requires_grad_(False)
+def loss_of(x):
+    return net(x).float().square().mean()
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    print(loss_of(torch.ones(2, 4)).item())
+print(loss_of(torch.ones(2, 4)).item())
+""", ("\nprint(loss_of(torch.ones(2, 4)).item())",
+              '\nwith torch.autocast("cpu", dtype=torch.bfloat16):\n    print(loss_of(torch.ones(2, 4)).item())'))
+
+    def test_an_op_that_overflows_in_half(self):
+        self.check("overflow", """\
+import torch
+x = torch.full((4,), 300.0, dtype=torch.float16)
+weight = torch.ones(4, requires_grad=True)
+norm = x.pow(2).mean().sqrt()
+loss = (x / norm - x * 0 / norm * norm).float().mul(weight).sum()
+loss.backward()
+print(loss.item())
+""", ("x.pow(2)", "x.to(torch.float32).pow(2)"))
+
+    def check(self, name, program, *changes):
+        """The changes are what is proven."""
+        self.record(name, program)
+        done = self.cure(name + "/run", status=0)
+        self.assertIn("proven", done.stdout)
+        self.cure("--apply", name + "/run", status=0)
+        for before, after in changes:
+            program = program.replace(before, after)
+        self.assertEqual((self.folder / name / "train.py").read_text(), program, done.stdout)
+
     def test_recorded_and_cured_at_once_in_three_files(self):
         """README's own session."""
         folder = self.folder / "at-once"

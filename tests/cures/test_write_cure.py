@@ -36,12 +36,13 @@ class WriteCureTest(unittest.TestCase):
         self.path = pathlib.Path(folder.name) / "train.py"
 
     def cure(self, line, kind, op="mse_loss", operand="target", arguments=("self", "target"), dtype="float32", before="float16",
-             **more):
+             others=(), **more):
+        more["others"] = [[{"op": op, "operand": name, "arguments": list(arguments)}] for name in others]
         return {"path": str(self.path), "line": line, "kind": kind, "dtype": dtype, "from": before, "operand": operand,
                 "module": "", "module_class": "", "device": "cpu",
                 "calls": [{"op": op, "operand": operand, "arguments": list(arguments)}], **more}
 
-    def ways(self, text, *cure, **more):
+    def ways(self, text, /, *cure, **more):
         self.path.write_bytes(text if isinstance(text, bytes) else text.encode())
         answer = write_cure.write({"cures": [self.cure(*cure, **more)], **TABLES})
         self.demerits = [way["demerits"] for way in answer["ways"]]
@@ -116,7 +117,8 @@ class WriteCureTest(unittest.TestCase):
         self.module("y = net.fc(input=x, scale=2)", "y = net.fc(input=x.to(torch.float32), scale=2)")
         self.module("y = net.decode(x, scale=2)[0]", "y = net.decode(x.to(torch.float32), scale=2)[0]")
         self.module("y = self.layers[0](x)", "y = self.layers[0](x.to(torch.float32))", path="net.layers.0")
-        self.refuse("the argument was not found", "import torch\ny = net(x, z)\n", 2, "cast module input", module="net", operand="input")
+        self.refuse("which arguments of the call have another dtype than float32 is not known", "import torch\ny = net(x, z)\n", 2,
+                    "cast module input", module="net", operand="input")
         self.refuse("the inputs of net were not found", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
 
     def test_the_argument_that_a_collate_function_made(self):
@@ -135,7 +137,38 @@ for batch in loader:
                     module_class="Linear", origin=[4, "collate"])
         cure = (9, "cast module input")
         self.assertIn('unet(noisy, batch["size"], hidden=batch["ids"].to(weight_dtype))', self.ways(text % "", *cure, **what)[0])
-        self.refuse("the argument was not found", text % '}, {"ids": other', *cure, **what)
+        self.refuse("which arguments", text % '}, {"ids": other', *cure, **what)
+
+    def test_all_arguments_in_another_floating_dtype(self):
+        text = """\
+import torch
+weight_dtype = torch.float16
+noisy = scheduler.add_noise(latents, noise,
+                            steps)
+steps = torch.randint(0, 9, (2,))
+prompt = encoder(ids)[0].to(torch.float16)
+pooled = encoder(
+    ids)[0]
+more = {"text": pooled, "ids": ids, "mask": None}
+pred = unet(noisy,
+            steps, hidden=prompt, added={"time": steps, "size": sizes * 2},
+            more=more).sample
+"""
+        results = [[3, 9, 4, 35], [5, 9, 5, 34], [6, 10, 6, 43], [6, 10, 6, 22], [7, 10, 8, 9], [11, 65, 11, 74]]
+        dtypes = ["float32", "int64", "float16", "float32", "float32", "float32"]
+        module = dict(op="mm", operand="self", arguments=["self", "mat2"], dtype="float16", before="float32", module="unet.time.linear",
+                      module_class="Linear", origin=[0, "forward"],
+                      results=[[*place, "torch." + dtype] for place, dtype in zip(results, dtypes)])
+        wanted = text.replace("(noisy,", "(noisy.to(weight_dtype),").replace('": pooled', '": pooled.to(weight_dtype)').replace(
+            "sizes * 2", "(sizes * 2).to(weight_dtype)")
+        self.assertEqual(self.ways(text, 10, "cast module input", **module)[0], wanted)
+        # Where what is refused came from, that alone goes first.
+        first, *_ = self.ways(text, 10, "cast module input", **module, origins=[[7, "<module>"]])
+        self.assertEqual(first, text.replace('": pooled', '": pooled.to(weight_dtype)'))
+        module["dtype"] = "float32"
+        self.assertIn("hidden=prompt.to(torch.float32)", self.ways(text, 10, "cast module input", **module)[0])
+        module["results"] = module["results"][1:2]  # integers alone
+        self.refuse("which arguments", text, 10, "cast module input", **module)
 
     def test_states_of_an_lstm(self):
         more = dict(module="rnn", module_class="LSTM", op="lstm", operand="hx[0]", arguments=["input", "hx"])
@@ -312,6 +345,12 @@ def main(args):
         self.assertEqual(ways, [text.replace(made, loop + made)])
         text, ways = self.masters("from diffusers.training_utils import cast_training_params")
         self.assertEqual(ways, [text.replace(made, f"    cast_training_params(unet, dtype=torch.float32)\n{made}")])
+        listed = "params = [p for p in unet.parameters() if p.requires_grad]\n"
+        said = "cast each with cast_training_params(), diffusers.training_utils"
+        text = "import torch\nimport peft\nunet = load()\n" + listed + "opt = AdamW(params)\nscaler.unscale_(opt)\n"
+        way, = self.ways(text, 6, "master weights", dtype="float32", operand="unet", text=said)
+        self.assertEqual(way, text.replace(listed, "cast_training_params(unet, dtype=torch.float32)\n" + listed).replace(
+            "peft\n", "peft\nfrom diffusers.training_utils import cast_training_params\n"))
         with self.assertRaisesRegex(Unplaced, "net is no variable where optimizer is made"):
             self.masters("pass", operand="net")
         with self.assertRaisesRegex(Unplaced, "what makes optimizer is 2 times"):
@@ -344,6 +383,19 @@ def main(args):
         self.assertEqual(text, f"import torch\r\nif a:\r\n\t{self.REGION}\r\n\t\ty = f(a)\r\n")
         self.refuse("head of a block", "import torch\nfor y in f(a):\n    pass\n", 2, "open autocast", **more)
         self.refuse("shares its line", "import torch\na = 1; y = f(a)\n", 2, "open autocast", **more)
+
+    def test_the_region_that_ran_before_again(self):
+        text = ("import torch\ndef loss_of(x):\n    return net(x)\n\ndef step(x):\n    y = 2\n    return loss_of(x)\n\n"
+                "for x in r:\n    with accelerator.autocast():\n        loss = step(x)\n{}\n")
+        last, more = 'print("loss", step(x))', dict(operand="region again", region=10)
+        self.assertEqual(self.ways(text.format(last), 3, "rewrite", **more),
+                         [text.format("with accelerator.autocast():\n    " + last)])
+        own = "import torch\nwith autocast():\n    y = net(x)\nz = net(x)\n"
+        self.assertEqual(self.ways(own, 4, "rewrite", **dict(more, region=2)),
+                         [own.replace("z = net(x)", "with autocast():\n    z = net(x)")])
+        self.refuse("no statement outside", text.format("pass"), 3, "rewrite", **more)
+        self.refuse("head of a block", text.format("for y in step(x):\n    pass"), 3, "rewrite", **more)
+        self.refuse("the region is not", text.format(last), 3, "rewrite", **dict(more, region=11))
 
     def test_one_region_around_neighbours(self):
         self.path.write_text("import torch\na = f(x)\nb = g(a)\nc\n")
@@ -381,16 +433,64 @@ def main(args):
                 ("asked", "python::f", 'f = Fabric(precision="16-true")', 'f = Fabric(precision="bf16-mixed")', {}),
                 ("asked", "python::f", "m = load(p, autocast_adapter_dtype=False)", "m = load(p, autocast_adapter_dtype=True)", {}),
                 ("asked", "python::f", "m = load(p).half()", "m = load(p).float()", {}),
+                ("region dtype", "mm", "with torch.autocast('cpu'):\n    f()", "with torch.autocast('cpu', dtype=torch.float32):\n    f()", {}),
                 ("scaler", "python::f", "a.scaler.step(o)", "a.scaler and a.scaler.step(o)", {}),
                 ("scaler", "python::f", "s = a.scaler.get_scale()", "s = (a.scaler.get_scale() if a.scaler is not None else 1.0)", {})):
             with self.subTest(how=how, before=before):
                 calls = [{"op": op, "operand": "", "arguments": []}]
                 self.check(before, after, 2, "rewrite", **dict(more, operand=how, calls=calls))
+        text = "import torch\nclass N(Module):\n    def __init__(self):\n        self.t = f(2)\n"
+        self.assertEqual(self.ways(text, 4, "rewrite", operand="buffer"),
+                         [text.replace("self.t = f(2)", 'self.register_buffer("t", f(2), persistent=False)')])
+        self.refuse("no attribute", text.replace("__init__", "forward"), 4, "rewrite", operand="buffer")
         self.refuse("no edit is known", "import torch\nx\n", 2, "rewrite", operand="pray")
         self.refuse("may write", "import torch\ne.scale_(x)\n", 2, "rewrite", operand="arguments", variables={"x": "float16"})
         self.refuse("what asks for 16 bits", "import torch\nf(torch.half, torch.half)\n", 2, "rewrite", operand="asked")
         self.refuse("no dtype fp32", 'import torch\na = torch.zeros(n, dtype="fp32")\n', 2, "rewrite", operand="dtype")
         self.refuse("sets no gradient", "import torch\nx = y\n", 2, "rewrite", operand="gradient")
+
+    def test_a_scaler(self):
+        text = ("import torch\nopt = AdamW(net.parameters())\ncosine = Cosine(opt)\nfor x in r:\n    loss = f(x)\n"
+                "    loss.backward()\n    clip_grad_norm_(p, 1)\n    opt.step()\n    cosine.step()\n")
+        way, = self.ways(text, 6, "rewrite", operand="scaled")
+        self.assertEqual(way, text.replace("for x", 'scaler = torch.amp.GradScaler("cpu")\nfor x').replace(
+            "loss.backward", "scaler.scale(loss).backward").replace("    clip", "    scaler.unscale_(opt)\n    clip").replace(
+            "opt.step()", "scaler.step(opt)\n    scaler.update()"))
+        off = text.replace("import torch", "s = GradScaler(enabled=amp)")
+        self.assertEqual(self.ways(off, 6, "rewrite", operand="scaled"), [off.replace("enabled=amp", "enabled=True")])
+        self.refuse("has a scaler already", text.replace("import torch", "s = GradScaler()"), 6, "rewrite", operand="scaled")
+        self.refuse("the optimizer's step is not", text.replace(".step()", ".zero_grad()"), 6, "rewrite", operand="scaled")
+        text = text.replace("opt.step()", "s.step(opt)")
+        self.assertEqual(self.ways(text, 7, "rewrite", operand="unscale"), [text.replace("    clip", "    s.unscale_(opt)\n    clip")])
+        self.refuse("names the two", text + "    t.step(opt)\n", 7, "rewrite", operand="unscale")
+
+    def test_a_module_is_lowered_again(self):
+        text = "import torch\ndef f(self, z):\n    {}if low:\n        self.vae.float()\n    y = self.vae(z)\n    return y\n"
+        more = dict(operand="lowered again")
+        kept = "was = self.vae.dtype\n    "
+        self.assertEqual(self.ways(text.format(kept), 5, "rewrite", **more),
+                         [text.format(kept).replace("    return", "    self.vae.to(was)\n    return")])
+        self.assertEqual(self.ways(text.format(""), 4, "rewrite", **more),
+                         [text.format("dtype_before = next(self.vae.parameters()).dtype\n    ").replace(
+                             "    return", "    self.vae.to(dtype_before)\n    return")])
+        self.refuse("last returns", text.format("").replace("return y", "return self.vae(y)"), 4, "rewrite", **more)
+        self.refuse("in no function", "vae.float()\n", 1, "rewrite", **more)
+
+    def test_a_fake_kernel(self):
+        text = ('import torch\n@torch.library.custom_op("demo::scale", mutates_args=())\ndef scale(x: Tensor, w: Tensor) -> Tensor:\n'
+                "    return x * w\n\n@{}\ndef _(a, w):\n    return torch.empty(a.shape, dtype={})\ny = scale(x, w)\n")
+        calls = [{"op": "demo::scale", "operand": "x", "arguments": ["x", "w"]}]
+        for decorator in ("scale.register_fake", 'torch.library.register_fake("demo::scale")'):
+            self.assertEqual(self.ways(text.format(decorator, "torch.half"), 9, "rewrite", operand="fake kernel", calls=calls),
+                             [text.format(decorator, "a.dtype")])
+        self.refuse("the fake kernel of scale is not", text.format("other.register_fake", "d"), 9, "rewrite", operand="fake kernel",
+                    calls=calls)
+        self.refuse("says so already", text.format("scale.register_fake", "a.dtype"), 9, "rewrite", operand="fake kernel", calls=calls)
+
+    def test_the_right_side_of_a_chain(self):
+        for kind, more in (("cast parameters", dict(operand="net")), ("cast result", dict(operand="", op="_to_copy", arguments=[]))):
+            self.check("net = net.to(device).half()", "net = net.to(device).float()", 2, kind, **more)
+            self.check("net = net.half().to(device)", "net = net.float().to(device)", 2, kind, **more)
 
     # ---- several cures
 
@@ -449,8 +549,8 @@ def main(args):
 
     def test_what_a_result_meets_on_a_later_line(self):
         text = "import torch\ndef f(src):\n    x = torch.zeros(4)\n    return g(F.mse_loss(src, x))\n"
-        use = {"line": 4, "extent": [0, 0, 0], "others": ["self"], "module": "", "module_class": "",
-               "calls": [{"op": "mse_loss", "operand": "target", "arguments": ["self", "target"]}]}
+        calls = {name: [{"op": "mse_loss", "operand": name, "arguments": ["self", "target"]}] for name in ("self", "target")}
+        use = {"line": 4, "extent": [0, 0, 0], "others": [calls["self"]], "module": "", "module_class": "", "calls": calls["target"]}
         cure = dict(op="zeros", operand="", use=use)
         self.assertIn("x = torch.zeros(4, dtype=src.dtype)", self.ways(text, 3, "cast result", **cure)[0])
         later = text.replace("f(src)", "f()").replace("    return", "    src = h()\n    return")  # src has no value yet

@@ -38,6 +38,24 @@ TEST_CASE("a message alone") {
         "distributed-dtype");
 }
 
+TEST_CASE("what refuses before any kernel") {
+  const Answer fake = answer_to(
+      "RuntimeError: expected dtype torch.float16 but got torch.bfloat16\n"
+      "Error in op: torch.ops.demo.scale.default\n"
+      "This error most often comes from an incorrect fake (aka meta) kernel for a custom op.");
+  REQUIRE(fake.errors.size() == 1);
+  CHECK(category_name(fake.errors[0].categories[0]) == "compile-dtype");
+  CHECK(category_of("RuntimeError: Tensor dtype mismatch! Expected: BFloat16, Got: float") ==
+        "compile-dtype");
+  CHECK(category_of("Tensor size mismatch! Expected: [4], Got: [2]") == "");
+  CHECK(category_of("Received data size doesn't match expected size. Expected: 8, got 4") ==
+        "distributed-dtype");
+  CHECK(category_of("expected dtype torch.bfloat16 for `end`, but got dtype torch.float32\n\n"
+                    "Sharding propagation failed for aten.lerp.Scalar(Spec(bf16[256, 256](S(0))), "
+                    "Spec(f32[256, 256](S(0))), 0.1) on DeviceMesh((1,), 'cpu', stride=((),)))") ==
+        "optimizer-state-dtype");
+}
+
 TEST_CASE("the place tells one sentence's faults apart") {
   const std::string said = "RuntimeError: expected scalar type Float but found Half";
   CHECK(category_of(said) == "input-weight-mismatch");
