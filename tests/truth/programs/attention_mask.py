@@ -1,5 +1,5 @@
 # A Float mask meets Half queries: the mask is odd, whichever operand it is added to.
-# EXPECT-CURE mask.to(torch.float16)
+# EXPECT-CURE torch.full((5, 5), float("-inf"), dtype=torch.float16)
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
-# The region ends before the head: the head's line takes in Float what it was written for.
-# EXPECT-CURE hidden.to(head.weight.dtype)
+# The region ends before the head: it goes on to the head's line, and what is computed in 16 bits stays so.
+# EXPECT-CURE         out = head(hidden)
+# EXPECT-NOT .to(
 import torch
 import torch.nn as nn
 
