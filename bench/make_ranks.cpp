@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/codes.h"
+#include "core/process_facts.h"
 #include "trace/writer.h"
 
 namespace dtypecheck {
@@ -35,17 +36,17 @@ class Rank {
     // A tenth of the ranks come to things in another order, so that their ids are others.
     const uint32_t shift = rank_ % 10 == 9 ? count_ / 3 : 0;
     for (uint32_t i = 0; i < count_; ++i) add((i + shift) % count_, ids);
-    fact("argv", "python train.py --config large");
-    fact("env.RANK", std::to_string(rank_));
+    fact(FactKey::kArgv, "python train.py --config large");
+    fact(FactKey::kEnv, std::to_string(rank_), "RANK");
     file_->finish(static_cast<uint32_t>(EndState::kExited));
   }
 
  private:
   uint32_t string(const std::string& text) { return file_->intern(text.data(), text.size()); }
 
-  void fact(const char* key, const std::string& value) {
+  void fact(FactKey key, const std::string& value, const char* rest = "") {
     auto* record = file_->reserve<FactRecord>(Kind::kFact);
-    record->key = string(key);
+    record->key = string(fact_name(key, rest));
     record->value = string(value);
     TraceFile::commit(record->header);
   }

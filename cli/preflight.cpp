@@ -181,21 +181,16 @@ class Limit {
   std::atomic<bool> was_reached_{false};
 };
 
-const std::string* fact_of(const Process& process, const char* name) {
-  const auto found = process.facts.find(name);
-  return found == process.facts.end() ? nullptr : &found->second;
-}
-
-bool any_has(const Run& run, const char* name) {
-  return std::any_of(run.processes.begin(), run.processes.end(),
-                     [&](const Process& process) { return fact_of(process, name) != nullptr; });
+bool reached_last_step(const Run& run) {
+  const auto reached = [](const Process& p) { return !p.fact(FactKey::kPretendedEnd).empty(); };
+  return std::any_of(run.processes.begin(), run.processes.end(), reached);
 }
 
 // A wheel for the CPU has no libtorch_cuda.so beside libtorch_cpu.so.
 const Process* without_cuda(const Run& run) {
   for (const Process& process : run.processes) {
-    const std::string* path = fact_of(process, "libtorch.path");
-    if (path && !fs::exists(fs::path(*path).parent_path() / "libtorch_cuda.so")) return &process;
+    const fs::path path = process.fact(FactKey::kLibtorchPath);
+    if (!path.empty() && !fs::exists(path.parent_path() / "libtorch_cuda.so")) return &process;
   }
   return nullptr;
 }
@@ -204,9 +199,9 @@ const Process* without_cuda(const Run& run) {
 const std::string* unreported_end(const reports::Report& report) {
   const std::set<uint32_t> reported = reports::processes_of_throws(report.run, report.findings);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
-    const std::string* uncaught = fact_of(report.run.processes[i], "uncaught");
-    if (!uncaught || uncaught->empty() || uncaught->starts_with("KeyboardInterrupt")) continue;
-    if (reported.count(i) == 0) return uncaught;
+    const std::string& uncaught = report.run.processes[i].fact(FactKey::kUncaught);
+    if (uncaught.empty() || uncaught.starts_with("KeyboardInterrupt")) continue;
+    if (reported.count(i) == 0) return &uncaught;
   }
   return nullptr;
 }
@@ -259,7 +254,7 @@ int conclude(const PreflightCommand& command, const Limit& limit,
                     command.timeout_s, steps, command.steps));
     return steps > 0 ? kClean : kCouldNotDo;
   }
-  if (any_has(run, "pretended.end")) return kClean;
+  if (reached_last_step(run)) return kClean;
   if (end.signal == SIGINT) {
     say(fmt::format("interrupted, with {} of {} steps done", steps_of(run), command.steps));
     return kCouldNotDo;

@@ -16,10 +16,8 @@ bool is_compiled_region(const OpCall& call) { return call.op.starts_with(kRegion
 
 std::vector<CompiledOp> compiled_ops(const Run& run, const OpCall& region) {
   std::vector<CompiledOp> ops;
-  const Process& process = run.process_of(region);
-  const auto fact = process.facts.find("compiled." + region.op.substr(kRegion.size()));
-  if (fact == process.facts.end()) return ops;
-  std::string_view rest = fact->second;
+  const std::string name = region.op.substr(kRegion.size());
+  std::string_view rest = run.process_of(region).fact(FactKey::kCompiled, name);
   while (!rest.empty()) {
     std::string_view line = next_piece(rest, ';');
     CompiledOp op;

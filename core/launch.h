@@ -2,6 +2,8 @@
 // how many. Read by the tracer (C++17), and by who asks whether all ranks of a run are there.
 #pragma once
 
+#include <string_view>
+
 namespace dtypecheck {
 
 struct LauncherVariables {
@@ -22,9 +24,20 @@ constexpr LauncherVariables kLaunchers[] = {
 };
 
 // What else they say that a trace keeps. LOCAL_WORLD_SIZE: of the ranks, those on this machine.
-constexpr const char* kLaunchVariables[] = {"LOCAL_RANK",          "LOCAL_WORLD_SIZE",
-                                            "SLURM_JOB_ID",        "SLURM_LOCALID",
-                                            "SLURM_NODEID",        "OMPI_COMM_WORLD_LOCAL_RANK",
-                                            "TORCHELASTIC_RUN_ID", "ACCELERATE_MIXED_PRECISION"};
+constexpr const char* kLaunchVariables[] = {
+    "LOCAL_RANK",   "LOCAL_WORLD_SIZE",           "SLURM_JOB_ID",       "SLURM_LOCALID",
+    "SLURM_NODEID", "OMPI_COMM_WORLD_LOCAL_RANK", "TORCHELASTIC_RUN_ID"};
+
+// Whether a trace keeps a variable: one of those, or one that names a precision, as
+// ACCELERATE_MIXED_PRECISION does: who asked for it may be there.
+inline bool is_kept(std::string_view variable) {
+  for (const LauncherVariables& launcher : kLaunchers)
+    if (variable == launcher.rank || (launcher.size && variable == launcher.size)) return true;
+  for (const char* name : kLaunchVariables)
+    if (variable == name) return true;
+  const bool is_ours = variable.substr(0, 11) == "DTYPECHECK_";
+  return !is_ours &&
+         (variable.find("PRECISION") != variable.npos || variable.find("DTYPE") != variable.npos);
+}
 
 }  // namespace dtypecheck

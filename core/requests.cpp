@@ -10,9 +10,6 @@
 namespace dtypecheck {
 namespace {
 
-constexpr std::string_view kAsked = "asked ";
-constexpr std::string_view kDefault = "asked default ";
-
 AskingFrame frame_of(std::string_view row) {
   AskingFrame frame;
   std::string_view place = next_piece(row, '\t');
@@ -38,11 +35,6 @@ std::vector<AskingFrame> frames_in(std::string_view text) {
     if (!row.empty()) frames.push_back(frame_of(row));
   }
   return frames;
-}
-
-std::vector<AskingFrame> frames_of_fact(const Process& process, const std::string& key) {
-  const auto found = process.facts.find(key);
-  return found == process.facts.end() ? std::vector<AskingFrame>() : frames_in(found->second);
 }
 
 bool is_part_of_word(char c) {
@@ -85,31 +77,27 @@ std::string plain(std::string_view name) {
 std::vector<AskingFrame> frames_asking(const Process& process, const OpCall& maker, Dtype dtype) {
   const SourceLine& line = maker.site.line.known() ? maker.site.line : maker.site.inner;
   if (!line.known()) return {};
-  return frames_of_fact(process, std::string(kAsked) + dtype_name(dtype) + " " + line.file + ":" +
-                                     std::to_string(line.line));
+  const std::string place = line.file + ":" + std::to_string(line.line);
+  return frames_in(process.fact(FactKey::kAsked, dtype_name(dtype) + " " + place));
 }
 
 std::vector<AskingFrame> frames_of_default(const Process& process, Dtype dtype) {
-  return frames_of_fact(process, std::string(kDefault) + dtype_name(dtype));
+  return frames_in(process.fact(FactKey::kAsked, "default " + dtype_name(dtype)));
 }
 
 std::vector<AskingFrame> all_asking_frames(const Process& process) {
   std::vector<AskingFrame> all;
-  for (auto fact = process.facts.lower_bound(std::string(kAsked));
-       fact != process.facts.end() && fact->first.starts_with(kAsked); ++fact) {
-    for (AskingFrame& frame : frames_in(fact->second)) all.push_back(std::move(frame));
-  }
+  for (const auto& [by, frames] : process.facts_of(FactKey::kAsked))
+    for (AskingFrame& frame : frames_in(frames)) all.push_back(std::move(frame));
   return all;
 }
 
 // As a shell would read it, without substitutions: that is how the tracer wrote it.
 std::vector<std::string> words_of_command(const Process& process) {
   std::vector<std::string> words;
-  const auto found = process.facts.find("python.argv");
-  if (found == process.facts.end()) return words;
   bool is_open = false, is_quoted = false, is_escaped = false;
   std::string word;
-  for (const char c : found->second) {
+  for (const char c : process.fact(FactKey::kPythonArgv)) {
     if (is_escaped || (c != '\'' && c != '\\' && (c != ' ' || is_quoted))) {
       word += c;
       is_open = true;
@@ -131,8 +119,7 @@ std::vector<std::string> words_of_command(const Process& process) {
 
 std::vector<std::string> configuration_files(const Process& process) {
   std::set<std::string> paths;
-  const auto found = process.facts.find("folder");
-  const std::string folder = found == process.facts.end() ? "" : found->second;
+  const std::string& folder = process.fact(FactKey::kFolder);
   const auto add = [&](std::string word) {
     if (const size_t sign = word.find('='); sign != word.npos) word.erase(0, sign + 1);
     if (is_configuration(word)) paths.insert(word.starts_with('/') ? word : folder + "/" + word);

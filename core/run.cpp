@@ -11,6 +11,26 @@ const char* end_state_name(EndState end) {
   return name_of<kLastEndState>(end, {"running", "exited", "replaced"});
 }
 
+const std::string& Process::fact(FactKey key, std::string_view rest) const {
+  static const std::string kNone;
+  const auto found = facts.find(fact_name(key, rest));
+  return found == facts.end() ? kNone : found->second;
+}
+
+bool Process::ended_badly() const {
+  const std::string& status = fact(FactKey::kExitStatus);
+  return !fact(FactKey::kUncaught).empty() || (!status.empty() && status != "0");
+}
+
+std::vector<std::pair<std::string, std::string>> Process::facts_of(FactKey family) const {
+  std::vector<std::pair<std::string, std::string>> all;
+  const std::string key = fact_name(family);
+  for (auto fact = facts.lower_bound(key); fact != facts.end() && fact->first.starts_with(key);
+       ++fact)
+    all.emplace_back(fact->first.substr(key.size()), fact->second);
+  return all;
+}
+
 std::vector<std::string> Run::device_types_of(uint32_t process) const {
   std::set<std::string> types;
   const auto before = [](const OpCall& call, uint32_t index) { return call.process < index; };

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/op_call.h"
+#include "core/process_facts.h"
 
 namespace dtypecheck {
 
@@ -33,11 +36,17 @@ struct Process {
   uint64_t steps = 0;
   uint64_t steps_traced = 0;     // < steps with --steady
   uint64_t signatures_lost = 0;  // full records that found no room (disk full)
-  // Facts about the program that no op call shows, by name: "accelerate.mixed_precision" = "fp16",
-  // "sites" = "off: …".
+  // What no op call shows of the program: "accelerate.mixed_precision" = "fp16". Asked for by
+  // fact().
   std::map<std::string, std::string> facts;
   std::map<std::string, std::string> cells;  // of a notebook: what stood in "In [2]" when it ran
 
+  // "" where it is not known. `rest` says which one of a family, and facts_of() gives all of it,
+  // by that.
+  const std::string& fact(FactKey key, std::string_view rest = {}) const;
+  std::vector<std::pair<std::string, std::string>> facts_of(FactKey family) const;
+
+  bool ended_badly() const;  // by an exception, or with a status of failure
   bool complete() const { return damaged.empty() && signatures_lost == 0; }
   bool has_gpu() const {
     return std::any_of(devices.begin(), devices.end(),

@@ -18,18 +18,11 @@ namespace {
 
 constexpr int kMostRanks = 1 << 20;
 
-std::optional<int> number_of_fact(const Process& process, const std::string& name) {
-  const auto found = process.facts.find(name);
-  if (found == process.facts.end()) return std::nullopt;
-  const std::string& text = found->second;
+std::optional<int> number_of(const std::string& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-std::optional<int> number_of(const Process& process, const char* variable) {
-  return number_of_fact(process, fmt::format("env.{}", variable));
 }
 
 bool is_possible(const PlaceInLaunch& place) {
@@ -38,10 +31,11 @@ bool is_possible(const PlaceInLaunch& place) {
 
 PlaceInLaunch place_by_launcher(const Process& process) {
   for (const LauncherVariables& launcher : kLaunchers) {
-    const auto rank = number_of(process, launcher.rank);
-    if (!process.facts.contains(fmt::format("env.{}", launcher.rank))) continue;
-    const int ranks = launcher.size ? number_of(process, launcher.size).value_or(0) : 0;
-    return {rank.value_or(-1), ranks, true};
+    const std::string& rank = process.fact(FactKey::kEnv, launcher.rank);
+    if (rank.empty()) continue;
+    const auto ranks =
+        launcher.size ? number_of(process.fact(FactKey::kEnv, launcher.size)) : std::nullopt;
+    return {number_of(rank).value_or(-1), ranks.value_or(0), true};
   }
   return {};
 }
@@ -97,7 +91,8 @@ std::vector<Launch> launches_of(const Run& run, const std::vector<ExpectedRun>& 
     if (ranks == 0 || (of_folder && of_folder->is_one_rank)) continue;
     Launch& launch = by_folder[{folder, ranks}];
     launch.ranks = ranks;
-    launch.ranks_of_machine = number_of(process, "LOCAL_WORLD_SIZE").value_or(0);
+    launch.ranks_of_machine =
+        number_of(process.fact(FactKey::kEnv, "LOCAL_WORLD_SIZE")).value_or(0);
     launch.is_one_machine = of_folder && of_folder->is_one_machine;
     launch.is_of_launcher |= place.is_of_launcher;
     launch.is_of_program |= of_folder && of_folder->pid == process.pid;
@@ -174,10 +169,8 @@ void add_silent_failure(const Run& run, const ExpectedRun& expected,
   if (expected.pid == 0 || (expected.status == 0 && expected.signal == 0)) return;
   bool has_child = false;
   for (const Process& process : run.processes) {
-    const auto status = process.facts.find("exit.status");
-    const bool failed = process.facts.contains("uncaught") || process.signal != 0 ||
-                        process.end == EndState::kRunning ||
-                        (status != process.facts.end() && status->second != "0");
+    const bool failed =
+        process.ended_badly() || process.signal != 0 || process.end == EndState::kRunning;
     if (process.pid == expected.pid || failed) return;
     has_child |= process.parent_pid == expected.pid;
   }
@@ -201,8 +194,8 @@ bool is_worker_of_an_ended(const Run& run, const Process& process) {
 
 PlaceInLaunch place_in_launch(const Process& process) {
   const PlaceInLaunch by_launcher = place_by_launcher(process);
-  const PlaceInLaunch by_program = {number_of_fact(process, "distributed.rank").value_or(-1),
-                                    number_of_fact(process, "distributed.world_size").value_or(0),
+  const PlaceInLaunch by_program = {number_of(process.fact(FactKey::kRank)).value_or(-1),
+                                    number_of(process.fact(FactKey::kWorldSize)).value_or(0),
                                     false};
   if (!is_possible(by_program) ||
       (is_possible(by_launcher) && by_launcher.ranks > by_program.ranks))

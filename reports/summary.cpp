@@ -118,18 +118,17 @@ void say_uncaught(const Report& report, Lines& out) {
   constexpr size_t kRoom = 160;
   const std::set<uint32_t> reported = processes_of_throws(report.run, report.findings);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
-    const auto& facts = report.run.processes[i].facts;
-    const auto uncaught = facts.find("uncaught");
-    if (uncaught == facts.end() || uncaught->second.empty() || reported.count(i) != 0) continue;
-    if (uncaught->second.starts_with("KeyboardInterrupt")) continue;
+    const std::string& uncaught = report.run.processes[i].fact(FactKey::kUncaught);
+    if (uncaught.empty() || reported.count(i) != 0) continue;
+    if (uncaught.starts_with("KeyboardInterrupt")) continue;
     if (report.accepted_throws_of.count(i) != 0) {
       out.push_back(fmt::format("{} ended by an accepted error: {}", process_label(report.run, i),
-                                cut(printable(uncaught->second), kRoom)));
+                                cut(printable(uncaught), kRoom)));
       continue;
     }
     out.push_back(fmt::format("no finding explains what ended {}: {}", process_label(report.run, i),
-                              cut(printable(uncaught->second), kRoom)));
-    const std::string late = late_error_text(report.run, i, uncaught->second);
+                              cut(printable(uncaught), kRoom)));
+    const std::string late = late_error_text(report.run, i, uncaught);
     if (!late.empty()) out.push_back(late);
   }
 }
@@ -194,18 +193,6 @@ void say_compiled(const Report& report, Lines& out) {
   }
 }
 
-// A part of the tracer that switched itself off leaves a fact "off: reason".
-void say_switched_off(const Report& report, Lines& out) {
-  std::set<std::string> said;
-  for (const Process& process : report.run.processes) {
-    for (const auto& [name, value] : process.facts) {
-      if (!value.starts_with("off")) continue;
-      const std::string line = printable(name + " " + value);
-      if (said.insert(line).second) out.push_back(line);
-    }
-  }
-}
-
 }  // namespace
 
 Summary summarize(const Report& report) {
@@ -226,10 +213,10 @@ std::string pretended_heading(const Report& report) {
   std::string gpu;
   double peak_bytes = 0;
   for (const Process& process : report.run.processes) {
-    if (const auto fact = process.facts.find("pretended.gpu"); fact != process.facts.end())
-      gpu = printable(fact->second);
-    if (const auto fact = process.facts.find("pretended.peak_bytes"); fact != process.facts.end())
-      peak_bytes = std::max(peak_bytes, std::strtod(fact->second.c_str(), nullptr));
+    if (const std::string& name = process.fact(FactKey::kPretendedGpu); !name.empty())
+      gpu = printable(name);
+    const std::string& peak = process.fact(FactKey::kPretendedPeak);
+    peak_bytes = std::max(peak_bytes, std::strtod(peak.c_str(), nullptr));
   }
   if (gpu.empty()) return "";
   const Summary s = summarize(report);
@@ -293,7 +280,6 @@ std::vector<std::string> caveats(const Report& report) {
   say_left_out(report, out);
   say_sampled(summarize(report), out);
   say_compiled(report, out);
-  say_switched_off(report, out);
   for (const std::string& remark : report.remarks) out.push_back(printable(remark));
   return out;
 }

@@ -216,7 +216,7 @@ void check_asked(const RunIndex& index, uint32_t id, const Seen& seen, Findings&
   const Process& process = index.run().processes[id];
   const Dtype want = seen.asked.dtype;
   if (want == Dtype::kUndefined || seen.product == nullptr || seen.computed.contains(want)) return;
-  if (!fact(process, "accelerate.mixed_precision").empty() || ended_badly(process)) return;
+  if (!process.fact(FactKey::kAcceleratePrecision).empty() || process.ended_badly()) return;
   const OpCall& at = seen.in_autocast != nullptr ? *seen.in_autocast : *seen.product;
   const std::string message = fmt::format("{} asks for {}, and nothing is computed in it",
                                           seen.asked.option, dtype_name(want));

@@ -36,12 +36,12 @@ struct Training {
 };
 
 std::string asked_for(const Process& process) {
-  const std::string precision = fact(process, "accelerate.mixed_precision");
+  const std::string& precision = process.fact(FactKey::kAcceleratePrecision);
   return precision == "fp16" || precision == "bf16" ? precision : "";
 }
 
 bool lowers_by_itself(const Process& process) {
-  const std::string kind = fact(process, "accelerate.distributed_type") + process.command;
+  const std::string kind = process.fact(FactKey::kAccelerateDistributed) + process.command;
   for (const char* name : {"deepspeed", "DEEPSPEED", "DeepSpeed", "MEGATRON", "megatron"}) {
     if (kind.find(name) != std::string::npos) return true;
   }

@@ -286,12 +286,11 @@ struct ThrowRecord {
 };
 static_assert(sizeof(ThrowRecord) == 32, "");
 
-// Something about the program: key and value. Later records of a key win. A key that begins with
-// kCellFact is what stood in a notebook's cell: "cell In [2]".
-constexpr const char* kCellFact = "cell ";
+// Something about the program: key and value, as core/process_facts.inc has them. Later records of
+// a key win.
 struct FactRecord {
   RecordHeader header;
-  uint32_t key;    // string: "argv", "executable", "accelerate.mixed_precision", "env.RANK", …
+  uint32_t key;    // string
   uint32_t value;  // string
 };
 static_assert(sizeof(FactRecord) == 24, "");

@@ -23,8 +23,8 @@ std::string text_of(const char* text, size_t room) {
   throw InputError(fmt::format("{}: {}", name, why));
 }
 
-void take_fact(Process& process, const char* key, std::string& to) {
-  const auto fact = process.facts.find(key);
+void take_fact(Process& process, FactKey key, std::string& to) {
+  const auto fact = process.facts.find(fact_name(key));
   if (fact == process.facts.end()) return;
   to = std::move(fact->second);
   process.facts.erase(fact);
@@ -109,23 +109,24 @@ Process process_of(const FileHeader& header, const std::string& name) {
   process.steps = header.steps;
   process.steps_traced = header.steps_traced;
   process.signatures_lost = header.signatures_lost;
-  if (header.flags & kFlagKeepGoing) process.facts["keep-going"] = "on";
-  if (header.flags & kFlagFix) process.facts["fix"] = "on";
+  if (header.flags & kFlagKeepGoing) process.facts[fact_name(FactKey::kKeepGoing)] = "on";
+  if (header.flags & kFlagFix) process.facts[fact_name(FactKey::kFix)] = "on";
   return process;
 }
 
 void put_fact(Process& process, std::string_view key, std::string_view value) {
-  if (key.starts_with(kCellFact)) {
+  const std::string cell = fact_name(FactKey::kCell);
+  if (key.starts_with(cell)) {
     // The first: a cell with a magic is also the call of the magic, under the same number.
-    process.cells.emplace(key.substr(std::strlen(kCellFact)), value);
+    process.cells.emplace(key.substr(cell.size()), value);
   } else {
     process.facts[std::string(key)] = value;
   }
 }
 
 void take_facts(Process& process) {
-  take_fact(process, "argv", process.command);
-  take_fact(process, "executable", process.executable);
+  take_fact(process, FactKey::kArgv, process.command);
+  take_fact(process, FactKey::kExecutable, process.executable);
   // A program that starts its ranks itself has none in its environment, or all the same.
   const PlaceInLaunch place = place_in_launch(process);
   if (place.rank >= 0 && !place.is_of_launcher) process.rank = place.rank;

@@ -59,7 +59,7 @@ Lines lines_of(const Run& run) {
 // Where a framework is told what to compute in, though no op is called there.
 bool names_setting(const Run& run, std::string_view line) {
   const auto has_accelerate = [](const Process& process) {
-    return process.facts.contains("accelerate.mixed_precision");
+    return !process.fact(FactKey::kAcceleratePrecision).empty();
   };
   return line.find("Accelerator(") != line.npos &&
          std::any_of(run.processes.begin(), run.processes.end(), has_accelerate);

@@ -182,9 +182,8 @@ class Asker {
 
   std::optional<Asked> in_environment(const Candidate& one) const {
     const std::string name = lower(last_name(one.name));
-    for (const auto& [key, value] : process_.facts) {
-      if (!key.starts_with("env.") || value != one.value) continue;
-      const std::string variable = key.substr(4);
+    for (const auto& [variable, value] : process_.facts_of(FactKey::kEnv)) {
+      if (value != one.value) continue;
       const std::string bare = name.starts_with('_') ? name.substr(1) : name;
       if (lower(variable).ends_with(bare))
         return Asked{variable + "=" + value, "the environment", "", {}};

@@ -20,7 +20,7 @@ bool says(const std::string& uncaught, const OpCall& call) {
 // A worker hands its exception to the process that made it, and ends as if nothing had been.
 bool parent_failed(const Run& run, const Process& process) {
   return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
-    return other.pid == process.parent_pid && other.host == process.host && ended_badly(other);
+    return other.pid == process.parent_pid && other.host == process.host && other.ended_badly();
   });
 }
 
@@ -38,8 +38,8 @@ bool was_caught(const Run& run, const OpCall& call) {
   const Process& process = run.process_of(call);
   // A cell may have called a module of the user's own, of which the notebook showed the exception.
   if (!process.cells.empty() && is_users_own(call.site)) return false;
-  const std::string status = fact(process, "exit.status");
-  const std::string uncaught = as_raised(fact(process, "uncaught"));
+  const std::string status = process.fact(FactKey::kExitStatus);
+  const std::string uncaught = as_raised(process.fact(FactKey::kUncaught));
   if (uncaught.empty()) return status == "0" && !parent_failed(run, process);
   if (says(uncaught, call)) return false;
   // What ended the program is another refusal. An exception that wraps this one would say neither.

@@ -37,16 +37,6 @@ static bool op_promotes(const contracts::Contracts& contracts, const OpCall& cal
   return overload.is_known ? overload.promotes : contracts.promotes(op);
 }
 
-std::string fact(const Process& process, const std::string& name) {
-  const auto found = process.facts.find(name);
-  return found == process.facts.end() ? "" : found->second;
-}
-
-bool ended_badly(const Process& process) {
-  const std::string status = fact(process, "exit.status");
-  return !fact(process, "uncaught").empty() || (!status.empty() && status != "0");
-}
-
 RunIndex::RunIndex(const Run& run, const contracts::Contracts& contracts)
     : run_(run), provenance_(run), contracts_(contracts) {
   struct Op {

@@ -20,9 +20,6 @@
 
 namespace dtypecheck::rules {
 
-std::string fact(const Process& process, const std::string& name);  // "" where it is not known
-bool ended_badly(const Process& process);  // by an exception, or with a status of failure
-
 class RunIndex {
  public:
   explicit RunIndex(const Run& run,

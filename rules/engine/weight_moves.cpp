@@ -51,10 +51,10 @@ static void add_moves(const std::string& text, WeightMoves& moves) {
 std::optional<WeightMoves> weight_moves(const Run& run, Dtype dtype) {
   WeightMoves moves;
   for (const Process& process : run.processes) {
-    const std::string text = fact(process, "weights." + dtype_name(dtype));
+    const std::string& text = process.fact(FactKey::kWeights, dtype_name(dtype));
     if (text.empty()) continue;
     add_moves(text, moves);
-    if (moves.optimizer.empty()) moves.optimizer = fact(process, "optimizer");
+    if (moves.optimizer.empty()) moves.optimizer = process.fact(FactKey::kOptimizer);
   }
   return moves.steps == 0 || moves.looked == 0 ? std::nullopt : std::optional(moves);
 }

@@ -147,8 +147,8 @@ void dc_watch_uncaught(const char* file) {
 
 void dc_facts(char* out, size_t room) {
   std::string fields;
-  for (const auto& [name, value] : python::facts()) {
-    fields += (fields.empty() ? "" : ",") + text(name.c_str(), value);
+  for (const auto& [key, value] : python::facts()) {
+    fields += (fields.empty() ? "" : ",") + text(fact_name(key).c_str(), value);
   }
   give("{" + fields + "}", out, room);
 }

@@ -30,7 +30,7 @@ bool is_step_of_timeline() {
 
 void write_time(ThreadState* state, const Frame& frame, uint64_t time_ns) {
   if (times.fetch_add(1) >= kMostTimes) {
-    if (in_timeline.exchange(false)) write_fact("timeline", "ends where it was full");
+    if (in_timeline.exchange(false)) write_fact(FactKey::kTimeline, "ends where it was full");
     return stop_timeline();
   }
   auto* record = tracer.file.reserve<trace::OpTimeRecord>(trace::Kind::kOpTime);

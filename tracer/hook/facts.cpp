@@ -37,29 +37,27 @@ std::string link_target(const char* path) {
   return size > 0 ? std::string(target, static_cast<size_t>(size)) : std::string();
 }
 
-// A variable that names a precision, as ACCELERATE_MIXED_PRECISION does: who asked for it may be
-// there.
-void write_precision_variables() {
+void write_variables() {
   for (char** variable = environ; variable && *variable; ++variable) {
-    const std::string text = *variable;
+    const std::string_view text = *variable;
     const size_t sign = text.find('=');
-    if (sign == std::string::npos || text.size() > 256) continue;
-    const bool is_ours = text.rfind("DTYPECHECK_", 0) == 0;
-    const bool is_named = !is_ours && (text.find("PRECISION") < sign || text.find("DTYPE") < sign);
-    if (is_named) write_fact("env." + text.substr(0, sign), text.substr(sign + 1));
+    if (sign == text.npos || text.size() > 256 || !is_kept(text.substr(0, sign))) continue;
+    write_fact(FactKey::kEnv, text.substr(0, sign), std::string(text.substr(sign + 1)));
   }
 }
 
 struct Known {
   std::mutex mutex;
-  std::map<std::string, std::string> facts;
+  std::map<FactKey, std::string> facts;
 };
 Known* known = new Known;
 
 }  // namespace
 
-void write_fact(const std::string& key, const std::string& value) {
-  const uint32_t key_id = intern(key), value_id = intern(value);
+void write_fact(FactKey key, const std::string& value) { write_fact(key, {}, value); }
+
+void write_fact(FactKey family, std::string_view rest, const std::string& value) {
+  const uint32_t key_id = intern(fact_name(family, rest)), value_id = intern(value);
   auto* record = tracer.file.reserve<trace::FactRecord>(trace::Kind::kFact);
   if (!record) return;
   record->key = key_id;
@@ -72,25 +70,17 @@ void forget_facts() {
 }  // the old one may have been locked, or half changed, by a thread that is no more
 
 void write_facts_at_start() {
-  write_fact("argv", command_line());
-  write_fact("executable", link_target("/proc/self/exe"));
-  write_fact("folder", link_target("/proc/self/cwd"));
-  write_fact("libtorch.path", tracer.stage1->libtorch_path);
+  write_fact(FactKey::kArgv, command_line());
+  write_fact(FactKey::kExecutable, link_target("/proc/self/exe"));
+  write_fact(FactKey::kFolder, link_target("/proc/self/cwd"));
+  write_fact(FactKey::kLibtorchPath, tracer.stage1->libtorch_path);
   write_pretended_facts();
-  const auto write_variable = [](const char* name) {
-    if (const char* value = std::getenv(name)) write_fact(std::string("env.") + name, value);
-  };
-  for (const LauncherVariables& launcher : kLaunchers) {
-    write_variable(launcher.rank);
-    if (launcher.size) write_variable(launcher.size);
-  }
-  for (const char* name : kLaunchVariables) write_variable(name);
-  write_precision_variables();
+  write_variables();
 }
 
 namespace {
 
-void write_if_new(const std::string& key, const std::string& value) {
+void write_if_new(FactKey key, const std::string& value) {
   const std::lock_guard<std::mutex> lock(known->mutex);
   if (known->facts[key] == value) return;
   known->facts[key] = value;
@@ -103,8 +93,8 @@ void note_world() {
   if (!tracer.python) return;
   const python::World world = python::world();  // takes the GIL: before the lock
   if (world.size == 0) return;
-  write_if_new("distributed.rank", std::to_string(world.rank));
-  write_if_new("distributed.world_size", std::to_string(world.size));
+  write_if_new(FactKey::kRank, std::to_string(world.rank));
+  write_if_new(FactKey::kWorldSize, std::to_string(world.size));
 }
 
 void note_facts() {

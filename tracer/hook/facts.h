@@ -2,11 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+
+#include "core/process_facts.h"
 
 namespace dtypecheck {
 namespace tracer {
 
-void write_fact(const std::string& key, const std::string& value);
+void write_fact(FactKey key, const std::string& value);
+void write_fact(FactKey family, std::string_view rest, const std::string& value);
 void write_facts_at_start();  // command line, executable, environment
 void note_facts();  // what Python objects hold once training runs; after a step, written when it
                     // changed

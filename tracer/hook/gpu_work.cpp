@@ -129,24 +129,24 @@ void take(const DtypecheckGpuWork* work) {
 }
 
 void complain(const char* line) {
-  if (may_complain.load()) write_fact("gpu", line);
+  if (may_complain.load()) write_fact(FactKey::kGpu, line);
 }
 
 const DtypecheckGpuHost host = {DTYPECHECK_GPU_ABI, op_in_flight, take, complain};
 
 void start(const char* library_path) {
   void* library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return write_fact("gpu", std::string("not recorded: ") + dlerror());
+  if (!library) return write_fact(FactKey::kGpu, std::string("not recorded: ") + dlerror());
   const auto entry = reinterpret_cast<DtypecheckGpuEntry>(dlsym(library, DTYPECHECK_GPU_ENTRY));
   const DtypecheckGpu* found = entry ? entry() : nullptr;
   if (!found || found->abi != DTYPECHECK_GPU_ABI)
-    return write_fact("gpu",
+    return write_fact(FactKey::kGpu,
                       "not recorded: " + std::string(library_path) + " is of another version");
   recorder = found;
   if (!is_away.load() && found->start(&host) == 0) gpu = found;
 }
 
-void write_count(const char* key, uint64_t count) {
+void write_count(FactKey key, uint64_t count) {
   if (count) write_fact(key, std::to_string(count));
 }
 
@@ -169,7 +169,8 @@ void saw_gpu() {
   if (tried.load(std::memory_order_relaxed) || tried.exchange(true)) return;
   const char* path = std::getenv("DTYPECHECK_GPU");
   if (path && *path) return start(path);
-  if (path) write_fact("gpu", "not recorded: this dtypecheck was built without CUPTI's headers");
+  if (path)
+    write_fact(FactKey::kGpu, "not recorded: this dtypecheck was built without CUPTI's headers");
 }
 
 void finish_gpu_work() {
@@ -178,13 +179,14 @@ void finish_gpu_work() {
   DtypecheckGpuLosses losses;
   found->flush(&losses);
   end_gap();
-  write_fact("gpu", gaps().empty() ? "recorded"
-                                   : "recorded but for steps " + gaps() +
-                                         ", when another observer was there, which may need CUPTI "
-                                         "for itself");
-  write_count("gpu.dropped", losses.dropped + without_room.load());
-  write_count("gpu.unknown", losses.unknown);
-  write_count("gpu.late", losses.late + of_turns_before.load());
+  write_fact(FactKey::kGpu, gaps().empty()
+                                ? "recorded"
+                                : "recorded but for steps " + gaps() +
+                                      ", when another observer was there, which may need CUPTI "
+                                      "for itself");
+  write_count(FactKey::kGpuDropped, losses.dropped + without_room.load());
+  write_count(FactKey::kGpuUnknown, losses.unknown);
+  write_count(FactKey::kGpuLate, losses.late + of_turns_before.load());
 }
 
 // Whether there is a GPU may turn out later.

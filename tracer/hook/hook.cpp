@@ -165,7 +165,7 @@ void note_exit_status(int status, void*) { exit_status = status; }
 void on_exit() {
   if (!tracer.on.exchange(false)) return;
   python::stop();
-  if (exit_status >= 0) write_fact("exit.status", std::to_string(exit_status.load()));
+  if (exit_status >= 0) write_fact(FactKey::kExitStatus, std::to_string(exit_status.load()));
   finish_last_step();
   write_weight_moves();
   note_pretended_peak();
@@ -266,8 +266,8 @@ void suspend(const char* uncaught) {
   leave(true);
   finish_last_step();
   write_weight_moves();
-  if (uncaught && *uncaught) write_fact("uncaught", uncaught);
-  write_fact("exit.status", uncaught && *uncaught ? "1" : "0");
+  if (uncaught && *uncaught) write_fact(FactKey::kUncaught, uncaught);
+  write_fact(FactKey::kExitStatus, uncaught && *uncaught ? "1" : "0");
   finish_gpu_work();
   flush_all_events();
   tracer.file.finish(1);

@@ -35,14 +35,15 @@ void write_pretended_facts() {
 #if DTYPECHECK_TORCH_AT_LEAST(2, 5)
   at::globalContext().setSDPUseCuDNN(false);  // it asks cuDNN for plans that only cuDNN can make
 #endif
-  write_fact("pretended.gpu", "sm_" + std::to_string(sm()) + " (" + name() + ")");
+  write_fact(FactKey::kPretendedGpu, "sm_" + std::to_string(sm()) + " (" + name() + ")");
 }
 
 void note_pretended_peak() {
   if (!tracer.options.pretended) return;
   auto* peak = of_pretended_gpu<int64_t()>("dtypecheck_pretended_peak_bytes");
   const int64_t bytes = peak ? peak() : 0;
-  if (noted_peak.exchange(bytes) < bytes) write_fact("pretended.peak_bytes", std::to_string(bytes));
+  if (noted_peak.exchange(bytes) < bytes)
+    write_fact(FactKey::kPretendedPeak, std::to_string(bytes));
 }
 
 void end_after_last_step() {
@@ -50,8 +51,8 @@ void end_after_last_step() {
   if (most == 0 || tracer.step.load(std::memory_order_relaxed) < most) return;
   static std::atomic<bool> ending{false};
   if (ending.exchange(true)) return;
-  write_fact("pretended.end", "steps");
-  write_fact("exit.status", "0");
+  write_fact(FactKey::kPretendedEnd, "steps");
+  write_fact(FactKey::kExitStatus, "0");
   if (tracer.python) python::flush_output();
   std::fflush(nullptr);
   (*tracer.stage1->on_exit)();

@@ -74,7 +74,7 @@ void on_leave(const void* const* tensors, size_t count) {
 }
 
 void on_tell(const char* name, const char* ops) {
-  if (tracer.on.load()) write_fact(std::string("compiled.") + name, ops);
+  if (tracer.on.load()) write_fact(FactKey::kCompiled, name, ops);
 }
 
 }  // namespace

@@ -29,20 +29,20 @@ const char* name_of_16_bits(c10::ScalarType dtype) {
                                               : nullptr;
 }
 
-void write_request(const std::string& key, const std::string& text) {
+void write_request(const std::string& what, const std::string& text) {
   if (text.empty()) return;
   {
     const std::lock_guard<std::mutex> lock(requests->mutex);
-    if (requests->written.size() >= kMostRequests || !requests->written.insert(key).second) return;
+    if (requests->written.size() >= kMostRequests || !requests->written.insert(what).second) return;
   }
-  write_fact(key, text);
+  write_fact(FactKey::kAsked, what, text);
 }
 
 void on_default_dtype() {
   if (!tracer.on.load()) return;
   const char* name = name_of_16_bits(c10::typeMetaToScalarType(c10::get_default_dtype()));
   std::string place;
-  if (name) write_request(std::string("asked default ") + name, python::requests_here(&place));
+  if (name) write_request(std::string("default ") + name, python::requests_here(&place));
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void note_request(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs, b
     if (!name) return;
     std::string place;
     const std::string text = python::requests_here(&place);
-    if (!place.empty()) write_request(std::string("asked ") + name + " " + place, text);
+    if (!place.empty()) write_request(std::string(name) + " " + place, text);
   } catch (...) {  // no memory: nothing is said of it
   }
 }

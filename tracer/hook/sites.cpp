@@ -91,7 +91,7 @@ bool same(const python::Line& a, const python::Line& b) {
 
 uint32_t write_site(const python::Site& site) {
   for (const python::Cell& cell : site.new_cells)
-    write_fact(trace::kCellFact + cell.name, cell.source);
+    write_fact(FactKey::kCell, cell.name, cell.source);
   const uint32_t line = write_line(site.line);
   const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
   const uint32_t id = write_record(line, inner, intern(site.module), intern(site.module_class));

@@ -135,7 +135,7 @@ void on_uncaught(const python::Refusal& refusal) {
   ThreadState* state = thread_state();
   if (!state || state->busy || !tracer.is_on()) return;
   BusyScope busy(state);
-  write_fact("uncaught", refusal.type + ": " + refusal.message);
+  write_fact(FactKey::kUncaught, refusal.type + ": " + refusal.message);
   const bool speaks_of_dtypes = refusal.message.find("dtype") != std::string::npos ||
                                 refusal.message.find("floating point") != std::string::npos;
   // A GradScaler that accelerate never made is asked for by functions that hold no tensor, too.

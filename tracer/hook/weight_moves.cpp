@@ -192,22 +192,22 @@ std::string text_of_sums(uint8_t dtype, const Sums& sums) {
 }
 
 void write_sums() {
-  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<std::pair<const char*, std::string>> sums_by_dtype;
+  std::string optimizers;
   {
     const std::lock_guard<std::mutex> lock(moves->mutex);
     for (const Dtype dtype : {Dtype::kHalf, Dtype::kBFloat16}) {
       const auto number = static_cast<uint8_t>(dtype);
       const Sums& sums = moves->sums[is_half(number) ? 0 : 1];
       if (sums.steps > 0)
-        facts.emplace_back(is_half(number) ? "weights.Half" : "weights.BFloat16",
-                           text_of_sums(number, sums));
+        sums_by_dtype.emplace_back(is_half(number) ? "Half" : "BFloat16",
+                                   text_of_sums(number, sums));
     }
-    std::string optimizers;
     for (const std::string& name : moves->optimizers)
       optimizers += (optimizers.empty() ? "" : ",") + name;
-    if (!facts.empty() && !optimizers.empty()) facts.emplace_back("optimizer", optimizers);
   }
-  for (const auto& [key, value] : facts) write_fact(key, value);
+  for (const auto& [dtype, text] : sums_by_dtype) write_fact(FactKey::kWeights, dtype, text);
+  if (!sums_by_dtype.empty() && !optimizers.empty()) write_fact(FactKey::kOptimizer, optimizers);
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/process_facts.h"
+
 namespace dtypecheck {
 namespace tracer {
 namespace python {
@@ -137,10 +139,9 @@ bool describe_innermost_call(Refusal* out, bool may_wait = false);
 // which precedes every hook the program may have set), with the GIL held. Call once, after start().
 void watch_uncaught(void (*seen)(const Refusal& refusal));
 
-// Facts that only Python objects hold, as they are now: accelerate's mixed precision
-// ("accelerate.mixed_precision" = "fp16", read from accelerate.state without importing it),
-// sys.argv ("python.argv"). Takes the GIL.
-std::vector<std::pair<std::string, std::string>> facts();
+// Facts that only Python objects hold, as they are now: accelerate's precision and kind of launch,
+// read from accelerate.state without importing it, and sys.argv. Takes the GIL.
+std::vector<std::pair<FactKey, std::string>> facts();
 
 // True in a worker process of a torch DataLoader. Takes the GIL.
 bool in_data_worker();

@@ -78,13 +78,22 @@ std::string command_line() {
   return line;
 }
 
+using Facts = std::vector<std::pair<FactKey, std::string>>;
+
+void add(FactKey key, const std::string& value, Facts& out) {
+  if (!value.empty()) out.emplace_back(key, value);
+}
+
 // accelerate keeps one state for the process, in a dict that its class shares between all
-// instances.
-std::string accelerate_mixed_precision() {
+// instances. The kind of launch is an enum's member.
+void add_accelerate(Facts& out) {
   const Ref state = Ref::share(imported_item("accelerate.state", "AcceleratorState"));
-  if (!is_type(state.get())) return std::string();
+  if (!is_type(state.get())) return;
   const Ref shared = attribute(state.get(), "_shared_state");
-  return text_of(dict_item(shared.get(), "_mixed_precision"));
+  add(FactKey::kAcceleratePrecision, text_of(dict_item(shared.get(), "_mixed_precision")), out);
+  Object* kind = dict_item(shared.get(), "distributed_type");
+  const Ref fields = kind != nullptr ? instance_dict(kind) : Ref();
+  add(FactKey::kAccelerateDistributed, text_of(dict_item(fields.get(), "_value_")), out);
 }
 
 }  // namespace
@@ -110,16 +119,14 @@ bool active() { return g_active.load(std::memory_order_relaxed); }
 
 const char* version() { return g_version == nullptr ? "" : g_version->c_str(); }
 
-std::vector<std::pair<std::string, std::string>> facts() {
-  std::vector<std::pair<std::string, std::string>> out;
+std::vector<std::pair<FactKey, std::string>> facts() {
+  Facts out;
   if (!active()) return out;
   try {
     const Interpreter interpreter;
     if (!interpreter) return out;
-    const std::string precision = accelerate_mixed_precision();
-    if (!precision.empty()) out.emplace_back("accelerate.mixed_precision", precision);
-    const std::string command = command_line();
-    if (!command.empty()) out.emplace_back("python.argv", command);
+    add_accelerate(out);
+    add(FactKey::kPythonArgv, command_line(), out);
   } catch (...) {
   }
   return out;
