@@ -74,7 +74,8 @@ class DeepSpeed(RecordedTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.python = python_with("deepspeed", "hjson", "py-cpuinfo", "ninja", "einops", "msgpack")
-        cls.environment |= {"DS_ACCELERATOR": "cpu", "PATH": f"{cls.python.parent}:{os.environ['PATH']}"}
+        cls.environment |= {"DS_ACCELERATOR": "cpu", "PATH": f"{cls.python.parent}:{os.environ['PATH']}",
+                            "TORCH_EXTENSIONS_DIR": str(CACHE / "torch_extensions")}
 
     def check(self, command, *options, precision, rules):
         done = self.traced_command(command, options)

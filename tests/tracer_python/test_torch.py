@@ -144,7 +144,8 @@ class ModulePathTest(ModelTest):
         accelerator = Accelerator(cpu=True, mixed_precision="bf16")
         unet = accelerator.prepare(tiny_unet())
         self.assert_paths(sites_of(lambda: run_unet(unet)), unet, "unet")
-        self.assertEqual(bindings.released.ask("dc_facts")["accelerate.mixed_precision"], "bf16")
+        facts = bindings.released.ask("dc_facts")
+        self.assertEqual((facts["accelerate.mixed_precision"], facts["accelerate.distributed_type"]), ("bf16", "NO"))
 
     def test_data_parallel(self):
         unet = nn.DataParallel(nn.Sequential(nn.Linear(2, 2)))
