@@ -1,6 +1,6 @@
 // op_call.h: one call of a LibTorch operator with the dtypes of all that went in and came out.
-// *The* fact of the project: the tracer and the analyzer both produce it, the rules read it and
-// nothing else.
+// *The* fact of the project: the tracer and the analyzer both produce it, and the rules judge it,
+// with what is known of its process (process_facts.inc) and of the program's source.
 #pragma once
 
 #include <cstdint>
