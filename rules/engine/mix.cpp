@@ -486,14 +486,8 @@ bool replaced_since(const RunIndex& index, const OpCall& call, const Side& side)
       maker != nullptr && !maker->operands.empty() &&
       (maker->operands.front().parameter == side.parameter || maker->operands.front().is_leaf);
   if (maker == nullptr || is_cast_of_it) return false;
-  const auto& calls = index.run().calls;
-  return std::any_of(calls.begin(), calls.begin() + (call.id - 1), [&](const OpCall& then) {
-    return then.process == call.process &&
-           std::any_of(then.operands.begin(), then.operands.end(), [&](const Operand& operand) {
-             return is_parameter(operand) && operand.parameter == side.parameter &&
-                    operand.dtypes == DtypeSet(Dtype::kFloat);
-           });
-  });
+  const OpCallId first = index.first_read_in_float(call.process, side.parameter);
+  return first != kNoOpCall && first < call.id;
 }
 
 std::string noun_of(const Operand& operand) {

@@ -255,6 +255,20 @@ RunIndex::Place RunIndex::place_of(const OpCall& call) {
   return {call.process, call.op, line.file, line.line, inner.file, inner.line, module};
 }
 
+OpCallId RunIndex::first_read_in_float(uint32_t process, const std::string& parameter) const {
+  if (!read_in_float_) {
+    read_in_float_.emplace();
+    for (const OpCall& call : run_.calls) {
+      for (const Operand& operand : call.operands) {
+        if (is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kFloat))
+          read_in_float_->try_emplace({call.process, operand.parameter}, call.id);
+      }
+    }
+  }
+  const auto found = read_in_float_->find({process, parameter});
+  return found == read_in_float_->end() ? kNoOpCall : found->second;
+}
+
 const OpCall* RunIndex::ran_before(const OpCall& call) const {
   if (!ran_) {
     ran_.emplace();

@@ -93,6 +93,8 @@ class RunIndex {
   // Of the parameters below the module that were read: of those that are trained, where some are.
   DtypeSet dtypes_in(uint32_t process, std::string_view module) const;
   bool has_parameters_in(uint32_t process, Dtype dtype) const;
+  // The first call that read the parameter in Float; kNoOpCall where none did.
+  OpCallId first_read_in_float(uint32_t process, const std::string& parameter) const;
 
  private:
   bool threw_in_repaired(const OpCall& call) const;
@@ -122,6 +124,7 @@ class RunIndex {
   };
   const ParameterDtypes& parameters() const;
   mutable std::optional<ParameterDtypes> parameters_;
+  mutable std::optional<std::map<std::pair<uint32_t, std::string>, OpCallId>> read_in_float_;
   using Place = std::tuple<uint32_t, std::string_view, std::string_view, int, std::string_view, int,
                            std::string_view>;  // process, op, line, inner line, module
   static Place place_of(const OpCall& call);
