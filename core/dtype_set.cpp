@@ -68,6 +68,20 @@ std::string cpp_type(Dtype dtype) {
   return "c10::" + dtype_name(dtype);
 }
 
+std::optional<Dtype> parse_dtype_abbreviation(std::string_view text) {
+  constexpr std::pair<std::string_view, const char*> kKinds[] = {
+      {"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}, {"complex", "c"}};
+  for (const DtypeNames& entry : kDtypeNames) {
+    for (const auto& [kind, shortened] : kKinds) {
+      std::string name = entry.torch;
+      if (!name.starts_with(kind)) continue;
+      std::erase(name, '_');
+      if (name.replace(0, kind.size(), shortened) == text) return entry.dtype;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Dtype> parse_dtype(std::string_view text) {
   if (text.starts_with(kNumbered)) return parse_numbered(text.substr(kNumbered.size()));
   text = without_qualifiers(text);

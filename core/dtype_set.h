@@ -30,6 +30,10 @@ std::optional<Dtype> parse_dtype(std::string_view text);
 // "bf16", "unsigned char", "__int64". Never kUndefined.
 std::optional<Dtype> parse_dtype_in_words(std::string_view text);
 
+// Of a name that torch cuts short, as DTensor and torch.fx print it: "bf16", "f32", "i64",
+// "f8e4m3fn".
+std::optional<Dtype> parse_dtype_abbreviation(std::string_view text);
+
 // Bytes of one element; 0 when not known.
 int dtype_size_bytes(Dtype dtype);
 

@@ -715,12 +715,8 @@ std::optional<Words> of_sharding(const Refusal& refusal) {
   std::vector<std::string> dtypes;
   for (size_t at = rest.find(kSpec); at != rest.npos; at = rest.find(kSpec, at + 1)) {
     const std::string_view spec = rest.substr(at + kSpec.size());
-    const std::string_view shown = spec.substr(0, spec.find('['));
-    constexpr std::pair<std::string_view, Dtype> kShort[] = {
-        {"f64", Dtype::kDouble},    {"f32", Dtype::kFloat}, {"f16", Dtype::kHalf},
-        {"bf16", Dtype::kBFloat16}, {"i64", Dtype::kLong},  {"i32", Dtype::kInt}};
-    for (const auto& [name, dtype] : kShort)
-      if (shown == name) dtypes.push_back(dtype_name(dtype));
+    const auto dtype = parse_dtype_abbreviation(spec.substr(0, spec.find('[')));
+    if (dtype) dtypes.push_back(dtype_name(*dtype));
   }
   const bool differ =
       std::any_of(dtypes.begin(), dtypes.end(), [&](auto& one) { return one != dtypes.front(); });

@@ -31,6 +31,26 @@ TEST_CASE("names of torch and of C++") {
   CHECK(parse_dtype("c10::complex<float>") == Dtype::kComplexFloat);
 }
 
+TEST_CASE("names that torch cuts short") {
+  for (const auto& [text, dtype] :
+       std::map<std::string, Dtype>{{"bf16", Dtype::kBFloat16},
+                                    {"f16", Dtype::kHalf},
+                                    {"f32", Dtype::kFloat},
+                                    {"f64", Dtype::kDouble},
+                                    {"i32", Dtype::kInt},
+                                    {"i64", Dtype::kLong},
+                                    {"u8", Dtype::kByte},
+                                    {"c64", Dtype::kComplexFloat},
+                                    {"f8e4m3fn", Dtype::kFloat8_e4m3fn}}) {
+    INFO(text);
+    CHECK(parse_dtype_abbreviation(text) == dtype);
+  }
+  for (const char* text : {"", "f", "f31", "bf", "float32", "F32", "f8_e4m3fn"}) {
+    INFO(text);
+    CHECK_FALSE(parse_dtype_abbreviation(text));
+  }
+}
+
 TEST_CASE("names of people and compilers, in any case") {
   CHECK(parse_dtype_in_words("fp16") == Dtype::kHalf);
   CHECK(parse_dtype_in_words("HALF") == Dtype::kHalf);
