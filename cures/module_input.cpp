@@ -17,37 +17,38 @@ namespace {
 using Json = nlohmann::json;
 using Place = std::tuple<int, int, int, int>;
 
-// The last op that the expression called made what it gives.
-std::map<Place, const OpCall*> last_calls(const Run& run, uint32_t process,
-                                          const std::string& file) {
-  std::map<Place, const OpCall*> last;
+// The ops that each expression of the file called, in their order. The last one made what it gives.
+std::map<Place, std::vector<const OpCall*>> calls_by_expression(const Run& run, uint32_t process,
+                                                                const std::string& file) {
+  std::map<Place, std::vector<const OpCall*>> calls;
   for (const OpCall& call : run.calls) {
     const SourceLine& line = call.site.line;
     const bool is_there = call.process == process && call.parent == kNoOpCall &&
                           line.file == file && line.extent.known() && call.result_dtype();
     if (is_there)
-      last[{line.line, line.extent.column, line.extent.end_line, line.extent.end_column}] = &call;
+      calls[{line.line, line.extent.column, line.extent.end_line, line.extent.end_column}]
+          .push_back(&call);
   }
-  return last;
+  return calls;
 }
 
-bool gave_another(const Run& run, const OpCall& last) {
-  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-    return call.process == last.process && call.op == last.op && call.parent == kNoOpCall &&
-           call.site.line == last.site.line && call.site.inner == last.site.inner &&
-           call.site.line.extent == last.site.line.extent && call.result_dtype() &&
-           call.result_dtype() != last.result_dtype();
+// The op that the expression called last gave another dtype at another time.
+bool gave_another(const std::vector<const OpCall*>& calls) {
+  const OpCall& last = *calls.back();
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall* call) {
+    return call->op == last.op && call->site.line == last.site.line &&
+           call->site.inner == last.site.inner && call->result_dtype() != last.result_dtype();
   });
 }
 
 }  // namespace
 
 void add_module_input(const Cure& cure, const Run& run, const OpCall& call, Json& question) {
-  for (const auto& [place, last] : last_calls(run, call.process, cure.where.file)) {
-    if (gave_another(run, *last)) continue;
+  for (const auto& [place, calls] : calls_by_expression(run, call.process, cure.where.file)) {
+    if (gave_another(calls)) continue;
     const auto [line, column, end_line, end_column] = place;
     question["results"].push_back(
-        {line, column, end_line, end_column, torch_dtype(*last->result_dtype())});
+        {line, column, end_line, end_column, torch_dtype(*calls.back()->result_dtype())});
   }
   const ProvenanceIndex provenance(run);
   std::set<std::pair<int, std::string>> origins;
