@@ -1,11 +1,10 @@
 """Programs that need torch without an import of it for each: one Python imports it, and a child of that runs each program.
 
-    with ForkServer("torch") as server:
-        subprocess.run([server.python, "program.py"])
-        subprocess.run([DTYPECHECK, "trace", "--", server.python, "program.py"])
+    subprocess.run([python(), "program.py"])
+    subprocess.run([DTYPECHECK, "trace", "--", python(), "program.py"])
 
-server.python is a file that stands in for Python. It asks a Python that has imported torch to fork; the child takes over its
-arguments, folder, environment, namespaces and standard streams, and it ends as that child ends. What is preloaded cannot be
+With DTYPECHECK_TEST_FORKED in the environment python() is a file that stands in for Python. It asks a Python that has imported
+torch to fork; the child takes over its arguments, folder, environment, namespaces and standard streams, and it ends as that child ends. What is preloaded cannot be
 taken over, so there is such a Python for each LD_PRELOAD that was asked for. It was started outside of any run, and no op runs
 in it: a child loads its tracer at its own first op, for the run that its environment names.
 
@@ -88,12 +87,6 @@ class ForkServer:
         self.servers = {}
         self.socket = listener(self.name)
         threading.Thread(target=self.answer, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def close(self):
         self.socket.close()
