@@ -55,7 +55,8 @@ TEST_CASE("CUDA differs from the CPU where Half data meets Float norms") {
     CAPTURE(version);
     const Runtime& runtime = shipped.runtimes()[shipped.find("cuda", version).value()];
     CHECK(runtime.measured);
-    CHECK(runtime.line.find("gpu=pretended") != runtime.line.npos);
+    const bool is_of_a_card = std::string_view(version) == "2.11";
+    CHECK((runtime.line.find("gpu=pretended") == runtime.line.npos) == is_of_a_card);
     CHECK(ask("cuda", version, kHalfNorm).acceptance == Acceptance::kAccepts);
     CHECK(ask("cuda", version, kHalfDataFloatNorm).message ==
           "expected scalar type Half but found Float");

@@ -45,6 +45,7 @@ def fail(message):
 ARGUMENTS = parse_arguments() if __name__ == "__main__" else None
 # Children are forked, and a process whose parent has initialised CUDA has none: another process is
 # asked whether there is a device, and the database, which would ask a device for more, finds none.
+# Numba, which it imports where it is installed, asks the driver itself.
 try:
     import torch
 except ImportError as error:
@@ -273,6 +274,7 @@ def runtime():
 def load_tasks():
     is_available = torch.cuda.is_available
     torch.cuda.is_available = lambda: False
+    sys.modules["numba"] = None
     try:
         return tasks.all_tasks()
     except ImportError as error:
@@ -280,6 +282,7 @@ def load_tasks():
              "packaging 'numpy<2'" % (sys.executable, error, sys.executable))
     finally:
         torch.cuda.is_available = is_available
+        del sys.modules["numba"]
 
 
 def open_part(path):
