@@ -134,20 +134,22 @@ def attribution(place: Place) -> None:
 
 
 def overhead(place: Place) -> None:
-    """A training step of the full-size UNet: plain, traced, with kernels, and under torch.profiler."""
-    size, steps = ("tiny", 3) if place.small else ("full", 20)
-    for batch in [1] if place.small else [1, 4]:
-        how = ("times", size, "bfloat16", place.device, batch, steps)
-        traced = place.traced("overhead", "--no-gpu")
-        plain = None
-        for name, command in [("plain", worker(*how)), ("traced", traced + worker(*how)),
-                              ("traced with kernels", place.traced("overhead-gpu") + worker(*how)),
-                              ("torch.profiler", worker(*how, "profiler")), ("plain again", worker(*how))]:
-            shutil.rmtree(place.work / "overhead", ignore_errors=True)
-            figures = last_json(run(command))
-            plain = plain or figures["step_ms"]
-            print(f"batch {batch}  {name:20}  {figures['step_ms']:9.2f} ms a step  least {figures['least_ms']:9.2f}  "
-                  f"{(figures['step_ms'] / plain - 1) * 100:+6.1f} %", flush=True)
+    """A training step of the full-size UNet. First the tracer left, with ops and with values, in turn in one process, since two
+    plain runs differ by more than that; then whole runs: plain, traced with kernels, and under torch.profiler."""
+    size, rounds = ("tiny", 2) if place.small else ("full", 30)
+    for batch in [1] if place.small else [4, 1]:
+        how = (size, "bfloat16", place.device, batch)
+        # An empty DTYPECHECK_GPU: values are looked at, and kernels are not recorded.
+        watched = place.traced("overhead", "--no-gpu") + ["env", "DTYPECHECK_GPU=", *worker("arms", *how, rounds)]
+        figures = last_json(run(watched))
+        print(f"batch {batch}  " + ", ".join(f"{name} {figure:.4g}" for name, figure in figures.items()), flush=True)
+    plain = None
+    for name, command in [("plain", worker("times", *how, rounds)), ("with kernels", place.traced("overhead-gpu") + worker("times", *how, rounds)),
+                          ("torch.profiler", worker("times", *how, rounds, "profiler")), ("plain again", worker("times", *how, rounds))]:
+        figures = last_json(run(command))
+        plain = plain or figures["step_ms"]
+        print(f"batch {batch}  {name:20}  {figures['step_ms']:9.2f} ms a step  least {figures['least_ms']:9.2f}  "
+              f"{(figures['step_ms'] / plain - 1) * 100:+6.1f} %", flush=True)
 
 
 def sdxl_train(place: Place) -> None:
@@ -215,15 +217,14 @@ def same_bits(place: Place) -> None:
     """The weights that a training saves: twice plain, and traced in each manner."""
     tiny = make_tiny(place)
     for precision in ["bf16"] if place.small else ["bf16", "fp16"]:
-        digests = {}
         for name, before in {"plain": [], "plain again": [], "traced": place.traced("bits"),
                              "values checked": place.traced("bits-values", "--check-values")}.items():
             saved = place.work / f"bits-{precision}"
             shutil.rmtree(saved, ignore_errors=True)
             run([*before, sys.executable, EXAMPLE / "train.py", "--model", tiny / "model", "--data", tiny / "images", "--resolution",
                  "64", "--mixed_precision", precision, "--max_train_steps", "3", "--seed", "0", "--output_dir", saved])
-            digests[name] = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(saved.rglob("*.safetensors")))).hexdigest()
-        print(f"{precision}: " + ", ".join(f"{name} {digest[:12]}" for name, digest in digests.items()), flush=True)
+            digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(saved.rglob("*.safetensors")))).hexdigest()
+            print(f"{precision}: {name} {digest[:12]}", flush=True)
 
 
 def found(place: Place, name: str, command: list, *options: str) -> tuple[subprocess.CompletedProcess, list[dict]]:
@@ -251,23 +252,32 @@ def known_failures(place: Place) -> None:
                   f"        {(one['error'] or '')[:100]}  fix: {(one['fix'] or '')[:120]}" for one in findings]
         return "\n".join(lines + ([done.stderr.strip()[-300:]] if done.returncode else []))
 
-    def silent(file: str, mode: str) -> str:
+    def silent(file: str, mode: str, *options: str) -> str:
         program = TESTS / "silent" / f"{file}.py"
-        # CUDA has no product of matrices of integers.
-        names = set(re.findall(r"^@(?:case|reported)\([^\n]*\ndef (\w+)", program.read_text(), re.M)) - {"intersection_of_masks"}
-        chosen = sorted(names)[:3] if place.small else sorted(names)
-        done, findings = found(place, f"silent-{file}-{mode}", [*on_gpu, program, mode, *chosen], "--check-values")
+        wanted = {function: rule.strip('"') for rule, function in re.findall(
+            r'^@(?:case|reported)\((None|"[\w-]+")[^\n]*\ndef (\w+)', program.read_text(), re.M)}
+        wanted.pop("intersection_of_masks", None)  # CUDA has no product of matrices of integers
+        chosen = sorted(wanted)[:3] if place.small else sorted(wanted)
+        name = f"silent-{file}-{mode}{''.join(options)}"
+        done, findings = found(place, name, [*on_gpu, program, mode, *chosen], *options)
         told = collections.defaultdict(set)
         for one in findings:
             told[str(one["location"]["function"]).split(".")[0]].add(one["rule"])
-        return "\n".join([f"{file} {mode}: exit status {done.returncode}{done.stderr.strip()[-600:] if done.returncode else ''}"]
-                         + [f"  {function}: {', '.join(sorted(rules))}" for function, rules in sorted(told.items())])
+        damaged = [function for function in chosen if wanted[function] != "None"] if mode == "damaged" else []
+        missed = [function for function in damaged if wanted[function] not in told[function]]
+        others = {function: rules for function, rules in told.items() if rules and function not in damaged}
+        return "\n".join(
+            [f"{name}: exit status {done.returncode}, {len(damaged) - len(missed)} of {len(damaged)} told, {len(others)} others"
+             f"{done.stderr.strip()[-600:] if done.returncode else ''}"]
+            + [f"  not told: {function} ({wanted[function]}), but {', '.join(sorted(told[function])) or 'nothing'}" for function in missed]
+            + [f"  other: {function}: {', '.join(sorted(rules))}" for function, rules in sorted(others.items())])
 
     scripts = [script for script in sorted((TESTS / "failures").glob("*.py"))
                if re.search("^# EXIT", script.read_text(), re.M) and "fused" not in script.read_text()]
     with concurrent.futures.ThreadPoolExecutor(1 if place.small else 8) as pool:
         waiting = [pool.submit(failure, script) for script in (scripts[:2] if place.small else scripts)]
-        waiting += [pool.submit(silent, file, mode) for file in ["values", "reported", "further"] for mode in ["damaged", "clean"]]
+        waiting += [pool.submit(silent, file, mode, *options) for options in [[], ["--check-values"]]
+                    for file in ["values", "reported", "further"] for mode in ["damaged", "clean"]]
         for one in waiting:
             print(one.result(), flush=True)
 

@@ -1,16 +1,20 @@
 """Steps on a GPU, for gpu.py: times them, or lists the kernels that torch.profiler saw by op.
 
     gpu_worker.py times SIZE DTYPE DEVICE BATCH STEPS [profiler]    {"step_ms": …} as JSON
+    gpu_worker.py arms SIZE DTYPE DEVICE BATCH ROUNDS               one step of each in turn, in a traced process: {"left": ms, "ops":
+                                                                    ms, "values": ms} as JSON, medians, and their ratios in a round
     gpu_worker.py kernels SIZE DTYPE DEVICE BATCH STEPS [profiler]  {"op": {"kernel": count}} as JSON, of the last of them
 """
 
 import collections
 import contextlib
 import json
+import random
 import statistics
 import sys
 import time
 
+import observers
 import torch
 from torch.profiler import ProfilerActivity, profile
 from workloads import full_sdxl, tiny_sdxl
@@ -47,6 +51,30 @@ def times(step, device: str, steps: int, profiled: bool) -> dict:
     return {"step_ms": statistics.median(taken), "least_ms": min(taken), "reserved_gib": reserved}
 
 
+def arms(step, device: str, rounds: int, _: bool) -> dict:
+    """The tracer left, ops without samples of values, and with them."""
+    tracer = observers.Tracer()
+    manners = {"left": (tracer.leave, 0), "ops": (tracer.look, 0), "values": (tracer.look, 1)}
+    taken = {name: [] for name in manners}
+    for turn in range(rounds + 5):
+        for name in random.sample(sorted(manners), len(manners)):
+            enter, samples = manners[name]
+            enter()
+            tracer.hook.dtypecheck_hook_sample(samples)
+            wait(device)
+            begin = time.perf_counter()
+            step()
+            wait(device)
+            if turn >= 5:
+                taken[name].append((time.perf_counter() - begin) * 1000)
+    figures = {name: statistics.median(times) for name, times in taken.items()}
+    for name, base in [("ops", "left"), ("values", "ops")]:
+        ratios = sorted(a / b for a, b in zip(taken[name], taken[base]))
+        figures[f"{name} to {base}"] = statistics.median(ratios)
+        figures[f"{name} to {base}, means"] = statistics.mean(taken[name]) / statistics.mean(taken[base])
+    return figures
+
+
 def kernels(step, device: str, steps: int, profiled: bool) -> dict:
     for _ in range(steps - 1):
         step()
@@ -67,5 +95,5 @@ def kernels(step, device: str, steps: int, profiled: bool) -> dict:
 
 if __name__ == "__main__":
     what, size, dtype, device, batch, steps, *profiler = sys.argv[1:]
-    do = {"times": times, "kernels": kernels}[what]
+    do = {"times": times, "arms": arms, "kernels": kernels}[what]
     print(json.dumps(do(make_step(size, dtype, device, int(batch)), device, int(steps), bool(profiler))))

@@ -60,6 +60,20 @@ class Faults(Preflight):
         self.check("faults.py", 0)  # it catches what is raised
         self.assertIn("clean passed", self.out)
 
+    def test_of_values(self):
+        self.check("values.py", 0)
+        samples = self.report()["processes"][0]["facts"]["gpu.samples"]
+        self.assertRegex(samples, r"^looked=[1-9]\d+ left_out=0 captured=0$")
+
+    def test_of_a_loss(self):
+        for divisor, rules in [("0", ["non-finite-loss"]), ("2", [])]:
+            self.preflight(self.program(f"""
+import torch
+loss = torch.ones(3, device="cuda", requires_grad=True).log().sum() / {divisor}
+loss.backward()
+"""))
+            self.assertEqual([finding["rule"] for finding in self.report()["findings"]], rules)
+
     def test_of_half_weights(self):
         self.check("faults_half.py", 1)
 
@@ -95,6 +109,22 @@ class Training(Preflight):
         self.assertNotIn("never here", self.out)
         self.assertIn("on a pretended sm_70 (V100), 2 steps: no findings; peak 2.0 GiB reserved", self.err)
         self.assertIn("not known without a GPU", self.err)
+
+
+class Graphs(Preflight):
+    def test_no_sample_is_copied_into_one(self):
+        self.assertEqual(self.preflight(self.program("""
+import torch
+ones = torch.ones(8, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    small = (ones * 1e-9).half()
+graph.replay()
+(ones * 1e-3).half()
+""")), 0, self.err)
+        samples = self.report()["processes"][0]["facts"]["gpu.samples"]
+        self.assertRegex(samples, r"^looked=[1-9]\d* left_out=0 captured=[1-9]\d*$")
+        self.assertEqual([finding["rule"] for finding in self.report()["findings"]], [])
 
 
 class Ranks(Preflight):

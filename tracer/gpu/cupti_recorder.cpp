@@ -140,6 +140,7 @@ void take(const CUpti_Activity& activity) {
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& copy = reinterpret_cast<const Copy&>(activity);
       DtypecheckGpuWork work = work_of(copy, DTYPECHECK_GPU_COPY);
+      if (work.op == DTYPECHECK_GPU_OWN) return;
       work.bytes = copy.bytes;
       return host->take(&work);
     }
@@ -225,6 +226,7 @@ constexpr CUpti_CallbackId kDriverCalls[] = {
     CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DAsync_v2,  // the tracer's own copies
 };
 constexpr CUpti_CallbackId kGraphCalls[] = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
                                             CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};

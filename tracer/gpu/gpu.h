@@ -8,7 +8,10 @@
 extern "C" {
 #endif
 
-#define DTYPECHECK_GPU_ABI 2
+#define DTYPECHECK_GPU_ABI 3
+
+/* What op_in_flight() gives of the tracer's own copies, which are not taken. */
+#define DTYPECHECK_GPU_OWN UINT32_MAX
 
 enum DtypecheckGpuKind {
   DTYPECHECK_GPU_KERNEL = 1,

@@ -6,6 +6,7 @@
 #include "tracer/hook/describe.cpp"
 #include "tracer/hook/factories.cpp"
 #include "tracer/hook/facts.cpp"
+#include "tracer/hook/gpu_samples.cpp"
 #include "tracer/hook/gpu_work.cpp"
 #include "tracer/hook/hook.cpp"
 #include "tracer/hook/looking.cpp"

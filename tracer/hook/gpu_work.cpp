@@ -45,6 +45,7 @@ bool is_of_this_turn(uint32_t op) { return (op >> kIdBits) % kTurns == turn.load
 
 uint32_t op_in_flight() {
   const ThreadState* state = existing_thread_state();
+  if (state && state->copies_samples) return DTYPECHECK_GPU_OWN;
   const Frame* frame = state ? state->op_in_flight() : nullptr;
   const uint32_t id = frame && tracer.on.load(std::memory_order_relaxed) ? frame->signature->id : 0;
   return id | turn.load(std::memory_order_relaxed) % kTurns << kIdBits |
@@ -164,6 +165,18 @@ bool is_observed_by_others() {
 }
 
 }  // namespace
+
+bool gpu_is_looked_at() {
+  static const bool is = std::getenv("DTYPECHECK_GPU") != nullptr;
+  return is;
+}
+
+OwnGpuWork::OwnGpuWork() : state_(existing_thread_state()) {
+  if (state_) state_->copies_samples = true;
+}
+OwnGpuWork::~OwnGpuWork() {
+  if (state_) state_->copies_samples = false;
+}
 
 void saw_gpu() {
   if (tried.load(std::memory_order_relaxed) || tried.exchange(true)) return;

@@ -5,6 +5,8 @@
 namespace dtypecheck {
 namespace tracer {
 
+struct ThreadState;
+
 // A tensor on a CUDA device was described. Only the first time does anything; with the tracer's own
 // work marked (BusyScope), since CUDA may call back.
 void saw_gpu();
@@ -16,6 +18,20 @@ void finish_gpu_work();
 void leave_gpu_to_others();
 // After a step: takes CUPTI again when nobody else observes any more, and nobody else has it.
 void return_to_gpu();
+
+bool gpu_is_looked_at();  // not with --no-gpu
+
+// What this thread launches meanwhile is the tracer's own, and is not recorded.
+class OwnGpuWork {
+ public:
+  OwnGpuWork();
+  ~OwnGpuWork();
+  OwnGpuWork(const OwnGpuWork&) = delete;
+  OwnGpuWork& operator=(const OwnGpuWork&) = delete;
+
+ private:
+  ThreadState* state_;
+};
 
 void begin_gpu_turn();   // another file of the same process: its ids start anew
 void forget_gpu_work();  // in a forked child, where CUDA is gone

@@ -13,6 +13,7 @@
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
+#include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/op_table.h"
@@ -167,6 +168,7 @@ void on_exit() {
   python::stop();
   if (exit_status >= 0) write_fact(FactKey::kExitStatus, std::to_string(exit_status.load()));
   finish_last_step();
+  finish_samples();
   write_weight_moves();
   note_pretended_peak();
   finish_gpu_work();
@@ -186,6 +188,7 @@ bool Tracer::begin_in_child() {
   }
   forget_file();
   forget_gpu_work();
+  forget_samples();
   fill_header();
   write_facts_at_start();
   data_worker = python::in_data_worker();
@@ -265,6 +268,7 @@ void suspend(const char* uncaught) {
   if (!tracer.on.exchange(false)) return;
   leave(true);
   finish_last_step();
+  finish_samples();
   write_weight_moves();
   if (uncaught && *uncaught) write_fact(FactKey::kUncaught, uncaught);
   write_fact(FactKey::kExitStatus, uncaught && *uncaught ? "1" : "0");
@@ -296,6 +300,11 @@ extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause(int
 // For benchmarks: away altogether, or back.
 extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_leave(int out) {
   dtypecheck::tracer::leave(out != 0);
+}
+
+// For benchmarks: no samples of tensors on a GPU, or again.
+extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_sample(int on) {
+  dtypecheck::tracer::take_samples(on != 0);
 }
 
 // For tests: as if a tensor on a GPU had been seen.

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tracer/hook/facts.h"
+#include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/pretended.h"
@@ -70,6 +71,7 @@ void count_step() {
   if (is_looking()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
   flush_all_events();
   note_facts();
+  look_at_arrived();
   note_weight_moves();
   note_pretended_peak();
   return_to_gpu();

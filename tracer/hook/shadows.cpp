@@ -14,6 +14,7 @@
 
 #include "core/codes.h"
 #include "ops/ops.h"
+#include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/requests.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/quiet.h"
@@ -64,9 +65,17 @@ bool is_low(const Tensor& tensor) {
   return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
 }
 
+// On a GPU the program would wait for each copy, so that only --check-values looks there.
+bool is_reachable(const c10::TensorImpl* impl) {
+  if (impl->device().is_cpu()) return true;
+  if (!is_on_gpu(impl)) return false;
+  return tracer.options.pretended ||
+         (tracer.options.check_values && !is_device_captured(impl->device().index()));
+}
+
 bool is_shadowable(const Tensor& tensor) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  return is_plain(impl) && impl->device().is_cpu() && tensor.layout() == at::kStrided &&
+  return is_plain(impl) && is_reachable(impl) && tensor.layout() == at::kStrided &&
          !tensor.is_quantized() && !tensor.is_complex() && !tensor.is_neg() &&
          tensor.has_storage() && tensor.numel() > 0 && data_of(impl) != nullptr;
 }
@@ -76,6 +85,15 @@ bool is_large(const Tensor& tensor) { return tensor.numel() > kMostElements; }
 // Behind its middle, where an image has something to show and a table its far positions.
 Tensor sample_of(const Tensor& large) {
   return large.view({-1}).narrow(0, large.numel() / 4 * 3 - kSampleElements, kSampleElements);
+}
+
+// As a tensor of the CPU: what lies on a GPU is copied, but for a pretended one's, which is memory
+// of this process.
+Tensor on_host(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.is_cpu()) return tensor;
+  if (!tracer.options.pretended) return tensor.cpu();
+  return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(),
+                       at::TensorOptions().dtype(tensor.scalar_type()));
 }
 
 Tensor in_double(const Tensor& tensor) {
@@ -116,15 +134,18 @@ Extent extent_of(const Tensor& tensor) {
   return {tensor.storage_offset(), count};
 }
 
-char* bytes_at(const Tensor& tensor, int64_t begin) {
+// So much of a tensor's storage, as a tensor of the CPU.
+Tensor on_host(const Tensor& tensor, Extent extent) {
   auto* data = static_cast<const char*>(tensor.storage().unsafeGetStorageImpl()->data());
-  return const_cast<char*>(data) + begin * static_cast<int64_t>(tensor.element_size());
+  auto* begin =
+      const_cast<char*>(data) + extent.begin * static_cast<int64_t>(tensor.element_size());
+  const auto options = at::TensorOptions().dtype(tensor.scalar_type());
+  if (tensor.is_cpu() || tracer.options.pretended)
+    return at::from_blob(begin, {extent.count}, options);
+  return at::from_blob(begin, {extent.count}, options.device(tensor.device())).cpu();
 }
 
-Tensor in_double(const Tensor& tensor, Extent extent) {
-  return in_double(at::from_blob(bytes_at(tensor, extent.begin), {extent.count},
-                                 at::TensorOptions().dtype(tensor.scalar_type())));
-}
+const char* bytes_of(const Tensor& on_cpu) { return static_cast<const char*>(on_cpu.data_ptr()); }
 
 size_t size_of(const Shadow& shadow) {
   return shadow.bytes.size() + static_cast<size_t>(shadow.values.numel()) * sizeof(double);
@@ -159,9 +180,10 @@ Shadow* find_shadow(const Tensor& tensor) {
   if (shadow.dtype != tensor.scalar_type() || extent.begin < shadow.begin ||
       extent.begin + extent.count > shadow.begin + count)
     return nullptr;
-  const char* now = bytes_at(tensor, shadow.begin);
+  const Tensor held = on_host(tensor, {shadow.begin, count});
+  const char* now = bytes_of(held);
   if (std::memcmp(now, shadow.bytes.data(), shadow.bytes.size()) == 0) return &shadow;
-  const Tensor actual = in_double(tensor, {shadow.begin, count});
+  const Tensor actual = in_double(held);
   const size_t size = tensor.element_size();
   for (int64_t i = 0; i < count; ++i) {
     char* before = shadow.bytes.data() + i * size;
@@ -187,14 +209,12 @@ void keep_shadow(const Tensor& actual, const Tensor& values) {
   }
   forget(storage);
   make_room();
-  const char* bytes = bytes_at(actual, extent.begin);
+  const Tensor held = on_host(actual, extent);
+  const char* bytes = bytes_of(held);
   const auto size = static_cast<size_t>(extent.count) * actual.element_size();
-  Shadow shadow{actual.storage().getWeakStorageImpl(),
-                actual.scalar_type(),
-                extent.begin,
-                in_double(actual, extent),
-                std::vector<char>(bytes, bytes + size),
-                ++shadows().made};
+  Shadow shadow{
+      actual.storage().getWeakStorageImpl(),  actual.scalar_type(), extent.begin, in_double(held),
+      std::vector<char>(bytes, bytes + size), ++shadows().made};
   values_of(shadow, actual).copy_(values);
   shadows().bytes += size_of(shadow);
   shadows().of.emplace(storage, std::move(shadow));
@@ -260,13 +280,14 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   if (is_large(whole) && call.sizes.empty()) call.sizes = whole.sizes().vec();
   if (is_large(whole) && call.sizes != whole.sizes().vec()) return false;
   const Tensor tensor = is_large(whole) ? sample_of(whole) : whole;
+  const Tensor held = on_host(tensor);
   if (!tensor.is_floating_point()) {
     *out = call.is_whole && tensor.scalar_type() != at::kBool
-               ? tensor.to(at::kLong, /*non_blocking=*/false, /*copy=*/true)
-               : tensor.clone();
+               ? held.to(at::kLong, /*non_blocking=*/false, /*copy=*/true)
+               : held.clone();
     return true;
   }
-  const Tensor actual = in_double(tensor);
+  const Tensor actual = in_double(held);
   const Shadow* shadow = find_shadow(tensor);
   *out = shadow ? values_of(*shadow, tensor).clone() : actual;
   const Distance found = distance(actual, *out);
@@ -281,7 +302,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
 
 bool add_value(ShadowCall& call, const IValue& value) {
   if (value.isGenerator()) return false;
-  if (value.isDevice() && !value.toDevice().is_cpu()) return false;
+  if (value.isDevice() && !value.toDevice().is_cpu() && !value.toDevice().is_cuda()) return false;
   Tensor shadow;
   if (value.isTensor()) {
     if (!add_tensor(call, value.toTensor(), &shadow)) return false;
@@ -301,6 +322,8 @@ bool add_value(ShadowCall& call, const IValue& value) {
       list.push_back(is_there ? c10::optional<Tensor>(shadow) : c10::optional<Tensor>());
     }
     call.stack.emplace_back(list);
+  } else if (value.isDevice()) {
+    call.stack.emplace_back(c10::Device(c10::DeviceType::CPU));
   } else {
     call.stack.push_back(value);
   }
@@ -326,7 +349,7 @@ bool is_beyond(const Tensor& tensor, at::ScalarType target) {
   if (!is_long && tensor.scalar_type() != at::kDouble) return false;
   if (target != at::kFloat && !(is_long && target == at::kDouble)) return false;
   return is_shadowable(tensor) && !is_large(tensor) &&
-         tensor.abs().max().to(at::kDouble).item<double>() > least;
+         on_host(tensor).abs().max().to(at::kDouble).item<double>() > least;
 }
 
 // What a copy or a cast makes of its last tensor.
@@ -553,7 +576,8 @@ void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
            const Tensor& given, const Tensor& computed) {
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
   if (is_large(given) && !given.is_contiguous()) return;
-  const Tensor actual = is_large(given) ? sample_of(given) : given;
+  const Tensor kept = is_large(given) ? sample_of(given) : given;
+  const Tensor actual = on_host(kept);
   const Tensor right = is_large(computed) ? sample_of(computed.contiguous()) : computed;
   if (is_op(frame, {"aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"})) {
     if (actual.numel() * 10 < right.numel() * 9)
@@ -567,8 +591,8 @@ void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
     const bool stays = judge_floats(call, frame, actual, right);
     const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
                          (frame.op->converts && actual.scalar_type() == at::kFloat);
-    if (stays && matters && actual.element_size() > 1) return keep_shadow(actual, right);
-    return forget(actual.storage().unsafeGetStorageImpl());
+    if (stays && matters && actual.element_size() > 1) return keep_shadow(kept, right);
+    return forget(kept.storage().unsafeGetStorageImpl());
   }
   if (call.is_whole || call.is_narrowed) return judge_whole(call, frame, actual, right);
   if (call.error == 0) return;
@@ -611,7 +635,7 @@ class Scope {
 void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn,
                   c10::ArrayRef<const IValue> inputs) {
   const Options& options = tracer.options;
-  if (options.pretended || options.keep_going || options.fix) return;
+  if (options.keep_going || options.fix) return;
   if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer)) return;  // lost-update's
   const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
   if (!handle || !is_computable(frame, *handle)) return;

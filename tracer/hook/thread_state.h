@@ -57,7 +57,8 @@ struct alignas(128) ThreadState {
   static constexpr uint32_t kMaxRegions = 16;  // deeper ones take the place of the outermost
 
   bool in_pretended_call = false;  // of known_values.cpp, which follows the outermost call
-  bool busy = false;  // the tracer itself is running: whatever it calls is not recorded
+  bool busy = false;            // the tracer itself is running: whatever it calls is not recorded
+  bool copies_samples = false;  // what it launches is the tracer's own (OwnGpuWork)
   bool has_message = false;
   const void* message_of = nullptr;  // the record of the op that was in flight at the throw
   int depth = 0;

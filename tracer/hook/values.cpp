@@ -1,15 +1,20 @@
-// values.cpp: reads tensors of the CPU in place, and what is known of a pretended GPU's; others are
-// asked through LibTorch, unobserved, which waits for the device.
+// values.cpp: reads tensors of the CPU in place, and of those on a GPU samples that are copied
+// there and looked at later. --check-values asks for all numbers of the latter through LibTorch,
+// unobserved, which waits for the device.
 #include "tracer/hook/values.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
 
 #include "core/codes.h"
 #include "core/dtype_range.h"
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
+#include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
 
@@ -22,6 +27,7 @@ constexpr int64_t kMostSteps = 64;       // whole numbers in Float, of each call
 constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pieces: few pages
 constexpr int64_t kPieces = 16;
 constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
+constexpr uint32_t kLookOneIn = 8;      // ops, for samples that have arrived
 constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
     16;  // --check-values: all steps up to here, then one in kThenOneIn
@@ -81,31 +87,30 @@ const char* first_byte(const c10::TensorImpl* impl) {
          impl->storage_offset() * impl->dtype().itemsize();
 }
 
-Loss loss_of(const c10::TensorImpl* source, uint8_t target) {
-  if (!is_readable(source) || source->numel() > kMostIntegers) return {};
-  switch (static_cast<Dtype>(dtype_of(source))) {
+Loss loss_of(Dtype dtype, const char* data, int64_t count, uint8_t target) {
+  switch (dtype) {
     case Dtype::kLong:
-      return find_loss<int64_t>(first_byte(source), source->numel(), target);
+      return find_loss<int64_t>(data, count, target);
     case Dtype::kInt:
-      return find_loss<int32_t>(first_byte(source), source->numel(), target);
+      return find_loss<int32_t>(data, count, target);
     case Dtype::kShort:
-      return find_loss<int16_t>(first_byte(source), source->numel(), target);
+      return find_loss<int16_t>(data, count, target);
     case Dtype::kFloat:
-      return find_loss_of_whole<float>(first_byte(source), source->numel(), target);
+      return find_loss_of_whole<float>(data, count, target);
     case Dtype::kDouble:
-      return find_loss_of_whole<double>(first_byte(source), source->numel(), target);
+      return find_loss_of_whole<double>(data, count, target);
     default:
       return {};
   }
 }
 
-void write_loss(const trace::SignatureRecord* signature, const Loss& loss) {
+void write_loss(const trace::SignatureRecord* signature, const Loss& loss, uint32_t step) {
   const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), 0x1ec5) | 1;
   if (!tracer.messages.insert(key, 1)) return;
   auto* record = tracer.file.reserve<trace::InexactRecord>(trace::Kind::kInexact);
   if (!record) return;
   record->signature = signature->id;
-  record->step = tracer.current_step();
+  record->step = step;
   record->from = loss.from;
   record->to = loss.to;
   tracer.file.commit(record->header);
@@ -127,11 +132,14 @@ bool looks_in_this_step() {
   return tracer.options.check_values && (step < kEveryStepUntil || step % kThenOneIn == 0);
 }
 
+std::atomic<uint32_t> ops_since_look{0};
+
 // Which of two threads comes first when both come at once, nobody knows.
 std::atomic<uint32_t> non_finite_seen{0};
 
 // The first inf and the first NaN of each signature; `flags` without which of the two.
-void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, uint32_t index) {
+void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, uint32_t index,
+                      uint32_t step) {
   flags |= found.nan ? trace::kNonFiniteIsNan : 0;
   const uint32_t kind =
       flags & ~(trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan);
@@ -140,7 +148,7 @@ void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, u
   auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
   if (!record) return;
   record->signature = signature;
-  record->step = tracer.current_step();
+  record->step = step;
   record->flags = flags;
   record->result = index;
   record->order = non_finite_seen.fetch_add(1) + 1;
@@ -195,40 +203,102 @@ bool is_sampled(const Frame& frame) {
   return __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) % kSampledOneIn == 1;
 }
 
+Sample sample_of(Dtype dtype, const char* data, int64_t count, bool all, const DtypeRange& range) {
+  switch (dtype) {
+    case Dtype::kHalf:
+      return sample<c10::Half>(data, count, all, range);
+    case Dtype::kBFloat16:
+      return sample<c10::BFloat16>(data, count, all, range);
+    case Dtype::kFloat:
+      return sample<float>(data, count, all, range);
+    case Dtype::kDouble:
+      return sample<double>(data, count, all, range);
+    default:
+      return {};
+  }
+}
+
+// Elements of a tensor: where it lies, or as they have arrived from a GPU.
+struct Numbers {
+  Dtype dtype;
+  const char* data;
+  int64_t count;
+  uint32_t step;  // in which the op ran
+  bool is_arriving = false;
+};
+
+// A number of the program's own beside tensors on a GPU, as in `step += 1`.
+bool is_number_on_cpu(const c10::TensorImpl* impl) {
+  return is_plain(impl) && impl->device().is_cpu() && impl->dim() == 0 && is_readable(impl) &&
+         impl->dtype().itemsize() <= sizeof(uint64_t);
+}
+
+// Now where the tensors can be read, or when samples of them have arrived; never where neither can
+// be. Each is dense; of large ones on a GPU kMostSampled elements are copied, in pieces.
+template <typename Look>
+void look_at(const std::vector<const c10::TensorImpl*>& tensors, Look look) {
+  std::vector<Numbers> numbers;
+  std::vector<GpuPart> parts;
+  std::vector<uint64_t> own(tensors.size());
+  const c10::Device device = tensors.front()->device();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const c10::TensorImpl* impl = tensors[i];
+    const auto size = static_cast<int64_t>(impl->dtype().itemsize());
+    Numbers of{static_cast<Dtype>(dtype_of(impl)), nullptr, impl->numel(), tracer.current_step()};
+    if (device.is_cpu()) {
+      if (!impl->device().is_cpu() || !is_readable(impl)) return;
+      of.data = first_byte(impl);
+    } else if (is_number_on_cpu(impl)) {
+      std::memcpy(&own[i], first_byte(impl), static_cast<size_t>(size));
+    } else {
+      if (impl->device() != device || !is_on_gpu(impl)) return;
+      parts.push_back(gpu_part(impl, kMostSampled, kPieces));
+      of.count = static_cast<int64_t>(parts.back().bytes()) / size;
+      of.is_arriving = true;
+    }
+    numbers.push_back(of);
+  }
+  if (device.is_cpu()) return look(numbers);
+  copy_sample(
+      device.index(), parts, [numbers, own, look](const std::vector<const char*>& arrived) mutable {
+        size_t next = 0;
+        for (size_t i = 0; i < numbers.size(); ++i) {
+          if (numbers[i].is_arriving && next == arrived.size()) return;
+          numbers[i].data =
+              numbers[i].is_arriving ? arrived[next++] : reinterpret_cast<const char*>(&own[i]);
+        }
+        look(numbers);
+      });
+}
+
+// A copy from a GPU costs what a small op does: of the first calls, and then of one in sixteen.
+bool is_cheap_or_early(const Frame& frame, const c10::TensorImpl* impl) {
+  constexpr uint64_t kFirstCalls = 64;
+  return impl->device().is_cpu() ||
+         __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= kFirstCalls;
+}
+
 // What a cast to a dtype with near ends loses: of one call in sixteen and of some numbers in it;
 // with --check-values of all.
 void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t target) {
   const DtypeRange* range = narrow_range(static_cast<Dtype>(target));
-  if (!range || !is_readable(source) || is_left_alone(source)) return;
-  if (tracer.options.pretended && !source->device().is_cpu()) return;  // a gradient of zeros
+  if (!range || is_left_alone(source)) return;
   const bool looks_at_all = tracer.options.check_values;
   if (!looks_at_all && !is_sampled(frame)) return;
   trace::CastCounters* counters = cast_counters(frame.signature);
   if (!counters) return;
-  const int64_t count = source->numel();
-  Sample seen;
-  switch (static_cast<Dtype>(dtype_of(source))) {
-    case Dtype::kHalf:
-      seen = sample<c10::Half>(first_byte(source), count, looks_at_all, *range);
-      break;
-    case Dtype::kBFloat16:
-      seen = sample<c10::BFloat16>(first_byte(source), count, looks_at_all, *range);
-      break;
-    case Dtype::kFloat:
-      seen = sample<float>(first_byte(source), count, looks_at_all, *range);
-      break;
-    case Dtype::kDouble:
-      seen = sample<double>(first_byte(source), count, looks_at_all, *range);
-      break;
-    default:
-      return;
-  }
-  const bool is_8_bits = target != static_cast<uint8_t>(Dtype::kHalf);
-  if (seen.has_nan && is_8_bits && !looks_in_this_step())
-    write_non_finite(frame.signature->id, {true, false, true}, 0, 0);
-  __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
+  const trace::SignatureRecord* signature = frame.signature;
+  const bool looks_for_nan =
+      target != static_cast<uint8_t>(Dtype::kHalf) && !looks_in_this_step();  // 8 bits
+  look_at({source}, [=](const std::vector<Numbers>& numbers) {
+    const Numbers& from = numbers[0];
+    const Sample seen = sample_of(from.dtype, from.data, from.count, looks_at_all, *range);
+    if (seen.has_nan && looks_for_nan)
+      write_non_finite(signature->id, {true, false, true}, 0, 0, from.step);
+    __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
+  });
 }
 
 // What was divided to fit e4m3 reaches 448 of its largest; what was not is far below. Read as
@@ -236,15 +306,18 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
 void look_for_scaled(const Frame& frame, const c10::TensorImpl* source) {
   constexpr uint8_t kNan = 0x7f, k256 = 0x78;
   if (static_cast<Dtype>(dtype_of(source)) != Dtype::kFloat8_e4m3fn || !is_sampled(frame)) return;
-  if (!is_readable(source) || is_left_alone(source)) return;
-  const auto* bytes = reinterpret_cast<const uint8_t*>(first_byte(source));
-  uint8_t largest = 0;
-  for_sampled(source->numel(), /*all=*/false, [&](int64_t i) {
-    const uint8_t size = bytes[i] & kNan;
-    if (size != kNan && size > largest) largest = size;
+  if (is_left_alone(source)) return;
+  const trace::SignatureRecord* signature = frame.signature;
+  look_at({source}, [=](const std::vector<Numbers>& numbers) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(numbers[0].data);
+    uint8_t largest = 0;
+    for_sampled(numbers[0].count, /*all=*/false, [&](int64_t i) {
+      const uint8_t size = bytes[i] & kNan;
+      if (size != kNan && size > largest) largest = size;
+    });
+    const double value = 256 * (1 + (largest & 7) / 8.0);
+    if (largest >= k256) write_loss(signature, {true, value, value}, numbers[0].step);
   });
-  const double value = 256 * (1 + (largest & 7) / 8.0);
-  if (largest >= k256) write_loss(frame.signature, {true, value, value});
 }
 
 // _to_copy(self, dtype=…) and copy_(self, src): from an integer to a low precision that may not
@@ -266,16 +339,21 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   sample_loss(frame, source, target);
   look_for_scaled(frame, source);
   if (!is_low_precision(target)) return;
+  if (source->numel() > kMostIntegers) return;
   const bool is_weight = source->numel() > kMostSteps && c10::isFloatingType(scalar_type(source));
-  if (is_weight && !is_sampled(frame)) return;
-  const Loss loss = loss_of(source, target);
-  if (loss.found) write_loss(frame.signature, loss);
+  if ((is_weight || !is_cheap_or_early(frame, source)) && !is_sampled(frame)) return;
+  const trace::SignatureRecord* signature = frame.signature;
+  look_at({source}, [=](const std::vector<Numbers>& numbers) {
+    const Numbers& from = numbers[0];
+    const Loss loss = loss_of(from.dtype, from.data, from.count, target);
+    if (loss.found) write_loss(signature, loss, from.step);
+  });
 }
 
-// Of a readable tensor; NaN of a dtype that nobody counts or sums in.
-double value_at(const c10::TensorImpl* impl, int64_t index) {
-  const char* data = first_byte(impl);
-  switch (static_cast<Dtype>(dtype_of(impl))) {
+// NaN of a dtype that nobody counts or sums in.
+double value_at(const Numbers& numbers, int64_t index) {
+  const char* data = numbers.data;
+  switch (numbers.dtype) {
     case Dtype::kHalf:
       return reinterpret_cast<const c10::Half*>(data)[index];
     case Dtype::kBFloat16:
@@ -319,25 +397,29 @@ void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> in
   const c10::TensorImpl* term = inputs[op.tensors[1].index].unsafeToTensorImpl();
   if (!is_low_precision(dtype_of(sum))) return;
   const bool is_one = sum->numel() == 1;
-  const bool is_small = sum->numel() <= kMostSteps;
+  const bool is_small = sum->numel() <= kMostSteps && is_cheap_or_early(frame, sum);
   if (term->numel() != sum->numel() || !(is_small || is_sampled(frame))) return;
-  if (!is_readable(sum) || !is_readable(term) || is_left_alone(sum)) return;
-  if (!are_alike(sum, term) || !is_plain_sum(op, inputs)) return;
+  if (is_left_alone(sum) || !are_alike(sum, term) || !is_plain_sum(op, inputs)) return;
   const uint8_t dtype = dtype_of(sum);
   const bool is_count = c10::isIntegralType(scalar_type(term), /*includeBool=*/true);
-  uint64_t looked = 0, stuck = 0;
-  Loss loss;
-  for_sampled(sum->numel(), /*all=*/false, [&](int64_t i) {
-    const double before = value_at(sum, i), added = value_at(term, i), now = before + added;
-    if (added == 0 || !std::isfinite(now)) return;
-    ++looked;
-    const double kept = rounded(now, dtype);
-    const bool is_stuck = kept == before || std::isinf(kept);
-    stuck += is_stuck;
-    const bool is_lost = (is_count && kept != now) || is_stuck;
-    if (is_lost && !loss.found) loss = {true, now, kept};
+  const trace::SignatureRecord* signature = frame.signature;
+  look_at({sum, term}, [=](const std::vector<Numbers>& numbers) {
+    uint64_t looked = 0, stuck = 0;
+    Loss loss;
+    for_sampled(numbers[0].count, /*all=*/false, [&](int64_t i) {
+      const double before = value_at(numbers[0], i), added = value_at(numbers[1], i);
+      const double now = before + added;
+      if (added == 0 || !std::isfinite(now)) return;
+      ++looked;
+      const double kept = rounded(now, dtype);
+      const bool is_stuck = kept == before || std::isinf(kept);
+      stuck += is_stuck;
+      const bool is_lost = (is_count && kept != now) || is_stuck;
+      if (is_lost && !loss.found) loss = {true, now, kept};
+    });
+    if (loss.found && (is_one || stuck * 10 >= looked * 9))
+      write_loss(signature, loss, numbers[0].step);
   });
-  if (loss.found && (is_one || stuck * 10 >= looked * 9)) write_loss(frame.signature, loss);
 }
 
 template <typename Float>
@@ -354,6 +436,7 @@ Finite scan(const char* data, int64_t count) {
 }
 
 Finite ask_libtorch(const c10::TensorImpl* impl) {
+  if (impl->device().is_cuda() && is_device_captured(impl->device().index())) return {};
   try {
     c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);
     auto* owned = const_cast<c10::TensorImpl*>(impl);
@@ -367,24 +450,31 @@ Finite ask_libtorch(const c10::TensorImpl* impl) {
   }
 }
 
-Finite finite(const c10::TensorImpl* impl) {
-  const auto dtype = static_cast<Dtype>(dtype_of(impl));
-  const bool floating = dtype == Dtype::kHalf || dtype == Dtype::kBFloat16 ||
-                        dtype == Dtype::kFloat || dtype == Dtype::kDouble;
-  if (!floating || !is_plain(impl)) return {true, true, false};
-  if (!is_readable(impl)) return ask_libtorch(impl);
+bool is_floating(Dtype dtype) {
+  return dtype == Dtype::kHalf || dtype == Dtype::kBFloat16 || dtype == Dtype::kFloat ||
+         dtype == Dtype::kDouble;
+}
+
+Finite scan(Dtype dtype, const char* data, int64_t count) {
   switch (dtype) {
     case Dtype::kHalf:
-      return scan<c10::Half>(first_byte(impl), impl->numel());
+      return scan<c10::Half>(data, count);
     case Dtype::kBFloat16:
-      return scan<c10::BFloat16>(first_byte(impl), impl->numel());
+      return scan<c10::BFloat16>(data, count);
     case Dtype::kFloat:
-      return scan<float>(first_byte(impl), impl->numel());
+      return scan<float>(data, count);
     case Dtype::kDouble:
-      return scan<double>(first_byte(impl), impl->numel());
+      return scan<double>(data, count);
     default:
       return {};
   }
+}
+
+Finite finite(const c10::TensorImpl* impl) {
+  const auto dtype = static_cast<Dtype>(dtype_of(impl));
+  if (!is_floating(dtype) || !is_plain(impl)) return {true, true, false};
+  if (!is_readable(impl)) return ask_libtorch(impl);
+  return scan(dtype, first_byte(impl), impl->numel());
 }
 
 template <typename Visit>
@@ -396,15 +486,16 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
 }
 
 // backward() makes the first gradient, ones_like(loss): that is when a loss is known to be one.
-// Where it is on the CPU, looking costs nothing; a GPU would have to be waited for.
 void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!inputs[0].isTensor()) return;
   const c10::TensorImpl* loss = inputs[0].unsafeToTensorImpl();
   if (!is_plain(loss) || loss->numel() != 1 || !loss->requires_grad() || is_leaf(loss)) return;
-  if (!is_readable(loss)) return;
-  const Finite found = finite(loss);
-  if (found.known && !found.all)
-    write_non_finite(frame.signature->id, found, trace::kNonFiniteIsLoss, 0);
+  const uint32_t id = frame.signature->id;
+  look_at({loss}, [id](const std::vector<Numbers>& numbers) {
+    const Finite found = scan(numbers[0].dtype, numbers[0].data, 1);
+    if (found.known && !found.all)
+      write_non_finite(id, found, trace::kNonFiniteIsLoss, 0, numbers[0].step);
+  });
 }
 
 void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
@@ -422,28 +513,70 @@ void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   frame.inputs_had_no_nan = no_nan;
 }
 
-// Small, or the first of its kind and not so large that reading it would be noticed: of these all
-// elements are read.
+constexpr int64_t kMostWhole = 1 << 16;  // elements, of which all are read, or copied from a GPU
+
+// Small, or the first of its kind and not so large that reading it would be noticed.
 bool is_read_whole(const Frame& frame, const c10::TensorImpl* impl) {
-  constexpr int64_t kMostElements = 1 << 16, kMostOfFirst = 1 << 22;
+  constexpr int64_t kMostOfFirst = 1 << 22;
   const bool is_first = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= 1;
-  return impl->numel() <= (is_first ? kMostOfFirst : kMostElements);
+  const bool is_copied = !impl->device().is_cpu();
+  return impl->numel() <= (is_first && !is_copied ? kMostOfFirst : kMostWhole);
+}
+
+// Operands of a sum on a GPU. They are known when they have arrived, which is before its result.
+struct Operands {
+  bool are_known = false, are_finite = true, have_no_nan = true;
+};
+struct SumOnGpu {
+  const void* op = nullptr;
+  std::shared_ptr<Operands> operands;
+};
+thread_local SumOnGpu* sum_on_gpu = nullptr;  // never destroyed: ops run while threads end, too
+
+void copy_operands(const Frame& frame, const std::vector<const c10::TensorImpl*>& tensors) {
+  std::vector<GpuPart> parts;
+  std::vector<std::pair<Dtype, int64_t>> kinds;
+  for (const c10::TensorImpl* tensor : tensors) {
+    if (tensor->device() != tensors.front()->device() || !is_on_gpu(tensor)) return;
+    parts.push_back(gpu_part(tensor, tensor->numel(), 1));
+    kinds.emplace_back(static_cast<Dtype>(dtype_of(tensor)), tensor->numel());
+  }
+  auto operands = std::make_shared<Operands>();
+  const bool is_copied =
+      copy_sample(tensors.front()->device().index(), parts,
+                  [operands, kinds](const std::vector<const char*>& arrived) {
+                    if (arrived.size() != kinds.size()) return;
+                    operands->are_known = true;
+                    for (size_t i = 0; i < kinds.size(); ++i) {
+                      const Finite found = scan(kinds[i].first, arrived[i], kinds[i].second);
+                      operands->are_finite = operands->are_finite && found.all;
+                      operands->have_no_nan = operands->have_no_nan && !found.nan;
+                    }
+                  });
+  if (!is_copied) return;
+  if (!sum_on_gpu) sum_on_gpu = new SumOnGpu;
+  *sum_on_gpu = {frame.record, operands};
 }
 
 // A sum or product in Half may be infinite though what it is of is not, and a row of a softmax NaN.
 // Of one call in sixteen.
 void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (frame.op->tensors.empty() || !is_sampled(frame)) return;
-  bool all_finite = true, has_no_nan = true, is_first = true;
+  std::vector<const c10::TensorImpl*> operands;
   for (const Argument& argument : frame.op->tensors) {
     if (!inputs[argument.index].isTensor()) continue;
     const c10::TensorImpl* tensor = inputs[argument.index].unsafeToTensorImpl();
     const bool is_half = static_cast<Dtype>(dtype_of(tensor)) == Dtype::kHalf;
-    if (is_first && !is_half && !frame.op->normalizes) return;
-    is_first = false;
+    if (operands.empty() && !is_half && !frame.op->normalizes) return;
     if (!c10::isFloatingType(scalar_type(tensor))) continue;
-    if (!tensor->device().is_cpu()) return;  // a pretended GPU computes no product
-    if (!is_readable(tensor) || is_left_alone(tensor) || !is_read_whole(frame, tensor)) return;
+    if (!is_plain(tensor) || is_left_alone(tensor) || !is_read_whole(frame, tensor)) return;
+    operands.push_back(tensor);
+  }
+  if (operands.empty()) return;
+  if (operands.front()->device().is_cuda()) return copy_operands(frame, operands);
+  bool all_finite = true, has_no_nan = true;
+  for (const c10::TensorImpl* tensor : operands) {
+    if (!tensor->device().is_cpu() || !is_readable(tensor)) return;
     const Finite found = finite(tensor);
     all_finite = all_finite && found.all;
     has_no_nan = has_no_nan && !found.nan;
@@ -452,36 +585,64 @@ void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   frame.inputs_had_no_nan = has_no_nan;
 }
 
+bool is_of_interest(const Frame& frame, const c10::TensorImpl* sum) {
+  return static_cast<Dtype>(dtype_of(sum)) == Dtype::kHalf || frame.op->normalizes;
+}
+
+bool is_sum_on_gpu(const Frame& frame) { return sum_on_gpu && sum_on_gpu->op == frame.record; }
+
+void look_at_sum_on_gpu(const Frame& frame, const c10::TensorImpl* sum) {
+  const std::shared_ptr<Operands> operands = std::move(sum_on_gpu->operands);
+  *sum_on_gpu = {};
+  if (!is_of_interest(frame, sum) || !is_on_gpu(sum) || sum->numel() > kMostWhole) return;
+  const uint32_t id = frame.signature->id, step = tracer.current_step();
+  const bool normalizes = frame.op->normalizes;
+  const auto dtype = static_cast<Dtype>(dtype_of(sum));
+  const int64_t count = sum->numel();
+  copy_sample(sum->device().index(), {gpu_part(sum, count, 1)},
+              [=](const std::vector<const char*>& arrived) {
+                if (arrived.empty() || !operands->are_known || !operands->have_no_nan) return;
+                if (!normalizes && !operands->are_finite) return;
+                const Finite found = scan(dtype, arrived[0], count);
+                if (found.all || (normalizes && !found.nan)) return;
+                write_non_finite(id, found,
+                                 (!normalizes ? trace::kNonFiniteOperandsWereFinite : 0) |
+                                     trace::kNonFiniteOperandsHadNoNan,
+                                 0, step);
+              });
+}
+
 void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
   if (outputs.empty() || !outputs[0].isTensor()) return;
-  if (!(frame.op->normalizes ? frame.inputs_had_no_nan : frame.inputs_finite)) return;
   const c10::TensorImpl* sum = outputs[0].unsafeToTensorImpl();
-  const bool is_half = static_cast<Dtype>(dtype_of(sum)) == Dtype::kHalf;
-  if (!(is_half || frame.op->normalizes) || !is_readable(sum)) return;
+  if (is_sum_on_gpu(frame)) return look_at_sum_on_gpu(frame, sum);
+  if (!(frame.op->normalizes ? frame.inputs_had_no_nan : frame.inputs_finite)) return;
+  if (!is_of_interest(frame, sum) || !is_readable(sum)) return;
   const Finite found = finite(sum);
   if (found.all || (frame.op->normalizes && !found.nan)) return;
   write_non_finite(frame.signature->id, found,
                    (frame.inputs_finite ? trace::kNonFiniteOperandsWereFinite : 0) |
                        trace::kNonFiniteOperandsHadNoNan,
-                   0);
+                   0, tracer.current_step());
 }
 
 }  // namespace
 
 void write_inexact(const trace::SignatureRecord* signature, double from, double to) {
-  write_loss(signature, {true, from, to});
+  write_loss(signature, {true, from, to}, tracer.current_step());
 }
 
 void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
   if (outputs.size() != 1) return;
   const c10::IValue& value = outputs[0];
   const BusyScope busy(state);
+  look_at_arrived();
   if (value.isBool()) {
     write_non_finite(frame.read, {true, false, value.toBool()},
-                     trace::kNonFiniteIsRead | trace::kNonFiniteIsAnswer, 0);
+                     trace::kNonFiniteIsRead | trace::kNonFiniteIsAnswer, 0, tracer.current_step());
   } else if (value.isDouble() && !std::isfinite(value.toDouble())) {
     write_non_finite(frame.read, {true, false, std::isnan(value.toDouble())},
-                     trace::kNonFiniteIsRead, 0);
+                     trace::kNonFiniteIsRead, 0, tracer.current_step());
   }
 }
 
@@ -504,6 +665,7 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   frame.inputs_finite = frame.inputs_had_no_nan = false;
   if (!tracer.looks.load(std::memory_order_relaxed) && !matters(*frame.op, inputs)) return;
   BusyScope busy(state);
+  if (are_under_way() && ops_since_look.fetch_add(1) % kLookOneIn == 0) look_at_arrived();
   if (frame.op->converts) look_at_conversion(frame, inputs);
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
   if (frame.op->adds) look_at_running_sum(frame, inputs);
@@ -516,7 +678,7 @@ void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs) {
   if (frame.began_ns) note_time(state, frame);
   const bool looks = looks_in_this_step();
-  const bool was_looked_at = frame.inputs_finite || frame.inputs_had_no_nan;
+  const bool was_looked_at = frame.inputs_finite || frame.inputs_had_no_nan || is_sum_on_gpu(frame);
   if (looks ? frame.op->makes_garbage : !(frame.op->reduces && was_looked_at)) return;
   BusyScope busy(state);
   if (!looks) return look_at_sum(frame, outputs);
@@ -528,7 +690,7 @@ void look_at_results(ThreadState* state, const Frame& frame,
       const Finite found = finite(impl);
       const bool is_meant = frame.op->is_loss && index > 0 && !found.nan;  // ctc_loss: the log of 0
       if (found.known && !found.all && !is_meant)
-        write_non_finite(frame.signature->id, found, flags, index);
+        write_non_finite(frame.signature->id, found, flags, index, tracer.current_step());
       ++index;
     });
   }

@@ -1,5 +1,6 @@
 // weight_moves.cpp: see weight_moves.h. Reads values, and writes none; the first steps are all
-// looked at, and then one in sixteen.
+// looked at, and then one in sixteen. What lies on a GPU is copied before the step's first write
+// and at the step's end, and summed up when it has arrived.
 #include "tracer/hook/weight_moves.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "core/codes.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
+#include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/tracer.h"
 
@@ -23,6 +25,7 @@ namespace tracer {
 namespace {
 
 constexpr int kSampled = 32;                    // elements of a weight
+constexpr int kPiecesOfWeight = 4;              // that these lie in
 constexpr size_t kMostWeights = 2048;           // of a process
 constexpr uint32_t kEveryWeightStepUntil = 16;  // and then one step in as many
 
@@ -31,27 +34,36 @@ using Bits = std::array<uint16_t, kSampled>;
 struct Weight {
   uint8_t dtype = 0;
   int64_t numel = 0;
-  int count = 0;      // elements that are looked at
-  uint32_t step = 0;  // whose write is not summed up yet; 0: none
+  int count = 0;       // elements that are looked at
+  uint32_t step = 0;   // whose write is not summed up yet; 0: none
+  uint32_t asked = 0;  // the last step whose samples were asked for, on a GPU
   Bits first{}, before{}, after{};
   uint32_t tried = 0, ever_tried = 0;  // a bit an element: its gradient is not 0
 };
 
 struct Sums {
   uint64_t steps = 0, updates = 0, lost = 0, zero = 0;
+  uint32_t last_step = 0;
 };
+
+// Kept alive, so that nothing else takes its address.
+using Kept = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+Kept keep(const c10::TensorImpl* impl) {
+  return Kept::unsafe_reclaim_from_nonowning(const_cast<c10::TensorImpl*>(impl));
+}
 
 struct WeightMoves {
   std::mutex mutex;
+  std::vector<Kept> stepped_on_gpu;  // in this step
   std::unordered_map<const c10::TensorImpl*, Weight> weights;
   Sums sums[2];  // Half, BFloat16
   std::set<std::string> optimizers;
 };
 WeightMoves* moves = new WeightMoves;
 
-// The weights of the op that this thread is in, kept alive until it is over. Never destroyed: ops
-// run while threads end, too.
-using Kept = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+// The weights of the op that this thread is in, until it is over. Never destroyed: ops run while
+// threads end, too.
 struct Written {
   const void* op = nullptr;
   std::vector<Kept> weights;
@@ -70,10 +82,15 @@ bool is_here(const c10::TensorImpl* impl) {
 }
 
 bool is_trained_weight(const c10::TensorImpl* impl) {
-  return is_16_bits(dtype_of(impl)) && is_plain(impl) && is_leaf(impl) && is_here(impl);
+  return is_16_bits(dtype_of(impl)) && is_plain(impl) && is_leaf(impl) &&
+         (is_here(impl) || is_on_gpu(impl));
 }
 
-int64_t position(const Weight& weight, int i) { return i * weight.numel / weight.count; }
+int64_t position(const Weight& weight, int i) {
+  constexpr int kInPiece = kSampled / kPiecesOfWeight;
+  return weight.numel <= kSampled ? i
+                                  : i / kInPiece * (weight.numel / kPiecesOfWeight) + i % kInPiece;
+}
 
 const char* data_begin(const c10::TensorImpl* impl) {
   return static_cast<const char*>(data_of(impl)) +
@@ -85,28 +102,38 @@ void read_bits(const Weight& weight, const c10::TensorImpl* impl, Bits& bits) {
   for (int i = 0; i < weight.count; ++i) bits[i] = data[position(weight, i)];
 }
 
-bool is_zero(const c10::TensorImpl* impl, int64_t at) {
-  const char* data = data_begin(impl);
-  switch (impl->dtype().itemsize()) {
+bool is_zero(const char* number, size_t size) {
+  uint16_t half;
+  float whole;
+  switch (size) {
     case 2:
-      return (reinterpret_cast<const uint16_t*>(data)[at] & 0x7fff) == 0;
+      return std::memcpy(&half, number, size), (half & 0x7fff) == 0;
     case 4:
-      return reinterpret_cast<const float*>(data)[at] == 0;
+      return std::memcpy(&whole, number, size), whole == 0;
     default:
       return false;
   }
 }
 
-// The elements whose gradient is not 0. The strides of both are alike, or nothing is said.
-uint32_t tried_by(const Weight& weight, const c10::TensorImpl* impl) {
+// Null where there is none whose strides are those of the weight.
+const c10::TensorImpl* gradient_of(const c10::TensorImpl* impl) {
   const at::Tensor& gradient = impl->grad();
-  if (!gradient.defined()) return 0;
+  if (!gradient.defined()) return nullptr;
   const c10::TensorImpl* grad = gradient.unsafeGetTensorImpl();
-  if (!is_here(grad) || grad->numel() != weight.numel || grad->strides() != impl->strides())
-    return 0;
+  const bool is_read = impl->device().is_cpu() ? is_here(grad) : is_on_gpu(grad);
+  const bool is_alike = is_read && grad->device() == impl->device() &&
+                        grad->numel() == impl->numel() && grad->strides() == impl->strides();
+  return is_alike ? grad : nullptr;
+}
+
+// The elements whose gradient is not 0.
+uint32_t tried_by(const Weight& weight, const c10::TensorImpl* impl) {
+  const c10::TensorImpl* grad = gradient_of(impl);
+  if (!grad) return 0;
+  const size_t size = grad->dtype().itemsize();
   uint32_t tried = 0;
   for (int i = 0; i < weight.count; ++i)
-    if (!is_zero(grad, position(weight, i))) tried |= 1u << i;
+    if (!is_zero(data_begin(grad) + position(weight, i) * size, size)) tried |= 1u << i;
   return tried;
 }
 
@@ -114,16 +141,21 @@ bool same(const Weight& weight, const Bits& a, const Bits& b) {
   return std::equal(a.begin(), a.begin() + weight.count, b.begin());
 }
 
-// A weight that another part of the program wrote in between, or another one at its address, begins
-// anew.
-void begin_step(Weight& weight, const c10::TensorImpl* impl, uint32_t step) {
+// True where it is the weight that was there before.
+bool describe(Weight& weight, const c10::TensorImpl* impl) {
   const bool is_same = weight.dtype == dtype_of(impl) && weight.numel == impl->numel();
   weight.dtype = dtype_of(impl);
   weight.numel = impl->numel();
   weight.count = static_cast<int>(std::min<int64_t>(kSampled, weight.numel));
+  return is_same;
+}
+
+// A weight that another part of the program wrote in between, or another one at its address, begins
+// anew.
+void begin_step(Weight& weight, uint32_t step, bool is_same, const Bits& before, uint32_t tried) {
   weight.step = step;
-  read_bits(weight, impl, weight.before);
-  weight.tried = tried_by(weight, impl);
+  weight.before = before;
+  weight.tried = tried;
   if (!is_same || !same(weight, weight.before, weight.after)) {
     weight.first = weight.before;
     weight.ever_tried = 0;
@@ -154,7 +186,10 @@ bool is_finite(uint16_t bits, uint8_t dtype) {
   return (bits & exponent) != exponent;
 }
 
-void sum_up(Weight& weight, Sums& sums) {
+void sum_up(Weight& weight) {
+  Sums& sums = moves->sums[is_half(weight.dtype) ? 0 : 1];
+  sums.steps += weight.step != sums.last_step ? 1 : 0;
+  sums.last_step = weight.step;
   weight.step = 0;
   sums.zero += weight.count - count_bits(weight.tried);
   sums.updates += count_bits(weight.tried);
@@ -162,6 +197,80 @@ void sum_up(Weight& weight, Sums& sums) {
     const bool is_lost = (weight.tried >> i & 1) && weight.before[i] == weight.after[i];
     sums.lost += is_lost ? 1 : 0;
   }
+}
+
+// Weights on a GPU, before or behind a step. Nothing is known of them any more but their addresses
+// when their samples arrive.
+struct Asked {
+  const c10::TensorImpl* weight;
+  bool is_same;
+  size_t gradient_size;  // of an element; 0: there is none
+};
+
+Weight* find_weight(const c10::TensorImpl* impl) {
+  const auto found = moves->weights.find(impl);
+  return found == moves->weights.end() ? nullptr : &found->second;
+}
+
+Bits bits_at(const Weight& weight, const char* arrived) {
+  Bits bits{};
+  std::memcpy(bits.data(), arrived, weight.count * sizeof(uint16_t));
+  return bits;
+}
+
+uint32_t tried_at(const Weight& weight, const char* arrived, size_t size) {
+  uint32_t tried = 0;
+  for (int i = 0; size && i < weight.count; ++i)
+    if (!is_zero(arrived + i * size, size)) tried |= 1u << i;
+  return tried;
+}
+
+void ask_before(const std::vector<const c10::TensorImpl*>& weights, uint32_t step) {
+  std::vector<GpuPart> parts;
+  std::vector<Asked> all;
+  for (const c10::TensorImpl* impl : weights) {
+    if (impl->device() != weights.front()->device()) continue;
+    Weight& weight = moves->weights[impl];
+    weight.asked = step;
+    const c10::TensorImpl* grad = gradient_of(impl);
+    all.push_back({impl, describe(weight, impl), grad ? grad->dtype().itemsize() : 0});
+    for (const c10::TensorImpl* tensor : {impl, grad ? grad : impl})
+      parts.push_back(gpu_part(tensor, kSampled, kPiecesOfWeight));
+    moves->stepped_on_gpu.push_back(keep(impl));
+  }
+  copy_sample(weights.front()->device().index(), parts,
+              [all, step](const std::vector<const char*>& arrived) {
+                const std::lock_guard<std::mutex> lock(moves->mutex);
+                for (size_t i = 0; i < all.size() && 2 * i + 1 < arrived.size(); ++i) {
+                  Weight* weight = find_weight(all[i].weight);
+                  if (!weight) continue;
+                  begin_step(*weight, step, all[i].is_same, bits_at(*weight, arrived[2 * i]),
+                             tried_at(*weight, arrived[2 * i + 1], all[i].gradient_size));
+                }
+              });
+}
+
+void ask_after(const std::vector<Kept>& weights, uint32_t step) {
+  std::vector<GpuPart> parts;
+  std::vector<const c10::TensorImpl*> all;
+  const c10::Device device = weights.front()->device();
+  for (const Kept& weight : weights) {
+    const auto found = moves->weights.find(weight.get());
+    if (found == moves->weights.end() || weight->device() != device || !is_on_gpu(weight.get()) ||
+        found->second.numel != weight->numel())
+      continue;
+    all.push_back(weight.get());
+    parts.push_back(gpu_part(weight.get(), kSampled, kPiecesOfWeight));
+  }
+  copy_sample(device.index(), parts, [all, step](const std::vector<const char*>& arrived) {
+    const std::lock_guard<std::mutex> lock(moves->mutex);
+    for (size_t i = 0; i < all.size() && i < arrived.size(); ++i) {
+      Weight* weight = find_weight(all[i]);
+      if (!weight || weight->step != step) continue;
+      weight->after = bits_at(*weight, arrived[i]);
+      sum_up(*weight);
+    }
+  });
 }
 
 std::string text_of_sums(uint8_t dtype, const Sums& sums) {
@@ -222,15 +331,26 @@ void look_at_weights(ThreadState* state, const Frame& frame,
     if (!written) written = new Written;
     written->op = nullptr;
     written->weights.clear();
+    std::vector<const c10::TensorImpl*> on_gpu;
     for_first_tensors(frame, inputs, [&](const c10::TensorImpl* impl) {
       if (!is_trained_weight(impl)) return;
       const bool is_known = moves->weights.count(impl) != 0;
       if (!is_known && moves->weights.size() >= kMostWeights) return;
       Weight& weight = moves->weights[impl];
-      if (weight.step != step) begin_step(weight, impl, step);
-      written->weights.push_back(
-          Kept::unsafe_reclaim_from_nonowning(const_cast<c10::TensorImpl*>(impl)));
+      if (!impl->device().is_cpu()) {
+        if (weight.asked != step) on_gpu.push_back(impl);
+        return;
+      }
+      weight.asked = 0;
+      if (weight.step != step) {
+        const bool is_same = describe(weight, impl);
+        Bits before{};
+        read_bits(weight, impl, before);
+        begin_step(weight, step, is_same, before, tried_by(weight, impl));
+      }
+      written->weights.push_back(keep(impl));
     });
+    if (!on_gpu.empty()) ask_before(on_gpu, step);
     if (!written->weights.empty()) written->op = frame.record;
   } catch (...) {  // no memory: this step is not looked at
   }
@@ -255,15 +375,16 @@ void note_weight_moves() {
   if (!looks_at_step(step)) return;
   {
     const std::lock_guard<std::mutex> lock(moves->mutex);
-    bool is_stepped[2] = {false, false};
+    const std::vector<Kept> on_gpu = std::move(moves->stepped_on_gpu);
+    moves->stepped_on_gpu.clear();
+    if (!on_gpu.empty()) ask_after(on_gpu, step);
+    bool is_stepped = !on_gpu.empty();
     for (auto& [impl, weight] : moves->weights) {
-      if (weight.step == 0) continue;
-      const int kind = is_half(weight.dtype) ? 0 : 1;
-      sum_up(weight, moves->sums[kind]);
-      is_stepped[kind] = true;
+      if (weight.step == 0 || weight.asked) continue;
+      sum_up(weight);
+      is_stepped = true;
     }
-    for (int kind : {0, 1}) moves->sums[kind].steps += is_stepped[kind] ? 1 : 0;
-    if (!is_stepped[0] && !is_stepped[1]) return;
+    if (!is_stepped) return;
   }
   const bool is_power = (step & (step - 1)) == 0;  // a killed run keeps what was written last
   if (step <= 4 || is_power) write_sums();

@@ -7,8 +7,7 @@
 //   "optimizer"         "AdamW"
 //
 // Only gradients that are not 0 count as updates, and only elements that had one as elements.
-// `lost` are updates behind which the weight was what it was before. Weights on a CPU alone are
-// read: a GPU would have to be waited for.
+// `lost` are updates behind which the weight was what it was before.
 #pragma once
 
 #include "tracer/hook/thread_state.h"

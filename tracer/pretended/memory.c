@@ -175,6 +175,33 @@ EXPORT int cudaMemcpyPeerAsync(void* to, int on UNUSED, const void* from, int at
                                size_t bytes) {
   return copy(to, from, bytes);
 }
+/* CUDA_MEMCPY2D, between the host and a device. */
+struct copy_of_rows {
+  size_t from_x, from_y;
+  unsigned from_kind;
+  const char* from_host;
+  const char* from_device;
+  void* from_array;
+  size_t from_pitch;
+  size_t to_x, to_y;
+  unsigned to_kind;
+  char* to_host;
+  char* to_device;
+  void* to_array;
+  size_t to_pitch;
+  size_t row_bytes, rows;
+};
+EXPORT int cuMemcpy2DAsync_v2(const struct copy_of_rows* copies, void* stream UNUSED) {
+  enum { kHost = 1, kDevice = 2 };
+  const char* from = copies->from_kind == kHost ? copies->from_host : copies->from_device;
+  char* to = copies->to_kind == kHost ? copies->to_host : copies->to_device;
+  if (!from || !to || copies->from_kind > kDevice || copies->to_kind > kDevice)
+    return INVALID_VALUE;
+  for (size_t row = 0; row < copies->rows; ++row)
+    copy(to + row * copies->to_pitch, from + row * copies->from_pitch, copies->row_bytes);
+  return OK;
+}
+EXPORT int cuMemHostAlloc(void** result, size_t bytes) { return cudaHostAlloc(result, bytes); }
 static void fill(void* to, int value, size_t bytes) {
   if (bytes <= kSmallBytes && to) memset(to, value, bytes);
 }
