@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+#include <vector>
 
 #include "core/dtype_names.h"
 
@@ -33,7 +35,8 @@ bool names(const DtypeNames& entry, std::string_view text) {
 }
 
 bool equal_but_for_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return (x | 0x20) == (y | 0x20); });
 }
 
@@ -44,6 +47,18 @@ constexpr std::pair<std::string_view, Dtype> kFurtherNames[] = {
     {"__int64", Dtype::kLong},     {"long long", Dtype::kLong},  {"unsigned char", Dtype::kByte},
     {"signed char", Dtype::kChar}, {"short int", Dtype::kShort}, {"boolean", Dtype::kBool},
 };
+
+std::vector<std::pair<std::string_view, Dtype>> names_in_words() {
+  std::vector<std::pair<std::string_view, Dtype>> all(std::begin(kFurtherNames),
+                                                      std::end(kFurtherNames));
+  for (const DtypeNames& entry : kDtypeNames) {
+    if (entry.dtype == Dtype::kUndefined) continue;
+    for (const char* name : {entry.name, entry.torch, entry.shorter, entry.cpp}) {
+      if (name != nullptr) all.emplace_back(name, entry.dtype);
+    }
+  }
+  return all;
+}
 
 // kHalf, kFloat16, kUInt8.
 bool names_constant(const DtypeNames& entry, std::string_view text) {
@@ -93,15 +108,10 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
 }
 
 std::optional<Dtype> parse_dtype_in_words(std::string_view text) {
+  static const std::vector<std::pair<std::string_view, Dtype>> all = names_in_words();
   text = without_qualifiers(text);
-  for (const auto& [name, dtype] : kFurtherNames) {
+  for (const auto& [name, dtype] : all) {
     if (equal_but_for_case(text, name)) return dtype;
-  }
-  for (const DtypeNames& entry : kDtypeNames) {
-    if (entry.dtype == Dtype::kUndefined) continue;
-    for (const char* name : {entry.name, entry.torch, entry.shorter, entry.cpp}) {
-      if (name != nullptr && equal_but_for_case(text, name)) return entry.dtype;
-    }
   }
   return std::nullopt;
 }
