@@ -183,10 +183,14 @@ void add_silent_failure(const Run& run, const ExpectedRun& expected,
                                        : fmt::format("ended with status {}", expected.status)));
 }
 
-bool is_worker_of_an_ended(const Run& run, const Process& process) {
+// By the program itself: it sent a signal to it, or to a group.
+bool was_ended(const Run& run, const Process& process) {
   return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
-    return other.end != EndState::kRunning && other.host == process.host &&
-           other.pid == process.parent_pid;
+    if (other.host != process.host || other.pid == process.pid) return false;
+    const auto killed = other.facts_of(FactKey::kKilled);
+    return std::any_of(killed.begin(), killed.end(), [&](const auto& one) {
+      return one.first.starts_with('-') || one.first == std::to_string(process.pid);
+    });
   });
 }
 
@@ -205,7 +209,7 @@ PlaceInLaunch place_in_launch(const Process& process) {
 }
 
 bool has_no_end(const Run& run, const Process& process) {
-  return process.end == EndState::kRunning && !is_worker_of_an_ended(run, process);
+  return process.end == EndState::kRunning && !was_ended(run, process);
 }
 
 std::vector<std::string> missing_processes(const Run& run,

@@ -31,8 +31,8 @@ struct PlaceInLaunch {
 };
 PlaceInLaunch place_in_launch(const Process& process);
 
-// It was killed, left by os._exit, or still runs. A forked worker usually ends by os._exit, as
-// Python's multiprocessing does, so its missing end means nothing if its parent ended normally.
+// It was killed, by the kernel where memory ran out perhaps, or still runs. Where another process
+// of the run sent it a signal, as multiprocessing ends workers, that was meant.
 bool has_no_end(const Run& run, const Process& process);
 
 // Which whole processes are missing, a sentence each: "rank 1 of 2 left no trace".

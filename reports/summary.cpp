@@ -145,8 +145,8 @@ void say_without_end(const Report& report, Lines& out) {
   std::string who = joined(Lines(labels.begin(), labels.begin() + shown), ", ");
   if (shown < labels.size()) who += fmt::format(" and {} more", labels.size() - shown);
   out.push_back(fmt::format(
-      "no end was recorded of {}: killed, left by os._exit, or still running; what was recorded "
-      "until then is here",
+      "no end was recorded of {}: killed, by the kernel where memory ran out perhaps, or still "
+      "running; what was recorded until then is here",
       who));
 }
 

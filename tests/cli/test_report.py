@@ -213,9 +213,11 @@ class NotWhole(tool.ToolTest):
         self.assertEqual(result.status, 2)
         self.assertIn("none.trace", result.err)
 
-    def test_a_worker_of_a_process_that_ended_is_no_loss(self):
-        self.write("run.trace", tool.CLEAN + tool.CLEAN.replace("pid=1", "pid=2 parent_pid=1 end=running"))
-        self.assertEqual(self.run_tool("report", "run.trace").status, 0)
+    def test_a_worker_is_a_loss_unless_the_program_ended_it(self):
+        worker = tool.CLEAN.replace("pid=1", "pid=2 parent_pid=1 end=running")
+        for fact, status in (("", 2), ('fact:"killed 2"="15"', 0)):
+            self.write("run.trace", tool.CLEAN.replace("pid=1", f"pid=1 {fact}") + worker)
+            self.assertEqual(self.run_tool("report", "run.trace").status, status)
 
     def test_a_program_that_left_by_os_exit_is_whole(self):
         self.write("run/1.trace", tool.CLEAN.replace("pid=1", "pid=1 file=run/1.trace end=running"))

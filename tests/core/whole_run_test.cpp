@@ -100,6 +100,19 @@ TEST_CASE("ranks of several machines lie in several folders") {
   CHECK(missing(rank(0, "a", kOfFour), {{.folder = "a/", .is_one_rank = true}}).empty());
 }
 
+TEST_CASE("a process without an end is missed, unless another one ended it") {
+  const auto has_no_end_beside = [](const std::string& other) {
+    const Run run = parse_trace_text("process pid=2 host=h end=running\n" + other, "t").run;
+    return has_no_end(run, run.processes[0]);
+  };
+  CHECK(has_no_end_beside(""));
+  CHECK(has_no_end_beside("process pid=1 host=h end=exited\n"));
+  CHECK(has_no_end_beside("process pid=1 host=h end=exited fact:\"killed 3\"=\"15\"\n"));
+  CHECK(has_no_end_beside("process pid=1 host=i end=exited fact:\"killed 2\"=\"15\"\n"));
+  CHECK_FALSE(has_no_end_beside("process pid=1 host=h end=exited fact:\"killed 2\"=\"15\"\n"));
+  CHECK_FALSE(has_no_end_beside("process pid=1 host=h end=exited fact:\"killed -2\"=\"9\"\n"));
+}
+
 TEST_CASE("what a run's folder lists has to be there") {
   const std::string one = "process pid=7 file=a/h.7.dtrace\n";
   CHECK(missing(one, {{.folder = "a", .traces = {"h.7.dtrace"}}}).empty());

@@ -97,6 +97,34 @@ class Family(TracedTest):
     def test_worker_that_left_by_os_exit_is_not_called_killed(self):
         self.assertNotIn(str(self.children["os_exit"][0]), self.run_.text())
 
+    def test_killed_children_are_missed(self):
+        self.assertFalse(self.run_.report["complete"])
+        self.assertIn("no end was recorded of", self.run_.text())
+
+
+class Ended(TracedTest):
+    def test_a_child_that_its_parent_ends_is_not_missed(self):
+        program = """import multiprocessing, time, torch
+def wait(ready):
+    torch.ones(1)
+    ready.set()
+    time.sleep(600)
+torch.ones(2)
+context = multiprocessing.get_context("fork")
+ready = context.Event()
+child = context.Process(target=wait, args=(ready,))
+child.start()
+ready.wait()
+child.terminate()
+child.join()
+print("child", child.pid)
+"""
+        done = self.traced_command([sys.executable, "-c", program])
+        self.assertEqual(done.status, 0, done.err)
+        child = int(done.printed()["child"][0])
+        self.assertEqual(done.run.processes[child]["end"], "running")
+        self.assertTrue(done.run.report["complete"])
+
 
 class Shell(TracedTest):
     def test_two_programs_of_one_shell(self):

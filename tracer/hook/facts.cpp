@@ -89,6 +89,16 @@ void write_if_new(FactKey key, const std::string& value) {
 
 }  // namespace
 
+void write_kills() {
+  const DtypecheckStage1& stage1 = *tracer.stage1;
+  const int count = __atomic_load_n(stage1.kill_count, __ATOMIC_RELAXED);
+  for (int i = 0; i < count && i < DTYPECHECK_MOST_KILLS; ++i) {
+    const DtypecheckKill& kill = stage1.kills[i];
+    if (kill.by == getpid() && kill.signal != 0)
+      write_fact(FactKey::kKilled, std::to_string(kill.pid), std::to_string(kill.signal));
+  }
+}
+
 void note_world() {
   if (!tracer.python) return;
   const python::World world = python::world();  // takes the GIL: before the lock

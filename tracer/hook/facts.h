@@ -17,6 +17,7 @@ void note_facts();  // what Python objects hold once training runs; after a step
 // Which rank this is and of how many, by torch.distributed: a program may start its ranks itself,
 // and then no variable of the environment says it.
 void note_world();
+void write_kills();   // at the end: which processes this one ended
 void forget_facts();  // in a forked child: none was written yet
 
 }  // namespace tracer

@@ -168,6 +168,7 @@ void on_exit() {
   python::stop();
   if (exit_status >= 0) write_fact(FactKey::kExitStatus, std::to_string(exit_status.load()));
   finish_last_step();
+  write_kills();
   finish_samples();
   write_weight_moves();
   note_pretended_peak();
@@ -268,6 +269,7 @@ void suspend(const char* uncaught) {
   if (!tracer.on.exchange(false)) return;
   leave(true);
   finish_last_step();
+  write_kills();
   finish_samples();
   write_weight_moves();
   if (uncaught && *uncaught) write_fact(FactKey::kUncaught, uncaught);

@@ -65,11 +65,13 @@ static void complain(const char* line);
 static char run_folder[PATH_MAX];
 static char libtorch_path[PATH_MAX];
 static int is_asked, was_observed;
+static DtypecheckKill kills[DTYPECHECK_MOST_KILLS];
+static int kill_count;
 /* clang-format off */
 static DtypecheckStage1 stage1 = {
     DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
     &dtypecheck_step_callbacks, &is_asked, &was_observed, &on_throw, &on_observer, &on_autocast,
-    &on_fork_child, &on_exec, &on_thread_start, &at_end, complain};
+    &on_fork_child, &on_exec, &on_thread_start, kills, &kill_count, &at_end, complain};
 /* clang-format on */
 
 /* The process that stage 2 runs in: a vfork child shares our memory, not our pid. */
@@ -762,6 +764,28 @@ EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_act
   static SpawnFn real;
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "posix_spawnp");
   return spawn(real, pid, file, actions, attributes, argv, env);
+}
+
+/* Kept here and written at the end: a handler of a signal may send one, too. */
+static void note_kill(long pid, int signal) {
+  const long by = (long)getpid();
+  if (signal == 0 || pid == by || !in_traced_process()) return;
+  const int at = __atomic_fetch_add(&kill_count, 1, __ATOMIC_RELAXED);
+  if (at < DTYPECHECK_MOST_KILLS) kills[at] = (DtypecheckKill){by, pid, signal};
+}
+
+EXPORT int kill(pid_t pid, int signal) {
+  static int (*real)(pid_t, int);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "kill");
+  note_kill((long)pid, signal);
+  return real(pid, signal);
+}
+
+EXPORT int killpg(pid_t group, int signal) {
+  static int (*real)(pid_t, int);
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "killpg");
+  note_kill(-(long)group, signal);
+  return real(group, signal);
 }
 
 EXPORT void _exit(int status) {

@@ -9,7 +9,14 @@
 extern "C" {
 #endif
 
-#define DTYPECHECK_STAGE1_ABI 4
+#define DTYPECHECK_STAGE1_ABI 5
+
+/* A process, or with a negative number a group, that this one sent a signal to. */
+typedef struct DtypecheckKill {
+  long by, pid;
+  int signal;
+} DtypecheckKill;
+enum { DTYPECHECK_MOST_KILLS = 256 };
 
 /* Given to stage 2; lives as long as the process. */
 typedef struct DtypecheckStage1 {
@@ -33,6 +40,8 @@ typedef struct DtypecheckStage1 {
   void (**on_fork_child)(void);      /* in the child, in its only thread */
   void (**on_exec)(int failed);      /* 0: before an exec*(); 1: it returned, the process goes on */
   void (**on_thread_start)(void);    /* in a thread that begins, before its own function */
+  const DtypecheckKill* kills;       /* all but those that it sent to itself */
+  const int* kill_count;             /* may pass DTYPECHECK_MOST_KILLS, which are kept */
   void (**on_exit)(void);            /* at exit() and _exit(), after the program's own handlers */
   /* One line on stderr, prefixed "dtypecheck: ", and kept in the run's folder; then nothing more
    * from this process. */
