@@ -19,6 +19,7 @@
 
 #include "core/dtype_names.h"
 #include "platform/files.h"
+#include "platform/json.h"
 #include "platform/version.h"
 #include "reports/formatting.h"
 
@@ -222,7 +223,7 @@ class LintServer {
     std::thread([this] { work(); }).detach();
     Input input;
     while (const auto message = next_message(input)) {
-      const Json json = Json::parse(*message, nullptr, false);
+      const Json json = Json::parse(*message, is_shallow, false);
       if (!json.is_object()) {
         send({{"id", nullptr}, {"error", {{"code", -32700}, {"message", "not a JSON object"}}}});
         continue;

@@ -10,6 +10,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
+#include "platform/json.h"
 
 namespace fs = std::filesystem;
 
@@ -65,7 +66,7 @@ std::optional<ProvenChange> read_proven_change(const std::string& run_folder) {
   const std::string path = file_in(run_folder);
   if (!is_file(path)) return std::nullopt;
   try {
-    const Json json = Json::parse(read_file(path));
+    const Json json = Json::parse(read_file(path), is_shallow);
     ProvenChange change{json.at("verdict"),        json.at("words"), json.at("prompt"), {}, {},
                         edits_of(json.at("edits"))};
     for (const Json& part : json.at("parts"))

@@ -9,6 +9,7 @@
 
 #include "platform/error.h"
 #include "platform/files.h"
+#include "platform/json.h"
 #include "runtime/image.h"
 #include "runtime/json_file.h"
 
@@ -39,7 +40,7 @@ static std::vector<CaptionedImage> read_metadata(const std::string& folder,
   for (std::string line; std::getline(lines, line);) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
+    const nlohmann::json row = nlohmann::json::parse(line, is_shallow, false);
     for (const char* key : {"file_name", "text"}) {
       if (!row.is_object() || !row.contains(key) || !row[key].is_string()) {
         throw InputError(

@@ -17,6 +17,7 @@
 #include "core/launch.h"
 #include "platform/error.h"
 #include "platform/files.h"
+#include "platform/json.h"
 #include "platform/output.h"
 #include "platform/version.h"
 #include "trace/format.h"
@@ -178,7 +179,7 @@ void RunFolder::write_description(const ChildEnd* end) const {
 RunDescription read_run_description(const std::string& folder) {
   const std::string path = fmt::format("{}/{}", folder, kDescription);
   try {
-    const auto json = nlohmann::json::parse(read_file(path));
+    const auto json = nlohmann::json::parse(read_file(path), is_shallow);
     RunDescription description{json.at("command"), json.at("folder")};
     if (json.contains("under")) description.under = json.at("under");
     if (!description.command.empty()) return description;
@@ -191,7 +192,8 @@ RunDescription read_run_description(const std::string& folder) {
 
 static nlohmann::json description_of(const std::string& folder) {
   const auto text = read_file_if_any(fmt::format("{}/{}", folder, kDescription));
-  const auto json = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
+  const auto json =
+      nlohmann::json::parse(text.value_or(""), is_shallow, /*allow_exceptions=*/false);
   return json.is_object() ? json : nlohmann::json::object();
 }
 

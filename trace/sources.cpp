@@ -12,6 +12,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
+#include "platform/json.h"
 #include "platform/text.h"
 
 namespace fs = std::filesystem;
@@ -149,7 +150,7 @@ Sources Sources::parse(std::string_view text, const std::string& name) {
   };
   Sources sources;
   try {
-    const Json json = Json::parse(text);
+    const Json json = Json::parse(text, is_shallow);
     for (const Json& entry : json.at("files")) {
       File& file = sources.files_[entry.at("path")];
       file.hash = number_in<uint64_t>(entry.at("hash"), 16);

@@ -6,6 +6,7 @@
 
 #include "analyzer/parse/compile_command.h"
 #include "platform/error.h"
+#include "platform/json.h"
 
 namespace fs = std::filesystem;
 
@@ -110,7 +111,7 @@ CompileDatabase CompileDatabase::read(const fs::path& path) {
   }
   CompileDatabase database;
   try {
-    for (const Json& entry : Json::parse(text)) {
+    for (const Json& entry : Json::parse(text, is_shallow)) {
       const std::string directory = entry.at("directory").get<std::string>();
       const std::string name = entry.at("file").get<std::string>();
       const fs::path full = (fs::path(directory) / name).lexically_normal();

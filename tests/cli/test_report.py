@@ -229,6 +229,14 @@ class NotWhole(tool.ToolTest):
         self.assertIn("killed by signal 9", result.err)
 
 
+    def test_a_description_that_is_nothing_but_brackets(self):
+        self.write("run/1.trace", tool.CLEAN.replace("pid=1", "pid=1 file=run/1.trace"))
+        self.write("run/run.json", '{"pid": ' + "[" * 1000000 + "]" * 1000000 + "}")
+        self.assertEqual(self.run_tool("report", "run").status, 0)
+        self.write("run/cure.json", "[" * 1000000 + "]" * 1000000)
+        self.assert_one_line(self.run_tool("cure", "--apply", "run"), "cure.json")
+
+
 class Follow(tool.ToolTest):
     """A run that goes on: what is new comes as a line, and the end of the run is the end."""
 
