@@ -140,8 +140,10 @@ class Session {
     std::string out;
     for (const cures::Try& tried : found_.tries) {
       if (!tried.is_proven() || &tried == &chosen) continue;
+      std::string text;
+      for (const cures::Change& change : tried.changes)
+        text += (text.empty() ? "" : "; ") + shown(change.text);
       const std::string costs = cures::cost_words(tried.merit);
-      const std::string text = shown(tried.changes.back().text);
       out += "also    " +
              wrapped(costs.empty() ? text : fmt::format("{} ({})", text, costs), 8).substr(8);
     }
@@ -149,7 +151,12 @@ class Session {
   }
 
   std::string unproven_text() const {
-    if (found_.tries.empty()) return "no change is known that may cure it\n";
+    if (found_.tries.empty()) {
+      const std::string& advice = causes_.front()->fix;
+      return advice.empty()
+                 ? "no change is known that may cure it\n"
+                 : wrapped("no edit is known that may cure it; by hand: " + shown(advice), 0);
+    }
     const cures::Try* furthest = found_.furthest();
     if (furthest == nullptr) return "nothing is proven\n";
     return wrapped(fmt::format("nothing is proven; furthest got: {}, {}",

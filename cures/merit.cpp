@@ -15,9 +15,9 @@ namespace dtypecheck::cures {
 
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
-    return std::tuple(one.loses_steps, one.left, one.is_workaround(), one.dead_or_doubled,
-                      one.literals, one.place, one.integers, one.in_libraries, one.is_setting,
-                      one.edits);
+    return std::tuple(one.loses_steps, one.is_workaround(), one.left, one.dead_or_doubled,
+                      one.literals, one.place, one.integers, one.in_libraries, one.left_costs,
+                      one.is_setting, one.edits);
   };
   return order(*this) < order(other);
 }
@@ -34,11 +34,17 @@ LowShare low_share(const Run& run) {
   };
   const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
+  std::set<OpCallId> repaired;  // and what came of these
   for (const OpCall& call : run.calls) {
+    const bool is_after_repair =
+        std::any_of(call.operands.begin(), call.operands.end(),
+                    [&](const Operand& operand) { return repaired.contains(operand.origin); });
+    if (is_after_repair || was_let_through(call)) repaired.insert(call.id);
     const bool is_counted = has_products ? multiplies(call) : !dtype_change(call);
     if (!is_counted || call.autocast.is_wrapper || call.site.phase == Phase::kOptimizer) continue;
     const auto times = static_cast<double>(call.count);
-    // Where weights and data disagree, the weights say what the program computes in.
+    // Where weights and data disagree, the weights say what the program computes in. What data are
+    // behind a repair says nothing of that.
     std::optional<bool> weights, data;
     double size = 0;
     for (const auto* tensors : {&call.operands, &call.results}) {
@@ -50,7 +56,7 @@ LowShare low_share(const Run& run) {
         is_low = is_low.value_or(false) || kLowPrecision.contains(*dtype);
       }
     }
-    const bool is_low = weights.value_or(data.value_or(false));
+    const bool is_low = weights.value_or(!is_after_repair && data.value_or(false));
     calls += weights || data ? times : 0;
     bytes += size;
     low_calls += is_low ? times : 0;
@@ -73,13 +79,14 @@ Merit merit_of_source(const Patch& patch, bool is_setting, int place) {
 }
 
 void add_run(Merit& merit, const Trial& trial, const LowShare& before) {
-  std::set<std::string> left;
+  std::set<std::string> left, left_costs;
   for (const Finding& finding : trial.findings) {
-    if (finding.severity < Severity::kWarning || costs_only(finding)) continue;
-    left.insert(finding.message);
+    if (finding.severity < Severity::kWarning) continue;
+    (costs_only(finding) ? left_costs : left).insert(finding.message);
     merit.loses_steps |= loses_steps(finding);
   }
   merit.left = static_cast<int>(left.size());
+  merit.left_costs = static_cast<int>(left_costs.size());
   const LowShare now = low_share(trial.recorded.run);
   const auto lost = [](double was, double is) { return was > 0 ? std::max(0., 1 - is / was) : 0; };
   merit.given_up = (lost(before.calls, now.calls) + lost(before.bytes, now.bytes)) / 2;
@@ -93,6 +100,8 @@ std::string cost_words(const Merit& merit) {
   if (merit.is_workaround())
     costs.push_back(fmt::format("a workaround: {:.0f} % of what ran in 16 bits no longer does",
                                 merit.given_up * 100));
+  add(merit.loses_steps, "weights still do not move");
+  add(merit.loses_steps ? 0 : merit.left, "it leaves a warning of harm");
   add(merit.dead_or_doubled, "it casts twice, or leaves an option that nothing reads");
   add(merit.literals, "it writes a dtype down that a name has");
   add(merit.integers, "it may cast integers too");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -58,7 +57,6 @@ class Searcher {
     settings_ = settings_of(program_, root_.run());
     low_before_ = low_share(from.run());
     solve(from, 0);
-    if (!out_.is_interrupted) exchange_default();
     return std::move(out_);
   }
 
@@ -266,6 +264,7 @@ class Searcher {
   // What was changed on the way to a later change may not be needed any more: what each step
   // changed is put back alone, and stays so where the program is as well without.
   void shorten(const Node& node, const Finding& goal, Node& proven) {
+    Merit best = out_.tries.back().merit;
     auto ways = shorter_patches(proven.patch);
     for (size_t i = 0; i < ways.size() && !is_over();) {
       Node next = proven;
@@ -278,13 +277,10 @@ class Searcher {
       }
       const Merit merit = merit_of_source(next.patch, !next.prompt.empty(), next.place);
       Attempted result = run_way(node, goal, next, /*is_setting=*/false, merit);
-      Try& tried = out_.tries.back();
-      if (tried.is_proven()) {
-        const std::string lost = lost_without(*result.node.trial, *proven.trial);
-        if (!lost.empty()) tried.judged = {Verdict::kRefuted, Reason::kLoses, lost};
-      }
+      const Try& tried = out_.tries.back();
       ++i;
-      if (!tried.is_proven()) continue;
+      if (!tried.is_proven() || !(tried.merit < best)) continue;
+      best = tried.merit;
       proven = std::move(result.node);
       ways = shorter_patches(proven.patch);
       i = 0;
@@ -306,52 +302,6 @@ class Searcher {
       float_mode_runs_ =
           runs(run({}, other->program, "the program with " + other->text, as_far_as_needed()));
     return *float_mode_runs_ ? fmt::format("breaks {}: {}", other->text, patched.last_words) : "";
-  }
-
-  // A dtype that the chosen change wrote down fits the one that is trained: does it fit another?
-  // What the program itself does not take is no fault of the change.
-  void exchange_default() {
-    const Try* chosen = out_.chosen();
-    const auto is_float = [](const auto& its) { return its.second.intersects(Dtype::kFloat); };
-    const auto& trained = judge_.trained();
-    const bool is_asked = chosen != nullptr && chosen->patch.demerits().literals > 0 &&
-                          chosen->prompt.empty() && settings_.empty() &&
-                          std::any_of(trained.begin(), trained.end(), is_float);
-    if (!is_asked) return;
-    const Run& ran = chosen->trial->recorded.run;
-    const auto is_of_script = [&](const OpCall& call) {
-      return std::any_of(program_.command.begin(), program_.command.end(), [&](const auto& word) {
-        const std::filesystem::path file = std::filesystem::path(program_.folder) / word;
-        return word.ends_with(".py") && file.lexically_normal() == call.site.line.file;
-      });
-    };
-    const auto call = std::find_if(ran.calls.begin(), ran.calls.end(), is_of_script);
-    if (call == ran.calls.end()) return;
-    const Cure exchange{.kind = CureKind::kRewrite,
-                        .dtype = Dtype::kBFloat16,
-                        .call = call->id,
-                        .operand = "default dtype",
-                        .where = call->site.line};
-    const Finding none;
-    const Patch patch = make_patches({{{&none, &exchange}}}, ran, chosen->trial->recorded.sources,
-                                     program_, chosen->patch)
-                            .front()
-                            .front();
-    if (!patch.is_placed()) return;
-    const Trial trial = run(patch, program_, "the change in another dtype", as_far_as_needed());
-    const auto is_at_change = [&](const Finding& finding) {
-      const std::vector<SourceEdit>& edits = chosen->patch.edits;
-      return finding.severity == Severity::kError &&
-             std::any_of(edits.begin(), edits.end(), [&](const SourceEdit& edit) {
-               return is_near({edit.file, edit.line, finding.site.line.function},
-                              finding.site.line);
-             });
-    };
-    const auto refused = std::find_if(trial.findings.begin(), trial.findings.end(), is_at_change);
-    if (refused == trial.findings.end()) return;
-    Try& its = out_.tries[static_cast<size_t>(chosen - out_.tries.data())];
-    ++its.merit.literals;
-    its.judged.words += "; in a program of another dtype it breaks: " + described(*refused);
   }
 
   // Of the run that was recorded; a cause that the repair run alone shows stands for what follows

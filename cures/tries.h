@@ -31,7 +31,6 @@ enum class Reason : uint8_t {
   kDies,       // of something else
   kNumbers,    // it prints another number
   kMode,       // it breaks the program's other mode
-  kLoses,      // what a longer change has
   kNoPlace,    // there is no edit
   kNoRun,      // nothing ran, or not far enough
 };
@@ -45,13 +44,14 @@ struct Judgement {
 // What a maintainer would hold against a change, in the order in which changes are compared.
 struct Merit {
   bool loses_steps = false;  // weights still do not move
-  int left = 0;              // warnings of harm that it leaves
   double given_up = 0;       // share of what ran in 16 bits, in calls and bytes, and does no more
+  int left = 0;              // warnings of harm that it leaves
   int dead_or_doubled = 0;   // see Demerits
   int literals = 0;          // where a name in scope has the dtype
   int place = 0;             // at the use where only the origin is wrong, or the other way round
   int integers = 0;          // that may be cast with what is floating
   int in_libraries = 0;      // edits of what is installed
+  int left_costs = 0;        // warnings of time and memory alone that it leaves
   bool is_setting = false;   // in place of an edit that the program can keep
   int edits = 0;
 

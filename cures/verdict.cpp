@@ -33,6 +33,15 @@ std::string place_of(const OpCall& call) {
                      call.site.line.function);
 }
 
+// … with these dtypes.
+std::string dtypes_of(const OpCall& call) {
+  std::string text = place_of(call);
+  for (const auto* tensors : {&call.operands, &call.results}) {
+    for (const Operand& tensor : *tensors) text += "\n" + tensor.dtypes.to_string();
+  }
+  return text;
+}
+
 // A cast that moves the mix to another operand of the same call gets nowhere.
 bool is_same_place(const Node& node, const Finding& goal, const Trial& trial,
                    const Finding& error) {
@@ -77,7 +86,10 @@ bool is_near(const SourceLine& a, const SourceLine& b) {
 void Judge::remember(const Trial& trial) {
   for (const Finding& finding : trial.findings) known_.insert(name_of(finding));
   for (auto& [name, dtypes] : trained_parameters(trial.recorded.run)) trained_[name] |= dtypes;
-  for (const OpCall& call : trial.recorded.run.calls) reached_.insert(place_of(call));
+  for (const OpCall& call : trial.recorded.run.calls) {
+    reached_.insert(place_of(call));
+    made_.insert(dtypes_of(call));
+  }
 }
 
 void Judge::compare_with(std::shared_ptr<const Trial> repair_run) {
@@ -111,6 +123,8 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Trial& trial
     if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty())
       return {Verdict::kCures, Reason::kFurther, "then " + described(finding)};
     const bool is_there = was_reached(trial.recorded.run, finding);
+    if (finding.severity == Severity::kWarning && is_as_it_was(trial.recorded.run, finding))
+      continue;
     if (makes_non_finite(finding) || (finding.severity == Severity::kWarning && is_there))
       return {Verdict::kRefuted, Reason::kWorse, "new finding: " + described(finding)};
   }
@@ -135,6 +149,23 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Trial& trial
 bool Judge::was_reached(const Run& run, const Finding& finding) const {
   const OpCall* call = run.call(finding.call);
   return call == nullptr || reached_.contains(place_of(*call));
+}
+
+// A repair run looks at no values. What it computed of the same, all the way up, and in the same
+// dtypes, the change has no part in.
+bool Judge::is_as_it_was(const Run& run, const Finding& finding) const {
+  const OpCall* call = run.call(finding.call);
+  if (call == nullptr || !call->inexact) return false;
+  std::vector<const OpCall*> reached = {call};
+  std::set<OpCallId> seen = {call->id};
+  for (size_t next = 0; next < reached.size(); ++next) {
+    if (!made_.contains(dtypes_of(*reached[next]))) return false;
+    for (const Operand& operand : reached[next]->operands) {
+      const OpCall* maker = run.call(operand.origin);
+      if (maker != nullptr && seen.insert(maker->id).second) reached.push_back(maker);
+    }
+  }
+  return true;
 }
 
 // The last number that the program prints is a loss or a score as a rule. The repair run has it as
@@ -172,18 +203,6 @@ double Judge::spread() {
     spread_ = apart == 0 ? 0 : apart / std::max(std::abs(first), 1e-30);
   }
   return *spread_;
-}
-
-std::string lost_without(const Trial& shorter, const Trial& longer) {
-  if (has_autocast(longer.recorded.run) && !has_autocast(shorter.recorded.run))
-    return "nothing is computed in 16 bits any more";
-  std::set<std::string> known;
-  for (const Finding& finding : longer.findings) known.insert(name_of(finding));
-  for (const Finding& finding : shorter.findings) {
-    if (finding.severity >= Severity::kWarning && !known.contains(name_of(finding)))
-      return "left: " + described(finding);
-  }
-  return "";
 }
 
 }  // namespace dtypecheck::cures

@@ -37,6 +37,7 @@ class Judge {
 
  private:
   bool was_reached(const Run& run, const Finding& finding) const;
+  bool is_as_it_was(const Run& run, const Finding& finding) const;
   std::optional<Judgement> judge_numbers(const Trial& trial, std::string& compared);
   double spread();
 
@@ -45,11 +46,8 @@ class Judge {
   bool is_without_numbers_ = false;  // the repair run died, or overflowed
   uint64_t enough_steps_ = 0;        // of a program that the repair run saw no end of
   std::optional<double> spread_;  // of what it prints, from run to run; asked where a try differs
-  std::set<std::string> known_, reached_;
+  std::set<std::string> known_, reached_, made_;
   std::map<std::string, DtypeSet> trained_;
 };
-
-// What the longer change does and the shorter does not; "" where that is nothing.
-std::string lost_without(const Trial& shorter, const Trial& longer);
 
 }  // namespace dtypecheck::cures

@@ -775,16 +775,10 @@ def ask_otherwise(site):
     return [edits]
 
 
-def exchange_default(site):
-    """The program with another default dtype: what a change wrote down may not fit it."""
-    *place, text = import_of_torch(site.source)
-    return [[(*place, text.replace("torch", f"torch; torch.set_default_dtype(torch.{site.cure['dtype']})"))]]
-
-
 REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
-            "asked": ask_otherwise, "default dtype": exchange_default, "region again": reopened, "region dtype": region_dtype,
+            "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
             "scaled": scaled, "unscale": unscale, "buffer": buffer, "lowered again": lowered_again,
             "fake kernel": fake_kernel}
 

@@ -8,6 +8,7 @@
 using namespace dtypecheck;
 using namespace dtypecheck::cures;
 using Catch::Contains;
+using Catch::Equals;
 
 namespace {
 
@@ -63,15 +64,52 @@ TEST_CASE("What takes too long is not tried, and what dies is refuted") {
   CHECK(judged(ended({0.5}), ended({}, 1)).reason == Reason::kDies);
 }
 
+TEST_CASE("What values are worth in a repair run, which looks at none, is no fault of a change") {
+  const auto tensor = [](Dtype dtype, OpCallId origin) {
+    return Operand{.name = "self", .dtypes = dtype, .shape = {4}, .origin = origin};
+  };
+  const auto trial = [&](Dtype made, bool is_looked_at) {
+    Trial one = ended({});
+    OpCall cast{.id = 1, .op = "aten::_to_copy"}, sub{.id = 2, .op = "aten::sub"};
+    cast.results = {tensor(made, 1)};
+    sub.operands = {tensor(Dtype::kFloat, 1)};
+    sub.outcome = Outcome::kReturned;
+    if (is_looked_at) {
+      sub.inexact.emplace();
+      one.findings = {{.rule = "far-from-float",
+                       .severity = Severity::kWarning,
+                       .message = "aten::sub gives 1, and 2 in Float",
+                       .call = 2}};
+    }
+    one.recorded.run.calls = {cast, sub};
+    return one;
+  };
+  const Trial repaired = trial(Dtype::kBFloat16, false);
+  const auto judged_beside = [&](const Trial& changed) {
+    Judge judge([] { return Trial(); });
+    judge.remember(repaired);
+    const Node node{.trial = std::make_shared<Trial>(repaired), .program = {}};
+    return judge.judge(node, kGoal, changed, /*is_setting=*/false).verdict;
+  };
+  CHECK(judged_beside(trial(Dtype::kBFloat16, true)) == Verdict::kProven);
+  CHECK(judged_beside(trial(Dtype::kHalf, true)) == Verdict::kRefuted);  // the change rounds
+}
+
 TEST_CASE("Merits compare in the order of what a maintainer minds") {
   const Merit none, setting{.is_setting = true}, doubled{.dead_or_doubled = 1, .edits = 1};
   const Merit literal{.literals = 1}, float_model{.given_up = 1}, large{.edits = 9};
   CHECK(none < setting);
   CHECK(large < setting);
+  CHECK(setting < Merit{.left_costs = 1});
+  CHECK_FALSE(Merit{.left_costs = 1}.has_demerit());
+  CHECK_THAT(cost_words({.loses_steps = true, .left = 1}), Equals("weights still do not move"));
+  CHECK_THAT(cost_words({.left = 1}), Equals("it leaves a warning of harm"));
   CHECK(setting < literal);
   CHECK(literal < doubled);
   CHECK(doubled < float_model);
-  CHECK(float_model < Merit{.left = 1});
+  CHECK(doubled < Merit{.left = 1});
+  CHECK(Merit{.left = 1} < float_model);
+  CHECK(float_model < Merit{.loses_steps = true});
   CHECK_FALSE(setting.has_demerit());
   CHECK_FALSE(large.has_demerit());
   CHECK(float_model.has_demerit());
@@ -106,6 +144,14 @@ TEST_CASE("What a run computes in 16 bits is counted by calls and bytes, without
   mixed.operands.push_back(tensor(Dtype::kFloat));
   mixed.operands.back().parameter = "net.weight";
   run.calls = {mixed};
+  CHECK(low_share(run).calls == 0);
+  // Nor were those that a repaired call gave.
+  OpCall next = call("aten::mm", Dtype::kHalf, Dtype::kHalf);
+  next.operands.front().origin = mixed.id = 1;
+  next.id = 2;
+  run.calls = {mixed, next};
+  CHECK(low_share(run).calls == 0.5);
+  run.calls.front().outcome = Outcome::kRepaired;
   CHECK(low_share(run).calls == 0);
 }
 
