@@ -115,6 +115,16 @@ for step in range(6):
     optimizer.zero_grad()
 print(f"loss {loss.item():.4f}")
 """
+# Refused before a kernel is reached: the message alone says what disagrees.
+SHARDED = """\
+import torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+mesh = init_device_mesh("cpu", (1,))
+saved = distribute_tensor(torch.ones(4, 4, dtype=torch.bfloat16), mesh, [Shard(0)])
+print(saved.lerp(distribute_tensor(torch.ones(4, 4), mesh, [Shard(0)]), 0.5))
+"""
 # What a function makes is Float, which the layer is in one of two modes.
 TWO_MODES = """\
 import argparse
@@ -282,7 +292,7 @@ class CureTest(unittest.TestCase):
         done = subprocess.run([PYTHON, "runner.py", "train.ipynb"], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         (folder / "train.json").write_text(text)
-        self.assertIn("names no notebook", self.cure("run", "--verbose", "--", PYTHON, "runner.py", "train.json", status=1, cwd=folder).stdout)
+        self.assertIn("a notebook that the command does not name", self.cure("run", "--verbose", "--", PYTHON, "runner.py", "train.json", status=1, cwd=folder).stdout)
 
     def test_proven_with_the_users_file_as_it_was(self):
         self.record("proven", CRASH)
@@ -511,6 +521,12 @@ loss = (x / norm - x * 0 / norm * norm).float().mul(weight).sum()
 loss.backward()
 print(loss.item())
 """, ("x.pow(2)", "x.to(torch.float32).pow(2)"))
+
+    def test_advice_stands_where_no_edit_is_known(self):
+        self.record("sharded", SHARDED)
+        done = self.cure("sharded/run", status=1)
+        self.assertIn("no edit is known that may cure it; by hand: cast one of them", done.stdout)
+        self.assertNotIn("apply with", done.stdout)
 
     def check(self, name, program, *changes):
         """The changes are what is proven."""
