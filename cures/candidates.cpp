@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/provenance.h"
 #include "cures/merit.h"
 #include "cures/prose.h"
 #include "cures/verdict.h"
@@ -103,12 +104,25 @@ const OpCall* origin_of(const Run& run, const Finding& goal, const Cure& cure) {
   return is_own ? origin : nullptr;
 }
 
+// What only hands it on to the goal, as the stack of a batch.
+std::set<OpCallId> on_the_way_to(const Run& run, const Finding& goal) {
+  std::set<OpCallId> calls;
+  const OpCall* reader = run.call(goal.call);
+  const Operand* odd = reader == nullptr ? nullptr : reader->operand(goal.odd_operand);
+  if (odd == nullptr) return calls;
+  for (const ProvenanceStep& step : ProvenanceIndex(run).of(*reader, *odd).steps)
+    if (step.call != nullptr) calls.insert(step.call->id);
+  return calls;
+}
+
 // Another line than the goal's reads it in the dtype that it has.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
+  const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
-    return call.outcome == Outcome::kReturned && !(call.site.line == goal.site.line) &&
-           !(call.site.line == origin.site.line) &&
+    return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
+           !(call.site.line == goal.site.line) && !(call.site.line == origin.site.line) &&
+           !on_the_way.contains(call.id) &&
            std::any_of(call.operands.begin(), call.operands.end(), reads);
   });
 }
