@@ -294,6 +294,26 @@ def mask_that_covers_nothing():
     return ((1.0 - mask) * torch.finfo(mask.dtype).min).sum() + 1
 
 
+def points_in_float():
+    x = torch.linspace(0, 8, 64, dtype=torch.float64)
+    return x.float() if MODE == "damaged" else x
+
+
+@case("far-from-float")
+def logarithm_of_a_difference():
+    """Of two neighbours of 1: in Float many differ by nothing."""
+    x = points_in_float()
+    return ((x + 1e-4).tanh() - (x - 1e-4).tanh()).clamp(min=1e-15).log().mean()
+
+
+@case(None)
+def logarithm_that_a_mask_leaves_out():
+    """Nothing is computed of those that are far off."""
+    x = points_in_float()
+    logarithm = ((x + 1e-4).tanh() - (x - 1e-4).tanh()).clamp(min=1e-15).log()
+    return torch.where(x < 1, logarithm, torch.full_like(logarithm, -1.0)).mean()
+
+
 @case(None)
 def probabilities_in_half():
     """Many of them are 0 in Half, and are next to nothing."""

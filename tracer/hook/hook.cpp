@@ -170,6 +170,7 @@ void on_exit() {
   finish_last_step();
   write_kills();
   finish_samples();
+  settle_shadows(/*at_end=*/true);
   write_weight_moves();
   note_pretended_peak();
   finish_gpu_work();
@@ -271,6 +272,7 @@ void suspend(const char* uncaught) {
   finish_last_step();
   write_kills();
   finish_samples();
+  settle_shadows(/*at_end=*/true);
   write_weight_moves();
   if (uncaught && *uncaught) write_fact(FactKey::kUncaught, uncaught);
   write_fact(FactKey::kExitStatus, uncaught && *uncaught ? "1" : "0");

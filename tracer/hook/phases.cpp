@@ -13,6 +13,7 @@
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/pretended.h"
+#include "tracer/hook/shadows.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/weight_moves.h"
@@ -72,6 +73,7 @@ void count_step() {
   flush_all_events();
   note_facts();
   look_at_arrived();
+  settle_shadows(/*at_end=*/false);
   note_weight_moves();
   note_pretended_peak();
   return_to_gpu();

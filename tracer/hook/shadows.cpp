@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,17 @@ namespace tracer {
 
 #if DTYPECHECK_TORCH_AT_LEAST(2, 0)  // which op draws numbers, and which works number by number
 
+// A result that is far from its shadow. It is reported where it arrives: where what is computed of
+// it stays far, up to a tensor of which nothing more is computed, or where that cannot be followed.
+// Where all that is computed of it is near again, as behind a `where` that leaves it out, it is
+// not.
+struct Damage {
+  const trace::SignatureRecord* signature;
+  double from, to;
+  uint32_t step;
+};
+using Damages = std::vector<std::shared_ptr<Damage>>;
+
 // What a call of an op would give in Double, until the op itself has given something.
 struct ShadowCall {
   const void* record = nullptr;  // of the RecordFunction
@@ -39,6 +51,11 @@ struct ShadowCall {
   bool is_beyond = false;      // one to Float, or Double, of numbers that it has not
   bool is_sampled = false;     // of large operands a run of numbers
   std::vector<int64_t> sizes;  // which all of them have
+  Damages damages;             // of the operands
+  std::vector<const c10::StorageImpl*> damaged;  // which these are of
+  Damages carried;                               // which the result has
+  bool is_backward = false;
+  bool is_followed = false;  // it is known what becomes of the damages
 };
 
 namespace {
@@ -52,6 +69,7 @@ constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
 constexpr size_t kMostBytes = 64 << 20;       // of all shadows
 constexpr double kFar = 0.25;                 // of a number: damage
 constexpr double kNear = 0.05;
+constexpr double kHarmless = 0.01;     // of what was computed of damage: it is none any more
 constexpr double kVanished = 0x1p-24;  // in Half: a gradient that is 0
 constexpr int64_t kFewest = 16;        // numbers, to speak of a share of them
 constexpr double kOfFloat = 1e-6;      // what Float itself rounds, or less
@@ -107,6 +125,10 @@ struct Shadow {
   Tensor values;            // from there on, one dimension
   std::vector<char> bytes;  // that it is the shadow of
   uint64_t made = 0;
+  Damages damages;
+  bool is_read;  // by a call that is followed
+
+  bool has_arrived() const { return !damages.empty() && !is_read; }
 };
 
 struct Shadows {
@@ -114,6 +136,7 @@ struct Shadows {
   std::unordered_map<const c10::StorageImpl*, Shadow> of;
   size_t bytes = 0;
   uint64_t made = 0;
+  size_t damaged = 0;  // that were ever kept
 };
 Shadows& shadows() {
   static auto* all = new Shadows;
@@ -151,9 +174,14 @@ size_t size_of(const Shadow& shadow) {
   return shadow.bytes.size() + static_cast<size_t>(shadow.values.numel()) * sizeof(double);
 }
 
+void report(const Damages& damages) {
+  for (const auto& one : damages) write_inexact(one->signature, one->from, one->to, one->step);
+}
+
 void forget(const c10::StorageImpl* storage) {
   const auto found = shadows().of.find(storage);
   if (found == shadows().of.end()) return;
+  if (found->second.has_arrived()) report(found->second.damages);
   shadows().bytes -= size_of(found->second);
   shadows().of.erase(found);
 }
@@ -165,6 +193,8 @@ void make_room() {
     if (shadow.storage.expired() || shadow.made + 512 < shadows().made) gone.push_back(storage);
   for (const c10::StorageImpl* storage : gone) forget(storage);
   if (shadows().bytes < kMostBytes) return;
+  for (const auto& [storage, shadow] : shadows().of)
+    if (shadow.has_arrived()) report(shadow.damages);
   shadows().of.clear();
   shadows().bytes = 0;
 }
@@ -199,13 +229,14 @@ Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
                                   tensor.storage_offset() - shadow.begin);
 }
 
-void keep_shadow(const Tensor& actual, const Tensor& values) {
+// Null where it is too long.
+Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
   const c10::StorageImpl* storage = actual.storage().unsafeGetStorageImpl();
   const Extent extent = extent_of(actual);
-  if (extent.count > kMostElements) return forget(storage);
+  if (extent.count > kMostElements) return forget(storage), nullptr;
   if (Shadow* shadow = find_shadow(actual)) {
     values_of(*shadow, actual).copy_(values);
-    return;
+    return shadow;
   }
   forget(storage);
   make_room();
@@ -214,10 +245,19 @@ void keep_shadow(const Tensor& actual, const Tensor& values) {
   const auto size = static_cast<size_t>(extent.count) * actual.element_size();
   Shadow shadow{
       actual.storage().getWeakStorageImpl(),  actual.scalar_type(), extent.begin, in_double(held),
-      std::vector<char>(bytes, bytes + size), ++shadows().made};
+      std::vector<char>(bytes, bytes + size), ++shadows().made,     {},           false};
   values_of(shadow, actual).copy_(values);
   shadows().bytes += size_of(shadow);
-  shadows().of.emplace(storage, std::move(shadow));
+  return &shadows().of.emplace(storage, std::move(shadow)).first->second;
+}
+
+void keep_damaged(const Tensor& actual, const Tensor& values, const Damages& carried) {
+  Shadow* shadow = keep_shadow(actual, values);
+  if (!shadow) return report(carried);
+  if (shadow->has_arrived()) report(shadow->damages);
+  shadow->damages = carried;
+  shadow->is_read = false;
+  shadows().damaged += carried.empty() ? 0 : 1;
 }
 
 // Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
@@ -288,7 +328,11 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
     return true;
   }
   const Tensor actual = in_double(held);
-  const Shadow* shadow = find_shadow(tensor);
+  Shadow* shadow = find_shadow(tensor);
+  if (shadow && !call.is_backward && !shadow->damages.empty()) {
+    call.damages.insert(call.damages.end(), shadow->damages.begin(), shadow->damages.end());
+    call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
+  }
   *out = shadow ? values_of(*shadow, tensor).clone() : actual;
   const Distance found = distance(actual, *out);
   call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
@@ -440,7 +484,28 @@ void widen_dtypes(ShadowCall& call, const OpInfo& op) {
   }
 }
 
-void note(const Frame& frame, double from, double to) { write_inexact(frame.signature, from, to); }
+void note(const Frame& frame, double from, double to) {
+  write_inexact(frame.signature, from, to, tracer.current_step());
+}
+
+// Of the shape of its operand alone.
+bool is_like(const OpInfo& op) {
+  const std::string_view base = ops::parse_op_name(op.name).base;
+  constexpr std::string_view kLike = "_like";
+  return base.compare(0, 4, "new_") == 0 ||
+         (base.size() > kLike.size() && base.substr(base.size() - kLike.size()) == kLike);
+}
+
+// Its operands' damage goes where it cannot be followed.
+void lose_trail(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  if (shadows().damaged == 0) return;
+  any_tensor(*frame.op, inputs, [](const Tensor& tensor) {
+    if (!tensor.has_storage()) return false;
+    const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
+    if (found != shadows().of.end()) report(found->second.damages);
+    return false;
+  });
+}
 
 double smallest_part(const Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16 ? 1.0 / 512
@@ -453,10 +518,25 @@ bool is_op(const Frame& frame, std::initializer_list<const char*> names) {
                      [&](const char* name) { return frame.op->name == name; });
 }
 
+// What was computed of the damaged operands is known, so that they need not be reported themselves.
+void follow(ShadowCall& call) {
+  call.is_followed = true;
+  for (const c10::StorageImpl* storage : call.damaged) {
+    const auto found = shadows().of.find(storage);
+    if (found != shadows().of.end()) found->second.is_read = true;
+  }
+}
+
 // True where the shadow is to be kept.
-bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actual,
-                  const Tensor& right) {
+bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tensor& right) {
   const Distance found = distance(actual, right);
+  const bool is_finite = !found.is_odd && !found.has_nan && !found.has_inf;
+  if (!call.damages.empty() && is_finite) {
+    follow(call);
+    if (found.error < kHarmless && found.share == 0) return true;
+    call.carried = call.damages;
+    return true;
+  }
   if (found.is_odd) return false;
   if (found.has_nan || found.has_inf) {
     const bool is_mask = found.to < 0 && found.from < -kMasked;
@@ -484,8 +564,11 @@ bool judge_floats(const ShadowCall& call, const Frame& frame, const Tensor& actu
                        is_op(frame, {"aten::mean", "aten::sum"});
   if (is_small && sums_up) return false;
   const bool is_residue = is_small && actual.numel() < kFewest;
-  if (has_vanished || is_outside_training(frame) || !is_residue) note(frame, found.from, found.to);
-  return false;
+  if (has_vanished || is_gradient) return note(frame, found.from, found.to), false;
+  if (!is_outside_training(frame) && is_residue) return false;
+  call.carried = {std::make_shared<Damage>(
+      Damage{frame.signature, found.from, found.to, tracer.current_step()})};
+  return true;
 }
 
 // Whole numbers: one that is another. Of casts some have to be, and not all of them one number,
@@ -572,8 +655,8 @@ void judge_indices(const Frame& frame, const Tensor& actual, const Tensor& right
          actual.to(at::kDouble).sum().item<double>());
 }
 
-void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
-           const Tensor& given, const Tensor& computed) {
+void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const Tensor& given,
+           const Tensor& computed) {
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
   if (is_large(given) && !given.is_contiguous()) return;
   const Tensor kept = is_large(given) ? sample_of(given) : given;
@@ -587,11 +670,18 @@ void judge(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
   if (actual.sizes() != right.sizes()) return;
   if (call.is_beyond)
     judge_neighbours(frame, actual, before.stack[frame.op->tensors.back().index].toTensor());
+  // An answer that is as it should be says nothing of the numbers: the program may keep them.
+  if (!call.damages.empty() && !actual.is_floating_point()) {
+    call.is_followed = actual.equal(right.to(actual.scalar_type()));
+    return;
+  }
   if (actual.is_floating_point()) {
+    call.carried.clear();
     const bool stays = judge_floats(call, frame, actual, right);
+    if (!call.carried.empty()) return keep_damaged(kept, right, call.carried);
     const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
                          (frame.op->converts && actual.scalar_type() == at::kFloat);
-    if (stays && matters && actual.element_size() > 1) return keep_shadow(kept, right);
+    if (stays && matters && actual.element_size() > 1) return keep_damaged(kept, right, {});
     return forget(kept.storage().unsafeGetStorageImpl());
   }
   if (call.is_whole || call.is_narrowed) return judge_whole(call, frame, actual, right);
@@ -638,7 +728,9 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
   if (options.keep_going || options.fix) return;
   if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer)) return;  // lost-update's
   const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
-  if (!handle || !is_computable(frame, *handle)) return;
+  if (!handle || is_like(*frame.op)) return;
+  const bool is_computed = is_computable(frame, *handle);
+  if (!is_computed && shadows().damaged == 0) return;
   const bool is_pointwise = frame.op->converts || handle->hasTag(at::Tag::pointwise);
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
   if (!lock) return;
@@ -646,9 +738,11 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
   try {
     ShadowCall call;
     call.record = frame.record;
-    if (!is_wanted(call, frame, is_pointwise, inputs)) return;
+    call.is_backward = frame.phase == static_cast<uint8_t>(Phase::kBackward);
+    if (!is_computed || !is_wanted(call, frame, is_pointwise, inputs))
+      return call.is_backward ? void() : lose_trail(frame, inputs);
     for (const IValue& value : inputs)
-      if (!add_value(call, value)) return;
+      if (!add_value(call, value)) return lose_trail(frame, inputs);
     widen_dtypes(call, *frame.op);
     if (!state->shadow_call) state->shadow_call = new ShadowCall;
     *state->shadow_call = std::move(call);
@@ -661,11 +755,30 @@ void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction
   if (!state->shadow_call || state->shadow_call->record != frame.record) return;
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
   const Scope scope(state);
+  ShadowCall& call = *state->shadow_call;
   try {
-    if (lock) compute(*state->shadow_call, frame, fn);
+    if (lock) compute(call, frame, fn);
   } catch (...) {
   }
-  *state->shadow_call = ShadowCall();
+  if (!call.is_followed) report(call.damages);
+  call = ShadowCall();
+}
+
+// What they are written to is another recording's from here on.
+static void forget_damages() {
+  for (auto& [storage, shadow] : shadows().of) shadow.damages.clear();
+  shadows().damaged = 0;
+}
+
+// A run that is killed has what arrived in the steps before.
+void settle_shadows(bool at_end) {
+  std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
+  if (!lock || shadows().damaged == 0) return;
+  std::vector<const c10::StorageImpl*> gone;
+  for (const auto& [storage, shadow] : shadows().of)
+    if (shadow.has_arrived() && (at_end || shadow.storage.expired())) gone.push_back(storage);
+  for (const c10::StorageImpl* storage : gone) forget(storage);
+  if (at_end) forget_damages();
 }
 
 void free_shadows() { new (&shadows().mutex) std::mutex; }
@@ -676,6 +789,7 @@ struct ShadowCall {};
 void begin_shadow(ThreadState*, Frame&, const at::RecordFunction&,
                   c10::ArrayRef<const c10::IValue>) {}
 void end_shadow(ThreadState*, const Frame&, const at::RecordFunction&) {}
+void settle_shadows(bool) {}
 void free_shadows() {}
 
 #endif

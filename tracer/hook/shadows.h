@@ -27,7 +27,11 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
                   c10::ArrayRef<const c10::IValue> inputs);
 void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction& fn);
 
-void write_inexact(const trace::SignatureRecord* signature, double from, double to);  // values.cpp
+// What is damaged and is no more, or at the end what is left.
+void settle_shadows(bool at_end);
+
+void write_inexact(const trace::SignatureRecord* signature, double from, double to,
+                   uint32_t step);  // values.cpp
 
 void free_shadows();  // in a forked child: no thread is left that could hold their lock
 

@@ -628,8 +628,8 @@ void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
 
 }  // namespace
 
-void write_inexact(const trace::SignatureRecord* signature, double from, double to) {
-  write_loss(signature, {true, from, to}, tracer.current_step());
+void write_inexact(const trace::SignatureRecord* signature, double from, double to, uint32_t step) {
+  write_loss(signature, {true, from, to}, step);
 }
 
 void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
