@@ -27,6 +27,8 @@ VALUE_WORD = re.compile(
 OF_THIS_CPU = re.compile(r"could not create a primitive descriptor")
 # Libraries that are pretended: a kernel that LibTorch compiles as it runs, and a solver's word about numbers.
 OF_NO_CARD = re.compile(r"NVRTC|__HIPCC__|BatchLinearAlgebra")
+# An op of another device's: its dtypes are not what it refuses.
+OF_ANOTHER_DEVICE = re.compile(r"Could not run '.*' with arguments from the '|to be on CPU|expects CPU tensor")
 DTYPE_WORD = re.compile(r"dtype|scalar type|data type|not implemented|Half|Float|float|double|"
                         r"Double|precision|promot|cast|INTERNAL ASSERT|same type|not supported|"
                         r"[Cc]omplex|[Ii]nteg(er|ral)|\b([Bb]ool|Byte|Char|Short|Int|Long)|boolean")
@@ -251,7 +253,7 @@ def outcome_of_error(error, combination):
         os._exit(3)  # this process has no CUDA any more: a fresh child goes on with the next op
     # Values that a dtype cannot hold (a singular matrix, an index) say nothing about dtypes.
     is_wide = any(letter not in letters.FIRST for letter in combination)
-    if OF_NO_CARD.search(text):
+    if OF_NO_CARD.search(text) or OF_ANOTHER_DEVICE.search(text):
         return "?"
     is_about_dtypes = DTYPE_WORD.search(text) and not VALUE_WORD.search(text)
     if not is_about_dtypes and (is_wide or len(set(combination)) == 1):
