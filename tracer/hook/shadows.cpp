@@ -54,8 +54,8 @@ struct ShadowCall {
   Damages damages;             // of the operands
   std::vector<const c10::StorageImpl*> damaged;  // which these are of
   Damages carried;                               // which the result has
-  bool is_backward = false;
-  bool is_followed = false;  // it is known what becomes of the damages
+  bool follows = true;                           // what becomes of the damages matters
+  bool is_followed = false;                      // it is known what becomes of the damages
 };
 
 namespace {
@@ -329,7 +329,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   }
   const Tensor actual = in_double(held);
   Shadow* shadow = find_shadow(tensor);
-  if (shadow && !call.is_backward && !shadow->damages.empty()) {
+  if (shadow && call.follows && !shadow->damages.empty()) {
     call.damages.insert(call.damages.end(), shadow->damages.begin(), shadow->damages.end());
     call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
   }
@@ -728,7 +728,7 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
   if (options.keep_going || options.fix) return;
   if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer)) return;  // lost-update's
   const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
-  if (!handle || is_like(*frame.op)) return;
+  if (!handle) return;
   const bool is_computed = is_computable(frame, *handle);
   if (!is_computed && shadows().damaged == 0) return;
   const bool is_pointwise = frame.op->converts || handle->hasTag(at::Tag::pointwise);
@@ -738,11 +738,11 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
   try {
     ShadowCall call;
     call.record = frame.record;
-    call.is_backward = frame.phase == static_cast<uint8_t>(Phase::kBackward);
+    call.follows = frame.phase != static_cast<uint8_t>(Phase::kBackward) && !is_like(*frame.op);
     if (!is_computed || !is_wanted(call, frame, is_pointwise, inputs))
-      return call.is_backward ? void() : lose_trail(frame, inputs);
+      return call.follows ? lose_trail(frame, inputs) : void();
     for (const IValue& value : inputs)
-      if (!add_value(call, value)) return lose_trail(frame, inputs);
+      if (!add_value(call, value)) return call.follows ? lose_trail(frame, inputs) : void();
     widen_dtypes(call, *frame.op);
     if (!state->shadow_call) state->shadow_call = new ShadowCall;
     *state->shadow_call = std::move(call);
