@@ -6,10 +6,11 @@
 
 namespace dtypecheck {
 
+inline constexpr int kMostJsonDepth = 64;  // a tokenizer.json is 7 deep
+
 // A callback of parse(): what is nested deeper is left out, and whoever reads finds it missing.
 inline bool is_shallow(int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-  constexpr int kMostDepth = 64;
-  return depth <= kMostDepth;
+  return depth <= kMostJsonDepth;
 }
 
 }  // namespace dtypecheck

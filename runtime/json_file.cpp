@@ -7,17 +7,15 @@
 
 #include "platform/error.h"
 #include "platform/files.h"
+#include "platform/json.h"
 
 namespace dtypecheck::runtime {
 
-// Values are copied and printed by recursion, which a file of nothing but brackets would drive off
-// the stack. A tokenizer.json is 7 deep.
-static constexpr int kMostDepth = 64;
-
 JsonObject JsonObject::read(const std::string& path) {
   const auto watch = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    if (depth > kMostDepth) {
-      throw InputError(fmt::format("{}: lists and objects more than {} deep", path, kMostDepth));
+    if (depth > kMostJsonDepth) {
+      throw InputError(
+          fmt::format("{}: lists and objects more than {} deep", path, kMostJsonDepth));
     }
     return true;
   };

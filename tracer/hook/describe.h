@@ -52,6 +52,10 @@ inline uint8_t dtype_of(const c10::TensorImpl* impl) {
 // A tensor whose sizes, device and data can be read without anything of a subclass being called.
 bool is_plain(const c10::TensorImpl* impl);
 const void* data_of(const c10::TensorImpl* plain);
+inline const char* first_byte(const c10::TensorImpl* plain) {
+  return static_cast<const char*>(data_of(plain)) +
+         plain->storage_offset() * plain->dtype().itemsize();
+}
 bool is_leaf(
     const c10::TensorImpl* impl);  // a parameter, or an input that was asked for its gradient
 

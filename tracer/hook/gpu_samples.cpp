@@ -287,7 +287,7 @@ bool is_on_gpu(const c10::TensorImpl* impl) {
 
 GpuPart gpu_part(const c10::TensorImpl* impl, int64_t elements, int64_t pieces) {
   const size_t size = impl->dtype().itemsize();
-  const char* begin = static_cast<const char*>(data_of(impl)) + impl->storage_offset() * size;
+  const char* begin = first_byte(impl);
   const auto count = static_cast<size_t>(impl->numel()), most = static_cast<size_t>(elements);
   const auto rows = static_cast<size_t>(pieces);
   if (count <= most) return {begin, count * size, 1, count * size};

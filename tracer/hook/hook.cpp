@@ -163,15 +163,20 @@ std::atomic<int> exit_status{-1};
 
 void note_exit_status(int status, void*) { exit_status = status; }
 
-void on_exit() {
-  if (!tracer.on.exchange(false)) return;
-  python::stop();
-  if (exit_status >= 0) write_fact(FactKey::kExitStatus, std::to_string(exit_status.load()));
+// Before the file ends: what is written at a step's end, and what is under way.
+void write_what_is_left() {
   finish_last_step();
   write_kills();
   finish_samples();
   settle_shadows(/*at_end=*/true);
   write_weight_moves();
+}
+
+void on_exit() {
+  if (!tracer.on.exchange(false)) return;
+  python::stop();
+  if (exit_status >= 0) write_fact(FactKey::kExitStatus, std::to_string(exit_status.load()));
+  write_what_is_left();
   note_pretended_peak();
   finish_gpu_work();
   flush_all_events();
@@ -269,11 +274,7 @@ int resume() {
 void suspend(const char* uncaught) {
   if (!tracer.on.exchange(false)) return;
   leave(true);
-  finish_last_step();
-  write_kills();
-  finish_samples();
-  settle_shadows(/*at_end=*/true);
-  write_weight_moves();
+  write_what_is_left();
   if (uncaught && *uncaught) write_fact(FactKey::kUncaught, uncaught);
   write_fact(FactKey::kExitStatus, uncaught && *uncaught ? "1" : "0");
   finish_gpu_work();

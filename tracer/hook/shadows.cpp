@@ -6,6 +6,7 @@
 #include <ATen/core/stack.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -136,7 +137,7 @@ struct Shadows {
   std::unordered_map<const c10::StorageImpl*, Shadow> of;
   size_t bytes = 0;
   uint64_t made = 0;
-  size_t damaged = 0;  // that were ever kept
+  std::atomic<size_t> damaged{0};  // that were ever kept; asked without the lock
 };
 Shadows& shadows() {
   static auto* all = new Shadows;
@@ -488,17 +489,9 @@ void note(const Frame& frame, double from, double to) {
   write_inexact(frame.signature, from, to, tracer.current_step());
 }
 
-// Of the shape of its operand alone.
-bool is_like(const OpInfo& op) {
-  const std::string_view base = ops::parse_op_name(op.name).base;
-  constexpr std::string_view kLike = "_like";
-  return base.compare(0, 4, "new_") == 0 ||
-         (base.size() > kLike.size() && base.substr(base.size() - kLike.size()) == kLike);
-}
-
 // Its operands' damage goes where it cannot be followed.
-void lose_trail(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
-  if (shadows().damaged == 0) return;
+void lose_trail(const ShadowCall& call, const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  if (!call.follows || shadows().damaged == 0) return;
   any_tensor(*frame.op, inputs, [](const Tensor& tensor) {
     if (!tensor.has_storage()) return false;
     const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
@@ -533,8 +526,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   const bool is_finite = !found.is_odd && !found.has_nan && !found.has_inf;
   if (!call.damages.empty() && is_finite) {
     follow(call);
-    if (found.error < kHarmless && found.share == 0) return true;
-    call.carried = call.damages;
+    if (found.error >= kHarmless || found.share > 0) call.carried = call.damages;
     return true;
   }
   if (found.is_odd) return false;
@@ -564,7 +556,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
                        is_op(frame, {"aten::mean", "aten::sum"});
   if (is_small && sums_up) return false;
   const bool is_residue = is_small && actual.numel() < kFewest;
-  if (has_vanished || is_gradient) return note(frame, found.from, found.to), false;
+  if (has_vanished) return note(frame, found.from, found.to), false;
   if (!is_outside_training(frame) && is_residue) return false;
   call.carried = {std::make_shared<Damage>(
       Damage{frame.signature, found.from, found.to, tracer.current_step()})};
@@ -738,11 +730,13 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
   try {
     ShadowCall call;
     call.record = frame.record;
-    call.follows = frame.phase != static_cast<uint8_t>(Phase::kBackward) && !is_like(*frame.op);
+    const bool reads_shape_alone =
+        (ops::facts_of(frame.op->name) & (ops::kFactory | ops::kOverwrites)) == ops::kFactory;
+    call.follows = frame.phase != static_cast<uint8_t>(Phase::kBackward) && !reads_shape_alone;
     if (!is_computed || !is_wanted(call, frame, is_pointwise, inputs))
-      return call.follows ? lose_trail(frame, inputs) : void();
+      return lose_trail(call, frame, inputs);
     for (const IValue& value : inputs)
-      if (!add_value(call, value)) return call.follows ? lose_trail(frame, inputs) : void();
+      if (!add_value(call, value)) return lose_trail(call, frame, inputs);
     widen_dtypes(call, *frame.op);
     if (!state->shadow_call) state->shadow_call = new ShadowCall;
     *state->shadow_call = std::move(call);

@@ -82,11 +82,6 @@ bool is_readable(const c10::TensorImpl* impl) {
   return is_plain(impl) && is_here && impl->is_non_overlapping_and_dense() && data_of(impl);
 }
 
-const char* first_byte(const c10::TensorImpl* impl) {
-  return static_cast<const char*>(data_of(impl)) +
-         impl->storage_offset() * impl->dtype().itemsize();
-}
-
 Loss loss_of(Dtype dtype, const char* data, int64_t count, uint8_t target) {
   switch (dtype) {
     case Dtype::kLong:
@@ -234,9 +229,10 @@ bool is_number_on_cpu(const c10::TensorImpl* impl) {
 }
 
 // Now where the tensors can be read, or when samples of them have arrived; never where neither can
-// be. Each is dense; of large ones on a GPU kMostSampled elements are copied, in pieces.
+// be (false). Each is dense; of larger ones on a GPU so many elements are copied, in pieces.
 template <typename Look>
-void look_at(const std::vector<const c10::TensorImpl*>& tensors, Look look) {
+bool look_at(const std::vector<const c10::TensorImpl*>& tensors, Look look,
+             int64_t most = kMostSampled) {
   std::vector<Numbers> numbers;
   std::vector<GpuPart> parts;
   std::vector<uint64_t> own(tensors.size());
@@ -246,20 +242,20 @@ void look_at(const std::vector<const c10::TensorImpl*>& tensors, Look look) {
     const auto size = static_cast<int64_t>(impl->dtype().itemsize());
     Numbers of{static_cast<Dtype>(dtype_of(impl)), nullptr, impl->numel(), tracer.current_step()};
     if (device.is_cpu()) {
-      if (!impl->device().is_cpu() || !is_readable(impl)) return;
+      if (!impl->device().is_cpu() || !is_readable(impl)) return false;
       of.data = first_byte(impl);
     } else if (is_number_on_cpu(impl)) {
       std::memcpy(&own[i], first_byte(impl), static_cast<size_t>(size));
     } else {
-      if (impl->device() != device || !is_on_gpu(impl)) return;
-      parts.push_back(gpu_part(impl, kMostSampled, kPieces));
+      if (impl->device() != device || !is_on_gpu(impl)) return false;
+      parts.push_back(gpu_part(impl, most, kPieces));
       of.count = static_cast<int64_t>(parts.back().bytes()) / size;
       of.is_arriving = true;
     }
     numbers.push_back(of);
   }
-  if (device.is_cpu()) return look(numbers);
-  copy_sample(
+  if (device.is_cpu()) return look(numbers), true;
+  return copy_sample(
       device.index(), parts, [numbers, own, look](const std::vector<const char*>& arrived) mutable {
         size_t next = 0;
         for (size_t i = 0; i < numbers.size(); ++i) {
@@ -534,26 +530,16 @@ struct SumOnGpu {
 thread_local SumOnGpu* sum_on_gpu = nullptr;  // never destroyed: ops run while threads end, too
 
 void copy_operands(const Frame& frame, const std::vector<const c10::TensorImpl*>& tensors) {
-  std::vector<GpuPart> parts;
-  std::vector<std::pair<Dtype, int64_t>> kinds;
-  for (const c10::TensorImpl* tensor : tensors) {
-    if (tensor->device() != tensors.front()->device() || !is_on_gpu(tensor)) return;
-    parts.push_back(gpu_part(tensor, tensor->numel(), 1));
-    kinds.emplace_back(static_cast<Dtype>(dtype_of(tensor)), tensor->numel());
-  }
-  auto operands = std::make_shared<Operands>();
-  const bool is_copied =
-      copy_sample(tensors.front()->device().index(), parts,
-                  [operands, kinds](const std::vector<const char*>& arrived) {
-                    if (arrived.size() != kinds.size()) return;
-                    operands->are_known = true;
-                    for (size_t i = 0; i < kinds.size(); ++i) {
-                      const Finite found = scan(kinds[i].first, arrived[i], kinds[i].second);
-                      operands->are_finite = operands->are_finite && found.all;
-                      operands->have_no_nan = operands->have_no_nan && !found.nan;
-                    }
-                  });
-  if (!is_copied) return;
+  const auto operands = std::make_shared<Operands>();
+  const auto look = [operands](const std::vector<Numbers>& numbers) {
+    operands->are_known = true;
+    for (const Numbers& one : numbers) {
+      const Finite found = scan(one.dtype, one.data, one.count);
+      operands->are_finite = operands->are_finite && found.all;
+      operands->have_no_nan = operands->have_no_nan && !found.nan;
+    }
+  };
+  if (!look_at(tensors, look, kMostWhole)) return;
   if (!sum_on_gpu) sum_on_gpu = new SumOnGpu;
   *sum_on_gpu = {frame.record, operands};
 }
@@ -594,22 +580,20 @@ bool is_sum_on_gpu(const Frame& frame) { return sum_on_gpu && sum_on_gpu->op == 
 void look_at_sum_on_gpu(const Frame& frame, const c10::TensorImpl* sum) {
   const std::shared_ptr<Operands> operands = std::move(sum_on_gpu->operands);
   *sum_on_gpu = {};
-  if (!is_of_interest(frame, sum) || !is_on_gpu(sum) || sum->numel() > kMostWhole) return;
-  const uint32_t id = frame.signature->id, step = tracer.current_step();
+  if (!is_of_interest(frame, sum) || sum->numel() > kMostWhole) return;
+  const uint32_t id = frame.signature->id;
   const bool normalizes = frame.op->normalizes;
-  const auto dtype = static_cast<Dtype>(dtype_of(sum));
-  const int64_t count = sum->numel();
-  copy_sample(sum->device().index(), {gpu_part(sum, count, 1)},
-              [=](const std::vector<const char*>& arrived) {
-                if (arrived.empty() || !operands->are_known || !operands->have_no_nan) return;
-                if (!normalizes && !operands->are_finite) return;
-                const Finite found = scan(dtype, arrived[0], count);
-                if (found.all || (normalizes && !found.nan)) return;
-                write_non_finite(id, found,
-                                 (!normalizes ? trace::kNonFiniteOperandsWereFinite : 0) |
-                                     trace::kNonFiniteOperandsHadNoNan,
-                                 0, step);
-              });
+  const auto look = [=](const std::vector<Numbers>& numbers) {
+    if (!operands->are_known || !operands->have_no_nan) return;
+    if (!normalizes && !operands->are_finite) return;
+    const Finite found = scan(numbers[0].dtype, numbers[0].data, numbers[0].count);
+    if (found.all || (normalizes && !found.nan)) return;
+    write_non_finite(
+        id, found,
+        (!normalizes ? trace::kNonFiniteOperandsWereFinite : 0) | trace::kNonFiniteOperandsHadNoNan,
+        0, numbers[0].step);
+  };
+  look_at({sum}, look, kMostWhole);
 }
 
 void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {

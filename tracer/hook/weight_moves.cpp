@@ -92,13 +92,8 @@ int64_t position(const Weight& weight, int i) {
                                   : i / kInPiece * (weight.numel / kPiecesOfWeight) + i % kInPiece;
 }
 
-const char* data_begin(const c10::TensorImpl* impl) {
-  return static_cast<const char*>(data_of(impl)) +
-         impl->storage_offset() * impl->dtype().itemsize();
-}
-
 void read_bits(const Weight& weight, const c10::TensorImpl* impl, Bits& bits) {
-  const auto* data = reinterpret_cast<const uint16_t*>(data_begin(impl));
+  const auto* data = reinterpret_cast<const uint16_t*>(first_byte(impl));
   for (int i = 0; i < weight.count; ++i) bits[i] = data[position(weight, i)];
 }
 
@@ -133,7 +128,7 @@ uint32_t tried_by(const Weight& weight, const c10::TensorImpl* impl) {
   const size_t size = grad->dtype().itemsize();
   uint32_t tried = 0;
   for (int i = 0; i < weight.count; ++i)
-    if (!is_zero(data_begin(grad) + position(weight, i) * size, size)) tried |= 1u << i;
+    if (!is_zero(first_byte(grad) + position(weight, i) * size, size)) tried |= 1u << i;
   return tried;
 }
 
