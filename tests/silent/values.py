@@ -67,6 +67,18 @@ def scale_behind_the_product():
     return (torch.nn.functional.linear(x, stored.float()) * scale).square().mean().sqrt()
 
 
+@case("foreign-bits")
+def words_of_a_cache_in_another_dtype():
+    """A kernel that fills a cache copies 16 bits, whatever these are."""
+    keys = (torch.randn(8, 16) + 3).to(torch.float32 if MODE == "float" else torch.bfloat16)
+    cache = torch.zeros(8, 16, dtype=in_mode(torch.float16, torch.bfloat16))
+    if MODE == "float":
+        return keys.mean()
+    for row in range(8):
+        cache.view(torch.int16)[row] = keys.view(torch.int16)[row]
+    return cache.float().mean()
+
+
 @case("lossy-cast")
 def gradients_in_8_bits_without_a_scale():
     """The smallest number of e5m2 is 1.5e-5."""
