@@ -1,4 +1,4 @@
-#include "cures/module_input.h"
+#include "cures/known_dtypes.h"
 
 #include <algorithm>
 #include <map>
@@ -7,8 +7,10 @@
 #include <tuple>
 #include <vector>
 
+#include "core/dtype_names.h"
 #include "core/dtype_set.h"
 #include "core/provenance.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/throws.h"
 
 namespace dtypecheck::cures {
@@ -43,13 +45,40 @@ bool gave_another(const std::vector<const OpCall*>& calls) {
 
 }  // namespace
 
-void add_module_input(const Cure& cure, const Run& run, const OpCall& call, Json& question) {
-  for (const auto& [place, calls] : calls_by_expression(run, call.process, cure.where.file)) {
+std::string name_in_torch(Dtype dtype) {
+  const DtypeNames* names = names_of(dtype);
+  return names == nullptr ? "" : names->torch;
+}
+
+Json results_in(const Run& run, uint32_t process, const std::string& file) {
+  Json results = Json::array();
+  for (const auto& [place, calls] : calls_by_expression(run, process, file)) {
     if (gave_another(calls)) continue;
     const auto [line, column, end_line, end_column] = place;
-    question["results"].push_back(
-        {line, column, end_line, end_column, torch_dtype(*calls.back()->result_dtype())});
+    results.push_back(
+        {line, column, end_line, end_column, name_in_torch(*calls.back()->result_dtype())});
   }
+  return results;
+}
+
+Json parameters_around(const Run& run, const OpCall& call) {
+  constexpr size_t kMost = 4096;
+  Json parameters = Json::object();
+  const std::string root = rules::root_module(call.site.module);
+  for (const OpCall& other : run.calls) {
+    for (const Operand& operand : other.operands) {
+      const auto dtype = operand.dtypes.single();
+      const bool is_its = dtype && other.process == call.process && is_parameter(operand) &&
+                          operand.is_floating() && !root.empty() &&
+                          rules::root_module(operand.parameter) == root;
+      if (is_its && parameters.size() < kMost)
+        parameters[operand.parameter] = name_in_torch(*dtype);
+    }
+  }
+  return parameters;
+}
+
+Json origins_of(const Cure& cure, const Run& run, const OpCall& call) {
   const ProvenanceIndex provenance(run);
   std::set<std::pair<int, std::string>> origins;
   for (const OpCall& inner : run.calls) {
@@ -68,7 +97,9 @@ void add_module_input(const Cure& cure, const Run& run, const OpCall& call, Json
       }
     }
   }
-  for (const auto& [line, function] : origins) question["origins"].push_back({line, function});
+  Json all = Json::array();
+  for (const auto& [line, function] : origins) all.push_back({line, function});
+  return all;
 }
 
 }  // namespace dtypecheck::cures

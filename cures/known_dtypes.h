@@ -1,17 +1,28 @@
-// module_input.h: what the run tells of the arguments that a line calls a module with.
+// known_dtypes.h: what the run tells of the dtypes of a file's expressions, and of a model.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "core/cure.h"
+#include "core/dtype.h"
 #include "core/run.h"
 
 namespace dtypecheck::cures {
 
-// "results": [line, column, end line, end column, dtype] of each expression of the cure's file that
-// always gave the same; "origins": [line, function] where what the module's ops refuse came in, the
-// line 0 where that is another file.
-void add_module_input(const Cure& cure, const Run& run, const OpCall& call,
-                      nlohmann::json& question);
+// "float16" of Half, as torch calls it.
+std::string name_in_torch(Dtype dtype);
+
+// [line, column, end line, end column, dtype] of each expression of the file that always gave the
+// same.
+nlohmann::json results_in(const Run& run, uint32_t process, const std::string& file);
+
+// {"layers.0.weight": dtype} of the parameters of the model that the call is a part of, by their
+// full names.
+nlohmann::json parameters_around(const Run& run, const OpCall& call);
+
+// [line, function] where what the cure's line refuses came in, the line 0 where that is another
+// file.
+nlohmann::json origins_of(const Cure& cure, const Run& run, const OpCall& call);
 
 }  // namespace dtypecheck::cures

@@ -8,16 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/dtype_names.h"
 #include "core/provenance.h"
 #include "cures/ask_python.h"
 #include "cures/edit_json.h"
 #include "cures/embedded.h"
-#include "cures/module_input.h"
+#include "cures/known_dtypes.h"
 #include "ops/arguments.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 
 namespace fs = std::filesystem;
 
@@ -25,12 +25,6 @@ namespace dtypecheck::cures {
 namespace {
 
 using Json = nlohmann::json;
-
-// "float16" of Half, as torch calls it.
-std::string name_in_torch(Dtype dtype) {
-  const std::string name = torch_dtype(dtype);
-  return name.substr(name.find('.') + 1);
-}
 
 bool is_cell(const std::string& file) { return file.starts_with("In ["); }
 
@@ -165,6 +159,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
                         const std::string& path) {
   const Extent& extent = cure.where.extent;
   Json question = {{"path", path},
+                   {"file", cure.where.file},
                    {"cell", cell_of(cure, run)},
                    {"line", cure.where.line},
                    {"extent", {extent.column, extent.end_line, extent.end_column}},
@@ -192,7 +187,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
   }
   add_operand(cure, run, *call, question);
   if (cure.kind == CureKind::kCastModuleInput || cure.kind == CureKind::kCastOperand)
-    add_module_input(cure, run, *call, question);
+    question["origins"] = origins_of(cure, run, *call);
   if (const SourceLine& region = call->autocast.entered; region.file == cure.where.file)
     question["region"] = region.line;
   // What a factory's result meets later says the dtype better than a constant.
@@ -211,6 +206,17 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
               run, *use, there);
   question["use"] = std::move(there);
   return question;
+}
+
+// What is known of all cures of the file, and of all of the model.
+static void add_dtypes(const Cure& cure, const Run& run, Json& question) {
+  const OpCall* call = run.call(cure.call);
+  if (call == nullptr) return;
+  Json &results = question["results"], &models = question["parameters"];
+  if (const std::string& file = cure.where.file; !results.contains(file))
+    results[file] = results_in(run, call->process, file);
+  if (const std::string root = rules::root_module(call->site.module); !models.contains(root))
+    models[root] = parameters_around(run, *call);
 }
 
 // The tables of ops/python_names.inc.
@@ -294,7 +300,10 @@ std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>
   };
   try {
     const auto texts = texts_of(base);
-    Json question = {{"questions", Json::array()}, {"base", Json::array()}};
+    Json question = {{"questions", Json::array()},
+                     {"base", Json::array()},
+                     {"results", Json::object()},
+                     {"parameters", Json::object()}};
     for (const auto& [file, text] : texts)
       question["base"].push_back({{"path", file}, {"text", text}});
     std::vector<size_t> asked;
@@ -308,6 +317,7 @@ std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>
         if (!all[i].empty()) break;
         const std::string& path = notebook.empty() ? cure->where.file : notebook;
         cures.push_back(question_of(*finding, *cure, run, path));
+        add_dtypes(*cure, run, question);
       }
       if (!all[i].empty()) continue;
       question["questions"].push_back(std::move(cures));

@@ -21,6 +21,7 @@ class Source:
         self.ran = dict(zip(self.lines, ran))  # what Python saw in place of the line
         self.tree = self.parsed(data, f"this Python cannot parse {path}")
         self.others = []  # trees of other cells
+        self.results = {}  # dtypes of what expressions gave when they ran: by where one ends, (begin, dtype)
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def parsed(self, data, problem):
@@ -36,6 +37,15 @@ class Source:
             return self.lines[line][node.col_offset:node.end_col_offset].decode()
         middle = self.lines[line + 1:end]
         return b"\n".join([self.lines[line][node.col_offset:], *middle, self.lines[end][:node.end_col_offset]]).decode()
+
+    def note_results(self, results):
+        for line, column, end_line, end_column, dtype in results:
+            self.results.setdefault((end_line, end_column), []).append(((line, column), dtype))
+
+    def results_at(self, node):
+        """The dtypes that the expression gave. A call over several lines is told to begin at the name of its method."""
+        begin, end = (node.lineno, node.col_offset + 1), (node.end_lineno, node.end_col_offset + 1)
+        return {dtype for where, dtype in self.results.get(end, ()) if where >= begin}
 
     @staticmethod
     def replaced(node, text):

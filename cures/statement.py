@@ -482,9 +482,7 @@ class Site:
                 return None
             node = bound.value
         while node is not None:
-            end = (node.end_lineno, node.end_col_offset + 1)
-            found = {dtype.split(".")[-1] for line, column, end_line, end_column, dtype in self.cure.get("results", ())
-                     if (end_line, end_column) == end and (line, column) >= (node.lineno, node.col_offset + 1)}
+            found = self.source.results_at(node)
             if found:
                 return found.pop() if len(found) == 1 else None
             node = node.value if isinstance(node, (ast.Subscript, ast.Attribute)) else None
@@ -542,6 +540,48 @@ class Site:
                 self.note_dtypes(node, found, dotted(node.targets[0]))
         return {name: dtypes for name, dtypes in found.items() if "()" not in name and ("." in name or self.has_value(name))}
 
+    def names_that_ran(self):
+        """Names of the wanted dtype whose value the run alone has: of x.to(dtype) and zeros(…, dtype=args.dtype) it has what
+        was made."""
+        found = {}
+        owner = self.class_around()
+        for call in calls_in(ast.walk(self.source.tree)):
+            given = [k.value for k in call.keywords if k.arg in DTYPE_KEYWORDS]
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "type"):
+                given += [a for a in call.args if "dtype" in last_part(a)]
+            if len(given) != 1 or not is_name(given[0]) or self.dtype_of(given[0]):
+                continue
+            root = dotted(given[0]).split(".")[0]
+            is_own = root == "self" and owner is not None and owner is self.class_around(call)
+            if is_own or (root != "self" and self.scope_of(call) in self.scopes() and self.is_bound(root)):
+                found.setdefault(dotted(given[0]), set()).update(self.source.results_at(call) or {None})
+        return [name for name, dtypes in found.items() if dtypes == {self.cure["dtype"]}]
+
+    def own_parameters(self):
+        """"self.fc.weight.dtype" in a method of a module whose parameters all have the wanted dtype, as far as they ran: of the
+        layer that the function calls next. A dtype of 16 bits alone: Float may be meant whatever the weights are."""
+        owner, parts = self.class_around(), self.cure["module"].split(".")
+        if owner is None or self.cure["dtype"] not in ("float16", "bfloat16"):
+            return []
+        made = {dotted(t)[5:] for n in ast.walk(owner) if isinstance(n, ast.Assign) for t in n.targets if dotted(t).startswith("self.")}
+        parameters = self.tables.get("parameters", {}).get(parts[0], {})
+        for depth in range(len(parts), 0, -1):
+            prefix = ".".join(parts[:depth]) + "."
+            own = {path[len(prefix):]: dtype for path, dtype in parameters.items() if path.startswith(prefix)}
+            own = {path: dtype for path, dtype in own.items() if path.split(".")[0] in made}
+            if own:
+                break
+        else:
+            return []
+        if set(own.values()) != {self.cure["dtype"]}:
+            return []
+        callees = [n.func.value if isinstance(n.func, ast.Subscript) else n.func
+                   for n in calls_in(ast.walk(self.scope_of(self.statement))) if n.lineno >= self.statement.lineno]
+        called = [dotted(f)[5:].split(".")[0] for f in callees if dotted(f).startswith("self.")]
+        best = min(own, key=lambda path: (called.index(path.split(".")[0]) if path.split(".")[0] in called else len(called),
+                                          not path.endswith(".weight"), path.count(".")))
+        return [f"self.{python_path(best)}.dtype"]
+
     def has_value(self, name):
         """No branch of the function leaves the variable without one before the statement."""
         node = self.statement
@@ -573,8 +613,8 @@ class Site:
             node = self.source.parents.get(node)
         return node or self.source.tree
 
-    def class_around(self):
-        node = self.statement
+    def class_around(self, node=None):
+        node = node or self.statement
         while node is not None and not isinstance(node, ast.ClassDef):
             node = self.source.parents.get(node)
         return node
@@ -618,7 +658,8 @@ class Site:
         what it meets may not be known yet."""
         own = self.own_names()
         texts = [name for name, is_sure in own if is_sure] + ([] if cast is None else self.met_texts(cast)) + self.met_later()
-        texts += [name for name, is_sure in own if not is_sure] + self.parameters_met()
+        texts += self.names_that_ran() + [name for name, is_sure in own if not is_sure]
+        texts += self.own_parameters() + self.parameters_met()
         name = torch_name(self.source)
         constant = (f"{name or 'torch'}.{self.cure['dtype']}", [] if name else [import_of_torch(self.source)])
         return [*((text, []) for text in dict.fromkeys(texts)), constant]
@@ -726,6 +767,11 @@ class Site:
         """The suffix that casts back to the dtype that the operand had."""
         name = torch_name(self.source)
         return f".to({name}.{self.cure['from']})" if name else f".{METHOD_OF[self.cure['from']]}()"
+
+
+def python_path(path):
+    """"self.net[2].weight" of "self.net.2.weight"."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
 def is_floating(dtype):

@@ -4,8 +4,10 @@ interpreter (3.8 or later).
     write_cure.py QUESTION ANSWER, both files of JSON
 
 QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
-        is {"path", "shown", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the
+        is {"path", "file", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the
         trace knows of the call that the cure is about; "base": [{"path", "text"}, …] are sources that ran in place of files
+        "results": {file: [[line, column, end line, end column, dtype], …]} and "parameters": {root module: {name: dtype}}, as
+        cures/known_dtypes.h has them
 ANSWER:   for each question {"ways": [{"edits": [{"path", "line", "column", "old", "new"}, …], "demerits": {…}}, …]}, the best way first, each with
         all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits
 
@@ -25,7 +27,7 @@ from demerits import demerits  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
                        calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, names_bound,
-                       new_import, new_statement, only, require_own_lines, torch_name)
+                       new_import, new_statement, only, python_path, require_own_lines, torch_name)
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -242,11 +244,6 @@ def maker_of(site, module):
     exact = [n for n in found if made(n)]
     best = exact or found
     return (best[0], made(best[0])) if len(best) == 1 else (None, False)
-
-
-def python_path(path):
-    """"self.net[2].weight" of "self.net.2.weight"."""
-    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
 @writes("cast parameters")
@@ -795,11 +792,12 @@ def rewrite(site):
 class File:
     """A source that cures change, or a notebook's cell. `text` is what ran in place of the file, where that was another."""
 
-    def __init__(self, cure, text=None):
+    def __init__(self, cure, text=None, results=()):
         self.path = cure["path"]
         data = read(self.path) if text is None else text.encode()
         self.notebook = Notebook(self.path, data, cure["cell"]) if cure.get("cell") else None
         self.source = self.notebook.source(self.path) if self.notebook else Source(self.path, data)
+        self.source.note_results(results)
 
     def changed(self, edits):
         """The edits as core/edit.h has them, and the tree with them."""
@@ -834,7 +832,8 @@ def write(question):
     for cure in question["cures"]:
         key = (cure["path"], cure.get("cell"))
         if key not in files:
-            files[key] = File(cure, base.get(cure["path"], {}).get("text"))
+            results = question.get("results", {}).get(cure.get("file"), ())
+            files[key] = File(cure, base.get(cure["path"], {}).get("text"), results)
         sites.append((key, Site(files[key].source, cure, question)))
     if len({path for path, _ in files}) != len(files):
         raise Unplaced("several cells of one notebook")

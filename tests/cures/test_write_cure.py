@@ -38,13 +38,14 @@ class WriteCureTest(unittest.TestCase):
     def cure(self, line, kind, op="mse_loss", operand="target", arguments=("self", "target"), dtype="float32", before="float16",
              others=(), **more):
         more["others"] = [[{"op": op, "operand": name, "arguments": list(arguments)}] for name in others]
-        return {"path": str(self.path), "line": line, "kind": kind, "dtype": dtype, "from": before, "operand": operand,
+        return {"path": str(self.path), "file": "train.py", "line": line, "kind": kind, "dtype": dtype, "from": before, "operand": operand,
                 "module": "", "module_class": "", "device": "cpu",
                 "calls": [{"op": op, "operand": operand, "arguments": list(arguments)}], **more}
 
-    def ways(self, text, /, *cure, **more):
+    def ways(self, text, /, *cure, results=(), parameters=None, **more):
         self.path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        answer = write_cure.write({"cures": [self.cure(*cure, **more)], **TABLES})
+        answer = write_cure.write({"cures": [self.cure(*cure, **more)], "results": {"train.py": results},
+                                   "parameters": {"net": parameters or {}}, **TABLES})
         self.demerits = [way["demerits"] for way in answer["ways"]]
         texts = [applied(self.path.read_bytes().decode(), way["edits"]) for way in answer["ways"]]
         for text in texts:
@@ -158,7 +159,7 @@ pred = unet(noisy,
         dtypes = ["float32", "int64", "float16", "float32", "float32", "float32"]
         module = dict(op="mm", operand="self", arguments=["self", "mat2"], dtype="float16", before="float32", module="unet.time.linear",
                       module_class="Linear", origin=[0, "forward"],
-                      results=[[*place, "torch." + dtype] for place, dtype in zip(results, dtypes)])
+                      results=[[*place, dtype] for place, dtype in zip(results, dtypes)])
         wanted = text.replace("(noisy,", "(noisy.to(weight_dtype),").replace('": pooled', '": pooled.to(weight_dtype)').replace(
             "sizes * 2", "(sizes * 2).to(weight_dtype)")
         self.assertEqual(self.ways(text, 10, "cast module input", **module)[0], wanted)
@@ -209,6 +210,45 @@ def main(args):
     def test_no_name_of_another_function(self):
         self.check("def f():\n    d = torch.float32\ndef g():\n    return F.mse_loss(a, x)",
                    "def f():\n    d = torch.float32\ndef g():\n    return F.mse_loss(a, x.to(torch.float32))", 5, "cast operand")
+
+    def test_a_name_whose_value_the_run_has(self):
+        text = """\
+import torch
+class Server:
+    def __init__(self, dtype):
+        self.dtype = dtype
+    def answer(self, rows):
+        x = torch.stack(rows).to(self.dtype)
+        return F.mse_loss(x, target)
+"""
+        cure = dict(dtype="float16", before="float32", results=[[6, 13, 6, 45, "float16"]])
+        self.assertIn("target.to(self.dtype)", self.ways(text, 7, "cast operand", **cure)[0])
+        for other in (dict(cure, results=[]), dict(cure, results=[[6, 13, 6, 45, "bfloat16"]])):
+            self.assertNotIn("target.to(self.dtype)", "".join(self.ways(text, 7, "cast operand", **other)))
+        other = text.replace("    def answer", "class Client:\n    def answer")  # another's self
+        cure["results"] = [[7, 13, 7, 45, "float16"]]
+        self.assertIn("target.to(self.dtype)", self.ways(other, 8, "cast operand", **cure)[0])
+        other = other.replace("        return", "class Third:\n    def answer(self):\n        return")
+        self.assertNotIn("target.to(self.dtype)", "".join(self.ways(other, 10, "cast operand", **cure)))
+
+    def test_the_modules_own_parameters(self):
+        text = """\
+import torch
+class Net(nn.Module):
+    def __init__(self):
+        self.up = nn.Linear(2, 2)
+        self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
+    def forward(self, x):
+        up = self.up(x)
+        x = up * torch.zeros(2)
+        return self.layers[0](x)
+"""
+        half = {"net.up.weight": "float16", "net.layers.0.bias": "float16", "net.layers.0.weight": "float16"}
+        cure = dict(op="zeros", operand="", arguments=[], dtype="float16", before="float32", module="net")
+        made = "torch.zeros(2, dtype=self.layers[0].weight.dtype)"
+        self.assertIn(made, self.ways(text, 8, "cast result", parameters=half, **cure)[0])
+        self.assertNotIn(made, self.ways(text, 8, "cast result", parameters={**half, "net.up.bias": "float32"}, **cure)[0])
+        self.assertNotIn(made, self.ways(text, 8, "cast result", parameters=half, **{**cure, "module": "other"})[0])
 
     def test_where_the_operand_says_its_dtype(self):
         for before, after in (("torch.zeros(3)", "torch.zeros(3, dtype=torch.float32)"), ("a.half()", "a.float()"),
