@@ -11,7 +11,8 @@ ANSWER:   {"settings": [{"text", "command", "environment", "edits": [{"path", "l
 
 What an option takes is read where the program declares it, `add_argument("--precision", choices=[...])`, in the scripts
 that the command names and the files beside them. Where that is not found, a setting may say what others of its kind say.
-An option that a script declares with a dtype as its default is a setting too where the command line leaves it out.
+An option that a script declares with a dtype as its default is a setting too where the command line leaves it out, and
+so is mixed precision where something else is asked for in 16 bits.
 """
 
 import ast
@@ -39,6 +40,7 @@ MIXED_OF = {"16-true": "16-mixed", "bf16-true": "bf16-mixed"}  # 16-bit weights,
 NAMED_LIKE = re.compile(r"precision|dtype|amp$|fp16|bf16|half", re.I)
 # What keeps small steps of 16-bit weights: it can be on.
 ROUNDING = re.compile(r"stochastic[-_]?round|kahan|master[-_]?weights|fp32[-_]?optim", re.I)
+MIXED = re.compile(r"^--?(mixed[-_]?precision|amp|precision)$")  # what a whole program computes in, beside Float weights
 FLAG = re.compile(r"^--?(?:no[-_])?(?:\w+[-_])*(fp16|bf16|half|bfloat16|float16)(?:[-_]\w+)*$")
 LINE = re.compile(r"""^(\s*["']?([\w.-]+)["']?\s*[:=]\s*)(["']?)([\w.-]+)(["']?)(\s*,?\s*(?:\#.*)?)$""")
 CONFIGURATION = (".yaml", ".yml", ".json", ".toml")
@@ -80,8 +82,9 @@ def scripts_of(command, folder):
 
 
 def options_of(command, folder):
-    """({option: the values that it takes}, {option of a script: its default}) as add_argument and click.option declare them."""
-    choices, defaults = {}, {}
+    """({option: the values that it takes}, {option of a script: its default}, the options of the scripts that take listed
+    values) as add_argument and click.option declare them."""
+    choices, defaults, own = {}, {}, set()
     scripts = scripts_of(command, folder)
     beside = [sorted(glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "**", "*.py"), recursive=True))[:MAX_FILES]
               for path in scripts]
@@ -93,11 +96,12 @@ def options_of(command, folder):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                note_option(node, choices, defaults if file in scripts else {})
-    return choices, defaults
+                note_option(node, choices, defaults if file in scripts else {}, tree)
+        own |= set(choices) if file in scripts else set()
+    return choices, defaults, own
 
 
-def note_option(call, choices, defaults):
+def note_option(call, choices, defaults, tree):
     names = [a.value for a in call.args if isinstance(a, ast.Constant) and str(a.value).startswith("-")]
     for keyword in call.keywords if names else []:
         if keyword.arg == "default" and isinstance(keyword.value, ast.Constant):
@@ -106,14 +110,42 @@ def note_option(call, choices, defaults):
             listed = keyword.value
             if isinstance(listed, ast.Call) and listed.args:  # click.Choice([...])
                 listed = listed.args[0]
-            if isinstance(listed, (ast.List, ast.Tuple, ast.Set)):
-                values = [e.value for e in listed.elts if isinstance(e, ast.Constant)]
+            if isinstance(listed, ast.Name):
+                bound = [n.value for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == listed.id]
+                listed = bound[0] if bound else listed
+            if isinstance(listed, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+                elements = listed.keys if isinstance(listed, ast.Dict) else listed.elts
+                values = [e.value for e in elements if isinstance(e, ast.Constant)]
                 for name in names:
                     choices.setdefault(name, [str(v) for v in values if v is not None])
 
 
+def forgotten(command, own):
+    """Mixed precision in BFloat16, which the command line does not ask for, beside what it asks for in 16 bits."""
+    said = {word.partition("=")[0] for word in command}
+    if any(map(MIXED.match, said)):
+        return
+    asked = [i for i, word in enumerate(command) if i > 0 and dtypes_of(value_of(word)) & {"Half", "BFloat16"} and
+             NAMED_LIKE.search(word.partition("=")[0] if "=" in word else command[i - 1])]
+    for option in filter(MIXED.match, own):
+        for choice in own[option]:
+            if not asked or "BFloat16" not in dtypes_of(choice):
+                continue
+            changed, texts = [*command, option, choice], [f"{option} {choice}"]
+            for i in asked:
+                name, _, word = command[i].rpartition("=")
+                name = name or command[i - 1]
+                lower = [other for other, dtype in others(word, own.get(name)) if dtype == "BFloat16"]
+                if "BFloat16" in dtypes_of(word) or not lower:
+                    continue
+                changed[i] = command[i][:len(command[i]) - len(word)] + lower[0]
+                texts.append(f"{name} {lower[0]}")
+            yield change(" ".join(texts), "BFloat16", command=changed)
+
+
 def in_command(command, folder):
-    choices, defaults = options_of(command, folder)
+    choices, defaults, own = options_of(command, folder)
+    yield from forgotten(command, {option: choices[option] for option in choices if option in own})
     for word in sorted({value_of(word) for word in command[1:]}):
         # A launcher and its script may both be asked for one precision, and each of several models.
         if dtypes_of(word) and not word.isdigit() and sum(value_of(other) == word for other in command[1:]) > 1:

@@ -20,6 +20,9 @@ FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "tensor", "arang
 SIGNS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.FloorDiv: "//",
          ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<",
          ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+# Methods that give the numbers of a tensor in another shape.
+VIEWS = {"t", "transpose", "permute", "view", "reshape", "unsqueeze", "squeeze", "expand", "flatten", "unflatten", "contiguous",
+         "movedim", "swapaxes", "repeat", "detach", "clone"}
 # Layers that have a weight in the dtype of all their parameters.
 LAYERS_WITH_WEIGHT = re.compile(r"Linear$|Bilinear$|Conv(Transpose)?\dd$|(Layer|Group|Batch|Instance|RMS)Norm(\dd)?$|PReLU$")
 # Methods of a module that are not given what it computes with.
@@ -620,10 +623,11 @@ class Site:
         return node
 
     def met_texts(self, cast):
-        """"other.dtype" of what the operand meets in the same call, where that has the wanted dtype and a short name."""
+        """"other.dtype" of what the operand meets in the same call, where that has the wanted dtype and a short name: x of
+        x.t() too."""
         found = []
         for calls in self.cure.get("others", ()):
-            for node in self.operand_nodes(calls=calls):
+            for node in map(shown_by, self.operand_nodes(calls=calls)):
                 if is_name(node) and (cast is None or ast.dump(node) != ast.dump(cast)):
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()
@@ -634,9 +638,16 @@ class Site:
         return found
 
     def parameters_met(self):
-        """Where the line calls a module and knows none of its weights by name, the first of them."""
+        """Where the line calls a module, or a method of it, and knows none of its weights by name: its own word for its dtype,
+        where the file shows that it has one, as models of diffusers and transformers do, or the first parameter's."""
         node = self.module_call() if self.cure.get("meets_parameter") else None
-        return [f"next({self.source.text(node.func)}.parameters()).dtype"] if node is not None and is_name(node.func) else []
+        if node is None or not is_name(node.func):
+            return []
+        is_method = last_part(node.func) not in self.cure["module"].split(".")
+        name = self.source.text(node.func.value if is_method else node.func)
+        has_dtype = any(isinstance(n, ast.Attribute) and n.attr in ("dtype", "config") and dotted(n.value) == name
+                        for n in ast.walk(self.source.tree))
+        return [f"{name}.dtype"] * has_dtype + [f"next({name}.parameters()).dtype"]
 
     def met_later(self):
         """The dtype of what the result meets on a later line of the function, where that has its value here already."""
@@ -803,6 +814,17 @@ def binder_of(source, name, node):
 def is_name(node):
     """Something that a line can read again at no cost: x, self.fc.weight, not f(x)."""
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and is_name(node.value))
+
+
+def shown_by(node):
+    """x of x.t()[:, 0].view(-1), which has its dtype unless a cast stands between."""
+    while True:
+        if isinstance(node, ast.Subscript) and isinstance(index_of(node), (ast.Slice, ast.Tuple)):  # else perhaps a list's
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEWS:
+            node = node.func.value
+        else:
+            return node
 
 
 def may_be_tensor(node):

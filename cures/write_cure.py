@@ -772,12 +772,29 @@ def ask_otherwise(site):
     return [edits]
 
 
+def own_backward(site):
+    """forward and backward of a torch.autograd.Function get what hands the one's autocast on to the other."""
+    owner = site.class_around()
+    methods = {n.name: n for n in getattr(owner, "body", ()) if isinstance(n, FUNCTIONS)}
+    torch = torch_name(site.source)
+    if torch is None or not {"forward", "backward"} <= set(methods):
+        raise Unplaced("the class has no forward and backward")
+    edits = []
+    for name, decorator in (("forward", "custom_fwd"), ("backward", "custom_bwd")):
+        line = methods[name].lineno - 1
+        text = f"@{torch}.amp.{decorator}(device_type={repr_of(site.cure['device'])})"
+        if any(decorator in ast.dump(one) for one in methods[name].decorator_list):
+            raise Unplaced(f"{name} has {decorator}")
+        edits.append(site.source.new_line(line, site.source.indent_of(line), text))
+    return [edits]
+
+
 REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
             "scaled": scaled, "unscale": unscale, "buffer": buffer, "lowered again": lowered_again,
-            "fake kernel": fake_kernel}
+            "fake kernel": fake_kernel, "own backward": own_backward}
 
 
 @writes("rewrite")

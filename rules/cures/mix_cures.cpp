@@ -32,6 +32,7 @@ class MixCures {
     if (may_drop_scale(mix_.odd) || may_drop_scale(mix_.other)) return {};
     if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
+    of_own_backward();
     add(propose_.reopen_autocast(call_));
     if (source_.promotion != nullptr) at_promotion();
     of_changed_parameter();
@@ -97,6 +98,25 @@ class MixCures {
       }
     }
     return !cures_.empty();
+  }
+
+  // The backward of a torch.autograd.Function runs outside of the region that its forward ran in.
+  void of_own_backward() {
+    constexpr std::string_view kBackward = ".backward";
+    const SourceLine& line = call_.site.line;
+    if (!line.function.ends_with(kBackward) || !is_users_own(call_.site)) return;
+    const std::string forward =
+        line.function.substr(0, line.function.size() - kBackward.size()) + ".forward";
+    const auto& calls = index_.run().calls;
+    const bool was_in_region = std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+      return other.process == call_.process && other.site.line.file == line.file &&
+             other.site.line.function == forward &&
+             other.autocast.region_for(call_.device_type()) != nullptr;
+    });
+    if (!was_in_region || call_.autocast.region_for(call_.device_type()) != nullptr) return;
+    add(propose_.rewrite(call_, mix_.other.dtype, "own backward",
+                         "decorate the function by custom_fwd and custom_bwd, so that its backward "
+                         "runs under the autocast of its forward"));
   }
 
   // Float is what people want from a loss.

@@ -39,6 +39,19 @@ class SettingsTest(unittest.TestCase):
                                    "--precision fp16 --vae_dtype float32"])
         self.assertEqual(given, [])
 
+    def test_mixed_precision_that_was_forgotten(self):
+        def changed(*words):
+            return [" ".join(one["command"][2:]) for one in settings.in_command(["python", "train.py", *words], folder)]
+        with tempfile.TemporaryDirectory() as path:
+            folder = pathlib.Path(path)
+            (folder / "train.py").write_text("DTYPES = {'float16': 1, 'bfloat16': 2}\nadd('--unet_dtype', choices=DTYPES)\n"
+                                             "add('--mixed_precision', choices=['no', 'fp16', 'bf16'])\n")
+            (folder / "other.py").write_text("add('--precision', choices=['no', 'bf16'])\n")
+            self.assertEqual(changed("--unet_dtype", "float16")[0], "--unet_dtype bfloat16 --mixed_precision bf16")
+            self.assertEqual(changed("--unet_dtype=bfloat16")[0], "--unet_dtype=bfloat16 --mixed_precision bf16")
+            for words in (["--unet_dtype", "float16", "--mixed_precision", "no"], ["--rank", "16"], []):
+                self.assertFalse([line for line in changed(*words) if "--mixed_precision bf16" in line])
+
     def test_several_models_are_asked_for_one_dtype(self):
         self.assertIn("unet.weight_dtype=BFLOAT_16 encoder.weight_dtype=BFLOAT_16",
                       said("unet.weight_dtype=FLOAT_16", "encoder.weight_dtype=FLOAT_16"))

@@ -78,6 +78,32 @@ class WriteCureTest(unittest.TestCase):
         self.check("y = x\\\n  @ w[0]", "y = x\\\n  @ w[0].to(torch.float32)", op="mm", operand="mat2")
         self.check("x -= z", "x -= z.to(torch.float32)", op="sub_", operand="other")
 
+    def test_what_is_met_in_another_shape(self):
+        mm = dict(op="mm", operand="mat2", arguments=["self", "mat2"], others=["self"])
+        self.check("y = x.t() @ w", "y = x.t() @ w.to(x.dtype)", **mm)
+        self.check("y = x[:2].view(2, 3) @ w", "y = x[:2].view(2, 3) @ w.to(x.dtype)", **mm)
+        self.check("y = x['a'].t() @ w", "y = x['a'].t() @ w.to(torch.float32)", **mm)
+        self.check("y = x.float().t() @ w", "y = x.float().t() @ w.to(torch.float32)", **mm)
+
+    def test_the_backward_of_an_autograd_function(self):
+        text = """\
+import torch
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        return x @ w
+
+    @staticmethod
+    %sdef backward(ctx, grad):
+        return grad @ w
+"""
+        cure = dict(op="mm", operand="own backward", arguments=[])
+        self.assertEqual(self.ways(text % "", 9, "rewrite", **cure)[0], text.replace(
+            "    def forward", '    @torch.amp.custom_fwd(device_type="cpu")\n    def forward') %
+            '@torch.amp.custom_bwd(device_type="cpu")\n    ')
+        self.refuse("backward has custom_bwd", text % "@torch.amp.custom_bwd\n    ", 9, "rewrite", **cure)
+        self.refuse("no forward", "import torch\ny = grad @ w\n", 2, "rewrite", **cure)
+
     def test_what_is_put_into_a_subscript(self):
         self.check("a[i] = v", "a[i] = v.to(torch.float32)", op="index_put_", operand="values")
         self.check("a.w[i] = v", "a.w[i] = v.to(a.w.dtype)", op="index_put_", operand="values", others=["self"])
@@ -114,6 +140,8 @@ class WriteCureTest(unittest.TestCase):
     def test_a_module(self):
         self.module("y = self.fc(x)", "y = self.fc(x.to(self.fc.weight.dtype))", meets_parameter=True)
         self.module("y = net(x)", "y = net(x.to(next(net.parameters()).dtype))", meets_parameter=True)
+        self.module("y = net.decode(x)", "y = net.decode(x.to(next(net.parameters()).dtype))", meets_parameter=True)
+        self.module("y = net.decode(x / net.config.scale)", "y = net.decode((x / net.config.scale).to(net.dtype))", meets_parameter=True)
         self.module("y = net(x)", "y = net(x.to(torch.float32))")
         self.module("y = net.fc(input=x, scale=2)", "y = net.fc(input=x.to(torch.float32), scale=2)")
         self.module("y = net.decode(x, scale=2)[0]", "y = net.decode(x.to(torch.float32), scale=2)[0]")
