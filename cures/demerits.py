@@ -34,12 +34,18 @@ def doubled(source, tree):
                       for block in blocks(tree) for one, other in zip(block, block[1:]))
 
 
-def literals(source, tree):
+def literals(source, tree, dtypes=frozenset(DTYPES)):
     """torch.float32 and .float(), which say one dtype whatever the program computes in."""
     torch = torch_name(source) or "torch"
-    return sum(isinstance(node, ast.Attribute) and dotted(node.value) == torch and node.attr in DTYPES or
-               isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CAST_METHODS and not node.args
-               for node in ast.walk(tree))
+    return sum(isinstance(node, ast.Attribute) and dotted(node.value) == torch and node.attr in dtypes or
+               isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in dtypes & set(CAST_METHODS)
+               and not node.args for node in ast.walk(tree))
+
+
+def low(source, tree):
+    """16 bits that are written down in a file that wrote none down: its other modes compute in another dtype."""
+    count = literals(source, tree, {"float16", "half", "bfloat16"})
+    return count if literals(source, source.tree, {"float16", "half", "bfloat16"}) == 0 else 0
 
 
 def integers(source, tree):
@@ -59,6 +65,6 @@ def names_read(source, tree):
 def demerits(files):
     """Of all (source, tree with the change)."""
     counts = {"dead": sum(len(names_read(source, source.tree) - names_read(source, tree)) for source, tree in files)}
-    for count in (doubled, literals, integers):
+    for count in (doubled, literals, low, integers):
         counts[count.__name__] = sum(max(0, count(source, tree) - count(source, source.tree)) for source, tree in files)
     return counts

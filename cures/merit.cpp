@@ -103,7 +103,7 @@ std::string cost_words(const Merit& merit) {
   add(merit.loses_steps, "weights still do not move");
   add(merit.loses_steps ? 0 : merit.left, "it leaves a warning of harm");
   add(merit.dead_or_doubled, "it casts twice, or leaves an option that nothing reads");
-  add(merit.literals, "it writes a dtype down that a name has");
+  add(merit.literals, "it writes a dtype down, whatever the program computes in");
   add(merit.integers, "it may cast integers too");
   add(merit.in_libraries, "it changes an installed package");
   return fmt::format("{}", fmt::join(costs, "; "));

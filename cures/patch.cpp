@@ -272,7 +272,8 @@ static Patch patch_of(const Json& way, const Patch& base, int fewest_literals) {
   const Json& counted = way.at("demerits");
   const int literals = counted.at("literals");
   patch.by_step[step] = {counted.at("dead"), counted.at("doubled"), literals,
-                         counted.at("integers"), literals - fewest_literals};
+                         counted.at("integers"),
+                         std::max<int>(literals - fewest_literals, counted.at("low"))};
   return patch;
 }
 

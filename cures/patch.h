@@ -27,7 +27,8 @@ struct Demerits {
   int doubled = 0;    // casts behind a cast
   int literals = 0;   // dtypes written down
   int integers = 0;   // casts of all that a dict holds
-  int avoidable = 0;  // of the literals: the same change can be written without
+  int avoidable = 0;  // of the literals: the same change can be written without, or they are 16
+                      // bits in a file that wrote none down
 
   Demerits& operator+=(const Demerits& other);
 };

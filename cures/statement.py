@@ -561,7 +561,7 @@ class Site:
         return [name for name, dtypes in found.items() if dtypes == {self.cure["dtype"]}]
 
     def own_parameters(self):
-        """"self.fc.weight.dtype" in a method of a module whose parameters all have the wanted dtype, as far as they ran: of the
+        """"self.fc.weight.dtype", or that of the first parameter, in a method of a module whose parameters all have the wanted dtype, as far as they ran: of the
         layer that the function calls next. A dtype of 16 bits alone: Float may be meant whatever the weights are."""
         owner, parts = self.class_around(), self.cure["module"].split(".")
         if owner is None or self.cure["dtype"] not in ("float16", "bfloat16"):
@@ -583,7 +583,7 @@ class Site:
         called = [dotted(f)[5:].split(".")[0] for f in callees if dotted(f).startswith("self.")]
         best = min(own, key=lambda path: (called.index(path.split(".")[0]) if path.split(".")[0] in called else len(called),
                                           not path.endswith(".weight"), path.count(".")))
-        return [f"self.{python_path(best)}.dtype"]
+        return [f"self.{best}.dtype" if not re.search(r"\d", best) else "next(self.parameters()).dtype"]
 
     def has_value(self, name):
         """No branch of the function leaves the variable without one before the statement."""
@@ -780,11 +780,6 @@ class Site:
         return f".to({name}.{self.cure['from']})" if name else f".{METHOD_OF[self.cure['from']]}()"
 
 
-def python_path(path):
-    """"self.net[2].weight" of "self.net.2.weight"."""
-    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
-
-
 def is_floating(dtype):
     return dtype is not None and "float" in dtype
 
@@ -817,9 +812,11 @@ def is_name(node):
 
 
 def shown_by(node):
-    """x of x.t()[:, 0].view(-1), which has its dtype unless a cast stands between."""
+    """x of x.t()[:, 0].view(-1) and of x - self.mean, which has its dtype as a rule."""
     while True:
-        if isinstance(node, ast.Subscript) and isinstance(index_of(node), (ast.Slice, ast.Tuple)):  # else perhaps a list's
+        if isinstance(node, ast.BinOp):
+            node = node.left
+        elif isinstance(node, ast.Subscript) and isinstance(index_of(node), (ast.Slice, ast.Tuple)):  # else perhaps a list's
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEWS:
             node = node.func.value

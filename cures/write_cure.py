@@ -27,7 +27,7 @@ from demerits import demerits  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
                        calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, names_bound,
-                       new_import, new_statement, only, python_path, require_own_lines, torch_name)
+                       new_import, new_statement, only, require_own_lines, torch_name)
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -244,6 +244,11 @@ def maker_of(site, module):
     exact = [n for n in found if made(n)]
     best = exact or found
     return (best[0], made(best[0])) if len(best) == 1 else (None, False)
+
+
+def python_path(path):
+    """"self.net[2].weight" of "self.net.2.weight"."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
 @writes("cast parameters")

@@ -83,6 +83,7 @@ class WriteCureTest(unittest.TestCase):
         self.check("y = x.t() @ w", "y = x.t() @ w.to(x.dtype)", **mm)
         self.check("y = x[:2].view(2, 3) @ w", "y = x[:2].view(2, 3) @ w.to(x.dtype)", **mm)
         self.check("y = x['a'].t() @ w", "y = x['a'].t() @ w.to(torch.float32)", **mm)
+        self.check("y = (x - a) @ w", "y = (x - a) @ w.to(x.dtype)", **mm)
         self.check("y = x.float().t() @ w", "y = x.float().t() @ w.to(torch.float32)", **mm)
 
     def test_the_backward_of_an_autograd_function(self):
@@ -265,18 +266,23 @@ import torch
 class Net(nn.Module):
     def __init__(self):
         self.up = nn.Linear(2, 2)
+        self.down = nn.Linear(2, 2)
         self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
     def forward(self, x):
         up = self.up(x)
-        x = up * torch.zeros(2)
-        return self.layers[0](x)
+        x = up + torch.zeros(2)
+        return self.down(x)
 """
-        half = {"net.up.weight": "float16", "net.layers.0.bias": "float16", "net.layers.0.weight": "float16"}
+        half = {"net.up.weight": "float16", "net.down.bias": "float16", "net.down.weight": "float16",
+                "net.layers.0.weight": "float16"}
         cure = dict(op="zeros", operand="", arguments=[], dtype="float16", before="float32", module="net")
-        made = "torch.zeros(2, dtype=self.layers[0].weight.dtype)"
-        self.assertIn(made, self.ways(text, 8, "cast result", parameters=half, **cure)[0])
-        self.assertNotIn(made, self.ways(text, 8, "cast result", parameters={**half, "net.up.bias": "float32"}, **cure)[0])
-        self.assertNotIn(made, self.ways(text, 8, "cast result", parameters=half, **{**cure, "module": "other"})[0])
+        made = "torch.zeros(2, dtype=self.down.weight.dtype)"
+        self.assertIn(made, self.ways(text, 9, "cast result", parameters=half, **cure)[0])
+        other = text.replace("self.down(x)", "self.layers[0](x)")
+        made = "torch.zeros(2).to(next(self.parameters()).dtype)"
+        self.assertIn(made, self.ways(other, 9, "cast result", parameters=half, **cure)[0])
+        self.assertNotIn(made, self.ways(text, 9, "cast result", parameters={**half, "net.up.bias": "float32"}, **cure)[0])
+        self.assertNotIn(made, self.ways(text, 9, "cast result", parameters=half, **{**cure, "module": "other"})[0])
 
     def test_where_the_operand_says_its_dtype(self):
         for before, after in (("torch.zeros(3)", "torch.zeros(3, dtype=torch.float32)"), ("a.half()", "a.float()"),
@@ -597,6 +603,9 @@ def main(args):
         self.assertEqual(self.count("literals", text, others=["self"]), [0, 1])
         text = "import torch\nx = torch.ones(2, dtype=torch.half)\n"
         self.assertEqual(self.count("literals", text, 2, "cast result", op="ones", operand=""), [0])  # one stood there
+        for dtype, before, wanted in (("float16", "", 1), ("float32", "", 0), ("float16", "model.half()\n", 0)):
+            text = f"import torch\n{before}x = torch.ones(2)\n"
+            self.assertEqual(self.count("low", text, text.count("\n"), "cast result", op="ones", operand="", dtype=dtype), [wanted])
 
     def test_an_option_that_nothing_reads_any_more(self):
         text = "import torch\nd = f(args)\nx = torch.ones(2, dtype=d)\n"
