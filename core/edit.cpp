@@ -230,6 +230,19 @@ std::vector<SourceEdit> joined(std::string_view text, const std::vector<SourceEd
   return all;
 }
 
+int moved_line(const std::string& file, int line, const std::vector<SourceEdit>& edits) {
+  const auto lines = [](const std::string& text) {
+    return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+  };
+  int moved = line;
+  for (const SourceEdit& edit : edits) {
+    const int end = edit.line + lines(edit.old_text);
+    const bool is_above = edit.file == file && (end < line || (end == line && edit.column == 1));
+    if (is_above) moved += lines(edit.new_text) - lines(edit.old_text);
+  }
+  return moved;
+}
+
 std::map<std::string, std::vector<SourceEdit>> by_file(const std::vector<SourceEdit>& edits) {
   std::map<std::string, std::vector<SourceEdit>> files;
   for (const SourceEdit& edit : edits) files[edit.file].push_back(edit);

@@ -51,6 +51,9 @@ std::vector<SourceEdit> inverted(std::string_view text, const std::vector<Source
 std::vector<SourceEdit> joined(std::string_view text, const std::vector<SourceEdit>& first,
                                const std::vector<SourceEdit>& then);
 
+// Where a line of the text stands in the text with all edits.
+int moved_line(const std::string& file, int line, const std::vector<SourceEdit>& edits);
+
 std::map<std::string, std::vector<SourceEdit>> by_file(const std::vector<SourceEdit>& edits);
 
 // Unified, with a line around each change; "" where nothing changes. All edits apply.

@@ -29,23 +29,31 @@ DtypeSet odd_dtype(const OpCall& call, const Finding& finding) {
   return odd == nullptr ? DtypeSet() : odd->dtypes;
 }
 
+// Of one rule in one function, and odd in one dtype: the mean and the deviation that a line reads.
+bool are_twins(const Finding& one, const Finding& other) {
+  return one.rule == other.rule && one.site.line.file == other.site.line.file &&
+         one.site.line.function == other.site.line.function;
+}
+
 void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidate& candidate) {
-  if (!acts_at_call(cure.kind)) return;
   const OpCall* own = node.run().call(goal.call);
   if (own == nullptr) return;
   std::set<std::string> places = {place_text(cure)};
   for (const Finding& other : node.trial->findings) {
     const OpCall* call = node.run().call(other.call);
-    if (&other == &goal || call == nullptr || !is_refusal(node.run(), other)) continue;
-    if (other.follows == goal.id && cure.kind != CureKind::kOpenAutocast) continue;
+    if (&other == &goal || call == nullptr) continue;
     if (odd_dtype(*call, other) != odd_dtype(*own, goal)) continue;
+    const bool is_refused = is_refusal(node.run(), other) && acts_at_call(cure.kind) &&
+                            (other.follows != goal.id || cure.kind == CureKind::kOpenAutocast);
     const auto find = [&](const auto& is_like) {
       return std::find_if(other.cures.begin(), other.cures.end(), [&](const Cure& its) {
         return its.dtype == cure.dtype && is_like(its.kind);
       });
     };
-    auto like = find([&](CureKind kind) { return kind == cure.kind; });
-    if (like == other.cures.end()) like = find(acts_at_call);
+    auto like = other.cures.end();
+    if (is_refused || are_twins(goal, other))
+      like = find([&](CureKind kind) { return kind == cure.kind; });
+    if (is_refused && like == other.cures.end()) like = find(acts_at_call);
     if (like != other.cures.end() && places.insert(place_text(*like)).second)
       candidate.parts.emplace_back(&other, &*like);
   }
@@ -131,7 +139,8 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
 // else the line of the origin.
 void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& all) {
   const auto is_result = [](const Candidate& one) {
-    return one.parts.front().second->kind == CureKind::kCastResult;
+    const CureKind kind = one.parts.front().second->kind;
+    return kind == CureKind::kCastResult || kind == CureKind::kCastDrawn;
   };
   for (Candidate& one : all) {
     const Cure& cure = *one.parts.front().second;

@@ -6,6 +6,9 @@ import ast
 from statement import CAST_METHODS, DTYPES, blocks, dotted, is_cast, is_loaded, modules_imported, names_bound, torch_name
 
 
+LOW = frozenset({"float16", "half", "bfloat16"})
+
+
 def receivers(call):
     """x.to(a).eval() is called on x.to(a), and that on x."""
     while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
@@ -43,9 +46,14 @@ def literals(source, tree, dtypes=frozenset(DTYPES)):
 
 
 def low(source, tree):
-    """16 bits that are written down in a file that wrote none down: its other modes compute in another dtype."""
-    count = literals(source, tree, {"float16", "half", "bfloat16"})
-    return count if literals(source, source.tree, {"float16", "half", "bfloat16"}) == 0 else 0
+    """16 bits that are written down in a function that wrote none down: the program's other modes compute in another dtype."""
+    def counted(whole):
+        functions = [n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        counts = {f.name: literals(source, f, LOW) for f in functions}
+        counts[""] = literals(source, whole, LOW) - sum(literals(source, f, LOW) for f in functions)
+        return counts
+    before = counted(source.tree)
+    return sum(count for name, count in counted(tree).items() if before.get(name, 0) == 0)
 
 
 def integers(source, tree):
@@ -54,12 +62,15 @@ def integers(source, tree):
 
 
 def names_read(source, tree):
-    """Variables and options, "weight_dtype" and "args.dtype", not what is called or imported."""
+    """Variables and options, "weight_dtype" and "args.dtype", not what is called or imported, nor a tensor's own dtype."""
     called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
     parts = called | {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node not in called}
     named = {dotted(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute)) and node not in parts
              and is_loaded(node)}
-    return {name for name in named if "()" not in name and name.partition(".")[0] not in {"self", *modules_imported(source)}}
+    options = {node.value.lstrip("-").replace("-", "_") for node in ast.walk(tree)
+               if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {name for name in named if "()" not in name and name.partition(".")[0] not in {"self", *modules_imported(source)}
+            and (not name.endswith(".dtype") or "dtype" in options or name.startswith("args."))}
 
 
 def demerits(files):

@@ -245,7 +245,7 @@ class Searcher {
     const std::string what = fmt::format("try {}, {}", tried_, next.changes.back().text);
     auto trial = std::make_shared<Trial>(run(next.patch, next.program, what, as_far_as_needed()));
     next.trial = trial;
-    Judgement judged = judge_.judge(node, goal, *trial, is_setting);
+    Judgement judged = judge_.judge(node, goal, next, is_setting);
     if (judged.verdict == Verdict::kProven) {
       const std::string broken = broken_mode(next.patch);
       if (!broken.empty()) judged = {Verdict::kRefuted, Reason::kMode, broken};

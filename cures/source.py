@@ -56,6 +56,10 @@ class Source:
         return (node.end_lineno - 1, node.end_col_offset, node.end_lineno - 1, node.end_col_offset, text)
 
     @staticmethod
+    def removed_behind(node, whole):
+        return (node.end_lineno - 1, node.end_col_offset, whole.end_lineno - 1, whole.end_col_offset, "")
+
+    @staticmethod
     def before(node, text):
         return (node.lineno - 1, node.col_offset, node.lineno - 1, node.col_offset, text)
 

@@ -582,7 +582,7 @@ class Site:
                    for n in calls_in(ast.walk(self.scope_of(self.statement))) if n.lineno >= self.statement.lineno]
         called = [dotted(f)[5:].split(".")[0] for f in callees if dotted(f).startswith("self.")]
         best = min(own, key=lambda path: (called.index(path.split(".")[0]) if path.split(".")[0] in called else len(called),
-                                          not path.endswith(".weight"), path.count(".")))
+                                          "weight" not in path.rpartition(".")[2], path.count(".")))
         return [f"self.{best}.dtype" if not re.search(r"\d", best) else "next(self.parameters()).dtype"]
 
     def has_value(self, name):

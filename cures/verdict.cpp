@@ -50,6 +50,25 @@ bool is_same_place(const Node& node, const Finding& goal, const Trial& trial,
          was->site.line == now->site.line && !node.changes.empty();
 }
 
+// The line of a node's text, in the text of one with further edits.
+int line_in(const Node& next, const Node& node, const SourceLine& line) {
+  int own = line.line;  // without any edit
+  while (own > 0 && moved_line(line.file, own, node.patch.edits) > line.line) --own;
+  return moved_line(line.file, own, next.patch.edits);
+}
+
+// The goal itself, or another of its kind beside it, which the node had as well.
+bool is_still(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
+  const auto is_alike = [&](const Finding& one) {
+    return name_of(finding) == name_of(one) && is_near(finding.site.line, one.site.line);
+  };
+  const auto is_there = [&](const Finding& one) {
+    return is_alike(one) && finding.site.line.line == line_in(next, node, one.site.line);
+  };
+  if (!is_alike(goal) || is_there(goal)) return is_alike(goal);
+  return std::none_of(node.trial->findings.begin(), node.trial->findings.end(), is_there);
+}
+
 bool makes_non_finite(const Finding& finding) {
   return finding.rule == rules::first_non_finite.doc.id;
 }
@@ -103,12 +122,13 @@ void Judge::compare_with(std::shared_ptr<const Trial> repair_run) {
   if (!is_without_numbers_) repaired_ = std::move(repair_run);
 }
 
-Judgement Judge::judge(const Node& node, const Finding& goal, const Trial& trial, bool is_setting) {
+Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, bool is_setting) {
+  const Trial& trial = *next.trial;
   if (!trial.problem.empty()) return {Verdict::kNotTried, Reason::kNoRun, trial.problem};
   if (trial.recorded.run.calls.empty())
     return {Verdict::kNotTried, Reason::kNoRun, "nothing was recorded: " + trial.last_words};
   for (const Finding& finding : trial.findings) {
-    if (name_of(finding) == name_of(goal) && is_near(finding.site.line, goal.site.line))
+    if (is_still(node, goal, next, finding))
       return {Verdict::kRefuted, Reason::kStill, "still there: " + described(finding)};
   }
   if (const std::string name = lowered_parameter(trained_, trial.recorded.run); !name.empty())

@@ -33,7 +33,8 @@ class Judge {
   uint64_t enough_steps() const { return enough_steps_; }
   const std::map<std::string, DtypeSet>& trained() const { return trained_; }
 
-  Judgement judge(const Node& node, const Finding& goal, const Trial& trial, bool is_setting);
+  // `next` is the node with the change.
+  Judgement judge(const Node& node, const Finding& goal, const Node& next, bool is_setting);
 
  private:
   bool was_reached(const Run& run, const Finding& finding) const;

@@ -178,6 +178,13 @@ def cast_variable(site):
 @writes("cast drawn")
 def cast_drawn(site):
     """All that a loop or a call gives in the operand's dtype: "x, y = x.float(), y.float()" below "for x, y in loader:"."""
+    drawn = site.cure.get("drawn") or []
+    if (site.cure.get("origin") or [0])[0] == site.cure["line"]:  # the line of the loop itself
+        names = names_bound(site.statement)
+        cast = [n for n, dtype in zip(names, drawn) if dtype == site.cure["from"]] if len(names) == len(drawn) > 1 else []
+        if not cast or (len(cast) > 1 and "float" not in site.cure["from"]):  # labels are integers as well
+            raise Unplaced("which of what is drawn have the dtype is not known")
+        return cast_names(site, cast, site.statement)
     nodes = site.operand_nodes()
     call = site.module_call() if not nodes else None
     nodes = nodes or ([site.module_argument(call)] if call is not None else [])
@@ -191,13 +198,17 @@ def cast_drawn(site):
     binder = binder_of(site.source, root.id, site.statement)
     if binder is None:
         raise Unplaced(f"no one statement above gives {root.id} its value")
-    names, drawn = names_bound(binder), site.cure.get("drawn") or []
+    names = names_bound(binder)
     if len(names) < 2:
         return cast_container(site, root.id, binder, nodes[0])
     cast = [n for n, dtype in zip(names, drawn) if dtype == site.cure["from"]] if len(names) == len(drawn) else []
     if root.id not in cast or len(cast) < 2:
         raise Unplaced("which others of what is drawn have the dtype is not known")
-    return [[new_statement(site.source, binder, "{} = {}".format(", ".join(cast), ", ".join(f"{n}.to({dtype})" for n in cast))),
+    return cast_names(site, cast, binder)
+
+
+def cast_names(site, names, binder):
+    return [[new_statement(site.source, binder, "{} = {}".format(", ".join(names), ", ".join(f"{n}.to({dtype})" for n in names))),
              *more] for dtype, more in site.dtype_texts()]
 
 
@@ -298,6 +309,8 @@ def remade(site, statement, dtype):
     calls = calls_in(ast.walk(statement.value))
     keywords = [k for c in calls for k in c.keywords if k.arg in DTYPE_KEYWORDS]
     methods = [c for c in calls if is_cast(c)]
+    if not keywords and len(methods) == 1 and site.cure["dtype"] == "float32" and last_part(methods[0].func) in ("half", "bfloat16"):
+        return [site.source.removed_behind(methods[0].func.value, methods[0])]  # a model is made in Float
     if len(keywords) + len(methods) == 1:
         if keywords:
             return [site.source.replaced(keywords[0].value, site.in_kind_of(keywords[0].value, dtype))]
@@ -625,14 +638,15 @@ def region_dtype(site):
 
 
 def buffer(site):
-    """self.table = f(): a tensor that the module's casts pass by becomes one that they cast."""
-    statement = site.statement
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    is_own = isinstance(target, ast.Attribute) and dotted(target.value) == "self"
-    if not is_own or getattr(site.scope_of(statement), "name", "") != "__init__":
-        raise Unplaced("the line sets no attribute of a module")
-    return [[site.source.replaced(statement, f'self.register_buffer("{target.attr}", {site.source.text(statement.value)}, '
-                                             "persistent=False)")]]
+    """The line reads self.table, which self.table = f() made: it becomes a buffer of the module, which casts of that cast."""
+    node = only(site.operand_nodes(), "the operand")
+    owner = site.class_around()
+    made = [n for n in ast.walk(owner) if isinstance(n, ast.Assign) and len(n.targets) == 1 and dotted(n.targets[0]) == dotted(node)
+            and getattr(site.scope_of(n), "name", "") == "__init__"] if owner is not None else []
+    if not isinstance(node, ast.Attribute) or dotted(node.value) != "self" or len(made) != 1:
+        raise Unplaced("the line reads no attribute that a module sets")
+    text = f'self.register_buffer("{node.attr}", {site.source.text(made[0].value)}, persistent=False)'
+    return [[site.source.replaced(made[0], text)]]
 
 
 def fake_kernel(site):
@@ -779,8 +793,11 @@ def ask_otherwise(site):
 
 def own_backward(site):
     """forward and backward of a torch.autograd.Function get what hands the one's autocast on to the other."""
-    owner = site.class_around()
-    methods = {n.name: n for n in getattr(owner, "body", ()) if isinstance(n, FUNCTIONS)}
+    functions = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.ClassDef) and any(
+        last_part(base) == "Function" for base in n.bases)]
+    around = site.class_around()
+    owner = around if around in functions else only(functions, "one torch.autograd.Function")
+    methods = {n.name: n for n in owner.body if isinstance(n, FUNCTIONS)}
     torch = torch_name(site.source)
     if torch is None or not {"forward", "backward"} <= set(methods):
         raise Unplaced("the class has no forward and backward")

@@ -205,8 +205,12 @@ std::optional<Cure> CureProposer::cast_drawn(const OpCall& call, const Operand& 
   if (!has_variable(call, operand) || drawn_with(index_.run(), call, operand).size() < 2)
     return std::nullopt;
   Cure cure = cure_of(CureKind::kCastDrawn, call, operand.name, dtype);
+  // Another function draws them than the one that reads them.
+  const Site& drawn = index_.run().call(operand.origin)->site;
+  const bool is_elsewhere = drawn.line.function != call.site.line.function && is_users_own(drawn);
+  if (is_elsewhere) cure.where = drawn.line;
   cure.text = fmt::format("cast all {} that is drawn for {} to {}{}", dtype_word(operand),
-                          call.short_op(), dtype_name(dtype), at(call.site.line));
+                          call.short_op(), dtype_name(dtype), at(cure.where));
   return cure;
 }
 

@@ -2,6 +2,8 @@
 // proposed; what becomes of each in the rest of the run is not asked here.
 #include "rules/cures/mix_cures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -21,6 +23,8 @@ class MixCures {
   std::vector<Cure> take_promotion() && {
     at_promotion();
     at_maker();
+    if (source_.promotion != nullptr)
+      of_attribute(*source_.promotion, *source_.promoted_by, /*is_sure=*/false);
     return std::move(cures_);
   }
   std::vector<Cure> take_loss() && {
@@ -33,10 +37,10 @@ class MixCures {
     if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
     of_own_backward();
-    add(propose_.reopen_autocast(call_));
+    add_region_again();
     if (source_.promotion != nullptr) at_promotion();
     of_changed_parameter();
-    of_attribute();
+    of_attribute(call_, *mix_.odd.operand, /*is_sure=*/true);
     if (is_written(mix_.other)) {
       of_written();
     } else if (mix_.odd.is_parameter() && !mix_.odd.is_computed) {
@@ -55,6 +59,7 @@ class MixCures {
     at_maker();
     at_maker_of_other();
     cast_side(mix_.other, mix_.odd.dtype);
+    of_attribute(call_, *mix_.odd.operand, /*is_sure=*/false);
     if (mix_.other.is_parameter()) cast_model(mix_.other, mix_.odd.dtype);
     open_autocast();
     if (mix_.other.is_parameter()) cast_parameter(mix_.other, mix_.odd.dtype);
@@ -100,23 +105,33 @@ class MixCures {
     return !cures_.empty();
   }
 
-  // The backward of a torch.autograd.Function runs outside of the region that its forward ran in.
+  // The backward of a torch.autograd.Function runs outside of the region that its forward ran in,
+  // and so does what it runs again.
   void of_own_backward() {
-    constexpr std::string_view kBackward = ".backward";
-    const SourceLine& line = call_.site.line;
-    if (!line.function.ends_with(kBackward) || !is_users_own(call_.site)) return;
-    const std::string forward =
-        line.function.substr(0, line.function.size() - kBackward.size()) + ".forward";
+    const std::string& function = call_.site.line.function;
+    const size_t dot = function.rfind('.');
+    if (function.substr(dot + 1) != "backward" || dot == function.npos) return;
+    const std::string forward = function.substr(0, dot) + ".forward";
     const auto& calls = index_.run().calls;
     const bool was_in_region = std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
-      return other.process == call_.process && other.site.line.file == line.file &&
+      return other.process == call_.process && other.site.line.file == call_.site.line.file &&
              other.site.line.function == forward &&
              other.autocast.region_for(call_.device_type()) != nullptr;
     });
-    if (!was_in_region || call_.autocast.region_for(call_.device_type()) != nullptr) return;
-    add(propose_.rewrite(call_, mix_.other.dtype, "own backward",
-                         "decorate the function by custom_fwd and custom_bwd, so that its backward "
-                         "runs under the autocast of its forward"));
+    if (was_in_region && call_.autocast.region_for(call_.device_type()) == nullptr)
+      add_own_backward();
+  }
+  void add_own_backward() {
+    if (is_users_own(call_.site))
+      add(propose_.rewrite(call_, mix_.other.dtype, "own backward",
+                           "decorate the function by custom_fwd and custom_bwd, so that its "
+                           "backward runs under the autocast of its forward"));
+  }
+  void add_region_again() {
+    auto again = propose_.reopen_autocast(call_);
+    const bool is_found = again.has_value();
+    add(std::move(again));
+    if (is_found) add_own_backward();
   }
 
   // Float is what people want from a loss.
@@ -140,18 +155,19 @@ class MixCures {
     }
   }
 
-  // A tensor that a module made for itself and holds as no buffer: its casts pass by that.
-  void of_attribute() {
+  // A tensor that a module made before and holds as no buffer: its casts pass by that. It is sure
+  // that the module holds it where it was made in its __init__.
+  void of_attribute(const OpCall& reader, const Operand& read, bool is_sure) {
     const OpCall* maker = source_.maker;
-    const std::string made = maker == nullptr ? "" : maker->site.line.function;
-    const std::string& read = call_.site.line.function;
-    const std::string holder = made.substr(0, made.rfind('.'));
-    const bool is_held = made.ends_with(".__init__") && !mix_.odd.is_parameter() &&
-                         read == holder + ".forward" && is_users_own(maker->site);
-    if (!is_held) return;
-    Cure cure = propose_.rewrite(*maker, mix_.other.dtype, "buffer", "");
-    cure.text =
-        "register it as a buffer, which the casts of its module cast" + at(maker->site.line);
+    const std::string& reads = reader.site.line.function;
+    const bool is_held = maker != nullptr && maker->site.phase == Phase::kLoad &&
+                         !is_parameter(read) && reads.ends_with(".forward") &&
+                         is_users_own(reader.site);
+    const std::string holder = reads.substr(0, reads.rfind('.')) + ".__init__";
+    if (!is_held || (is_sure && maker->site.line.function != holder)) return;
+    Cure cure = propose_.rewrite(reader, mix_.other.dtype, "buffer", "");
+    cure.text = fmt::format("register the {} as a buffer, which the casts of its module cast{}",
+                            noun_of(read), at(reader.site.line));
     add(std::move(cure));
   }
 

@@ -103,7 +103,7 @@ class Scale(torch.autograd.Function):
             "    def forward", '    @torch.amp.custom_fwd(device_type="cpu")\n    def forward') %
             '@torch.amp.custom_bwd(device_type="cpu")\n    ')
         self.refuse("backward has custom_bwd", text % "@torch.amp.custom_bwd\n    ", 9, "rewrite", **cure)
-        self.refuse("no forward", "import torch\ny = grad @ w\n", 2, "rewrite", **cure)
+        self.refuse("one torch.autograd.Function is not", "import torch\ny = grad @ w\n", 2, "rewrite", **cure)
 
     def test_what_is_put_into_a_subscript(self):
         self.check("a[i] = v", "a[i] = v.to(torch.float32)", op="index_put_", operand="values")
@@ -349,6 +349,9 @@ class Net(nn.Module):
                    "cast drawn", **drawn)
         self.check("for b in loader:\n    F.mse_loss(a, b['y'])", "for b in loader:\n    b = {k: v.to(torch.float32) for k, v in "
                    "b.items()}\n    F.mse_loss(a, b['y'])", 3, "cast drawn", **drawn)
+        text = "def forward(x):\n    return net(x)\nfor x, y in loader:\n    forward(x)"
+        self.check(text, text.replace("loader:", f"loader:\n    {both}"), 4, "cast drawn", origin=[4, "<module>"], **drawn)
+        self.refuse("which of what is drawn", f"import torch\n{text}\n", 4, "cast drawn", origin=[4, ""], drawn=["float16"])
         self.refuse("which others", "import torch\nfor x, y in loader:\n    F.mse_loss(x, y)\n", 3, "cast drawn",
                     drawn=["int64", "float16"])
         self.refuse("shares its line", "import torch\nfor x, y in loader: F.mse_loss(x, y)\n", 2, "cast drawn", **drawn)
@@ -361,7 +364,7 @@ class Net(nn.Module):
     def test_the_line_that_makes_a_model(self):
         for before, after in (("U.load(a, torch_dtype=dt)", "U.load(a, torch_dtype=torch.float32)"),
                               ("U.load(a, dtype='float16')", "U.load(a, dtype=\"float32\")"),
-                              ("U(a).half()", "U(a).float()"), ("U(a)", "U(a).to(torch.float32)"),
+                              ("U(a).half()", "U(a)"), ("U(a)", "U(a).to(torch.float32)"),
                               ("U(a).to(dev, torch.float16)", "U(a).to(dev, torch.float32)"),
                               ("nn.CrossEntropyLoss(weight=w)", "nn.CrossEntropyLoss(weight=w.to(torch.float32))")):
             self.parameters(f"unet = {before}", f"unet = {after}")
@@ -513,10 +516,12 @@ def main(args):
             with self.subTest(how=how, before=before):
                 calls = [{"op": op, "operand": "", "arguments": []}]
                 self.check(before, after, 2, "rewrite", **dict(more, operand=how, calls=calls))
-        text = "import torch\nclass N(Module):\n    def __init__(self):\n        self.t = f(2)\n"
-        self.assertEqual(self.ways(text, 4, "rewrite", operand="buffer"),
+        text = "import torch\nclass N(Module):\n    def __init__(self):\n        self.t = f(2)\n    def forward(self, x):\n        return x * self.t\n"
+        held = dict(operand="buffer", calls=[{"op": "mul", "operand": "other", "arguments": ["self", "other"]}])
+        self.assertEqual(self.ways(text, 6, "rewrite", **held),
                          [text.replace("self.t = f(2)", 'self.register_buffer("t", f(2), persistent=False)')])
-        self.refuse("no attribute", text.replace("__init__", "forward"), 4, "rewrite", operand="buffer")
+        for other in (text.replace("__init__", "setup"), text.replace("x * self.t", "x * t"), text.replace("self.t = f(2)", "pass")):
+            self.refuse("no attribute", other, 6, "rewrite", **held)
         self.refuse("no edit is known", "import torch\nx\n", 2, "rewrite", operand="pray")
         self.refuse("may write", "import torch\ne.scale_(x)\n", 2, "rewrite", operand="arguments", variables={"x": "float16"})
         self.refuse("what asks for 16 bits", "import torch\nf(torch.half, torch.half)\n", 2, "rewrite", operand="asked")
@@ -612,6 +617,8 @@ def main(args):
         self.assertEqual(self.count("dead", text, 3, "cast result", op="ones", operand=""), [1])
         self.assertEqual(self.count("dead", "import torch\ny = F.mse_loss(a, x)\n"), [0])
         self.assertEqual(self.count("dead", text + "print(d)\n", 3, "cast result", op="ones", operand=""), [0])
+        text = "import torch\nx = torch.ones(2, dtype=model.dtype)\n"
+        self.assertEqual(self.count("dead", text, 2, "cast result", op="ones", operand=""), [0])
         text = "import torch\nx = torch.ones(2, dtype=args.d)\n"
         self.assertEqual(self.count("dead", text, 2, "cast result", op="ones", operand=""), [1])
 

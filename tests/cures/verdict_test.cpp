@@ -28,7 +28,8 @@ Judgement judged(const Trial& repaired, const Trial& trial, const Trial& again =
   Judge judge([&] { return again; });
   judge.compare_with(std::make_shared<Trial>(repaired));
   const Node node{.trial = std::make_shared<Trial>(repaired), .program = {}};
-  return judge.judge(node, kGoal, trial, /*is_setting=*/false);
+  return judge.judge(node, kGoal, {.trial = std::make_shared<Trial>(trial), .program = {}},
+                     /*is_setting=*/false);
 }
 
 }  // namespace
@@ -64,6 +65,30 @@ TEST_CASE("What takes too long is not tried, and what dies is refuted") {
   CHECK(judged(ended({0.5}), ended({}, 1)).reason == Reason::kDies);
 }
 
+TEST_CASE("Another finding of the kind on the next line is not the one that the change was for") {
+  const auto at = [](int line) {
+    Finding finding = kGoal;
+    finding.severity = Severity::kError;
+    finding.site.line = {.file = "cache.py", .line = line, .function = "update"};
+    return finding;
+  };
+  Trial both = ended({}, 1), one = ended({}, 1);
+  both.findings = {at(16), at(17)};
+  const Node node{.trial = std::make_shared<Trial>(both), .program = {}};
+  const auto reason = [&](int left, int line_of_edit) {
+    one.findings = {at(left)};
+    Node next{.trial = std::make_shared<Trial>(one), .program = {}};
+    next.patch.edits = {
+        {.file = "cache.py", .line = line_of_edit, .column = 1, .new_text = "import torch\n"}};
+    return Judge([] { return Trial(); }).judge(node, at(16), next, /*is_setting=*/false).reason;
+  };
+  CHECK(reason(17, 30) == Reason::kFurther);
+  CHECK(reason(16, 30) == Reason::kStill);
+  CHECK(reason(18, 1) == Reason::kFurther);  // both were moved
+  CHECK(reason(17, 1) == Reason::kStill);
+  CHECK(reason(15, 30) == Reason::kStill);  // the line of no other
+}
+
 TEST_CASE("What values are worth in a repair run, which looks at none, is no fault of a change") {
   const auto tensor = [](Dtype dtype, OpCallId origin) {
     return Operand{.name = "self", .dtypes = dtype, .shape = {4}, .origin = origin};
@@ -89,7 +114,8 @@ TEST_CASE("What values are worth in a repair run, which looks at none, is no fau
     Judge judge([] { return Trial(); });
     judge.remember(repaired);
     const Node node{.trial = std::make_shared<Trial>(repaired), .program = {}};
-    return judge.judge(node, kGoal, changed, /*is_setting=*/false).verdict;
+    const Node next{.trial = std::make_shared<Trial>(changed), .program = {}};
+    return judge.judge(node, kGoal, next, /*is_setting=*/false).verdict;
   };
   CHECK(judged_beside(trial(Dtype::kBFloat16, true)) == Verdict::kProven);
   CHECK(judged_beside(trial(Dtype::kHalf, true)) == Verdict::kRefuted);  // the change rounds
