@@ -76,13 +76,6 @@ static Output open_trace_report(const TraceCommand& command, const RunFolder& fo
   return Output::to_file(path);
 }
 
-static void write_trace_report(reports::Report& report, const TraceCommand& command,
-                               const RunFolder& folder) {
-  Output output = open_trace_report(command, folder);
-  if (!output.is_file()) output.stream() << '\n';
-  judging::write_report(report, command.report, output, STDERR_FILENO);
-}
-
 static void say_what_was_recorded(const judging::RecordedRun& recorded, const RunFolder& folder) {
   if (!recorded.run.processes.empty()) {
     say(fmt::format("the trace is in {}", folder.shown_path()));
@@ -94,6 +87,16 @@ static void say_what_was_recorded(const judging::RecordedRun& recorded, const Ru
   }
 }
 
+// The findings come last, for a terminal ends in them.
+static void write_trace_report(reports::Report& report, const TraceCommand& command,
+                               const judging::RecordedRun& recorded, const RunFolder& folder) {
+  Output output = open_trace_report(command, folder);
+  if (!output.is_file()) output.stream() << '\n' << std::flush;
+  say_what_was_recorded(recorded, folder);
+  if (!output.is_file()) output.stream() << '\n';
+  judging::write_report(report, command.report, output, STDERR_FILENO);
+}
+
 // A faulty name is reported before a run of hours, not after it.
 static void check_report_options(const TraceCommand& command) {
   judging::check_report_inputs(command.report);
@@ -101,14 +104,14 @@ static void check_report_options(const TraceCommand& command) {
     throw InputError(
         fmt::format("--no-report writes no findings, and --output names {} for them; leave one out",
                     command.report.output));
-  if (!command.report.output.empty()) open_output(command.report.output).finish();
+  if (!command.report.output.empty()) open_output(command.report.output);
 }
 
 static bool has_fail_level(const TraceCommand& command) {
   return !command.report.fail_on.empty() && command.report.fail_on != "never";
 }
 
-static int status_of(const ChildEnd& end) {
+int status_of(const ChildEnd& end) {
   return end.signal == 0 ? end.exit_status : kSignalBase + end.signal;
 }
 
@@ -148,10 +151,12 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
     return status_of(end);
   }
   const bool empty = recorded.run.processes.empty();
-  if (!empty && !command.no_report) write_trace_report(report, command, folder);
+  if (empty || command.no_report)
+    say_what_was_recorded(recorded, folder);
+  else
+    write_trace_report(report, command, recorded, folder);
   if (!report.results_valid())
     say("the results of this run are not valid: --keep-going cast operands so that it could go on");
-  say_what_was_recorded(recorded, folder);
   if (command.conclude) return command.conclude(recorded, report, end);
   if (has_fail_level(command) && empty) return kCouldNotDo;
   const int own = has_fail_level(command) ? status_of(report, command.report) : kClean;

@@ -37,10 +37,12 @@ struct TraceCommand {
   std::function<void(Environment&, const std::string& folder,
                      const std::vector<std::string>& discarded)>
       change_environment = {};
-  std::function<int(const judging::RecordedRun&, const reports::Report&, const ChildEnd&)>
-      conclude = {};
+  std::function<int(const judging::RecordedRun&, reports::Report&, const ChildEnd&)> conclude = {};
   std::function<void()> has_ended = {};  // the program; before anything is judged
 };
+
+// Of a program that ended so; of one that was killed as a shell has it.
+int status_of(const ChildEnd& end);
 
 // Throws InputError where the program cannot be started or the options cannot be used.
 int run_traced(const TraceCommand& command);

@@ -162,7 +162,7 @@ std::vector<std::string> wrap(std::string_view text, size_t columns) {
     }
     const bool at_space = space != std::string_view::npos;
     const size_t end = at_space ? space : fits;
-    lines.emplace_back(text.substr(0, end));
+    lines.emplace_back(text.substr(0, text.find_last_not_of(' ', end - 1) + 1));
     text.remove_prefix(at_space ? end + 1 : end);
   }
   if (!text.empty() || lines.empty()) lines.emplace_back(text);

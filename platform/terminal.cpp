@@ -20,16 +20,27 @@ void say(std::string_view line) {
 
 bool is_terminal(int fd) { return ::isatty(fd) == 1; }
 
-static int columns_wished() {
-  const char* text = std::getenv("COLUMNS");
-  const long columns = text ? std::strtol(text, nullptr, 10) : 0;
-  return columns > 0 && columns < 10'000 ? static_cast<int>(columns) : 0;
+static int wished(const char* variable) {
+  const char* text = std::getenv(variable);
+  const long size = text ? std::strtol(text, nullptr, 10) : 0;
+  return size > 0 && size < 10'000 ? static_cast<int>(size) : 0;
+}
+
+static winsize size_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size : winsize{};
 }
 
 int columns_of(int fd, int otherwise) {
-  if (const int wished = columns_wished()) return wished;
-  winsize size{};
-  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
+  if (const int columns = wished("COLUMNS")) return columns;
+  const winsize size = size_of(fd);
+  return size.ws_col > 0 ? size.ws_col : otherwise;
+}
+
+int rows_of(int fd, int otherwise) {
+  if (const int rows = wished("LINES")) return rows;
+  const winsize size = size_of(fd);
+  return size.ws_row > 0 ? size.ws_row : otherwise;
 }
 
 static std::string_view variable(const char* name) {

@@ -18,6 +18,8 @@ bool wants_colour(int fd, std::string_view choice = "auto");
 
 // What COLUMNS says, the terminal's width, or `otherwise` when it is none.
 int columns_of(int fd, int otherwise);
+// The same of its height, by LINES.
+int rows_of(int fd, int otherwise);
 
 // The text broken into lines of at most `width` columns, each after `indent` spaces.
 std::string wrapped(std::string_view text, size_t indent, size_t width = 88);

@@ -75,12 +75,22 @@ std::vector<std::string> weights_lines(const Report& report, const std::vector<C
   return lines;
 }
 
+std::string sum_text(const CastBill& bill) {
+  return fmt::format("casts: {}: {}", bill_text(bill), reasons_text(bill));
+}
+
 }  // namespace
+
+std::string casts_a_step(double casts) {
+  const std::string number = number_text(casts);
+  return number + (number == "1" ? " cast a step" : " casts a step");
+}
 
 std::string bill_text(const CastBill& bill) {
   const CastCost& all = bill.per_step;
   std::string text =
-      fmt::format("{} casts a step move {}", number_text(all.casts), bytes_text(all.moved_bytes()));
+      fmt::format("{} {} {}", casts_a_step(all.casts),
+                  number_text(all.casts) == "1" ? "moves" : "move", bytes_text(all.moved_bytes()));
   if (all.cpu_ns)
     text += fmt::format(", {} of the CPU{}", nanoseconds_text(*all.cpu_ns),
                         share_text(bill.cpu_share, "the run"));
@@ -101,14 +111,17 @@ std::string reasons_text(const CastBill& bill) {
   return joined(parts, ", ");
 }
 
+std::vector<std::string> cast_sum(const Report& report) {
+  return wrap(sum_text(cast_bill(report.run)) + " (--all lists them)", text_columns(report));
+}
+
 std::vector<std::string> cast_table(const Report& report) {
   const CastBill bill = cast_bill(report.run);
   std::vector<CastLine> casts = bill.lines;
   std::erase_if(casts, [](const CastLine& cast) { return cast.is_once; });
   if (casts.empty() || !is_worth_telling(bill)) return {};
   const size_t columns = text_columns(report);
-  std::vector<std::string> lines =
-      wrap(fmt::format("casts: {}: {}", bill_text(bill), reasons_text(bill)), columns);
+  std::vector<std::string> lines = wrap(sum_text(bill), columns);
   const size_t shown = report.all ? casts.size() : std::min(casts.size(), kPlaces);
   const bool has_gpu = bill.per_step.gpu_ns.has_value();  // whose column needs room
   const bool has_weights = std::any_of(

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "platform/printable.h"
+#include "reports/cast_table.h"
 #include "reports/formatting.h"
 #include "reports/html_findings.h"
 
@@ -44,7 +45,7 @@ std::vector<std::string> marks(const ModuleNode& node) {
   if (!node.findings.empty()) marks.push_back(counted(node.findings.size(), "finding"));
   if (node.is_island) marks.push_back("island");
   if (node.has_low_norm) marks.push_back("norm in low precision");
-  if (node.casts_per_step > 0) marks.push_back(number_text(node.casts_per_step) + " casts a step");
+  if (node.casts_per_step > 0) marks.push_back(casts_a_step(node.casts_per_step));
   if (node.casts_before > 0)
     marks.push_back(number_text(node.casts_before) + " casts before the first step");
   return marks;

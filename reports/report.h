@@ -47,6 +47,7 @@ struct Report {
   bool end_is_reported = false;  // that a signal ended the program was said already
   bool all = false;              // text only: every finding in full, however many there are
   int columns = 96;              // text only: width of a line, at least 60
+  int rows = 0;                  // text only: of the terminal that scrolls it; 0: none does
   bool shortens =
       true;  // text only: what is wider is shortened; without, only running text is broken
   // Findings at or above it fail the command; none: nothing does.

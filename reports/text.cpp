@@ -133,57 +133,78 @@ Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_
   return lines;
 }
 
-void write_paragraph(const Lines& lines, std::ostream& out) {
-  for (const std::string& line : lines) out << line << '\n';
-  if (!lines.empty()) out << '\n';
+void add_paragraph(const Lines& lines, Lines& out) {
+  out.insert(out.end(), lines.begin(), lines.end());
+  if (!lines.empty()) out.emplace_back();
 }
 
-void write_caveats(const Report& report, std::ostream& out) {
+void add_caveats(const Report& report, Lines& out) {
   const Lines lines = caveats(report);
   const size_t shown = report.all ? lines.size() : std::min(lines.size(), kCaveats);
   const size_t columns = text_columns(report);
   for (size_t i = 0; i < shown; ++i) {
     // A path that is cut in two cannot be copied out of a file or a pipe.
     const Lines pieces = report.shortens ? wrap(lines[i], columns - 2) : Lines{lines[i]};
-    for (size_t k = 0; k < pieces.size(); ++k) out << (k == 0 ? "" : "  ") << pieces[k] << '\n';
+    for (size_t k = 0; k < pieces.size(); ++k) out.push_back((k == 0 ? "" : "  ") + pieces[k]);
   }
   if (shown < lines.size()) {
-    out << fmt::format("… and {} (--all shows them)\n",
-                       counted(lines.size() - shown, "more remark"));
+    out.push_back(
+        fmt::format("… and {} (--all shows them)", counted(lines.size() - shown, "more remark")));
   }
 }
 
-// The headline is the last line; the versions stand behind it where there is room, else above it.
-void write_summary(const Report& report, std::ostream& out) {
+// The versions stand behind the headline where there is room, else above it.
+void add_summary(const Report& report, Lines& out) {
   const Paint paint(report.colour);
   const std::string said = headline(report);
   const std::string libtorch =
       report.scan ? printable(report.scan->headers) : libtorch_text(report.run);
   const size_t columns = text_columns(report);
   const bool together = display_width(said) + 2 + display_width(libtorch) <= columns;
-  if (!together) out << paint.dim(fitted_start(report, libtorch, columns)) << '\n';
+  if (!together) out.push_back(paint.dim(fitted_start(report, libtorch, columns)));
   const bool behind = together && !libtorch.empty();
   for (const std::string& piece : wrap(behind ? said + "; " + libtorch : said, columns)) {
-    out << paint.bold(piece) << '\n';
+    out.push_back(paint.bold(piece));
   }
+}
+
+// The bill is of use to who looks for time; who looks for a fault gets its sum.
+Lines casts(const Report& report) {
+  const bool has_fault =
+      std::any_of(report.findings.begin(), report.findings.end(),
+                  [](const Finding& finding) { return finding.severity >= Severity::kWarning; });
+  Lines table = cast_table(report);
+  if (table.empty() || report.all || !has_fault) return table;
+  return cast_sum(report);
+}
+
+// What has scrolled out of a terminal is what to do first: it stands once more at the end.
+void add_advice(const Report& report, const std::vector<Entry>& entries, Lines& out) {
+  constexpr size_t kRowsBelow = 2;  // the prompt
+  if (entries.empty() || out.size() + kRowsBelow <= static_cast<size_t>(report.rows)) return;
+  if (report.rows == 0) return;
+  for (std::string& line : advice(report, *entries.front().finding)) out.push_back(std::move(line));
 }
 
 }  // namespace
 
 void write_text(const Report& report, std::ostream& out) {
+  Lines lines;
   const std::string heading = pretended_heading(report);
-  if (!heading.empty()) write_paragraph(wrap(heading, text_columns(report)), out);
+  if (!heading.empty()) add_paragraph(wrap(heading, text_columns(report)), lines);
   std::vector<Entry> entries;
   flatten(causes(report.findings), {}, entries);
   entries = folded(report, std::move(entries));
   Full full = full_findings(report, entries);
   const bool belongs = full.shown < entries.size() && entries[full.shown].indent.depth > 0;
   if (!full.lines.empty() && !belongs) full.lines.emplace_back();
-  for (const std::string& line : full.lines) out << line << '\n';
-  write_paragraph(brief_lines(report, entries, full.shown), out);
-  write_paragraph(cast_table(report), out);
-  write_caveats(report, out);
-  write_summary(report, out);
+  lines.insert(lines.end(), full.lines.begin(), full.lines.end());
+  add_paragraph(brief_lines(report, entries, full.shown), lines);
+  add_paragraph(casts(report), lines);
+  add_caveats(report, lines);
+  add_summary(report, lines);
+  add_advice(report, entries, lines);
+  for (const std::string& line : lines) out << line << '\n';
 }
 
 }  // namespace dtypecheck::reports

@@ -28,13 +28,33 @@ class FullFinding {
         paint_(report.colour),
         columns_(text_columns(report) - indent.spaces().size()) {}
 
+  Lines advice() {
+    const Fix fix = fix_of(report_, finding_);
+    if (fix.text.empty()) return {};
+    say_labelled(fix.label, fix.text);
+    const std::string code = code_at(report_, changed_line());
+    if (!finding_.diff.empty())
+      add_all(first_change());
+    else if (!code.empty())
+      add("    " + fitted_start(report_, code, columns_ - 4));
+    return std::move(lines_);
+  }
+
   Lines lines() {
+    const OpCall* call = report_.run.call(finding_.call);
+    const OperandTable operands =
+        call == nullptr ? OperandTable() : operand_table(report_, finding_, *call, columns_);
     say_what();
     say_where();
-    say_source();
-    if (const OpCall* call = report_.run.call(finding_.call)) say_op(*call);
-    say_labelled("why", finding_.why);
+    say_code(finding_.site.line);
+    add_all(operands.odd);
     say_fix();
+    say_places();
+    if (call != nullptr) say_outcome(*call);
+    if (has_inner(finding_.site)) say_inner(finding_.site);
+    add_all(operands.others);
+    say_labelled("why", finding_.why);
+    say_other_cures();
     return std::move(lines_);
   }
 
@@ -82,7 +102,6 @@ class FullFinding {
       }
     }
     if (!line.empty()) add_linked(line, linked, site.line);
-    if (has_inner(site)) say_inner(site);
   }
 
   void add_linked(const std::string& line, const std::string& place, const SourceLine& to) {
@@ -90,11 +109,14 @@ class FullFinding {
     add("  " + (is_there ? link(report_, place, to) + line.substr(place.size()) : line));
   }
 
-  // The line itself, and the further places of a finding about source.
-  void say_source() {
-    const std::string code = code_at(report_, finding_.site.line);
+  void say_code(const SourceLine& line) {
+    const std::string code = code_at(report_, line);
     if (!code.empty()) add("    " + fitted_start(report_, code, columns_ - 4));
-    if (const std::string mark = underline(); !mark.empty()) add("    " + paint_.dim(mark));
+    if (const std::string mark = underline(line); !mark.empty()) add("    " + paint_.dim(mark));
+  }
+
+  // The further places of a finding about source.
+  void say_places() {
     const size_t shown = std::min(finding_.places.size(), kMaxPlaces);
     for (size_t i = 0; i < shown; ++i) {
       const NotedPlace& noted = finding_.places[i];
@@ -110,8 +132,7 @@ class FullFinding {
   }
 
   // "      ^^^^^" below the call, where that is not all of the line.
-  std::string underline() const {
-    const SourceLine& line = finding_.site.line;
+  std::string underline(const SourceLine& line) const {
     const Extent& extent = line.extent;
     if (!extent.known() || !report_.line_text) return "";
     const std::string text = report_.line_text(line.file, line.line);
@@ -129,36 +150,27 @@ class FullFinding {
     return mark.size() > columns_ - 4 && report_.shortens ? "" : mark;
   }
 
+  // Where the op is, in a library.
   void say_inner(const Site& site) {
     std::string text = "inside " + place(report_, site.inner);
     const bool has_function = site.inner.known() && !site.inner.function.empty();
     const std::string function = has_function ? printable(site.inner.function) : "";
     const size_t width = display_width(text) + 2 + display_width(function);
-    const bool fits = !report_.shortens || width <= columns_ - 4;
+    const bool fits = !report_.shortens || width <= columns_ - 8;
     if (has_function && fits) text += "  " + function;
-    add("    " + link(report_, paint_.dim(fitted(report_, text, kLongestName)), site.inner));
-    if (has_function && !fits) add("      " + paint_.dim(shorten(function, columns_ - 6)));
-  }
-
-  void say_op(const OpCall& call) {
-    say_outcome(call);
-    for (const std::string& line : operand_lines(report_, finding_, call, columns_)) add(line);
+    add("        " + link(report_, paint_.dim(fitted(report_, text, kLongestName)), site.inner));
+    if (has_function && !fits) add("          " + paint_.dim(shorten(function, columns_ - 10)));
   }
 
   void say_outcome(const OpCall& call) {
     if (!was_let_through(call) && call.outcome != Outcome::kThrew) {
       const std::string verb = report_.scan ? " returns" : " returned";
-      const std::string text = printable(call.op) + verb + results(call);
-      for (const std::string& piece : report_.shortens ? wrap(text, columns_ - 4) : Lines{text})
-        add("    " + piece);
+      add_labelled("op", wrap(printable(call.op) + verb + results(call), columns_ - 8));
     } else {
       say_error(raised(call, report_.scan ? "raises" : "raised"), call.error);
     }
-    if (const std::string how = went_on(call); !how.empty()) add_wrapped(how);
-  }
-
-  void add_wrapped(const std::string& text) {
-    for (const std::string& piece : wrap(text, columns_ - 4)) add("    " + piece);
+    if (const std::string how = went_on(call); !how.empty())
+      for (const std::string& piece : wrap(how, columns_ - 8)) add("        " + piece);
   }
 
   static std::string results(const OpCall& call) {
@@ -177,25 +189,60 @@ class FullFinding {
     Lines shown;
     for (const std::string& line : printable_lines(error)) {
       const std::string lead = shown.empty() ? head + ": " : "";
-      for (std::string& piece : wrap(lead + line, columns_ - 4)) {
+      for (std::string& piece : wrap(lead + line, columns_ - 8)) {
         shown.push_back(std::move(piece));
       }
     }
-    if (shown.empty()) shown = wrap(head, columns_ - 4);
+    if (shown.empty()) shown = wrap(head, columns_ - 8);
     const size_t kept = std::min(shown.size(), kMaxErrorLines);
-    for (size_t i = 0; i < kept; ++i) add("    " + shown[i]);
     if (kept < shown.size()) {
-      add(paint_.dim(fmt::format("    … {}", counted(shown.size() - kept, "more line"))));
+      const std::string more =
+          paint_.dim(fmt::format("… {}", counted(shown.size() - kept, "more line")));
+      shown.resize(kept);
+      shown.push_back(more);
     }
+    add_labelled("op", shown);
   }
 
-  // With --all the other cures as well.
   void say_fix() {
     const Fix fix = fix_of(report_, finding_);
     if (!fix.text.empty()) say_labelled(fix.label, fix.text);
     if (!finding_.diff.empty()) add_lines(finding_.diff);
+    if (finding_.diff.empty() && changed_line() != finding_.site.line) say_code(changed_line());
+  }
+
+  // Of the diff's first file, or of the one that the finding is in.
+  Lines first_change() const {
+    const std::string here = "--- " + short_path(report_, finding_.site.line.file);
+    const Lines diff = printable_lines(finding_.diff);
+    auto at = std::find(diff.begin(), diff.end(), here);
+    if (at == diff.end()) at = diff.begin();
+    Lines lines;
+    bool is_inside = false;  // a hunk
+    for (; at != diff.end(); ++at) {
+      const bool is_changed = at->starts_with("-") || at->starts_with("+");
+      if (at->starts_with("@@")) is_inside = true;
+      if (is_inside && !is_changed && lines.size() > 1) break;
+      if (is_inside ? is_changed : at->starts_with("--- ")) lines.push_back(*at);
+    }
+    for (std::string& line : lines) line = "    " + fitted_start(report_, line, columns_ - 4);
+    return lines;
+  }
+
+  // Of what is proposed and has no diff.
+  SourceLine changed_line() const {
+    for (const Cure& cure : finding_.cures)
+      if (cure.text == finding_.fix) return cure.where;
+    return {};
+  }
+
+  void say_other_cures() {
     for (const Cure& cure : finding_.cures)
       if (report_.all && cure.text != finding_.fix) say_labelled("or", cure.text);
+  }
+
+  void add_all(const Lines& lines) {
+    for (const std::string& line : lines) add(line);
   }
 
   void add_lines(const std::string& text) {
@@ -203,13 +250,16 @@ class FullFinding {
   }
 
   void say_labelled(const char* label, const std::string& text) {
-    bool first = true;
-    for (const std::string& line : printable_lines(text)) {
-      for (const std::string& piece : wrap(line, columns_ - 8)) {
-        add(fmt::format("  {}{}", first ? paint_.bold(pad(label, 6)) : std::string(6, ' '), piece));
-        first = false;
-      }
-    }
+    Lines pieces;
+    for (const std::string& line : printable_lines(text))
+      for (std::string& piece : wrap(line, columns_ - 8)) pieces.push_back(std::move(piece));
+    add_labelled(label, pieces);
+  }
+
+  void add_labelled(const char* label, const Lines& lines) {
+    for (size_t i = 0; i < lines.size(); ++i)
+      add(fmt::format("  {}{}", i == 0 ? paint_.bold(pad(label, 6)) : std::string(6, ' '),
+                      lines[i]));
   }
 
   const Report& report_;
@@ -251,6 +301,10 @@ std::string fitted_start(const Report& report, std::string text, size_t columns)
 
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent) {
   return FullFinding(report, finding, indent).lines();
+}
+
+std::vector<std::string> advice(const Report& report, const Finding& finding) {
+  return FullFinding(report, finding, {}).advice();
 }
 
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent) {

@@ -42,8 +42,12 @@ size_t text_columns(const Report& report);  // the report's, at least 60
 std::string fitted(const Report& report, std::string text, size_t columns);
 std::string fitted_start(const Report& report, std::string text, size_t columns);
 
-// All of it: what, where, the op with its operands and where they came from, why, the cure.
+// All of it. What a reader acts on comes first: what, where, the odd operand, the cure; then the op
+// with its other operands, and why.
 std::vector<std::string> full_finding(const Report& report, const Finding& finding, Indent indent);
+
+// What to do alone: the cure, with the first line that changes. Empty where nothing is known.
+std::vector<std::string> advice(const Report& report, const Finding& finding);
 
 // One line: severity, what, where, how often, which rule.
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent);

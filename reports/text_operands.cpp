@@ -17,10 +17,12 @@ using Lines = std::vector<std::string>;
 constexpr size_t kMaxRows = 6;
 constexpr size_t kMinNoteColumns = 28;  // less room beside a row: the notes go below it
 
-// What stands behind an operand. Source text may be cut at its end, the rest not.
+// What stands behind an operand. A terminal may have source text cut at its end, and a name in its
+// middle.
 struct Note {
   std::string text;
   bool is_source = false;
+  bool is_name = false;
 };
 
 struct Row {
@@ -89,7 +91,8 @@ Row row_of(const Report& report, const Finding& finding, const OpCall& call, con
   row.odd = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
   row.notes = origin_notes(report, finding, call, operand);
   if (!operand.parameter.empty()) {
-    row.notes.insert(row.notes.begin(), Note{printable(operand.parameter)});
+    row.notes.insert(row.notes.begin(),
+                     Note{.text = printable(operand.parameter), .is_name = true});
   }
   return row;
 }
@@ -134,17 +137,18 @@ constexpr char kBelow[] = "     ";  // before what goes on from the line above
 // As many notes on a line as fit; one that is too long alone takes several.
 Lines pack(const Report& report, const std::vector<Note>& notes, size_t room) {
   Lines lines;
-  for (const auto& [text, is_source] : notes) {
+  for (const auto& [full, is_source, is_name] : notes) {
+    const std::string text = is_name ? fitted(report, full, room) : full;
     const std::string separator = is_source ? "  " : text.starts_with("<-") ? " " : ", ";
     if (!lines.empty() && display_width(lines.back() + separator + text) <= room) {
       lines.back() += separator + text;
-    } else if (is_source) {
-      lines.push_back(kBelow + fitted_start(report, text, room - display_width(kBelow)));
     } else {
-      const bool is_wide = report.shortens && display_width(text) > room;
-      const Lines pieces = is_wide ? wrap(text, room - display_width(kBelow)) : Lines{text};
+      const size_t below = room - display_width(kBelow);
+      const std::string shown = is_source ? fitted_start(report, text, below) : text;
+      const bool is_wide = display_width(shown) > (is_source ? below : room);
+      const Lines pieces = is_wide ? wrap(shown, below) : Lines{shown};
       for (size_t i = 0; i < pieces.size(); ++i)
-        lines.push_back((i == 0 ? "" : kBelow) + pieces[i]);
+        lines.push_back((i == 0 && !is_source ? "" : kBelow) + pieces[i]);
     }
   }
   return lines;
@@ -159,7 +163,10 @@ void add_row(const Report& report, const Row& row, const Widths& widths, size_t 
       fmt::format("{}{}  {}  {}", row.odd ? "    > " : "      ", cell(row.name, widths.name),
                   cell(row.dtype, widths.dtype), cell(row.shape, widths.shape));
   const size_t beside = display_width(head) + 2;
-  const bool fits_beside = columns >= beside + kMinNoteColumns;
+  const bool has_long_name = std::any_of(row.notes.begin(), row.notes.end(), [&](const Note& note) {
+    return note.is_name && !report.shortens && display_width(note.text) + beside > columns;
+  });
+  const bool fits_beside = columns >= beside + kMinNoteColumns && !has_long_name;
   const size_t notes_at = fits_beside ? beside : 10;
   const Lines notes = pack(report, row.notes, columns - notes_at);
   const bool alone = notes.empty() || !fits_beside;
@@ -173,19 +180,21 @@ void add_row(const Report& report, const Row& row, const Widths& widths, size_t 
 
 }  // namespace
 
-std::vector<std::string> operand_lines(const Report& report, const Finding& finding,
-                                       const OpCall& call, size_t columns) {
+OperandTable operand_table(const Report& report, const Finding& finding, const OpCall& call,
+                           size_t columns) {
   std::vector<Row> rows;
   const bool with_device = shows_device(call);
   for (const Operand* operand : shown_operands(finding, call)) {
     rows.push_back(row_of(report, finding, call, *operand, with_device));
   }
-  Lines lines;
+  OperandTable table;
   const Widths widths = widths_of(rows, columns);
-  for (const Row& row : rows) add_row(report, row, widths, columns, lines);
+  for (const Row& row : rows)
+    add_row(report, row, widths, columns, row.odd ? table.odd : table.others);
   const size_t hidden = defined_operands(call) - rows.size();
-  if (hidden > 0) lines.push_back(fmt::format("      … {}", counted(hidden, "more operand")));
-  return lines;
+  if (hidden > 0)
+    table.others.push_back(fmt::format("      … {}", counted(hidden, "more operand")));
+  return table;
 }
 
 }  // namespace dtypecheck::reports

@@ -170,6 +170,7 @@ void write_report(reports::Report& report, const ReportOptions& options, Output&
   report.colour = options.format == "text" && wants_colour(shown_on, options.colour);
   if (!output.is_file()) report.columns = columns_of(fd, report.columns);
   report.shortens = is_terminal(shown_on);
+  if (report.shortens) report.rows = rows_of(fd, 24);
   report.links = report.colour && report.shortens;
   // Where no level is asked for, it is still worth knowing what would fail.
   report.fail_level =

@@ -79,6 +79,115 @@ TEST_CASE("a report fits on a screen unless all of it is asked for") {
   CHECK(lines_of(all).size() > 100);
 }
 
+static size_t row_of(const std::vector<std::string>& lines, const std::string& part) {
+  const auto at = std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
+    return line.find(part) != line.npos;
+  });
+  REQUIRE(at != lines.end());
+  return static_cast<size_t>(at - lines.begin());
+}
+
+TEST_CASE("what to act on comes first: the line, the odd operand and the advice") {
+  const Case made = load_case("half_float_addmm");
+  made.report->all = GENERATE(false, true);
+  const auto lines = lines_of(written(*made.report, "text"));
+  CHECK(row_of(lines, "train.py:1065") < row_of(lines, "    > mat1"));
+  CHECK(row_of(lines, "    > mat1") < row_of(lines, "  try   run the UNet"));
+  for (const char* further :
+       {"inside diffusers", "addmm raised", "      bias", "      mat2", "why   "})
+    CHECK(row_of(lines, "  try   run the UNet") < row_of(lines, further));
+}
+
+TEST_CASE("advice shows the line to change where that is another one") {
+  const Case made = load_case("half_float_addmm");
+  Finding& finding = made.report->findings.front();
+  finding.cures = {{.where = {"train.py", 1042, "main"}, .text = finding.fix}};
+  const auto said = [&] {
+    const auto lines = lines_of(written(*made.report, "text"));
+    return lines[row_of(lines, "  try   ") + 1];
+  };
+  CHECK(said() == "    emb = emb.to(weight_dtype)");
+  finding.cures.front().where = finding.site.line;
+  CHECK(said() != "    emb = emb.to(weight_dtype)");
+}
+
+TEST_CASE("a terminal that the report scrolls out of ends in the verdict and the advice") {
+  const Case made = load_case("half_float_addmm");
+  Report& report = *made.report;
+  const auto height = lines_of(written(report, "text")).size();
+  report.rows = static_cast<int>(height) + 2;
+  CHECK(lines_of(written(report, "text")).size() == height);
+  report.rows = static_cast<int>(height) + 1;
+  const auto advised = lines_of(written(report, "text"));
+  REQUIRE(advised.size() == height + 1);
+  CHECK_THAT(advised[height - 1], StartsWith("1 error, 0 warnings"));
+  CHECK_THAT(advised[height], StartsWith("  try   run the UNet under autocast"));
+
+  // The first line that changes is that of the file which the finding is in.
+  report.findings.front().proof = "proven";
+  report.findings.front().diff =
+      "--- model.py\n+++ model.py\n@@ -3,2 +3,2 @@\n def f():\n-    a\n+    b\n"
+      "--- train.py\n+++ train.py\n@@ -1064,3 +1064,4 @@\n x\n-emb = f(emb)\n+emb = "
+      "f(emb.half())\n y\n"
+      "@@ -1080,1 +1080,1 @@\n-later\n+more\n";
+  const auto proven = lines_of(written(report, "text"));
+  const std::vector<std::string> last(proven.end() - 3, proven.end());
+  CHECK(last == std::vector<std::string>{"    --- train.py", "    -emb = f(emb)",
+                                         "    +emb = f(emb.half())"});
+}
+
+TEST_CASE("lines about operands are wrapped for a pipe as well, and nothing of them is lost") {
+  const std::string code =
+      "latents = scheduler.add_noise(latents, noise, timesteps) if step > 0 else latents + noise * "
+      "s";
+  Run run = parse_trace_text(
+                "process pid=1\n"
+                "op aten::_to_copy self=Float[2,4] -> Half[2,4] at train.py:3 main\n"
+                "op aten::mm self=Half[2,4]<#1 mat2=Float[4,4] raised \"no\" at train.py:9 main\n",
+                "test")
+                .run;
+  Report report{.run = run};
+  Finding& finding = report.findings.emplace_back();
+  finding.message = "Half meets Float";
+  finding.call = run.calls.back().id;
+  finding.site = run.calls.back().site;
+  finding.odd_operand = "self";
+  report.line_text = [&](const std::string&, int line) { return line == 3 ? code : ""; };
+  report.columns = 80;
+  report.shortens = false;
+  std::string squeezed;
+  for (const std::string& line : lines_of(written(report, "text"))) {
+    INFO(line);
+    CHECK(display_width(line) <= 80);
+    std::istringstream words(line);
+    for (std::string word; words >> word;) squeezed += word + " ";
+  }
+  CHECK_THAT(squeezed, Contains(code));
+}
+
+TEST_CASE("where there is a fault the cast bill is a line, and a table with --all") {
+  const auto run = parse_trace_text(R"(
+process pid=1 steps=1
+op aten::linear input=Float[2,4] -> BFloat16[2,4] at train.py:30 step 1 count 300 \
+   autocast cpu:BFloat16 wrapper id #1
+op aten::_to_copy self=Float[4,4] -> BFloat16[4,4] at train.py:30 step 1 count 300 parent #1
+)",
+                                    "casts.trace")
+                       .run;
+  Report report{.run = run};
+  CHECK_THAT(written(report, "text"), Contains("Float to BFloat16"));
+  Finding& finding = report.findings.emplace_back();
+  finding.message = "a fault";
+  finding.severity = Severity::kNote;
+  CHECK_THAT(written(report, "text"), Contains("Float to BFloat16"));
+  finding.severity = Severity::kWarning;
+  const std::string text = written(report, "text");
+  CHECK_THAT(text, Contains("casts: 300 casts a step move") && Contains("(--all lists them)") &&
+                       !Contains("Float to BFloat16"));
+  report.all = true;
+  CHECK_THAT(written(report, "text"), Contains("Float to BFloat16"));
+}
+
 TEST_CASE("a cause comes first, and what the run died of is shown in full below it") {
   const Case made = load_case("concat_promotion");
   REQUIRE(made.report->findings[1].follows == made.report->findings[0].id);
@@ -151,7 +260,7 @@ TEST_CASE("autocast's table keeps the number of every line") {
   report.shortens = GENERATE(true, false);
   const std::string text = written(report, "text");
   INFO(text);
-  CHECK_THAT(text, Contains("casts: 1 casts a step move") && Contains(".py:1234\n"));
+  CHECK_THAT(text, Contains("casts: 1 cast a step moves") && Contains(".py:1234\n"));
   for (const std::string& line : lines_of(text)) {
     CHECK((!report.shortens || display_width(line) <= static_cast<size_t>(report.columns)));
   }
