@@ -18,6 +18,7 @@
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
+#include "reports/cast_table.h"
 #include "reports/formatting.h"
 #include "reports/judging/recorded_run.h"
 #include "reports/lines.h"
@@ -142,7 +143,7 @@ RunState state_of(const std::vector<std::string>& inputs) {
 class Follower {
  public:
   Follower(const std::vector<std::string>& inputs, const judging::ReportOptions& options)
-      : inputs_(inputs), options_(options), out_(open_output(options.output)) {}
+      : inputs_(inputs), options_(options), out_(open_growing_output(options.output)) {}
 
   int run() {
     for (auto next_look = Clock::now();; std::this_thread::sleep_for(kShortestWait)) {
@@ -229,10 +230,10 @@ class Follower {
     }
     steps_ = state.steps();
     const auto steps = static_cast<double>(std::max<uint64_t>(steps_, 1));
-    rest_of_line_ = fmt::format(
-        "  {}  {}  {}  {} casts a step", reports::counted(all.op_calls, "op call"),
-        reports::counted(all.signatures, "signature"), reports::counted(known_.size(), "finding"),
-        reports::number_text(static_cast<double>(all.casts) / steps));
+    rest_of_line_ = fmt::format("  {}  {}  {}  {}", reports::counted(all.op_calls, "op call"),
+                                reports::counted(all.signatures, "signature"),
+                                reports::counted(known_.size(), "finding"),
+                                reports::casts_a_step(static_cast<double>(all.casts) / steps));
     print_line();
   }
 

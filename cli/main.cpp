@@ -67,7 +67,7 @@ static int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   using namespace dtypecheck;
-  dtypecheck::ignore_broken_pipes();
+  dtypecheck::ignore_failing_writes();
   try {
     return cli::run({argv + std::min(argc, 1), argv + argc});
   } catch (const InputError& error) {

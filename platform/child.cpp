@@ -25,14 +25,17 @@ namespace dtypecheck {
 // a job with.
 static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-static struct sigaction inherited_pipe_action;
+// Failures of a write that would end this program, and are told of as what they are.
+static constexpr std::array kOfWrites = {SIGPIPE, SIGXFSZ};
+static std::array<struct sigaction, kOfWrites.size()> inherited_actions;
 static std::atomic<pid_t> forward_to{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free, "it is read in a signal handler");
 
-void ignore_broken_pipes() {
+void ignore_failing_writes() {
   struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGPIPE, &ignore, &inherited_pipe_action);
+  for (size_t i = 0; i < kOfWrites.size(); ++i)
+    ::sigaction(kOfWrites[i], &ignore, &inherited_actions[i]);
 }
 
 Environment current_environment() {
@@ -123,7 +126,8 @@ static std::vector<char*> pointers(const std::vector<std::string>& strings) {
 // errno in the pipe.
 static void exec_program(const char* path, char** arguments, char** shell_arguments,
                          char** environment, int errors) {
-  ::sigaction(SIGPIPE, &inherited_pipe_action, nullptr);
+  for (size_t i = 0; i < kOfWrites.size(); ++i)
+    ::sigaction(kOfWrites[i], &inherited_actions[i], nullptr);
   ::execve(path, arguments, environment);
   if (errno == ENOEXEC && shell_arguments[0]) ::execve("/bin/sh", shell_arguments, environment);
   const int error = errno;

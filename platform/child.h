@@ -26,9 +26,9 @@ struct ChildStreams {
   int in = -1;  // of start_child(): what it reads; -1: /dev/null
 };
 
-// From here on a closed pipe is an error code in this process (`| head` ends quietly); programs
-// that it runs get what was set before. Call once, first.
-void ignore_broken_pipes();
+// From here on a closed pipe (`| head` ends quietly) and a limit on the size of files are error
+// codes in this process; programs that it runs get what was set before. Call once, first.
+void ignore_failing_writes();
 
 using Environment = std::vector<std::string>;  // "NAME=value"
 

@@ -79,70 +79,6 @@ Contents read_any(const std::string& path, size_t limit_bytes, bool takes_pipes)
   return read_all(fd, size_bytes, limit_bytes);
 }
 
-// A file beside another, removed again unless it is moved in its place.
-class Draft {
- public:
-  Draft(const std::string& target, ReplaceOptions options)
-      : target_(target), options_(options), file_(open()) {
-    if (file_ < 0) fail(errno);
-    keep_mode();
-  }
-  ~Draft() {
-    if (!moved_) ::unlink(path_.c_str());
-  }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t wrote = ::write(file_, bytes.data(), bytes.size());
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) fail(errno);
-      bytes.remove_prefix(static_cast<size_t>(wrote));
-    }
-  }
-  void move_into_place() {
-    const bool is_written = (!options_.syncs || ::fsync(file_) == 0) && file_.close();
-    if (!is_written || ::rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
-    moved_ = true;
-  }
-
- private:
-  // Under a name of its own, whoever else writes to this target: another process or thread, or one
-  // of the same number that was killed.
-  int open() {
-    static std::atomic<unsigned> drafts{0};
-    int fd = -1;
-    do {
-      path_ = fmt::format("{}.{}.{}.part", target_, ::getpid(), drafts++);
-      fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, options_.mode);
-    } while (fd < 0 && errno == EEXIST);
-    return fd;
-  }
-
-  void keep_mode() {
-    struct stat status{};
-    if (::lstat(target_.c_str(), &status) != 0 || S_ISLNK(status.st_mode)) return;
-    if (S_ISREG(status.st_mode)) {
-      ::fchmod(file_, status.st_mode & 07777);
-    } else {
-      ::unlink(path_.c_str());
-      fail(S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
-    }
-  }
-
-  [[noreturn]] void fail(int error) const {
-    throw OutputError(fmt::format("{}: cannot be written: {}", target_, std::strerror(error)),
-                      error);
-  }
-
-  const std::string target_;
-  const ReplaceOptions options_;
-  std::string path_;
-  Descriptor file_;
-  bool moved_ = false;
-};
-
 }  // namespace
 
 bool is_file(const fs::path& path) {
@@ -181,6 +117,58 @@ std::string read_given_file(const std::string& path, const std::string& way_out,
   Contents contents = read_any(path, limit_bytes, /*takes_pipes=*/true);
   if (contents.problem.empty()) return std::move(contents.text);
   throw InputError(fmt::format("{}: cannot be read: {}; {}", path, contents.problem, way_out));
+}
+
+Draft::Draft(const std::string& target, ReplaceOptions options)
+    : target_(target), options_(options), file_(open()) {
+  if (file_ < 0) fail(errno);
+  keep_mode();
+}
+
+Draft::~Draft() {
+  if (!moved_) ::unlink(path_.c_str());
+}
+
+void Draft::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(file_, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail(errno);
+    bytes.remove_prefix(static_cast<size_t>(wrote));
+  }
+}
+
+void Draft::move_into_place() {
+  const bool is_written = (!options_.syncs || ::fsync(file_) == 0) && file_.close();
+  if (!is_written || ::rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
+  moved_ = true;
+}
+
+// Under a name of its own, whoever else writes to this target: another process or thread, or one
+// of the same number that was killed.
+int Draft::open() {
+  static std::atomic<unsigned> drafts{0};
+  int fd = -1;
+  do {
+    path_ = fmt::format("{}.{}.{}.part", target_, ::getpid(), drafts++);
+    fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, options_.mode);
+  } while (fd < 0 && errno == EEXIST);
+  return fd;
+}
+
+void Draft::keep_mode() {
+  struct stat status{};
+  if (::lstat(target_.c_str(), &status) != 0 || S_ISLNK(status.st_mode)) return;
+  if (S_ISREG(status.st_mode)) {
+    ::fchmod(file_, status.st_mode & 07777);
+  } else {
+    ::unlink(path_.c_str());
+    fail(S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
+  }
+}
+
+void Draft::fail(int error) const {
+  throw OutputError(fmt::format("{}: cannot be written: {}", target_, std::strerror(error)), error);
 }
 
 void replace_file(const std::string& path, const std::vector<std::string_view>& pieces,

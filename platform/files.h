@@ -55,6 +55,29 @@ struct ReplaceOptions {
   bool syncs = true;   // waits until the disk has it: not for what can be made again
 };
 
+// A file beside `target`, removed again unless it is moved into its place. All throw OutputError.
+class Draft {
+ public:
+  explicit Draft(const std::string& target, ReplaceOptions options = {});
+  ~Draft();
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  void write(std::string_view bytes);
+  void move_into_place();
+
+ private:
+  int open();
+  void keep_mode();
+  [[noreturn]] void fail(int error) const;
+
+  const std::string target_;
+  const ReplaceOptions options_;
+  std::string path_;
+  Descriptor file_;
+  bool moved_ = false;
+};
+
 // Writes a file beside `path` and moves it there, so that whoever reads sees the old or the new
 // one, and a full disk or a kill leaves the old. A link is replaced, not what it points to; a
 // device is not. Throws OutputError.

@@ -19,8 +19,11 @@ struct OutputError : InputError {
 class Output {
  public:
   static Output to_fd(int fd, std::string name);
-  // Made anew, or cut to nothing. Throws InputError.
+  // The file is there, or replaced, once finish() has written all of it; without, and on a full
+  // disk, it stays as it was. Throws InputError.
   static Output to_file(const std::string& path);
+  // Cut to nothing, and readable as it grows.
+  static Output to_open_file(const std::string& path);
 
   Output(Output&&) noexcept;
   ~Output();
@@ -33,6 +36,8 @@ class Output {
 
  private:
   class Buffer;
+  class Direct;
+  class Beside;
   explicit Output(std::unique_ptr<Buffer> buffer);
   std::unique_ptr<Buffer> buffer_;
   std::unique_ptr<std::ostream> stream_;
@@ -40,6 +45,8 @@ class Output {
 
 // stdout for an empty path or "-".
 Output open_output(const std::string& path);
+// The same for what is read while it is written.
+Output open_growing_output(const std::string& path);
 
 // To stdout; the exit status of a command that did just that.
 int print_text(const std::string& text);

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import stat
 import time
 import unittest
@@ -112,6 +113,37 @@ class Report(tool.ToolTest):
         self.assert_one_line(self.run_tool("report", "mixed.trace", "-o", "none/report.txt"), "none/report.txt", "-o")
         self.assert_one_line(self.run_tool("report", "mixed.trace", "-o", "/dev/full"), "/dev/full", "No space left")
         self.assert_one_line(self.run_tool("report", "mixed.trace", "-o", "."), "Is a directory")
+
+    def run_with_room_for(self, size, *arguments):
+        """A limit on the size of files is the disk that is full which needs no root."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        return self.run_tool(*arguments, preexec_fn=limit)
+
+    def test_a_file_that_has_no_room_leaves_the_old_one(self):
+        old = self.write("out.json", "the old one")
+        for command in ("report", "lock", "dump"):
+            form = ["--format", {"report": "json", "dump": "jsonl"}[command]] if command != "lock" else []
+            result = self.run_with_room_for(16, command, "mixed.trace", *form, "-o", old)
+            self.assert_one_line(result, "out.json", "File too large")
+            self.assertEqual(old.read_text(), "the old one")
+        self.assertEqual(list(self.work.glob("*.part")), [])
+
+    def test_a_link_leads_to_what_is_written(self):
+        old = self.write("reports/old.json", "the old one", 0o600)
+        (self.work / "report.json").symlink_to("reports/old.json")
+        self.run_tool("report", "mixed.trace", "--format", "json", "-o", "report.json")
+        self.assertTrue((self.work / "report.json").is_symlink())
+        self.assertEqual(len(json.loads(old.read_text())["findings"]), 1)
+        self.assertEqual(stat.S_IMODE(old.stat().st_mode), 0o600)
+
+    def test_a_pipe_is_written_as_it_is(self):
+        os.mkfifo(self.work / "pipe")
+        with self.start("report", "mixed.trace", "-o", "pipe") as process:
+            text = (self.work / "pipe").read_text()
+            self.assertEqual(process.wait(), 1)
+        self.assertIn("1 error", text)
+        self.assertTrue(stat.S_ISFIFO((self.work / "pipe").stat().st_mode))
 
 
 class Baseline(tool.ToolTest):

@@ -295,6 +295,11 @@ class Reports(tool.ToolTest):
         script = f'cp text "$DTYPECHECK_RUN/made.trace"; exit {status}'
         return self.run_tool("trace", *options, "--", "sh", "-c", script)
 
+    def test_an_older_report_is_there_until_the_new_one(self):
+        self.write("report.json", "the old one")
+        result = self.run_tool("trace", "--format", "json", "-o", "report.json", "--", "cat", "report.json")
+        self.assertEqual((result.status, result.out), (0, "the old one"))
+
     def test_report_is_on_standard_error(self):
         result = self.trace(tool.MIXED, status=7)
         self.assertEqual((result.status, result.out), (7, ""))
