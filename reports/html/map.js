@@ -351,7 +351,7 @@
     if (below.islands)
       list.push(`◌ ${counted(below.islands, 'part')} in another dtype than most of the model`);
     if (below.norms) list.push(`◆ ${counted(below.norms, 'norm')} ran in low precision`);
-    if (below.casts) list.push(`⇄ ${number(Math.round(below.casts * 10) / 10)} casts a step`);
+    if (below.casts) list.push(`⇄ ${counted(Math.round(below.casts * 10) / 10, 'cast')} a step`);
     if (below.before) list.push(`${counted(below.before, 'cast')} before the first step`);
     if (list.length)
       parts.push(element('ul', {class: 'marks'}, list.map((text) => element('li', {text}))));

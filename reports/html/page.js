@@ -92,7 +92,7 @@ const page = (() => {
         button.textContent = 'copy';
       }, 2000);
     });
-    code.parentElement.before(button);
+    (code.tagName === 'PRE' ? code : code.parentElement).before(button);
   }
 
   // Opens what a part of the page is folded away in, and brings it into view.

@@ -82,7 +82,8 @@ std::string measured_text(const WeightMoves& moves) {
       moves.looked, moves.tensors, whose, steps_text(moves.steps), moves.lost, moves.updates);
   if (moves.elements > 0)
     text += fmt::format(", {} of {} elements never moved", moves.unmoved, moves.elements);
-  if (moves.zero > 0) text += fmt::format(", {} gradients were 0", moves.zero);
+  if (moves.zero > 0)
+    text += fmt::format(", {} gradient{} 0", moves.zero, moves.zero == 1 ? " was" : "s were");
   return text + fmt::format(", {} elements were not finite", moves.non_finite);
 }
 
