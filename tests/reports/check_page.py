@@ -234,15 +234,17 @@ class Page(unittest.TestCase):
         (run / "all.trace").write_text("\n".join(lines) + "\n")
         told = subprocess.run([DTYPECHECK, "report", "--format", "json", run], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         part = {"text": "cast it", "cures": "the mix", "finding": json.loads(told.stdout)["findings"][0]["id"]}
-        diff = "--- train.py\n+++ train.py\n@@ -3 +3 @@\n-net(x)\n+net(x.float())\n"
-        (run / "cure.json").write_text(json.dumps({"verdict": "proven", "words": "to its end", "diff": diff, "prompt": "",
-                                                   "parts": [part], "files": []}))
+        (run / "train.py").write_text("net(x)\n")
+        edit = {"path": str(run / "train.py"), "line": 1, "column": 6, "old": "", "new": ".float()"}
+        (run / "cure.json").write_text(json.dumps({"verdict": "proven", "words": "to its end", "prompt": "", "parts": [part],
+                                                   "files": [], "edits": [edit]}))
         page = run / "report.html"
         subprocess.run([DTYPECHECK, "report", "--format", "html", "-o", page, run], stderr=subprocess.DEVNULL)
         self.browser.get(page.as_uri())
-        change = self.one(".copied").get_property("textContent")
-        self.assertEqual(change, diff)
+        diff = self.one(".copied").get_property("textContent")
+        self.assertRegex(diff, r"^--- (.*/)?train.py\n(.*\n)*-net\(x\)\n\+net\(x.float\(\)\)\n$")
         button = self.one("button.copy")
+        self.assertLess(button.rect["height"], self.one(".copied").rect["height"] / 2)
         button.click()
         self.until(lambda: button.text == "copied")
         self.type("#ops input[type=search]", "")
