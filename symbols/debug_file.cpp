@@ -52,7 +52,16 @@ const Dwfl_Callbacks* callbacks() {
   return &functions;
 }
 
-std::string normal_path(const char* path) { return std::filesystem::path(path).lexically_normal(); }
+// A compiler that was given a relative path writes down that one, and where it ran.
+std::string folder_of(Dwarf_Die* unit) {
+  Dwarf_Attribute attribute;
+  const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+  return folder == nullptr ? "" : folder;
+}
+
+std::string normal_path(const std::string& folder, const char* path) {
+  return (std::filesystem::path(folder) / path).lexically_normal();
+}
 
 int call_line(Dwarf_Die* inlined) {
   Dwarf_Attribute attribute;
@@ -61,7 +70,7 @@ int call_line(Dwarf_Die* inlined) {
   return static_cast<int>(line);
 }
 
-std::string call_file(Dwarf_Die* unit, Dwarf_Die* inlined) {
+std::string call_file(Dwarf_Die* unit, const std::string& folder, Dwarf_Die* inlined) {
   Dwarf_Attribute attribute;
   Dwarf_Word index = 0;
   Dwarf_Files* files = nullptr;
@@ -69,15 +78,16 @@ std::string call_file(Dwarf_Die* unit, Dwarf_Die* inlined) {
   if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &index) != 0) return "";
   if (dwarf_getsrcfiles(unit, &files, &count) != 0 || index >= count) return "";
   const char* file = dwarf_filesrc(files, index, nullptr, nullptr);
-  return file ? normal_path(file) : "";
+  return file ? normal_path(folder, file) : "";
 }
 
-SourceLine line_at(Dwarf_Die* unit, Dwarf_Addr address) {
+SourceLine line_at(Dwarf_Die* unit, const std::string& folder, Dwarf_Addr address) {
   SourceLine source;
   Dwarf_Line* line = dwarf_getsrc_die(unit, address);
   if (!line) return source;
   dwarf_lineno(line, &source.line);
-  if (const char* file = dwarf_linesrc(line, nullptr, nullptr)) source.file = normal_path(file);
+  if (const char* file = dwarf_linesrc(line, nullptr, nullptr))
+    source.file = normal_path(folder, file);
   return source;
 }
 
@@ -146,7 +156,8 @@ std::vector<SourceLine> DebugFile::frames(uint64_t address) {
   Dwarf_Die unit;
   Dwarf_Addr bias = 0;
   if (!find_unit(address, &unit, &bias)) return {};
-  SourceLine line = line_at(&unit, address - bias);
+  const std::string folder = folder_of(&unit);
+  SourceLine line = line_at(&unit, folder, address - bias);
   if (!line.known()) return {};
 
   std::vector<SourceLine> frames;
@@ -154,7 +165,7 @@ std::vector<SourceLine> DebugFile::frames(uint64_t address) {
   for (Dwarf_Die function : index_of(with_functions).functions_at(address - bias)) {
     line.function = function_name(function);
     frames.push_back(line);
-    line = SourceLine{call_file(&with_functions, &function), call_line(&function), ""};
+    line = SourceLine{call_file(&with_functions, folder, &function), call_line(&function), ""};
   }
   if (frames.empty()) frames.push_back(line);  // line tables only: a function may have no DIE
   return frames;
