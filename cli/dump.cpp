@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/dump_perfetto.h"
 #include "cli/dump_sqlite.h"
-#include "cli/exit_status.h"
+#include "cli/report_options.h"
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/terminal.h"
@@ -54,7 +54,6 @@ static int run(const DumpCommand& command) {
         fmt::format("{} is no text for a terminal; name a file with -o", format->name));
   }
   const judging::RecordedRun recorded = judging::read_recorded_run(command.inputs);
-  for (const std::string& left_out : recorded.left_out) say(left_out);
   // What others write may fail, and leaves no empty file then.
   std::ostringstream bytes;
   if (format->is_binary) format->write(recorded.run, bytes);
@@ -68,7 +67,7 @@ static int run(const DumpCommand& command) {
   if (command.format == "perfetto" && recorded.run.times.empty())
     say("nothing was timed, so ops stand in the order of their first calls; trace --timeline 3 "
         "times those of three steps");
-  return kClean;
+  return status_of_whole(recorded, "the dump");
 }
 
 static std::function<int()> set_up(Options& options) {

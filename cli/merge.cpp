@@ -20,6 +20,7 @@
 #include "platform/terminal.h"
 #include "reports/formatting.h"
 #include "reports/judging/recorded_run.h"
+#include "reports/summary.h"
 #include "symbols/symbols.h"
 #include "trace/format.h"
 #include "trace/run_folder.h"
@@ -229,6 +230,10 @@ int run(const MergeCommand& command) {
   const std::string bytes = all.merger.bytes();
   replace_file(command.output, {bytes}, {.mode = 0600});
   sources.write(command.output);
+  if (reasons.empty()) {  // each was read, and says of itself what it lacks
+    const judging::RecordedRun merged = judging::read_one_input(command.output);
+    reasons = reports::what_is_missing({.run = merged.run, .left_out = merged.left_out});
+  }
   progress.reset();
   const auto& twice = all.merger.seen_twice();
   copies.insert(copies.end(), twice.begin(), twice.end());

@@ -23,8 +23,8 @@ static int say_missing(const std::string& what, const std::vector<std::string>& 
 
 int status_of(const reports::Report& report, const judging::ReportOptions& options) {
   if (judging::any_at_least(report.findings, options.fail_on)) return kFound;
-  if (!parse_severity(options.fail_on)) return kClean;
-  return say_missing("no findings, but a part of the run is missing",
+  return say_missing(report.findings.empty() ? "no findings, but a part of the run is missing"
+                                             : "a part of the run is missing",
                      reports::what_is_missing(report));
 }
 

@@ -118,7 +118,7 @@ class Dump(tool.ToolTest):
 
     def test_what_can_be_read_is_read(self):
         result = self.run_tool("dump", "none.trace", "run.trace")
-        self.assertEqual(result.status, 0)
+        self.assertEqual(result.status, 2)
         self.assertIn("none.trace", result.err)
         self.assertIn("aten::addmm", result.out)
 

@@ -228,8 +228,12 @@ class NotWhole(tool.ToolTest):
             self.assertEqual(result.err.count("\n"), 1, result.err)
             self.assertIn(reason, result.err)
             self.assertIn("no findings in what was recorded", result.out)
-            self.assertEqual(self.status(head, "--fail-on", "never").status, 0, head)
+            self.assertEqual(self.status(head, "--fail-on", "never").status, 2, head)
             self.assertEqual(self.status(head, calls=tool.MIXED).status, 1, head)
+            self.assertEqual(self.status(head, "--fail-on", "never", calls=tool.MIXED).status, 2, head)
+            dumped = self.run_tool("dump", "run.trace")
+            self.assertEqual(dumped.status, 2, head)
+            self.assertIn(reason, dumped.err)
             json_report = json.loads(self.status(head, "--format", "json").out)
             self.assertFalse(json_report["complete"], head)
 

@@ -127,8 +127,19 @@ class Damage(Incomplete):
                 self.assertIn("partial: ", self.said_of(self.with_file(bytes(damaged))))
 
     def test_cut_to_a_quarter(self):
-        said = self.said_of(self.with_file(self.bytes[:len(self.bytes) // 4]))
-        self.assertRegex(said, rf"cut short: {len(self.bytes) // 4} of {len(self.bytes)} bytes are there; \d\d+ of \d+ records")
+        folder = self.with_file(self.bytes[:len(self.bytes) // 4])
+        words = rf"cut short: {len(self.bytes) // 4} of {len(self.bytes)} bytes are there; \d\d+ of \d+ records"
+        self.assertRegex(self.said_of(folder), words)
+        self.assertRegex(self.said_of(folder, "--fail-on", "never"), words)
+        merged = self.folder / "merged.dtrace"
+        for command in (["dump", folder], ["merge", folder, "-o", merged], ["dump", merged], ["merge", merged, "-o", self.folder / "again.dtrace"]):
+            with self.subTest(command=command):
+                self.assertRegex(tool(*command, statuses=[2]).stderr.decode(), words)
+
+    def test_what_is_whole_has_no_remark(self):
+        merged = self.folder / "whole.dtrace"
+        for command in (["dump", self.done.run.folder], ["merge", self.done.run.folder, "-o", merged], ["dump", merged]):
+            self.assertNotIn("missing", tool(*command, statuses=[0]).stderr.decode())
 
 
 if __name__ == "__main__":
