@@ -24,6 +24,16 @@ enum class Phase : uint8_t {
 };
 constexpr Phase kLastPhase = Phase::kData;
 
+// What became of a result that is far from what it would be: how far it went.
+enum class Arrival : uint8_t {
+  kUnknown = 0,
+  kLoss = 1,  // backward() is called on what came of it
+  kRead = 2,  // the program reads a number of it
+  kKept = 3,  // a tensor of which nothing more is computed
+  kLost = 4,  // an op of which no other result is known
+};
+constexpr Arrival kLastArrival = Arrival::kLost;
+
 // What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read
 // in full.
 enum class TensorKind : uint8_t {

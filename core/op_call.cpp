@@ -17,6 +17,10 @@ const char* tensor_kind_name(TensorKind kind) {
                                          "nested", "sparse", "quantized", "meta", "functorch"});
 }
 
+const char* arrival_name(Arrival arrival) {
+  return name_of<kLastArrival>(arrival, {"unknown", "loss", "read", "kept", "lost"});
+}
+
 const char* gpu_work_name(GpuWorkKind kind) {
   return name_of<kLastGpuWorkKind>(kind, {"", "kernel", "copy", "fill"});
 }
@@ -38,6 +42,15 @@ const AutocastState::Region* AutocastState::region_for(const std::string& device
 bool is_parameter(const Operand& operand) {
   return !operand.parameter.empty() && !operand.name.starts_with("grad") &&
          !operand.name.ends_with(".grad");
+}
+
+bool was_computed(const OpCall& call) {
+  const auto is_real = [](const Operand& operand) {
+    return operand.kind != TensorKind::kFake && operand.kind != TensorKind::kMeta &&
+           operand.device.type != "meta";
+  };
+  return std::all_of(call.operands.begin(), call.operands.end(), is_real) &&
+         std::all_of(call.results.begin(), call.results.end(), is_real);
 }
 
 double element_count(const Operand& operand) {

@@ -103,9 +103,14 @@ const char* outcome_name(Outcome outcome);  // "returned", "threw", …
 struct InexactValue {
   double from = 0;
   double to = 0;
+  Arrival arrival = Arrival::kUnknown;
+  double off = 0;                   // there, as a part of what it should be
+  OpCallId arrived_at = kNoOpCall;  // the op that was given it there, or gave it
 
   bool operator==(const InexactValue&) const = default;
 };
+
+const char* arrival_name(Arrival arrival);  // "unknown", "loss", "read", "kept", "lost"
 
 const char* gpu_work_name(GpuWorkKind kind);  // "kernel", "copy", "fill"
 
@@ -206,6 +211,9 @@ struct OpCall {
   std::string short_op() const;  // "addmm" of "aten::addmm"
   bool operator==(const OpCall&) const = default;
 };
+
+// Not with fake or meta tensors, by which a compiler traces and a model is laid out.
+bool was_computed(const OpCall& call);
 
 // Refused by LibTorch, and gone on with: repaired by keep-going, or served by --fix.
 inline bool was_let_through(const OpCall& call) {

@@ -143,18 +143,48 @@ std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
                        dtype_name(answer));
   }
   if (answer == Dtype::kBool)
-    return fmt::format("{} is true for {} numbers, and for {} in Float", call.op, number(to),
+    return fmt::format("{} is true for {} numbers, and for {} in Double", call.op, number(to),
                        number(from));
   if (call.short_op().starts_with("arg"))
-    return fmt::format("{} gives index {}, and {} in Float", call.op, number(to), number(from));
-  if (answer == Dtype::kLong) return fmt::format("{} gives other indices than in Float", call.op);
+    return fmt::format("{} gives index {}, and {} in Double", call.op, number(to), number(from));
+  if (answer == Dtype::kLong) return fmt::format("{} gives other indices than in Double", call.op);
   if (call.short_op().starts_with("unique") || call.short_op().starts_with("_unique"))
-    return fmt::format("{} gives {} distinct numbers, and {} in Float", call.op, number(to),
+    return fmt::format("{} gives {} distinct numbers, and {} in Double", call.op, number(to),
                        number(from));
   if (is_lost)
-    return fmt::format("{} gives {}, and {} in Float", call.op,
+    return fmt::format("{} gives {}, and {} in Double", call.op,
                        std::isnan(to) ? "NaN" : "an infinity", short_number(from));
-  return fmt::format("{} gives {}, and {} in Float", call.op, short_number(to), short_number(from));
+  return fmt::format("{} gives {}, and {} in Double", call.op, short_number(to),
+                     short_number(from));
+}
+
+std::string off_text(double off) {
+  if (!std::isfinite(off)) return "not what it should be";
+  return fmt::format("{:.{}f} % off", off * 100, off < 0.0995 ? 1 : 0);
+}
+
+// "; the loss is 3.1 % off": where it arrives, and how far off it is there.
+std::string arrival_text(const InexactValue& inexact) {
+  switch (inexact.arrival) {
+    case Arrival::kLoss:
+      return "; the loss is " + off_text(inexact.off);
+    case Arrival::kRead:
+      return "; a number that the program reads is " + off_text(inexact.off);
+    case Arrival::kKept:
+      return "; what comes of it is " + off_text(inexact.off);
+    case Arrival::kLost:
+    case Arrival::kUnknown:
+      break;
+  }
+  return "";
+}
+
+// Where it cannot be followed, nobody knows whether it matters.
+std::string lost_text(const RunIndex& index, const InexactValue& inexact) {
+  if (inexact.arrival != Arrival::kLost) return "";
+  const OpCall* at = index.run().call(inexact.arrived_at);
+  return fmt::format("; it is not known what comes of it{}",
+                     at == nullptr ? "" : " behind " + made_by(*at));
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
@@ -177,7 +207,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     return;
   if (std::isinf(to) && to < 0 && from < kMasked) return;
   if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
-  out.add(call, message_of(call, *dtype, is_lost), [&] {
+  out.add(call, message_of(call, *dtype, is_lost) + arrival_text(*call.inexact), [&] {
     const OpCall* rounded = rounded_by(index, call);
     const std::string name = rounded != nullptr ? dtype_name(*rounded->result_dtype()) : "";
     const std::string why =
@@ -187,14 +217,17 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                   call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
-    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
-                   .why = why + "; the same was computed in Double beside it",
-                   .fix = rounded == nullptr
-                              ? "compute this part in Float, and cast the result"
-                              : fmt::format("keep it in {} from there on, and cast the result",
-                                            name == "Float" ? "Double" : "Float"),
-                   .cures = moved(index, out.options(), call, rounded),
-                   .follows = causes(call)};
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why =
+            why + "; the same was computed in Double beside it" + lost_text(index, *call.inexact),
+        .fix = rounded == nullptr ? "compute this part in Float, and cast the result"
+                                  : fmt::format("keep it in {} from there on, and cast the result",
+                                                name == "Float" ? "Double" : "Float"),
+        .cures = moved(index, out.options(), call, rounded),
+        .severity =
+            call.inexact->arrival == Arrival::kLost ? std::optional(Severity::kNote) : std::nullopt,
+        .follows = causes(call)};
   });
 }
 
@@ -203,7 +236,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
 const Rule far_from_float = {
     .doc = {.id = "far-from-float",
             .severity = Severity::kWarning,
-            .summary = "an op's result is far from what it is in Float",
+            .summary =
+                "an op's result is far from what it is in Double, and so is what comes of it",
             .why = "Rounding is small until numbers that are near each other are subtracted or "
                    "compared, an angle is taken, or a whole number comes to the end of its dtype. "
                    "The tracer computes some calls on the CPU once more in Double, on what their "
@@ -212,7 +246,7 @@ const Rule far_from_float = {
             .example = R"(
 op aten::_to_copy self=Float[1000] dtype:=BFloat16 -> BFloat16[1000] cast 1000 0 0 at noise.py:5 phase forward
 op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] inexact 0.0009 0 at noise.py:6 phase forward
-# EXPECT noise.py:6: warning: aten::sub gives 0, and 0.0009 in Float [far-from-float]
+# EXPECT noise.py:6: warning: aten::sub gives 0, and 0.0009 in Double [far-from-float]
 # EXPECT-FIX keep it in Float from there on, and cast what is computed of it, noise.py:5
 # What 16 bits round is near.
 op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] at noise.py:7 phase forward

@@ -50,7 +50,8 @@ namespace trace {
 //     SignatureRecord stand in another order; kAbandoned; NonFiniteRecord::order, and further
 //     flags.
 // 10: CastCounters::looked, clipped and flushed; kNonFiniteIsRead and kNonFiniteIsAnswer.
-constexpr uint32_t kTraceVersion = 10;
+// 11: InexactRecord::arrival, arrived_at and off.
+constexpr uint32_t kTraceVersion = 11;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -317,8 +318,11 @@ struct InexactRecord {
   uint32_t step;
   double from;
   double to;
+  uint32_t arrival;     // Arrival
+  uint32_t arrived_at;  // signature id of the op that it arrived at; 0: none
+  double off;
 };
-static_assert(sizeof(InexactRecord) == 40, "");
+static_assert(sizeof(InexactRecord) == 56, "");
 
 // With value checks: the first time that a signature's result had inf, and the first that it had
 // NaN. Without them too: the first time that the loss which backward() was called on had one, with

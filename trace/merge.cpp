@@ -556,12 +556,14 @@ class TraceMerger::State::Input {
       if (!is_known) throws.push_back(record);
     }
     for (size_t offset : records_.of(Kind::kInexact)) {
-      const auto record = bytes_.load<InexactRecord>(offset);
+      auto record = bytes_.load<InexactRecord>(offset);
       Signature* signature = signature_of(record.signature);
       if (signature == nullptr || signature->has_inexact) continue;
+      const Signature* arrived = signature_of(record.arrived_at);
+      record.signature = signature->record.id;
+      record.arrived_at = arrived == nullptr ? 0 : arrived->record.id;
       signature->has_inexact = true;
       signature->inexact = record;
-      signature->inexact.signature = signature->record.id;
     }
     for (size_t offset : records_.of(Kind::kNonFinite)) {
       auto record = bytes_.load<NonFiniteRecord>(offset);

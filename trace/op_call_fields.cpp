@@ -456,8 +456,12 @@ void non_finite_json(const OpCall& call, Json& json) {
 }
 
 bool print_inexact(const OpCall& call, std::string& out) {
-  if (call.inexact) out += fmt::format("{} {}", call.inexact->from, call.inexact->to);
-  return call.inexact.has_value();
+  if (!call.inexact) return false;
+  out += fmt::format("{} {}", call.inexact->from, call.inexact->to);
+  if (call.inexact->arrival == Arrival::kUnknown) return true;
+  out += fmt::format(" {} {}", arrival_name(call.inexact->arrival), call.inexact->off);
+  if (call.inexact->arrived_at != kNoOpCall) out += fmt::format(" #{}", call.inexact->arrived_at);
+  return true;
 }
 
 void parse_inexact(TextCursor& cursor, OpCall& call) {
@@ -465,6 +469,18 @@ void parse_inexact(TextCursor& cursor, OpCall& call) {
   value.from = cursor.number<double>("the value before, as in inexact 1365 1368");
   cursor.skip_spaces();
   value.to = cursor.number<double>("the value after, as in inexact 1365 1368");
+  for (const Arrival arrival : {Arrival::kLoss, Arrival::kRead, Arrival::kKept, Arrival::kLost}) {
+    if (!optional_flag(cursor, arrival_name(arrival))) continue;
+    value.arrival = arrival;
+    cursor.skip_spaces();
+    value.off = cursor.number<double>("how far it is off, as in loss 0.03");
+    TextCursor ahead = cursor;
+    if (ahead.skip_spaces() && !ahead.at_end() && ahead.peek() == '#') {
+      cursor = ahead;
+      value.arrived_at = parse_id(cursor);
+    }
+    break;
+  }
   call.inexact = value;
 }
 
@@ -473,6 +489,9 @@ void inexact_json(const OpCall& call, Json& json) {
   if (!call.inexact) return;
   value["from"] = number_json(call.inexact->from);
   value["to"] = number_json(call.inexact->to);
+  const bool arrived = call.inexact->arrival != Arrival::kUnknown;
+  value["arrives_as"] = arrived ? Json(arrival_name(call.inexact->arrival)) : Json();
+  value["off"] = arrived ? number_json(call.inexact->off) : Json();
 }
 
 bool print_gpu(const OpCall& call, std::string& out) {

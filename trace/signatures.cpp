@@ -241,7 +241,14 @@ void SignatureReader::read_inexact_values() {
     const auto record = bytes_.load<InexactRecord>(offset);
     Signature* signature = signature_of(record.signature, "an inexact value", offset);
     if (signature == nullptr || signature->call.inexact) continue;
-    signature->call.inexact = InexactValue{record.from, record.to};
+    if (record.arrival > static_cast<uint32_t>(kLastArrival)) {
+      damage_.leave_out(
+          fmt::format("an arrival of unknown kind {} at byte {}", record.arrival, offset));
+      continue;
+    }
+    signature->call.inexact =
+        InexactValue{record.from, record.to, static_cast<Arrival>(record.arrival), record.off,
+                     record.arrived_at};
   }
 }
 
@@ -376,21 +383,23 @@ void SignatureReader::number(Signature& signature, OpCallId& next_id) const {
 void SignatureReader::add_calls(Signature& signature, std::vector<OpCall>& calls) {
   resolve_origins(signature.call.operands);
   resolve_origins(signature.call.results);
+  if (auto& inexact = signature.call.inexact)
+    inexact->arrived_at = call_of(inexact->arrived_at, "where an inexact value arrived");
   if (signature.returned_calls > 0) add_returned_call(signature, calls);
   for (size_t i = 0; i < signature.threw_calls; ++i) add_threw_call(signature, i, calls);
 }
 
+OpCallId SignatureReader::call_of(uint32_t signature, const char* what) {
+  if (signature == 0) return kNoOpCall;
+  const auto found = index_of_id_.find(signature);
+  if (found != index_of_id_.end()) return signatures_[found->second].returned_id();
+  damage_.note(fmt::format("op call {}, {}, is not there", signature, what));
+  return kNoOpCall;
+}
+
 void SignatureReader::resolve_origins(std::vector<Operand>& operands) {
-  for (Operand& operand : operands) {
-    if (operand.origin == 0) continue;
-    const auto found = index_of_id_.find(operand.origin);
-    if (found == index_of_id_.end()) {
-      damage_.note(
-          fmt::format("op call {}, the origin of an operand, is not there", operand.origin));
-    }
-    operand.origin =
-        found == index_of_id_.end() ? kNoOpCall : signatures_[found->second].returned_id();
-  }
+  for (Operand& operand : operands)
+    operand.origin = call_of(operand.origin, "the origin of an operand");
 }
 
 // A parent's record is written before its children run, so it comes earlier in the file; parents

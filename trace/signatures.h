@@ -53,6 +53,7 @@ class SignatureReader {
   bool read_scalar(size_t offset, ScalarArgument& scalar);
   void read_throws();
   void read_inexact_values();
+  OpCallId call_of(uint32_t signature, const char* what);
   void read_non_finite_results();
   void read_gpu_work();
   void read_groups();

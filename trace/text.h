@@ -40,7 +40,8 @@
 //     id #7  parent #6  follows #2    left out: the number of the op line, from 1; none; none
 //     non-finite nan|inf [clean|infinite] [loss] [STEP ORDER] …   the first of each; "clean": all
 //             operands were finite, "infinite": none had NaN; "loss": backward() was called on it
-//     inexact FROM TO                 repaired | served | compiled
+//     inexact FROM TO [loss|read|kept|lost OFF [#7]]  and what came of it: how far off, at which op
+//     repaired | served | compiled
 //     cast ELEMENTS TIMED NANOSECONDS  what a cast moved in all; how many calls took how long
 //     gpu KIND DEVICE COUNT NANOSECONDS BYTES ["name"] [, …]   kernel, copy or fill
 //

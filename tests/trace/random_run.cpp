@@ -181,6 +181,10 @@ class RandomRun {
       found.order = static_cast<uint32_t>(1 + below(9));
     }
     if (coin()) c.inexact = InexactValue{real(), real()};
+    if (c.inexact && coin()) {
+      c.inexact->arrival = static_cast<Arrival>(1 + below(4));
+      c.inexact->off = real();
+    }
     for (size_t i = below(3); i > 0; --i) {
       GpuWork& work = c.gpu.emplace_back();
       work.kind = static_cast<GpuWorkKind>(1 + below(3));

@@ -198,6 +198,7 @@ bool begin_read(ThreadState* state, const at::RecordFunction& fn, const OpInfo& 
   frame.op = &op;
   frame.throws_before = state->throws;
   frame.read = made_by;
+  note_number_read(state, op, fn, made_by);
   return true;
 }
 

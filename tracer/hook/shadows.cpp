@@ -55,8 +55,10 @@ struct ShadowCall {
   Damages damages;             // of the operands
   std::vector<const c10::StorageImpl*> damaged;  // which these are of
   Damages carried;                               // which the result has
+  double off = 0;                                // of the result
   bool follows = true;                           // what becomes of the damages matters
   bool is_followed = false;                      // it is known what becomes of the damages
+  Arrival arrival = Arrival::kLost;              // where it is not
 };
 
 namespace {
@@ -119,6 +121,50 @@ Tensor in_double(const Tensor& tensor) {
   return tensor.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
 }
 
+// How far numbers are from those that they should be.
+struct Distance {
+  double error = 0;     // of all, as a part of their size
+  double scale = 0;     // the largest that should be
+  double share = 0;     // of the numbers that are far, each
+  bool is_odd = false;  // one that should be infinite or NaN
+  bool has_nan = false, has_inf = false;
+  double from = 0, to = 0;  // where it is worst, or the first that is not finite
+};
+
+Distance distance(const Tensor& actual, const Tensor& right) {
+  const Tensor a = actual.to(at::kDouble).contiguous(), b = right.to(at::kDouble).contiguous();
+  const double *is = a.data_ptr<double>(), *should = b.data_ptr<double>();
+  const int64_t count = a.numel();
+  Distance out;
+  double size = 0, off = 0, worst = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(should[i])) out.is_odd = true;
+    if (!std::isfinite(should[i]) || out.has_nan) continue;
+    size += should[i] * should[i];
+    out.scale = std::max(out.scale, std::fabs(should[i]));
+    if (!std::isfinite(is[i])) {
+      const bool is_nan = std::isnan(is[i]);
+      if (is_nan || !out.has_inf) out.from = should[i], out.to = is[i];
+      (is_nan ? out.has_nan : out.has_inf) = true;
+      continue;
+    }
+    const double by = std::fabs(is[i] - should[i]);
+    off += by * by;
+    if (by > worst && !out.has_inf) worst = by, out.from = should[i], out.to = is[i];
+  }
+  if (out.has_nan || out.has_inf || size == 0) {
+    if (size == 0 && off > 0) out.error = INFINITY;
+    return out;
+  }
+  out.error = std::sqrt(off / size);
+  const double mean = std::sqrt(size / static_cast<double>(count));
+  int64_t far = 0;
+  for (int64_t i = 0; i < count; ++i)
+    far += std::fabs(is[i] - should[i]) >= kFar * std::max(mean, std::fabs(should[i]));
+  out.share = static_cast<double>(far) / static_cast<double>(count);
+  return out;
+}
+
 struct Shadow {
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   at::ScalarType dtype;
@@ -127,6 +173,7 @@ struct Shadow {
   std::vector<char> bytes;  // that it is the shadow of
   uint64_t made = 0;
   Damages damages;
+  double off;    // when it was kept; at the end of a process nothing can be computed any more
   bool is_read;  // by a call that is followed
 
   bool has_arrived() const { return !damages.empty() && !is_read; }
@@ -175,14 +222,29 @@ size_t size_of(const Shadow& shadow) {
   return shadow.bytes.size() + static_cast<size_t>(shadow.values.numel()) * sizeof(double);
 }
 
-void report(const Damages& damages) {
-  for (const auto& one : damages) write_inexact(one->signature, one->from, one->to, one->step);
+Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
+  return shadow.values.as_strided(tensor.sizes(), tensor.strides(),
+                                  tensor.storage_offset() - shadow.begin);
+}
+
+void report(const Damages& damages, const Arrived& arrived) {
+  for (const auto& one : damages)
+    write_inexact(one->signature, one->from, one->to, one->step, arrived);
+}
+
+// As it is now.
+double off_of(Shadow& shadow, const Tensor& tensor) {
+  return distance(on_host(tensor), values_of(shadow, tensor)).error;
+}
+
+void report_kept(const Shadow& shadow) {
+  if (shadow.has_arrived()) report(shadow.damages, {Arrival::kKept, shadow.off, 0});
 }
 
 void forget(const c10::StorageImpl* storage) {
   const auto found = shadows().of.find(storage);
   if (found == shadows().of.end()) return;
-  if (found->second.has_arrived()) report(found->second.damages);
+  report_kept(found->second);
   shadows().bytes -= size_of(found->second);
   shadows().of.erase(found);
 }
@@ -194,8 +256,7 @@ void make_room() {
     if (shadow.storage.expired() || shadow.made + 512 < shadows().made) gone.push_back(storage);
   for (const c10::StorageImpl* storage : gone) forget(storage);
   if (shadows().bytes < kMostBytes) return;
-  for (const auto& [storage, shadow] : shadows().of)
-    if (shadow.has_arrived()) report(shadow.damages);
+  for (const auto& [storage, shadow] : shadows().of) report_kept(shadow);
   shadows().of.clear();
   shadows().bytes = 0;
 }
@@ -225,11 +286,6 @@ Shadow* find_shadow(const Tensor& tensor) {
   return &shadow;
 }
 
-Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
-  return shadow.values.as_strided(tensor.sizes(), tensor.strides(),
-                                  tensor.storage_offset() - shadow.begin);
-}
-
 // Null where it is too long.
 Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
   const c10::StorageImpl* storage = actual.storage().unsafeGetStorageImpl();
@@ -244,71 +300,35 @@ Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
   const Tensor held = on_host(actual, extent);
   const char* bytes = bytes_of(held);
   const auto size = static_cast<size_t>(extent.count) * actual.element_size();
-  Shadow shadow{
-      actual.storage().getWeakStorageImpl(),  actual.scalar_type(), extent.begin, in_double(held),
-      std::vector<char>(bytes, bytes + size), ++shadows().made,     {},           false};
+  Shadow shadow{actual.storage().getWeakStorageImpl(),
+                actual.scalar_type(),
+                extent.begin,
+                in_double(held),
+                std::vector<char>(bytes, bytes + size),
+                ++shadows().made,
+                {},
+                0,
+                false};
   values_of(shadow, actual).copy_(values);
   shadows().bytes += size_of(shadow);
   return &shadows().of.emplace(storage, std::move(shadow)).first->second;
 }
 
-void keep_damaged(const Tensor& actual, const Tensor& values, const Damages& carried) {
+void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values,
+                  const ShadowCall& call) {
   Shadow* shadow = keep_shadow(actual, values);
-  if (!shadow) return report(carried);
-  if (shadow->has_arrived()) report(shadow->damages);
-  shadow->damages = carried;
+  if (!shadow) return report(call.carried, {Arrival::kLost, call.off, frame.signature->id});
+  report_kept(*shadow);
+  shadow->damages = call.carried;
+  shadow->off = call.off;
   shadow->is_read = false;
-  shadows().damaged += carried.empty() ? 0 : 1;
+  shadows().damaged += call.carried.empty() ? 0 : 1;
 }
 
 // Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
 // cancels in Float is as a rule meant to.
 bool is_outside_training(const Frame& frame) {
   return frame.phase == static_cast<uint8_t>(Phase::kLoad);
-}
-
-// How far numbers are from those that they should be.
-struct Distance {
-  double error = 0;     // of all, as a part of their size
-  double scale = 0;     // the largest that should be
-  double share = 0;     // of the numbers that are far, each
-  bool is_odd = false;  // one that should be infinite or NaN
-  bool has_nan = false, has_inf = false;
-  double from = 0, to = 0;  // where it is worst, or the first that is not finite
-};
-
-Distance distance(const Tensor& actual, const Tensor& right) {
-  const Tensor a = actual.to(at::kDouble).contiguous(), b = right.to(at::kDouble).contiguous();
-  const double *is = a.data_ptr<double>(), *should = b.data_ptr<double>();
-  const int64_t count = a.numel();
-  Distance out;
-  double size = 0, off = 0, worst = -1;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(should[i])) out.is_odd = true;
-    if (!std::isfinite(should[i]) || out.has_nan) continue;
-    size += should[i] * should[i];
-    out.scale = std::max(out.scale, std::fabs(should[i]));
-    if (!std::isfinite(is[i])) {
-      const bool is_nan = std::isnan(is[i]);
-      if (is_nan || !out.has_inf) out.from = should[i], out.to = is[i];
-      (is_nan ? out.has_nan : out.has_inf) = true;
-      continue;
-    }
-    const double by = std::fabs(is[i] - should[i]);
-    off += by * by;
-    if (by > worst && !out.has_inf) worst = by, out.from = should[i], out.to = is[i];
-  }
-  if (out.has_nan || out.has_inf || size == 0) {
-    if (size == 0 && off > 0) out.error = INFINITY;
-    return out;
-  }
-  out.error = std::sqrt(off / size);
-  const double mean = std::sqrt(size / static_cast<double>(count));
-  int64_t far = 0;
-  for (int64_t i = 0; i < count; ++i)
-    far += std::fabs(is[i] - should[i]) >= kFar * std::max(mean, std::fabs(should[i]));
-  out.share = static_cast<double>(far) / static_cast<double>(count);
-  return out;
 }
 
 // False: the call cannot be computed again.
@@ -486,18 +506,29 @@ void widen_dtypes(ShadowCall& call, const OpInfo& op) {
 }
 
 void note(const Frame& frame, double from, double to) {
-  write_inexact(frame.signature, from, to, tracer.current_step());
+  write_inexact(frame.signature, from, to, tracer.current_step(), {});
+}
+
+// What is damaged of the tensors is reported as one that went there.
+void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
+                    uint32_t signature) {
+  any_tensor(op, inputs, [&](const Tensor& tensor) {
+    if (!tensor.has_storage()) return false;
+    const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
+    if (found == shadows().of.end() || found->second.damages.empty()) return false;
+    const bool is_known = is_shadowable(tensor) && (!is_large(tensor) || tensor.is_contiguous());
+    const Tensor part = is_known && is_large(tensor) ? sample_of(tensor) : tensor;
+    Shadow* shadow = is_known ? find_shadow(part) : nullptr;
+    const double off = shadow ? off_of(*shadow, part) : found->second.off;
+    report(found->second.damages, {arrival, off, signature});
+    return false;
+  });
 }
 
 // Its operands' damage goes where it cannot be followed.
 void lose_trail(const ShadowCall& call, const Frame& frame, c10::ArrayRef<const IValue> inputs) {
   if (!call.follows || shadows().damaged == 0) return;
-  any_tensor(*frame.op, inputs, [](const Tensor& tensor) {
-    if (!tensor.has_storage()) return false;
-    const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
-    if (found != shadows().of.end()) report(found->second.damages);
-    return false;
-  });
+  report_damaged(*frame.op, inputs, Arrival::kLost, frame.signature->id);
 }
 
 double smallest_part(const Tensor& tensor) {
@@ -523,6 +554,7 @@ void follow(ShadowCall& call) {
 // True where the shadow is to be kept.
 bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tensor& right) {
   const Distance found = distance(actual, right);
+  call.off = found.error;
   const bool is_finite = !found.is_odd && !found.has_nan && !found.has_inf;
   if (!call.damages.empty() && is_finite) {
     follow(call);
@@ -665,15 +697,17 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
   // An answer that is as it should be says nothing of the numbers: the program may keep them.
   if (!call.damages.empty() && !actual.is_floating_point()) {
     call.is_followed = actual.equal(right.to(actual.scalar_type()));
+    call.arrival = Arrival::kUnknown;  // in the answer itself
     return;
   }
   if (actual.is_floating_point()) {
     call.carried.clear();
     const bool stays = judge_floats(call, frame, actual, right);
-    if (!call.carried.empty()) return keep_damaged(kept, right, call.carried);
+    if (!call.carried.empty()) return keep_damaged(frame, kept, right, call);
     const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
                          (frame.op->converts && actual.scalar_type() == at::kFloat);
-    if (stays && matters && actual.element_size() > 1) return keep_damaged(kept, right, {});
+    if (stays && matters && actual.element_size() > 1)
+      return keep_damaged(frame, kept, right, call);
     return forget(kept.storage().unsafeGetStorageImpl());
   }
   if (call.is_whole || call.is_narrowed) return judge_whole(call, frame, actual, right);
@@ -732,6 +766,8 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
     call.record = frame.record;
     const bool reads_shape_alone =
         (ops::facts_of(frame.op->name) & (ops::kFactory | ops::kOverwrites)) == ops::kFactory;
+    if (frame.op->may_begin_backward && shadows().damaged != 0)
+      report_damaged(*frame.op, inputs, Arrival::kLoss, frame.signature->id);
     call.follows = frame.phase != static_cast<uint8_t>(Phase::kBackward) && !reads_shape_alone;
     if (!is_computed || !is_wanted(call, frame, is_pointwise, inputs))
       return lose_trail(call, frame, inputs);
@@ -754,8 +790,20 @@ void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction
     if (lock) compute(call, frame, fn);
   } catch (...) {
   }
-  if (!call.is_followed) report(call.damages);
+  if (!call.is_followed) report(call.damages, {call.arrival, call.error, frame.signature->id});
   call = ShadowCall();
+}
+
+void note_number_read(ThreadState* state, const OpInfo& op, const at::RecordFunction& fn,
+                      uint32_t made_by) {
+  if (shadows().damaged == 0) return;
+  std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
+  if (!lock) return;
+  const Scope scope(state);
+  try {
+    report_damaged(op, fn.inputs(), Arrival::kRead, made_by);
+  } catch (...) {
+  }
 }
 
 // What they are written to is another recording's from here on.
@@ -783,6 +831,7 @@ struct ShadowCall {};
 void begin_shadow(ThreadState*, Frame&, const at::RecordFunction&,
                   c10::ArrayRef<const c10::IValue>) {}
 void end_shadow(ThreadState*, const Frame&, const at::RecordFunction&) {}
+void note_number_read(ThreadState*, const OpInfo&, const at::RecordFunction&, uint32_t) {}
 void settle_shadows(bool) {}
 void free_shadows() {}
 

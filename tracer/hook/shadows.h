@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "core/codes.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
@@ -27,11 +28,21 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
                   c10::ArrayRef<const c10::IValue> inputs);
 void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction& fn);
 
+// The program is given a number of a tensor that this signature made.
+void note_number_read(ThreadState* state, const OpInfo& op, const at::RecordFunction& fn,
+                      uint32_t made_by);
+
 // What is damaged and is no more, or at the end what is left.
 void settle_shadows(bool at_end);
 
-void write_inexact(const trace::SignatureRecord* signature, double from, double to,
-                   uint32_t step);  // values.cpp
+// Where a result that is far from its shadow went, and how far off it is there.
+struct Arrived {
+  Arrival as = Arrival::kUnknown;
+  double off = 0;
+  uint32_t signature = 0;
+};
+void write_inexact(const trace::SignatureRecord* signature, double from, double to, uint32_t step,
+                   const Arrived& arrived);  // values.cpp
 
 void free_shadows();  // in a forked child: no thread is left that could hold their lock
 

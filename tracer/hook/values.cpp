@@ -15,6 +15,7 @@
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/gpu_samples.h"
+#include "tracer/hook/shadows.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
 
@@ -99,7 +100,8 @@ Loss loss_of(Dtype dtype, const char* data, int64_t count, uint8_t target) {
   }
 }
 
-void write_loss(const trace::SignatureRecord* signature, const Loss& loss, uint32_t step) {
+void write_loss(const trace::SignatureRecord* signature, const Loss& loss, uint32_t step,
+                const Arrived& arrived = {}) {
   const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), 0x1ec5) | 1;
   if (!tracer.messages.insert(key, 1)) return;
   auto* record = tracer.file.reserve<trace::InexactRecord>(trace::Kind::kInexact);
@@ -108,6 +110,9 @@ void write_loss(const trace::SignatureRecord* signature, const Loss& loss, uint3
   record->step = step;
   record->from = loss.from;
   record->to = loss.to;
+  record->arrival = static_cast<uint32_t>(arrived.as);
+  record->arrived_at = arrived.signature;
+  record->off = arrived.off;
   tracer.file.commit(record->header);
 }
 
@@ -612,8 +617,9 @@ void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
 
 }  // namespace
 
-void write_inexact(const trace::SignatureRecord* signature, double from, double to, uint32_t step) {
-  write_loss(signature, {true, from, to}, step);
+void write_inexact(const trace::SignatureRecord* signature, double from, double to, uint32_t step,
+                   const Arrived& arrived) {
+  write_loss(signature, {true, from, to}, step, arrived);
 }
 
 void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
