@@ -190,7 +190,7 @@ std::vector<Cast> casts_of(const Run& run) {
   std::map<Place, CastReason> in_forward;
   for (const OpCall& call : run.calls) {
     const auto change = dtype_change(call);
-    if (!change || call.outcome == Outcome::kThrew) continue;
+    if (!change || call.outcome == Outcome::kThrew || !was_computed(call)) continue;
     const OpCall* parent = run.call(call.parent);
     if (parent != nullptr && dtype_change(*parent)) continue;  // the same cast, seen from inside
     const CastReason reason = reason_of(call, parent);

@@ -84,6 +84,13 @@ void add_step(const ProvenanceStep& step, Provenance& provenance) {
   if (step.from != nullptr && is_parameter(*step.from)) provenance.parameter = step.from;
 }
 
+// An op that autograd calls for a node: its result is cast to the dtype of what it is the gradient
+// of, whatever its operands are. A backward of the program's own has lines of its own.
+bool is_of_autograd(const OpCall& call) {
+  return call.site.phase == Phase::kBackward && !call.site.line.function.ends_with(".backward") &&
+         call.site.line.function != "backward";
+}
+
 bool passes(const Provenance& provenance, const OpCall& call) {
   return std::any_of(provenance.steps.begin(), provenance.steps.end(),
                      [&](const ProvenanceStep& step) { return step.call == &call; });
@@ -210,7 +217,8 @@ Provenance ProvenanceIndex::of(const OpCall& reader, const Operand& operand) con
     step.is_in_worker = in_worker;
     add_step(step, provenance);
     at = call;
-    return step.from;
+    provenance.is_gradient = step.kind == ProvenanceStep::Kind::kPassedOn && is_of_autograd(*call);
+    return provenance.is_gradient ? nullptr : step.from;
   });
   return provenance;
 }
@@ -343,6 +351,7 @@ std::string how_made(const Provenance& provenance) {
     return fmt::format("is {} because {} is{}{}", provenance.dtypes.to_string(),
                        provenance.parameter->parameter, made.empty() ? "" : ", which ", made);
   }
+  if (provenance.is_gradient) return "is a gradient, and has the dtype of what it is of";
   if (!made.empty() || !provenance.is_from_worker) return made;
   const auto first = std::find_if(provenance.steps.begin(), provenance.steps.end(),
                                   [](const ProvenanceStep& step) { return step.is_in_worker; });

@@ -37,6 +37,7 @@ struct Provenance {
   const OpCall* promotion = nullptr;  // the earliest that mixed dtypes and answered in this one …
   const Operand* promoted_by = nullptr;  // … and its operand that had this dtype
   const Operand* parameter = nullptr;    // the earliest source that is a parameter
+  bool is_gradient = false;     // of a backward pass: what it is of decides about its dtype
   bool is_from_worker = false;  // of a DataLoader: the last steps are in the trace of one …
   bool is_probable = false;     // … and other results of the workers would fit as well
 };

@@ -1,6 +1,8 @@
 #include "reports/report.h"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 
 #include "core/whole_run.h"
 
@@ -14,10 +16,23 @@ bool Report::complete() const {
 }
 
 std::set<uint32_t> processes_of_throws(const Run& run, const std::vector<Finding>& findings) {
-  std::set<uint32_t> processes;
+  // A finding stands for what threw at its line in each rank.
+  using Place = std::tuple<std::string_view, std::string_view, int>;
+  const auto place_of = [](const OpCall& call) {
+    return Place(call.op, call.site.line.file, call.site.line.line);
+  };
+  std::set<Place> reported;
   for (const Finding& finding : findings) {
     const OpCall* call = run.call(finding.call);
-    if (call != nullptr && call->outcome == Outcome::kThrew) processes.insert(call->process);
+    if (call != nullptr && call->outcome == Outcome::kThrew) reported.insert(place_of(*call));
+  }
+  std::set<uint32_t> processes;
+  for (const OpCall& call : run.calls) {
+    if (call.outcome != Outcome::kThrew || !reported.contains(place_of(call))) continue;
+    processes.insert(call.process);
+    for (const ProcessRange& range : call.made_by)
+      for (size_t i = range.first; i < run.processes.size() && i <= range.last; ++i)
+        processes.insert(static_cast<uint32_t>(i));
   }
   return processes;
 }

@@ -117,6 +117,9 @@ void say_killed(const Report& report, Lines& out) {
 void say_uncaught(const Report& report, Lines& out) {
   constexpr size_t kRoom = 160;
   const std::set<uint32_t> reported = processes_of_throws(report.run, report.findings);
+  const bool has_error =
+      std::any_of(report.findings.begin(), report.findings.end(),
+                  [](const Finding& finding) { return finding.severity == Severity::kError; });
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const std::string& uncaught = report.run.processes[i].fact(FactKey::kUncaught);
     if (uncaught.empty() || reported.count(i) != 0) continue;
@@ -126,8 +129,11 @@ void say_uncaught(const Report& report, Lines& out) {
                                 cut(printable(uncaught), kRoom)));
       continue;
     }
-    out.push_back(fmt::format("no finding explains what ended {}: {}", process_label(report.run, i),
-                              cut(printable(uncaught), kRoom)));
+    const std::string ended = cut(printable(uncaught), kRoom);
+    out.push_back(has_error ? fmt::format("{} ended by {}; an error above may be why",
+                                          process_label(report.run, i), ended)
+                            : fmt::format("no finding explains what ended {}: {}",
+                                          process_label(report.run, i), ended));
     const std::string late = late_error_text(report.run, i, uncaught);
     if (!late.empty()) out.push_back(late);
   }

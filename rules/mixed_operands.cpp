@@ -93,7 +93,11 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
   const Provenance source = index.provenance().of(call, *mix.odd.operand);
   Details details;
   details.odd = mix.odd.operand->name;
-  details.why = mix_why(index, call, mix, source) + who_asked_text(index, options, call, mix);
+  const Dtype low = kLowPrecision.contains(mix.odd.dtype)     ? mix.odd.dtype
+                    : kLowPrecision.contains(mix.other.dtype) ? mix.other.dtype
+                                                              : Dtype::kBFloat16;
+  details.why = mix_why(index, call, mix, source, under_autocast(index, options, call, low)) +
+                who_asked_text(index, options, call, mix);
   details.cures = mix_cures(index, options, call, mix, source);
   if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.other.dtype)) {
     details.fix =

@@ -128,10 +128,13 @@ void fold_alike(reports::Report& report) {
   }
   for (const auto& [key, fold] : folds) {
     if (fold.others == 0) continue;
-    const size_t functions = fold.functions.size();
+    const size_t functions =
+        fold.functions.size() - 1;  // further ones, each with places of its own
     kept[fold.kept].message +=
-        fmt::format("; the same at {} more place{}{}", fold.others, fold.others == 1 ? "" : "s",
-                    functions == 1 ? "" : fmt::format(", in {} functions in all", functions));
+        functions > 0
+            ? fmt::format("; the same in {} more function{}", functions, functions == 1 ? "" : "s")
+            : fmt::format("; the same at {} more place{}", fold.others,
+                          fold.others == 1 ? "" : "s");
   }
   report.findings = std::move(kept);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "core/precision_words.h"
@@ -25,6 +26,84 @@ std::string lower(std::string_view text) {
   std::transform(out.begin(), out.end(), out.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
+}
+
+// A line of Python without what a '#' outside of quotes begins.
+std::string_view without_comment(std::string_view line) {
+  char quote = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\') {
+      ++i;
+    } else if (quote != 0) {
+      if (line[i] == quote) quote = 0;
+    } else if (line[i] == '"' || line[i] == '\'') {
+      quote = line[i];
+    } else if (line[i] == '#') {
+      return trimmed(line.substr(0, i));
+    }
+  }
+  return trimmed(line);
+}
+
+bool is_in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// The bracket that this one closes, or that closes it; npos where the text has none.
+size_t opening_of(std::string_view text, size_t closing) {
+  int depth = 0;
+  for (size_t i = closing + 1; i-- > 0;) {
+    depth += (text[i] == ')' || text[i] == ']') - (text[i] == '(' || text[i] == '[');
+    if (depth == 0) return i;
+  }
+  return text.npos;
+}
+size_t closing_of(std::string_view text, size_t opening) {
+  int depth = 0;
+  for (size_t i = opening; i < text.size(); ++i) {
+    depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
+    if (depth == 0) return i;
+  }
+  return text.npos;
+}
+
+// Where "a.b(c).d" begins, which ends before `end`.
+size_t begin_of_chain(std::string_view text, size_t end) {
+  while (end > 0) {
+    const char last = text[end - 1];
+    if (last == ')' || last == ']') {
+      const size_t opening = opening_of(text, end - 1);
+      if (opening == text.npos) return end;
+      end = opening;
+    } else if (is_in_name(last) || last == '.') {
+      --end;
+    } else {
+      return end;
+    }
+  }
+  return end;
+}
+
+// The call in the text that has this place of it in its name or among its arguments: "m.half()",
+// "net().to(device, torch.bfloat16)", and of a long one what follows its last dot.
+std::string call_around(std::string_view text, size_t place) {
+  constexpr size_t kMostShown = 72;
+  size_t opening = text.npos;
+  for (size_t i = place, depth = 0; i-- > 0 && opening == text.npos;) {
+    if (text[i] == ')' || text[i] == ']') ++depth;
+    if (text[i] == '(' || text[i] == '[') depth == 0 ? void(opening = i) : void(--depth);
+  }
+  const size_t own = text.find('(', place);  // ".half()"
+  if (text[place] == '.' && own != text.npos) opening = own;
+  if (opening == text.npos || text[opening] == '[') return std::string(text.substr(0, kMostShown));
+  const size_t closing = closing_of(text, opening);
+  const size_t end = closing == text.npos ? text.size() : closing + 1;
+  const size_t begin = begin_of_chain(text, opening);
+  const std::string_view whole = text.substr(begin, end - begin);
+  if (whole.size() <= kMostShown) return std::string(whole);
+  const size_t dot = text.rfind('.', opening);
+  const size_t name = dot == text.npos || dot < begin ? begin : dot;
+  const std::string_view call = text.substr(name, end - name);
+  if (call.size() <= kMostShown) return std::string(call);
+  return fmt::format("{}(…)", text.substr(name, opening - name));
 }
 
 // The option bf16 and full_bf16 ask for BFloat16, fp16 and use_half for Half.
@@ -224,25 +303,31 @@ class Asker {
 
   // The text of the call that stands there, as far as it is kept.
   std::string call_at(const SourceLine& line) const {
-    std::string text = line_at(line.file, line.line);
+    std::string text(without_comment(line_at(line.file, line.line)));
     const auto open = [&] {
       return std::count(text.begin(), text.end(), '(') > std::count(text.begin(), text.end(), ')');
     };
     for (int i = 1; i < kMostOfCall && open(); ++i) {
       const std::string next = line_at(line.file, line.line + i);
       if (next.empty()) break;
-      text += " " + std::string(trimmed(next));
+      text += (text.ends_with('(') ? "" : " ") + std::string(without_comment(next));
     }
     return std::string(trimmed(text));
   }
 
-  bool spells(std::string_view text) const {
-    if (dtype_ == Dtype::kHalf)
-      return text.find(".half()") != text.npos || !places_of_word(text, "float16").empty() ||
-             text.find("torch.half") != text.npos || text.find("\"fp16\"") != text.npos;
-    return text.find(".bfloat16()") != text.npos || !places_of_word(text, "bfloat16").empty() ||
-           text.find("\"bf16\"") != text.npos;
+  // Where the text says the dtype; npos where it does not.
+  size_t spelled_at(std::string_view text) const {
+    constexpr std::string_view kOfHalf[] = {".half()", "torch.half", "\"fp16\""};
+    constexpr std::string_view kOfBrain[] = {".bfloat16()", "\"bf16\""};
+    const bool is_half = dtype_ == Dtype::kHalf;
+    const std::span<const std::string_view> signs =
+        is_half ? std::span<const std::string_view>(kOfHalf) : kOfBrain;
+    size_t first = text.npos;
+    for (const std::string_view sign : signs) first = std::min(first, text.find(sign));
+    const auto words = places_of_word(text, is_half ? "float16" : "bfloat16");
+    return words.empty() ? first : std::min(first, words.front());
   }
+  bool spells(std::string_view text) const { return spelled_at(text) != text.npos; }
 
   // The user's own line says the dtype itself: .half(), torch_dtype=torch.float16.
   std::optional<Asked> in_words() const {
@@ -250,9 +335,8 @@ class Asker {
       if (is_installed(frame.line)) continue;
       const std::string text = call_at(frame.line);
       if (!spells(text)) continue;
-      constexpr size_t kMostShown = 72;
-      const std::string shown = text.size() > kMostShown ? text.substr(0, kMostShown) + "…" : text;
-      return Asked{shown, place(Site{.line = frame.line}), "", frame.line};
+      return Asked{call_around(text, spelled_at(text)), place(Site{.line = frame.line}), "",
+                   frame.line};
     }
     return std::nullopt;
   }

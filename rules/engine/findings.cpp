@@ -264,7 +264,9 @@ void Findings::say_provenance(Finding& finding) const {
       provenance.maker == nullptr ? *provenance.steps.front().call : *provenance.maker;
   const std::string line = place(known.site);
   if (!(known.site.line == finding.site.line)) finding.origin = known.site.line;
-  if (finding.why.find(made_by(known)) == std::string::npos)
+  const bool is_said = finding.why.find(made_by(known)) != std::string::npos ||
+                       (provenance.is_gradient && finding.why.find(made) != std::string::npos);
+  if (!is_said)
     finding.why +=
         fmt::format("; {} {}{}", name, made, others_in_list(provenance_, *call, *odd, line));
   const Operand* parameter = is_parameter(*odd) ? odd : provenance.parameter;

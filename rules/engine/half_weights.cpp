@@ -5,12 +5,12 @@
 namespace dtypecheck::rules {
 
 std::string HalfWeights::message(const std::string& otherwise) const {
-  if (!asked && !moves) return otherwise;
-  const std::string what = moves ? damage_text(*moves) : otherwise;
-  if (!asked) return fmt::format("{}: {}", otherwise, what);
+  const std::string what = moves ? damage_text(*moves, dtype) : otherwise;
+  if (!asked) return moves ? fmt::format("{}: {}", what, otherwise) : otherwise;
   const std::string instead =
       asked->instead.empty() ? "Float weights under autocast" : asked->instead;
-  return fmt::format("you asked for {}: {}; use {}", asked_text(*asked), what, instead);
+  return fmt::format("{}; {} asked for {}; use {}", what, asked_text(*asked), dtype_name(dtype),
+                     instead);
 }
 
 std::string HalfWeights::why(const std::string& always) const {
@@ -19,9 +19,8 @@ std::string HalfWeights::why(const std::string& always) const {
 
 HalfWeights half_weights(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                          const Operand& parameter) {
-  const auto dtype = parameter.dtypes.single();
-  return {who_asked(index, options, call, parameter),
-          dtype ? weight_moves(index.run(), *dtype) : std::nullopt};
+  const Dtype dtype = parameter.dtypes.single().value_or(Dtype::kUndefined);
+  return {dtype, who_asked(index, options, call, parameter), weight_moves(index.run(), dtype)};
 }
 
 }  // namespace dtypecheck::rules

@@ -11,11 +11,12 @@
 namespace dtypecheck::rules {
 
 struct HalfWeights {
+  Dtype dtype = Dtype::kUndefined;
   std::optional<Asked> asked;
   std::optional<WeightMoves> moves;
 
-  // "you asked for --precision 16-true (train.py's command line): 98 % of the weights did not move
-  // in 3 steps; use bf16-mixed". `otherwise` is said where neither is known.
+  // "98 % of the Half weights did not move in 3 steps; --precision 16-true (train.py's command
+  // line) asked for Half; use bf16-mixed". `otherwise` is said where nothing was measured.
   std::string message(const std::string& otherwise) const;
   // What was measured, before what holds anyway.
   std::string why(const std::string& always) const;

@@ -78,6 +78,19 @@ bool is_computed(const RunIndex& index, const Operand& operand) {
          !index.has(*origin, ops::kCast);
 }
 
+// "x @ self.weight.float().t()"
+bool is_cast_weight(const RunIndex& index, const OpCall& call, const Operand& operand) {
+  if (!ops::is_right_factor(call.op, operand.name) || call.site.phase == Phase::kOptimizer)
+    return false;
+  const Provenance provenance = index.provenance().of(call, operand);
+  const OpCall* cast = provenance.maker;
+  if (cast == nullptr || !index.has(*cast, ops::kCast) || cast->operands.empty()) return false;
+  const Operand& source = cast->operands.front();
+  return (is_parameter(source) || is_trained_leaf(source)) &&
+         std::all_of(provenance.steps.begin(), provenance.steps.end() - 1,
+                     [&](const auto& step) { return index.has(*step.call, ops::kPassesOn); });
+}
+
 Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand) {
   Side side{&operand, role_in(index, call, operand), "", *operand.dtypes.single()};
   if (const Operand* parameter = parameter_behind(index, operand)) {
@@ -93,6 +106,7 @@ Side make_side(const RunIndex& index, const OpCall& call, const Operand& operand
   if (side.role == Role::kInput && is_nameless_weight(index, call, operand)) {
     side.role = Role::kWeight;
   }
+  side.is_cast_weight = side.role == Role::kInput && is_cast_weight(index, call, operand);
   side.is_computed = side.is_parameter() && side.parameter.empty() && is_computed(index, operand);
   return side;
 }
@@ -430,7 +444,8 @@ bool is_about_linear(const OpCall& call, const std::string& message) {
 
 // "m.grad = p.grad": torch refuses the assignment before any op, and says which dtype the tensor
 // has. Among the variables of the function the gradient is the one that is called so, and what it
-// is assigned to is a leaf that is trained, where one has the other dtype.
+// is assigned to is a leaf that is trained, where one has the other
+// dtype, and never what was computed of one.
 bool assigns_gradient(const OpCall& call) {
   return call.error.find("assign a gradient with dtype") != call.error.npos;
 }
@@ -451,7 +466,8 @@ std::optional<Mix> assigned_gradient(const OpCall& call) {
   };
   const Operand* tensor =
       find([&](const Operand& o) { return is_other(o) && o.is_leaf && o.requires_grad; });
-  if (tensor == nullptr) tensor = find(is_other);
+  if (tensor == nullptr)
+    tensor = find([&](const Operand& o) { return is_other(o) && !o.requires_grad; });
   if (tensor == nullptr) return std::nullopt;
   const auto side = [](const Operand& operand) {
     return Side{&operand, Role::kInput, operand.parameter, *operand.dtypes.single()};
@@ -500,6 +516,7 @@ std::string noun_of(const Operand& operand) {
 
 std::string Side::noun() const {
   if (role == Role::kBias || role == Role::kWeight) return role_name(role);
+  if (is_cast_weight) return role_name(Role::kWeight);
   if (operand->role == Role::kBias) return "addend";
   return role == Role::kInput ? noun_of(*operand) : operand->name;
 }

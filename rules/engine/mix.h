@@ -15,7 +15,8 @@ struct Side {
   Role role = Role::kInput;  // as the user sees it: mat2 of a linear's addmm is the weight
   std::string parameter;     // also when a transposed view of it was passed
   Dtype dtype = Dtype::kUndefined;
-  bool is_computed = false;  // it takes a parameter's place, and is none
+  bool is_computed = false;     // it takes a parameter's place, and is none
+  bool is_cast_weight = false;  // a cast of a parameter, on the right of a product
 
   bool is_parameter() const { return role == Role::kWeight || role == Role::kBias; }
   std::string noun() const;  // "input", "weight", "tensors[1]", "gradient"

@@ -9,6 +9,12 @@
 namespace dtypecheck::rules {
 namespace {
 
+// "the input", and "tensors1[0]", which is a name.
+std::string subject_of(const Side& side) {
+  const std::string noun = side.noun();
+  return noun.find_first_of("[.") == noun.npos ? "the " + noun : noun;
+}
+
 bool is_cpu_norm(const RunIndex& index, const OpCall& call) {
   return index.has(call, ops::kNorm) && call.device_type() == "cpu";
 }
@@ -19,7 +25,7 @@ std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mi
                              const Provenance& source) {
   if (mix.odd.parameter.empty()) {
     const std::string made = how_made(source);
-    return made.empty() ? "" : fmt::format("the {} {}", mix.odd.noun(), made);
+    return made.empty() ? "" : fmt::format("{} {}", subject_of(mix.odd), made);
   }
   auto around = index.parameter_dtypes(call.process, mix.odd.parameter);
   const bool is_alone = around[mix.other.dtype] >= 4;
@@ -39,6 +45,18 @@ std::string parameter_reason(const RunIndex& index, const OpCall& call, const Mi
       since, others);
 }
 
+// What was cast is named: that may be a weight, as whatever the op takes it.
+std::string cast_parameter_reason(const RunIndex& index, const Mix& mix, const Provenance& source) {
+  const OpCall* cast = source.maker;
+  if (cast == nullptr || !index.has(*cast, ops::kCast) || cast->operands.empty()) return "";
+  const Operand& parameter = cast->operands.front();
+  if (!is_parameter(parameter)) return "";
+  const bool is_it = std::all_of(source.steps.begin(), source.steps.end() - 1,
+                                 [&](auto& step) { return index.has(*step.call, ops::kPassesOn); });
+  return fmt::format("{}{} was {}", is_it ? "" : subject_of(mix.odd) + " comes of ",
+                     parameter.parameter + (is_it ? "" : ", which"), made_text(source));
+}
+
 // How the odd operand came to its dtype; "" when that is not known.
 std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& mix,
                           const Provenance& source) {
@@ -48,8 +66,10 @@ std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& 
     return fmt::format("{} promoted it to {}, because its {} is {}{}", made_by(*source.promotion),
                        dtype, source.promoted_by->name, dtype, made_from(source));
   }
+  if (const std::string cast = cast_parameter_reason(index, mix, source); !cast.empty())
+    return cast;
   const std::string made = how_made(source);
-  return made.empty() ? "" : fmt::format("the {} {}", mix.odd.noun(), made);
+  return made.empty() ? "" : fmt::format("{} {}", subject_of(mix.odd), made);
 }
 
 // "the weight was cast to BFloat16 by aten::_to_copy at train.py:13": also what was met did not
@@ -59,13 +79,14 @@ std::string met_reason(const RunIndex& index, const OpCall& call, const Mix& mix
   if (!mix.other.is_parameter()) return "";
   const Provenance provenance = index.provenance().of(call, *mix.other.operand);
   if (provenance.maker == nullptr || provenance.parameter != nullptr) return "";
-  const std::string made = fmt::format("; the {} was {}", mix.other.noun(), made_text(provenance));
+  const std::string made = fmt::format("; {} was {}", subject_of(mix.other), made_text(provenance));
   if (mix.other.dtype != Dtype::kFloat || index.has(*provenance.maker, ops::kCast)) return made;
   const bool is_among = index.has_parameters_in(call.process, mix.odd.dtype);
   return is_among ? made + ", beside parameters in " + dtype_name(mix.odd.dtype) : "";
 }
 
-std::string autocast_reason(const RunIndex& index, const OpCall& call) {
+std::string autocast_reason(const RunIndex& index, const OpCall& call,
+                            contracts::Acceptance under_autocast) {
   const std::string device = call.device_type();
   if (index.has(call, ops::kBackward)) {
     return "the forward op accepted the mix, its backward does not";
@@ -90,16 +111,24 @@ std::string autocast_reason(const RunIndex& index, const OpCall& call) {
     return fmt::format("autocast is off for {} here, though it is on elsewhere in this run{}",
                        device, at_place(elsewhere->site));
   }
-  return fmt::format("autocast is off for {} here, so nothing casts one side to the other's dtype",
-                     device);
+  switch (under_autocast) {
+    case contracts::Acceptance::kAccepts:
+      return fmt::format(
+          "autocast is off for {} here, so nothing casts one side to the other's dtype", device);
+    case contracts::Acceptance::kRejects:
+      return "nothing casts one side to the other's dtype, and autocast would not either";
+    case contracts::Acceptance::kUnknown:
+      break;
+  }
+  return "nothing casts one side to the other's dtype";
 }
 
 }  // namespace
 
 std::string mix_why(const RunIndex& index, const OpCall& call, const Mix& mix,
-                    const Provenance& source) {
+                    const Provenance& source, contracts::Acceptance under_autocast) {
   const std::string origin = origin_reason(index, call, mix, source) + met_reason(index, call, mix);
-  const std::string autocast = autocast_reason(index, call);
+  const std::string autocast = autocast_reason(index, call, under_autocast);
   if (origin.empty()) return autocast;
   return (origin.starts_with("; ") ? origin.substr(2) : origin) + "; " + autocast;
 }

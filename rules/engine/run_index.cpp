@@ -12,17 +12,6 @@
 namespace dtypecheck::rules {
 namespace {
 
-bool is_real(const Operand& operand) {
-  return operand.kind != TensorKind::kFake && operand.kind != TensorKind::kMeta &&
-         operand.device.type != "meta";
-}
-
-bool is_real(const OpCall& call) {
-  const auto real = [](const Operand& operand) { return is_real(operand); };
-  return std::all_of(call.operands.begin(), call.operands.end(), real) &&
-         std::all_of(call.results.begin(), call.results.end(), real);
-}
-
 bool threw(const OpCall& call) { return call.outcome == Outcome::kThrew || was_let_through(call); }
 
 std::string root_of(const std::string& parameter) {
@@ -52,7 +41,7 @@ RunIndex::RunIndex(const Run& run, const contracts::Contracts& contracts)
     if (is_new) entry->second = {ops::facts_of(call.op), op_promotes(contracts, call)};
     facts_.push_back(entry->second.facts);
     promotes_.push_back(entry->second.promotes);
-    is_judged_.push_back(is_real(call) && !threw_in_repaired(call));
+    is_judged_.push_back(was_computed(call) && !threw_in_repaired(call));
     if (is_judged_.back()) judged_calls_.emplace_back(call);
   }
   index_consumers();

@@ -19,9 +19,11 @@ std::string percent(double share) {
   return all > 0 && all < 1 ? "under 1 %" : fmt::format("{:.0f} %", all);
 }
 
-std::string steps_text(uint64_t steps) {
-  return steps == 1 ? "1 step" : fmt::format("{} steps", steps);
+std::string counted(uint64_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
+
+std::string steps_text(uint64_t steps) { return counted(steps, "step"); }
 
 }  // namespace
 
@@ -59,32 +61,38 @@ std::optional<WeightMoves> weight_moves(const Run& run, Dtype dtype) {
   return moves.steps == 0 || moves.looked == 0 ? std::nullopt : std::optional(moves);
 }
 
-std::string damage_text(const WeightMoves& moves) {
+std::string damage_text(const WeightMoves& moves, Dtype dtype) {
   const std::string steps = steps_text(moves.steps);
+  const std::string name = dtype_name(dtype);
   if (moves.non_finite > 0) {
-    return fmt::format("{} of the weights are NaN or infinite after {}",
-                       percent(double(moves.non_finite) / double(moves.looked)), steps);
+    return fmt::format("{} of the {} weights are NaN or infinite after {}",
+                       percent(double(moves.non_finite) / double(moves.looked)), name, steps);
   }
-  if (moves.elements == 0) return fmt::format("every gradient was 0 in {}", steps);
+  if (moves.elements == 0)
+    return fmt::format("every gradient of the {} weights was 0 in {}", name, steps);
   if (moves.unmoved > 0)
-    return fmt::format("{} of the weights did not move in {}", percent(moves.unmoved_share()),
-                       steps);
-  return moves.lost == 0 ? fmt::format("all of the weights moved in {}", steps)
-                         : fmt::format("{} of the updates rounded away in {}",
-                                       percent(moves.lost_share()), steps);
+    return fmt::format("{} of the {} weights did not move in {}", percent(moves.unmoved_share()),
+                       name, steps);
+  return moves.lost == 0 ? fmt::format("all of the {} weights moved in {}", name, steps)
+                         : fmt::format("{} of the updates of {} weights rounded away in {}",
+                                       percent(moves.lost_share()), name, steps);
 }
 
 std::string measured_text(const WeightMoves& moves) {
   const std::string whose =
       moves.optimizer.empty() ? "" : fmt::format(", stepped by {}", moves.optimizer);
-  std::string text = fmt::format(
-      "measured on {} elements of {} weights{}, in {}: {} of {} updates changed nothing",
-      moves.looked, moves.tensors, whose, steps_text(moves.steps), moves.lost, moves.updates);
+  std::string text =
+      fmt::format("measured on {} of {}{}, in {}: {} of {} changed nothing",
+                  counted(moves.looked, "element"), counted(moves.tensors, "weight"), whose,
+                  steps_text(moves.steps), moves.lost, counted(moves.updates, "update"));
   if (moves.elements > 0)
-    text += fmt::format(", {} of {} elements never moved", moves.unmoved, moves.elements);
+    text +=
+        fmt::format(", {} of {} never moved", moves.unmoved, counted(moves.elements, "element"));
   if (moves.zero > 0)
-    text += fmt::format(", {} gradient{} 0", moves.zero, moves.zero == 1 ? " was" : "s were");
-  return text + fmt::format(", {} elements were not finite", moves.non_finite);
+    text +=
+        fmt::format(", {} {} 0", counted(moves.zero, "gradient"), moves.zero == 1 ? "was" : "were");
+  return text + fmt::format(", {} {} not finite", counted(moves.non_finite, "element"),
+                            moves.non_finite == 1 ? "was" : "were");
 }
 
 }  // namespace dtypecheck::rules

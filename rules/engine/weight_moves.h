@@ -27,9 +27,9 @@ struct WeightMoves {
 // looked at.
 std::optional<WeightMoves> weight_moves(const Run& run, Dtype dtype);
 
-// "98 % of the weights did not move in 3 steps", "7 % of the weights are NaN or infinite after 3
-// steps".
-std::string damage_text(const WeightMoves& moves);
+// "98 % of the BFloat16 weights did not move in 3 steps", "7 % of the Half weights are NaN or
+// infinite after 3 steps".
+std::string damage_text(const WeightMoves& moves, Dtype dtype);
 // "measured on 384 elements of 12 weights: …"
 std::string measured_text(const WeightMoves& moves);
 

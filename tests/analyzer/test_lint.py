@@ -504,7 +504,7 @@ class Lint(Linting, tool.SharedCacheTest):
                    f"PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {bindings} }}\n")
         out = self.lint("notes.cpp").out
         self.assertEqual((out.count("warning: "), out.count("note: ")), (1, 1))
-        self.assertIn("warning: y is read as float, and nothing says that it is of that dtype; the same at 6 more places, in 7",
+        self.assertIn("warning: y is read as float, and nothing says that it is of that dtype; the same in 6 more functions",
                       " ".join(out.split()))
         found = json.loads(self.lint("--format", "json", "notes.cpp").out)["findings"]
         self.assertEqual([len(f["places"]) for f in found], [6, 2])

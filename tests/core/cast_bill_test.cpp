@@ -72,6 +72,12 @@ TEST_CASE("who wanted a cast") {
                   "op aten::_to_copy self=Half[2] -> Float[2] parent #1\n") == CastReason::kOp);
 }
 
+TEST_CASE("what a compiler casts of fake tensors moves nothing, and is no cast") {
+  CHECK(bill_of("op aten::_to_copy self=Float[2]~fake -> Half[2]~fake phase forward\n"
+                "op aten::_to_copy self=Float[2]~meta -> Half[2]~meta phase forward\n")
+            .lines.empty());
+}
+
 TEST_CASE("copies that keep the dtype, and what threw, are no casts") {
   CHECK(bill_of("op aten::copy_ self=Half[2] src=Half[2] -> Half[2]\n"
                 "op aten::_to_copy self=Half[2] -> Half[2]@cuda\n"

@@ -41,6 +41,25 @@ TEST_CASE("provenance goes back to the cast that made the dtype") {
   CHECK(made_from(asked.way) == " (from aten::_to_copy at train.py:7)");
 }
 
+TEST_CASE("a gradient has the dtype of what it is of, whatever it is computed of") {
+  const Asked asked(
+      "op aten::randn -> BFloat16[2,2] at train.py:4\n"
+      "op aten::mm self=BFloat16[2,2]<#1 mat2=BFloat16[2,2] -> BFloat16[2,2] at train.py:6 phase "
+      "backward\n"
+      "op aten::_foreach_addcmul_ self=BFloat16[2,2]<#2,\n",
+      "self[0]");
+  CHECK(asked.ids() == Ids{2});
+  CHECK(asked.maker() == kNoOpCall);
+  CHECK(how_made(asked.way) == "is a gradient, and has the dtype of what it is of");
+  const Asked own(
+      "op aten::randn -> BFloat16[2,2] at train.py:4\n"
+      "op aten::mm self=BFloat16[2,2]<#1 mat2=BFloat16[2,2] -> BFloat16[2,2] at train.py:6 "
+      "Own.backward"
+      " phase backward\n"
+      "op aten::add self=BFloat16[2,2]<#2\n");
+  CHECK(own.maker() == 1);
+}
+
 TEST_CASE("provenance follows the operand that brought the dtype into a promotion") {
   const Asked asked(
       "op aten::zeros -> Half[2]\n"

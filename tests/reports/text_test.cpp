@@ -328,6 +328,32 @@ TEST_CASE("what ended a program is reported where no finding is about a call tha
   CHECK(caveats(report).empty());
 }
 
+TEST_CASE("a finding explains what ended each rank that threw at its line") {
+  const auto run = [](const std::string& line) {
+    const std::string threw =
+        "op aten::mm self=Half[2,2] mat2=Float[2,2] raised \"must have the same dtype\" at "
+        "train.py:";
+    return parse_trace_text(
+               "process pid=1 rank=0 fact:uncaught=\"RuntimeError: same dtype\"\n" + threw + "7\n" +
+                   "process pid=2 rank=1 fact:uncaught=\"RuntimeError: same dtype\"\n" + threw +
+                   line + "\n",
+               "ranks.trace")
+        .run;
+  };
+  const auto said = [](const Run& run, Severity severity) {
+    std::vector<std::string> all =
+        caveats(Report{.run = run, .findings = {Finding{.severity = severity, .call = 1}}});
+    std::erase_if(all, [](const auto& line) { return line.find("ended") == line.npos; });
+    return all;
+  };
+  CHECK(said(run("7"), Severity::kError).empty());
+  REQUIRE(said(run("8"), Severity::kError).size() == 1);
+  CHECK_THAT(said(run("8"), Severity::kError).front(),
+             StartsWith("rank 1 (pid 2) ended by RuntimeError: same dtype; an error above may be"));
+  CHECK_THAT(said(run("8"), Severity::kNote).front(),
+             StartsWith("no finding explains what ended rank 1 (pid 2)"));
+}
+
 TEST_CASE("a kernel that fails is not the fault of the op that the traceback names") {
   const auto run = parse_trace_text(R"(
 process pid=1 fact:uncaught="RuntimeError: CUDA error: device-side assert triggered"
