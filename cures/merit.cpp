@@ -15,7 +15,7 @@ namespace dtypecheck::cures {
 
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
-    return std::tuple(one.loses_steps, one.is_workaround(), one.left, one.dead_or_doubled,
+    return std::tuple(one.is_workaround(), one.loses_steps, one.left, one.dead_or_doubled,
                       one.literals, one.place, one.integers, one.in_libraries, one.left_costs,
                       one.is_setting, one.edits);
   };

@@ -650,9 +650,10 @@ class Site:
         return [f"{name}.dtype"] * has_dtype + [f"next({name}.parameters()).dtype"]
 
     def met_later(self):
-        """The dtype of what the result meets on a later line of the function, where that has its value here already."""
+        """The dtype of what the result meets in the statement, or on a later line of the function, where that has its value here
+        already."""
         use = self.cure.get("use")
-        if not use or not self.statement.end_lineno < use["line"]:
+        if not use or use["line"] < self.statement.lineno:
             return []
         there = Site(self.source, {**self.cure, **use, "use": None}, self.tables)
         if self.scope_of(there.statement) is not self.scope_of(self.statement):

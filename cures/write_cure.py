@@ -478,6 +478,12 @@ def fit_number(site):
         nodes = list(ast.walk(where[0])) if len(where) == 1 else where
         found = [(call, a) for call in calls_in(nodes) for a in [*call.args, *(k.value for k in call.keywords)]
                  if constant_of(a) == site.cure["value"]]
+        if not found:  # it has a name there: masked_fill(mask, self.lowest)
+            op = site.cure["calls"][0]["op"]
+            given = [(call, k.value) for call in calls_in(nodes) for k in call.keywords
+                     if site.is_called(op, call) and k.arg in ("value", "fill_value")]
+            found = given or [(call, call.args[-1]) for call in calls_in(nodes) if call.args and site.is_called(op, call) and
+                              is_name(call.args[-1]) and op.strip("_") in ("masked_fill", "fill", "full", "full_like", "new_full")]
         if len(found) == 1:
             break
     if len(found) != 1:

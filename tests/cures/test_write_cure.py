@@ -498,6 +498,8 @@ def main(args):
                 ("^", "sub", "a = m - n", "a = m ^ n", {}), ("~", "sub", "a = 1 - m", "a = ~m", {}),
                 ("number", "masked_fill", "s = s.masked_fill(m, -1e9)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
                  {"value": -1e9, "dtype": "float16"}),
+                ("number", "masked_fill", "s = s.masked_fill(m, self.low)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
+                 {"value": -1e9, "dtype": "float16"}),
                 ("gradient", "python::f", "p.grad = g", "p.grad = g.to(p.dtype)", {}),
                 ("numpy", "python::f", "a = x.cpu().numpy()", "a = x.cpu().to(torch.float32).numpy()", {}),
                 ("inverted", "python::f", "a = ~m", "a = ~m.to(torch.bool)", {"dtype": "bool"}),
@@ -639,6 +641,14 @@ def main(args):
         self.assertIn("x = torch.zeros(4, dtype=src.dtype)", self.ways(text, 3, "cast result", **cure)[0])
         later = text.replace("f(src)", "f()").replace("    return", "    src = h()\n    return")  # src has no value yet
         self.assertIn("dtype=torch.float32", self.ways(later, 3, "cast result", **{**cure, "use": {**use, "line": 5}})[0])
+
+    def test_what_a_result_meets_on_its_line(self):
+        text = "import torch\ndef f(states, mask):\n    return states * mask.view(-1).float()\n"
+        calls = {name: [{"op": "mul", "operand": name, "arguments": ["self", "other"]}] for name in ("self", "other")}
+        use = {"line": 3, "extent": [0, 0, 0], "others": [calls["self"]], "module": "", "module_class": "", "calls": calls["other"]}
+        cure = dict(op="_to_copy", operand="", dtype="bfloat16", use=use)
+        self.assertIn("states * mask.view(-1).to(states.dtype)", self.ways(text, 3, "cast result", **cure)[0])
+        self.assertNotIn("states.dtype", self.ways(text.replace("states,", ""), 3, "cast result", **cure)[0])
 
     # ---- sources
 

@@ -135,7 +135,7 @@ TEST_CASE("Merits compare in the order of what a maintainer minds") {
   CHECK(doubled < float_model);
   CHECK(doubled < Merit{.left = 1});
   CHECK(Merit{.left = 1} < float_model);
-  CHECK(float_model < Merit{.loses_steps = true});
+  CHECK(Merit{.loses_steps = true} < float_model);
   CHECK_FALSE(setting.has_demerit());
   CHECK_FALSE(large.has_demerit());
   CHECK(float_model.has_demerit());
