@@ -195,6 +195,10 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Seen& 
   const OpCall* at = seen.in_autocast != nullptr ? seen.in_autocast : seen.product;
   Details details{.why = why};
   if (seen.in_autocast == nullptr) {
+    // A program that opens autocast on a GPU alone means to: nullcontext() if device == "cpu".
+    details.severity = Severity::kNote;
+    details.why +=
+        fmt::format(", and no autocast of 16 bits is open around them on {}", at->device_type());
     details.fix = fmt::format("pass the option's dtype on: to the weights, {}, or to autocast",
                               to_dtype(*at, want));
     return details;

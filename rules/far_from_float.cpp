@@ -15,6 +15,7 @@
 #include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
+#include "rules/engine/lost_loss.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -187,6 +188,11 @@ std::string lost_text(const RunIndex& index, const InexactValue& inexact) {
                      at == nullptr ? "" : " behind " + made_by(*at));
 }
 
+Severity severity_of(const InexactValue& inexact, bool loses_loss) {
+  if (loses_loss) return Severity::kError;
+  return inexact.arrival == Arrival::kLost ? Severity::kNote : Severity::kWarning;
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
   if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_reported(call))
@@ -207,7 +213,12 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     return;
   if (std::isinf(to) && to < 0 && from < kMasked) return;
   if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
-  out.add(call, message_of(call, *dtype, is_lost) + arrival_text(*call.inexact), [&] {
+  const OpCall* lost_loss = is_lost ? loss_lost_by(index, call) : nullptr;
+  const std::string comes_of_it =
+      lost_loss == nullptr ? arrival_text(*call.inexact)
+                           : fmt::format("; the loss that backward() is called on is {}",
+                                         lost_loss->non_finite.front().is_nan ? "NaN" : "infinite");
+  out.add(call, message_of(call, *dtype, is_lost) + comes_of_it, [&] {
     const OpCall* rounded = rounded_by(index, call);
     const std::string name = rounded != nullptr ? dtype_name(*rounded->result_dtype()) : "";
     const std::string why =
@@ -217,17 +228,16 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                   call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
-    return Details{
-        .odd = call.operands.empty() ? "" : call.operands.front().name,
-        .why =
-            why + "; the same was computed in Double beside it" + lost_text(index, *call.inexact),
-        .fix = rounded == nullptr ? "compute this part in Float, and cast the result"
-                                  : fmt::format("keep it in {} from there on, and cast the result",
-                                                name == "Float" ? "Double" : "Float"),
-        .cures = moved(index, out.options(), call, rounded),
-        .severity =
-            call.inexact->arrival == Arrival::kLost ? std::optional(Severity::kNote) : std::nullopt,
-        .follows = causes(call)};
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why = why + "; the same was computed in Double beside it" +
+                          lost_text(index, *call.inexact),
+                   .fix = rounded == nullptr
+                              ? "compute this part in Float, and cast the result"
+                              : fmt::format("keep it in {} from there on, and cast the result",
+                                            name == "Float" ? "Double" : "Float"),
+                   .cures = moved(index, out.options(), call, rounded),
+                   .severity = severity_of(*call.inexact, lost_loss != nullptr),
+                   .follows = causes(call)};
   });
 }
 

@@ -50,8 +50,10 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
   const std::string name = dtype_name(*dtype);
   const std::string message =
       fmt::format("{:.0f} % of {} is cast to {} {}", 100 * (is_clipped ? clipped : flushed),
-                  is_gradient ? "a gradient that" : "what", name,
-                  is_clipped ? "is beyond its largest number" : "becomes 0");
+                  is_gradient                            ? "a gradient that"
+                  : call.site.phase == Phase::kOptimizer ? "a tensor that"
+                                                         : "what",
+                  name, is_clipped ? "is beyond its largest number" : "becomes 0");
   out.add(call, message, [&] {
     Details details{
         .odd = call.operands.empty() ? "" : call.operands.front().name,

@@ -188,13 +188,26 @@ void check_seen(const RunIndex& index, const OpCall& call, Findings& out) {
           [&] { return explain(index, out.options(), call, sum, range_words(*dtype)); });
 }
 
+// How many tensors the maker's line made by this op: of each parameter of a model, say.
+uint64_t made_at_line(const RunIndex& index, const OpCall& maker) {
+  if (!maker.site.line.known()) return maker.count;
+  uint64_t count = 0;
+  for (const OpCall& call : index.judged_calls())
+    if (call.process == maker.process && call.op == maker.op && call.site.line == maker.site.line)
+      count += call.count;
+  return count;
+}
+
 void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Findings& out) {
   if (ops::parse_op_name(call.op).base != "add" || part_added(index, call)) return;
   const Dtype dtype = *sum.dtypes.single();
   const OpCall& maker = *index.run().call(sum.origin);
-  const uint64_t terms = call.count / std::max<uint64_t>(1, maker.count);
+  const uint64_t many = uint64_t{1} << digits_of(dtype);
+  const uint64_t terms = call.count <= many
+                             ? call.count
+                             : call.count / std::max<uint64_t>(1, made_at_line(index, maker));
   const bool overflows = call.first_inf() != nullptr && call.first_nan() == nullptr;
-  const bool stands_still = terms > uint64_t{1} << digits_of(dtype);
+  const bool stands_still = terms > many;
   if (is_emptied(index, maker, call) || (!overflows && !stands_still)) return;
   const std::string message =
       overflows ? fmt::format("a running sum in {} reaches infinity", dtype_name(dtype))

@@ -3,8 +3,8 @@
 // gradient or a parameter of which the program itself read that: loss.item(), print(loss),
 // torch.isnan(loss), isfinite(…).all().
 // Misses: a loss on a GPU that the program never reads; gradients and parameters that became so
-// from a finite loss in the last step. Silent where first-non-finite says where it began, and
-// beside a GradScaler on infinite losses and on gradients, whose steps it leaves out.
+// from a finite loss in the last step. Silent where first-non-finite or far-from-float says where
+// it began, and beside a GradScaler on infinite losses and on gradients, whose steps it leaves out.
 #include <fmt/format.h>
 
 #include <map>
@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "rules/engine/lost_loss.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -188,6 +189,9 @@ void check_run(const RunIndex& index, Findings& out) {
     const Found& found = *seen.found;
     const bool is_scalers = found.what == What::kGradient || !found.is_nan || found.may_be_either;
     if (is_scalers && seen.has_scaler) continue;
+    const OpCall* origin =
+        found.what == What::kLoss ? origin_of_lost_loss(index, *found.call) : nullptr;
+    if (origin != nullptr && out.is_reported(*origin)) continue;  // which says so
     out.add(*found.call, message(found),
             [&] { return Details{.why = why(found), .severity = Severity::kError}; });
   }

@@ -440,6 +440,30 @@ def count_by_a_thousandth():
     return (torch.linspace(0, 900, 300) / 100).long().float().mean()
 
 
+@case("lossy-cast")
+def moments_kept_in_half():
+    """Both moments are cast at one line, in turn; only the second ones lie below what Half has."""
+    kept = in_mode(torch.float16, torch.bfloat16)
+
+    class Moments(torch.optim.Optimizer):
+        @torch.no_grad()
+        def step(self):
+            for parameter in self.param_groups[0]["params"]:
+                state = self.state[parameter]
+                first = state.get("first", torch.zeros_like(parameter)).float() * 0.9 + parameter.grad * 0.1
+                second = state.get("second", torch.zeros_like(parameter)).float() * 0.999 + parameter.grad.square() * 0.001
+                state["first"], state["second"] = (moment.to(kept) for moment in (first, second))
+                parameter -= 1e-3 * first / (state["second"].float().sqrt() + 1e-8)
+
+    weights = [torch.zeros(64, requires_grad=True) for _ in range(4)]
+    optimizer = Moments(weights, {})
+    for _ in range(8):
+        for weight in weights:
+            weight.grad = torch.full_like(weight, 1e-3)
+        optimizer.step()
+    return -weights[0].mean()
+
+
 def numbers(names):
     result = {}
     for name in names:

@@ -525,10 +525,12 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
   });
 }
 
-// Its operands' damage goes where it cannot be followed.
+// Its operands' damage goes where it cannot be followed. Of a large tensor no reduction can be:
+// what goes into it is the last that is known.
 void lose_trail(const ShadowCall& call, const Frame& frame, c10::ArrayRef<const IValue> inputs) {
   if (!call.follows || shadows().damaged == 0) return;
-  report_damaged(*frame.op, inputs, Arrival::kLost, frame.signature->id);
+  const Arrival arrival = call.is_sampled ? Arrival::kKept : Arrival::kLost;
+  report_damaged(*frame.op, inputs, arrival, frame.signature->id);
 }
 
 double smallest_part(const Tensor& tensor) {

@@ -199,8 +199,36 @@ Sample sample(const char* data, int64_t count, bool all, const DtypeRange& range
   return seen;
 }
 
+// By a hash of the call's number: what one line casts in turn, as two moments, is sampled alike.
 bool is_sampled(const Frame& frame) {
-  return __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) % kSampledOneIn == 1;
+  const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
+  return count <= 1 || mix(count, 0x5a3b1e) / 64 % kSampledOneIn == 0;
+}
+
+double worst_share(uint64_t looked, uint64_t clipped, uint64_t flushed) {
+  return static_cast<double>(std::max(clipped, flushed)) / static_cast<double>(looked);
+}
+
+// An optimizer casts tensors of several kinds at one line: counted is the one that loses most, so
+// that all of one kind is not half of two. Elsewhere what is cast at a line is of one kind, of
+// which one tensor says little, and all are counted. Of two threads one may count for nothing.
+void count_lost(trace::CastCounters* counters, const Sample& seen, bool is_of_optimizer) {
+  constexpr uint64_t kFewest = 16;  // numbers, to speak of a share of them
+  const auto load = [](uint64_t& counter) { return __atomic_load_n(&counter, __ATOMIC_RELAXED); };
+  if (!is_of_optimizer || seen.looked < kFewest) {
+    __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
+    return;
+  }
+  const uint64_t looked = load(counters->looked);
+  const bool is_worse =
+      looked < kFewest || worst_share(seen.looked, seen.clipped, seen.flushed) >
+                              worst_share(looked, load(counters->clipped), load(counters->flushed));
+  if (!is_worse) return;
+  __atomic_store_n(&counters->looked, seen.looked, __ATOMIC_RELAXED);
+  __atomic_store_n(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
+  __atomic_store_n(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
 }
 
 Sample sample_of(Dtype dtype, const char* data, int64_t count, bool all, const DtypeRange& range) {
@@ -289,6 +317,7 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
   trace::CastCounters* counters = cast_counters(frame.signature);
   if (!counters) return;
   const trace::SignatureRecord* signature = frame.signature;
+  const bool is_of_optimizer = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
   const bool looks_for_nan =
       target != static_cast<uint8_t>(Dtype::kHalf) && !looks_in_this_step();  // 8 bits
   look_at({source}, [=](const std::vector<Numbers>& numbers) {
@@ -296,9 +325,7 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
     const Sample seen = sample_of(from.dtype, from.data, from.count, looks_at_all, *range);
     if (seen.has_nan && looks_for_nan)
       write_non_finite(signature->id, {true, false, true}, 0, 0, from.step);
-    __atomic_fetch_add(&counters->looked, seen.looked, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&counters->clipped, seen.clipped, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
+    count_lost(counters, seen, is_of_optimizer);
   });
 }
 

@@ -1,0 +1,16 @@
+// lost_loss.h: whether the loss that backward() is called on is NaN or infinite by what an op gave
+// that is neither in Double.
+#pragma once
+
+#include "rules/engine/run_index.h"
+
+namespace dtypecheck::rules {
+
+// Of the op call that begins the backward pass of such a loss: the first one that led to it and
+// gave a NaN or an infinity that Double has not; nullptr where none was seen.
+const OpCall* origin_of_lost_loss(const RunIndex& index, const OpCall& backward);
+
+// The op call that begins the backward pass of the loss that this one is the origin of.
+const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin);
+
+}  // namespace dtypecheck::rules
