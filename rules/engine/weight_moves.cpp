@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "platform/text.h"
 #include "rules/engine/run_index.h"
@@ -27,16 +28,38 @@ std::string steps_text(uint64_t steps) { return counted(steps, "step"); }
 
 }  // namespace
 
+// Of so many found in so many, the least share that there is with a likelihood of 97.5 %.
+static double least_share(uint64_t found, uint64_t all) {
+  if (all == 0) return 0;
+  constexpr double kZ = 1.96;
+  const double n = double(all), p = double(found) / n;
+  const double spread = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n));
+  return std::max(0.0, (p + kZ * kZ / (2 * n) - spread) / (1 + kZ * kZ / n));
+}
+
 bool WeightMoves::is_harmless() const {
-  return non_finite == 0 && updates > 0 && lost_share() < kHardlyAny;
+  if (non_finite > 0 || updates == 0) return false;
+  if (lost_share() < kHardlyAny) return true;
+  constexpr uint64_t kEnough = 64;      // updates
+  constexpr uint64_t kLittle = 50;      // of their sum
+  constexpr double kSomeStand = 0.005;  // of the weights
+  return knows_sum && updates >= kEnough && gone < kLittle &&
+         least_share(unmoved, elements) < kSomeStand;
 }
 
 static void add_moves(const std::string& text, WeightMoves& moves) {
-  uint64_t steps = 0;
-  const std::pair<std::string_view, uint64_t*> fields[] = {
-      {"steps", &steps},           {"tensors", &moves.tensors}, {"elements", &moves.elements},
-      {"unmoved", &moves.unmoved}, {"updates", &moves.updates}, {"lost", &moves.lost},
-      {"zero", &moves.zero},       {"looked", &moves.looked},   {"non_finite", &moves.non_finite}};
+  uint64_t steps = 0, gone = 0, updates_before = moves.updates;
+  bool has_sum = false;
+  const std::pair<std::string_view, uint64_t*> fields[] = {{"steps", &steps},
+                                                           {"tensors", &moves.tensors},
+                                                           {"elements", &moves.elements},
+                                                           {"unmoved", &moves.unmoved},
+                                                           {"updates", &moves.updates},
+                                                           {"lost", &moves.lost},
+                                                           {"zero", &moves.zero},
+                                                           {"looked", &moves.looked},
+                                                           {"non_finite", &moves.non_finite},
+                                                           {"gone", &gone}};
   std::string_view rest = text;
   while (!rest.empty()) {
     std::string_view word = next_piece(rest, ' ');
@@ -46,7 +69,12 @@ static void add_moves(const std::string& text, WeightMoves& moves) {
       if (key == name) std::from_chars(word.data(), word.data() + word.size(), value);
       *sum += value;
     }
+    has_sum = has_sum || key == "gone";
   }
+  // Of several ranks, as many parts as they have updates.
+  const uint64_t own = moves.updates - updates_before;
+  if (moves.updates > 0) moves.gone = (moves.gone * updates_before + gone * own) / moves.updates;
+  moves.knows_sum = has_sum && (updates_before == 0 || moves.knows_sum);
   moves.steps = std::max(moves.steps, steps);
 }
 
@@ -85,6 +113,8 @@ std::string measured_text(const WeightMoves& moves) {
       fmt::format("measured on {} of {}{}, in {}: {} of {} changed nothing",
                   counted(moves.looked, "element"), counted(moves.tensors, "weight"), whose,
                   steps_text(moves.steps), moves.lost, counted(moves.updates, "update"));
+  if (moves.knows_sum && moves.lost > 0)
+    text += fmt::format(", at most {:.1f} % of their sum", double(moves.gone) / 10);
   if (moves.elements > 0)
     text +=
         fmt::format(", {} of {} never moved", moves.unmoved, counted(moves.elements, "element"));

@@ -15,12 +15,16 @@ struct WeightMoves {
   uint64_t elements = 0, unmoved = 0;   // that had a gradient; that are what they were at first
   uint64_t updates = 0, lost = 0;       // of one element in one step; that changed nothing
   uint64_t zero = 0;                    // gradients that were 0
+  uint64_t gone = 0;                    // of the sum of the updates, at most: in thousandths …
+  bool knows_sum = false;               // … where that was measured
   uint64_t looked = 0, non_finite = 0;  // elements at the end
   std::string optimizer;                // "AdamW"; "" where it is not known
 
   double unmoved_share() const { return elements == 0 ? 0 : double(unmoved) / double(elements); }
   double lost_share() const { return updates == 0 ? 0 : double(lost) / double(updates); }
-  bool is_harmless() const;  // hardly an update was lost, and all is finite
+  // All is finite, and hardly an update was lost; or, of enough of them, hardly a part of their
+  // sum, and every weight moved.
+  bool is_harmless() const;
 };
 
 // Of all processes together, so that the ranks of a run say one thing; nothing where no step was

@@ -440,6 +440,15 @@ def count_by_a_thousandth():
     return (torch.linspace(0, 900, 300) / 100).long().float().mean()
 
 
+@case(None)
+def tableau_that_is_cast():
+    """Seven rows of a method's table are cast at one line: the last equals one that was cast before, in Float as in Double."""
+    row = torch.tensor([0, 35 / 384, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84], dtype=torch.float64)
+    rows = [(row if i == 6 else row / (i + 2)).to(torch.float32) for i in range(7)]
+    solution = row.to(torch.float32)
+    return (solution == rows[-1]).float().sum()
+
+
 @case("lossy-cast")
 def moments_kept_in_half():
     """Both moments are cast at one line, in turn; only the second ones lie below what Half has."""

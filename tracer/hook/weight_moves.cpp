@@ -43,6 +43,8 @@ struct Weight {
 
 struct Sums {
   uint64_t steps = 0, updates = 0, lost = 0, zero = 0;
+  double moved = 0;      // by how much, all updates together
+  double most_lost = 0;  // what those that changed nothing can have been: half a gap each
   uint32_t last_step = 0;
 };
 
@@ -181,6 +183,15 @@ bool is_finite(uint16_t bits, uint8_t dtype) {
   return (bits & exponent) != exponent;
 }
 
+double number(uint16_t bits, uint8_t dtype) {
+  return is_half(dtype) ? static_cast<float>(c10::Half(bits, c10::Half::from_bits()))
+                        : static_cast<float>(c10::BFloat16(bits, c10::BFloat16::from_bits()));
+}
+
+double half_gap(uint16_t bits, uint8_t dtype) {
+  return std::fabs(number(static_cast<uint16_t>(bits + 1), dtype) - number(bits, dtype)) / 2;
+}
+
 void sum_up(Weight& weight) {
   Sums& sums = moves->sums[is_half(weight.dtype) ? 0 : 1];
   sums.steps += weight.step != sums.last_step ? 1 : 0;
@@ -189,8 +200,13 @@ void sum_up(Weight& weight) {
   sums.zero += weight.count - count_bits(weight.tried);
   sums.updates += count_bits(weight.tried);
   for (int i = 0; i < weight.count; ++i) {
-    const bool is_lost = (weight.tried >> i & 1) && weight.before[i] == weight.after[i];
-    sums.lost += is_lost ? 1 : 0;
+    if (!(weight.tried >> i & 1)) continue;
+    const uint16_t before = weight.before[i], after = weight.after[i];
+    sums.lost += before == after ? 1 : 0;
+    const double by = before == after
+                          ? half_gap(before, weight.dtype)
+                          : std::fabs(number(after, weight.dtype) - number(before, weight.dtype));
+    if (std::isfinite(by)) (before == after ? sums.most_lost : sums.moved) += by;
   }
 }
 
@@ -268,6 +284,12 @@ void ask_after(const std::vector<Kept>& weights, uint32_t step) {
   });
 }
 
+// Of the sum of all updates, at most.
+uint64_t thousandths_gone(const Sums& sums) {
+  const double all = sums.moved + sums.most_lost;
+  return all == 0 ? 0 : static_cast<uint64_t>(std::lround(1000 * sums.most_lost / all));
+}
+
 std::string text_of_sums(uint8_t dtype, const Sums& sums) {
   uint64_t tensors = 0, elements = 0, unmoved = 0, looked = 0, non_finite = 0;
   for (const auto& [impl, weight] : moves->weights) {
@@ -289,6 +311,7 @@ std::string text_of_sums(uint8_t dtype, const Sums& sums) {
                                     {"updates", sums.updates},
                                     {"lost", sums.lost},
                                     {"zero", sums.zero},
+                                    {"gone", thousandths_gone(sums)},
                                     {"looked", looked},
                                     {"non_finite", non_finite}})
     text += std::string(text.empty() ? "" : " ") + name + "=" + std::to_string(value);
