@@ -25,13 +25,33 @@ int rank(const Operand& operand) {
          (operand.role == Role::kOut ? 2 : 0) + (operand.origin == kNoOpCall ? 1 : 0);
 }
 
-const Operand* source_of_dtype(const OpCall& call, DtypeSet dtypes) {
+const Operand* operand_of(const OpCall& call, DtypeSet dtypes) {
   const Operand* first = nullptr;
   for (const Operand& operand : call.operands) {
     if (operand.dtypes != dtypes || operand.is_wrapped_number) continue;
     if (first == nullptr || rank(operand) < rank(*first)) first = &operand;
   }
   return first;
+}
+
+// The complex dtype of two such numbers, and the dtype of the numbers in such a complex one.
+DtypeSet complex_or_real(DtypeSet dtypes) {
+  constexpr std::pair<Dtype, Dtype> kPairs[] = {{Dtype::kHalf, Dtype::kComplexHalf},
+                                                {Dtype::kFloat, Dtype::kComplexFloat},
+                                                {Dtype::kDouble, Dtype::kComplexDouble}};
+  for (const auto& [real, complex] : kPairs) {
+    if (dtypes == DtypeSet(real)) return complex;
+    if (dtypes == DtypeSet(complex)) return real;
+  }
+  return {};
+}
+
+// stft() and view_as_real() give in a complex dtype what they are given in a real one, or back.
+const Operand* source_of_dtype(const OpCall& call, DtypeSet dtypes) {
+  const Operand* same = operand_of(call, dtypes);
+  const DtypeSet other = complex_or_real(dtypes);
+  return same != nullptr || other == DtypeSet() || has(call, ops::kCast) ? same
+                                                                         : operand_of(call, other);
 }
 
 // A cast to the dtype that the tensor had already, to another device say, made nothing. A factory
@@ -213,7 +233,7 @@ Provenance ProvenanceIndex::of(const OpCall& reader, const Operand& operand) con
       provenance.is_probable = in_worker && !fit.is_only_one;
     }
     if (call == nullptr || passes(provenance, *call)) return nullptr;
-    ProvenanceStep step = step_of(*call, operand.dtypes);
+    ProvenanceStep step = step_of(*call, tensor.dtypes);
     step.is_in_worker = in_worker;
     add_step(step, provenance);
     at = call;
@@ -339,10 +359,13 @@ std::string step_sentence(const Provenance& provenance, const ProvenanceStep& st
 std::string made_text(const Provenance& provenance) {
   if (provenance.maker == nullptr) return "";
   const bool is_cast = provenance.steps.back().kind == ProvenanceStep::Kind::kCast;
+  const auto made = provenance.maker->result_dtype();  // of a complex one another, by stft() say
+  const bool is_other = made && DtypeSet(*made) == complex_or_real(provenance.dtypes);
   return fmt::format(
       "{}{} {} by {}{}{}", provenance.is_probable ? "probably " : "",
-      is_cast ? "cast to" : "made in", provenance.dtypes.to_string(), made_by(*provenance.maker),
-      provenance.is_from_worker ? " in a DataLoader worker" : "", source_text(*provenance.maker));
+      is_cast ? "cast to" : "made in", is_other ? dtype_name(*made) : provenance.dtypes.to_string(),
+      made_by(*provenance.maker), provenance.is_from_worker ? " in a DataLoader worker" : "",
+      source_text(*provenance.maker));
 }
 
 std::string how_made(const Provenance& provenance) {

@@ -60,6 +60,22 @@ TEST_CASE("a gradient has the dtype of what it is of, whatever it is computed of
   CHECK(own.maker() == 1);
 }
 
+TEST_CASE("a dtype is followed through complex numbers of it") {
+  const Asked asked(
+      "op python::torch.from_numpy ndarray:=Double -> Double[8] at data.py:3\n"
+      "op aten::stft self=Double[8]<#1 -> ComplexDouble[5,2] at train.py:4\n"
+      "op aten::view_as_real self=ComplexDouble[5,2]<#2 -> Double[5,2,2] at train.py:5\n"
+      "op aten::add self=Double[5,2,2]<#3\n");
+  CHECK(asked.ids() == Ids{3, 2, 1});
+  CHECK(asked.maker() == 1);
+  const Asked cast(
+      "op aten::randn -> Float[8] at data.py:3\n"
+      "op aten::_to_copy self=Float[8]<#1 -> ComplexFloat[8] at train.py:4\n"
+      "op aten::view_as_real self=ComplexFloat[8]<#2 -> Float[8,2] at train.py:5\n"
+      "op aten::add self=Float[8,2]<#3\n");
+  CHECK(how_made(cast.way) == "was cast to ComplexFloat by aten::_to_copy at train.py:4");
+}
+
 TEST_CASE("provenance follows the operand that brought the dtype into a promotion") {
   const Asked asked(
       "op aten::zeros -> Half[2]\n"
