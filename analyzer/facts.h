@@ -237,16 +237,27 @@ struct SourceOperand {
   DtypeSet dtypes;
   bool is_trained = false;  // a parameter that an optimizer was given
   Place made;               // of the call that made it; line 0: not known, or on the same line
+  // It has the dtype of the parameters of the module whose function `SourceOp::assumes` is.
+  bool is_assumed = false;
+  int parameter = -1;  // of the function that the walk came from, whose dtype it has; -1: of none
 };
-DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained, made)
+DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained, made, is_assumed, parameter)
 struct SourceOp {
   Place place;
   std::string function;
   std::string op;  // "matmul"
   std::vector<SourceOperand> operands;
   std::vector<std::pair<std::string, double>> scalars;
+  // A function of a module that no call in this file leads to. That the module's parameters are
+  // Float is for its callers in other files to say. "": nothing is assumed.
+  std::string assumes;
 };
-DTYPECHECK_MEMBERS(SourceOp, place, function, op, operands, scalars)
+DTYPECHECK_MEMBERS(SourceOp, place, function, op, operands, scalars, assumes)
+
+// Two more kinds of facts are written as ops are. A layer input is an op of a layer of the module
+// whose function `assumes` names, on that function's own parameter. A module call is one of such a
+// function from another file: `op` names the function, its last operand stands for the module's
+// parameters.
 
 // The bits of a value of a template's type read as an integer: *(int32_t*)&x.
 struct BitCast {
@@ -371,6 +382,8 @@ DTYPECHECK_MEMBERS(HalfArithmetic, place, function, fault, text, dtypes, other)
   FACT(sums, LowPrecisionSum, kAlways)                  \
   FACT(large_numbers, LargeNumber, kAlways)             \
   FACT(ops, SourceOp, kUnderstood)                      \
+  FACT(layer_inputs, SourceOp, kUnderstood)             \
+  FACT(module_calls, SourceOp, kUnderstood)             \
   FACT(bit_casts, BitCast, kUnderstood)                 \
   FACT(integer_divisions, IntegerDivision, kUnderstood) \
   FACT(buffers, WrappedBuffer, kUnderstood)             \

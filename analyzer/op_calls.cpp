@@ -1,6 +1,8 @@
 #include "analyzer/op_calls.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <utility>
 
 #include "analyzer/op_answers.h"
@@ -77,6 +79,69 @@ void add_makers(Finding& finding, const SourceOp& op) {
   }
 }
 
+// What the files of a run say of one another's modules: a function's layers are given what its
+// callers give it, and have the dtype that they made, or cast, the module in.
+class Modules {
+ public:
+  explicit Modules(const std::vector<SourceFacts>& files) {
+    for (const SourceFacts& facts : files) {
+      for (const SourceOp& op : facts.layer_inputs) layers_[op.assumes].push_back(&op);
+      for (const SourceOp& op : facts.module_calls) calls_[op.op].push_back(&op);
+    }
+    for (const auto& [function, calls] : calls_) {
+      for (const SourceOp* call : calls) add_ops_of(*call);
+    }
+  }
+
+  // The ops of layers, at the line of the call that leads to them.
+  const std::deque<std::pair<SourceOp, Place>>& ops() const { return ops_; }
+
+  // Each caller that is seen has the module in Float.
+  bool is_float(const std::string& function, int depth = 0) const {
+    const auto calls = calls_.find(function);
+    if (calls == calls_.end() || depth > kMaxDepth) return false;
+    return std::all_of(calls->second.begin(), calls->second.end(), [&](const SourceOp* call) {
+      return call->operands.back().dtypes == DtypeSet(Dtype::kFloat) && holds(*call, depth + 1);
+    });
+  }
+  bool holds(const SourceOp& op, int depth = 0) const {
+    return op.assumes.empty() || is_float(op.assumes, depth);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 8;
+
+  void add_ops_of(const SourceOp& call) {
+    const auto layers = layers_.find(call.op);
+    if (layers == layers_.end() || call.operands.empty() || !holds(call)) return;
+    const SourceOperand& module = call.operands.back();
+    if (!module.dtypes.single()) return;
+    for (const SourceOp* layer : layers->second) {
+      SourceOp op = *layer;
+      op.place = call.place;
+      op.function = call.function;
+      op.assumes.clear();
+      for (SourceOperand& operand : op.operands) {
+        const SourceOperand* given = operand.is_assumed ? &module : argument(call, operand);
+        if (given == nullptr) continue;
+        operand.dtypes = given->dtypes;
+        operand.made = given->made;
+        if (!operand.is_assumed) operand.text = given->text;
+      }
+      ops_.emplace_back(std::move(op), layer->place);
+    }
+  }
+  static const SourceOperand* argument(const SourceOp& call, const SourceOperand& operand) {
+    for (const SourceOperand& given : call.operands) {
+      if (operand.parameter >= 0 && given.parameter == operand.parameter) return &given;
+    }
+    return nullptr;
+  }
+
+  std::map<std::string, std::vector<const SourceOp*>> layers_, calls_;  // by function
+  std::deque<std::pair<SourceOp, Place>> ops_;
+};
+
 // "the dtype of x is not known here, and none that it may have is taken"
 std::string said_of_unknown(const SourceOp& op) {
   std::string names;
@@ -97,28 +162,39 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
   process.libtorch = contracts.runtimes().at(runtime).version;
   process.end = EndState::kExited;
   run.processes = {std::move(process)};
-  std::vector<const SourceOp*> ops;  // by call
+  std::vector<std::pair<const SourceOp*, Place>> ops;  // by call; where it leads to
+  const auto add = [&](const SourceOp& op, const Place& inner) {
+    OpCall call = call_of(op);
+    if (auto refusal = refusal_of(op, libtorch)) {
+      call = std::move(refusal->call);
+      refuse(call, std::move(refusal->error), std::move(refusal->error_type));
+    } else if (!decide(call, contracts, runtime)) {
+      return;
+    }
+    call.id = static_cast<OpCallId>(run.calls.size() + 1);
+    run.calls.push_back(std::move(call));
+    ops.emplace_back(&op, inner);
+  };
+  const Modules modules(files);
   for (const SourceFacts& facts : files) {
     for (const SourceOp& op : facts.ops) {
-      OpCall call = call_of(op);
-      if (auto refusal = refusal_of(op, libtorch)) {
-        call = std::move(refusal->call);
-        refuse(call, std::move(refusal->error), std::move(refusal->error_type));
-      } else if (!decide(call, contracts, runtime)) {
-        continue;
-      }
-      call.id = static_cast<OpCallId>(run.calls.size() + 1);
-      run.calls.push_back(std::move(call));
-      ops.push_back(&op);
+      if (modules.holds(op)) add(op, {});
     }
   }
+  for (const auto& [op, inner] : modules.ops()) add(op, inner);
   std::vector<Finding> findings = rules::judge(run, {.line_text = line_text, .is_source = true});
   std::erase_if(findings, [](const Finding& finding) { return finding.call == kNoOpCall; });
   for (Finding& finding : findings) {
-    const SourceOp& op = *ops.at(finding.call - 1);
+    const auto& [found, inner] = ops.at(finding.call - 1);
+    const SourceOp& op = *found;
     finding.column = op.place.column;
     finding.end_column = op.place.end_column;
     add_makers(finding, op);
+    if (inner.line > 0)
+      finding.places.push_back({{inner.file, inner.line, ""},
+                                inner.column,
+                                inner.end_column,
+                                op.op + " is called here"});
     if (const std::string said = said_of_unknown(op); !said.empty())
       finding.why += (finding.why.empty() ? "" : "; ") + said;
   }

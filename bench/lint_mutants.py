@@ -18,6 +18,7 @@ with --aside).
 """
 import argparse
 import dataclasses
+import hashlib
 import json
 import os
 import random
@@ -53,6 +54,7 @@ class Mutant:
     edit: Edit
     line: int
     is_neutral: bool  # the dtype that should be there already
+    begins: int = 0  # the line that the statement begins on, which a finding may name
 
 
 def without_comments(text):
@@ -205,9 +207,12 @@ def mutants_of(program, file, text, most, seed):
             for new in (wrong, right):
                 if new is None:
                     continue
+                is_right = new is right
                 new = new.replace("{}", holder[0]) if holder else new
+                before = re.search(r"[^;{}]*$", blank[:begin])[0]
+                begins = line - before.lstrip().count("\n")
                 edit = Edit(begin, end, new if begin == end else new.replace("{}", text[begin:end]))
-                found.append(Mutant(program, name, file, edit, line, is_neutral=new is right or (bool(holder) and "kFloat" in new)))
+                found.append(Mutant(program, name, file, edit, line, is_right, begins))
     return found
 
 
@@ -282,10 +287,18 @@ class Combined:
 
 # ---- Compiling and running
 
+def installed_torch():
+    return next(iter(sorted((ROOT / ".venv/lib").glob("python3*/site-packages/torch"))), None)
+
+
+def can_run():
+    return installed_torch() is not None and shutil.which(COMPILER) is not None
+
+
 class Torch:
     def __init__(self, folder):
-        torch = next(iter(sorted((ROOT / ".venv/lib").glob("python3*/site-packages/torch"))), None)
-        if torch is None or shutil.which(COMPILER) is None:
+        torch = installed_torch()
+        if not can_run():
             sys.exit(f"bench/lint_mutants.py: needs {COMPILER} and the torch of .venv, which scripts/setup puts there")
         self.flags = ["-std=c++20", "-O0", "-g1", "-w", "-isystem", torch / "include", "-isystem",
                       torch / "include/torch/csrc/api/include"]
@@ -341,6 +354,7 @@ class Program:
             if not any(old in text for text in self.texts.values()):
                 raise SystemExit(f"{self.name}: no file has the text {old!r} of its edits")
             self.texts = {file: text.replace(old, new) for file, text in self.texts.items()}
+        self.hash = hashlib.sha256(repr(sorted(self.texts.items())).encode()).hexdigest()
         self.mutants = [m for file, text in self.texts.items()
                         for m in mutants_of(self.name, file, text, options.most, options.seed)]
 
@@ -446,7 +460,7 @@ def score(mutant, said, findings, folder):
     """How a mutant was found: "line", "origin", "op" (without the origin), "elsewhere", ""."""
     best = ""
     at = [tuple(frame) for frame in said["at"]]
-    lines = {(mutant["file"], mutant["line"] + i) for i in range(mutant["height"])}
+    lines = {(mutant["file"], line) for line in range(mutant["begins"], mutant["line"] + mutant["height"])}
     for finding in findings:
         where, others = places_of(finding, folder)
         if where in lines:
@@ -477,7 +491,7 @@ def scored(program, said, dtypecheck):
             program.write(folder, mutant)
             new = [f for f in lint(dtypecheck, folder, program.sources)["findings"] if is_loud(f) and known_by(f) not in original]
             height = program.texts[mutant.file][mutant.edit.begin:mutant.edit.end].count("\n") + 1
-            place = {"file": mutant.file, "line": mutant.line, "height": height}
+            place = {"file": mutant.file, "line": mutant.line, "height": height, "begins": mutant.begins}
             rows.append({"program": program.name, "operator": mutant.operator, **place, "new": mutant.edit.new, "neutral": mutant.is_neutral,
                          "outcome": one["outcome"], "op": one["op"].split(" ")[-1], "at": one["at"], "says": one["says"],
                          "found": score(place, one, new, folder),
@@ -542,16 +556,17 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dtypecheck-mutants-") as name:
         folder = (options.folder or Path(name)).resolve()
         for program in programs:
-            if program.name not in known:
+            if known.get(program.name, {}).get("hash") != program.hash:
                 place = folder / program.name
                 place.mkdir(parents=True, exist_ok=True)
                 said = program.run_all(Torch(folder), place, options)
-                known[program.name] = [[None if m is None else dataclasses.asdict(m), {**one, "out": "", "saw": []}] for m, one in said]
+                runs = [[None if m is None else dataclasses.asdict(m), {**one, "out": "", "saw": []}] for m, one in said]
+                known[program.name] = {"hash": program.hash, "runs": runs}
                 if options.truth:
                     options.truth.write_text(json.dumps(known, indent=1))
             if options.run_only:
                 continue
-            said = [(m and Mutant(**{**m, "edit": Edit(**m["edit"])}), one) for m, one in known[program.name]]
+            said = [(m and Mutant(**{**m, "edit": Edit(**m["edit"])}), one) for m, one in known[program.name]["runs"]]
             of_program, facts[program.name] = scored(program, said, options.dtypecheck.resolve())
             rows += of_program
     if options.rows:

@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/StringSet.h>
 
+#include <algorithm>
+
 #include "analyzer/clang/fields.h"
 #include "analyzer/op_answers.h"
 #include "ops/arguments.h"
@@ -176,6 +178,16 @@ static const Expr* module_variable(const Expr* expr) {
     const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
     const bool passes =
         op != nullptr && (op->getOperator() == OO_Arrow || op->getOperator() == OO_Star);
+    if (const auto* unary = dyn_cast<UnaryOperator>(expr);
+        unary != nullptr && (unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf)) {
+      expr = stripped(unary->getSubExpr());
+      continue;
+    }
+    if (const auto got = member_call(expr);
+        got && (got->name == "get" || got->name == "ptr") && got->call->getNumArgs() == 0) {
+      expr = stripped(got->base);
+      continue;
+    }
     if (!passes) return expr;
     expr = stripped(op->getArg(0));
   }
@@ -186,6 +198,12 @@ bool Dtypes::module_key(const Expr* expr, Key& key) const {
   TensorSource source;
   const auto* member = dyn_cast<MemberExpr>(expr);
   if (member == nullptr || !isa<FieldDecl>(member->getMemberDecl())) {
+    const auto* name = dyn_cast<DeclRefExpr>(expr);
+    const auto alias = name == nullptr ? aliases_.end() : aliases_.find(name->getDecl());
+    if (alias != aliases_.end()) {
+      key = alias->second;
+      return true;
+    }
     return key_of(expr, key, source);
   }
   if (!module_key(member->getBase(), key)) return false;
@@ -294,7 +312,20 @@ SourceOperand Dtypes::operand(std::string name, std::string text, int symbol) co
   return {.name = std::move(name),
           .text = std::move(text),
           .dtypes = state.dtypes(symbol),
-          .made = made_.at(symbol).place};
+          .made = origin(symbol),
+          .is_assumed = is_assumed(symbol)};
+}
+
+bool Dtypes::is_assumed(int symbol) const {
+  for (; symbol >= 0 && assumed_ >= 0; symbol = made_.at(symbol).from) {
+    if (state.same(symbol, assumed_)) return true;
+  }
+  return false;
+}
+
+Place Dtypes::origin(int symbol) const {
+  for (int from = made_.at(symbol).from; from >= 0; from = made_.at(symbol).from) symbol = from;
+  return made_.at(symbol).place;
 }
 
 void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* argument) {
@@ -322,10 +353,8 @@ void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* 
 static std::string argument_name(const CallExpr* call, unsigned i, const std::string& op,
                                  bool is_method) {
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
-  if (callee == nullptr || callee->isFunctionTemplateSpecialization()) {
-    const std::string_view known = ops::argument_at(op, is_method ? i + 1 : i);
-    if (!known.empty()) return std::string(known);
-  }
+  const std::string_view known = ops::argument_at(op, is_method ? i + 1 : i);
+  if (!known.empty()) return std::string(known);
   const bool is_named = callee != nullptr && i < callee->getNumParams();
   return is_named ? callee->getParamDecl(i)->getNameAsString() : "";
 }
@@ -349,6 +378,7 @@ Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
     called.symbols.push_back(symbol);
   } else if (callee == nullptr || is_libtorchs(callee)) {
     called.op.op = called_name(call).str();
+    if (called.op.op == "cross_entropy") called.op.op = "cross_entropy_loss";  // functional's name
   }
   if (called.op.op.empty()) return called;
   for (unsigned i = 0; i < call->getNumArgs(); ++i) {
@@ -356,7 +386,19 @@ Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
     const bool is_method = member_call(call).has_value();
     add_operand(called, argument_name(call, i, called.op.op, is_method), call->getArg(i));
   }
+  name_class_loss(called);
   return called;
+}
+
+void Dtypes::name_class_loss(CalledOp& called) const {
+  if (called.op.op != "cross_entropy_loss" || called.symbols.size() < 2) return;
+  int target = called.symbols[1];
+  DtypeSet dtypes = state.dtypes(target);
+  while (!dtypes.within(kIntegral) && made_.at(target).cast_from >= 0) {
+    target = made_.at(target).cast_from;
+    dtypes = state.dtypes(target);
+  }
+  if (dtypes.within(kIntegral) && !made_.at(target).is_one_hot) called.op.op = "nll_loss";
 }
 
 // 1.0 - x, x / y: floating or complex, whatever x is.
@@ -377,16 +419,71 @@ int Dtypes::op_result(const CallExpr* call, size_t result) {
   // x.sum(torch::kFloat), x.softmax(-1, torch::kFloat), x.view(torch::kHalf)
   const int options = options_among(call, 0);
   if (options >= 0) return result == 0 ? like(options) : -1;
+  const int symbol = answer(called, result);
+  const DtypeSet dtypes = symbol < 0 ? dtypes_of_sign(call) : DtypeSet();
+  return dtypes.empty() ? symbol : make(TensorSource::kOther, dtypes);
+}
+
+int Dtypes::answer(const CalledOp& called, size_t result) {
   const OpAnswer answer = answer_of(called.op, result);
   if (answer.is_first) return called.symbols.empty() ? -1 : called.symbols.front();
-  const DtypeSet dtypes = answer.dtypes.empty() ? dtypes_of_sign(call) : answer.dtypes;
-  if (dtypes.empty()) return -1;
-  const int symbol = make(TensorSource::kOther, dtypes);
+  if (answer.dtypes.empty()) return -1;
+  const int symbol = make(TensorSource::kOther, answer.dtypes);
   made_[symbol].is_position = answer.is_always && answer.dtypes == DtypeSet(Dtype::kLong);
+  made_[symbol].is_one_hot = called.op.op == "one_hot";
+  for (const int operand : called.symbols) {
+    if (!answer.is_always && state.dtypes(operand) == answer.dtypes && made_[symbol].from < 0)
+      made_[symbol].from = operand;
+  }
   return symbol;
 }
 
+std::vector<int> Dtypes::elements(const Expr* tuple) {
+  const Expr* bare = stripped(tuple);
+  Key key;
+  TensorSource source;
+  if (is_tensor(bare->getType()) || is_tensor(tuple->getType())) return {tensor(tuple)};
+  if (key_of(bare, key, source) && state.symbol_at(key) >= 0) return {state.symbol_at(key)};
+  if (const auto* name = dyn_cast<DeclRefExpr>(bare)) {
+    const auto given = tuple_variables_.find(name->getDecl());
+    if (given != tuple_variables_.end()) return given->second;
+  }
+  if (const Expr* value = named(bare); value != nullptr && value != tuple) return elements(value);
+  llvm::ArrayRef<const Expr*> parts;  // {image, label}
+  if (const auto* made = dyn_cast<CXXConstructExpr>(bare))
+    parts = {made->getArgs(), made->getNumArgs()};
+  if (const auto* list = dyn_cast<InitListExpr>(bare))
+    parts = {const_cast<InitListExpr*>(list)->getInits(), list->getNumInits()};
+  if (parts.size() > 1 && llvm::all_of(parts, [](const Expr* one) {
+        return is_tensor(one->getType()) || is_tensor(stripped(one)->getType());
+      })) {
+    std::vector<int> all;
+    for (const Expr* part : parts) all.push_back(tensor(part));
+    return all;
+  }
+  const auto* call = dyn_cast<CallExpr>(bare);
+  if (call == nullptr) return {};
+  const auto walked = tuples_.find(call);
+  if (walked != tuples_.end()) return walked->second;
+  const auto whole = results_.find(call);  // of a layer, all of one dtype
+  if (whole != results_.end() && state.knows(whole->second)) return {whole->second};
+  const llvm::StringRef name = called_name(call);
+  std::vector<int> all;
+  if (name != "make_tuple" && name != "tie" && name != "forward_as_tuple" && name != "make_pair")
+    return all;
+  for (const Expr* argument : call->arguments()) {
+    const std::vector<int> inside = elements(argument);
+    if (inside.empty()) return {};
+    all.insert(all.end(), inside.begin(), inside.end());
+  }
+  return all;
+}
+
 int Dtypes::result(const Expr* expr, size_t number) {
+  if (const std::vector<int> all = elements(expr); !all.empty()) {
+    const int symbol = all[std::min(number, all.size() - 1)];
+    if (state.knows(symbol)) return symbol;
+  }
   const Expr* named = this->named(stripped(expr));
   const auto* call = dyn_cast<CallExpr>(stripped(named != nullptr ? named : expr));
   const int symbol = call == nullptr ? -1 : op_result(call, number);
@@ -540,6 +637,7 @@ TensorFact Dtypes::fact_of(int symbol) const {
                      made.place,  cast_from,
                      {},          {},
                      is_position};
+  if (is_assumed(symbol)) fact.dtypes = kAnyDtype;
   if (state.is_mixed(symbol)) return fact;
   if (made.source == TensorSource::kMade && !is_cast) fact.like = outside_tensor_like(symbol);
   for (const auto& [of_field, name] : field_symbols_) {
@@ -561,6 +659,8 @@ void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {
     bind(parameter, symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype));
   } else if (type->isBooleanType()) {
     set_named(parameter, argument);
+  } else if (const std::vector<int> all = elements(argument); !all.empty()) {
+    tuple_variables_[parameter] = all;
   }
 }
 

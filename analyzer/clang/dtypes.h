@@ -26,6 +26,9 @@ class Dtypes {
     state = State();
     field_symbols_.clear();
     iterators_.clear();
+    aliases_.clear();
+    assumed_ = -1;
+    tuple_variables_.clear();
   }
   void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
   void assign(const clang::Expr* to, int symbol);
@@ -33,6 +36,13 @@ class Dtypes {
   bool module_key(const clang::Expr* expr, Key& key) const;
   // The symbol of the dtype of a module's parameters; -1: not known.
   int module(const clang::Expr* expr) const;
+  // Another name of a module: a reference, a copy of its holder, a parameter. An empty key: of none
+  // that is known.
+  void set_alias(const clang::ValueDecl* name, const Key& module) {
+    module.empty() ? void(aliases_.erase(name)) : void(aliases_[name] = module);
+  }
+  // What stands in a tuple, those inside of it one by one. Empty: not known.
+  std::vector<int> elements(const clang::Expr* tuple);
   // An op of LibTorch that is called, by an operator, a method or a function; no op where it is
   // something else. Operands are named as the schema does, where the declaration tells.
   struct CalledOp {
@@ -40,12 +50,26 @@ class Dtypes {
     std::vector<int> symbols;  // of the operands
   };
   CalledOp op(const clang::CallExpr* call);
+  // What cross_entropy() calls where the target is one of classes, which has another contract than
+  // one of probabilities: integers, or integers that were cast, unless they are one_hot()'s.
+  void name_class_loss(CalledOp& called) const;
+  // The symbol of its result; -1: it is not known what that is.
+  int answer(const CalledOp& called, size_t result);
+  // Since when a tensor has its dtype: of a result the operand that it has it from.
+  Place origin(int symbol) const;
+  // The dtype of the parameters of the module that the walk begins in, which other files know.
+  void assume(int symbol) { assumed_ = symbol; }
+  bool is_assumed(int symbol) const;
+  void set_place(int symbol, Place place) { made_.at(symbol).place = std::move(place); }
   SourceOperand operand(std::string name, std::string text, int symbol) const;
   // The symbol of result number `number` of a call: indices of x.max(1).
   int result(const clang::Expr* expr, size_t number);
 
   // What a call that was walked through gave back.
   void remember(const clang::Expr* call, int symbol) { results_[call] = symbol; }
+  void remember(const clang::Expr* call, std::vector<int> tuple) {
+    tuples_[call] = std::move(tuple);
+  }
 
   // The dtype or options among the arguments from `first` on; -1: none is given.
   int options_among(const clang::CallExpr* call, unsigned first);
@@ -88,6 +112,8 @@ class Dtypes {
     std::string name;
     Place place;  // of the call that gave it
     int cast_from = -1;
+    int from = -1;  // the operand that it has its dtype from
+    bool is_one_hot = false;
     bool is_position = false;
   };
   std::string outside_tensor_like(int symbol) const;
@@ -110,7 +136,11 @@ class Dtypes {
   std::map<std::string, int> iterators_;  // symbols of their dtypes, by their text
   std::vector<Made> made_;                // by symbol
   std::map<const clang::Expr*, int> results_;
+  std::map<const clang::Expr*, std::vector<int>> tuples_;
+  std::map<const clang::ValueDecl*, Key> aliases_;
+  std::map<const clang::ValueDecl*, std::vector<int>> tuple_variables_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
+  int assumed_ = -1;
   int depth_ = 0;
 };
 

@@ -166,6 +166,38 @@ static bool derives_from_module(const CXXRecordDecl* record, int depth) {
 
 bool is_module(QualType type) { return derives_from_module(record_of(type), 0); }
 
+// Net of ModuleHolder<Net>, of shared_ptr<Net> and of a pointer to Net.
+static const CXXRecordDecl* held_record(QualType type, int depth) {
+  type = type.getNonReferenceType();
+  if (type->isPointerType()) type = type->getPointeeType();
+  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr || depth > 4) return nullptr;
+  const auto* made = dyn_cast<ClassTemplateSpecializationDecl>(record);
+  const bool holds = made != nullptr && made->getIdentifier() != nullptr &&
+                     (made->getName() == "ModuleHolder" || made->getName() == "shared_ptr" ||
+                      made->getName() == "__shared_ptr_access" || made->getName() == "unique_ptr");
+  if (holds) {
+    const TemplateArgument& held = made->getTemplateArgs()[0];
+    return held.getKind() == TemplateArgument::Type ? held_record(held.getAsType(), depth + 1)
+                                                    : nullptr;
+  }
+  if (record->hasDefinition()) {
+    for (const CXXBaseSpecifier& base : record->bases()) {
+      const auto* of =
+          dyn_cast_or_null<ClassTemplateSpecializationDecl>(base.getType()->getAsCXXRecordDecl());
+      if (of != nullptr && of->getName() == "ModuleHolder") {
+        return held_record(base.getType(), depth + 1);
+      }
+    }
+  }
+  return record;  // itself
+}
+
+const CXXRecordDecl* held_module(QualType type) {
+  const CXXRecordDecl* record = type.isNull() ? nullptr : held_record(type, 0);
+  return derives_from_module(record, 0) ? record : nullptr;
+}
+
 static bool is_scalar_type(QualType type) {
   const auto* type_of_enum = type.getNonReferenceType()->getAs<EnumType>();
   return type_of_enum != nullptr && type_of_enum->getDecl()->getName() == "ScalarType";

@@ -40,6 +40,9 @@ bool says_other_than_dtype(llvm::StringRef function);
 bool is_tensor_list(clang::QualType type);
 // A torch::nn module, or a pointer to one.
 bool is_module(clang::QualType type);
+// The same, or what holds one: a ModuleHolder, a shared pointer. Null: it holds none.
+const clang::CXXRecordDecl* held_module(clang::QualType type);
+inline bool is_module_or_holder(clang::QualType type) { return held_module(type) != nullptr; }
 // A scalar type, a type meta or tensor options: what stands for a dtype.
 bool holds_dtype(clang::QualType type);
 

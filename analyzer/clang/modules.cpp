@@ -1,7 +1,8 @@
-// modules.cpp: the part of the walk that follows the dtype of modules' parameters: what casts a
-// module, what it is called with, and what an optimizer steps.
+// modules.cpp: the part of the walk that follows the dtype of modules' parameters: what makes and
+// casts a module, what it is called with, and what an optimizer steps.
 #include <llvm/ADT/StringSwitch.h>
 
+#include "analyzer/clang/functions.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -18,10 +19,46 @@ llvm::StringRef op_of_module(llvm::StringRef name) {
       .Case("Conv2dImpl", "conv2d")
       .Case("Conv3dImpl", "conv3d")
       .Case("ConvTranspose1dImpl", "conv_transpose1d")
+      .Case("ConvTranspose2dImpl", "conv_transpose2d")
+      .Case("ConvTranspose3dImpl", "conv_transpose3d")
       .Case("LayerNormImpl", "layer_norm")
       .Case("GroupNormImpl", "group_norm")
       .Cases("BatchNorm1dImpl", "BatchNorm2dImpl", "BatchNorm3dImpl", "batch_norm")
+      .Case("EmbeddingImpl", "embedding")
       .Default("");
+}
+
+// With its input, a hidden state and weights.
+llvm::StringRef op_of_recurrent(llvm::StringRef name) {
+  return llvm::StringSwitch<llvm::StringRef>(name)
+      .Case("LSTMImpl", "lstm")
+      .Case("GRUImpl", "gru")
+      .Case("RNNImpl", "rnn_tanh")
+      .Default("");
+}
+
+// With what a model gave and what it should have given.
+llvm::StringRef op_of_loss(llvm::StringRef name) {
+  return llvm::StringSwitch<llvm::StringRef>(name)
+      .Case("BCELossImpl", "binary_cross_entropy")
+      .Case("BCEWithLogitsLossImpl", "binary_cross_entropy_with_logits")
+      .Case("CrossEntropyLossImpl", "cross_entropy_loss")
+      .Case("HuberLossImpl", "huber_loss")
+      .Case("KLDivLossImpl", "kl_div")
+      .Case("L1LossImpl", "l1_loss")
+      .Case("MSELossImpl", "mse_loss")
+      .Case("NLLLossImpl", "nll_loss")
+      .Case("SmoothL1LossImpl", "smooth_l1_loss")
+      .Default("");
+}
+
+// It has no parameters, and gives back what it is given, as far as the dtype goes.
+bool keeps_dtype(llvm::StringRef name) {
+  return name.contains("Dropout") || name.contains("Pool") || name.contains("ReLU") ||
+         name.contains("Pad") || name.contains("latten") || name.contains("Shuffle") ||
+         name.contains("Softmax") || name.contains("Sigmoid") || name.contains("Tanh") ||
+         name == "IdentityImpl" || name == "ELUImpl" || name == "SELUImpl" || name == "GELUImpl" ||
+         name == "SiLUImpl" || name == "UpsampleImpl" || name == "SoftplusImpl";
 }
 
 bool is_torchs_own(const CXXRecordDecl* record) {
@@ -29,46 +66,28 @@ bool is_torchs_own(const CXXRecordDecl* record) {
   return llvm::StringRef(name).starts_with("torch::nn::");
 }
 
-// Net of ModuleHolder<Net>, of shared_ptr<Net> and of a pointer to Net.
-const CXXRecordDecl* held_module(QualType type, int depth = 0) {
-  type = type.getNonReferenceType();
-  if (type->isPointerType()) type = type->getPointeeType();
-  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  if (record == nullptr || depth > 4) return nullptr;
-  const auto* made = dyn_cast<ClassTemplateSpecializationDecl>(record);
-  const bool holds = made != nullptr && made->getIdentifier() != nullptr &&
-                     (made->getName() == "ModuleHolder" || made->getName() == "shared_ptr");
-  if (holds) {
-    const TemplateArgument& held = made->getTemplateArgs()[0];
-    return held.getKind() == TemplateArgument::Type ? held_module(held.getAsType(), depth + 1)
-                                                    : nullptr;
-  }
-  if (record->hasDefinition()) {
-    for (const CXXBaseSpecifier& base : record->bases()) {
-      const auto* of =
-          dyn_cast_or_null<ClassTemplateSpecializationDecl>(base.getType()->getAsCXXRecordDecl());
-      if (of != nullptr && of->getName() == "ModuleHolder") {
-        return held_module(base.getType(), depth + 1);
-      }
-    }
-  }
-  return record;  // itself
-}
-
-bool holds_module(QualType type) {
-  const CXXRecordDecl* record = held_module(type);
-  return record != nullptr && is_module(QualType(record->getTypeForDecl(), 0));
+// A TorchScript program has the dtype that its file says.
+bool is_jit(const CXXRecordDecl* record) {
+  return llvm::StringRef(record->getQualifiedNameAsString()).contains("jit::");
 }
 
 // The module that a call runs: net->forward(x), net(x).
 const Expr* module_that_runs(const CallExpr* call) {
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
-  if (op != nullptr && op->getOperator() == OO_Call && holds_module(op->getArg(0)->getType())) {
+  if (op != nullptr && op->getOperator() == OO_Call &&
+      is_module_or_holder(op->getArg(0)->getType())) {
     return op->getArg(0);
   }
   const auto member = member_call(call);
   const bool runs = member && member->name == "forward" && is_module(member->base->getType());
   return runs ? member->base : nullptr;
+}
+
+// Nothing is in it yet.
+bool is_empty_holder(const Expr* expr) {
+  const auto* made = dyn_cast<CXXConstructExpr>(expr->IgnoreImplicit());
+  return made != nullptr && made->getNumArgs() > 0 &&
+         stripped(made->getArg(0))->getType()->isNullPtrType();
 }
 
 }  // namespace
@@ -103,66 +122,330 @@ void Walk::module_cast(const CallExpr* call) {
   if (!member || member->name != "to" || !is_module(member->base->getType())) return;
   Key key;
   const int symbol = dtypes_.options_among(call, 0);
-  if (symbol >= 0 && dtypes_.module_key(member->base, key)) {
-    dtypes_.state.cast_module(key, symbol);
-  }
+  if (symbol < 0 || !dtypes_.module_key(member->base, key)) return;
+  const int own = dtypes_.make(TensorSource::kMade, dtypes_.state.dtypes(symbol));
+  dtypes_.set_place(own, place_of(context_, call->getExprLoc()));
+  dtypes_.state.cast_module(key, own);
 }
 
-// torch::load(net, path), cast_all(net): whatever is given a module may cast it.
+// torch::load(net, path), cast_all(net): whatever is given a module and is not seen may cast it,
+// but for what LibTorch has to register, save and show it.
 void Walk::module_given(const CallExpr* call) {
+  const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
+  const auto member = member_call(call);
+  const llvm::StringRef name = callee != nullptr ? name_of(callee->getDeclName())
+                               : member          ? member->name
+                                                 : "";
+  const bool is_of_library = callee != nullptr &&
+                             (is_libtorchs(callee) || callee->isInStdNamespace()) &&
+                             name != "load" && name != "apply";
+  if (is_of_library) return;
   const bool has_object = isa<CXXOperatorCallExpr>(call);
   for (unsigned i = has_object ? 1 : 0; i < call->getNumArgs(); ++i) {
     const Expr* argument = stripped(call->getArg(i));
     Key key;
-    if (holds_module(argument->getType()) && dtypes_.module_key(argument, key)) {
+    if (is_module_or_holder(argument->getType()) && dtypes_.module_key(argument, key)) {
       dtypes_.state.cast_module(key, -1);
     }
   }
+  // net.cast_all(), whose body is elsewhere.
+  Key key;
+  if (member && is_module(member->base->getType()) && callee != nullptr &&
+      name_of(callee->getDeclName()) != "forward" && dtypes_.module_key(member->base, key) &&
+      !isa<CXXThisExpr>(stripped(member->base)))
+    dtypes_.state.cast_module(key, -1);
 }
 
-// torch::nn::Linear layer(4, 4): Float until it is cast.
+// A constructor of it, or of what it is made from, casts.
+bool Walk::casts_itself(const CXXRecordDecl* record) {
+  if (record == nullptr || !record->hasDefinition() || is_torchs_own(record)) return false;
+  const auto [known, is_new] = casts_itself_.try_emplace(record, false);
+  if (!is_new) return known->second;
+  bool casts = false;
+  for (const CXXConstructorDecl* made : record->ctors()) {
+    const FunctionDecl* body = made->getDefinition();
+    if (body == nullptr || !body->hasBody()) continue;
+    for_each_expr(body->getBody(), [&](const Expr* one) {
+      const auto member = member_call(one);
+      casts = casts || (member && member->name == "to" && is_module(member->base->getType()) &&
+                        dtypes_.names_dtype(member->call));
+    });
+  }
+  for (const FieldDecl* field : record->fields())
+    casts = casts || casts_itself(held_module(field->getType()));
+  for (const CXXBaseSpecifier& base : record->bases())
+    casts = casts || casts_itself(base.getType()->getAsCXXRecordDecl());
+  return casts_itself_[record] = casts;
+}
+
+// The dtype of what an expression makes, whose parameters are Float until it is cast. -1: not
+// known, or it makes no module.
+int Walk::module_of(const Expr* expr) {
+  const CXXRecordDecl* record = held_module(expr->getType());
+  if (record == nullptr) return -1;
+  Key key;
+  if (dtypes_.module_key(expr, key)) return dtypes_.state.module_at(key);
+  for (expr = expr->IgnoreImplicit();;) {
+    if (const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr)) {
+      expr = cast->getSubExpr()->IgnoreImplicit();
+      continue;
+    }
+    const auto* made = dyn_cast<CXXConstructExpr>(expr);
+    const bool passes = made != nullptr && made->getNumArgs() == 1 &&
+                        is_module_or_holder(made->getArg(0)->getType()) &&
+                        held_module(made->getArg(0)->getType()) == record;
+    if (!passes) break;
+    expr = made->getArg(0)->IgnoreImplicit();
+  }
+  if (dtypes_.module_key(expr, key)) return dtypes_.state.module_at(key);
+  if (const auto* call = dyn_cast<CallExpr>(expr)) {
+    const auto returned = modules_.find(call);
+    if (returned != modules_.end() && dtypes_.state.knows(returned->second))
+      return returned->second;
+    const llvm::StringRef name = called_name(call);
+    if (name != "make_shared" && name != "make_unique") return -1;
+  } else if (!isa<CXXConstructExpr>(expr) && !isa<CXXNewExpr>(expr) && !isa<InitListExpr>(expr)) {
+    return -1;
+  } else if (is_empty_holder(expr)) {
+    return -1;
+  }
+  if (!is_default_float_ || is_jit(record) || casts_itself(record)) return -1;
+  return dtypes_.make(TensorSource::kMade, Dtype::kFloat);
+}
+
+// Net net; auto net = std::make_shared<Net>(); Net& same = *net;
 void Walk::module_made(const VarDecl* variable) {
-  const auto* made = dyn_cast_or_null<CXXConstructExpr>(variable->getInit()->IgnoreImplicit());
-  if (made == nullptr || made->getNumArgs() == 0 || !holds_module(variable->getType())) return;
-  const Expr* first = made->getArg(0);
-  const bool is_empty = first->getType()->isNullPtrType();
-  const CXXRecordDecl* record = held_module(variable->getType());
-  if (is_empty || holds_module(stripped(first)->getType()) || record == nullptr) return;
-  if (!is_torchs_own(record) || op_of_module(record->getName()).empty()) return;
-  dtypes_.state.cast_module({variable->getCanonicalDecl()},
-                            dtypes_.make(TensorSource::kMade, Dtype::kFloat));
+  const QualType type = variable->getType();
+  if (variable->getInit() == nullptr || !is_module_or_holder(type)) return;
+  Key from;
+  const bool is_other_name = type->isReferenceType() || !is_module(type) || type->isPointerType();
+  const bool is_of_variable = dtypes_.module_key(stripped(variable->getInit()), from);
+  dtypes_.set_alias(variable, is_of_variable && is_other_name ? from : Key());
+  const Key key = {variable->getCanonicalDecl()};
+  if (is_of_variable)
+    dtypes_.state.copy_module(from, key);
+  else
+    dtypes_.state.cast_module(key, module_of(variable->getInit()));
+}
+
+void Walk::module_assigned(const Expr* to, const Expr* value) {
+  Key key, from;
+  if (!dtypes_.module_key(to, key)) return;
+  if (dtypes_.module_key(stripped(value), from))
+    dtypes_.state.copy_module(from, key);
+  else
+    dtypes_.state.cast_module(key, module_of(value));
+}
+
+void Walk::module_bound(const ParmVarDecl* parameter, const Expr* argument) {
+  if (!is_module_or_holder(parameter->getType())) return;
+  Key key;
+  const bool is_known = dtypes_.module_key(stripped(argument), key);
+  // In a function of another object *this is that one.
+  const bool is_of_this = is_known && key.front() == nullptr;
+  dtypes_.set_alias(parameter, is_known && !is_of_this ? key : Key());
+  if (!is_known || is_of_this)
+    dtypes_.state.cast_module({parameter}, is_of_this ? -1 : module_of(argument));
+}
+
+// The first layer with parameters of a Sequential, where it is made of layers that keep the dtype
+// up to there. Null: not known.
+const CXXRecordDecl* Walk::first_layer(const Expr* module) const {
+  Key key;
+  if (!dtypes_.module_key(module, key)) return nullptr;
+  const auto* holder = static_cast<const Decl*>(key.back());
+  const Expr* made = nullptr;
+  if (const auto* variable = dyn_cast_or_null<VarDecl>(holder)) {
+    made = variable->getInit();
+  } else if (const auto* field = dyn_cast_or_null<FieldDecl>(holder)) {
+    made = field->getInClassInitializer();
+    const auto* record = dyn_cast<CXXRecordDecl>(field->getParent());
+    for (const CXXConstructorDecl* one : record->ctors()) {
+      const auto* body = dyn_cast_or_null<CXXConstructorDecl>(one->getDefinition());
+      if (body == nullptr) continue;
+      for (const CXXCtorInitializer* init : body->inits()) {
+        if (init->isWritten() && init->getAnyMember() == field) made = init->getInit();
+      }
+    }
+  }
+  const CXXRecordDecl* found = nullptr;
+  bool is_other = false;
+  const auto look = [&](const Expr* one) {
+    const CXXRecordDecl* record =
+        isa<CXXConstructExpr>(one) ? held_module(one->getType()) : nullptr;
+    if (record == nullptr || found != nullptr || record->getIdentifier() == nullptr) return;
+    if (record->getName() == "SequentialImpl" || keeps_dtype(record->getName())) return;
+    if (is_torchs_own(record) && !op_of_module(record->getName()).empty())
+      found = record;
+    else
+      is_other = true;
+  };
+  for_each_expr(made, look);
+  if (found == nullptr && made != nullptr) {  // a function that makes it
+    for_each_expr(made, [&](const Expr* one) {
+      const auto* call = dyn_cast<CallExpr>(one);
+      const FunctionDecl* body = call == nullptr ? nullptr : call->getDirectCallee();
+      body = body == nullptr ? nullptr : body->getDefinition();
+      if (body != nullptr && body->hasBody() && is_ours(body->getLocation()))
+        for_each_expr(body->getBody(), look);
+    });
+  }
+  return is_other ? nullptr : found;
 }
 
 void Walk::module_run(const CallExpr* call) {
   const Expr* module = module_that_runs(call);
-  const int symbol = module == nullptr ? -1 : dtypes_.module(module);
   const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
   const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
   if (record == nullptr || record->getIdentifier() == nullptr || !is_torchs_own(record) ||
       call->getNumArgs() <= first) {
     return;
   }
-  // Of a module that is not known to be cast no more than that its weights are no integers.
-  const DtypeSet weight = symbol < 0 ? kFloating | kComplex : dtypes_.state.dtypes(symbol);
-  if (record->getName() == "EmbeddingImpl") {
-    if (symbol >= 0) dtypes_.remember(call, symbol);
-    return;
+  llvm::StringRef name = record->getName();
+  if (name == "SequentialImpl" || name == "AnyModule") {
+    record = first_layer(module);
+    if (record == nullptr) return;
+    name = record->getName();
   }
-  const llvm::StringRef name = op_of_module(record->getName());
-  if (name.empty()) return;
+  const Expr* input = call->getArg(first);
+  if (!is_tensor(stripped(input)->getType()) && !is_tensor(input->getType())) return;
+  if (!op_of_module(name).empty())
+    run_layer(call, name, module);
+  else if (!op_of_recurrent(name).empty())
+    run_recurrent(call, op_of_recurrent(name), module);
+  else if (!op_of_loss(name).empty())
+    run_loss(call, op_of_loss(name));
+  else if (keeps_dtype(name))
+    dtypes_.remember(call, dtypes_.tensor(input));
+}
+
+static std::string without_arrow(std::string name) {
+  while (llvm::StringRef(name).ends_with("->")) name.resize(name.size() - 2);
+  return name;
+}
+
+void Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* module) {
+  SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
+  op.op = op_of_module(layer).str();
+  const int symbol = dtypes_.module(module);
+  const int tensor = dtypes_.tensor(call->getArg(isa<CXXOperatorCallExpr>(call) ? 1 : 0));
+  const std::string text =
+      dtypes_.text(stripped(call->getArg(isa<CXXOperatorCallExpr>(call) ? 1 : 0)));
+  const std::string holder = without_arrow(dtypes_.text(stripped(module)));
+  // Of a module that is not known no more than that its weights are no integers.
+  SourceOperand weight = {.name = "weight", .dtypes = kFloating | kComplex};
+  if (symbol >= 0) weight = dtypes_.operand("weight", "", symbol);
+  weight.text = holder + "->weight";
+  if (op.op == "embedding") {
+    if (symbol >= 0) dtypes_.remember(call, symbol);
+    op.operands = {weight, dtypes_.operand("indices", text, tensor)};
+  } else {
+    // Of an input that is not known nothing else would be taken.
+    const DtypeSet given = dtypes_.state.dtypes(tensor);
+    const bool is_taken =
+        given == weight.dtypes || (!given.single() && given.intersects(weight.dtypes));
+    if (symbol >= 0 && is_taken) dtypes_.remember(call, symbol);
+    op.operands = {dtypes_.operand("input", text, tensor), weight};
+  }
+  if (weight.is_assumed) add_layer_input(op, tensor);
+  add_op(std::move(op));
+}
+
+void Walk::run_recurrent(const CallExpr* call, llvm::StringRef name, const Expr* module) {
+  const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
+  const int symbol = dtypes_.module(module);
+  if (symbol < 0) return;
   SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
   op.op = name.str();
   const Expr* input = call->getArg(first);
-  if (!is_tensor(stripped(input)->getType()) && !is_tensor(input->getType())) return;
   const int tensor = dtypes_.tensor(input);
-  const DtypeSet given = dtypes_.state.dtypes(tensor);
-  if (symbol >= 0 && given == weight) dtypes_.remember(call, symbol);
   op.operands.push_back(dtypes_.operand("input", dtypes_.text(stripped(input)), tensor));
-  std::string name_of_module = dtypes_.text(stripped(module));
-  if (llvm::StringRef(name_of_module).ends_with("->"))
-    name_of_module.resize(name_of_module.size() - 2);
-  op.operands.push_back({.name = "weight", .text = name_of_module + "->weight", .dtypes = weight});
+  const bool has_state =
+      call->getNumArgs() > first + 1 && !isa<CXXDefaultArgExpr>(call->getArg(first + 1));
+  const std::vector<int> states =
+      has_state ? dtypes_.elements(call->getArg(first + 1)) : std::vector<int>();
+  const std::string text = states.empty() ? "" : dtypes_.text(stripped(call->getArg(first + 1)));
+  int state = tensor;  // without one the layer makes it as the input is
+  for (const int one : states) {
+    if (state == tensor || dtypes_.state.dtypes(one) != dtypes_.state.dtypes(tensor)) state = one;
+  }
+  // The tables have one dtype for a list: the odd one's.
+  op.operands.push_back(
+      dtypes_.operand(name == "lstm" ? "hx[0]" : "hx", text.empty() ? "hx" : text, state));
+  SourceOperand weight = dtypes_.operand("params[0]", "", symbol);
+  weight.text = without_arrow(dtypes_.text(stripped(module))) + "->all_weights()";
+  const DtypeSet given = dtypes_.state.dtypes(tensor);
+  const bool agrees =
+      given == weight.dtypes || (!given.single() && given.intersects(weight.dtypes));
+  op.operands.push_back(std::move(weight));
+  if (op.operands.back().is_assumed) add_layer_input(op, tensor);
+  if (agrees) dtypes_.remember(call, symbol);
   add_op(std::move(op));
+}
+
+// What the caller in another file gives comes here as it is.
+void Walk::add_layer_input(SourceOp op, int tensor) {
+  const int parameter = parameter_of(tensor);
+  if (parameter < 0 || dtypes_.state.dtypes(tensor) != kAnyDtype || autocast_) return;
+  for (SourceOperand& operand : op.operands) {
+    if (!operand.is_assumed) operand.parameter = parameter;
+  }
+  op.assumes = entry_;
+  if (op.place.line > 0 && ops_.insert({op.place, op.op + " of a parameter"}).second)
+    facts_.layer_inputs.push_back(std::move(op));
+}
+
+// model->forward(x), whose body is in another file.
+void Walk::module_called_outside(const CallExpr* call) {
+  const Expr* module = module_that_runs(call);
+  const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
+  if (record == nullptr || is_torchs_own(record) || is_jit(record) || autocast_) return;
+  const FunctionDecl* forward = nullptr;
+  for (const CXXMethodDecl* method : record->methods()) {
+    if (name_of(method->getDeclName()) == "forward") forward = method;
+  }
+  if (forward == nullptr || forward->hasBody()) return;
+  SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
+  op.op = outside_name(forward);
+  const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
+  for (unsigned i = first; i < call->getNumArgs(); ++i) {
+    const Expr* argument = call->getArg(i);
+    if (!is_tensor(stripped(argument)->getType()) && !is_tensor(argument->getType())) continue;
+    op.operands.push_back(
+        dtypes_.operand("input", dtypes_.text(stripped(argument)), dtypes_.tensor(argument)));
+    op.operands.back().parameter = static_cast<int>(i - first);
+  }
+  Key key;
+  const bool is_one = dtypes_.module_key(module, key) && !dtypes_.state.has_cast_part(key);
+  const int symbol = is_one ? dtypes_.module(module) : -1;
+  SourceOperand weight = {.name = "weight", .dtypes = kAnyDtype};
+  if (symbol >= 0) weight = dtypes_.operand("weight", "", symbol);
+  weight.text = without_arrow(dtypes_.text(stripped(module)));
+  op.operands.push_back(std::move(weight));
+  for (SourceOperand& operand : op.operands) {
+    if (operand.made.line == op.place.line) operand.made = {};
+    if (operand.is_assumed) op.assumes = entry_;
+  }
+  if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
+    facts_.module_calls.push_back(std::move(op));
+}
+
+void Walk::run_loss(const CallExpr* call, llvm::StringRef name) {
+  const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
+  if (call->getNumArgs() < first + 2) return;
+  Dtypes::CalledOp called;
+  called.op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
+  called.op.op = name.str();
+  for (unsigned i = 0; i < 2; ++i) {
+    const Expr* argument = call->getArg(first + i);
+    called.symbols.push_back(dtypes_.tensor(argument));
+    called.op.operands.push_back(dtypes_.operand(
+        i == 0 ? "self" : "target", dtypes_.text(stripped(argument)), called.symbols.back()));
+  }
+  dtypes_.name_class_loss(called);
+  const int answer = dtypes_.answer(called, 0);
+  if (answer >= 0) dtypes_.remember(call, answer);
+  add_op(std::move(called.op));
 }
 
 // torch::optim::Adam(net->parameters(), …) over a module that was cast: what its step will write.
@@ -174,10 +457,12 @@ void Walk::optimizer_of(const CXXConstructExpr* made) {
   if (!member || member->name != "parameters" || !is_module(member->base->getType())) return;
   const int symbol = dtypes_.module(member->base);
   if (symbol < 0 || dtypes_.state.dtypes(symbol) != DtypeSet(Dtype::kHalf)) return;
-  SourceOp op = {.place = place_of(context_, made->getBeginLoc()),
-                 .function = function_,
-                 .op = "addcdiv_",
-                 .operands = {{"self", dtypes_.text(call), Dtype::kHalf, true, {}}}};
+  SourceOp op = {
+      .place = place_of(context_, made->getBeginLoc()),
+      .function = function_,
+      .op = "addcdiv_",
+      .operands = {{"self", dtypes_.text(call), Dtype::kHalf, true, dtypes_.origin(symbol)}}};
+  if (op.operands.front().made.line == op.place.line) op.operands.front().made = {};
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.ops.push_back(std::move(op));
 }

@@ -10,11 +10,12 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-// at::matmul, which torch::matmul is as well.
+// at::matmul, which torch::matmul is as well, and torch::nn::functional::nll_loss, which calls it.
 static bool is_in_at(const FunctionDecl* function) {
   const auto* space =
       dyn_cast<NamespaceDecl>(function->getDeclContext()->getEnclosingNamespaceContext());
-  return space != nullptr && space->getName() == "at" && !isa<CXXMethodDecl>(function);
+  return space != nullptr && (space->getName() == "at" || space->getName() == "functional") &&
+         is_libtorchs(function) && !isa<CXXMethodDecl>(function);
 }
 
 // Rules can say something of an op where each tensor's dtype is known, of those that mix dtypes or
@@ -36,6 +37,7 @@ void Walk::add_op(SourceOp op) {
   if (autocast_ || op.operands.empty() || !is_of_interest(op)) return;
   for (SourceOperand& operand : op.operands) {
     if (operand.made.line == op.place.line) operand.made = {};
+    if (operand.is_assumed) op.assumes = entry_;
   }
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.ops.push_back(std::move(op));

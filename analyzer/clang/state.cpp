@@ -73,6 +73,12 @@ int State::module_at(const Key& key) const {
   return -1;
 }
 
+bool State::has_cast_part(const Key& key) const {
+  return std::any_of(modules_.begin(), modules_.end(), [&](const auto& module) {
+    return module.first.size() > key.size() && is_part_of(module.first, key);
+  });
+}
+
 void State::cast_module(const Key& key, int symbol) {
   std::erase_if(modules_, [&](const auto& module) { return is_part_of(module.first, key); });
   modules_[key] = symbol;
@@ -94,7 +100,21 @@ State::Modules State::enter_module(const Key& module) {
   return before;
 }
 
-void State::leave_module(const Modules& before) {
+void State::copy_module(const Key& from, const Key& to) {
+  const int whole = module_at(from);
+  Modules parts;
+  for (const auto& [key, symbol] : modules_) {
+    if (!is_part_of(key, from)) continue;
+    Key part = to;
+    part.insert(part.end(), key.begin() + static_cast<std::ptrdiff_t>(from.size()), key.end());
+    parts[part] = symbol;
+  }
+  cast_module(to, whole);
+  for (const auto& [key, symbol] : parts) modules_[key] = symbol;
+}
+
+void State::leave_module(const Key& module, const Modules& before) {
+  if (!module.empty()) copy_module(kThis, module);
   cast_module(kThis, -1);
   modules_.erase(kThis);
   modules_.insert(before.begin(), before.end());

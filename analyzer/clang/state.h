@@ -52,12 +52,15 @@ class State {
   // The dtype of a module's parameters: its own, or that of the module that it is part of. -1: not
   // known.
   int module_at(const Key& key) const;
+  bool has_cast_part(const Key& key) const;      // or one that may have been cast
   void cast_module(const Key& key, int symbol);  // its parts too; -1: it may have become anything
 
   // In a function of a module *this is that module; leaving gives back what *this was before.
   using Modules = std::map<Key, int>;
   Modules enter_module(const Key& module);
-  void leave_module(const Modules& before);
+  void leave_module(const Key& module, const Modules& before);  // which keeps what it became
+  // Of two objects one is made like the other.
+  void copy_module(const Key& from, const Key& to);
 
   // if (has_bias) TORCH_CHECK(bias.dtype() == …): the join loses it, and it holds again in the next
   // `if (has_bias)`, and in an `if` inside of that. `condition` is known by its text and what it

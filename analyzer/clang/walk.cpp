@@ -42,8 +42,16 @@ void Walk::enter(const FunctionDecl* function, Callers callers) {
   levels_.clear();
   steps_ = 0;
   autocast_ = false;
+  is_default_float_ = true;
   entry_ = outside_name(function);
   parameters_.clear();
+  const auto* method = dyn_cast<CXXMethodDecl>(function);
+  if (method != nullptr && method->isInstance() && !entry_.empty() &&
+      is_module_or_holder(QualType(method->getParent()->getTypeForDecl(), 0))) {
+    const int assumed = dtypes_.make(TensorSource::kMade, Dtype::kFloat);
+    dtypes_.state.cast_module({nullptr}, assumed);
+    dtypes_.assume(assumed);
+  }
   for (const ParmVarDecl* parameter : function->parameters()) {
     parameters_.push_back(
         dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
@@ -303,6 +311,8 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getRangeInit());
   const VarDecl* variable = stmt->getLoopVariable();
+  if (const auto examples = examples_of(stmt->getRangeInit()); variable != nullptr && examples)
+    bind_example(variable, *examples);
   const auto* range = dyn_cast<DeclRefExpr>(stripped(stmt->getRangeInit()));
   const auto list = range == nullptr ? lists_.end() : lists_.find(range->getDecl());
   if (variable == nullptr || list == lists_.end()) {
@@ -439,6 +449,9 @@ void Walk::return_from(const ReturnStmt* stmt) {
       const int symbol = is_tensor(value->getType()) ? dtypes_.tensor(value) : dtypes_.dtype(value);
       call.several = call.several || (call.symbol >= 0 && call.symbol != symbol);
       call.symbol = symbol;
+    } else if (value != nullptr) {
+      call.tuple = dtypes_.elements(value);
+      call.module = module_of(value);
     }
     call.returns.push_back(dtypes_.state);
   }
@@ -496,6 +509,7 @@ void Walk::declare(const VarDecl* variable) {
       dtypes_.bind(several->bindings()[i], dtypes_.result(init, i));
   }
   module_made(variable);
+  bind_examples(variable, init);
 }
 
 void Walk::expr(const Expr* one) {
@@ -560,6 +574,9 @@ void Walk::run_body(const Stmt* body, const Expr* call) {
   if (call == nullptr) return;
   const bool known = done.symbol >= 0 && !done.several && dtypes_.state.knows(done.symbol);
   if (known) dtypes_.remember(call, done.symbol);
+  if (done.returns.size() != 1) return;
+  if (!done.tuple.empty()) dtypes_.remember(call, std::move(done.tuple));
+  if (done.module >= 0) modules_[call] = done.module;
 }
 
 bool Walk::call_lambda(const CallExpr* call) {
@@ -585,6 +602,8 @@ bool Walk::call_lambda(const CallExpr* call) {
 }
 
 void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
+  module_bound(parameter, argument);
+  bind_examples(parameter, argument);
   dtypes_.bind_argument(parameter, argument);
   if (parameter->getType()->isPointerType()) {
     if (const Untyped* pointer = untyped(argument)) {
@@ -630,7 +649,7 @@ bool Walk::walk_through(const CallExpr* call) {
   State::Modules before;
   if (is_of_module) before = dtypes_.state.enter_module(module);
   run_body(body->getBody(), call);
-  if (is_of_module) dtypes_.state.leave_module(before);
+  if (is_of_module) dtypes_.state.leave_module(module, before);
   std::swap(function_, outer);
   call_sites_.pop_back();
   stack_.pop_back();
@@ -660,17 +679,35 @@ void Walk::trust_unknown_check(const RecoveryExpr* unknown) {
   for (const Expr* argument : parts.drop_front()) look_at_argument(dtypes_, argument);
 }
 
+static bool is_tie(const CallExpr* call) {
+  return called_name(call) == "tie" || called_name(call) == "forward_as_tuple";
+}
+
+// std::tie(output, std::tie(h, c)) = …: each in its turn.
+void Walk::assign_tie(const CallExpr* tie, const Expr* value, size_t& at) {
+  for (const Expr* one : tie->arguments()) {
+    const auto* inner = dyn_cast<CallExpr>(stripped(one));
+    if (inner != nullptr && is_tie(inner))
+      assign_tie(inner, value, at);
+    else
+      dtypes_.assign(one, dtypes_.result(value, at++));
+  }
+}
+
 // x = y; std::tie(values, indices) = x.max(1);
 void Walk::assign(const CXXOperatorCallExpr* assignment) {
   const Expr* to = assignment->getArg(0);
   const Expr* value = assignment->getArg(1);
   const auto* tie = dyn_cast<CallExpr>(stripped(to));
-  if (tie != nullptr && called_name(tie) == "tie") {
-    for (unsigned i = 0; i < tie->getNumArgs(); ++i)
-      dtypes_.assign(tie->getArg(i), dtypes_.result(value, i));
+  if (tie != nullptr && is_tie(tie)) {
+    size_t at = 0;
+    assign_tie(tie, value, at);
   } else if (const auto* name = dyn_cast<DeclRefExpr>(stripped(to));
              name && is_tuple(to->getType())) {
     dtypes_.forget_named(name->getDecl());
+    dtypes_.assign(to, dtypes_.result(value, 0));
+  } else if (is_module_or_holder(to->getType())) {
+    module_assigned(to, value);
   } else if (may_hold_tensor(to->getType())) {
     const int symbol = dtypes_.tensor(value);
     if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
@@ -697,6 +734,7 @@ void Walk::call(const CallExpr* call) {
   if (const auto member = member_call(call)) read_of(*member);
   fill_of(call);
   if (called_name(call).contains("autocast")) autocast_ = true;
+  if (called_name(call) == "set_default_dtype") is_default_float_ = false;
   op_of(call);
   list_changed(call);
   division_of(call);
@@ -707,11 +745,12 @@ void Walk::call(const CallExpr* call) {
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
   if (!walk_through(call) && !check_of_tensor_args(call)) {
+    module_given(call);
+    module_called_outside(call);
     call_outside(call);
     hand_on_arguments(call);
     trust_opaque_check(call);
   }
-  module_given(call);
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;
 }

@@ -71,6 +71,8 @@ class Walk {
     std::vector<State> returns;
     int symbol = -1;
     bool several = false;
+    std::vector<int> tuple;  // what it returns of several tensors, from its last return
+    int module = -1;         // the dtype of the module that it returns
   };
   struct Untyped {
     int symbol;
@@ -168,7 +170,30 @@ class Walk {
   void module_cast(const clang::CallExpr* call);
   void module_given(const clang::CallExpr* call);
   void module_made(const clang::VarDecl* variable);
+  void module_assigned(const clang::Expr* to, const clang::Expr* value);
+  void module_bound(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
+  int module_of(const clang::Expr* expr);
+  bool casts_itself(const clang::CXXRecordDecl* record);
   void module_run(const clang::CallExpr* call);
+  void run_layer(const clang::CallExpr* call, llvm::StringRef layer, const clang::Expr* module);
+  void run_recurrent(const clang::CallExpr* call, llvm::StringRef op, const clang::Expr* module);
+  void module_called_outside(const clang::CallExpr* call);
+  void add_layer_input(SourceOp op, int tensor);
+  void run_loss(const clang::CallExpr* call, llvm::StringRef op);
+  const clang::CXXRecordDecl* first_layer(const clang::Expr* module) const;
+
+  // What a dataset's examples, or a loader's batches, have.
+  struct Examples {
+    DtypeSet data = kAnyDtype, target = kAnyDtype;
+    Place data_made, target_made;
+  };
+  std::optional<Examples> examples_of(const clang::Expr* expr);
+  std::optional<Examples> examples_of_class(const clang::CXXRecordDecl* dataset,
+                                            const clang::CXXConstructExpr* made);
+  Examples transformed(Examples examples, const clang::Expr* transform);
+  void bind_examples(const clang::VarDecl* variable, const clang::Expr* value);
+  void bind_example(const clang::VarDecl* variable, const Examples& examples);
+  void assign_tie(const clang::CallExpr* tie, const clang::Expr* value, size_t& at);
   void optimizer_of(const clang::CXXConstructExpr* made);
   bool in_dispatch_on(DtypeSet dtypes) const;
   void division_of(const clang::CallExpr* call);
@@ -207,6 +232,10 @@ class Walk {
   std::map<const clang::Expr*, Untyped> seen_untyped_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
+  std::map<const clang::Decl*, Examples> examples_;
+  std::map<const clang::Expr*, int> modules_;  // that calls return: the symbol of the dtype
+  std::map<const clang::CXXRecordDecl*, bool> casts_itself_;
+  bool is_default_float_ = true;  // nothing has changed the default dtype
   std::map<std::tuple<Place, Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;
   std::set<std::pair<Place, BranchFault>> branches_;

@@ -225,6 +225,38 @@ class AcrossFiles(tool.SharedCacheTest):
         self.write("cast.cpp", '#include "net.h"\nvoid cast(Net& net) { net.to(torch::kFloat); }\n')
         self.assertEqual(self.findings(), [("net.cpp", 3, "note", "unchecked-data-ptr")])
 
+    def model(self, forward="return fc2(torch::relu(fc1(x)));", before="", given="torch::ones({2, 4})"):
+        """A module, its body and its caller, a file each."""
+        self.write("setup.py", "")
+        self.write("net.h", "#pragma once\n#include <torch/torch.h>\nstruct NetImpl : torch::nn::Module {\n"
+                            "  NetImpl();\n  torch::Tensor forward(torch::Tensor x);\n"
+                            "  torch::nn::Linear fc1, fc2;\n};\nTORCH_MODULE(Net);\n")
+        self.write("net.cpp", f'#include "net.h"\nNetImpl::NetImpl() : fc1(4, 4), fc2(4, 4) {{}}\n'
+                              f"torch::Tensor NetImpl::forward(torch::Tensor x) {{\n  {forward}\n}}\n")
+        self.write("main.cpp", f'#include "net.h"\nint main() {{\n  Net net;\n  {before}\n  net->forward({given});\n}}\n')
+
+    def test_what_a_layer_in_another_file_is_given(self):
+        self.model()
+        self.assertEqual(self.findings(), [])
+        self.model(given="torch::ones({2, 4}, torch::kDouble)")
+        self.assertEqual(self.findings(), [("main.cpp", 5, "error", "mixed-operands")])
+        self.model(before="net->to(torch::kDouble);")
+        self.assertEqual(self.findings(), [("main.cpp", 5, "error", "mixed-operands")])
+        self.model(before="net->to(torch::kDouble);", given="torch::ones({2, 4}, torch::kDouble)")
+        self.assertEqual(self.findings(), [])
+
+    def test_a_forward_that_casts_what_it_is_given(self):
+        self.model(forward="return fc1(x.to(torch::kFloat));", given="torch::ones({2, 4}, torch::kDouble)")
+        self.assertEqual(self.findings(), [])
+
+    def test_a_cast_inside_a_forward_whose_module_is_made_elsewhere(self):
+        self.model(forward="return fc2(fc1(x).to(torch::kHalf));")
+        self.assertEqual(self.findings(), [("net.cpp", 4, "error", "mixed-operands")])
+        self.model(forward="return fc2(fc1(x).to(torch::kHalf));", before="net->fc2->to(torch::kHalf);")
+        self.assertEqual(self.findings(), [])
+        self.model(forward="return fc2(fc1(x).to(torch::kHalf));")
+        self.assertEqual(self.findings("--alone", "net.cpp"), [])
+
     def test_a_file_that_changes_what_a_field_holds(self):
         self.layer(forward=FORWARD, made=MADE, set=SET)
         for text, found in ((MADE, []), (MADE.replace("kFloat", "kHalf"), ["note"]), (MADE, [])):

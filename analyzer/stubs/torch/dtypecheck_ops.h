@@ -76,8 +76,8 @@
   X(argsort) X(argwhere) X(as_strided) X(as_strided_) X(as_strided_copy) X(as_strided_scatter) \
   X(asin) X(asin_) X(asinh) X(asinh_) X(atan) X(atan2) X(atan_) X(atanh) X(atanh_) X(atleast_1d) \
   X(atleast_2d) X(atleast_3d) X(avg_pool1d) X(avg_pool2d) X(avg_pool3d) X(baddbmm) X(batch_norm) \
-  X(batch_norm_elemt) X(bernoulli) X(bilinear) X(binary_cross_entropy) \
-  X(binary_cross_entropy_with_logits) X(bincount) X(binomial) X(bitwise_and) X(bitwise_left_shift) \
+  X(batch_norm_elemt) X(bernoulli) X(bilinear) \
+  X(bincount) X(binomial) X(bitwise_and) X(bitwise_left_shift) \
   X(bitwise_not) X(bitwise_or) X(bitwise_right_shift) X(bitwise_xor) X(broadcast_to) X(bucketize) \
   X(ccol_indices_copy) X(cdist) X(ceil) X(ceil_) X(celu) X(celu_) X(channel_shuffle) \
   X(cholesky_inverse) X(cholesky_solve) X(clamp) X(clamp_) X(clamp_max) X(clamp_max_) X(clamp_min) \
@@ -86,7 +86,7 @@
   X(conv_depthwise3d) X(conv_tbc) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d) \
   X(convolution) X(convolution_overrideable) X(copy) X(copy_sparse_to_sparse_) X(copysign) \
   X(corrcoef) X(cos) X(cos_) X(cosh) X(cosh_) X(cosine_embedding_loss) X(cosine_similarity) \
-  X(count_nonzero) X(cov) X(cross) X(cross_entropy_loss) X(crow_indices_copy) X(ctc_loss) \
+  X(count_nonzero) X(cov) X(cross) X(crow_indices_copy) X(ctc_loss) \
   X(cudnn_affine_grid_generator) X(cudnn_convolution) X(cudnn_convolution_add_relu) \
   X(cudnn_convolution_relu) X(cudnn_convolution_transpose) X(cudnn_grid_sampler) X(cumprod) \
   X(cumsum) X(cumulative_trapezoid) X(deg2rad) X(deg2rad_) X(dequantize) X(det) X(detach) \
@@ -106,11 +106,11 @@
   X(gelu_) X(ger) X(glu) X(glu_jvp) X(greater) X(greater_equal) X(grid_sampler) X(grid_sampler_2d) \
   X(grid_sampler_3d) X(group_norm) X(gru_cell) X(gt) X(hardshrink) X(hardsigmoid) X(hardsigmoid_) \
   X(hardswish) X(hardswish_) X(hardtanh) X(hardtanh_) X(hash_tensor) X(heaviside) \
-  X(hinge_embedding_loss) X(histc) X(hspmm) X(huber_loss) X(hypot) X(i0) X(i0_) X(igamma) \
+  X(hinge_embedding_loss) X(histc) X(hspmm) X(hypot) X(i0) X(i0_) X(igamma) \
   X(igammac) X(im2col) X(imag) X(index) X(index_add) X(index_copy) X(index_fill) X(index_put) \
   X(index_put_) X(index_reduce) X(index_select) X(indices_copy) X(inner) X(instance_norm) \
   X(int_repr) X(inverse) X(isclose) X(isfinite) X(isin) X(isinf) X(isnan) X(isneginf) X(isposinf) \
-  X(isreal) X(istft) X(kl_div) X(kron) X(l1_loss) X(lcm) X(lcm_) X(ldexp) X(ldexp_) X(le) \
+  X(isreal) X(istft) X(kron) X(lcm) X(lcm_) X(ldexp) X(ldexp_) X(le) \
   X(leaky_relu) X(leaky_relu_) X(lerp) X(less) X(less_equal) X(lgamma) X(lift) X(lift_fresh) \
   X(lift_fresh_copy) X(linalg__powsum) X(linalg_cholesky) X(linalg_cond) X(linalg_cross) \
   X(linalg_det) X(linalg_diagonal) X(linalg_eigvals) X(linalg_eigvalsh) \
@@ -131,7 +131,7 @@
   X(movedim) X(msort) X(multi_margin_loss) X(multilabel_margin_loss) X(multinomial) X(multiply) \
   X(mv) X(mvlgamma) X(nan_to_num) X(nan_to_num_) X(nanmean) X(nanquantile) X(nansum) X(narrow) \
   X(narrow_copy) X(native_channel_shuffle) X(native_norm) X(ne) X(neg) X(neg_) X(negative) \
-  X(negative_) X(nested_to_padded_tensor) X(nextafter) X(nll_loss) X(nll_loss2d) X(nll_loss_nd) \
+  X(negative_) X(nested_to_padded_tensor) X(nextafter) X(nll_loss_nd) \
   X(nonzero) X(nonzero_static) X(norm) X(norm_except_dim) X(normal) X(normal_functional) \
   X(not_equal) X(nuclear_norm) X(one_hot) X(orgqr) X(ormqr) X(pad) X(pairwise_distance) X(pdist) \
   X(permute) X(permute_copy) X(pinverse) X(pixel_shuffle) X(pixel_unshuffle) X(poisson) \
@@ -151,7 +151,7 @@
   X(sigmoid_) X(sign) X(signbit) X(silu) X(silu_) X(sin) X(sin_) X(sinc) X(sinc_) X(sinh) X(sinh_) \
   X(slice) X(slice_copy) X(slice_inverse) X(slice_scatter) X(slow_conv3d) X(slow_conv3d_forward) \
   X(slow_conv_dilated2d) X(slow_conv_dilated3d) X(slow_conv_transpose2d) X(slow_conv_transpose3d) \
-  X(smm) X(smooth_l1_loss) X(soft_margin_loss) X(softmax) X(softplus) X(softshrink) \
+  X(smm) X(softmax) X(softplus) X(softshrink) \
   X(sparse_bsc_tensor) X(sparse_bsr_tensor) X(sparse_compressed_tensor) X(sparse_coo_tensor) \
   X(sparse_csc_tensor) X(sparse_csr_tensor) X(sparse_sampled_addmm) X(special_airy_ai) \
   X(special_bessel_j0) X(special_bessel_j1) X(special_bessel_y0) X(special_bessel_y1) \

@@ -181,12 +181,30 @@ template <typename T>
 using intrusive_ptr = std::shared_ptr<T>;
 std::ostream& operator<<(std::ostream& out, ScalarType type);
 
-class Error {};
+class Error : public std::exception {
+ public:
+  const char* what() const noexcept override;
+  const std::string& msg() const;
+};
 struct Scalar {
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
   Scalar(T value);
   template <typename T>
   T to() const;
+  double toDouble() const;
+  float toFloat() const;
+  int64_t toLong() const;
+  int toInt() const;
+  bool toBool() const;
+};
+std::ostream& operator<<(std::ostream& out, const Scalar& value);
+
+// Whatever a call may be given where that does not matter, lists in braces too.
+struct AnyArgument {
+  AnyArgument();
+  template <typename T>
+  AnyArgument(const T& value);
+  AnyArgument(std::initializer_list<AnyArgument> values);
 };
 
 struct TensorOptions;
@@ -307,6 +325,12 @@ DTYPECHECK_LIMITS(c10::BFloat16)
 struct CUstream_st;
 struct cublasContext;
 
+namespace torch::autograd {
+struct Node {
+  std::string name() const;
+};
+}  // namespace torch::autograd
+
 namespace at {
 using namespace c10;
 
@@ -374,6 +398,11 @@ struct TensorIndex {
 };
 }  // namespace indexing
 
+// A list in braces is no type that a template could deduce: what has one comes here.
+#define DTYPECHECK_ANYS                                                                   \
+  AnyArgument, AnyArgument = {}, AnyArgument = {}, AnyArgument = {}, AnyArgument = {}, \
+      AnyArgument = {}
+
 class Tensor {
  public:
   Tensor& operator=(Scalar value) &&;
@@ -416,6 +445,9 @@ class Tensor {
   bool is_complex() const;
   bool defined() const;
   bool requires_grad() const;
+  bool is_leaf() const;
+  std::shared_ptr<torch::autograd::Node> grad_fn() const;
+  void print() const;
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   Tensor to(ScalarType type, bool non_blocking = false, bool copy = false) const;
   Tensor to(TensorOptions options, bool non_blocking = false, bool copy = false) const;
@@ -493,7 +525,8 @@ class Tensor {
   // Ops whose arguments do not matter here.
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  Tensor name(Arguments&&... arguments) const;
+  Tensor name(Arguments&&... arguments) const; \
+  Tensor name(DTYPECHECK_ANYS) const;
   DTYPECHECK_METHODS(DTYPECHECK_OP)
   DTYPECHECK_OP(median)
   DTYPECHECK_OP(record_stream)
@@ -503,17 +536,20 @@ class Tensor {
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  std::tuple<Tensor, Tensor> name(Arguments&&... arguments) const;
+  std::tuple<Tensor, Tensor> name(Arguments&&... arguments) const; \
+  std::tuple<Tensor, Tensor> name(DTYPECHECK_ANYS) const;
   DTYPECHECK_METHODS_OF_TWO(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  std::tuple<Tensor, Tensor, Tensor> name(Arguments&&... arguments) const;
+  std::tuple<Tensor, Tensor, Tensor> name(Arguments&&... arguments) const; \
+  std::tuple<Tensor, Tensor, Tensor> name(DTYPECHECK_ANYS) const;
   DTYPECHECK_METHODS_OF_THREE(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  bool name(Arguments&&... arguments) const;
+  bool name(Arguments&&... arguments) const; \
+  bool name(DTYPECHECK_ANYS) const;
   DTYPECHECK_METHODS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
   template <typename T>
@@ -575,6 +611,8 @@ DTYPECHECK_OPERATOR(!=)
 Tensor operator-(const Tensor& a);
 Tensor operator!(const Tensor& a);
 Tensor operator~(const Tensor& a);
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+std::ostream& operator<<(std::ostream& out, caffe2::TypeMeta type);
 
 TensorOptions CUDA(ScalarType type);  // of the deprecated types, which convert to options
 TensorOptions CPU(ScalarType type);
@@ -641,29 +679,55 @@ Tensor linear(const Tensor& input, const Tensor& weight);
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
-Tensor mse_loss(const Tensor& self, const Tensor& target);
+#define DTYPECHECK_LOSS(name)                                                        \
+  Tensor name(const Tensor& self, const Tensor& target, int64_t reduction = 1,        \
+              const AnyArgument& more = {});
+DTYPECHECK_LOSS(mse_loss)
+DTYPECHECK_LOSS(l1_loss)
+DTYPECHECK_LOSS(smooth_l1_loss)
+DTYPECHECK_LOSS(huber_loss)
+DTYPECHECK_LOSS(kl_div)
+DTYPECHECK_LOSS(soft_margin_loss)
+#undef DTYPECHECK_LOSS
+#define DTYPECHECK_LOSS(name)                                                        \
+  Tensor name(const Tensor& self, const Tensor& target,                                \
+              const optional<Tensor>& weight = {}, const AnyArgument& a = {},         \
+              const AnyArgument& b = {}, const AnyArgument& c = {});
+DTYPECHECK_LOSS(nll_loss)
+DTYPECHECK_LOSS(nll_loss2d)
+DTYPECHECK_LOSS(cross_entropy_loss)
+DTYPECHECK_LOSS(binary_cross_entropy)
+DTYPECHECK_LOSS(binary_cross_entropy_with_logits)
+#undef DTYPECHECK_LOSS
 
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  Tensor name(const Tensor& first, Arguments&&... arguments);
+  Tensor name(const Tensor& first, Arguments&&... arguments); \
+  Tensor name(const Tensor& first, DTYPECHECK_ANYS);
 DTYPECHECK_FUNCTIONS(DTYPECHECK_OP)
 DTYPECHECK_OP(max)
 DTYPECHECK_OP(min)
 DTYPECHECK_OP(where)
+DTYPECHECK_OP(dropout)
+DTYPECHECK_OP(alpha_dropout)
+DTYPECHECK_OP(feature_dropout)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  std::tuple<Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments);
+  std::tuple<Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments); \
+  std::tuple<Tensor, Tensor> name(const Tensor& first, DTYPECHECK_ANYS);
 DTYPECHECK_FUNCTIONS_OF_TWO(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  std::tuple<Tensor, Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments);
+  std::tuple<Tensor, Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments); \
+  std::tuple<Tensor, Tensor, Tensor> name(const Tensor& first, DTYPECHECK_ANYS);
 DTYPECHECK_FUNCTIONS_OF_THREE(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
-  bool name(const Tensor& first, Arguments&&... arguments);
+  bool name(const Tensor& first, Arguments&&... arguments); \
+  bool name(const Tensor& first, DTYPECHECK_ANYS);
 DTYPECHECK_FUNCTIONS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 bool is_floating_point(const Tensor& self);
@@ -746,6 +810,7 @@ struct numeric_limits {
 std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool sorted = true, bool inverse = false);
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool sorted = true,
                                               bool inverse = false, bool counts = false);
+Tensor& add_out(Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor& mm_out(Tensor& out, const Tensor& self, const Tensor& other);
 
 namespace cuda {
@@ -821,94 +886,6 @@ struct RegisterOperators {
   template <typename F>
   RegisterOperators& op(const char* name, F&& function);
 };
-namespace nn {
-struct Module {
-  virtual ~Module();
-  void to(ScalarType type, bool non_blocking = false);
-  void to(Device device, bool non_blocking = false);
-  void to(Device device, ScalarType type, bool non_blocking = false);
-  std::vector<Tensor> parameters(bool recurse = true) const;
-  void train(bool on = true);
-  void eval();
-  template <typename T>
-  T register_module(const char* name, T module);
-  Tensor& register_parameter(const char* name, Tensor tensor, bool requires_grad = true);
-  Tensor& register_buffer(const char* name, Tensor tensor);
-};
-template <typename Impl>
-struct ModuleHolder {
-  ModuleHolder();
-  ModuleHolder(std::nullptr_t);
-  ModuleHolder(std::shared_ptr<Impl> module);
-  explicit ModuleHolder(int64_t first);
-  template <typename First, typename Second, typename... More>
-  ModuleHolder(const First& first, const Second& second, const More&... more);
-  Impl* operator->();
-  const Impl* operator->() const;
-  Impl& operator*();
-  Tensor operator()(const Tensor& input);
-};
-#define DTYPECHECK_MODULE(name)                                       \
-  struct name##Options {                                              \
-    template <typename... Arguments>                                  \
-    name##Options(const Arguments&... arguments);                     \
-    name##Options& bias(bool on);                                     \
-    template <typename Value>                                         \
-    name##Options& stride(Value value);                               \
-    template <typename Value>                                         \
-    name##Options& padding(Value value);                              \
-    name##Options& groups(int64_t groups);                            \
-    name##Options& eps(double eps);                                   \
-    name##Options& elementwise_affine(bool on);                       \
-  };                                                                  \
-  struct name##Impl : Module {                                        \
-    template <typename... Arguments>                                  \
-    explicit name##Impl(const Arguments&... arguments);               \
-    Tensor weight, bias;                                              \
-    Tensor forward(const Tensor& input);                              \
-  };                                                                  \
-  struct name : ModuleHolder<name##Impl> {                            \
-    name(std::nullptr_t);                                             \
-    name(name##Options options);                                      \
-    name(int64_t first);                                              \
-    name(int64_t first, int64_t second);                              \
-    name(int64_t first, int64_t second, int64_t third);               \
-  };
-DTYPECHECK_MODULE(Linear)
-DTYPECHECK_MODULE(Conv1d)
-DTYPECHECK_MODULE(Conv2d)
-DTYPECHECK_MODULE(Conv3d)
-DTYPECHECK_MODULE(LayerNorm)
-DTYPECHECK_MODULE(GroupNorm)
-DTYPECHECK_MODULE(BatchNorm1d)
-DTYPECHECK_MODULE(BatchNorm2d)
-DTYPECHECK_MODULE(Embedding)
-#undef DTYPECHECK_MODULE
-#define TORCH_MODULE(name)                                            \
-  struct name : torch::nn::ModuleHolder<name##Impl> {                 \
-    using torch::nn::ModuleHolder<name##Impl>::ModuleHolder;          \
-  }
-}  // namespace nn
-namespace nn::functional {
-Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
-}  // namespace nn::functional
-namespace optim {
-#define DTYPECHECK_OPTIMIZER(name)                                 \
-  struct name##Options {                                           \
-    name##Options(double rate = 1e-3);                             \
-    name##Options& eps(double eps);                                \
-    name##Options& weight_decay(double decay);                     \
-  };                                                               \
-  struct name {                                                    \
-    explicit name(std::vector<Tensor> parameters, name##Options options = {}); \
-    void step();                                                   \
-    void zero_grad();                                              \
-  };
-DTYPECHECK_OPTIMIZER(Adam)
-DTYPECHECK_OPTIMIZER(AdamW)
-DTYPECHECK_OPTIMIZER(SGD)
-#undef DTYPECHECK_OPTIMIZER
-}  // namespace optim
 }  // namespace torch
 
 #define TORCH_CHECK(condition, ...)                              \
@@ -966,3 +943,5 @@ inline c10::ScalarType scalar_type(c10::ScalarType type) { return type; }
 #include "dtypecheck_dispatch.h"
 #include "dtypecheck_jit.h"
 #include "dtypecheck_autograd.h"
+#include "dtypecheck_nn.h"
+#include "dtypecheck_train.h"

@@ -1,0 +1,184 @@
+// examples.cpp: the part of the walk that knows what a data loader's batches hold: the built-in
+// datasets by their names, those of the program by what their constructor and get() make.
+#include "analyzer/clang/functions.h"
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// The dataset of a loader, of a map() and of a pointer to one.
+const CXXRecordDecl* dataset_of(QualType type, int depth = 0) {
+  type = type.getNonReferenceType();
+  if (type->isPointerType()) type = type->getPointeeType();
+  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr || record->getIdentifier() == nullptr || depth > 16) return nullptr;
+  const auto* made = dyn_cast<ClassTemplateSpecializationDecl>(record);
+  const bool wraps =
+      made != nullptr && llvm::is_contained({"unique_ptr", "shared_ptr", "MapDataset",
+                                             "StatelessDataLoader", "StatefulDataLoader"},
+                                            made->getName());
+  if (!wraps) return record;
+  const TemplateArgument& inner = made->getTemplateArgs()[0];
+  return inner.getKind() == TemplateArgument::Type ? dataset_of(inner.getAsType(), depth + 1)
+                                                   : nullptr;
+}
+
+bool is_dataset(const CXXRecordDecl* record, int depth = 0) {
+  if (record == nullptr || depth > 6) return false;
+  const std::string name = record->getQualifiedNameAsString();
+  if (llvm::StringRef(name).ends_with("datasets::BatchDataset")) return true;
+  if (!record->hasDefinition()) return false;
+  for (const CXXBaseSpecifier& base : record->bases()) {
+    if (is_dataset(base.getType()->getAsCXXRecordDecl(), depth + 1)) return true;
+  }
+  return false;
+}
+
+bool is_torchs(const CXXRecordDecl* record) {
+  return llvm::StringRef(record->getQualifiedNameAsString()).starts_with("torch::");
+}
+
+}  // namespace
+
+// A transform of torch::data that scales, or joins, keeps dtypes; what a lambda gives it says
+// itself; of others nothing is known.
+Walk::Examples Walk::transformed(Examples examples, const Expr* transform) {
+  const CXXRecordDecl* record = transform->getType()->getAsCXXRecordDecl();
+  if (record == nullptr || record->getIdentifier() == nullptr || !is_torchs(record)) return {};
+  if (record->getName() == "Normalize" || record->getName() == "Stack") return examples;
+  const LambdaExpr* lambda = nullptr;
+  for_each_expr(transform, [&](const Expr* one) {
+    if (lambda == nullptr) lambda = dyn_cast<LambdaExpr>(one);
+  });
+  if (record->getName() != "TensorLambda" || lambda == nullptr) return {};
+  const CXXMethodDecl* method = lambda->getCallOperator();
+  if (method->getNumParams() != 1) return {};
+  const State before = dtypes_.state;
+  const int given = dtypes_.make(TensorSource::kOther, examples.data);
+  dtypes_.set_place(given, examples.data_made);
+  dtypes_.bind(method->getParamDecl(0), given);
+  calls_.emplace_back();
+  stmt(lambda->getBody());
+  const Call done = std::move(calls_.back());
+  calls_.pop_back();
+  examples.data = kAnyDtype;
+  examples.data_made = {};
+  if (done.returns.size() == 1 && done.symbol >= 0) {
+    examples.data = done.returns.front().dtypes(done.symbol);
+    examples.data_made = dtypes_.origin(done.symbol);
+  }
+  dtypes_.state = before;
+  return examples;
+}
+
+// MNIST gives its images in Float, from 0 to 1, and its labels in Long.
+std::optional<Walk::Examples> Walk::examples_of_class(const CXXRecordDecl* dataset,
+                                                      const CXXConstructExpr* made) {
+  if (dataset == nullptr || dataset->getIdentifier() == nullptr) return std::nullopt;
+  if (is_torchs(dataset)) {
+    if (dataset->getName() != "MNIST") return std::nullopt;
+    return Examples{.data = Dtype::kFloat, .target = Dtype::kLong};
+  }
+  const CXXMethodDecl* get = nullptr;
+  for (const CXXMethodDecl* method : dataset->methods()) {
+    if (name_of(method->getDeclName()) == "get") get = method;
+  }
+  const FunctionDecl* body = get == nullptr ? nullptr : get->getDefinition();
+  const bool is_busy = llvm::is_contained(stack_, body);
+  if (body == nullptr || !body->hasBody() || is_busy) return std::nullopt;
+  const State before = dtypes_.state;
+  const auto* constructor =
+      made == nullptr
+          ? nullptr
+          : dyn_cast_or_null<CXXConstructorDecl>(made->getConstructor()->getDefinition());
+  dtypes_.state.enter_module({});
+  if (constructor != nullptr) {
+    for (unsigned i = 0; i < constructor->getNumParams() && i < made->getNumArgs(); ++i)
+      bind_parameter(constructor->getParamDecl(i), made->getArg(i));
+    for (const CXXCtorInitializer* init : constructor->inits()) {
+      if (!init->isAnyMemberInitializer() || !is_tensor(init->getAnyMember()->getType())) continue;
+      expr(init->getInit());
+      dtypes_.state.bind({nullptr, init->getAnyMember()}, dtypes_.tensor(init->getInit()));
+    }
+    run_body(constructor->getBody(), nullptr);
+  }
+  stack_.push_back(body);
+  calls_.emplace_back();
+  stmt(body->getBody());
+  const Call done = std::move(calls_.back());
+  calls_.pop_back();
+  stack_.pop_back();
+  std::optional<Examples> examples;
+  if (done.returns.size() == 1 && done.tuple.size() == 2) {
+    const State& end = done.returns.front();
+    examples = Examples{end.dtypes(done.tuple[0]), end.dtypes(done.tuple[1]),
+                        dtypes_.origin(done.tuple[0]), dtypes_.origin(done.tuple[1])};
+  }
+  dtypes_.state = before;
+  return examples;
+}
+
+// Without casts, copies and moves; unlike stripped() it stops at what is made of one argument.
+static const Expr* made_or_named(const Expr* expr) {
+  for (expr = expr->IgnoreImplicit();;) {
+    const Expr* inner = nullptr;
+    if (const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr)) inner = cast->getSubExpr();
+    if (const auto* paren = dyn_cast<ParenExpr>(expr)) inner = paren->getSubExpr();
+    const auto* made = dyn_cast<CXXConstructExpr>(expr);
+    if (made != nullptr && made->getConstructor()->isCopyOrMoveConstructor())
+      inner = made->getArg(0);
+    const auto* call = dyn_cast<CallExpr>(expr);
+    if (call != nullptr && (called_name(call) == "move" || called_name(call) == "forward"))
+      inner = call->getArg(0);
+    if (inner == nullptr) return expr;
+    expr = inner->IgnoreImplicit();
+  }
+}
+
+std::optional<Walk::Examples> Walk::examples_of(const Expr* expr) {
+  expr = made_or_named(expr);
+  const CXXRecordDecl* dataset = dataset_of(expr->getType());
+  if (!is_dataset(dataset)) return std::nullopt;
+  if (const auto* name = dyn_cast<DeclRefExpr>(expr)) {
+    const auto known = examples_.find(name->getDecl());
+    if (known != examples_.end()) return known->second;
+    return std::nullopt;
+  }
+  if (const auto* made = dyn_cast<CXXConstructExpr>(expr)) return examples_of_class(dataset, made);
+  const auto* call = dyn_cast<CallExpr>(expr);
+  if (call == nullptr) return std::nullopt;
+  if (const auto* op = dyn_cast<CXXOperatorCallExpr>(call))  // *loader
+    return op->getNumArgs() == 1 ? examples_of(op->getArg(0)) : std::nullopt;
+  if (const auto member = member_call(call)) {
+    const auto base = member->name == "map" ? examples_of(member->base) : std::nullopt;
+    if (!base || call->getNumArgs() != 1) return std::nullopt;
+    return transformed(*base, call->getArg(0)->IgnoreImplicit());
+  }
+  const bool makes_loader = called_name(call) == "make_data_loader" && call->getNumArgs() > 0;
+  return makes_loader ? examples_of(call->getArg(0)) : std::nullopt;
+}
+
+void Walk::bind_examples(const VarDecl* variable, const Expr* value) {
+  if (!is_dataset(dataset_of(variable->getType()))) return;
+  examples_.erase(variable);
+  if (const auto examples = examples_of(value)) examples_[variable] = *examples;
+}
+
+// for (auto& batch : *loader): batch.data, batch.target.
+void Walk::bind_example(const VarDecl* variable, const Examples& examples) {
+  const CXXRecordDecl* record = variable->getType().getNonReferenceType()->getAsCXXRecordDecl();
+  if (record == nullptr || !record->hasDefinition()) return;
+  for (const FieldDecl* field : record->fields()) {
+    const bool is_data = field->getName() == "data";
+    if ((!is_data && field->getName() != "target") || !is_tensor(field->getType())) continue;
+    const int symbol =
+        dtypes_.make(TensorSource::kOther, is_data ? examples.data : examples.target);
+    dtypes_.set_place(symbol, is_data ? examples.data_made : examples.target_made);
+    dtypes_.state.bind({variable->getCanonicalDecl(), field}, symbol);
+  }
+}
+
+}  // namespace dtypecheck::analyzer
