@@ -88,13 +88,32 @@ bool casts_to(const RunIndex& index, const OpCall& call, DtypeSet low) {
 
 bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
 
+// A number at the end of it, as a loss is one.
+bool is_summed_up(const RunIndex& index, const OpCall& call) {
+  const bool is_number =
+      !call.results.empty() && call.results.front().has_shape && call.results.front().shape.empty();
+  return index.has(call, ops::kLoss) || (index.has(call, ops::kReduces) && is_number);
+}
+
+// All that is computed of it, op by op, is summed up: no layer reads it.
 bool ends_in_loss(const RunIndex& index, const OpCall& call) {
+  constexpr size_t kMaxReached = 64;
+  std::vector<OpCallId> reached = {call.id};
+  std::unordered_set<OpCallId> seen = {call.id};
   bool any = false;
-  for (const OpCallId id : index.consumers(call)) {
-    const OpCall& consumer = index.run().calls[id - 1];
-    if (is_backward(consumer)) continue;
-    if (!index.has(consumer, ops::kLoss | ops::kReduces)) return false;
-    any = true;
+  for (size_t next = 0; next < reached.size(); ++next) {
+    for (const OpCallId id : index.consumers(index.run().calls[reached[next] - 1])) {
+      const OpCall& consumer = index.run().calls[id - 1];
+      if (is_backward(consumer)) continue;
+      const bool is_end =
+          is_summed_up(index, consumer) || (next == 0 && index.has(consumer, ops::kReduces));
+      const bool reads_weight =
+          std::any_of(consumer.operands.begin(), consumer.operands.end(), is_parameter);
+      if (!is_end && (index.has(consumer, ops::kMultiplies) || reads_weight)) return false;
+      any |= is_end;
+      if (!is_end && seen.insert(id).second) reached.push_back(id);
+    }
+    if (reached.size() > kMaxReached) return false;
   }
   return any;
 }
