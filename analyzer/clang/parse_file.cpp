@@ -185,6 +185,9 @@ void prepare(CompilerInstance& compiler) {
   options.SkipFunctionBodies = true;                      // the consumer is asked for each
   options.DisableFree = true;                             // the process ends with it
   compiler.getLangOpts().PCHInstantiateTemplates = true;  // once, not in each file
+  // In headers of others, as in CUDA's beside Clang's own: a parse without the PCH passes over
+  // them.
+  compiler.getPreprocessorOpts().AllowPCHWithCompilerErrors = true;
 }
 
 // A missing header would end the parse. It is noted instead, and only what needs it is not

@@ -146,8 +146,8 @@ void launch(at::Tensor x, at::Tensor out) {
             self.assertEqual(self.lint("a.cpp"), whole)
             self.forget_findings()
 
-    def test_a_header_that_changed(self):
-        # A LibTorch outside of the project: the bundled one under names by which nobody takes it for that.
+    def other_torch(self):
+        """A LibTorch outside of the project: the bundled one under names by which nobody takes it for that."""
         torch = self.folder / "libtorch/include"
         shutil.copytree(STUBS, torch)
         for path in [path for path in torch.rglob("*") if path.is_file()]:
@@ -156,6 +156,10 @@ void launch(at::Tensor x, at::Tensor out) {
             path.with_name(path.name.replace("dtypecheck_", "small_")).write_text(text)
         (torch / "ATen/core").mkdir()
         (torch / "ATen/core/Tensor.h").write_text("#include <small_torch.h>\n")
+        return torch
+
+    def test_a_header_that_changed(self):
+        torch = self.other_torch()
         self.write("a.cpp", FILE.replace("TORCH_CHECK(x.dim() == 1)", "EXTRA(x)"))
         header = torch / "torch/extension.h"
         original = header.read_text()
@@ -172,6 +176,18 @@ void launch(at::Tensor x, at::Tensor out) {
         after = self.lint("a.cpp", torch=torch.parent)
         self.assertNotIn("unchecked-data-ptr", [finding["rule"] for finding in after])
         self.assertNotEqual(self.pchs(), [old])
+
+    def test_errors_in_headers_of_others(self):
+        """As those of CUDA's beside Clang's own: what a parse passes over is passed over in a precompiled header too."""
+        torch = self.other_torch()
+        header = torch / "torch/extension.h"
+        header.write_text(header.read_text() + "static int declared_twice();\nint declared_twice();\nlong declared_twice();\n")
+        self.write("a.cpp", FILE)
+        for _ in range(3):
+            found = self.lint("a.cpp", torch=torch.parent)
+            self.forget_findings()
+        self.assertEqual([finding["rule"] for finding in found].count("unchecked-data-ptr"), 1)
+        self.assertTrue(self.is_used(lambda: self.assertEqual(self.lint("a.cpp", torch=torch.parent), found)))
 
     def test_what_stands_before_the_header(self):
         """A macro may change what the header says: such a file is parsed whole."""
