@@ -201,21 +201,30 @@ std::pair<int, int> branch_of(const Stmt* statement, const CompoundStmt* block,
 }
 
 CheckSite check_site(const ASTContext& context, const CompoundStmt* block, const Stmt* statement,
-                     const Names& names) {
-  const std::vector<const Stmt*> all(block->body_begin(), block->body_end());
-  const auto at = static_cast<size_t>(std::find(all.begin(), all.end(), statement) - all.begin());
+                     const Names& names, Reached& reached) {
+  const llvm::ArrayRef<Stmt*> all(block->body_begin(), block->size());
+  Reached::Way& known = reached.ways[{block, names}];  // of a read above, as a rule
+  auto found = std::find(all.begin() + known.from, all.end(), statement);
+  if (found == all.end()) {
+    known = {};
+    found = std::find(all.begin(), all.end(), statement);
+  }
+  const auto at = static_cast<size_t>(found - all.begin());
   const Text text(context, block->getLBracLoc());
   const size_t read = at < all.size() ? text.begin(all[at]) : std::string::npos;
   if (read == std::string::npos) return {};
-  size_t first = at;
-  while (first > 0) {
+  size_t first = at, below = read;  // where the statement at `first` begins
+  while (first > known.from) {
     const Stmt* before = all[first - 1];
     const size_t begin = text.begin(before);
     const bool is_in_order = begin != std::string::npos && begin < read;
-    if (!is_in_order || text.has_condition(begin, read)) break;
+    if (!is_in_order || text.has_condition(begin, below)) break;
     if (may_leave(before) || declares(before, names) || may_write(before, names)) break;
     --first;
+    below = begin;
   }
+  if (first == known.from && known.from > 0) first = known.to;
+  known = {at, first};
   const bool is_first = first == 0;
   while (first < at && is_check(all[first], text)) ++first;
   const size_t begin = text.begin(all[first]);

@@ -7,6 +7,7 @@
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Stmt.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,10 +24,20 @@ struct CheckSite {
   std::vector<OuterSite> outer;  // where one check may stand for those of all branches, inner first
 };
 
+// How far up the checks of earlier reads could stand, so that many reads of a block cost one walk
+// over it: from a statement of the block to another, by number.
+struct Reached {
+  struct Way {
+    size_t from = 0, to = 0;
+  };
+  std::map<std::pair<const clang::CompoundStmt*, std::set<std::string>>, Way> ways;
+};
+
 // Of a read in `statement`, which stands in `block` as such. `names` are those of the variables
 // that the check asks.
 CheckSite check_site(const clang::ASTContext& context, const clang::CompoundStmt* block,
-                     const clang::Stmt* statement, const std::set<std::string>& names);
+                     const clang::Stmt* statement, const std::set<std::string>& names,
+                     Reached& reached);
 
 // Which branch of `statement` a block is, of how many that share all that comes there: {0, 1} of a
 // block by itself and of a loop, which counts as run, {1, 3} of the second one in if … else if …

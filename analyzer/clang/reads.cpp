@@ -99,13 +99,13 @@ CheckSite Walk::site_of(const MemberCall& call) {
     if (over.symbol >= 0) names.insert(root_of(over.fact.name));
   }
   size_t level = levels_.size() - 1;
-  CheckSite site = check_site(context_, levels_[level].block, statement, names);
+  CheckSite site = check_site(context_, levels_[level].block, statement, names, reached_);
   while (site.is_first) {
     const size_t outer = level_around(level);
     if (outer == level) break;
     level = outer;
     const CheckSite further =
-        check_site(context_, levels_[level].block, levels_[level].statement, names);
+        check_site(context_, levels_[level].block, levels_[level].statement, names, reached_);
     if (further.begin.line == 0) break;
     site = further;
   }
@@ -113,15 +113,15 @@ CheckSite Walk::site_of(const MemberCall& call) {
   return site;
 }
 
-void Walk::add_outer_sites(CheckSite& site, size_t level,
-                           const std::set<std::string>& names) const {
+void Walk::add_outer_sites(CheckSite& site, size_t level, const std::set<std::string>& names) {
   bool is_first = site.is_first;
   while (is_first && level > 0 && !levels_[level].is_called_lambda) {
     const auto [branch, branches] =
         branch_of(levels_[level - 1].whole, levels_[level].block, names);
     if (branches == 0) return;
     --level;
-    const CheckSite outer = check_site(context_, levels_[level].block, levels_[level].whole, names);
+    const CheckSite outer =
+        check_site(context_, levels_[level].block, levels_[level].whole, names, reached_);
     if (outer.begin.line == 0) return;
     site.outer.push_back({outer.begin, outer.end, branch, branches});
     is_first = outer.is_first;

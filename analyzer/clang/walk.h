@@ -203,7 +203,7 @@ class Walk {
   const Untyped* untyped(const clang::Expr* expr);
   std::string meaning(clang::QualType type) const;
   CheckSite site_of(const MemberCall& call);
-  void add_outer_sites(CheckSite& site, size_t level, const std::set<std::string>& names) const;
+  void add_outer_sites(CheckSite& site, size_t level, const std::set<std::string>& names);
   size_t level_around(size_t level) const;
   void expr_of_one_way(const clang::Expr* expr);
   void leave_to_caller(Read& read, const clang::Expr* tensor, clang::QualType type) const;
@@ -229,6 +229,7 @@ class Walk {
   std::map<Key, Untyped> pointers_;
   std::map<const clang::FunctionDecl*, std::set<std::string>>
       asked_;  // whose dtypes bodies ask for
+  Reached reached_;
   std::map<const clang::Expr*, Untyped> seen_untyped_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
