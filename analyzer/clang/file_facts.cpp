@@ -23,8 +23,9 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
   facts.parsed = true;
   facts.sees_tensors = declares_tensor(context);
   Walk walk(context, facts);
-  for (const EntryPoint& entry : entry_points(context))
-    walk.function(entry.function, entry.callers);
+  const WalkedFunctions functions = functions_of(context);
+  facts.functions = functions.written;
+  for (const EntryPoint& entry : functions.entries) walk.function(entry.function, entry.callers);
   facts.bound = bound_outside(context);
   facts.long_elements = long_elements(context);
 #define FINDER(name) name(context, facts);

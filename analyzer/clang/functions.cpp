@@ -119,19 +119,22 @@ class LongTypes : public Visitor {
 
 }  // namespace
 
-std::vector<EntryPoint> entry_points(ASTContext& context) {
+WalkedFunctions functions_of(ASTContext& context) {
   Uses uses(context);
   uses.walk();
-  std::vector<EntryPoint> entries;
+  WalkedFunctions all;
   for (const FunctionDecl* function : uses.bodies) {
     const FunctionDecl* id = identity(function);
     const bool is_bound = uses.bound.contains(id);
     const auto* method = dyn_cast<CXXMethodDecl>(function);
     if (method != nullptr && method->getParent()->isLambda()) continue;
+    const SourceLocation name = function->getLocation();
+    if (in_main_file(context, name) && !context.getSourceManager().isMacroBodyExpansion(name))
+      ++all.written;
     if (uses.called.contains(id) && !is_bound) continue;
-    entries.push_back({function, is_bound ? Callers::kBound : Callers::kUnseen});
+    all.entries.push_back({function, is_bound ? Callers::kBound : Callers::kUnseen});
   }
-  return entries;
+  return all;
 }
 
 std::vector<std::string> bound_outside(ASTContext& context) {

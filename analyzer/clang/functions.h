@@ -14,9 +14,13 @@ struct EntryPoint {
   Callers callers;
 };
 
-// The functions of the main file and of the project's own headers that nothing in them calls: those
-// that are called are walked through in their callers.
-std::vector<EntryPoint> entry_points(clang::ASTContext& context);
+// Of the main file and the project's own headers.
+struct WalkedFunctions {
+  std::vector<EntryPoint>
+      entries;           // that nothing calls: others are walked through in their callers
+  uint64_t written = 0;  // in the main file; neither lambdas nor what a macro makes
+};
+WalkedFunctions functions_of(clang::ASTContext& context);
 
 // Functions of other files that are bound to Python or registered as an op here, by outside_name().
 std::vector<std::string> bound_outside(clang::ASTContext& context);

@@ -28,7 +28,6 @@ bool Walk::is_ours(SourceLocation location) const {
 void Walk::function(const FunctionDecl* function, Callers callers) {
   enter(function, callers);
   run_body(function->getBody(), nullptr);
-  ++facts_.functions;
 }
 
 void Walk::enter(const FunctionDecl* function, Callers callers) {

@@ -16,6 +16,7 @@
 #include "analyzer/parse/precompiled_headers.h"
 #include "analyzer/parse/standing_parsers.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/install_paths.h"
 
 namespace dtypecheck::analyzer {
@@ -67,6 +68,11 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
     return not_parsed(
         job, fmt::format("{} MB, and what is longer than {} MB is taken for generated", size >> 20,
                          kMaxSource >> 20));
+  }
+  const auto text = read_file_if_any(job.file, kMaxSource);
+  if (text && text->find('\0') != text->npos) {
+    return not_parsed(
+        job, "has bytes that are 0, so it is no source; one in UTF-16 has to be saved in UTF-8");
   }
   if (options.cache == nullptr) return parse_anew(job, options);
   if (auto known = options.cache->find(job)) {

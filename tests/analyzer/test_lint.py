@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import resource
 import shutil
 import sys
 import unittest
@@ -380,6 +381,76 @@ class Lint(Linting, tool.SharedCacheTest):
         self.assertRegex(text, "crash.cpp: (the parser crashed on it|the parser's answer cannot be read)")
         self.assertIn("long.cpp: 50 MB, and what is longer than 16 MB is taken for generated", text)
         self.assert_one_line(self.lint("crash.cpp"), "nothing could be analysed", "crash.cpp")
+
+    def words(self, name, text):
+        self.write(name, text)
+        return " ".join(self.lint(name, "--all").out.split())
+
+    def test_advice_names_what_stands_there(self):
+        said = self.words("names.cpp", BAD.replace("(at::Tensor x)", "(at::Tensor x, at::Tensor weight, at::Tensor shift)")
+                          .replace("  run(x.data_ptr<float>());", "  run(weight.data_ptr<float>()); run(shift.data_ptr<float>());"))
+        self.assertIn("TORCH_CHECK(weight.scalar_type() == at::kFloat", said)
+        self.assertIn("and the same of the others", said)
+        self.assertNotIn("TORCH_CHECK(x.", said)
+        one = self.words("one.cpp", BAD)
+        self.assertIn("TORCH_CHECK(x.scalar_type() == at::kFloat", one)
+        self.assertNotIn("of the others", one)
+
+    def test_a_dispatch_is_told_what_it_lacks(self):
+        def dispatch(types):
+            return BAD.replace("run(x.data_ptr<float>());",
+                               f'AT_DISPATCH_FLOATING_TYPES{types}(x.scalar_type(), "f", [&] {{ x.data_ptr<scalar_t>(); }});')
+        one = self.words("one.cpp", dispatch("_AND_HALF"))
+        self.assertIn("not implemented for 'BFloat16'", one)
+        self.assertNotIn("for 'Half'", one)
+        self.assertIn("not implemented for 'Half'", self.words("both.cpp", dispatch("")))
+
+    def test_a_division_of_integers_in_place_is_told_once(self):
+        source = BAD.replace("  run(x.data_ptr<float>());", "  at::Tensor n = at::zeros({4}, at::kLong);\n  n.div_(2);")
+        self.write("division.cpp", source)
+        found = json.loads(self.lint("--format", "json", "division.cpp").out)["findings"]
+        self.assertEqual([(one["rule"], one["severity"]) for one in found], [("integer-division-in-place", "error")])
+        self.assertNotIn("cast the input", found[0]["fix"])
+        self.write("division.cpp", source.replace("at::kLong", "at::kFloat"))
+        self.assertEqual(self.lint("division.cpp").status, 0)
+
+    def test_what_always_throws_in_a_case_is_an_error(self):
+        said = self.words("case.cpp", BAD.replace(
+            "  run(x.data_ptr<float>());",
+            '  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "f", [&] { run(x.data_ptr<float>()); });'))
+        self.assertIn("error: this dispatches on x, but always reads x as float", said)
+
+    def test_what_is_no_text_is_not_clean(self):
+        good = "void f() {}\n"
+        (self.work / "utf16.cpp").write_bytes(BAD.encode("utf-16"))
+        (self.work / "object.cpp").write_bytes(bytes(range(256)) * 9)
+        (self.work / "latin1.cpp").write_bytes(("// \u00e9\n" + good).encode("latin-1"))
+        for name in ("utf16.cpp", "object.cpp"):
+            self.assert_one_line(self.lint(name), "nothing could be analysed", name, "UTF-8")
+        self.assertEqual(self.lint("latin1.cpp").status, 0)
+        result = self.lint(".")
+        self.assertIn("1 file, 1 function; 2 files not analysed", result.out)
+
+    def test_functions_are_counted_as_they_are_written(self):
+        self.write("helper.h", "#pragma once\ninline int in_a_header() { return 1; }\n")
+        self.write("called.cpp", """\
+#include <torch/extension.h>
+#include "helper.h"
+static int helper(int x) { return x + in_a_header(); }
+template <typename T> T made(T x) { return helper(x); }
+struct Net { int forward() { return made(1) + made<long>(2); } };
+int used() { auto inner = [](int x) { return x; }; return inner(helper(3)) + Net().forward(); }
+int declared();
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("used", &used); }
+""")
+        self.assertIn("no findings in 1 file, 4 functions", " ".join(self.lint("called.cpp").out.split()))
+
+    def test_many_reads_of_one_tensor(self):
+        """A walk over the function for each of them took minutes of the processor."""
+        self.write("many.cpp", BAD.replace("  run(x.data_ptr<float>());\n", "  run(x.data_ptr<float>());\n" * 4000))
+        result = self.lint("--timeout", "600", "many.cpp",
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)))
+        self.assertEqual(result.status, 1, result.err)
 
     def test_a_template_bomb_is_given_up(self):
         self.write("bomb.cpp", "template <int n, class T> struct Bomb {\n"
