@@ -310,7 +310,8 @@ void add_known_mismatch(const Check& check, const Read& read, CheckFindings& out
   if (!is_narrowed || read.accepts.empty() || dtypes.within(read.accepts)) return;
   const bool is_surely = !dtypes.intersects(read.accepts);
   if (read.ignores_dispatch && !is_surely) {
-    out.add(check, Severity::kWarning, read.place, read.function,
+    // Its other cases throw.
+    out.add(check, Severity::kError, read.place, read.function,
             fmt::format("this dispatches on {0}, but always reads {0} as {1}", read.tensor.name,
                         read.type));
     return;

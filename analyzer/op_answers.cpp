@@ -65,6 +65,7 @@ OpCall call_of(const SourceOp& op) {
     operand.dtypes = given.dtypes;
     operand.has_shape = false;
     operand.role = ops::role_of_argument(given.name);
+    operand.is_written = call.operands.empty() && op.op.ends_with('_');
     if (given.is_trained) {
       operand.parameter = given.text;
       operand.role = Role::kWeight;

@@ -152,6 +152,16 @@ std::string said_of_unknown(const SourceOp& op) {
   return names.empty() ? "" : "the dtype of " + names + " is not known here, and none is taken";
 }
 
+// A check tells of it, with the cure that it has.
+bool is_division_in_place(const SourceFacts& facts, const SourceOp& op) {
+  return op.op.starts_with("div_") &&
+         std::any_of(facts.integer_divisions.begin(), facts.integer_divisions.end(),
+                     [&](const IntegerDivision& division) {
+                       return division.place.file == op.place.file &&
+                              division.place.line == op.place.line;
+                     });
+}
+
 }  // namespace
 
 std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std::string& libtorch,
@@ -178,7 +188,7 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
   const Modules modules(files);
   for (const SourceFacts& facts : files) {
     for (const SourceOp& op : facts.ops) {
-      if (modules.holds(op)) add(op, {});
+      if (modules.holds(op) && !is_division_in_place(facts, op)) add(op, {});
     }
   }
   for (const auto& [op, inner] : modules.ops()) add(op, inner);

@@ -119,6 +119,9 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     Finding& finding = out.add(dispatch_missing_half, warns ? Severity::kWarning : Severity::kNote,
                                dispatch.place, dispatch.function,
                                fmt::format("this dispatch on {} has {}{}", tensor, names, because));
+    if (missing == DtypeSet(Dtype::kBFloat16))
+      finding.why =
+          "The op throws \"not implemented for 'BFloat16'\" where autocast or the model has it.";
     add_cure(finding, dispatch, missing);
   }
 }

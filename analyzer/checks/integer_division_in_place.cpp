@@ -14,9 +14,12 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
                           division.tensor.name));
       continue;
     }
-    out.add(integer_division_in_place, Severity::kWarning, division.place, division.function,
-            fmt::format("{} may be {} here, and a division in place cannot store the quotient",
-                        division.tensor.name, dtypes_text(division.tensor.dtypes)));
+    const bool is_known = division.tensor.dtypes.single().has_value();
+    out.add(integer_division_in_place, is_known ? Severity::kError : Severity::kWarning,
+            division.place, division.function,
+            fmt::format("{} {} {} here, and a division in place cannot store the quotient",
+                        division.tensor.name, is_known ? "is" : "may be",
+                        dtypes_text(division.tensor.dtypes)));
   }
 }
 

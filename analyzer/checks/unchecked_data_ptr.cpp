@@ -45,13 +45,16 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
           "A tensor of another integral dtype throws deep inside: expected scalar type {} but "
           "found {}, with neither the op nor the argument named.",
           is_long ? "Long" : "Int", is_long ? "Int" : "Long");
-      if (const auto dtype = read.accepts.single()) {
-        finding.fix = fmt::format(
-            "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "
-            "{0}.scalar_type()) where the tensor comes in.",
-            read.tensor.name, dtype_name(*dtype));
-      }
     }
+    // `x` of the check's document may be another tensor here.
+    const bool is_one_dtype = read.accepts.single().has_value() && !read.tensor.name.empty();
+    if (is_one_dtype)
+      finding.fix = fmt::format(
+          "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "
+          "{0}.scalar_type()) where the tensor comes in{2}{3}.",
+          read.tensor.name, dtype_name(*read.accepts.single()),
+          std::string_view(is_or_are(group)) == "is" ? "" : ", and the same of the others",
+          reads_floats(group) ? "; or dispatch on the dtype" : "");
     add_dtype_checks(finding, group);
   }
 }

@@ -72,7 +72,7 @@ void narrowed(at::Tensor x) {
 void always_float(at::Tensor x) {
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "always_float", [&] {
     launch(x.data_ptr<float>(), x.numel());
-    // EXPECT warning: this dispatches on x, but always reads x as float [unchecked-data-ptr]
+    // EXPECT error: this dispatches on x, but always reads x as float [unchecked-data-ptr]
   });
 }
 
