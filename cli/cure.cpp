@@ -250,8 +250,8 @@ int apply(const std::string& input) {
   cures::apply(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files)
-    say(fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo restores it",
-                    printable(file.file), printable(file.copy)));
+    say(fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo {} restores it",
+                    printable(file.file), printable(file.copy), printable(input)));
   return print_text(printable_lines(diff));
 }
 

@@ -283,7 +283,8 @@ std::optional<std::string> Options::parse(std::vector<std::string> arguments) {
   }
   reject_unknown();
   take_config();
-  std::vector<std::string> rest = app_->remaining();
+  std::vector<std::string> rest = app_->remaining();  // with the "--" before names that begin so
+  if (rest_ == nullptr) std::erase(rest, "--");
   if (rest_ != nullptr) {
     if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
     *rest_ = std::move(rest);

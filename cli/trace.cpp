@@ -115,7 +115,15 @@ int status_of(const ChildEnd& end) {
   return end.signal == 0 ? end.exit_status : kSignalBase + end.signal;
 }
 
-// A full disk costs the copy of the lines, not the report.
+// A full disk costs what is noted of the run, not the report.
+static void note_end(RunFolder& folder, const ChildEnd& end) {
+  try {
+    folder.note_end(end);
+  } catch (const InputError& error) {
+    say(error.what());
+  }
+}
+
 static void keep_sources(judging::RecordedRun& recorded, const RunFolder& folder,
                          fs::file_time_type started_at) {
   recorded.sources = Sources::of(recorded.run, started_at);
@@ -217,7 +225,7 @@ int run_traced(const TraceCommand& command) {
   if (command.has_ended) command.has_ended();
   say_if_killed(command.program.front(), end);
   try {
-    folder.note_end(end);
+    note_end(folder, end);
     return report_on(command, folder, end, started_at);
   } catch (const std::exception&
                error) {  // here, and not in main: the program has run, and its status is the answer

@@ -98,6 +98,12 @@ class Report(tool.ToolTest):
         result = self.run_tool("report")
         self.assertEqual(result.status, 0, result.out + result.err)
 
+    def test_a_name_that_begins_with_a_dash(self):
+        self.write("-x.trace", tool.CLEAN)
+        self.assertEqual(self.run_tool("report", "--", "-x.trace").status, 0)
+        self.assert_one_line(self.run_tool("report", "--", "-y.trace"), "-y.trace", "No such file")
+        self.assert_one_line(self.run_tool("report", "-x.trace"), "unknown option -x.trace")
+
     def test_output_file(self):
         result = self.run_tool("report", "mixed.trace", "--format", "json", "-o", "report.json")
         self.assertEqual((result.status, result.out, result.err), (1, "", ""))

@@ -300,6 +300,12 @@ class Reports(tool.ToolTest):
         result = self.run_tool("trace", "--format", "json", "-o", "report.json", "--", "cat", "report.json")
         self.assertEqual((result.status, result.out), (0, "the old one"))
 
+    def test_what_cannot_be_noted_costs_no_report(self):
+        result = self.run_tool("trace", "--out", "run", "--", "sh", "-c", "rm run/run.json; mkdir run/run.json; exit 3")
+        self.assertEqual(result.status, 3)
+        self.assertIn("run: the run folder cannot be written: Is a directory", result.err)
+        self.assertIn("no LibTorch op ran", result.err)
+
     def test_report_is_on_standard_error(self):
         result = self.trace(tool.MIXED, status=7)
         self.assertEqual((result.status, result.out), (7, ""))

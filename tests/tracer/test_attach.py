@@ -128,6 +128,23 @@ class Attach(TracedTest):
         self.assertEqual(len(trainer.train(6)), 64)
         self.assertEqual(trainer.close(), 0)
 
+    def test_after_one_that_was_killed(self):
+        trainer = self.trainer()
+        tool = self.attach(trainer.pid, "--steps", 1000, "--out", "of_the_killed")
+        self.until_it_is_asked(trainer.pid)
+        trainer.train(4)
+        tool.kill()
+        tool.communicate()
+        again = self.attach(trainer.pid, "--out", "again")
+        self.until_it_is_asked(trainer.pid)
+        self.assertEqual(len(trainer.train(4)), 64)
+        out, err = again.communicate(timeout=300)
+        self.assertEqual((again.returncode, out), (2, ""), err)
+        self.assertIn("it is recorded already, by another dtypecheck attach, or by one that was killed", err)
+        self.assertEqual(trainer.close(), 0)
+        self.assertEqual(list((self.folder / "again").glob("*.dtrace")), [])
+        self.assertTrue(list((self.folder / "of_the_killed").glob("*.dtrace")))
+
     def refused(self, pid, why):
         code, out, err = self.attached(pid)
         self.assertEqual((code, out), (2, ""), err)

@@ -546,19 +546,28 @@ static int has_observers(void* libtorch) {
 }
 
 /* Recording begins; 0 when it does. 1: this process was preloaded, and is recorded already; 2: it
- * has no LibTorch yet; 3: it cannot be recorded, and complain() has said why. */
+ * has no LibTorch yet; 3: it cannot be recorded, and complain() has said why; 4: a recording that
+ * was begun so goes on. */
 EXPORT int dtypecheck_begin(const char* folder, const char* hooks, const char* exe,
                             const char* options) {
   static void* libtorch;
   int (*resume)(void) = NULL;
   if (stage2 && libtorch) { /* not the first time */
     if (strlen(folder) >= sizeof run_folder) return 3;
+    char folder_before[sizeof run_folder];
+    strcpy(folder_before, run_folder);
+    const char* options_before = stage1.options;
     strcpy(run_folder, folder);
     stage1.options = options ? strdup(options) : ""; /* the last ones may be read at this moment */
     traced_pid = getpid();
     replace_in_all_objects();
     *(void**)&resume = dlsym(stage2, "dtypecheck_hook_resume");
     const int error = resume ? resume() : ENOSYS;
+    if (error == EBUSY) {
+      strcpy(run_folder, folder_before);
+      stage1.options = options_before;
+      return 4;
+    }
     if (error) complain_about("no trace file can be made", strerror(error));
     return error ? 3 : 0;
   }
