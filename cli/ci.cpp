@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -21,8 +20,6 @@
 #include "reports/judging/lock_diff.h"
 #include "reports/judging/recorded_run.h"
 #include "reports/summary.h"
-
-namespace fs = std::filesystem;
 
 namespace dtypecheck::cli {
 namespace {
@@ -53,6 +50,7 @@ void write_as(const char* format, const std::string& file, reports::Report& repo
 // The report in the page of the workflow's run, behind what other steps wrote.
 void write_step_summary(const std::string& file, reports::Report& report) {
   report.colour = report.links = report.shortens = false;
+  report.rows = 0;
   std::ostringstream text;
   reports::find_format("text")->write(report, text);
   std::string fence = "```";
