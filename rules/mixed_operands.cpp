@@ -87,16 +87,28 @@ std::string who_asked_text(const RunIndex& index, const JudgeOptions& options, c
   return "";
 }
 
+// What autocast would do with the call. A compiler hands on to variants with out= what the program
+// called without: of that nothing is known.
+contracts::Acceptance autocast_here(const RunIndex& index, const JudgeOptions& options,
+                                    const OpCall& call, const Mix& mix) {
+  const bool has_out = std::any_of(call.operands.begin(), call.operands.end(),
+                                   [](auto& operand) { return operand.role == Role::kOut; });
+  if (has_out) return contracts::Acceptance::kUnknown;
+  const bool is_odd_low = kLowPrecision.contains(mix.odd.dtype);
+  const bool has_low = is_odd_low || kLowPrecision.contains(mix.other.dtype);
+  return under_autocast(index, options, call,
+                        !has_low     ? Dtype::kBFloat16
+                        : is_odd_low ? mix.odd.dtype
+                                     : mix.other.dtype);
+}
+
 Details explain(const RunIndex& index, const JudgeOptions& options, const Refusal& refusal,
                 const std::vector<OpCallId>& unread) {
   const auto& [call, mix] = refusal;
   const Provenance source = index.provenance().of(call, *mix.odd.operand);
   Details details;
   details.odd = mix.odd.operand->name;
-  const Dtype low = kLowPrecision.contains(mix.odd.dtype)     ? mix.odd.dtype
-                    : kLowPrecision.contains(mix.other.dtype) ? mix.other.dtype
-                                                              : Dtype::kBFloat16;
-  details.why = mix_why(index, call, mix, source, under_autocast(index, options, call, low)) +
+  details.why = mix_why(index, call, mix, source, autocast_here(index, options, call, mix)) +
                 who_asked_text(index, options, call, mix);
   details.cures = mix_cures(index, options, call, mix, source);
   if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.other.dtype)) {
