@@ -15,7 +15,7 @@
 #include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
-#include "rules/engine/lost_loss.h"
+#include "rules/engine/losses.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -59,13 +59,6 @@ const OpCall* rounded_by(const RunIndex& index, const OpCall& call) {
 }
 
 std::string short_number(double value) { return fmt::format("{:.4g}", value); }
-
-bool has_scaler(const RunIndex& index, uint32_t process) {
-  const auto calls = index.judged_calls();
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& call) {
-    return call.process == process && index.has(call, ops::kScalesGradients);
-  });
-}
 
 // Before the arithmetic, to what reads the result computes in.
 std::vector<Cure> widened(const RunIndex& index, const JudgeOptions& options, const OpCall& call) {
@@ -212,7 +205,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
       !(std::fabs(to - from) >= kWorthSaying * std::fabs(from)))
     return;
   if (std::isinf(to) && to < 0 && from < kMasked) return;
-  if (call.site.phase == Phase::kBackward && has_scaler(index, call.process)) return;
+  if (call.site.phase == Phase::kBackward && scales_losses(index, call.process)) return;
   const OpCall* lost_loss = is_lost ? loss_lost_by(index, call) : nullptr;
   const std::string comes_of_it =
       lost_loss == nullptr ? arrival_text(*call.inexact)

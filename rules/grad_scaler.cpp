@@ -15,6 +15,7 @@
 #include "rules/cures/cures.h"
 #include "rules/cures/mix_cures.h"
 #include "rules/engine/formatting.h"
+#include "rules/engine/losses.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -36,14 +37,6 @@ struct Training {
   bool steps_any = false;                       // a trained parameter
   bool steps_float = false;                     // a trained Float parameter
 };
-
-// Whether a tensor, or a number other than a share of the loss, multiplies the loss.
-bool is_scaled(const OpCall& made) {
-  const std::string op = made.short_op();
-  if (op != "mul" && op != "mul_") return false;
-  const ScalarArgument* factor = made.scalar("other");
-  return factor == nullptr || std::fabs(factor->value) > 1;
-}
 
 bool computes_in(const OpCall& call, Dtype dtype) {
   const auto is_low = [&](const Operand& operand) { return operand.dtypes == DtypeSet(dtype); };
@@ -109,7 +102,7 @@ void collect(const RunIndex& index, const OpCall& call, Training& training) {
       training.averaged = made;
       training.averaged_count = count;
     }
-    training.scales_by_hand |= made == nullptr || is_scaled(*made);
+    training.scales_by_hand |= made == nullptr || is_scaled_loss(*made);
   }
   if (training.clip == nullptr && is_clip(index, call)) training.clip = &call;
   for (const AutocastState::Region& region : call.autocast.enabled) {

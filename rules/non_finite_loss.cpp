@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "rules/engine/lost_loss.h"
+#include "rules/engine/losses.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 

@@ -1,5 +1,5 @@
-// lost_loss.h: whether the loss that backward() is called on is NaN or infinite by what an op gave
-// that is neither in Double.
+// losses.h: of the loss that backward() is called on, whether it is NaN or infinite by what an op
+// gave that is neither in Double, and whether it is scaled.
 #pragma once
 
 #include "rules/engine/run_index.h"
@@ -12,5 +12,11 @@ const OpCall* origin_of_lost_loss(const RunIndex& index, const OpCall& backward)
 
 // The op call that begins the backward pass of the loss that this one is the origin of.
 const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin);
+
+// What gave the loss multiplies it by a tensor, or by a number other than a share of it.
+bool is_scaled_loss(const OpCall& made);
+
+// By a GradScaler, or by hand.
+bool scales_losses(const RunIndex& index, uint32_t process);
 
 }  // namespace dtypecheck::rules

@@ -1,4 +1,4 @@
-#include "rules/engine/lost_loss.h"
+#include "rules/engine/losses.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,6 +33,26 @@ const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin) {
     if (is_lost && origin_of_lost_loss(index, call) == &origin) return &call;
   }
   return nullptr;
+}
+
+bool is_scaled_loss(const OpCall& made) {
+  const std::string op = made.short_op();
+  if (op != "mul" && op != "mul_") return false;
+  const ScalarArgument* factor = made.scalar("other");
+  return factor == nullptr || std::fabs(factor->value) > 1;
+}
+
+bool scales_losses(const RunIndex& index, uint32_t process) {
+  const auto calls = index.judged_calls();
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& call) {
+    if (call.process != process) return false;
+    if (index.has(call, ops::kScalesGradients)) return true;
+    if (call.op != "aten::ones_like" || call.operands.empty()) return false;
+    const Operand& loss = call.operands.front();
+    const OpCall* made = index.run().call(loss.origin);
+    return loss.requires_grad && element_count(loss) == 1 && made != nullptr &&
+           is_scaled_loss(*made);
+  });
 }
 
 }  // namespace dtypecheck::rules
